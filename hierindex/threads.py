@@ -1,10 +1,8 @@
 """Calls between sync and async code, and blocking functions in threads, that can be interrupted."""
 
 import asyncio
-import os
 from collections import deque
 from collections.abc import (
-    AsyncIterator,
     Awaitable,
     Callable,
     Coroutine,
@@ -15,68 +13,12 @@ from collections.abc import (
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
-from functools import cache, wraps
-from threading import Event, Lock, Thread
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+from threading import Event, Thread
+from typing import Any, TypeVar
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 _given_up: ContextVar[Event | None] = ContextVar("given_up", default=None)
-_starting = Lock()
-
-
-def wait_for(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine of the store on an event loop that all calls share; see `run_apart`.
-
-    The loop has its own thread, so this also works inside a running loop, such as a notebook's.
-    """
-    with _starting:  # threads that ask first get the same loop
-        loop = _shared_loop()
-    future = asyncio.run_coroutine_threadsafe(coroutine, loop)
-    try:
-        return future.result()
-    finally:
-        future.cancel()  # has an effect only if this thread was interrupted
-
-
-@cache
-def _shared_loop() -> asyncio.AbstractEventLoop:
-    loop = asyncio.new_event_loop()
-    Thread(target=loop.run_forever, daemon=True).start()
-    return loop
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_shared_loop.cache_clear)  # threads do not survive forks
-
-
-def iterated(items: AsyncIterator[T]) -> Iterator[T]:
-    """Yield the items of an async iterator of LanceDB, each of which is waited for."""
-    end = object()
-
-    async def next_item() -> Any:
-        return await anext(items, end)
-
-    while (item := wait_for(next_item())) is not end:
-        yield cast(T, item)
-
-
-def blocking(
-    method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]],
-) -> Callable[Concatenate[Any, P], T]:
-    """Return the sync twin of an async method, or of what a subclass overrides it with.
-
-    A method that takes any keywords must mark `self` as positional-only, so that "self" is none.
-    """
-    name = method.__name__
-
-    @wraps(method)
-    def waiting(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return wait_for(cast("Coroutine[Any, Any, T]", getattr(self, name)(*args, **kwargs)))
-
-    waiting.__name__ = name.removeprefix("async_" if name.startswith("async_") else "a")
-    return waiting
 
 
 def run_apart(coroutine: Coroutine[Any, Any, T]) -> T:

@@ -30,7 +30,6 @@ from hierindex.record import DETAILS, NodeRecord
 from hierindex.retrieve.documents import WHOLE
 from hierindex.store.rows import documents_of
 from hierindex.store.snapshot import Snapshot
-from hierindex.threads import wait_for
 
 
 def to_document_summary_index(
@@ -156,7 +155,7 @@ def _summaries(
 ) -> dict[str, BaseNode]:
     """Return each document's summary with its vector, extracted where the tree has none."""
     whole = MetadataFilters(filters=[WHOLE])
-    summaries = _by_document(wait_for(snapshot.nodes(filters=whole)))
+    summaries = _by_document(snapshot.nodes(filters=whole))
     without = sorted(chunks.keys() - summaries.keys())
     if ids := [chunk.node_id for document in without for chunk in chunks[document]]:
         from hierindex.hierarchy.transforms import DocumentHierarchy  # rarely needed
@@ -164,7 +163,7 @@ def _summaries(
         extracting = DocumentHierarchy(
             embed_model=index.embed_model, parent_embedding="mean", max_levels=1
         )
-        summaries |= _by_document(extracting(wait_for(snapshot.nodes(ids))))
+        summaries |= _by_document(extracting(snapshot.nodes(ids)))
     return {document: summaries[document] for document in chunks}
 
 

@@ -6,7 +6,6 @@ from hierindex.export.nodes import ordered_nodes
 from hierindex.index import HierarchicalIndex
 from hierindex.loading import extra
 from hierindex.retrieve.levels import Level, ids_at
-from hierindex.threads import wait_for
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -45,7 +44,7 @@ def to_langchain_documents(
     snapshot = index.store.snapshot()
     nodes = ordered_nodes(snapshot)
     if level is not None:
-        ids = wait_for(ids_at(snapshot, level))
+        ids = ids_at(snapshot, level)
         nodes = [node for node in nodes if node.node_id in ids]
     return [*map(document_of, nodes)]
 

@@ -14,7 +14,6 @@ from hierindex.store.nodes import to_nodes
 from hierindex.store.rows import documents_of
 from hierindex.store.schema import NODE_COLUMNS
 from hierindex.store.snapshot import Snapshot
-from hierindex.threads import wait_for
 
 NO_NODES = "The index is empty: there is nothing to export."
 
@@ -28,7 +27,7 @@ def ordered_nodes(snapshot: Snapshot) -> list[TextNode]:
         If there is no index, or it is empty.
     """
     snapshot.require()
-    nodes = to_nodes(wait_for(snapshot.select(*NODE_COLUMNS)))
+    nodes = to_nodes(snapshot.select(*NODE_COLUMNS))
     if not nodes:
         raise InputError(NO_NODES)
     return sorted(nodes, key=_place)

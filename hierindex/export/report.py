@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,6 @@ from hierindex.serve.explorer.views import of_index, quotes_json, titles_of_docu
 from hierindex.store.generations import on_newest
 from hierindex.store.nodes import quotes_in
 from hierindex.store.snapshot import Snapshot
-from hierindex.threads import wait_for
 
 MAX_BYTES = 5_000_000  # most mail servers take as much
 LEAST = 120  # bytes of a node's title and numbers
@@ -70,7 +69,7 @@ def to_html(
     require(is_whole(max_bytes, 1), "max_bytes", "an integer of at least 1", max_bytes)
 
     def read() -> tuple[str, int, str | None]:
-        return wait_for(_report(index.store.snapshot(), of, max_bytes))
+        return _report(index.store.snapshot(), of, max_bytes)
 
     with new(path) as partial:
         text, n_nodes, left_out = on_newest(read)()
@@ -79,22 +78,20 @@ def to_html(
     return Report(n_nodes, len(data), left_out)
 
 
-async def _report(
-    snapshot: Snapshot, of: str | None, max_bytes: int
-) -> tuple[str, int, str | None]:
+def _report(snapshot: Snapshot, of: str | None, max_bytes: int) -> tuple[str, int, str | None]:
     """Return the file, the number of its nodes, and what was left out."""
     snapshot.require()
-    order = await reading_order(snapshot)
+    order = reading_order(snapshot)
     if not len(order.ids):
         raise InputError(NO_NODES)
-    top = None if of is None else await snapshot.node_beginning(of)
+    top = None if of is None else snapshot.node_beginning(of)
     first = None if top is None else order.position(top.node_id)
     nodes = _Nodes(snapshot, order, max_bytes)
     documents = None
     if top is not None:
-        (documents,) = (await snapshot.columns("documents", node_ids=[top.node_id]))["documents"]
-    titles = await titles_of_documents(snapshot, documents)
-    about = await of_index(snapshot) | {"time": snapshot.details()["time"]}
+        (documents,) = snapshot.columns("documents", node_ids=[top.node_id])["documents"]
+    titles = titles_of_documents(snapshot, documents)
+    about = of_index(snapshot) | {"time": snapshot.details()["time"]}
     data: dict[str, Any] = {
         "of": None if top is None else top.node_id,
         "index": about | ({} if top is None else {"roots": [], "titles": []}),
@@ -102,8 +99,8 @@ async def _report(
         "left_out": nodes.left_out(),
     }
     nodes.room -= len(inlined(json_in_html({**data, "nodes": []})).encode())
-    await nodes.list_levels(first)
-    await nodes.add_texts()
+    nodes.list_levels(first)
+    nodes.add_texts()
     data |= {"left_out": nodes.left_out(), "nodes": nodes.in_order()}
     return inlined(json_in_html(data)), len(nodes.listed), nodes.left_out()
 
@@ -137,7 +134,7 @@ class _Nodes:
         size = f"{self._max_bytes / 1e6:g} MB"
         return f"Left out, to stay below {size}: {' and '.join(parts)}." if parts else None
 
-    async def list_levels(self, first: int | None) -> None:
+    def list_levels(self, first: int | None) -> None:
         """List what is under a node, or all, without texts, as many levels as there is room for."""
         icicle, part = self._order.icicle, self._order.icicle.part(first)
         positions = np.arange(part.start, part.stop)
@@ -146,7 +143,7 @@ class _Nodes:
             at = positions[icicle.level[part] == level].tolist()
             if len(at) * LEAST > self.room:
                 break
-            nodes = await entries(self._snapshot, self._order, at)
+            nodes = entries(self._snapshot, self._order, at)
             for position, node in zip(at, nodes, strict=True):
                 above = int(icicle.parent[position])
                 parent = None if position == first or above < 0 else self.listed[above]["id"]
@@ -161,17 +158,17 @@ class _Nodes:
                 f"max_bytes={self._max_bytes:,} is less than the page and its highest level need."
             )
 
-    async def add_texts(self) -> None:
+    def add_texts(self) -> None:
         """Add texts, of the highest level first and of chunks the quoted ones, while they fit."""
         level = self._order.icicle.level
         summaries = sorted((p for p in self.listed if level[p]), key=lambda p: (-level[p], p))
         chunks = sorted(p for p in self.listed if not level[p])
         quotes = list[Quote]()
-        async for position, row in self._rows(summaries):
+        for position, row in self._rows(summaries):
             quotes += quotes_in(row["record"])
             if not self._add_text(position, row):
                 return
-        async for position, row in self._rows(await self._quoted_first(chunks, quotes)):
+        for position, row in self._rows(self._quoted_first(chunks, quotes)):
             if not self._add_text(position, row):
                 return
 
@@ -193,15 +190,14 @@ class _Nodes:
         self._n_texts += 1
         return True
 
-    async def _rows(self, positions: Sequence[int]) -> AsyncIterator[tuple[int, dict[str, Any]]]:
+    def _rows(self, positions: Sequence[int]) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield positions and the rows there, of which only some are in memory."""
         for start in range(0, len(positions), BATCH):
             some = positions[start : start + BATCH]
-            rows = await self._snapshot.rows(self._order.ids_at(some), columns=COLUMNS)
-            for position, row in zip(some, rows, strict=True):
-                yield position, row
+            rows = self._snapshot.rows(self._order.ids_at(some), columns=COLUMNS)
+            yield from zip(some, rows, strict=True)
 
-    async def _quoted_first(self, chunks: Sequence[int], quotes: Iterable[Quote]) -> list[int]:
+    def _quoted_first(self, chunks: Sequence[int], quotes: Iterable[Quote]) -> list[int]:
         """Return the positions of chunks, those first whose text is the source of a quote."""
         starts = defaultdict[str, list[int]](list)
         for span in (quote.source for quote in quotes if quote.source):
@@ -219,7 +215,7 @@ class _Nodes:
 
         ids = self._order.ids_at(chunks)
         few = ids if len(ids) <= MANY else None
-        found = await self._snapshot.columns("id", "record", node_ids=few)
+        found = self._snapshot.columns("id", "record", node_ids=few)
         records = dict(zip(found["id"], found["record"], strict=True))
         quoted = {i: is_quoted(records[node_id]) for i, node_id in zip(chunks, ids, strict=True)}
         return sorted(chunks, key=lambda position: not quoted[position])

@@ -14,7 +14,6 @@ from hierindex.retrieve.reading_order import reading_order
 from hierindex.store.description import overview
 from hierindex.store.generations import on_newest
 from hierindex.store.snapshot import Snapshot
-from hierindex.threads import wait_for
 
 WIDTH, HEIGHT = 800, 528  # pixels
 HEAD = 32  # pixels above the nodes, for the names of levels
@@ -57,15 +56,15 @@ def to_svg(index: HierarchicalIndex, path: str | Path) -> int:
 
 def _drawn(snapshot: Snapshot) -> tuple[int, list[str]]:
     """Return the number of nodes in the picture, and its lines."""
-    if not wait_for(snapshot.n_rows()):
+    if not snapshot.n_rows():
         raise InputError(NO_NODES)
-    shown, order = wait_for(overview(snapshot)), wait_for(reading_order(snapshot))
+    shown, order = overview(snapshot), reading_order(snapshot)
     icicle, levels = order.icicle, shown["levels"]
     n_levels = 1 + levels[-1]["level"]
     scale = (HEIGHT - HEAD) / max(1, icicle.span(None)[1])
     cells = np.flatnonzero((icicle.x1 - icicle.x0) * scale >= LEAST).tolist()
     ids = order.ids_at(cells)
-    read = wait_for(snapshot.columns("id", "title", "level_max", node_ids=ids))
+    read = snapshot.columns("id", "title", "level_max", node_ids=ids)
     of = dict(zip(read["id"], zip(read["title"], read["level_max"], strict=True), strict=True))
     share = WIDTH / max(1, n_levels - 1 / 2)  # of a column; that of the chunks has half of it
     left = [(n_levels - 1 - level) * share for level in range(n_levels)]

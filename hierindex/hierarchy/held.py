@@ -1,7 +1,7 @@
 """What an index holds of a tree, as its growth reads it."""
 
-import asyncio
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from hierindex.core.membership import Floats2d
@@ -12,7 +12,7 @@ from hierindex.store.prefilter import Prefilter, at_cut, by_ids, of_documents
 from hierindex.store.schema import NODE_COLUMNS
 from hierindex.store.search import Scope, nearest
 from hierindex.store.snapshot import Snapshot
-from hierindex.threads import wait_for
+from hierindex.threads import each
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -80,7 +80,7 @@ class HeldTree:
 
     def highest_level(self) -> int:
         """Return the level of the roots."""
-        return wait_for(self._snapshot.highest_level())
+        return self._snapshot.highest_level()
 
     def size(self, level: int) -> int:
         """Return the number of nodes of a cut."""
@@ -119,13 +119,8 @@ class HeldTree:
         """
         others = Passing(where=at_cut(level) & ~by_ids(without) if without else at_cut(level))
         scope = Scope(self._snapshot, others, columns=("id",))
-
-        async def found(rows: Floats2d) -> "list[pa.Table]":
-            vectors = [x.tolist() for x in rows]
-            return await asyncio.gather(*(nearest(scope, x, NEIGHBOURS) for x in vectors))
-
-        parts = [wait_for(found(X[first : first + AT_ONCE])) for first in range(0, len(X), AT_ONCE)]
-        return sorted({i for tables in parts for rows in tables for i in rows["id"].to_pylist()})
+        found = each((partial(nearest, scope, x.tolist(), NEIGHBOURS) for x in X), AT_ONCE)
+        return sorted({i for rows in found for i in rows["id"].to_pylist()})
 
     def _drafts(self, where: Prefilter) -> list[Draft]:
         rows = self._select(*NODE_COLUMNS, "vector", where=where).sort_by("id")
@@ -133,10 +128,10 @@ class HeldTree:
         return list(map(Draft.of, rows.to_pylist()))
 
     def _select(self, *columns: str, where: Prefilter) -> "pa.Table":
-        return wait_for(self._snapshot.select(*columns, where=where))
+        return self._snapshot.select(*columns, where=where)
 
     def _count(self, where: Prefilter) -> int:
-        return wait_for(self._snapshot.count(where))
+        return self._snapshot.count(where)
 
     def _learn(self, rows: "pa.Table") -> list[str]:
         columns = [rows[name].to_pylist() for name in PLACE]

@@ -19,7 +19,6 @@ from hierindex.llm.record import Usage
 from hierindex.progress import Progress, Stopwatch
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
-from hierindex.threads import wait_for
 
 
 def build_tree(
@@ -98,7 +97,7 @@ def held_by(store: HierarchyStore) -> Snapshot:
 
 def _check_models(snapshot: Snapshot, hierarchy: Hierarchy) -> None:
     """Raise InputError if a build would replace a tree of another method or of other models."""
-    record = wait_for(snapshot.record())
+    record = snapshot.record()
     known = [
         ("method", record.method, hierarchy.method),
         ("embedding model", record.embed_model, hierarchy.embedder.name),

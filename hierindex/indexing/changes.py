@@ -16,7 +16,6 @@ from hierindex.store.nodes import to_nodes
 from hierindex.store.prefilter import CHUNKS, of_documents
 from hierindex.store.schema import NODE_COLUMNS
 from hierindex.store.snapshot import Snapshot
-from hierindex.threads import wait_for
 
 
 class Origin(NamedTuple):
@@ -179,7 +178,7 @@ def held_documents(snapshot: Snapshot) -> dict[str, Origin]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    rows = wait_for(snapshot.select("documents", *Origin._fields, where=snapshot.of_each_document))
+    rows = snapshot.select("documents", *Origin._fields, where=snapshot.of_each_document)
     if not rows:
         return {}
     documents = pc.list_element(rows["documents"], 0)
@@ -224,7 +223,7 @@ def chunks_per_document(snapshot: Snapshot) -> dict[str, int]:
     """Count the chunks that an index holds of each document."""
     import pyarrow.compute as pc
 
-    rows = wait_for(snapshot.select("documents", where=CHUNKS))
+    rows = snapshot.select("documents", where=CHUNKS)
     counts = pc.value_counts(pc.list_element(rows["documents"], 0)) if rows else []
     return {count["values"].as_py(): count["counts"].as_py() for count in counts}
 
@@ -237,7 +236,7 @@ def kept_chunks(snapshot: Snapshot, documents: Collection[str]) -> list[TextNode
     import pyarrow.compute as pc
 
     where = CHUNKS & of_documents(documents)
-    rows = wait_for(snapshot.select(*NODE_COLUMNS, "vector", where=where))
+    rows = snapshot.select(*NODE_COLUMNS, "vector", where=where)
     wanted = pa.array(sorted(documents), pa.string())
     rows = rows.filter(pc.is_in(pc.list_element(rows["documents"], 0), value_set=wanted))
     return sorted(to_nodes(rows), key=_start)

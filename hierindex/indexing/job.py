@@ -24,7 +24,6 @@ from hierindex.store.prefilter import by_texts
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.store.waiting import RowFile
-from hierindex.threads import iterated, wait_for
 
 
 @dataclass(frozen=True)
@@ -116,8 +115,8 @@ class Job:
             grown = self.workers.grown(self, rows)
             with self.watch("write"):
                 self.progress("write", 0, 1)
-                gone = wait_for(self.snapshot.nodes(grown.gone))
-                held = wait_for(self.snapshot.columns("id", node_ids=grown.made))["id"]
+                gone = self.snapshot.nodes(grown.gone)
+                held = self.snapshot.columns("id", node_ids=grown.made)["id"]
                 generation = self._write(grown, rows)
                 self._forget(gone, grown.made.difference(held), is_clean=is_clean)
                 self.progress("write", 1, 1)
@@ -154,7 +153,7 @@ class Job:
             return
         is_all = self.purge or not is_clean
         where = None if is_all else by_texts({node.get_content(MetadataMode.NONE) for node in gone})
-        batches = iterated(self.store.snapshot().batches(*EMBEDDED, where=where))
+        batches = self.store.snapshot().batches(*EMBEDDED, where=where)
         rows = (row for batch in batches for row in batch.to_pylist())
         held = {text_digest(embedded_text(row)) for row in rows if row["id"] not in new}
         texts = {node.get_content(MetadataMode.EMBED) for node in gone}

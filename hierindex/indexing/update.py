@@ -29,7 +29,6 @@ from hierindex.store.prefilter import STALE, SUMMARIES
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import PURGED
 from hierindex.store.vector_store import HierarchyStore
-from hierindex.threads import wait_for
 
 T = TypeVar("T")
 LLM_OPTIONS = ("concurrency", "timeout", "deadline", "token_limit", "record", "strict")
@@ -146,17 +145,17 @@ def revise(
 
 def settings_held(snapshot: Snapshot) -> Settings:
     """Return the settings that an index remembers, or else what its nodes say."""
-    return Remembered.of(snapshot).settings or settings_in(wait_for(snapshot.record()))
+    return Remembered.of(snapshot).settings or settings_in(snapshot.record())
 
 
 def _is_stale(snapshot: Snapshot) -> bool:
     """Return whether nodes were deleted, or a pipeline added trees beside one another."""
-    if wait_for(snapshot.count(STALE)):
+    if snapshot.count(STALE):
         return True
-    return not snapshot.is_built and len(wait_for(snapshot.roots())) > 1
+    return not snapshot.is_built and len(snapshot.roots()) > 1
 
 
 def _forget_the_rest(snapshot: Snapshot) -> None:
     """Delete all texts from the cache but those of the summaries that the index holds."""
-    summaries = wait_for(snapshot.select("text", where=SUMMARIES))["text"]
+    summaries = snapshot.select("text", where=SUMMARIES)["text"]
     forget(snapshot.uri, (), {text_digest(text.as_py()) for text in summaries})

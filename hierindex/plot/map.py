@@ -22,7 +22,6 @@ from hierindex.store.description import overview
 from hierindex.store.generations import on_newest
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
-from hierindex.threads import wait_for
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -64,8 +63,8 @@ def plot_map(store: HierarchyStore, level: Level | None = None, max_chunks: int 
     snapshot = store.snapshot()
     require_chunks(snapshot)
     if level is None:
-        level = _coloured(wait_for(overview(snapshot))["levels"])
-    found = wait_for(chunk_map(snapshot, level, max_chunks))
+        level = _coloured(overview(snapshot)["levels"])
+    found = chunk_map(snapshot, level, max_chunks)
     points, parents = found["points"], found["parents"]
     groups = defaultdict[int, list[dict[str, Any]]](list)
     for point, text in zip(points, _texts(snapshot, points, parents), strict=True):
@@ -104,7 +103,7 @@ def _texts(
     snapshot: Snapshot, points: Sequence[Mapping[str, Any]], parents: Sequence[Mapping[str, str]]
 ) -> Iterator[str]:
     """Yield what is shown above each point: its title, its parent's title and its text."""
-    read = wait_for(snapshot.columns("id", "title", "text", node_ids=[p["id"] for p in points]))
+    read = snapshot.columns("id", "title", "text", node_ids=[p["id"] for p in points])
     of = dict(zip(read["id"], zip(read["title"], read["text"], strict=True), strict=True))
     for point in points:
         title, text = of[point["id"]]

@@ -9,7 +9,6 @@ from hierindex.errors import InputError
 from hierindex.loading import extra
 from hierindex.store.prefilter import CHUNKS
 from hierindex.store.snapshot import Snapshot
-from hierindex.threads import wait_for
 from hierindex.unsafe import UNSAFE
 
 # Of M. Okabe and K. Ito, which people with any colour vision tell apart, without the yellow.
@@ -79,7 +78,7 @@ def require_chunks(snapshot: Snapshot) -> None:
     IndexNotFoundError, InputError
     """
     snapshot.require()
-    if not wait_for(snapshot.count(CHUNKS)):
+    if not snapshot.count(CHUNKS):
         raise InputError("The index is empty: there is nothing to plot.")
 
 

@@ -25,7 +25,6 @@ from hierindex.plot.style import (
 from hierindex.retrieve.reading_order import entries, reading_order
 from hierindex.store.generations import on_newest
 from hierindex.store.vector_store import HierarchyStore
-from hierindex.threads import wait_for
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -69,14 +68,14 @@ def plot_tree(store: HierarchyStore, node_id: str | None = None, max_nodes: int 
     require(is_whole(max_nodes, 1), "max_nodes", "an integer of at least 1", max_nodes)
     snapshot = store.snapshot()
     require_chunks(snapshot)
-    order = wait_for(reading_order(snapshot))
+    order = reading_order(snapshot)
     icicle = order.icicle
-    first = None if node_id is None else order.position(wait_for(snapshot.id_beginning(node_id)))
+    first = None if node_id is None else order.position(snapshot.id_beginning(node_id))
     start, end = icicle.span(first)
     cells = _broadest(icicle, icicle.cells(first, start, end, max_nodes + 1), max_nodes)
     if not cells:
         raise InputError(f"No chunk is under node {node_id!r}: there is nothing to plot.")
-    nodes = wait_for(entries(snapshot, order, cells, READ))
+    nodes = entries(snapshot, order, cells, READ)
     of = {cell: node["id"] for cell, node in zip(cells, nodes, strict=True)}
     parents = [of.get(int(parent), "") for parent in icicle.parent[cells]]
     title = label(nodes[0]["title"]) if first is not None else name_of(snapshot)

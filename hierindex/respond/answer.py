@@ -36,7 +36,6 @@ from hierindex.retrieve.retrieved import RetrievedNode
 from hierindex.retrieve.selection import token_counter
 from hierindex.store.generations import on_newest
 from hierindex.store.vector_store import HierarchyStore
-from hierindex.threads import wait_for
 
 # Messages of LlamaIndex's prompt helper.
 NO_ROOM_SAID = re.compile(r"context size -\d+ was not|Chunk size -?\d+ is not")
@@ -129,7 +128,7 @@ class Retrieved:
     def sources(self, nodes: Sequence[NodeWithScore]) -> list[Source]:
         """Convert nodes, of these or others, to sources of an answer."""
         others = [node for node in nodes if node.node_id not in self.scores]
-        known = self.scores | wait_for(scores(self.query, others, self.embed_model))
+        known = self.scores | scores(self.query, others, self.embed_model)
         return [source_of(node, known.get(node.node_id)) for node in nodes]
 
 
@@ -152,7 +151,7 @@ def retrieved(question: str, retriever: BaseRetriever, embed_model: BaseEmbeddin
         query = QueryBundle(question, embedding=embed_model.get_query_embedding(question))
     with watch("search"):
         nodes = retriever.retrieve(query)
-        evidence = wait_for(scores(query, nodes, embed_model))
+        evidence = scores(query, nodes, embed_model)
     return Retrieved(query, nodes, evidence, _seconds(watch), embed_model)
 
 
@@ -186,7 +185,7 @@ def answered(
     store = getattr(engine.retriever, "store", None) if refused else None
     unknown = dict[str, list[str]]()
     if isinstance(store, HierarchyStore):
-        unknown = wait_for(unknown_names(found.query.query_str, store.snapshot()))
+        unknown = unknown_names(found.query.query_str, store.snapshot())
     return Answer(
         answer=text,
         answer_kind="extractive" if llm is None else "llm",

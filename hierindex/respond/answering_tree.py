@@ -22,7 +22,6 @@ from hierindex.respond.engine import (
 from hierindex.retrieve.levels import Level, check_levels, levels_of
 from hierindex.retrieve.stored_tree import StoredTree
 from hierindex.store.generations import on_newest
-from hierindex.threads import wait_for
 
 if TYPE_CHECKING:
     from llama_index.core.chat_engine.types import BaseChatEngine
@@ -78,9 +77,9 @@ class AnsweringTree(StoredTree):
         for name in ("llm", "response_mode", "retriever", "embed_model"):
             if name in (synthesizer or {}):
                 raise InputError(f"{name} is not a synthesizer option; remove it from synthesizer.")
-        wait_for(check_levels(self.store.snapshot(), levels_of(level)))
+        check_levels(self.store.snapshot(), levels_of(level))
         made = self.as_retriever(level=level, **retriever)
-        wait_for(made.check_budget())
+        made.check_budget()
         return query_engine(made, self.embed_model, llm=llm, response_mode=mode, **answering)
 
     def as_chat_engine(

@@ -1,5 +1,6 @@
 """Tree summarise along the index's tree, with a bounded number of calls."""
 
+import asyncio
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -21,7 +22,7 @@ from hierindex.respond.numbered import only
 from hierindex.respond.rounds import PlacedText, Window, condensed, rounds
 from hierindex.retrieve.retrieved import RetrievedNode
 from hierindex.store.vector_store import HierarchyStore
-from hierindex.threads import aeach, each, wait_for
+from hierindex.threads import aeach, each
 
 CALLS, SUMMARIES = "calls", "summaries"
 
@@ -88,7 +89,7 @@ class BoundedTreeSummarize(TreeSummarize):
         **variables: Any,
     ) -> RESPONSE_TYPE:
         """Return the answer to a question from nodes; `variables` fill the template."""
-        read, calls = wait_for(self._read(query, nodes, variables)), Calls()
+        read, calls = self._read(query, nodes, variables), Calls()
         given = {"passages": list(map(PlacedText.of, read)), "calls": calls, **variables}
         response = super().synthesize(query, nodes, additional_source_nodes, **given)
         return _traced(response, nodes, read, calls)
@@ -101,7 +102,7 @@ class BoundedTreeSummarize(TreeSummarize):
         **variables: Any,
     ) -> RESPONSE_TYPE:
         """Do what `synthesize` does, without blocking the event loop."""
-        read, calls = await self._read(query, nodes, variables), Calls()
+        read, calls = await asyncio.to_thread(self._read, query, nodes, variables), Calls()
         given = {"passages": list(map(PlacedText.of, read)), "calls": calls, **variables}
         response = await super().asynthesize(query, nodes, additional_source_nodes, **given)
         return _traced(response, nodes, read, calls)
@@ -181,7 +182,7 @@ class BoundedTreeSummarize(TreeSummarize):
         beside = "" if form is None else PydanticOutputParser(form).format("")
         return Window.of(self._prompt_helper, template, llm, beside)
 
-    async def _read(
+    def _read(
         self, query: str | QueryBundle, nodes: list[NodeWithScore], variables: dict[str, Any]
     ) -> list[NodeWithScore]:
         """Return the nodes, with some replaced by summaries if this saves calls."""
@@ -190,8 +191,8 @@ class BoundedTreeSummarize(TreeSummarize):
         question = query if isinstance(query, str) else query.query_str
         window = self._window(question, variables, self._llm)
         found_in = (node.snapshot for node in nodes if isinstance(node, RetrievedNode))
-        snapshot = next(found_in, None) or await self._store.asnapshot()
-        read = await condensed(nodes, snapshot, window.n_tokens, window.room)
+        snapshot = next(found_in, None) or self._store.snapshot()
+        read = condensed(nodes, snapshot, window.n_tokens, window.room)
         if read == nodes:
             only(nodes)
             return nodes

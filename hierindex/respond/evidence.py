@@ -184,7 +184,7 @@ def words_about(node: NodeWithScore) -> set[str]:
     return {*words_of(" ".join([words, *documents]))}
 
 
-async def scores(
+def scores(
     query: QueryBundle, nodes: Sequence[NodeWithScore], model: BaseEmbedding
 ) -> dict[str, float]:
     """Return how well each node alone answers, by id; one of an overview keeps its share.
@@ -198,7 +198,7 @@ async def scores(
     q = np.asarray(unit_vectors([query.embedding])[0], dtype=np.float64)
     if is_outline(nodes) or about_the_whole(q, model).decided:
         return {node.node_id: min(max(node.get_score(), 0.0), 1.0) for node in nodes}
-    rows = await snapshot.rows([node.node_id for node in nodes], columns=("id", "vector"))
+    rows = snapshot.rows([node.node_id for node in nodes], columns=("id", "vector"))
     if not rows:
         return {}
     Q, A, _ = known_vectors(model)

@@ -16,7 +16,6 @@ from hierindex.respond.legible import END, LABEL, Pool
 from hierindex.respond.quoted import Extract, Passage, citation_of, passages_of, select_runs
 from hierindex.retrieve.retrieved import RetrievedNode
 from hierindex.summarize.summary import Budget
-from hierindex.threads import wait_for
 
 MIN_WORDS = 4  # of a sentence that tells something; stop words do not count
 ASKS, CLOSING = ("?", "\uff1f"), "\"')]*_\u201d\u2019"
@@ -115,7 +114,7 @@ def _parts(node: NodeWithScore, budget: Budget) -> str:
     children = [child.node_id for child in node.node.child_nodes or ()]
     if not (children and isinstance(node, RetrievedNode) and node.snapshot):
         return ""
-    rows = wait_for(node.snapshot.rows(children, columns=("id", "title")))
+    rows = node.snapshot.rows(children, columns=("id", "title"))
     titles = [*dict.fromkeys(row["title"] for row in rows if row["title"])]
 
     def said() -> str:

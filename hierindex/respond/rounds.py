@@ -87,7 +87,7 @@ def _shared(texts: Sequence[PlacedText]) -> tuple[str, ...]:
     return tuple(ids[0] for ids in takewhile(lambda ids: len(set(ids)) == 1, levels))
 
 
-async def condensed(
+def condensed(
     found: Sequence[NodeWithScore],
     snapshot: Snapshot,
     n_tokens: Callable[[BaseNode], int],
@@ -111,8 +111,8 @@ async def condensed(
         for node_id in (node.node_id, *ancestors(node)[:1]):
             place.setdefault(node_id, i)
             score[node_id] = max(score.get(node_id, -math.inf), node.get_score())
-    parents = await snapshot.nodes(sorted(place.keys() - nodes.keys()))
-    stored = {node.node_id: _shown(node) for node in await snapshot.nodes(sorted(nodes))}
+    parents = snapshot.nodes(sorted(place.keys() - nodes.keys()))
+    stored = {node.node_id: _shown(node) for node in snapshot.nodes(sorted(nodes))}
     as_stored = {i for i, node in nodes.items() if stored.get(i) == _shown(as_found(node).node)}
     for parent in sorted(parents, key=lambda node: (score[node.node_id], -place[node.node_id])):
         children = [child.node_id for child in parent.child_nodes or ()]

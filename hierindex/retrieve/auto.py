@@ -1,6 +1,5 @@
 """The choice of an outline for a question about the whole, and of documents that it names."""
 
-import asyncio
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -34,7 +33,7 @@ class Choice(NamedTuple):
     documents: tuple[str, ...] | None = None
 
 
-async def choose(search: Search, model: BaseEmbedding, levels: Sequence[Level] = ()) -> Choice:
+def choose(search: Search, model: BaseEmbedding, levels: Sequence[Level] = ()) -> Choice:
     """Choose by the similarity of a question to questions about the whole.
 
     A question that names documents, and that is about the whole with "it" in place of their
@@ -50,16 +49,16 @@ async def choose(search: Search, model: BaseEmbedding, levels: Sequence[Level] =
         Of an outline; by default all.
     """
     where = f"level {', '.join(map(str, levels))}" if levels else "all levels"
-    documents, rest, unknown, files = await named(search.question, search.snapshot)
+    documents, rest, unknown, files = named(search.question, search.snapshot)
     if documents:
         with named_errors(model):
-            vector = await asyncio.to_thread(model.get_query_embedding, rest)
-        is_whole, _ = await _about_the_whole(vector, model)
+            vector = model.get_query_embedding(rest)
+        is_whole, _ = _about_the_whole(vector, model)
         if is_whole:
             said = f"an outline of {', '.join(documents)}, which the question names"
             return Choice(True, f"{where} for {said}: {READS}", documents)
-    is_whole, score = await _about_the_whole(search.embedding, model)
-    if is_whole and unknown and not documents and not await _is_mentioned(unknown, search):
+    is_whole, score = _about_the_whole(search.embedding, model)
+    if is_whole and unknown and not documents and not _is_mentioned(unknown, search):
         return Choice(True, f"{where} for an outline of {', '.join(unknown)}: no such document", ())
     if is_whole:
         return Choice(True, f"{where} for an outline: {READS}")
@@ -81,22 +80,22 @@ def narrowed(search: Search, choice: Choice, *, others: bool) -> tuple[Search, C
     return replace(search, filters=search.filters_within(part)), choice
 
 
-async def _about_the_whole(embedding: Sequence[float], model: BaseEmbedding) -> AboutTheWhole:
+def _about_the_whole(embedding: Sequence[float], model: BaseEmbedding) -> AboutTheWhole:
     question = np.asarray(unit_vectors([embedding])[0], dtype=np.float64)
     with named_errors(model):
-        return await asyncio.to_thread(about_the_whole, question, model)
+        return about_the_whole(question, model)
 
 
-async def _is_mentioned(names: Sequence[str], search: Search) -> bool:
+def _is_mentioned(names: Sequence[str], search: Search) -> bool:
     """Return whether one of the texts that are found by the words of names has a name in it."""
     for name in names:
-        found = await replace(search, question=name, by="text").best(CANDIDATES)
+        found = replace(search, question=name, by="text").best(CANDIDATES)
         if any(name.lower() in each.get_content(MetadataMode.NONE).lower() for each in found):
             return True
     return False
 
 
-async def outlined(
+def outlined(
     search: Search, choice: Choice, levels: Sequence[Level], budget: int, most: int | None
 ) -> list[NodeWithScore]:
     """Return the outline that was chosen, the largest share first.
@@ -109,12 +108,12 @@ async def outlined(
         If the tree lacks one of the levels.
     """
     made = partial(outline, search, budget, of=choice.documents, most=most, question=False)
-    await check_levels(search.snapshot, levels)
+    check_levels(search.snapshot, levels)
     if choice.documents == ():
         return []
-    found = await made(at=await cut_of(search.snapshot, levels) if levels else None)
+    found = made(at=cut_of(search.snapshot, levels) if levels else None)
     if not found and choice.documents:
-        found = await made()
+        found = made()
     return sorted(found, key=NodeWithScore.get_score, reverse=True)
 
 

@@ -14,7 +14,6 @@ from llama_index.core.vector_stores.types import (
 from hierindex.errors import InputError
 from hierindex.store.passing import with_known_keys
 from hierindex.store.snapshot import Snapshot
-from hierindex.threads import wait_for
 
 COMPARED = {
     ">": FilterOperator.GT,
@@ -50,7 +49,7 @@ def filters_of(conditions: Sequence[str] | None) -> MetadataFilters | None:
 def known_filters(conditions: Sequence[str] | None, snapshot: Snapshot) -> MetadataFilters | None:
     """Return the filters of conditions; raise InputError if no chunk has one of their keys."""
     filters = filters_of(conditions)
-    return filters and wait_for(with_known_keys(snapshot, filters, strict=True))
+    return filters and with_known_keys(snapshot, filters, strict=True)
 
 
 def _filter(condition: str) -> MetadataFilter | MetadataFilters:

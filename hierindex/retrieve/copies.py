@@ -1,7 +1,7 @@
 """Copies among nodes: nodes of equal text, which become one with the places of all."""
 
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -19,9 +19,7 @@ WIDER = 2  # times as many in each search
 Quotes = Sequence[Quote]
 
 
-async def best_texts(
-    best: Callable[[int], Awaitable[list[NodeWithScore]]], n: int
-) -> list[NodeWithScore]:
+def best_texts(best: Callable[[int], list[NodeWithScore]], n: int) -> list[NodeWithScore]:
     """Return the best nodes of `n` distinct texts, best first.
 
     Parameters
@@ -32,7 +30,7 @@ async def best_texts(
     """
     most = n
     while True:
-        found = await best(most)
+        found = best(most)
         texts = dict.fromkeys(map(_text, found))
         if len(texts) >= n or len(found) < most or most >= MOST:
             kept = {*[*texts][:n]}
@@ -40,7 +38,7 @@ async def best_texts(
         most *= WIDER
 
 
-async def without_copies(found: Sequence[NodeWithScore], search: Search) -> list[NodeWithScore]:
+def without_copies(found: Sequence[NodeWithScore], search: Search) -> list[NodeWithScore]:
     """Return one node for each text, with the places of all nodes of this text in the index.
 
     Of several it is the one of the lowest level, of the document whose id comes first, with the
@@ -52,7 +50,7 @@ async def without_copies(found: Sequence[NodeWithScore], search: Search) -> list
         copies[_text(node)].append(node)
     if not copies:
         return []
-    quotes = await _quotes_of_copies(copies, search)
+    quotes = _quotes_of_copies(copies, search)
     several = quotes.keys() | {text for text, nodes in copies.items() if len(nodes) > 1}
     return [
         _merged(nodes, quotes[text]) if text in several else nodes[0]
@@ -60,13 +58,13 @@ async def without_copies(found: Sequence[NodeWithScore], search: Search) -> list
     ]
 
 
-async def _quotes_of_copies(texts: Iterable[str], search: Search) -> defaultdict[str, list[Quotes]]:
+def _quotes_of_copies(texts: Iterable[str], search: Search) -> defaultdict[str, list[Quotes]]:
     """Return the quotes of all nodes of those texts that several nodes have."""
-    copied = await search.snapshot.copied_texts()
+    copied = search.snapshot.copied_texts()
     several = [text for text in texts if hash_text(text) in copied]
     quotes = defaultdict[str, list[Quotes]](list)
     if several:
-        rows = await search.snapshot.rows(
+        rows = search.snapshot.rows(
             filters=search.filters,
             where=by_texts(several),
             partial_summaries=search.partial_summaries,

@@ -15,7 +15,7 @@ from hierindex.store.rows import documents_of
 WHOLE = MetadataFilter(key=PREFIX + WHOLE_DOCUMENT, value="", operator=FilterOperator.GT)
 
 
-async def best_of_documents(search: Search, n: int, *, n_documents: int) -> list[NodeWithScore]:
+def best_of_documents(search: Search, n: int, *, n_documents: int) -> list[NodeWithScore]:
     """Return the best chunks of the documents whose summaries are most similar to the question.
 
     Raises
@@ -23,11 +23,11 @@ async def best_of_documents(search: Search, n: int, *, n_documents: int) -> list
     InputError
         If the tree has no summary of a whole document.
     """
-    found = await _documents(search, n_documents)
-    return await search.best(n, cuts([0]), of_documents(list(found)))
+    found = _documents(search, n_documents)
+    return search.best(n, cuts([0]), of_documents(list(found)))
 
 
-async def all_of_documents(search: Search, *, n_documents: int) -> list[NodeWithScore]:
+def all_of_documents(search: Search, *, n_documents: int) -> list[NodeWithScore]:
     """Return all chunks of those documents in reading order, the best document first.
 
     Each chunk has the score of its document.
@@ -37,9 +37,9 @@ async def all_of_documents(search: Search, *, n_documents: int) -> list[NodeWith
     InputError
         If the tree has no summary of a whole document.
     """
-    found = await _documents(search, n_documents)
+    found = _documents(search, n_documents)
     within = search.filters_within(cuts([0]), of_documents(list(found)))
-    nodes = await search.snapshot.nodes(filters=within)
+    nodes = search.snapshot.nodes(filters=within)
     chunks = [(NodeRecord.from_metadata(node.metadata), node) for node in nodes]
     place = {document: i for i, document in enumerate(found)}
     named = [(documents_of(node, record)[0], record, node) for record, node in chunks]
@@ -47,12 +47,12 @@ async def all_of_documents(search: Search, *, n_documents: int) -> list[NodeWith
     return [NodeWithScore(node=node, score=found[document]) for document, _, node in named]
 
 
-async def _documents(search: Search, n: int) -> dict[str, float]:
+def _documents(search: Search, n: int) -> dict[str, float]:
     """Return the scores of the best documents with a chunk that passes, and of their copies."""
     with_a_chunk = replace(search.by_meaning(), partial_summaries=True)
-    found = await best_texts(lambda most: with_a_chunk.best(most, WHOLE), n)
-    has_summaries = found or await replace(with_a_chunk, filters=None).best(1, WHOLE)
-    if not has_summaries and await search.snapshot.highest_level():
+    found = best_texts(lambda most: with_a_chunk.best(most, WHOLE), n)
+    has_summaries = found or replace(with_a_chunk, filters=None).best(1, WHOLE)
+    if not has_summaries and search.snapshot.highest_level():
         raise InputError(
             "mode 'document' needs a tree with a summary of each document; build it with method "
             "semantic or document, or with RaptorHierarchy(scope='document')."

@@ -71,17 +71,17 @@ def check_mode(mode: str, levels: Sequence[Level]) -> None:
         )
 
 
-async def check_levels(snapshot: Snapshot, levels: Sequence[Level]) -> None:
+def check_levels(snapshot: Snapshot, levels: Sequence[Level]) -> None:
     """Raise LevelError if the tree, where it exists, lacks one of the levels."""
     if snapshot.exists:
-        await cut_of(snapshot, levels)
-        highest = await snapshot.highest_level()
+        cut_of(snapshot, levels)
+        highest = snapshot.highest_level()
         for level in levels:
             if isinstance(level, int) and not 0 <= level <= highest:
                 raise LevelError(f"The index has levels 0 to {highest}, got level {level}.")
 
 
-async def ids_at(snapshot: Snapshot, level: Level) -> frozenset[str]:
+def ids_at(snapshot: Snapshot, level: Level) -> frozenset[str]:
     """Return the ids of the nodes of a level.
 
     Raises
@@ -92,17 +92,17 @@ async def ids_at(snapshot: Snapshot, level: Level) -> frozenset[str]:
         If the tree does not have it.
     """
     levels = levels_of(level)
-    await check_levels(snapshot, levels)
-    cut = await cut_of(snapshot, levels)
-    return frozenset(await snapshot.ids(cut.filters, Prefilter(), highest_of=cut.highest_of))
+    check_levels(snapshot, levels)
+    cut = cut_of(snapshot, levels)
+    return frozenset(snapshot.ids(cut.filters, Prefilter(), highest_of=cut.highest_of))
 
 
-async def numbers(snapshot: Snapshot, levels: Sequence[Level]) -> list[int]:
+def numbers(snapshot: Snapshot, levels: Sequence[Level]) -> list[int]:
     """Return levels with the number of "top"."""
-    return [each if isinstance(each, int) else await snapshot.highest_level() for each in levels]
+    return [each if isinstance(each, int) else snapshot.highest_level() for each in levels]
 
 
-async def cut_of(snapshot: Snapshot, levels: Sequence[Level]) -> Cut:
+def cut_of(snapshot: Snapshot, levels: Sequence[Level]) -> Cut:
     """Return the nodes of levels.
 
     Raises
@@ -111,43 +111,43 @@ async def cut_of(snapshot: Snapshot, levels: Sequence[Level]) -> Cut:
         If the tree, where it exists, has no nodes for a word.
     """
     if not snapshot.exists or ACROSS.isdisjoint(levels):
-        return Cut(cuts(await numbers(snapshot, levels)))
+        return Cut(cuts(numbers(snapshot, levels)))
     if "documents" in levels:
-        documents, lacking = await documents_lacking_a_node(snapshot)
+        documents, lacking = documents_lacking_a_node(snapshot)
         if lacking:
             raise LevelError(
                 f"level 'documents' needs a summary of each document, which {lacking} of "
                 f"{documents} lack; build with method semantic or document, or use "
-                f"{await _others(snapshot)}."
+                f"{_others(snapshot)}."
             )
         return Cut(MetadataFilters(filters=[WHOLE]))
-    of_sections = await summaries_of_sections(snapshot)
+    of_sections = summaries_of_sections(snapshot)
     if of_sections is None:
         raise LevelError(
             "level 'sections' needs documents with headings, and no chunk of the index is in a "
-            f"section; use {await _others(snapshot)}."
+            f"section; use {_others(snapshot)}."
         )
     return Cut(MetadataFilters(filters=[]), of_sections)
 
 
-async def _others(snapshot: Snapshot) -> str:
+def _others(snapshot: Snapshot) -> str:
     """Return the levels that each index has."""
-    return f"top, chunks or a level from 0 to {await snapshot.highest_level()}"
+    return f"top, chunks or a level from 0 to {snapshot.highest_level()}"
 
 
 @once
-async def documents_lacking_a_node(snapshot: TableSnapshot) -> tuple[int, int]:
+def documents_lacking_a_node(snapshot: TableSnapshot) -> tuple[int, int]:
     """Return how many documents there are, and how many lack a node of all their chunks."""
     import pyarrow.compute as pc
 
-    rows = await snapshot.select("documents", "whole_document")
+    rows = snapshot.select("documents", "whole_document")
     documents = {*pc.list_flatten(rows["documents"]).unique().to_pylist()}
     whole = {*rows["whole_document"].unique().to_pylist()}
     return len(documents), len(documents - whole)
 
 
 @once
-async def summaries_of_sections(snapshot: TableSnapshot) -> frozenset[str] | None:
+def summaries_of_sections(snapshot: TableSnapshot) -> frozenset[str] | None:
     """Return the ids of the summaries of sections and their parts; None if there is no section.
 
     The chunks under such a summary are of one document, and either all of one section, or share
@@ -156,7 +156,7 @@ async def summaries_of_sections(snapshot: TableSnapshot) -> frozenset[str] | Non
     """
     in_section = Prefilter(has_any([hash_entry("has", SECTION)]))
     columns = ("id", "level", "documents", "metadata")
-    rows = (await snapshot.select(*columns, where=in_section)).to_pylist()
+    rows = snapshot.select(*columns, where=in_section).to_pylist()
     sections = defaultdict[str, set[str]](set)  # of the chunks, by document
     summaries = list[tuple[str, str, str, bool]]()
     for row in rows:

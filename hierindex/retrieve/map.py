@@ -1,6 +1,5 @@
 """The map of an index: its chunks as points of a plane, and the node that each belongs to."""
 
-import asyncio
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 MOST = 2_000  # chunks; 5,000 take three times as long, and cover each other
 
 
-async def chunk_map(snapshot: Snapshot, level: Level = 1, n: int = MOST) -> dict[str, Any]:
+def chunk_map(snapshot: Snapshot, level: Level = 1, n: int = MOST) -> dict[str, Any]:
     """Return the places of chunks on a plane, where similar chunks are near each other.
 
     Parameters
@@ -54,8 +53,8 @@ async def chunk_map(snapshot: Snapshot, level: Level = 1, n: int = MOST) -> dict
     """
     require(is_whole(n, 1), "n", "an integer of at least 1", n)
     snapshot.require()
-    at_level = await ids_at(snapshot, level)
-    tree, places = await whole_tree(snapshot), await chunk_places(snapshot)
+    at_level = ids_at(snapshot, level)
+    tree, places = whole_tree(snapshot), chunk_places(snapshot)
     few = _spread(len(places.rows), n)
     rows = places.rows[few]
     at = tree.forest.highest(is_in(tree.ids, at_level))[rows]
@@ -63,7 +62,7 @@ async def chunk_map(snapshot: Snapshot, level: Level = 1, n: int = MOST) -> dict
     parents = parents[np.argsort(-counts, kind="stable")]
     number = {row: i for i, row in enumerate(parents.tolist())}
     parent_ids: list[str] = tree.ids.take(parents).to_pylist()
-    named = await snapshot.columns("id", "title", node_ids=parent_ids)
+    named = snapshot.columns("id", "title", node_ids=parent_ids)
     titles = dict(zip(named["id"], named["title"], strict=True))
     columns = tree.ids.take(rows).to_pylist(), places.Z[few].round(4).tolist(), at.tolist()
     return {
@@ -84,14 +83,14 @@ class Places(NamedTuple):
 
 
 @once
-async def chunk_places(snapshot: TableSnapshot) -> Places:
+def chunk_places(snapshot: TableSnapshot) -> Places:
     """Return the coordinates of the chunks, or of a sample of 2,000, in the order of their ids."""
-    tree = await whole_tree(snapshot)
+    tree = whole_tree(snapshot)
     chunks = np.flatnonzero(tree.forest.is_text)
     rows = chunks[_spread(len(chunks), MOST)]
     ids = tree.ids.take(rows)
-    found = await snapshot.select("id", "vector", where=by_ids(ids.to_pylist()))
-    return Places(rows, await asyncio.to_thread(lambda: plane_coordinates(_vectors(found))))
+    found = snapshot.select("id", "vector", where=by_ids(ids.to_pylist()))
+    return Places(rows, plane_coordinates(_vectors(found)))
 
 
 def _vectors(found: "pa.Table") -> Floats2d:

@@ -1,6 +1,5 @@
 """Documents that a question names, by their ids, file names or titles."""
 
-import asyncio
 import json
 import re
 from collections import defaultdict
@@ -55,14 +54,14 @@ class Named(NamedTuple):
     files: tuple[str, ...] = ()
 
 
-async def named(question: str, snapshot: TableSnapshot) -> Named:
+def named(question: str, snapshot: TableSnapshot) -> Named:
     """Find the documents of a snapshot that a question names; see `named_in`."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if not snapshot.exists:
         return Named((), question)
-    names = await names_of_documents(snapshot)
+    names = names_of_documents(snapshot)
     forms = [form for _, _, form in _forms(question)]
     found = names.filter(pc.is_in(names["name"], pa.array(forms, pa.string())))
     documents = defaultdict[str, list[str]](list)
@@ -105,33 +104,29 @@ def named_in(question: str, documents: Mapping[str, Sequence[str]]) -> Named:
     return Named(tuple(found)[:MOST], "".join(rest), tuple(unknown), tuple(files))
 
 
-async def unknown_names(question: str, snapshot: TableSnapshot) -> dict[str, list[str]]:
+def unknown_names(question: str, snapshot: TableSnapshot) -> dict[str, list[str]]:
     """Return the names of files in a question that no document has.
 
     Each has the ids of at most three documents with similar names, the most similar first.
     """
-    unknown = (await named(question, snapshot)).unknown
-    return {file: await similar_documents(file, snapshot) for file in unknown}
+    unknown = named(question, snapshot).unknown
+    return {file: similar_documents(file, snapshot) for file in unknown}
 
 
-async def similar_documents(name: str, snapshot: TableSnapshot) -> list[str]:
+def similar_documents(name: str, snapshot: TableSnapshot) -> list[str]:
     """Return the ids of at most three documents with names similar to one, the most similar first.
 
     Folders in the name are of no account.
     """
     documents = defaultdict[str, list[str]](list)
-    for row in (await names_of_documents(snapshot)).sort_by("document").to_pylist():
+    for row in names_of_documents(snapshot).sort_by("document").to_pylist():
         documents[row["name"]].append(row["document"])
-
-    def similar() -> list[str]:
-        near = get_close_matches(_form(WORD.findall(name.rpartition("/")[2])), documents)
-        return [*dict.fromkeys(d for form in near for d in documents[form])][:MOST_SIMILAR]
-
-    return await asyncio.to_thread(similar)
+    near = get_close_matches(_form(WORD.findall(name.rpartition("/")[2])), documents)
+    return [*dict.fromkeys(d for form in near for d in documents[form])][:MOST_SIMILAR]
 
 
 @once
-async def names_of_documents(snapshot: TableSnapshot) -> "pa.Table":
+def names_of_documents(snapshot: TableSnapshot) -> "pa.Table":
     """Return a table of `name` and `document`, the id.
 
     Names are ids, and the titles and file names that documents' summaries have in their metadata:
@@ -139,9 +134,9 @@ async def names_of_documents(snapshot: TableSnapshot) -> "pa.Table":
     written as words in lower case with blanks between them. Cached: for 100,000 documents, 5 s.
     """
     whole = prefilter(MetadataFilters(filters=[WHOLE]))
-    chunks = await snapshot.select("documents", where=snapshot.of_each_document)
-    documents = await snapshot.select("whole_document", "metadata", where=whole)
-    return await asyncio.to_thread(_names, chunks, documents)
+    chunks = snapshot.select("documents", where=snapshot.of_each_document)
+    documents = snapshot.select("whole_document", "metadata", where=whole)
+    return _names(chunks, documents)
 
 
 def _names(chunks: "pa.Table", documents: "pa.Table") -> "pa.Table":

@@ -1,6 +1,5 @@
 """Outlines: the nodes that summarise an index, or a part of it, best within a token budget."""
 
-import asyncio
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -40,7 +39,7 @@ class Tree(NamedTuple):
     forest: Forest
 
 
-async def outline(
+def outline(
     search: Search,
     budget: int,
     *,
@@ -89,27 +88,27 @@ async def outline(
     if not snapshot.exists:
         return []
     if of is None:
-        tree, where = await whole_tree(snapshot), Prefilter()
+        tree, where = whole_tree(snapshot), Prefilter()
     else:
-        documents, node_ids, where = await _named(snapshot, of)
-        rows = await snapshot.select(*COLUMNS, "documents", where=where)
-        tree = await asyncio.to_thread(_tree, rows, documents, node_ids)
+        documents, node_ids, where = _named(snapshot, of)
+        rows = snapshot.select(*COLUMNS, "documents", where=where)
+        tree = _tree(rows, documents, node_ids)
     if not tree.forest.is_text.any():
         return []
-    cosine = await _cosines(search, where, tree.ids) if question else None
-    share, value = await asyncio.to_thread(share_and_value, tree.forest, tree.n_tokens, cosine)
+    cosine = _cosines(search, where, tree.ids) if question else None
+    share, value = share_and_value(tree.forest, tree.n_tokens, cosine)
     if search.filters is not None:
         partial = search.partial_summaries
-        passing = await snapshot.ids(search.filters, where, partial_summaries=partial)
+        passing = snapshot.ids(search.filters, where, partial_summaries=partial)
         passes = is_in(tree.ids, passing)
         value[~passes] = 0.0
         text = np.where(tree.forest.is_text & passes, share, 0.0)
         if text.any():
             share = tree.forest.summed(text) / text.sum()
     if at is not None:
-        value[~is_in(tree.ids, await snapshot.ids(at.filters, where, highest_of=at.highest_of))] = 0
-    found = await _fitting(snapshot, tree, share, value, budget, most)
-    return await without_copies(found, search)
+        value[~is_in(tree.ids, snapshot.ids(at.filters, where, highest_of=at.highest_of))] = 0
+    found = _fitting(snapshot, tree, share, value, budget, most)
+    return without_copies(found, search)
 
 
 def check_arguments(budget: object, question: object, filters: object) -> None:
@@ -131,9 +130,9 @@ def ids_of(of: object) -> list[str] | None:
 
 
 @once
-async def whole_tree(snapshot: TableSnapshot) -> Tree:
+def whole_tree(snapshot: TableSnapshot) -> Tree:
     """Return the tree of all rows. Cached: 60 MB for a million."""
-    return await asyncio.to_thread(_tree, await snapshot.select(*COLUMNS))
+    return _tree(snapshot.select(*COLUMNS))
 
 
 def _tree(rows: "pa.Table", *of: list[str]) -> Tree:
@@ -145,14 +144,14 @@ def _tree(rows: "pa.Table", *of: list[str]) -> Tree:
     return Tree(rows["id"], n_tokens, _forest(rows))
 
 
-async def _named(snapshot: Snapshot, of: Sequence[str]) -> tuple[list[str], list[str], Prefilter]:
+def _named(snapshot: Snapshot, of: Sequence[str]) -> tuple[list[str], list[str], Prefilter]:
     """Return which ids are documents', those of nodes, and a condition that their rows meet."""
-    held = (await snapshot.select("documents", where=_in(of) & CHUNKS))["documents"]
+    held = snapshot.select("documents", where=_in(of) & CHUNKS)["documents"]
     known = {document for row in held.to_pylist() for document in row}
     documents = [each for each in of if each in known]
     others = [each for each in of if each not in known]
-    node_ids = [await snapshot.id_beginning(each, or_document=True) for each in others]
-    of_nodes = (await snapshot.columns("documents", node_ids=node_ids))["documents"]
+    node_ids = [snapshot.id_beginning(each, or_document=True) for each in others]
+    of_nodes = snapshot.columns("documents", node_ids=node_ids)["documents"]
     every = {*documents, *(document for row in of_nodes for document in row)}
     return documents, node_ids, _in(every) if len(every) <= MANY else Prefilter()
 
@@ -161,14 +160,14 @@ def _in(documents: Iterable[str]) -> Prefilter:
     return prefilter(MetadataFilters(filters=[of_documents([*documents])]))
 
 
-async def _cosines(search: Search, where: Prefilter, ids: "pa.ChunkedArray") -> Floats1d:
+def _cosines(search: Search, where: Prefilter, ids: "pa.ChunkedArray") -> Floats1d:
     """Return the similarities to the question of nodes among those that meet a condition."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     q = np.array(search.embedding, dtype=np.float32)
     read, similarities = list[pa.Array](), [np.zeros(0)]
-    async for batch in search.snapshot.batches("id", "vector", where=where):
+    for batch in search.snapshot.batches("id", "vector", where=where):
         X = batch["vector"].flatten().to_numpy().reshape(-1, len(q))
         read.append(batch["id"])
         similarities.append(cosines(X, q))
@@ -216,7 +215,7 @@ def _forest(rows: "pa.Table") -> Forest:
     return Forest(strongest, level)
 
 
-async def _fitting(
+def _fitting(
     snapshot: Snapshot,
     tree: Tree,
     share: Floats1d,
@@ -234,13 +233,13 @@ async def _fitting(
     admitted = np.flatnonzero(value > 0)
     shortest = admitted[np.argsort(n_tokens[admitted], kind="stable")[:SHORTEST]]
 
-    async def counted(rows: Ints1d) -> None:
+    def counted(rows: Ints1d) -> None:
         new = np.setdiff1d(rows, np.array([*nodes], dtype=np.int64))
-        found = await snapshot.nodes(ids.take(new).to_pylist())
+        found = snapshot.nodes(ids.take(new).to_pylist())
         for row, node in zip(new.tolist(), found, strict=True):
             nodes[row] = NodeWithScore(node=node, score=float(share[row]))
         known = [*nodes]
-        counts = await asyncio.to_thread(lambda: [*map(count, nodes.values())])
+        counts = [*map(count, nodes.values())]
         tokens[known] = np.maximum(counts, 1)
         others = np.setdiff1d(admitted, known)
         ratio = tokens[known].sum() / max(1, n_tokens[known].sum())
@@ -257,12 +256,12 @@ async def _fitting(
 
     for _ in range(2):  # the second time by what was counted first
         cost, room = costs()
-        margin = await asyncio.to_thread(select_margin, forest, cost, value, room, COUNTED)
-        await counted(margin if len(margin) else shortest)
-    chosen = await asyncio.to_thread(cut)
+        margin = select_margin(forest, cost, value, room, COUNTED)
+        counted(margin if len(margin) else shortest)
+    chosen = cut()
     if not len(chosen) and len(shortest):
-        await counted(shortest)
-        least, chosen = tokens[[*nodes]].min(), await asyncio.to_thread(cut)
+        counted(shortest)
+        least, chosen = tokens[[*nodes]].min(), cut()
         if not len(chosen):
             raise InputError(f"No node fits a budget of {budget} tokens; the shortest has {least}.")
     return sorted((nodes[row] for row in chosen.tolist()), key=_place)

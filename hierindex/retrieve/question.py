@@ -1,9 +1,9 @@
 """A question against a snapshot: searches of all or part of the tree."""
 
-import asyncio
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal, Self, get_args
 
 import numpy as np
@@ -26,6 +26,7 @@ from hierindex.store.nodes import node_of, quotes_in
 from hierindex.store.schema import NODE_COLUMNS
 from hierindex.store.search import united
 from hierindex.store.snapshot import Snapshot
+from hierindex.threads import each
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,7 +60,7 @@ class Search:
     filters: MetadataFilters | None = None
     partial_summaries: bool = False
 
-    async def best(
+    def best(
         self,
         n: int,
         *within: Part,
@@ -75,8 +76,8 @@ class Search:
         if among is not None and not among:
             return []
         if self.by == "context":
-            return await self._in_context(n, filters, among, highest_of)
-        result = await self.snapshot.query(
+            return self._in_context(n, filters, among, highest_of)
+        result = self.snapshot.query(
             self._query(MODES[self.by], n, filters, among),
             partial_summaries=self.partial_summaries,
             highest_of=highest_of,
@@ -89,31 +90,29 @@ class Search:
         filters = [*parts, *([] if self.filters is None else [self.filters])]
         return MetadataFilters(filters=filters) if filters else None
 
-    async def _in_context(
+    def _in_context(
         self,
         n: int,
         filters: MetadataFilters | None,
         among: Sequence[str] | None,
         highest_of: frozenset[str] | None,
     ) -> list[NodeWithScore]:
-        by_meaning, by_words = await asyncio.gather(
-            *(
-                self.snapshot.found(
-                    self._query(MODES[by], max(n, CANDIDATES), filters, among),
-                    *COLUMNS,
-                    partial_summaries=self.partial_summaries,
-                    highest_of=highest_of,
-                )
-                for by in ("dense", "text")
+        def found_by(by: By) -> "pa.Table":
+            return self.snapshot.found(
+                self._query(MODES[by], max(n, CANDIDATES), filters, among),
+                *COLUMNS,
+                partial_summaries=self.partial_summaries,
+                highest_of=highest_of,
             )
-        )
+
+        by_meaning, by_words = each((partial(found_by, "dense"), partial(found_by, "text")), 2)
         lexical = dict(zip(by_words["id"].to_pylist(), by_words["score"].to_pylist(), strict=True))
         rows = united(by_meaning, by_words, columns=COLUMNS)
         question = np.asarray(self.embedding)
         share = SHARE_OF_A_NAME if is_name(self.question) else DENSE_SHARE
         ranked = rank_in_context(rows, question, lexical, share)
         best = dict(ranked[:n])
-        found = await self.snapshot.rows(best, columns=NODE_COLUMNS) if best else []
+        found = self.snapshot.rows(best, columns=NODE_COLUMNS) if best else []
         return [NodeWithScore(node=node_of(row), score=best[row["id"]]) for row in found]
 
     def _query(

@@ -1,6 +1,5 @@
 """The nodes of a tree in reading order, each under its strongest parent."""
 
-import asyncio
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -70,18 +69,18 @@ class ReadingOrder(NamedTuple):
 
 
 @once
-async def reading_order(snapshot: TableSnapshot) -> ReadingOrder:
+def reading_order(snapshot: TableSnapshot) -> ReadingOrder:
     """Return all nodes in reading order. Cached: 100 MB for a million.
 
     Children are in the order of their parent's links, roots in that of their documents.
     """
-    tree = await whole_tree(snapshot)
-    links = await snapshot.select("id", "child_ids", where=SUMMARIES)
-    roots = await _roots(snapshot, tree)
-    return await asyncio.to_thread(_ordered, tree, links, roots)
+    tree = whole_tree(snapshot)
+    links = snapshot.select("id", "child_ids", where=SUMMARIES)
+    roots = _roots(snapshot, tree)
+    return _ordered(tree, links, roots)
 
 
-async def entries(
+def entries(
     snapshot: TableSnapshot, order: ReadingOrder, positions: Sequence[int], n_characters: int = 0
 ) -> list[dict[str, Any]]:
     """Return what a table of contents says of nodes, and the first characters of their texts.
@@ -98,7 +97,7 @@ async def entries(
     where = by_ids(ids) if len(ids) <= MANY else None
     columns = ("id", "title", "level", "whole_document", "documents")
     texts = ("text",) if n_characters else ()
-    rows = await snapshot.select(*columns, *texts, where=where)
+    rows = snapshot.select(*columns, *texts, where=where)
     rows = rows.take(_rows(ids, rows["id"]))
     documents = pc.list_value_length(rows["documents"]).to_pylist()
     starts = pc.utf8_slice_codeunits(rows["text"], 0, n_characters).to_pylist() if texts else []
@@ -119,11 +118,11 @@ async def entries(
     return found
 
 
-async def _roots(snapshot: TableSnapshot, tree: Tree) -> list[str]:
+def _roots(snapshot: TableSnapshot, tree: Tree) -> list[str]:
     """Return the roots in the order of their first documents, and of the places there."""
     ids = tree.ids.filter(tree.forest.parent == -1).to_pylist()
     where = by_ids(ids) if len(ids) <= MANY else None
-    rows = await snapshot.select("id", "documents", "record", where=where)
+    rows = snapshot.select("id", "documents", "record", where=where)
     roots = rows.take(_rows(ids, rows["id"])).to_pylist()
     return [row["id"] for row in sorted(roots, key=_place)]
 

@@ -45,7 +45,7 @@ def is_outline(nodes: Sequence[NodeWithScore]) -> bool:
     return any(isinstance(node, RetrievedNode) and node.share is not None for node in nodes)
 
 
-async def placed(
+def placed(
     nodes: Sequence[NodeWithScore],
     snapshot: Snapshot,
     why: str | None = None,
@@ -53,7 +53,7 @@ async def placed(
     named: bool = False,
 ) -> list[RetrievedNode]:
     """Add their paths, and their shares by id, to nodes of a snapshot."""
-    parents = await snapshot.parents_of_summaries()
+    parents = snapshot.parents_of_summaries()
     return [
         RetrievedNode(
             node=found.node,

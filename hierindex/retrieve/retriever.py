@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from copy import copy
+from dataclasses import replace
 from functools import partial
 from typing import Literal, Self, get_args
 
@@ -33,7 +34,6 @@ from hierindex.settings import MODE_OF
 from hierindex.store.generations import on_newest
 from hierindex.store.passing import with_known_keys
 from hierindex.store.vector_store import HierarchyStore
-from hierindex.threads import wait_for
 
 Mode = Literal["auto", "collapsed", "level", "traversal", "document"]
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -199,10 +199,10 @@ class HierarchyRetriever(BaseRetriever):
         return retriever
 
     @on_newest
-    async def check_budget(self) -> None:
+    def check_budget(self) -> None:
         """Raise InputError if no node asked for fits a token budget below the default."""
         if self._token_budget is not None and self._token_budget < TOKEN_BUDGET:
-            await check_budget(await self.store.asnapshot(), self.levels, self._token_budget)
+            check_budget(self.store.snapshot(), self.levels, self._token_budget)
 
     def search(self, query_bundle: QueryBundle) -> Search:
         """Embed a question and prepare a search of the current snapshot."""
@@ -210,40 +210,34 @@ class HierarchyRetriever(BaseRetriever):
         model, questions = self._embed_model, query_bundle.embedding_strs
         with named_errors(model):
             embedding = query_bundle.embedding or model.get_agg_embedding_from_queries(questions)
-        return wait_for(self._search(query_bundle, embedding))
+        return self._search(query_bundle, embedding)
 
     @on_newest
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         search = self.search(query_bundle)
-        found, choice = wait_for(self._results(search))
+        found, choice = self._results(search)
         told = chosen(found, choice)
         for postprocessor in self.postprocessors:
             found = postprocessor.postprocess_nodes(found, query_bundle)
-        return [*wait_for(placed(found, search.snapshot, *told))]
+        return [*placed(found, search.snapshot, *told)]
 
-    @on_newest
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         _check_question(query_bundle)
-        model, questions = self._embed_model, query_bundle.embedding_strs
-        with named_errors(model):
-            embedding = query_bundle.embedding or await model.aget_agg_embedding_from_queries(
-                questions
-            )
-        search = await self._search(query_bundle, embedding)
-        found, choice = await self._results(search)
-        told = chosen(found, choice)
-        for postprocessor in self.postprocessors:
-            found = await postprocessor.apostprocess_nodes(found, query_bundle)
-        return [*await placed(found, search.snapshot, *told)]
+        if query_bundle.embedding is None:
+            model, questions = self._embed_model, query_bundle.embedding_strs
+            with named_errors(model):
+                embedding = await model.aget_agg_embedding_from_queries(questions)
+            query_bundle = replace(query_bundle, embedding=embedding)
+        return await asyncio.to_thread(self._retrieve, query_bundle)
 
-    async def _search(self, query_bundle: QueryBundle, embedding: list[float]) -> Search:
+    def _search(self, query_bundle: QueryBundle, embedding: list[float]) -> Search:
         """Prepare a search of the current snapshot."""
-        snapshot = await self.store.asnapshot()
+        snapshot = self.store.snapshot()
         snapshot.check_dimension(len(embedding))
         if snapshot.exists:
-            built = await snapshot.record()
+            built = snapshot.record()
             check_same_model(self._embed_model, built.embed_model, built.embed_settings)
-        filters = self.filters and await with_known_keys(snapshot, self.filters, strict=True)
+        filters = self.filters and with_known_keys(snapshot, self.filters, strict=True)
         return Search(
             snapshot,
             query_bundle.query_str,
@@ -253,49 +247,49 @@ class HierarchyRetriever(BaseRetriever):
             self.partial_summaries,
         )
 
-    async def _results(self, search: Search) -> tuple[list[NodeWithScore], Choice | None]:
+    def _results(self, search: Search) -> tuple[list[NodeWithScore], Choice | None]:
         """Return the results, best first, and the choice of "auto"."""
         choice = None
         if self._may_outline and search.snapshot.exists:
-            choice = await choose(search, self._embed_model, self.levels)
+            choice = choose(search, self._embed_model, self.levels)
             if choice.outline:
                 budget = self._token_budget or TOKEN_BUDGET
-                found = await outlined(search, choice, self.levels, budget, self._top_k)
+                found = outlined(search, choice, self.levels, budget, self._top_k)
                 return selected(found, self._top_k, self._token_budget), choice
             choice = None if self.levels else choice
         if choice and choice.documents:
             search, choice = narrowed(search, choice, others=self._others)
         elif self._others:
             return [], None
-        found = await self._found(search)
+        found = self._found(search)
         if self.levels and (not found or len(self.levels) > 1):
-            await check_levels(search.snapshot, self.levels)
+            check_levels(search.snapshot, self.levels)
         top_k = None if self._whole_documents else self._top_k or TOP_K
-        found = selected(await without_copies(found, search), top_k, self._token_budget)
+        found = selected(without_copies(found, search), top_k, self._token_budget)
         return found, choice
 
-    async def _found(self, search: Search) -> list[NodeWithScore]:
+    def _found(self, search: Search) -> list[NodeWithScore]:
         """Return the best nodes with their copies, and spare ones if some will be dropped."""
         if self._whole_documents:
-            return await all_of_documents(search, n_documents=self._n_documents)
+            return all_of_documents(search, n_documents=self._n_documents)
         best, top_k = partial(self._best, search), self._top_k or TOP_K
         if self._reranker is not None:
-            candidates = await best_texts(best, max(top_k, CANDIDATES))
-            return await reranked(candidates, search.question, self._reranker)
-        found = await best_texts(best, top_k)
-        return await best_texts(best, SPARE * top_k) if complete_parents(found) else found
+            candidates = best_texts(best, max(top_k, CANDIDATES))
+            return reranked(candidates, search.question, self._reranker)
+        found = best_texts(best, top_k)
+        return best_texts(best, SPARE * top_k) if complete_parents(found) else found
 
-    async def _best(self, search: Search, n: int) -> list[NodeWithScore]:
+    def _best(self, search: Search, n: int) -> list[NodeWithScore]:
         match self.mode:
             case "traversal":
-                level = max(await numbers(search.snapshot, self.levels), default=0)
-                return await traversal(search, n, beam=self._beam, level=level)
+                level = max(numbers(search.snapshot, self.levels), default=0)
+                return traversal(search, n, beam=self._beam, level=level)
             case "document":
-                return await best_of_documents(search, n, n_documents=self._n_documents)
+                return best_of_documents(search, n, n_documents=self._n_documents)
             case "collapsed":
-                return await search.best(n)
-        cut = await cut_of(search.snapshot, self.levels or (0,))
-        return await search.best(n, cut.filters, highest_of=cut.highest_of)
+                return search.best(n)
+        cut = cut_of(search.snapshot, self.levels or (0,))
+        return search.best(n, cut.filters, highest_of=cut.highest_of)
 
 
 def _check_question(query_bundle: QueryBundle) -> None:
@@ -303,7 +297,7 @@ def _check_question(query_bundle: QueryBundle) -> None:
         raise InputError("The question is empty; pass some text.")
 
 
-async def reranked(
+def reranked(
     found: Sequence[NodeWithScore], question: str, reranker: Reranker
 ) -> list[NodeWithScore]:
     """Order nodes by the mean of a cross-encoder's scores and their own, both standardised.
@@ -320,7 +314,7 @@ async def reranked(
         return []
     texts = [node.get_content(MetadataMode.EMBED) for node in found]
     distinct = list(dict.fromkeys(texts))
-    scores = _checked(await asyncio.to_thread(reranker.rank, question, distinct), len(distinct))
+    scores = _checked(reranker.rank(question, distinct), len(distinct))
     score_of = dict(zip(distinct, scores, strict=True))
     mixed = blended(
         np.array([score_of[text] for text in texts]),

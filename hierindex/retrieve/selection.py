@@ -51,12 +51,12 @@ def selected(
     return [node for node in found if node.node_id in ids]
 
 
-async def check_budget(snapshot: Snapshot, levels: Sequence[Level], token_budget: int) -> None:
+def check_budget(snapshot: Snapshot, levels: Sequence[Level], token_budget: int) -> None:
     """Raise InputError if no node of these levels, by default of any, fits a token budget."""
-    where = prefilter((await cut_of(snapshot, levels)).filters) if levels else None
-    rows = await snapshot.select("id", "n_tokens", where=where)
+    where = prefilter(cut_of(snapshot, levels).filters) if levels else None
+    rows = snapshot.select("id", "n_tokens", where=where)
     shortest = rows.sort_by("n_tokens")["id"][:SHORTEST].to_pylist()
-    nodes = [NodeWithScore(node=node) for node in await snapshot.nodes(shortest)]
+    nodes = [NodeWithScore(node=node) for node in snapshot.nodes(shortest)]
     least = min(map(token_counter(), nodes), default=0)
     if least > token_budget:
         raise InputError(

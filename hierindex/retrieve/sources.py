@@ -98,7 +98,7 @@ class Chunk(NamedTuple):
         return cls(start, row.get("text", ""), row["id"], row["next_id"], sources)
 
 
-async def source_passages(snapshot: Snapshot, node: BaseNode, context: int) -> list[SourcePassage]:
+def source_passages(snapshot: Snapshot, node: BaseNode, context: int) -> list[SourcePassage]:
     """Return the passages that a node cites, those of one document in the order of its text.
 
     Adjoining citations are one passage, with the page, section and anchor of its start.
@@ -120,7 +120,7 @@ async def source_passages(snapshot: Snapshot, node: BaseNode, context: int) -> l
     order = {document: i for i, document in enumerate(record.documents)}
     last = len(order)  # place of documents that metadata do not name
     spans = sorted(record.citations, key=lambda s: (order.get(s.document, last), s[:2]))
-    chunks = await _chunks(snapshot, {span.document for span in spans}, *COLUMNS)
+    chunks = _chunks(snapshot, {span.document for span in spans}, *COLUMNS)
     passages = [
         stretch.around(span, context)
         for document, cited in groupby(spans, key=lambda span: span.document)
@@ -134,7 +134,7 @@ async def source_passages(snapshot: Snapshot, node: BaseNode, context: int) -> l
     return passages
 
 
-async def passage_at(snapshot: Snapshot, span: Span, context: int) -> SourcePassage:
+def passage_at(snapshot: Snapshot, span: Span, context: int) -> SourcePassage:
     """Return a passage of a document with the page, section and anchor at which it begins.
 
     Only the texts of the chunks that are shown are read.
@@ -144,11 +144,11 @@ async def passage_at(snapshot: Snapshot, span: Span, context: int) -> SourcePass
     InputError
         If the index does not hold it.
     """
-    places = await _places(snapshot, span.document)
+    places = _places(snapshot, span.document)
     first = bisect_right(places, span.start - context, key=itemgetter(0)) - 2
     after = bisect_left(places, span.end + context, key=itemgetter(0)) + 1
     ids = [node_id for _, node_id in places[max(0, first) : after]]
-    rows = await snapshot.rows(ids, columns=COLUMNS)
+    rows = snapshot.rows(ids, columns=COLUMNS)
     chunks = sorted(chunk for chunk in map(Chunk.of, rows) if chunk)
     for stretch in _stretches(chunks):
         if stretch.start <= span.start <= span.end <= stretch.end:
@@ -161,23 +161,23 @@ async def passage_at(snapshot: Snapshot, span: Span, context: int) -> SourcePass
     )
 
 
-async def _places(snapshot: Snapshot, document: str) -> list[tuple[int, str]]:
+def _places(snapshot: Snapshot, document: str) -> list[tuple[int, str]]:
     """Return where each chunk of a document starts, and its id. Cached: of the last documents."""
     known: dict[str, list[tuple[int, str]]] = snapshot.known.setdefault("places in documents", {})
     if document not in known:
         if len(known) >= MOST_KNOWN:
             known.clear()
-        chunks = await _chunks(snapshot, [document], "id", "next_id", "documents", "record")
+        chunks = _chunks(snapshot, [document], "id", "next_id", "documents", "record")
         known[document] = [(chunk.start, chunk.id) for chunk in chunks[document]]
     return known[document]
 
 
-async def _chunks(
+def _chunks(
     snapshot: Snapshot, documents: Collection[str], *columns: str
 ) -> dict[str, list[Chunk]]:
     """Return the chunks of documents in the order of the text; without text if it is not read."""
     filters = MetadataFilters(filters=[cuts([0]), of_documents([*documents])])
-    rows = await snapshot.rows(filters=filters, columns=columns) if documents else []
+    rows = snapshot.rows(filters=filters, columns=columns) if documents else []
     found: dict[str, list[Chunk]] = {document: [] for document in documents}
     for row in rows:
         if chunk := Chunk.of(row):

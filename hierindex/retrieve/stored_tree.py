@@ -29,7 +29,6 @@ from hierindex.store.generations import on_newest
 from hierindex.store.passing import with_known_keys
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
-from hierindex.threads import wait_for
 
 _loading = Lock()
 KNOWN = signature(HierarchyRetriever).parameters.keys() - {"store", "embed_model"}
@@ -63,7 +62,7 @@ class StoredTree:
         """The embedding model that the tree was built with; another one after a build with it."""
         if self._embed_model is not None:
             return self._embed_model
-        record = wait_for(self._record())
+        record = self._record()
         name, precision = record.embed_model, built_precision(record.embed_settings)
         with _loading:
             if (name, precision) not in self._loaded:
@@ -71,8 +70,8 @@ class StoredTree:
                 self._loaded[name, precision] = _load(name, precision)
             return self._loaded[name, precision]
 
-    async def _record(self) -> NodeRecord:
-        return await (await self.store.asnapshot()).record()
+    def _record(self) -> NodeRecord:
+        return self.store.snapshot().record()
 
     def as_retriever(self, **options: Any) -> HierarchyRetriever:
         """Return a retriever with the given options of `HierarchyRetriever`.
@@ -127,13 +126,13 @@ class StoredTree:
         ids = ids_of(of)
         search = Search(self.store.snapshot(), "", [])
         if filters and filters.filters:
-            known = wait_for(with_known_keys(search.snapshot, filters, strict=True))
+            known = with_known_keys(search.snapshot, filters, strict=True)
             search = replace(search, filters=known)
         if question is not None:
             retriever = HierarchyRetriever(self.store, self.embed_model, filters=filters)
             search = retriever.search(QueryBundle(question))
-        nodes = wait_for(outline(search, budget, of=ids, question=question is not None))
-        return wait_for(placed(nodes, search.snapshot))
+        nodes = outline(search, budget, of=ids, question=question is not None)
+        return placed(nodes, search.snapshot)
 
     @on_newest
     def tree(self, node_id: str | None = None, depth: int | None = None) -> dict[str, Any]:
@@ -150,12 +149,12 @@ class StoredTree:
         depth : int, optional
             Number of generations below the first nodes; by default as fit on a screen.
         """
-        return wait_for(contents(self.store.snapshot(), node_id, depth))
+        return contents(self.store.snapshot(), node_id, depth)
 
     @on_newest
     def info(self) -> dict[str, Any]:
         """Return the numbers of documents, nodes and tokens, the roots, models and usage."""
-        return wait_for(overview(self.store.snapshot()))
+        return overview(self.store.snapshot())
 
     @on_newest
     def node(self, node_id: str) -> BaseNode:
@@ -166,7 +165,7 @@ class StoredTree:
         InputError
             If no node or more than one node matches.
         """
-        return wait_for(self.store.snapshot().node_beginning(node_id))
+        return self.store.snapshot().node_beginning(node_id)
 
     def describe(self, node_id: str) -> dict[str, Any]:
         """Return a node as a dict of its text, title, place, kind, similarity, links and citations.
@@ -198,8 +197,8 @@ class StoredTree:
         """
         require(is_whole(context, 0), "context", "an integer of at least 0", context)
         snapshot = self.store.snapshot()
-        node = wait_for(snapshot.node_beginning(node_id))
-        return wait_for(source_passages(snapshot, node, context))
+        node = snapshot.node_beginning(node_id)
+        return source_passages(snapshot, node, context)
 
 
 def _load(name: str, precision: Precision) -> BaseEmbedding:
@@ -240,7 +239,7 @@ def retriever_options(options: Mapping[str, Any]) -> dict[str, Any]:
     return given
 
 
-async def contents(
+def contents(
     snapshot: Snapshot, node: str | None = None, depth: int | None = None
 ) -> dict[str, Any]:
     """Return the titles of a tree, or of the nodes under one, as nested dicts.
@@ -274,16 +273,16 @@ async def contents(
     """
     require(depth is None or is_whole(depth, 0), "depth", "an integer of at least 0", depth)
     snapshot.require()
-    order = await reading_order(snapshot)
+    order = reading_order(snapshot)
     icicle = order.icicle
-    first = None if node is None else order.position(await snapshot.id_beginning(node))
+    first = None if node is None else order.position(snapshot.id_beginning(node))
     part = icicle.part(first)
     below = icicle.depth[part] - icicle.depth[part][:1]
     if depth is None:
         depth = max(1, int((np.cumsum(np.bincount(below)) <= FIRST_LOOK).sum()) - 1)
     positions = (part.start + np.flatnonzero(below <= depth)).tolist()
     tops, nodes = list[dict[str, Any]](), dict[int, dict[str, Any]]()
-    for position, entry in zip(positions, await entries(snapshot, order, positions), strict=True):
+    for position, entry in zip(positions, entries(snapshot, order, positions), strict=True):
         del entry["children"]
         nodes[position] = {**entry, "nodes": []}
         parent = nodes.get(int(icicle.parent[position]))

@@ -25,7 +25,7 @@ class Place(NamedTuple):
     vector: "np.ndarray[Any, Any]"  # (n_dims,) float32, as stored
 
 
-async def traversal(search: Search, n: int, *, beam: int, level: int) -> list[NodeWithScore]:
+def traversal(search: Search, n: int, *, beam: int, level: int) -> list[NodeWithScore]:
     """Return the best nodes of a level that a beam search from the roots reaches.
 
     At each step the `beam` best nodes above the level are replaced by their children. They are
@@ -50,10 +50,10 @@ async def traversal(search: Search, n: int, *, beam: int, level: int) -> list[No
     smoothed along the path (LATTICE, arXiv 2510.13217) reach no more.
     Sarthi et al., RAPTOR (ICLR 2024), section 3: tree traversal.
     """
-    fruitless = await without_a_passing_chunk(search.snapshot, search.filters)
-    coming, reached = await _roots(search, max(n, beam)), list[str]()
-    for _ in range(await search.snapshot.highest_level() + 1):  # each step leads down a level
-        places = await places_of(coming, search.snapshot)
+    fruitless = without_a_passing_chunk(search.snapshot, search.filters)
+    coming, reached = _roots(search, max(n, beam)), list[str]()
+    for _ in range(search.snapshot.highest_level() + 1):  # each step leads down a level
+        places = places_of(coming, search.snapshot)
         reached += [place.id for place in places if place.level <= level]
         above = [p for p in places if p.level > level and p.id not in fruitless]
         kept = _nearest(search.embedding, above, beam)
@@ -61,40 +61,40 @@ async def traversal(search: Search, n: int, *, beam: int, level: int) -> list[No
         if all(place.level == level + 1 for place in kept):
             reached += coming
             break
-    return await search.best(n, cuts([level]), among=list(dict.fromkeys(reached)))
+    return search.best(n, cuts([level]), among=list(dict.fromkeys(reached)))
 
 
-async def _roots(search: Search, most: int) -> list[str]:
+def _roots(search: Search, most: int) -> list[str]:
     """Return ids of the roots, or of the most similar ones if not all fit in memory."""
-    roots = await search.snapshot.roots()
+    roots = search.snapshot.roots()
     if len(roots) <= MOST_KEPT:
         return roots
     with_a_chunk = replace(search.by_meaning(), partial_summaries=True)
-    best = await with_a_chunk.best(most, cuts([await search.snapshot.highest_level()]))
+    best = with_a_chunk.best(most, cuts([search.snapshot.highest_level()]))
     return [node.node.node_id for node in best]
 
 
-async def places_of(node_ids: Collection[str], snapshot: TableSnapshot) -> list[Place]:
+def places_of(node_ids: Collection[str], snapshot: TableSnapshot) -> list[Place]:
     """Return the places of nodes in any order; those of the upper levels are cached."""
-    upper = await upper_places(snapshot)
+    upper = upper_places(snapshot)
     below = [node_id for node_id in node_ids if node_id not in upper]
     cached = [upper[node_id] for node_id in node_ids if node_id in upper]
-    return [*cached, *await _places(snapshot, by_ids(below))] if below else cached
+    return [*cached, *_places(snapshot, by_ids(below))] if below else cached
 
 
 @once
-async def upper_places(snapshot: TableSnapshot) -> dict[str, Place]:
+def upper_places(snapshot: TableSnapshot) -> dict[str, Place]:
     """Return the places in the highest levels that have at most `MOST_KEPT` nodes together."""
-    n_nodes, lowest = 0, 1 + await snapshot.highest_level()
-    for level, size in reversed((await snapshot.level_sizes()).items()):
+    n_nodes, lowest = 0, 1 + snapshot.highest_level()
+    for level, size in reversed(snapshot.level_sizes().items()):
         n_nodes += size
         lowest = level if n_nodes <= MOST_KEPT else lowest
-    places = await _places(snapshot, Prefilter(f"level >= {lowest:d}"))
+    places = _places(snapshot, Prefilter(f"level >= {lowest:d}"))
     return {place.id: place for place in places}
 
 
-async def _places(snapshot: TableSnapshot, where: Prefilter) -> list[Place]:
-    rows = await snapshot.select("id", "level", "child_ids", "vector", where=where)
+def _places(snapshot: TableSnapshot, where: Prefilter) -> list[Place]:
+    rows = snapshot.select("id", "level", "child_ids", "vector", where=where)
     X = np.stack(rows["vector"].to_numpy(zero_copy_only=False)) if len(rows) else ()
     columns = (rows[name].to_pylist() for name in ("id", "level", "child_ids"))
     return list(map(Place, *columns, X))

@@ -11,8 +11,8 @@ from typing import IO, TYPE_CHECKING
 from hierindex.errors import HierindexError, IndexNotFoundError, InputError
 
 if TYPE_CHECKING:
-    from lancedb.db import AsyncConnection, DBConnection
-    from lancedb.table import AsyncTable
+    from lancedb.db import DBConnection
+    from lancedb.table import Table
 
 TABLE = "nodes"  # name of the table, by default
 OS_CODE = re.compile(r"\bos error (\d+)|\bOs \{ code: (\d+)")  # as Rust writes it
@@ -54,7 +54,7 @@ class Connection:
         self.uri = uri
         self.name = name
         self._storage_options = storage_options
-        self._connection: AsyncConnection | None = None
+        self._connection: DBConnection | None = None
         self.folder = None if "://" in uri else Path(uri).absolute()
         # LanceDB takes a bare "db1" for a cloud database.
         self._database = uri if self.folder is None else str(self.folder)
@@ -80,29 +80,23 @@ class Connection:
         """What another process needs for the same connection."""
         return self._database, self.name, self._storage_options
 
-    def client(self) -> "DBConnection":
-        """Return a sync connection."""
-        import lancedb
-
-        return lancedb.connect(self._database, storage_options=self._storage_options)
-
-    async def connect(self) -> "AsyncConnection":
+    def connect(self) -> "DBConnection":
         """Return the connection, which is created on first use."""
         if self._connection is None:
             import lancedb
 
-            self._connection = await lancedb.connect_async(
+            self._connection = lancedb.connect(
                 self._database, storage_options=self._storage_options
             )
         return self._connection
 
-    async def open(self) -> "AsyncTable | None":
+    def open(self) -> "Table | None":
         """Open the newest version of the table, published or not; None if it does not exist."""
         if self.folder is not None and not self.folder.is_dir():  # connecting would create it
             return None
         with self.named_refusals():
             try:
-                return await (await self.connect()).open_table(self.name)
+                return self.connect().open_table(self.name)
             except ValueError as error:
                 if "not found" in str(error):
                     return None

@@ -1,6 +1,5 @@
 """Deletion of rows and of the links to them."""
 
-import asyncio
 from collections.abc import Collection, Iterator, Mapping, Set
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,6 @@ from hierindex.store.prefilter import SUMMARIES, prefilter
 from hierindex.store.schema import LOST_CHILD, LOST_PARENT, NAMES
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
-from hierindex.threads import iterated
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,38 +24,38 @@ if TYPE_CHECKING:
 LINKS = ("id", "parent_ids", "child_ids", "previous_id", "next_id", "level_max")
 
 
-async def delete_document(table: Table, document: str) -> None:
+def delete_document(table: Table, document: str) -> None:
     """Delete the chunks of a document and every summary derived from them."""
     contains = MetadataFilter(key=DOCUMENTS, value=[document], operator=FilterOperator.ANY)
     where = prefilter(MetadataFilters(filters=[contains]))
-    rows = (await (await table.snapshot()).select("id", "documents", where=where)).to_pylist()
-    await delete_nodes(table, [row["id"] for row in rows if document in row["documents"]], None)
+    rows = table.snapshot().select("id", "documents", where=where).to_pylist()
+    delete_nodes(table, [row["id"] for row in rows if document in row["documents"]], None)
 
 
-async def delete_nodes(
+def delete_nodes(
     table: Table, node_ids: Collection[str] | None, filters: MetadataFilters | None
 ) -> int:
     """Delete nodes by ids, by filters or by both, together with their links and cache entries."""
-    if not (await table.snapshot()).exists:
+    if not table.snapshot().exists:
         return 0
-    async with table.turn("delete"):  # a later deletion must see the links that this one removes
-        snapshot = await table.snapshot()
-        going = await doomed(snapshot, node_ids, filters)
+    with table.turn("delete"):  # a later deletion must see the links that this one removes
+        snapshot = table.snapshot()
+        going = doomed(snapshot, node_ids, filters)
         if not going:
             return 0
         gone = {node.node_id for node in going}
         texts = [node.get_content(MetadataMode.EMBED) for node in going]
         staying = set[str]()
-        async for batch in snapshot.batches("id", "text", where=SUMMARIES):
+        for batch in snapshot.batches("id", "text", where=SUMMARIES):
             rows = zip(batch["id"].to_pylist(), batch["text"].to_pylist(), strict=True)
             staying.update(text_digest(text) for node_id, text in rows if node_id not in gone)
         with table.named_refusals():
-            await asyncio.to_thread(forget, table.uri, texts, staying)
-        await _delete_rows(gone, snapshot, table)
+            forget(table.uri, texts, staying)
+        _delete_rows(gone, snapshot, table)
     return len(gone)
 
 
-async def doomed(
+def doomed(
     snapshot: Snapshot, node_ids: Collection[str] | None, filters: MetadataFilters | None
 ) -> list[TextNode]:
     """Return the nodes that a deletion by ids, by filters or by both removes.
@@ -66,34 +64,34 @@ async def doomed(
     a document of a deleted chunk, because its text may contain that chunk.
     """
     if filters is not None:
-        filters = await with_known_keys(snapshot, filters, strict=True)
-    going = await snapshot.nodes(node_ids, filters, partial_summaries=True)
+        filters = with_known_keys(snapshot, filters, strict=True)
+    going = snapshot.nodes(node_ids, filters, partial_summaries=True)
     if node_ids is not None:
         return going
     ids = {node.node_id for node in going}
-    columns = await snapshot.columns("id", "level", "documents", node_ids=ids)
+    columns = snapshot.columns("id", "level", "documents", node_ids=ids)
     rows = zip(columns["level"], columns["documents"], strict=True)
     documents = {document for level, of in rows if level == 0 for document in of}
-    lost = await snapshot.rows(await incomplete(snapshot) - ids)
+    lost = snapshot.rows(incomplete(snapshot) - ids)
     also = [node_of(row) for row in lost if not documents.isdisjoint(row["documents"])]
     return [*going, *also]
 
 
-async def _delete_rows(gone: set[str], snapshot: Snapshot, table: Table) -> None:
+def _delete_rows(gone: set[str], snapshot: Snapshot, table: Table) -> None:
     """Write the remaining rows anew, without links to deleted ones, and remove all other files."""
     import pyarrow as pa
 
-    links = await snapshot.select(*LINKS)
-    near = await snapshot.rows(linked_to(links, gone), columns=NAMES)
+    links = snapshot.select(*LINKS)
+    near = snapshot.rows(linked_to(links, gone), columns=NAMES)
     top = highest_level(links, gone)
     changed = [unlinked(row, gone, top) for row in near]
-    columns = await snapshot.require().schema()
-    reader = await with_the_rest(pa.Table.from_pylist(changed, columns), gone, snapshot)
+    columns = snapshot.require().schema
+    reader = with_the_rest(pa.Table.from_pylist(changed, columns), gone, snapshot)
     added, changes = ADDED in snapshot.details(), {"nodes_removed": len(gone)}
-    await table.replace(reader, snapshot.report(), changes, added=added, purge=True)
+    table.replace(reader, snapshot.report(), changes, added=added, purge=True)
 
 
-async def with_the_rest(
+def with_the_rest(
     rows: "pa.Table | None",
     gone: Set[str],
     snapshot: Snapshot,
@@ -106,7 +104,7 @@ async def with_the_rest(
     """
     import pyarrow as pa
 
-    columns = await snapshot.require().schema()
+    columns = snapshot.require().schema
     new = [] if rows is None else rows.cast(columns).to_batches()
     away = {*gone, *chain.from_iterable(batch["id"].to_pylist() for batch in new)}
     batches = chain(_without(away, snapshot), new)
@@ -120,7 +118,7 @@ def _without(ids: Set[str], snapshot: Snapshot) -> "Iterator[pa.RecordBatch]":
     import pyarrow.compute as pc
 
     excluded = pa.array(sorted(ids), pa.string())
-    for batch in iterated(snapshot.batches(*NAMES)):
+    for batch in snapshot.batches(*NAMES):
         yield batch.filter(pc.invert(pc.is_in(batch["id"], value_set=excluded)))
 
 

@@ -38,7 +38,7 @@ def describe(node: BaseNode) -> dict[str, Any]:
     }
 
 
-async def overview(snapshot: Snapshot) -> dict[str, Any]:
+def overview(snapshot: Snapshot) -> dict[str, Any]:
     """Return the numbers of documents, nodes and tokens, the roots, models and usage.
 
     `titles` are those of the roots, in the same order; `precision` is that of the embedding model,
@@ -46,10 +46,10 @@ async def overview(snapshot: Snapshot) -> dict[str, Any]:
 
     A node that passed up is counted at each level that it belongs to.
     """
-    record = await snapshot.record()
-    roots = (await snapshot.select("id", "title", where=ROOTS)).to_pydict()
+    record = snapshot.record()
+    roots = snapshot.select("id", "title", where=ROOTS).to_pydict()
     nodes, tokens = Counter[int](), Counter[int]()
-    rows = await snapshot.select("level", "level_max", "n_tokens")
+    rows = snapshot.select("level", "level_max", "n_tokens")
     alike = rows.group_by(["level", "level_max"]).aggregate(
         [("n_tokens", "count"), ("n_tokens", "sum")]
     )
@@ -58,14 +58,14 @@ async def overview(snapshot: Snapshot) -> dict[str, Any]:
             nodes[level] += each["n_tokens_count"]
             tokens[level] += each["n_tokens_sum"]
     return {
-        "documents": await snapshot.n_documents(),
+        "documents": snapshot.n_documents(),
         "levels": [
             {"level": level, "nodes": nodes[level], "tokens": tokens[level]}
             for level in sorted(nodes)
         ],
         "roots": roots["id"],
         "titles": roots["title"],
-        "stale": await snapshot.count(STALE),
+        "stale": snapshot.count(STALE),
         "method": record.method,
         "embed_model": record.embed_model,
         "precision": json.loads(record.embed_settings or "{}").get("precision"),
@@ -75,7 +75,7 @@ async def overview(snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
-async def generation_json(snapshot: Snapshot) -> dict[str, Any]:
+def generation_json(snapshot: Snapshot) -> dict[str, Any]:
     """Return the number, time and size of a generation, what wrote it and what that changed.
 
     The keys are `generation`; `time`, when it was published; `documents`, `levels` and `nodes`,
@@ -85,9 +85,9 @@ async def generation_json(snapshot: Snapshot) -> dict[str, Any]:
     return {
         "generation": snapshot.generation,
         "time": details["time"],
-        "documents": await snapshot.n_documents(),
-        "levels": 1 + await snapshot.highest_level() if await snapshot.n_rows() else 0,
-        "nodes": await snapshot.n_rows(),
+        "documents": snapshot.n_documents(),
+        "levels": 1 + snapshot.highest_level() if snapshot.n_rows() else 0,
+        "nodes": snapshot.n_rows(),
         "what": details["what"],
         "changes": details["changes"],
     }

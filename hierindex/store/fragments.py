@@ -5,7 +5,6 @@ reads a file before it is committed; those of a writer that was killed are never
 removed with the files of earlier generations.
 """
 
-import asyncio
 import json
 import operator
 from collections.abc import Callable, Iterable, Sequence
@@ -19,10 +18,9 @@ from hierindex.store.indices import tend
 from hierindex.store.rows import Row
 from hierindex.store.schema import identity, schema
 from hierindex.store.waiting import tables
-from hierindex.threads import wait_for
 
 if TYPE_CHECKING:
-    from lancedb.table import AsyncTable
+    from lancedb.table import Table
 
 
 Call = Callable[[Callable[[], None]], None]
@@ -76,13 +74,10 @@ class Place:
 
     def tend(self) -> None:
         """Join the files of many writers, and make the indices of the table's newest version."""
-        wait_for(self._tend())
-
-    async def _tend(self) -> None:
-        table = await self.connection.open()
+        table = self.connection.open()
         assert table is not None  # it was committed
-        await table.optimize()  # while there are no indices
-        await tend(table)
+        table.optimize()  # while there are no indices
+        tend(table)
 
 
 class Fragments:
@@ -130,7 +125,7 @@ class Fragments:
             raise InputError(f"Embeddings must have one dimension, got {sorted(widths)}.")
         self._written.append(written)
 
-    async def committed(self, connection: Connection) -> "AsyncTable":
+    def committed(self, connection: Connection) -> "Table":
         """Make the rows all rows of a table, in one commit, and make its indices.
 
         Return the table, not yet published.
@@ -140,17 +135,17 @@ class Fragments:
         HierindexError
             If the table then has another number of rows than were written.
         """
-        before = await connection.open()
-        version = None if before is None else await before.version()
-        await asyncio.to_thread(self._commit, version)
-        table = await (await connection.connect()).open_table(connection.name)
-        if (n_rows := await table.count_rows()) != self.n_rows:
+        before = connection.open()
+        version = None if before is None else before.version
+        self._commit(version)
+        table = connection.connect().open_table(connection.name)
+        if (n_rows := table.count_rows()) != self.n_rows:
             raise HierindexError(
                 f"{self.n_rows:,} rows were written to {connection.uri!r}, which has {n_rows:,} of "
                 "them; nothing was published. Build again."
             )
-        await asyncio.to_thread(self._call, self.place.tend)
-        return await (await connection.connect()).open_table(connection.name)
+        self._call(self.place.tend)
+        return connection.connect().open_table(connection.name)
 
     def _commit(self, version: int | None) -> None:
         import lance

@@ -19,7 +19,6 @@ from hierindex.store.rows import all_documents, to_table
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
 from hierindex.store.waiting import DocumentFile, LeafFile, RowFile
-from hierindex.threads import blocking, iterated
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,10 +43,10 @@ class GenerationStore(BasePydanticVectorStore):
 
     @property
     def client(self) -> "DBConnection":
-        """A sync LanceDB connection to the database."""
-        return self._table.client()
+        """A LanceDB connection to the database."""
+        return self._table.connect()
 
-    async def asnapshot(self, generation: int | None = None) -> Snapshot:
+    def snapshot(self, generation: int | None = None) -> Snapshot:
         """Return a generation, by default the newest; later writes do not change it.
 
         Raises
@@ -60,9 +59,7 @@ class GenerationStore(BasePydanticVectorStore):
         """
         if self._only is not None and generation is None:
             return self._only
-        return await self._table.snapshot(generation)
-
-    snapshot = blocking(asnapshot)
+        return self._table.snapshot(generation)
 
     def at(self, snapshot: Snapshot) -> Self:
         """Return this store with a snapshot instead of the newest generation, to read from."""
@@ -71,18 +68,16 @@ class GenerationStore(BasePydanticVectorStore):
         return store
 
     @on_newest
-    async def agenerations(self) -> list[dict[str, Any]]:
+    def generations(self) -> list[dict[str, Any]]:
         """Return the generations that the store holds, the oldest first.
 
         Each is a dict of `generation`, `time`, when it was published, its numbers of `documents`,
         `levels` and `nodes`, `what` wrote it, such as "build", and the numbers of its `changes`.
         """
-        numbers = await self._table.generations()
-        return [await generation_json(await self.asnapshot(number)) for number in numbers]
+        numbers = self._table.generations()
+        return [generation_json(self.snapshot(number)) for number in numbers]
 
-    generations = blocking(agenerations)
-
-    async def arollback(self, generation: int | None = None) -> int:
+    def rollback(self, generation: int | None = None) -> int:
         """Publish an earlier generation, by default the previous one, and return its new number.
 
         Raises
@@ -90,9 +85,7 @@ class GenerationStore(BasePydanticVectorStore):
         InputError
             If the store does not hold this generation, or it is the current one.
         """
-        return await self._table.rollback(generation)
-
-    rollback = blocking(arollback)
+        return self._table.rollback(generation)
 
     def writing(self, what: str) -> AbstractContextManager[None]:
         """Exclude all other writers for a `with` block, in which this store can write.
@@ -111,7 +104,7 @@ class GenerationStore(BasePydanticVectorStore):
 
     def batches(self, *columns: str) -> "Iterator[pa.RecordBatch]":
         """See `Snapshot.batches`."""
-        return iterated(self.snapshot().batches(*columns))
+        return self.snapshot().batches(*columns)
 
     def row_file(self) -> RowFile:
         """Return a file in which rows wait for `replace` or `revise`, to be used by `with`."""
@@ -129,7 +122,7 @@ class GenerationStore(BasePydanticVectorStore):
         """Return a file in which leaves wait until they are grouped, to be used by `with`."""
         return LeafFile(self._table)
 
-    async def areplace(
+    def replace(
         self,
         nodes: Sequence[BaseNode] | RowFile | Fragments,
         report: dict[str, Any],
@@ -158,15 +151,13 @@ class GenerationStore(BasePydanticVectorStore):
         InputError
             If there are no nodes, or one of them cannot be written, see `HierarchyStore.add`.
         """
-        rows = nodes if isinstance(nodes, Fragments) else await self._reader(nodes)
+        rows = nodes if isinstance(nodes, Fragments) else self._reader(nodes)
         if rows is None or (isinstance(rows, Fragments) and not rows.n_rows):
             raise InputError("There are no nodes to write.")
         changes = report.get("changes", {})
-        return await self._table.replace(rows, report, changes, purge=purge)
+        return self._table.replace(rows, report, changes, purge=purge)
 
-    replace = blocking(areplace)
-
-    async def arevise(
+    def revise(
         self,
         nodes: Sequence[BaseNode] | RowFile,
         gone: Collection[str],
@@ -183,25 +174,23 @@ class GenerationStore(BasePydanticVectorStore):
         gone : Collection[str]
             Ids of the nodes to remove.
         report, purge
-            See `areplace`.
+            See `replace`.
         moved : Mapping[str, str], optional
             New paths of sources, by the old ones. All rows are then written again.
         """
         changes = report.get("changes", {})
-        reader = await self._reader(nodes)
+        reader = self._reader(nodes)
         rows = None if reader is None else reader.read_all()
         if not (purge or moved):
-            return await self._table.revise(rows, gone, report, changes)
-        snapshot = await self.asnapshot()
-        every = await with_the_rest(rows, {*gone}, snapshot, moved)
+            return self._table.revise(rows, gone, report, changes)
+        snapshot = self.snapshot()
+        every = with_the_rest(rows, {*gone}, snapshot, moved)
         added = ADDED in snapshot.details()
-        return await self._table.replace(every, report, changes, added=added, purge=purge)
+        return self._table.replace(every, report, changes, added=added, purge=purge)
 
-    revise = blocking(arevise)
-
-    async def _reader(self, nodes: Sequence[BaseNode] | RowFile) -> "pa.RecordBatchReader | None":
+    def _reader(self, nodes: Sequence[BaseNode] | RowFile) -> "pa.RecordBatchReader | None":
         """Return the rows of nodes; None if there are none."""
         if isinstance(nodes, RowFile):
             return nodes.reader()
-        documents = await all_documents(nodes, self.asnapshot)
+        documents = all_documents(nodes, self.snapshot)
         return to_table(nodes, documents).to_reader() if nodes else None

@@ -4,22 +4,21 @@ A generation is a LanceDB version with a tag. Readers open the newest tagged ver
 without a tag are seen by nobody.
 """
 
-import asyncio
 import json
 import logging
 import re
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import wraps
-from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from hierindex.errors import GenerationError
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from lancedb.table import AsyncTable
+    from lancedb.table import Table
 
 logger = logging.getLogger(__name__)
 
@@ -36,16 +35,16 @@ TRIES = 5
 MISSING = re.compile("not found|no longer exists", re.IGNORECASE)  # as LanceDB writes it
 
 
-async def published(table: "AsyncTable") -> dict[int, int]:
+def published(table: "Table") -> dict[int, int]:
     """Return the LanceDB version of each published generation, in ascending order."""
     with removals():
-        tags = await table.tags.list()
+        tags = table.tags.list()
     numbers = {name: name.removeprefix(TAG) for name in tags if name.startswith(TAG)}
     versions = {int(n): int(tags[name]["version"]) for name, n in numbers.items() if n.isdecimal()}
     return dict(sorted(versions.items()))
 
 
-async def checkout(table: "AsyncTable", version: int) -> None:
+def checkout(table: "Table", version: int) -> None:
     """Check out a published version.
 
     Raises
@@ -54,11 +53,11 @@ async def checkout(table: "AsyncTable", version: int) -> None:
         If it is removed meanwhile.
     """
     with removals():
-        if await table.version() != version:
-            await table.checkout(version)
+        if table.version != version:
+            table.checkout(version)
 
 
-async def publish(table: "AsyncTable", generation: int, details: dict[str, Any]) -> None:
+def publish(table: "Table", generation: int, details: dict[str, Any]) -> None:
     """Publish the table's version as a generation, with details that are stored in it.
 
     Raises
@@ -67,11 +66,11 @@ async def publish(table: "AsyncTable", generation: int, details: dict[str, Any])
         If another writer has published this generation; it is a "conflict".
     """
     text = json.dumps(details, ensure_ascii=False)
-    await table.update_field_metadata({"path": "id", "metadata": {DETAILS: text}})
-    await table.tags.create(f"{TAG}{generation}", await table.version())
+    table.update_field_metadata({"path": "id", "metadata": {DETAILS: text}})
+    table.tags.create(f"{TAG}{generation}", table.version)
 
 
-async def claim(table: "AsyncTable") -> None:
+def claim(table: "Table") -> None:
     """Commit a change to the table's newest version that excludes all others by `claim`.
 
     Raises
@@ -79,7 +78,7 @@ async def claim(table: "AsyncTable") -> None:
     RuntimeError
         If another writer has committed one to this version; it is a "conflict".
     """
-    await table.update_field_metadata({"path": "id", "metadata": {CLAIMED: now()}})
+    table.update_field_metadata({"path": "id", "metadata": {CLAIMED: now()}})
 
 
 def details_of(schema: "pa.Schema") -> dict[str, Any]:
@@ -94,7 +93,7 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-async def keep_last(table: "AsyncTable", n: int, *, alone: bool) -> None:
+def keep_last(table: "Table", n: int, *, alone: bool) -> None:
     """Remove all but the last generations, and the files that these do not need.
 
     LanceDB joins small fragments whenever it removes files, so files are only removed where there
@@ -102,54 +101,54 @@ async def keep_last(table: "AsyncTable", n: int, *, alone: bool) -> None:
 
     Parameters
     ----------
-    table : AsyncTable
+    table : Table
         At its newest version.
     n : int
         Number of generations to keep.
     alone : bool
         See `prune`.
     """
-    for generation in list(await published(table))[:-n]:
-        await table.tags.delete(f"{TAG}{generation}")
-    stats: Any = await table.stats()
+    for generation in list(published(table))[:-n]:
+        table.tags.delete(f"{TAG}{generation}")
+    stats: Any = table.stats()
     n_fragments = stats["fragment_stats"]["num_fragments"]
     if n_fragments <= 1 + stats["num_rows"] // FRAGMENT_ROWS:
-        await prune(table, alone=alone)
+        prune(table, alone=alone)
 
 
-async def renew(table: "AsyncTable") -> None:
+def renew(table: "Table") -> None:
     """Copy the generations to new versions, and remove all other versions and their files.
 
     LanceDB removes no version that is newer than a published one. Data files are not copied.
     """
-    for generation, version in (await published(table)).items():
-        await table.checkout(version)
-        await table.restore()
-        await table.tags.update(f"{TAG}{generation}", await table.version())
-    await prune(table, alone=True)
+    for generation, version in published(table).items():
+        table.checkout(version)
+        table.restore()
+        table.tags.update(f"{TAG}{generation}", table.version)
+    prune(table, alone=True)
 
 
-async def prune(table: "AsyncTable", *, alone: bool) -> None:
+def prune(table: "Table", *, alone: bool) -> None:
     """Remove the versions before the oldest generation, and the files that only they need.
 
     A failure is logged, as the next write tries again.
 
     Parameters
     ----------
-    table : AsyncTable
+    table : Table
         At its newest version.
     alone : bool
         Whether no other process can be writing, so that files of killed writers are removed, too.
     """
-    oldest = min((await published(table)).values())
-    written = (await times(table))[oldest]
-    await asyncio.sleep(2 * A_MOMENT.total_seconds())
+    oldest = min(published(table).values())
+    written = times(table)[oldest]
+    time.sleep(2 * A_MOMENT.total_seconds())
     for slack in SLACK:
         age = A_MOMENT  # LanceDB always keeps the newest version
-        if await table.version() != oldest:
+        if table.version != oldest:
             age += max(timedelta(), datetime.now() - written) + timedelta(seconds=slack)
         try:
-            await table.optimize(cleanup_older_than=age, delete_unverified=alone)
+            table.optimize(cleanup_older_than=age, delete_unverified=alone)
         except RuntimeError as error:  # a generation would be removed, or a file is in use
             reason = error
         else:
@@ -157,9 +156,9 @@ async def prune(table: "AsyncTable", *, alone: bool) -> None:
     logger.info("The clean-up of the index is postponed to the next write: %s.", reason)
 
 
-async def times(table: "AsyncTable") -> dict[int, datetime]:
+def times(table: "Table") -> dict[int, datetime]:
     """Return when each version of a table was written, as naive local time."""
-    versions = await table.list_versions()  # type: ignore[no-untyped-call]
+    versions = table.list_versions()
     return {each["version"]: each["timestamp"] for each in versions}
 
 
@@ -185,7 +184,7 @@ def removals() -> Iterator[None]:
 def on_newest(ask: Ask) -> Ask:
     """Make a function ask again if the generation that it reads is removed meanwhile.
 
-    The function, which may be async, must open the newest generation whenever it is called.
+    The function must open the newest generation whenever it is called.
     """
 
     @wraps(ask)
@@ -195,11 +194,4 @@ def on_newest(ask: Ask) -> Ask:
                 return ask(*args, **kwargs)
         return ask(*args, **kwargs)
 
-    @wraps(ask)
-    async def awaited(*args: Any, **kwargs: Any) -> Any:
-        for _ in range(TRIES - 1):
-            with suppress(GenerationError):
-                return await ask(*args, **kwargs)
-        return await ask(*args, **kwargs)
-
-    return cast(Ask, awaited if iscoroutinefunction(ask) else asked)
+    return cast(Ask, asked)

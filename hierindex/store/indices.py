@@ -5,7 +5,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lancedb.table import AsyncTable
+    from lancedb.table import Table
 
 logger = logging.getLogger(__name__)
 
@@ -25,32 +25,32 @@ STOP_WORDS = (  # Lucene's English list
 ).split()
 
 
-async def tend(table: "AsyncTable") -> None:
+def tend(table: "Table") -> None:
     """Create missing indices that pay off, compact small fragments and index new rows.
 
     LanceDB also searches rows that are not indexed, so nothing is lost if this fails, as when
     two processes maintain one table.
     """
     try:
-        await _make_missing(table)
-        if await _pays_to_optimize(table):
-            await table.optimize()  # joins new rows and indexes them
-            await table.optimize()  # joins them with those that were indexed before
+        _make_missing(table)
+        if _pays_to_optimize(table):
+            table.optimize()  # joins new rows and indexes them
+            table.optimize()  # joins them with those that were indexed before
     except RuntimeError as error:  # LanceDB's error for conflicting commits
         logger.info("Maintenance of the index is postponed to the next write: %s.", error)
 
 
-async def _make_missing(table: "AsyncTable") -> None:
-    n_rows = await table.count_rows()
-    made = {column: index.name for index in await table.list_indices() for column in index.columns}
+def _make_missing(table: "Table") -> None:
+    n_rows = table.count_rows()
+    made = {column: index.name for index in table.list_indices() for column in index.columns}
     for column, (pays_at, config) in _wanted().items():
         if n_rows >= pays_at and column not in made:
             name = f"{column}_{n_rows}" if column == "vector" else None
-            await table.create_index(column, config=config, name=name)
+            table.create_index(column, config=config, name=name)
     if "vector" in made and n_rows >= GROWN * _made_for(made["vector"]):
         config = _wanted()["vector"][1]
-        await table.create_index("vector", config=config, name=f"vector_{n_rows}")
-        await table.drop_index(made["vector"])
+        table.create_index("vector", config=config, name=f"vector_{n_rows}")
+        table.drop_index(made["vector"])
 
 
 def _made_for(name: str) -> int:
@@ -80,25 +80,25 @@ def _wanted() -> dict[str, tuple[int, Any]]:
     }
 
 
-async def _pays_to_optimize(table: "AsyncTable") -> bool:
-    stats: Any = await table.stats()
+def _pays_to_optimize(table: "Table") -> bool:
+    stats: Any = table.stats()
     if stats["fragment_stats"]["num_small_fragments"] >= SMALL_FRAGMENTS:
         return True
-    return bool(await _lagging(table, stats["num_rows"]))
+    return bool(_lagging(table, stats["num_rows"]))
 
 
-async def _lagging(table: "AsyncTable", n_rows: int) -> list[str]:
+def _lagging(table: "Table", n_rows: int) -> list[str]:
     """Return the names of the indices that lack more rows than is bearable."""
     least, most = UNINDEXED_ROWS
     bearable = min(max(least, UNINDEXED_SHARE * n_rows), most)
-    names = [index.name for index in await table.list_indices()]
-    of = {name: await table.index_stats(name) for name in names}
+    names = [index.name for index in table.list_indices()]
+    of = {name: table.index_stats(name) for name in names}
     return [name for name, one in of.items() if one and one.num_unindexed_rows > bearable]
 
 
-async def neglected(table: "AsyncTable") -> list[str]:
+def neglected(table: "Table") -> list[str]:
     """Return the columns whose indices pay off and are missing, and the indices that lack rows."""
-    n_rows = await table.count_rows()
-    made = {column for index in await table.list_indices() for column in index.columns}
+    n_rows = table.count_rows()
+    made = {column for index in table.list_indices() for column in index.columns}
     missing = [c for c, (pays_at, _) in _wanted().items() if n_rows >= pays_at and c not in made]
-    return [*missing, *await _lagging(table, n_rows)]
+    return [*missing, *_lagging(table, n_rows)]

@@ -92,7 +92,7 @@ class Passing:
         return row["id"] not in self.outside and holds(self.of_node, filtered_by(row))
 
 
-async def passing(
+def passing(
     snapshot: TableSnapshot,
     filters: MetadataFilters | None,
     *,
@@ -121,21 +121,21 @@ async def passing(
     version of the table; see `outside`.
     """
     if highest_of is not None:
-        passes = await passing(snapshot, filters, partial=partial)
+        passes = passing(snapshot, filters, partial=partial)
         return replace(passes, where=passes.where & ANYTHING, highest_of=highest_of)
     if filters is None:
         return Passing()
     check_depth(filters)
-    filters = await with_known_keys(snapshot, filters)
+    filters = with_known_keys(snapshot, filters)
     of_row = prefilter(filters)
     if is_of_node(filters):
         return Passing(filters, of_row)
     parts = conjuncts(filters)
     of_node = MetadataFilters(filters=[part for part in parts if is_of_node(part)])
-    if not _has_level(of_node.filters, await snapshot.level_sizes()):
+    if not _has_level(of_node.filters, snapshot.level_sizes()):
         return Passing(filters, of_row & CHUNKS)
     of_chunks = MetadataFilters(filters=[part for part in parts if not is_of_node(part)])
-    failing = await outside(snapshot, of_chunks, partial=partial)
+    failing = outside(snapshot, of_chunks, partial=partial)
     where = (SUMMARIES | of_row) & (CHUNKS | prefilter(of_node) & failing.others)
     return Passing(filters, where, of_node, failing.ids)
 
@@ -153,7 +153,7 @@ class Outside(NamedTuple):
     others: Prefilter
 
 
-async def outside(snapshot: TableSnapshot, filters: MetadataFilters, *, partial: bool) -> Outside:
+def outside(snapshot: TableSnapshot, filters: MetadataFilters, *, partial: bool) -> Outside:
     """Find the summaries that fail filters, which are evaluated on every chunk under them.
 
     A summary that has lost a child fails as well, because its text may contain that child.
@@ -174,31 +174,29 @@ async def outside(snapshot: TableSnapshot, filters: MetadataFilters, *, partial:
         if sum(len(each.ids) for each in list(kept.values())) > MOST_IDS:
             kept.clear()
         ids: set[str] = set()
-        for of_chunks, summaries in await _residuals(snapshot, filters):
-            ids |= await _failing(snapshot, of_chunks, summaries, partial)
-        every = (await snapshot.parents_of_summaries()).keys()
+        for of_chunks, summaries in _residuals(snapshot, filters):
+            ids |= _failing(snapshot, of_chunks, summaries, partial)
+        every = snapshot.parents_of_summaries().keys()
         found = kept[key] = Outside(frozenset(ids), _none_of(ids, every))
     return found
 
 
-async def without_a_passing_chunk(
-    snapshot: TableSnapshot, filters: MetadataFilters | None
-) -> Set[str]:
+def without_a_passing_chunk(snapshot: TableSnapshot, filters: MetadataFilters | None) -> Set[str]:
     """Return the ids of the summaries under which no chunk passes the filters on chunks."""
     parts = conjuncts(filters) if filters is not None else []
     of_chunks = [part for part in parts if is_of_node(part) is False]
     if not of_chunks:
         return frozenset()
-    return (await outside(snapshot, MetadataFilters(filters=of_chunks), partial=True)).ids
+    return outside(snapshot, MetadataFilters(filters=of_chunks), partial=True).ids
 
 
-async def _residuals(
+def _residuals(
     snapshot: TableSnapshot, filters: MetadataFilters
 ) -> list[tuple[MetadataFilters | bool, Set[str]]]:
     """Group summaries by the filters on chunks that remain once their own columns are known."""
     if is_of_node(filters) is False:
-        return [(filters, (await snapshot.parents_of_summaries()).keys())]
-    rows = (await snapshot.select(*COLUMNS, where=SUMMARIES)).to_pylist()
+        return [(filters, snapshot.parents_of_summaries().keys())]
+    rows = snapshot.select(*COLUMNS, where=SUMMARIES).to_pylist()
     remaining: dict[str, MetadataFilters | bool] = {}
     ids: dict[str, set[str]] = defaultdict(set)
     for row in rows:
@@ -209,24 +207,24 @@ async def _residuals(
     return [(remaining[key], ids[key]) for key in remaining]
 
 
-async def _failing(
+def _failing(
     snapshot: TableSnapshot, filters: MetadataFilters | bool, summaries: Set[str], partial: bool
 ) -> Set[str]:
     if isinstance(filters, bool):
         return frozenset() if filters else summaries
-    parents = await snapshot.parents_of_summaries()
+    parents = snapshot.parents_of_summaries()
     if partial:
         opposite = MetadataFilters(filters=[filters], condition=NOT)
-        return summaries - _with_ancestors(await _above_failing(snapshot, opposite), parents)
-    of = await _above_failing(snapshot, filters) | await incomplete(snapshot)
+        return summaries - _with_ancestors(_above_failing(snapshot, opposite), parents)
+    of = _above_failing(snapshot, filters) | incomplete(snapshot)
     return summaries & _with_ancestors(of, parents)
 
 
-async def _above_failing(snapshot: TableSnapshot, filters: MetadataFilters) -> set[str]:
+def _above_failing(snapshot: TableSnapshot, filters: MetadataFilters) -> set[str]:
     """Return the ids of the parents of the chunks that fail."""
     fails = ~prefilter(filters)
     columns = ["parent_ids"] if fails.exact else FILTERED
-    rows = (await snapshot.select(*columns, where=fails & CHUNKS)).to_pylist()
+    rows = snapshot.select(*columns, where=fails & CHUNKS).to_pylist()
     if not fails.exact:
         rows = _failing_rows(rows, filters)
     return {parent for row in rows for parent in row["parent_ids"]}
@@ -245,13 +243,13 @@ def _failing_rows(rows: list[dict[str, Any]], filters: MetadataFilters) -> list[
     return failing
 
 
-async def incomplete(snapshot: TableSnapshot) -> Set[str]:
+def incomplete(snapshot: TableSnapshot) -> Set[str]:
     """Return the ids of summaries that have lost a child or have none, and of their ancestors."""
-    rows = await snapshot.select("id", "child_ids", "stale", where=SUMMARIES)
+    rows = snapshot.select("id", "child_ids", "stale", where=SUMMARIES)
     of = {
         row["id"] for row in rows.to_pylist() if row["stale"] == LOST_CHILD or not row["child_ids"]
     }
-    return _with_ancestors(of, await snapshot.parents_of_summaries())
+    return _with_ancestors(of, snapshot.parents_of_summaries())
 
 
 def _with_ancestors(of: Set[str], parents: Mapping[str, tuple[str, ...]]) -> Set[str]:
@@ -268,7 +266,7 @@ def _none_of(ids: Set[str], summaries: Set[str]) -> Prefilter:
     return by_ids(others) if len(others) < len(ids) else ~by_ids(ids)
 
 
-async def with_known_keys(
+def with_known_keys(
     snapshot: TableSnapshot, filters: MetadataFilters, *, strict: bool = False
 ) -> MetadataFilters:
     """Return filters that match nothing by a key that no chunk has, and warn of it.
@@ -282,21 +280,21 @@ async def with_known_keys(
         If `strict`, and no chunk has one of the keys; it names those that there are.
     """
     asked = keys(filters)
-    known = {key: key for key in asked if key in OURS or await snapshot.has_key(key)}
+    known = {key: key for key in asked if key in OURS or snapshot.has_key(key)}
     unprefixed = DOCUMENTS.removeprefix(PREFIX)
     if unprefixed in asked:
         known.setdefault(unprefixed, DOCUMENTS)
     for key in sorted(asked - known.keys()) if snapshot.exists else ():
         if strict:
-            raise InputError(_unknown(key, [*await metadata_keys(snapshot), *OURS]))
+            raise InputError(_unknown(key, [*metadata_keys(snapshot), *OURS]))
         warnings.warn(f"The filter on {key!r} matches nothing: no node has this key.", stacklevel=2)
     return with_known(filters, known)
 
 
-async def metadata_keys(snapshot: TableSnapshot) -> list[str]:
+def metadata_keys(snapshot: TableSnapshot) -> list[str]:
     """Return the keys of the chunks' metadata, the most common first."""
     counts = Counter[str]()
-    for row in (await snapshot.select(*FILTERED, where=CHUNKS)).to_pylist():
+    for row in snapshot.select(*FILTERED, where=CHUNKS).to_pylist():
         values = filtered_by(row).items()
         counts.update(key for key, value in values if value is not None and key not in OURS)
     return sorted(counts, key=lambda key: (-counts[key], key))

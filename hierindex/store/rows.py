@@ -7,7 +7,7 @@ columns.
 """
 
 import json
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -254,8 +254,8 @@ def documents_of(node: BaseNode, record: NodeRecord) -> list[str]:
     return list(record.documents) or _own_document(node)
 
 
-async def all_documents(
-    nodes: Sequence[BaseNode], snapshot: "Callable[[], Awaitable[Snapshot]]"
+def all_documents(
+    nodes: Sequence[BaseNode], snapshot: "Callable[[], Snapshot]"
 ) -> dict[str, list[str]]:
     """Return, by id, all documents of the nodes that do not name them, see `NodeRecord`.
 
@@ -279,7 +279,7 @@ async def all_documents(
     partly.sort(key=lambda node: records[node.node_id].level)
     children = {node.node_id: [info.node_id for info in node.child_nodes or ()] for node in partly}
     whole = [node for node in nodes if node.node_id not in children]
-    held = await (await snapshot()).columns(
+    held = snapshot().columns(
         "id", "documents", node_ids={*children, *chain.from_iterable(children.values())}
     )
     known = dict(zip(held["id"], held["documents"], strict=True))

@@ -1,9 +1,9 @@
 """Search of a LanceDB table by vector, by words, or by both, and LlamaIndex's query modes."""
 
-import asyncio
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,10 +15,11 @@ from hierindex.store.indices import ALL_PARTITIONS, FEW_ROWS, REFINE_FACTOR, VEC
 from hierindex.store.passing import Passing
 from hierindex.store.schema import NODE_COLUMNS
 from hierindex.store.table_snapshot import TableSnapshot
+from hierindex.threads import each
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from lancedb.query import AsyncQuery
+    from lancedb.query import MatchQuery
 
 DEPTH = 50  # minimum length of the lists to fuse: rows in both are rarely on top of both
 MOST_KNOWN = 1_000  # cached conditions
@@ -51,12 +52,12 @@ class Scope:
     most: int | None = None
     columns: tuple[str, ...] = tuple(NODE_COLUMNS)
 
-    def query(self) -> "AsyncQuery":
-        """Return a query of the rows that meet LanceDB's condition."""
-        return self.passes.where.narrow(self.snapshot.require().query())
+    def search(self, sought: "list[float] | MatchQuery | None" = None) -> Any:
+        """Return a search of LanceDB among the rows that meet its condition."""
+        return self.passes.where.narrow(self.snapshot.require().search(sought))
 
 
-async def nearest(
+def nearest(
     scope: Scope, vector: list[float], n_rows: int, columns: tuple[str, ...] = ()
 ) -> "pa.Table":
     """Return the rows with the most similar vectors, best first, with their cosine as `score`.
@@ -65,45 +66,44 @@ async def nearest(
     the index chooses candidates, ordered by their exact cosine; if few rows pass the filters, all
     partitions of the index are searched.
     """
-    is_small = await scope.snapshot.n_rows() < VECTOR_ROWS
+    is_small = scope.snapshot.n_rows() < VECTOR_ROWS
     exact = is_small or (scope.most or FEW_ROWS) < FEW_ROWS
-    everywhere = not exact and await _few_pass(scope)
+    everywhere = not exact and _few_pass(scope)
 
-    async def search(limit: int) -> "pa.Table":
-        rows = await plan(limit, everywhere)
+    def search(limit: int) -> "pa.Table":
+        rows = plan(limit, everywhere)
         if exact or everywhere or rows.num_rows == limit:
             return rows
-        return await plan(limit, True)  # too few rows passed in the partitions searched
+        return plan(limit, True)  # too few rows passed in the partitions searched
 
-    async def plan(limit: int, everywhere: bool) -> "pa.Table":
-        query = scope.query().nearest_to(vector)
-        query = query.distance_type("cosine").refine_factor(REFINE_FACTOR)
+    def plan(limit: int, everywhere: bool) -> "pa.Table":
+        query = scope.search(vector).distance_type("cosine").refine_factor(REFINE_FACTOR)
         if exact:
             query = query.bypass_vector_index()
         elif everywhere:
             query = query.nprobes(ALL_PARTITIONS)
         query = query.select([*scope.columns, *columns, "_distance"]).limit(limit)
-        return await scope.snapshot.read(query)
+        return scope.snapshot.read(query)
 
-    rows = await _first(scope, search, n_rows)
+    rows = _first(scope, search, n_rows)
     return _scored(rows, 1.0 - rows["_distance"].to_numpy().astype(np.float64))
 
 
-async def matching(scope: Scope, text: str, n_rows: int) -> "pa.Table":
+def matching(scope: Scope, text: str, n_rows: int) -> "pa.Table":
     """Return the rows that best match a text's words, best first, with their BM25 as `score`.
 
     The title, file name and section of a row count as its words, too.
     """
 
-    async def search(limit: int) -> "pa.Table":
-        query = scope.query().nearest_to_text(_words(text))
-        return await scope.snapshot.read(query.select([*scope.columns, "_score"]).limit(limit))
+    def search(limit: int) -> "pa.Table":
+        query = scope.search(_words(text))
+        return scope.snapshot.read(query.select([*scope.columns, "_score"]).limit(limit))
 
-    rows = await _first(scope, search, n_rows)
+    rows = _first(scope, search, n_rows)
     return _scored(rows, rows["_score"].to_numpy().astype(np.float64))
 
 
-async def fused(
+def fused(
     scope: Scope, vector: list[float], text: str, *, dense: int, sparse: int, alpha: float
 ) -> "pa.Table":
     """Combine both searches by reciprocal rank fusion, best first.
@@ -111,7 +111,8 @@ async def fused(
     `score` is 61 * (alpha / (60 + rank by vectors) + (1 - alpha) / (60 + rank by words)), so it
     is 1 for the row that is first in both.
     """
-    found = await asyncio.gather(nearest(scope, vector, dense), matching(scope, text, sparse))
+    searches = partial(nearest, scope, vector, dense), partial(matching, scope, text, sparse)
+    found = each(searches, 2)
     scores = reciprocal_ranks([rows["id"].to_pylist() for rows in found], (alpha, 1.0 - alpha))
     rows = united(*found, columns=scope.columns)
     ids = rows["id"].to_pylist()
@@ -130,7 +131,7 @@ def united(*tables: "pa.Table", columns: Sequence[str]) -> "pa.Table":
     return rows.take(np.array([*first.values()], np.int64))
 
 
-async def diverse(
+def diverse(
     scope: Scope, vector: list[float], n_rows: int, *, candidates: int, threshold: float
 ) -> "pa.Table":
     """Choose rows by maximal marginal relevance (Carbonell and Goldstein 1998), best first.
@@ -138,7 +139,7 @@ async def diverse(
     `score` is threshold * cosine to the question - (1 - threshold) * the highest cosine to a row
     chosen before; it never rises down the list.
     """
-    rows = await nearest(scope, vector, candidates, columns=("vector",))
+    rows = nearest(scope, vector, candidates, columns=("vector",))
     if not rows.num_rows:
         return rows
     relevance = rows["score"].to_numpy()  # (n_candidates,)
@@ -148,7 +149,7 @@ async def diverse(
     return _scored(rows.take(chosen), np.array(scores))
 
 
-async def _few_pass(scope: Scope) -> bool:
+def _few_pass(scope: Scope) -> bool:
     """Return whether so few rows pass that a partial search of the index would miss some.
 
     Cached, as counting them takes a third of the time of a search.
@@ -161,19 +162,17 @@ async def _few_pass(scope: Scope) -> bool:
     if found is None:
         if len(few) >= MOST_KNOWN:
             few.clear()
-        query = scope.query().select(["level"])
-        n_rows = (await scope.snapshot.read(query.limit(FEW_ROWS + 1))).num_rows
+        query = scope.search().select(["level"])
+        n_rows = scope.snapshot.read(query.limit(FEW_ROWS + 1)).num_rows
         found = few[hash(condition)] = n_rows <= FEW_ROWS
     return found
 
 
-async def _first(
-    scope: Scope, search: Callable[[int], Awaitable["pa.Table"]], n_rows: int
-) -> "pa.Table":
+def _first(scope: Scope, search: Callable[[int], "pa.Table"], n_rows: int) -> "pa.Table":
     """Search with a growing limit until enough rows pass the filters."""
-    limit = min(n_rows, 1 + await scope.snapshot.n_rows())
+    limit = min(n_rows, 1 + scope.snapshot.n_rows())
     while True:
-        rows = await search(limit)
+        rows = search(limit)
         passing = scope.passes.rows(rows)
         if passing.num_rows >= n_rows or rows.num_rows < limit:
             return passing[:n_rows]
@@ -193,7 +192,7 @@ def _scored(rows: "pa.Table", scores: "np.ndarray[Any, Any]") -> "pa.Table":
     return unscored.append_column("score", [scores])
 
 
-async def answer(scope: Scope, query: VectorStoreQuery, **options: Any) -> "pa.Table":
+def answer(scope: Scope, query: VectorStoreQuery, **options: Any) -> "pa.Table":
     """Run a query and return its rows, best first, with their `score`.
 
     Parameters
@@ -208,12 +207,12 @@ async def answer(scope: Scope, query: VectorStoreQuery, **options: Any) -> "pa.T
     top_k = query.similarity_top_k
     match query.mode:
         case Mode.TEXT_SEARCH:
-            return await matching(scope, words_of(query), query.sparse_top_k or top_k)
+            return matching(scope, words_of(query), query.sparse_top_k or top_k)
         case Mode.MMR:
             factor = options.get("mmr_prefetch_factor") or MMR_PREFETCH_FACTOR
             candidates = options.get("mmr_prefetch_k") or int(top_k * factor)
             threshold = MMR_THRESHOLD if query.mmr_threshold is None else query.mmr_threshold
-            return await diverse(
+            return diverse(
                 scope,
                 vector_of(query),
                 top_k,
@@ -221,7 +220,7 @@ async def answer(scope: Scope, query: VectorStoreQuery, **options: Any) -> "pa.T
                 threshold=threshold,
             )
         case Mode.HYBRID:
-            rows = await fused(
+            rows = fused(
                 scope,
                 vector_of(query),
                 words_of(query),
@@ -230,7 +229,7 @@ async def answer(scope: Scope, query: VectorStoreQuery, **options: Any) -> "pa.T
                 alpha=ALPHA if query.alpha is None else query.alpha,
             )
             return rows[: query.hybrid_top_k or top_k]
-    return await nearest(scope, vector_of(query), top_k)
+    return nearest(scope, vector_of(query), top_k)
 
 
 def check_query(query: VectorStoreQuery) -> None:

@@ -29,16 +29,16 @@ class Snapshot(TableSnapshot):
     A question reads from one snapshot, so that all it reads belongs to one tree.
     """
 
-    async def query(self, query: VectorStoreQuery, **options: Any) -> VectorStoreQueryResult:
+    def query(self, query: VectorStoreQuery, **options: Any) -> VectorStoreQueryResult:
         """Return the best nodes that pass the query's filters; see `HierarchyStore.aquery`."""
-        rows = await self.found(query, **options)
+        rows = self.found(query, **options)
         return VectorStoreQueryResult(
             nodes=to_nodes(rows),
             similarities=rows["score"].to_pylist(),
             ids=rows["id"].to_pylist(),
         )
 
-    async def found(
+    def found(
         self,
         query: VectorStoreQuery,
         *columns: str,
@@ -53,16 +53,14 @@ class Snapshot(TableSnapshot):
         check_query(query)
         columns = columns or (*NODE_COLUMNS,)
         if not self.exists:
-            return (await self.select(*columns)).append_column("score", [[]])
+            return self.select(*columns).append_column("score", [[]])
         if query.query_embedding:
             self.check_dimension(len(query.query_embedding))
-        passes = await passing(
-            self, filters_of(query), partial=partial_summaries, highest_of=highest_of
-        )
+        passes = passing(self, filters_of(query), partial=partial_summaries, highest_of=highest_of)
         most = len(query.node_ids) if query.node_ids else None
-        return await answer(Scope(self, passes, most, _read_by(passes, columns)), query, **options)
+        return answer(Scope(self, passes, most, _read_by(passes, columns)), query, **options)
 
-    async def nodes(
+    def nodes(
         self,
         node_ids: Collection[str] | None = None,
         filters: MetadataFilters | None = None,
@@ -70,10 +68,10 @@ class Snapshot(TableSnapshot):
         partial_summaries: bool = False,
     ) -> list[TextNode]:
         """Return nodes with embeddings, by ids (in their order), by filters, by both, or all."""
-        found = await self.rows(node_ids, filters, partial_summaries=partial_summaries)
+        found = self.rows(node_ids, filters, partial_summaries=partial_summaries)
         return list(map(node_of, found))
 
-    async def rows(
+    def rows(
         self,
         node_ids: Collection[str] | None = None,
         filters: MetadataFilters | None = None,
@@ -85,14 +83,14 @@ class Snapshot(TableSnapshot):
         """Return columns of the rows of `nodes` that meet a condition, `id` among them."""
         if not self.exists:
             return []
-        passes = await passing(self, filters, partial=partial_summaries)
+        passes = passing(self, filters, partial=partial_summaries)
         parts = [passes.where, where, None if node_ids is None else by_ids(node_ids)]
         where = all_of([part for part in parts if part is not None])
-        table = passes.rows(await self.select(*_read_by(passes, columns), where=where))
+        table = passes.rows(self.select(*_read_by(passes, columns), where=where))
         by_id = {row["id"]: row for row in table.to_pylist()}
         return [by_id[i] for i in (by_id if node_ids is None else node_ids) if i in by_id]
 
-    async def ids(
+    def ids(
         self,
         filters: MetadataFilters,
         where: Prefilter,
@@ -101,17 +99,17 @@ class Snapshot(TableSnapshot):
         highest_of: frozenset[str] | None = None,
     ) -> list[str]:
         """Return the ids of the nodes that pass filters and meet a condition."""
-        passes = await passing(self, filters, partial=partial_summaries, highest_of=highest_of)
-        rows = await self.select(*_read_by(passes, ["id"]), where=passes.where & where)
+        passes = passing(self, filters, partial=partial_summaries, highest_of=highest_of)
+        rows = self.select(*_read_by(passes, ["id"]), where=passes.where & where)
         ids: list[str] = passes.rows(rows)["id"].to_pylist()
         return ids
 
-    async def ids_beginning(self, start: str) -> list[str]:
+    def ids_beginning(self, start: str) -> list[str]:
         """Return the ids that begin with a text, sorted."""
-        ids = (await self.select("id", where=beginning(start)))["id"].to_pylist()
+        ids = self.select("id", where=beginning(start))["id"].to_pylist()
         return sorted(node_id for node_id in ids if node_id.startswith(start))
 
-    async def id_beginning(self, start: str, *, or_document: bool = False) -> str:
+    def id_beginning(self, start: str, *, or_document: bool = False) -> str:
         """Return the id that is a text, or the only one that begins with it.
 
         Raises
@@ -119,7 +117,7 @@ class Snapshot(TableSnapshot):
         InputError
             If no id or more than one begins with it; `or_document` adds that no document has it.
         """
-        ids = await self.ids_beginning(start)
+        ids = self.ids_beginning(start)
         if start not in ids and len(ids) != 1:
             no = f"No document has the id {start!r}, and no" if or_document else "No"
             raise InputError(
@@ -128,9 +126,9 @@ class Snapshot(TableSnapshot):
             )
         return start if start in ids else ids[0]
 
-    async def node_beginning(self, start: str) -> TextNode:
+    def node_beginning(self, start: str) -> TextNode:
         """Return the node whose id is a text, or the only one whose id begins with it."""
-        return (await self.nodes([await self.id_beginning(start)]))[0]
+        return self.nodes([self.id_beginning(start)])[0]
 
 
 def _read_by(passes: Passing, columns: Sequence[str]) -> tuple[str, ...]:

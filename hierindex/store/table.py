@@ -29,7 +29,7 @@ from hierindex.store.turns import Turns
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from lancedb.table import AsyncTable
+    from lancedb.table import Table as LanceTable
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ class Table(Turns):
         self._known: tuple[tuple[bytes, int], dict[str, Any]] = ((b"", 0), {})
 
     @on_newest
-    async def snapshot(self, generation: int | None = None) -> Snapshot:
+    def snapshot(self, generation: int | None = None) -> Snapshot:
         """Return a generation, by default the newest; snapshots of one share a cache.
 
         Raises
@@ -68,8 +68,8 @@ class Table(Turns):
             If another version of hierindex wrote the table.
         """
         with self.named_refusals():
-            table = await self.open()
-            held = {} if table is None else await published(table)
+            table = self.open()
+            held = {} if table is None else published(table)
             wanted = max(held, default=0) if generation is None else generation
             if generation is not None and generation not in held:
                 raise GenerationError(
@@ -79,8 +79,8 @@ class Table(Turns):
             if table is None:
                 return Snapshot(self.uri)
             if held:
-                await checkout(table, held[wanted])
-            columns = await table.schema()
+                checkout(table, held[wanted])
+            columns = table.schema
         check_format(columns, self.uri)
         if not held:  # its first writer was killed or is still writing
             return Snapshot(self.uri)
@@ -90,13 +90,13 @@ class Table(Turns):
             self._known = state, known
         return Snapshot(self.uri, table, columns, state, known)
 
-    async def generations(self) -> list[int]:
+    def generations(self) -> list[int]:
         """Return the numbers of the generations that the table holds, in ascending order."""
         with self.named_refusals():
-            table = await self.open()
-            return [] if table is None else [*await published(table)]
+            table = self.open()
+            return [] if table is None else [*published(table)]
 
-    async def upsert(self, rows: "pa.Table") -> None:
+    def upsert(self, rows: "pa.Table") -> None:
         """Insert rows, replacing those with the same id, and publish the table.
 
         Raises
@@ -106,35 +106,33 @@ class Table(Turns):
         FormatError
             If another version of hierindex wrote the table.
         """
-        async with self.turn("add"):
-            with self.named_refusals():
-                table, held = await self._newest()
-                if table is None:
-                    table = await self._overwritten(rows.to_reader())
-                    changes = {"nodes_added": rows.num_rows}
-                else:
-                    n_dims = rows.schema.field("vector").type.list_size
-                    check_dimension(await table.schema(), n_dims, "the nodes have")
-                    merge = table.merge_insert("id").when_matched_update_all()
-                    done = await merge.when_not_matched_insert_all().execute(rows)
-                    changes = {
-                        "nodes_added": done.num_inserted_rows,
-                        "nodes_changed": done.num_updated_rows,
-                    }
-                await self._publish(table, held, changes, added=True)
+        with self.turn("add"), self.named_refusals():
+            table, held = self._newest()
+            if table is None:
+                table = self._overwritten(rows.to_reader())
+                changes = {"nodes_added": rows.num_rows}
+            else:
+                n_dims = rows.schema.field("vector").type.list_size
+                check_dimension(table.schema, n_dims, "the nodes have")
+                merge = table.merge_insert("id").when_matched_update_all()
+                done = merge.when_not_matched_insert_all().execute(rows)
+                changes = {
+                    "nodes_added": done.num_inserted_rows,
+                    "nodes_changed": done.num_updated_rows,
+                }
+            self._publish(table, held, changes, added=True)
 
-    async def mend_indices(self) -> None:
+    def mend_indices(self) -> None:
         """Create all indices again and publish the table."""
-        async with self.turn("repair"):
-            with self.named_refusals():
-                table, held = await self._newest()
-                assert table is not None  # it was checked
-                for index in await table.list_indices():
-                    await table.drop_index(index.name)
-                await tend(table)
-                await self._publish(table, held, {})
+        with self.turn("repair"), self.named_refusals():
+            table, held = self._newest()
+            assert table is not None  # it was checked
+            for index in table.list_indices():
+                table.drop_index(index.name)
+            tend(table)
+            self._publish(table, held, {})
 
-    async def replace(
+    def replace(
         self,
         rows: "pa.RecordBatchReader | Fragments",
         report: dict[str, Any],
@@ -148,15 +146,14 @@ class Table(Turns):
         `added` says that nodes remain beside the tree of the last build. With `purge`, all other
         generations are removed with their files.
         """
-        async with self.turn("build"):
-            with self.named_refusals():
-                before = await self.open()
-                held = {} if before is None else await published(before)
-                self.check_alone(max(held, default=0))
-                table = await self._overwritten(rows)
-                return await self._publish(table, held, changes, report, added=added, purge=purge)
+        with self.turn("build"), self.named_refusals():
+            before = self.open()
+            held = {} if before is None else published(before)
+            self.check_alone(max(held, default=0))
+            table = self._overwritten(rows)
+            return self._publish(table, held, changes, report, added=added, purge=purge)
 
-    async def revise(
+    def revise(
         self,
         rows: "pa.Table | None",
         gone: Collection[str],
@@ -164,24 +161,23 @@ class Table(Turns):
         changes: dict[str, int],
     ) -> int:
         """Write rows by id, delete others, publish the table and return the generation."""
-        async with self.turn("update"):
-            with self.named_refusals():
-                table, held = await self._newest()
-                assert table is not None  # it was read
-                ids = [] if rows is None else rows["id"].to_pylist()
-                await table.delete(by_ids({*gone, *ids}).sql)
-                if rows is not None:  # not by a merge, which puts them in any order
-                    await table.add(rows)
-                added = ADDED in details_of(await table.schema())
-                return await self._publish(table, held, changes, report, added=added)
+        with self.turn("update"), self.named_refusals():
+            table, held = self._newest()
+            assert table is not None  # it was read
+            ids = [] if rows is None else rows["id"].to_pylist()
+            table.delete(by_ids({*gone, *ids}).sql)
+            if rows is not None:  # not by a merge, which puts them in any order
+                table.add(rows)
+            added = ADDED in details_of(table.schema)
+            return self._publish(table, held, changes, report, added=added)
 
-    async def rollback(self, generation: int | None = None) -> int:
+    def rollback(self, generation: int | None = None) -> int:
         """Publish an earlier generation, by default the previous one, under a new number."""
-        (await self.snapshot()).require()
-        async with self.turn("rollback"):
-            await self.snapshot(generation)  # raises if it is not held
+        self.snapshot().require()
+        with self.turn("rollback"):
+            self.snapshot(generation)  # raises if it is not held
             with self.named_refusals():
-                table, held = await self._newest()
+                table, held = self._newest()
                 assert table is not None  # the snapshot exists
                 *earlier, newest = held
                 if not earlier:
@@ -192,64 +188,64 @@ class Table(Turns):
                         f"Generation {newest} of the index {self.uri!r} is the current one; name "
                         f"one of {', '.join(map(str, earlier))}."
                     )
-                await table.checkout(held[generation])
-                await table.restore()
-                return await self._publish(table, held, {"generation": generation})
+                table.checkout(held[generation])
+                table.restore()
+                return self._publish(table, held, {"generation": generation})
 
-    async def drop(self) -> None:
+    def drop(self) -> None:
         """Drop the table if it exists."""
         with self.named_refusals():
-            if await self.open() is None:
+            if self.open() is None:
                 return
-            async with self.turn("clear"):
-                await (await self.connect()).drop_table(self.name)
+            with self.turn("clear"):
+                self.connect().drop_table(self.name)
 
-    async def _recover(self) -> None:
+    def _recover(self) -> None:
         """Undo what a failed writer has not published, and remove its files."""
         with suppress(InputError):  # a build replaces what cannot be read
-            table = await self.open()
-            before = None if table is None else await table.version()
-            newest, _ = await self._newest()
-            if newest is not None and details_of(await newest.schema()).get(PURGED):
-                await keep_last(newest, 1, alone=True)
-            if newest is not None and await newest.version() == before:  # nothing was committed
-                await prune(newest, alone=True)
+            table = self.open()
+            before = None if table is None else table.version
+            newest, _ = self._newest()
+            if newest is not None and details_of(newest.schema).get(PURGED):
+                keep_last(newest, 1, alone=True)
+            if newest is not None and newest.version == before:  # nothing was committed
+                prune(newest, alone=True)
             elif newest is not None:
-                await renew(newest)
+                renew(newest)
             elif table is not None:
-                await (await self.connect()).drop_table(self.name)
+                self.connect().drop_table(self.name)
 
-    async def _newest(self) -> "tuple[AsyncTable | None, dict[int, int]]":
+    def _newest(self) -> "tuple[LanceTable | None, dict[int, int]]":
         """Open the newest generation for writing; also return the version of each generation."""
-        table = await self.open()
+        table = self.open()
         if table is None:
             return None, {}
-        held = await published(table)
+        held = published(table)
         self.check_alone(max(held, default=0))
         version = max(held.values(), default=None)
-        if version not in (None, await table.version()):  # a killed writer has gone on from it
-            await table.checkout(version)
-            await table.restore()
-        check_format(await table.schema(), self.uri)
+        if version not in (None, table.version):  # a killed writer has gone on from it
+            table.checkout(version)
+            table.restore()
+        check_format(table.schema, self.uri)
         if self.folder is None:  # rows of two writers would both be added
-            await claim(table)
+            claim(table)
         return (table if held else None), held
 
-    async def _overwritten(self, rows: "pa.RecordBatchReader | Fragments") -> "AsyncTable":
+    def _overwritten(self, rows: "pa.RecordBatchReader | Fragments") -> "LanceTable":
         """Replace all rows in one commit, which creates the table if needed."""
         if isinstance(rows, Fragments):
-            return await rows.committed(self)
+            return rows.committed(self)
         import pyarrow as pa
 
         named = pa.RecordBatchReader.from_batches(rows.schema.with_metadata(identity()), rows)
-        exists = await self.open() is not None
-        return await (await self.connect()).create_table(
+        exists = self.open() is not None
+        return self.connect().create_table(
             self.name, named, mode="overwrite" if exists else "create"
         )
 
-    async def _publish(
+    def _publish(
         self,
-        table: "AsyncTable",
+        table: "LanceTable",
         held: Mapping[int, int],
         changes: dict[str, int],
         report: dict[str, Any] | None = None,
@@ -262,19 +258,19 @@ class Table(Turns):
         By default, the report is that of the generation before, and so is whether nodes were
         `added` beside the tree of the last build.
         """
-        await tend(table)
+        tend(table)
         if report is None:
-            before = details_of(await table.schema())
+            before = details_of(table.schema)
             report, added = before.get("report", {}), added or ADDED in before
         generation = max(held, default=0) + 1
         what = self.doing
         details = {"time": now(), "what": what, "changes": changes, "report": report}
         details |= {PURGED: True} if purge else {}  # for the next writer, if this one is killed
         details |= {ADDED: True} if added else {}
-        await publish(table, generation, details)
+        publish(table, generation, details)
         self.note_published(generation)
-        await keep_last(table, 1 if purge else self._keep, alone=self.folder is not None)
-        if purge and min(await times(table)) < (await published(table))[generation]:
+        keep_last(table, 1 if purge else self._keep, alone=self.folder is not None)
+        if purge and min(times(table)) < published(table)[generation]:
             logger.warning(
                 "The files of %r still contain deleted text, because they are in use or the clock "
                 "was set back; the next deletion removes them.",

@@ -1,7 +1,7 @@
 """One generation of the table: its columns, and facts of its tree that are read once."""
 
-from collections.abc import AsyncIterator, Callable, Collection, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
@@ -15,23 +15,21 @@ from hierindex.store.schema import NODE_COLUMNS, check_dimension
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from lancedb.query import AsyncQuery, AsyncQueryBase
-    from lancedb.table import AsyncTable
+    from lancedb.query import LanceQueryBuilder
+    from lancedb.table import Table
 
 T = TypeVar("T")
 Read = TypeVar("Read", bound="TableSnapshot")
 BATCH = 8192  # rows
 
 
-def once(
-    read: "Callable[[Read], Coroutine[Any, Any, T]]",
-) -> "Callable[[Read], Coroutine[Any, Any, T]]":
+def once(read: Callable[[Read], T]) -> Callable[[Read], T]:
     """Cache what a function or method returns for all snapshots of one generation."""
 
     @wraps(read)
-    async def cached(snapshot: Read) -> T:
+    def cached(snapshot: Read) -> T:
         if read.__name__ not in snapshot.known:
-            snapshot.known[read.__name__] = await read(snapshot)
+            snapshot.known[read.__name__] = read(snapshot)
         return cast(T, snapshot.known[read.__name__])
 
     return cached
@@ -44,7 +42,7 @@ class TableSnapshot:
     ----------
     uri : str
         Of the index, for error messages.
-    table : AsyncTable, optional
+    table : Table, optional
         Opened at this generation; None if nothing is published.
     schema : Schema, optional
         Of the table.
@@ -60,7 +58,7 @@ class TableSnapshot:
     def __init__(
         self,
         uri: str,
-        table: "AsyncTable | None" = None,
+        table: "Table | None" = None,
         schema: "pa.Schema | None" = None,
         state: tuple[bytes, int] = (b"", 0),
         known: dict[str, Any] | None = None,
@@ -97,7 +95,7 @@ class TableSnapshot:
         """Whether a generation was published."""
         return self._table is not None
 
-    def require(self) -> "AsyncTable":
+    def require(self) -> "Table":
         """Return the table.
 
         Raises
@@ -138,17 +136,13 @@ class TableSnapshot:
         if self._schema is not None:
             check_dimension(self._schema, n_dims, "the question has")
 
-    async def columns(
-        self, *names: str, node_ids: Collection[str] | None = None
-    ) -> dict[str, list[Any]]:
+    def columns(self, *names: str, node_ids: Collection[str] | None = None) -> dict[str, list[Any]]:
         """Return columns of these nodes or of all; empty if the table does not exist."""
         where = None if node_ids is None else by_ids(node_ids)
-        columns: dict[str, list[Any]] = (await self.select(*names, where=where)).to_pydict()
+        columns: dict[str, list[Any]] = self.select(*names, where=where).to_pydict()
         return columns
 
-    async def batches(
-        self, *columns: str, where: Prefilter | None = None
-    ) -> "AsyncIterator[pa.RecordBatch]":
+    def batches(self, *columns: str, where: Prefilter | None = None) -> "Iterator[pa.RecordBatch]":
         """Yield columns of the rows that meet a condition, in batches of up to 8,192.
 
         Without a condition, only one batch is in memory: LanceDB reads ahead of a query, up to 2
@@ -162,37 +156,36 @@ class TableSnapshot:
             If a later write removes the generation before all batches are read.
         """
 
-        def query() -> "AsyncQuery":
-            return self.require().query().select(list(columns))
+        def query() -> "LanceQueryBuilder":
+            return self.require().search().select(list(columns))
 
-        starts = range(0, await self.n_rows(), BATCH)
+        starts = range(0, self.n_rows(), BATCH)
         parts = (
             (query().offset(start).limit(BATCH) for start in starts)
             if where is None
             else [where.narrow(query())]
         )
-        async with self.reading():
+        with self.reading():
             for part in parts:
-                async for batch in await part.to_batches(max_batch_length=BATCH):
-                    yield batch
+                yield from part.to_batches(BATCH)
 
-    async def select(self, *columns: str, where: Prefilter | None = None) -> "pa.Table":
+    def select(self, *columns: str, where: Prefilter | None = None) -> "pa.Table":
         """Return columns of the rows that meet a condition; empty if the table does not exist."""
         if self._table is None:
             import pyarrow as pa
 
             return pa.table({name: [] for name in columns})
-        query = self._table.query().select(list(columns))
-        return await self.read(query if where is None else where.narrow(query))
+        query = self._table.search().select(list(columns))
+        return self.read(query if where is None else where.narrow(query))
 
-    async def count(self, where: Prefilter) -> int:
+    def count(self, where: Prefilter) -> int:
         """Return the number of rows that meet a condition; 0 if the table does not exist."""
         if self._table is None:
             return 0
-        async with self.reading():
-            return await self._table.count_rows(where.sql)
+        with self.reading():
+            return self._table.count_rows(where.sql)
 
-    async def read(self, query: "AsyncQueryBase") -> "pa.Table":
+    def read(self, query: "LanceQueryBuilder") -> "pa.Table":
         """Return the rows of a query of this generation.
 
         Raises
@@ -200,17 +193,17 @@ class TableSnapshot:
         GenerationError
             If a later write has removed the generation.
         """
-        async with self.reading():
-            return await query.to_arrow()
+        with self.reading():
+            return query.to_arrow()
 
-    @asynccontextmanager
-    async def reading(self) -> AsyncIterator[None]:
+    @contextmanager
+    def reading(self) -> Iterator[None]:
         """Raise GenerationError if reading fails because a later write removed the generation."""
         try:
             yield
         except RuntimeError as error:
             table = self.require()
-            if not is_missing(error) or await table.version() in (await published(table)).values():
+            if not is_missing(error) or table.version in published(table).values():
                 raise
             raise GenerationError(
                 f"Generation {self.generation} of the index {self.uri!r} was removed by a later "
@@ -218,68 +211,68 @@ class TableSnapshot:
             ) from error
 
     @once
-    async def record(self) -> NodeRecord:
+    def record(self) -> NodeRecord:
         """Return any node's record, as all name the same method and models; a default if empty."""
-        first = await self.read(self.require().query().select(NODE_COLUMNS).limit(1))
+        first = self.read(self.require().search().select(NODE_COLUMNS).limit(1))
         metadata = [node.metadata for node in to_nodes(first)]
         return NodeRecord.from_metadata(next(iter(metadata), {}))
 
     @once
-    async def n_rows(self) -> int:
+    def n_rows(self) -> int:
         """Return the number of nodes."""
-        return await self.require().count_rows()
+        return self.require().count_rows()
 
     @once
-    async def copied_texts(self) -> frozenset[int]:
+    def copied_texts(self) -> frozenset[int]:
         """Return the hashes of texts that several nodes have; reads 8 bytes of each node."""
         import pyarrow.compute as pc
 
-        counts = (await self.select("text_hash"))["text_hash"].value_counts()
+        counts = self.select("text_hash")["text_hash"].value_counts()
         several = pc.greater(counts.field("counts"), 1)
         return frozenset(counts.field("values").filter(several).to_pylist())
 
-    async def has_key(self, key: str) -> bool:
+    def has_key(self, key: str) -> bool:
         """Return whether any chunk's metadata have a value for a key; reads digests alone."""
         found: set[str] = self.known.setdefault("keys", set())
         if key not in found:
             has = CHUNKS & Prefilter(has_any([hash_entry("has", key)]))
-            found |= {key} if await self.count(has) else set()
+            found |= {key} if self.count(has) else set()
         return key in found
 
     @once
-    async def highest_level(self) -> int:
+    def highest_level(self) -> int:
         """Return the highest level; 0 if the table does not exist."""
         import pyarrow.compute as pc
 
-        levels = (await self.select("level_max"))["level_max"]
+        levels = self.select("level_max")["level_max"]
         return pc.max(levels).as_py() or 0
 
     @once
-    async def level_sizes(self) -> dict[int, int]:
+    def level_sizes(self) -> dict[int, int]:
         """Return how many nodes have each level as their own, in ascending order of levels."""
-        counts = (await self.select(LEVEL))[LEVEL].value_counts().to_pylist()
+        counts = self.select(LEVEL)[LEVEL].value_counts().to_pylist()
         return dict(sorted((each["values"], each["counts"]) for each in counts))
 
     @once
-    async def n_documents(self) -> int:
+    def n_documents(self) -> int:
         """Return the number of documents."""
         import pyarrow.compute as pc
 
-        documents = (await self.select("documents", where=self.of_each_document))["documents"]
+        documents = self.select("documents", where=self.of_each_document)["documents"]
         return len(pc.list_flatten(documents).unique())
 
     @once
-    async def roots(self) -> list[str]:
+    def roots(self) -> list[str]:
         """Return the ids of the nodes without a parent."""
-        ids: list[str] = (await self.select("id", where=ROOTS))["id"].to_pylist()
+        ids: list[str] = self.select("id", where=ROOTS)["id"].to_pylist()
         return ids
 
     @once
-    async def parents_of_summaries(self) -> dict[str, tuple[str, ...]]:
+    def parents_of_summaries(self) -> dict[str, tuple[str, ...]]:
         """Return the parents of each summary, the strongest first; empty for a root.
 
         Cached: for a million nodes, 200,000 summaries take 0.2 s to read and 50 MB.
         """
-        rows = await self.select("id", "parent_ids", where=SUMMARIES)
+        rows = self.select("id", "parent_ids", where=SUMMARIES)
         parents = map(tuple, rows["parent_ids"].to_pylist())
         return dict(zip(rows["id"].to_pylist(), parents, strict=True))

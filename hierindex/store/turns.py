@@ -1,14 +1,13 @@
 """Turns to write: one writer at a time, which holds the lock of the index."""
 
-import asyncio
 import json
 import os
 import socket
 import time
 from abc import abstractmethod
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +15,6 @@ from threading import Lock
 
 from hierindex.errors import GenerationError, HierindexError, InputError
 from hierindex.store.connection import AccessError, Connection
-from hierindex.threads import wait_for
 
 LOCK = ".writer.lock"  # locked by the operating system, which frees it when the process ends
 HOLDER = ".writer.json"  # describes the writer; one that fails or is killed leaves it behind
@@ -145,27 +143,27 @@ class Turns(Connection):
     @contextmanager
     def writing(self, what: str) -> Iterator[None]:
         """Exclude all other writers for the `with` block; see `HierarchyStore.writing`."""
-        with self._holding(wait_for(self._locked(what, patience=0))):
+        with self._holding(self._locked(what, patience=0)):
             yield
 
-    @asynccontextmanager
-    async def turn(self, what: str) -> AsyncIterator[None]:
+    @contextmanager
+    def turn(self, what: str) -> Iterator[None]:
         """Exclude all other writers for a short write, which waits for its turn."""
         if self in _held.get():
             yield
             return
-        with self._holding(await self._locked(what, PATIENCE)):
+        with self._holding(self._locked(what, PATIENCE)):
             yield
 
     @abstractmethod
-    async def generations(self) -> list[int]:
+    def generations(self) -> list[int]:
         """Return the numbers of the generations that the table holds, in ascending order."""
 
     @abstractmethod
-    async def _recover(self) -> None:
+    def _recover(self) -> None:
         """Undo what a failed writer has left."""
 
-    async def _locked(self, what: str, patience: float) -> WriterLock:
+    def _locked(self, what: str, patience: float) -> WriterLock:
         """Return the acquired lock of the index; undo what a failed writer has left.
 
         Raises
@@ -178,13 +176,13 @@ class Turns(Connection):
             while not lock.acquire():
                 if time.monotonic() >= until:
                     raise lock.refusal()
-                await asyncio.sleep(A_MOMENT)
+                time.sleep(A_MOMENT)
         with ExitStack() as failing:
             failing.callback(lock.release, failed=True)
             if lock.after_failure:
-                await self._recover()
+                self._recover()
             if self.folder is None:
-                lock.generation = max(await self.generations(), default=0)
+                lock.generation = max(self.generations(), default=0)
             failing.pop_all()
         return lock
 

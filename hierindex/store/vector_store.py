@@ -1,5 +1,6 @@
 """The LlamaIndex vector store of a tree."""
 
+import asyncio
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -22,7 +23,6 @@ from hierindex.store.generation_store import GenerationStore
 from hierindex.store.generations import on_newest
 from hierindex.store.rows import all_documents, to_table
 from hierindex.store.table import Table
-from hierindex.threads import blocking
 
 
 class HierarchyStore(GenerationStore):
@@ -79,8 +79,7 @@ class HierarchyStore(GenerationStore):
 
     One process writes at a time. In a folder, a lock ensures it: writes wait up to a minute for
     another writer, `writing` does not. In an object store, the second of two writers fails when it
-    writes. Sync methods run the async ones on LanceDB's event loop, so they also work inside a
-    running loop.
+    writes. Async methods run the sync ones in a thread.
     """
 
     def __init__(
@@ -102,7 +101,7 @@ class HierarchyStore(GenerationStore):
         """Return the name under which LlamaIndex serialises the class."""
         return "HierarchyStore"
 
-    async def async_add(self, /, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
+    def add(self, /, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
         """Insert nodes, replacing those with the same id, and return their ids.
 
         Warns if the store then has other roots than those of these nodes, as after a pipeline
@@ -118,11 +117,11 @@ class HierarchyStore(GenerationStore):
         """
         _check_options("add", kwargs)
         if nodes:
-            documents = await all_documents(nodes, self.asnapshot)
-            await self._table.upsert(to_table(nodes, documents))
+            documents = all_documents(nodes, self.snapshot)
+            self._table.upsert(to_table(nodes, documents))
         grown = [node for node in nodes if fields_in(node.metadata).get("method")]
         if any(node.parent_node is None for node in grown):
-            roots = await (await self.asnapshot()).roots()
+            roots = self.snapshot().roots()
             if {*roots} - {node.node_id for node in nodes}:
                 warnings.warn(
                     f"{self.uri!r} now has {len(roots)} roots. If a pipeline passed on only what "
@@ -132,20 +131,16 @@ class HierarchyStore(GenerationStore):
                 )
         return [node.node_id for node in nodes]
 
-    add = blocking(async_add)
-
-    async def adelete(self, /, ref_doc_id: str, **delete_kwargs: Any) -> None:
+    def delete(self, /, ref_doc_id: str, **delete_kwargs: Any) -> None:
         """Delete a document's chunks and every summary derived from them.
 
         Links to the deleted nodes are removed. A node that lost a parent or a child is marked in
         the column `stale` until it is written again; `HierarchicalIndex.info` counts these nodes.
         """
         _check_options("delete", delete_kwargs)
-        await delete_document(self._table, ref_doc_id)
+        delete_document(self._table, ref_doc_id)
 
-    delete = blocking(adelete)
-
-    async def adelete_nodes(  # type: ignore[override]  # LlamaIndex's returns None
+    def delete_nodes(  # type: ignore[override]  # LlamaIndex's returns None
         self,
         /,
         node_ids: list[str] | None = None,
@@ -175,20 +170,16 @@ class HierarchyStore(GenerationStore):
         if node_ids is None and not (filters and keys(filters)):
             raise InputError("Name the nodes to delete by ids or filters; clear() deletes all.")
         if dry_run:
-            return len(await doomed(await self.asnapshot(), node_ids, filters))
-        return await delete_nodes(self._table, node_ids, filters)
+            return len(doomed(self.snapshot(), node_ids, filters))
+        return delete_nodes(self._table, node_ids, filters)
 
-    delete_nodes = blocking(adelete_nodes)  # type: ignore[arg-type]  # LlamaIndex's returns None
-
-    async def aclear(self) -> None:
+    def clear(self) -> None:
         """Drop the table and delete its cache."""
-        await self._table.drop()
+        self._table.drop()
         remove(cache_file(self.uri))
 
-    clear = blocking(aclear)
-
     @on_newest
-    async def aget_nodes(
+    def get_nodes(
         self,
         node_ids: list[str] | None = None,
         filters: MetadataFilters | None = None,
@@ -199,12 +190,10 @@ class HierarchyStore(GenerationStore):
         `kwargs` may contain `partial_summaries`; see the class.
         """
         _check_options("get_nodes", kwargs, "partial_summaries")
-        return list(await (await self.asnapshot()).nodes(node_ids, filters, **kwargs))
-
-    get_nodes = blocking(aget_nodes)
+        return list(self.snapshot().nodes(node_ids, filters, **kwargs))
 
     @on_newest
-    async def aquery(self, /, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
+    def query(self, /, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
         """Return the best nodes that pass the query's filters, ordered by score; see the class.
 
         Parameters
@@ -226,9 +215,42 @@ class HierarchyStore(GenerationStore):
         """
         options = "partial_summaries", "mmr_prefetch_k", "mmr_prefetch_factor"
         _check_options("query", kwargs, *options)
-        return await (await self.asnapshot()).query(query, **kwargs)
+        return self.snapshot().query(query, **kwargs)
 
-    query = blocking(aquery)
+    async def async_add(self, /, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
+        """Do what `add` does, in a thread."""
+        return await asyncio.to_thread(self.add, nodes, **kwargs)
+
+    async def adelete(self, /, ref_doc_id: str, **delete_kwargs: Any) -> None:
+        """Do what `delete` does, in a thread."""
+        await asyncio.to_thread(self.delete, ref_doc_id, **delete_kwargs)
+
+    async def adelete_nodes(  # type: ignore[override]  # LlamaIndex's returns None
+        self,
+        /,
+        node_ids: list[str] | None = None,
+        filters: MetadataFilters | None = None,
+        **delete_kwargs: Any,
+    ) -> int:
+        """Do what `delete_nodes` does, in a thread."""
+        return await asyncio.to_thread(self.delete_nodes, node_ids, filters, **delete_kwargs)
+
+    async def aclear(self) -> None:
+        """Do what `clear` does, in a thread."""
+        await asyncio.to_thread(self.clear)
+
+    async def aget_nodes(
+        self,
+        node_ids: list[str] | None = None,
+        filters: MetadataFilters | None = None,
+        **kwargs: Any,
+    ) -> list[BaseNode]:
+        """Do what `get_nodes` does, in a thread."""
+        return await asyncio.to_thread(self.get_nodes, node_ids, filters, **kwargs)
+
+    async def aquery(self, /, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
+        """Do what `query` does, in a thread."""
+        return await asyncio.to_thread(self.query, query, **kwargs)
 
 
 def _check_options(method: str, given: Mapping[str, Any], *known: str) -> None:

@@ -18,7 +18,6 @@ from hierindex.store.schema import NAMES
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
 from hierindex.store.vector_store import HierarchyStore
-from hierindex.threads import iterated, wait_for
 from hierindex.verify.links import COLUMNS, Links, check_links
 from hierindex.verify.quotes import COLUMNS as QUOTED
 from hierindex.verify.report import Check, Verification
@@ -63,7 +62,7 @@ def verify(store: HierarchyStore, *, repair: bool = False) -> Verification:
                     remove(cache_file(store.uri))
             if "indices" in before and "files" not in outcome.failed:
                 with damages():
-                    wait_for(store._table.mend_indices())
+                    store._table.mend_indices()
         outcome = _verified(store)
         done = [MENDABLE[name] for name in before if name not in outcome.failed]
         outcome = replace(outcome, repaired=tuple(done))
@@ -77,7 +76,7 @@ def _verified(store: HierarchyStore) -> Verification:
         snapshot = _opened(store)
         generation = snapshot.generation
         files.checked = _n_files(snapshot)
-        done.append(wait_for(_check_indices(snapshot)))
+        done.append(_check_indices(snapshot))
         snapshot = _opened(store, generation)  # the indices need no longer be in memory
         links = Links(_read(snapshot, *COLUMNS))
         n_nodes, n_stale = len(links), int(np.sum(~links.is_any("stale", "")))
@@ -98,7 +97,7 @@ def _verified(store: HierarchyStore) -> Verification:
 def _opened(store: HierarchyStore, generation: int | None = None) -> Snapshot:
     """Return a generation, read from its files: nothing that the store has cached is used."""
     with damages():
-        snapshot = wait_for(Table(*store._table.parameters).snapshot(generation))
+        snapshot = Table(*store._table.parameters).snapshot(generation)
         snapshot.require()
     return snapshot
 
@@ -106,14 +105,14 @@ def _opened(store: HierarchyStore, generation: int | None = None) -> Snapshot:
 def _n_files(snapshot: Snapshot) -> int:
     """Return the number of files with rows."""
     with damages():
-        stats: Any = wait_for(snapshot.require().stats())
+        stats: Any = snapshot.require().stats()
     n_files: int = stats["fragment_stats"]["num_fragments"]
     return n_files
 
 
 def _read(snapshot: Snapshot, *columns: str) -> "Iterator[pa.RecordBatch]":
     """Yield columns of all rows in batches; raise DamagedError if LanceDB cannot read them."""
-    batches = iterated(snapshot.batches(*columns))
+    batches = snapshot.batches(*columns)
     while True:
         with damages():
             batch = next(batches, None)
@@ -142,18 +141,18 @@ def _check_cache(uri: str) -> Check:
     return found
 
 
-async def _check_indices(snapshot: Snapshot) -> Check:
+def _check_indices(snapshot: Snapshot) -> Check:
     """The indices that pay off exist and can be read."""
-    found, table = Check("indices"), snapshot.require()
+    found, table = Check("indices"), cast(Any, snapshot.require())
     with damages():
-        for column in await neglected(table):
+        for column in neglected(table):
             found.add(column, "the index is missing or lacks rows")
-        indices = await table.list_indices()
+        indices = table.list_indices()
     for index in indices:
         found.checked += 1
         try:
             with damages():
-                await table.prewarm_index(index.name)
+                table.prewarm_index(index.name)
         except DamagedError as error:
             found.add(error.file or index.name, f"the index cannot be read: {error.reason}")
     return found

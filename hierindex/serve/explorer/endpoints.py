@@ -17,7 +17,7 @@ from hierindex.serve.endpoint import Endpoint
 from hierindex.serve.explorer import views
 from hierindex.settings import load_settings
 from hierindex.store.snapshot import Snapshot
-from hierindex.threads import is_given_up, wait_for
+from hierindex.threads import is_given_up
 
 _ordering = Lock()
 
@@ -28,20 +28,20 @@ class View(Endpoint):
     def answer_from(self, snapshot: Snapshot, tree: AnsweringTree) -> dict[str, Any]:
         """Return what is read from a snapshot of a tree."""
         with _ordering:  # a page asks for several things at once
-            wait_for(reading_order(snapshot))
-        return wait_for(self.read(snapshot))
+            reading_order(snapshot)
+        return self.read(snapshot)
 
     @abstractmethod
-    async def read(self, snapshot: Snapshot) -> dict[str, Any]:
+    def read(self, snapshot: Snapshot) -> dict[str, Any]:
         """Return the answer from a snapshot."""
 
 
 class Index(View):
     """What the index is, and what it cost."""
 
-    async def read(self, snapshot: Snapshot) -> dict[str, Any]:
+    def read(self, snapshot: Snapshot) -> dict[str, Any]:
         """See `of_index`."""
-        return await views.of_index(snapshot)
+        return views.of_index(snapshot)
 
 
 class Nodes(View):
@@ -52,9 +52,9 @@ class Nodes(View):
     around: str | None = None
     n: int = Field(default=200, ge=1, le=1000)
 
-    async def read(self, snapshot: Snapshot) -> dict[str, Any]:
+    def read(self, snapshot: Snapshot) -> dict[str, Any]:
         """See `of_nodes`."""
-        return await views.of_nodes(snapshot, self.of, self.start, self.around, self.n)
+        return views.of_nodes(snapshot, self.of, self.start, self.around, self.n)
 
 
 class Node(View):
@@ -62,9 +62,9 @@ class Node(View):
 
     id: str
 
-    async def read(self, snapshot: Snapshot) -> dict[str, Any]:
+    def read(self, snapshot: Snapshot) -> dict[str, Any]:
         """See `of_node`."""
-        return await views.of_node(snapshot, self.id)
+        return views.of_node(snapshot, self.id)
 
 
 class Source(View):
@@ -75,10 +75,10 @@ class Source(View):
     end: int = Field(ge=0)
     context: int = Field(default=2000, ge=0, le=100_000)
 
-    async def read(self, snapshot: Snapshot) -> dict[str, Any]:
+    def read(self, snapshot: Snapshot) -> dict[str, Any]:
         """See `of_source`."""
         span = Span(self.document, self.start, self.end)
-        return await views.of_source(snapshot, span, self.context)
+        return views.of_source(snapshot, span, self.context)
 
 
 class Icicle(View):
@@ -89,9 +89,9 @@ class Icicle(View):
     end: float = Field(default=1.0, alias="to", ge=0, le=1)
     n: int = Field(default=2000, ge=1, le=10_000)
 
-    async def read(self, snapshot: Snapshot) -> dict[str, Any]:
+    def read(self, snapshot: Snapshot) -> dict[str, Any]:
         """See `of_icicle`."""
-        return await views.of_icicle(snapshot, self.of, self.start, self.end, self.n)
+        return views.of_icicle(snapshot, self.of, self.start, self.end, self.n)
 
 
 class Search(View):
@@ -100,9 +100,9 @@ class Search(View):
     q: str
     n: int = Field(default=50, ge=1, le=500)
 
-    async def read(self, snapshot: Snapshot) -> dict[str, Any]:
+    def read(self, snapshot: Snapshot) -> dict[str, Any]:
         """See `of_search`."""
-        return await views.of_search(snapshot, self.q, self.n)
+        return views.of_search(snapshot, self.q, self.n)
 
 
 class Map(View):
@@ -112,9 +112,9 @@ class Map(View):
     level: int = Field(default=1, ge=0)
     n: int = Field(default=2000, ge=1, le=2000)
 
-    async def read(self, snapshot: Snapshot) -> dict[str, Any]:
+    def read(self, snapshot: Snapshot) -> dict[str, Any]:
         """See `chunk_map`."""
-        return await chunk_map(snapshot, self.level, self.n)
+        return chunk_map(snapshot, self.level, self.n)
 
 
 class Ask(Endpoint):

@@ -28,12 +28,12 @@ SHORT = ("id", "title", "level")
 
 
 @once
-async def of_index(snapshot: Snapshot) -> dict[str, Any]:
+def of_index(snapshot: Snapshot) -> dict[str, Any]:
     """Return the description of an index, its name and the fan-out.
 
     Only the first 1,000 `roots` and `titles` are returned. Cached.
     """
-    shown, order = await overview(snapshot), await reading_order(snapshot)
+    shown, order = overview(snapshot), reading_order(snapshot)
     children = order.icicle.n_children[order.icicle.n_children > 0]
     mean = round(float(children.mean()), 2) if len(children) else 0.0
     return {
@@ -45,7 +45,7 @@ async def of_index(snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
-async def of_nodes(
+def of_nodes(
     snapshot: Snapshot, of: str | None, start: int, around: str | None, n: int
 ) -> dict[str, Any]:
     """Return n children of a node, or roots, from number `start`, and the `total` of them.
@@ -57,7 +57,7 @@ async def of_nodes(
     InputError
         If `around` is no such child.
     """
-    order = await reading_order(snapshot)
+    order = reading_order(snapshot)
     children = order.icicle.children(None if of is None else order.position(of))
     if around is not None:
         position = order.position(around)
@@ -67,23 +67,23 @@ async def of_nodes(
             raise InputError(f"Node {around!r} is not {what}.")
         start = place - place % n
     shown = children[start : start + n].tolist()
-    nodes = await entries(snapshot, order, shown, BEGINNING)
+    nodes = entries(snapshot, order, shown, BEGINNING)
     return {"of": of, "nodes": nodes, "start": start, "total": len(children)}
 
 
-async def of_node(snapshot: Snapshot, node_id: str) -> dict[str, Any]:
+def of_node(snapshot: Snapshot, node_id: str) -> dict[str, Any]:
     """Return a node, the path to it, and on which passages its text stands.
 
     `chunks` is the number of those under it, `before` and `after` are the nearest nodes of its
     level. Only the first 1,000 `documents` and `children` are returned.
     """
-    order = await reading_order(snapshot)
+    order = reading_order(snapshot)
     position = order.position(node_id)
-    (node,) = await snapshot.nodes([node_id])
+    (node,) = snapshot.nodes([node_id])
     shown = describe(node)
     path, beside = order.icicle.path(position), order.icicle.neighbours(position)
     near = [*path, *(each for each in beside if each is not None)]
-    by_position = dict(zip(near, await entries(snapshot, order, near, BEGINNING), strict=True))
+    by_position = dict(zip(near, entries(snapshot, order, near, BEGINNING), strict=True))
     before, after = (None if each is None else by_position[each] for each in beside)
     return {
         **shown,
@@ -97,21 +97,21 @@ async def of_node(snapshot: Snapshot, node_id: str) -> dict[str, Any]:
     }
 
 
-async def of_source(snapshot: Snapshot, span: Span, context: int) -> dict[str, Any]:
+def of_source(snapshot: Snapshot, span: Span, context: int) -> dict[str, Any]:
     """Return a passage with the text around it, and the title of its document."""
-    passage = await passage_at(snapshot, span, context)
-    titles = await titles_of_documents(snapshot, [span.document])
+    passage = passage_at(snapshot, span, context)
+    titles = titles_of_documents(snapshot, [span.document])
     return {**passage.to_json(), "title": titles.get(span.document, "")}
 
 
-async def of_icicle(
+def of_icicle(
     snapshot: Snapshot, of: str | None, start: float, end: float, n: int
 ) -> dict[str, Any]:
     """Return the n broadest cells over the text from `start` to `end`, and the `depth` of all.
 
     Places are shares of the chunks under the node `of`, or of all chunks, in reading order.
     """
-    order = await reading_order(snapshot)
+    order = reading_order(snapshot)
     icicle = order.icicle
     first = None if of is None else order.position(of)
     x0, x1 = icicle.span(first)
@@ -119,7 +119,7 @@ async def of_icicle(
     cells = icicle.cells(first, x0 + start * width, x0 + end * width, n)
     ids, depth = order.ids_at(cells), icicle.depth[icicle.part(first)]
     top = 0 if first is None else int(icicle.depth[first])
-    columns = await snapshot.columns("id", "title", node_ids=ids)
+    columns = snapshot.columns("id", "title", node_ids=ids)
     titles = dict(zip(columns["id"], columns["title"], strict=True))
     rows = zip(
         ids,
@@ -138,17 +138,17 @@ async def of_icicle(
     }
 
 
-async def of_search(snapshot: Snapshot, words: str, n: int) -> dict[str, Any]:
+def of_search(snapshot: Snapshot, words: str, n: int) -> dict[str, Any]:
     """Return the n nodes that best match words: those with all in their title first, from the top.
 
     Each has the ids of the `path` to it, and `of`: the title or id of its document, None if it has
     several.
     """
-    order = await reading_order(snapshot)
+    order = reading_order(snapshot)
     mode = VectorStoreQueryMode.TEXT_SEARCH
     query = VectorStoreQuery(query_str=words, mode=mode, similarity_top_k=CANDIDATES * n)
     columns = ("id", "title", "level", "documents", "metadata")
-    rows = (await snapshot.found(query, *columns)).to_pylist()
+    rows = snapshot.found(query, *columns).to_pylist()
     each = words.lower().split()
 
     def rank(row: dict[str, Any]) -> int:
@@ -157,7 +157,7 @@ async def of_search(snapshot: Snapshot, words: str, n: int) -> dict[str, Any]:
 
     found = sorted(rows, key=rank)[:n]
     positions = [order.position(row["id"]) for row in found]
-    nodes = await entries(snapshot, order, positions, BEGINNING)
+    nodes = entries(snapshot, order, positions, BEGINNING)
     for node, position, row in zip(nodes, positions, found, strict=True):
         node["path"] = order.ids_at(order.icicle.path(position))
         documents = row["documents"]
@@ -177,14 +177,12 @@ def quotes_json(quotes: tuple[Quote, ...]) -> list[dict[str, Any]]:
     ]
 
 
-async def titles_of_documents(
-    snapshot: Snapshot, documents: list[str] | None = None
-) -> dict[str, str]:
+def titles_of_documents(snapshot: Snapshot, documents: list[str] | None = None) -> dict[str, str]:
     """Return the titles of documents, by default of all, that have one in their metadata."""
     where = snapshot.of_each_document
     if documents is not None:
         where &= prefilter(MetadataFilters(filters=[of_documents(documents)]))
-    rows = await snapshot.select("documents", "metadata", where=where)
+    rows = snapshot.select("documents", "metadata", where=where)
     titles = dict[str, str]()
     for row in rows.to_pylist():
         if title := _title_in(row):

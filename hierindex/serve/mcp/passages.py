@@ -38,7 +38,7 @@ class Named(NamedTuple):
         return span._replace(start=start, end=max(start, end))
 
 
-async def named(snapshot: Snapshot, text: str) -> Named:
+def named(snapshot: Snapshot, text: str) -> Named:
     """Return what an id names: a document, `DOCUMENT#char=START,END`, or a node by a prefix.
 
     A place may also be written as `url_of` does.
@@ -48,17 +48,17 @@ async def named(snapshot: Snapshot, text: str) -> Named:
     InputError
         If it names nothing, or several nodes; has similar names.
     """
-    if await _is_document(snapshot, text):
+    if _is_document(snapshot, text):
         return Named(document=text)
     if text.startswith(SCHEME):
         text = unquote(text.removeprefix(SCHEME))
     place = PLACE.fullmatch(text)
-    if place and await _is_document(snapshot, place[1]):
+    if place and _is_document(snapshot, place[1]):
         start, end = int(place[2]), int(place[3])
         if start >= end:
             raise InputError(f"A place begins before it ends, got {start} to {end}.")
         return Named(None, place[1], start, end)
-    ids = await snapshot.ids_beginning(text) if text else []
+    ids = snapshot.ids_beginning(text) if text else []
     if text in ids or len(ids) == 1:
         return Named(text if text in ids else ids[0])
     if ids:
@@ -66,22 +66,22 @@ async def named(snapshot: Snapshot, text: str) -> Named:
             f"{len(ids)} nodes have an id that begins with {text!r}, such as {_listed(ids)}."
         )
     document = place[1] if place else text
-    like = await similar_documents(document, snapshot)
-    like += await snapshot.ids_beginning(text[:LIKE]) if len(text) > LIKE else []
+    like = similar_documents(document, snapshot)
+    like += snapshot.ids_beginning(text[:LIKE]) if len(text) > LIKE else []
     there = f"similar are {_listed(like)}" if like else "outline tells what there is"
     raise InputError(f"No node and no document has the id {document!r}; {there}.")
 
 
-async def _is_document(snapshot: Snapshot, text: str) -> bool:
+def _is_document(snapshot: Snapshot, text: str) -> bool:
     filters = MetadataFilters(filters=[cuts([0]), of_documents([text])])
-    return bool(await snapshot.rows(filters=filters, columns=("id",)))
+    return bool(snapshot.rows(filters=filters, columns=("id",)))
 
 
 def _listed(names: list[str]) -> str:
     return ", ".join(map(repr, names[:MOST_LIKE]))
 
 
-async def extents(snapshot: Snapshot, what: Named) -> list[Span]:
+def extents(snapshot: Snapshot, what: Named) -> list[Span]:
     """Return the passages of documents that a name stands for, those that adjoin as one.
 
     Raises
@@ -89,7 +89,7 @@ async def extents(snapshot: Snapshot, what: Named) -> list[Span]:
     InputError
         If the index does not hold them, or they are of too many chunks.
     """
-    rows = await (_under(snapshot, what.node) if what.node else _inside(snapshot, what.document))
+    rows = _under(snapshot, what.node) if what.node else _inside(snapshot, what.document)
     chunks = sorted(filter(None, map(Chunk.of, rows)), key=_place)
     spans, next_id = list[Span](), ""
     for chunk in chunks:
@@ -110,7 +110,7 @@ async def extents(snapshot: Snapshot, what: Named) -> list[Span]:
     return spans
 
 
-async def passages(snapshot: Snapshot, spans: Sequence[Span], start: int) -> list[SourcePassage]:
+def passages(snapshot: Snapshot, spans: Sequence[Span], start: int) -> list[SourcePassage]:
     """Return the text of passages from character `start` of all, as much as one part holds."""
     found, room = list[SourcePassage](), MOST_CHARACTERS
     for span in spans:
@@ -118,22 +118,22 @@ async def passages(snapshot: Snapshot, spans: Sequence[Span], start: int) -> lis
         start = max(0, first - span.end)
         if first < span.end and room and len(found) < MOST_PASSAGES:
             part = span._replace(start=first, end=min(span.end, first + room))
-            found.append(await passage_at(snapshot, part, 0))
+            found.append(passage_at(snapshot, part, 0))
             room -= part.end - part.start
     return found
 
 
-async def _inside(snapshot: Snapshot, document: str) -> list[dict[str, Any]]:
+def _inside(snapshot: Snapshot, document: str) -> list[dict[str, Any]]:
     """Return the rows of a document's chunks."""
     filters = MetadataFilters(filters=[cuts([0]), of_documents([document])])
-    return await snapshot.rows(filters=filters, columns=COLUMNS)
+    return snapshot.rows(filters=filters, columns=COLUMNS)
 
 
-async def _under(snapshot: Snapshot, node_id: str) -> list[dict[str, Any]]:
+def _under(snapshot: Snapshot, node_id: str) -> list[dict[str, Any]]:
     """Return the rows of the chunks under a node, or of the chunk that it is."""
     chunks, ids = list[dict[str, Any]](), [node_id]
     while ids:
-        rows = await snapshot.rows(ids, columns=COLUMNS)
+        rows = snapshot.rows(ids, columns=COLUMNS)
         chunks += (row for row in rows if not row["level"])
         ids = [*dict.fromkeys(child for row in rows for child in row["child_ids"])]
         if len(ids) > MOST_CHUNKS:

@@ -34,7 +34,6 @@ from hierindex.store.filters import PREFIX
 from hierindex.store.generations import on_newest
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
-from hierindex.threads import wait_for
 from hierindex.unsafe import visible
 
 MOST_FOUND = 50  # nodes of a search, in parts
@@ -194,7 +193,7 @@ class Reader:
         snapshot: Snapshot,
     ) -> Nodes:
         paging = Paging(snapshot, cursor, "outline", node, budget, where)
-        of = None if node is None else wait_for(_node_or_document(snapshot, node))
+        of = None if node is None else _node_or_document(snapshot, node)
         filters = known_filters(where, snapshot)
         chosen = self._tree.at(snapshot).outline(budget, of=of, filters=filters)
         shown = (entry(each.node, TEXT) for each in paging.rest(chosen))
@@ -203,20 +202,20 @@ class Reader:
 
     def _expand(self, node: str, cursor: str | None, snapshot: Snapshot) -> Children:
         paging = Paging(snapshot, cursor, "expand", node)
-        top = wait_for(_node(snapshot, wait_for(_node_or_document(snapshot, node))))
+        top = _node(snapshot, _node_or_document(snapshot, node))
         children = [child.node_id for child in top.child_nodes or ()]
-        below = wait_for(snapshot.nodes(paging.rest(children)[:CHILDREN]))
+        below = snapshot.nodes(paging.rest(children)[:CHILDREN])
         shown = (entry(child, BEGINNING) for child in below)
         step = "`expand` or `read` a child." if children else "Nothing is under it; `read` it."
         reply = _nodes(paging, shown, len(children), step)
-        path = wait_for(ancestors(snapshot, top))
+        path = ancestors(snapshot, top)
         return {**reply, "path": path, "node": entry(top, TEXT)}
 
     def _read(self, name: str, cursor: str | None, snapshot: Snapshot) -> Text:
         paging = Paging(snapshot, cursor, "read", name)
-        what = wait_for(named(snapshot, name))
-        spans = wait_for(extents(snapshot, what))
-        found = wait_for(passages(snapshot, spans, paging.start))
+        what = named(snapshot, name)
+        spans = extents(snapshot, what)
+        found = passages(snapshot, spans, paging.start)
         text, cited = _joined(found)
         total = sum(span.end - span.start for span in spans)
         end = paging.start + sum(len(passage.text) for passage in found)
@@ -224,7 +223,7 @@ class Reader:
         return {
             "generation": snapshot.generation,
             "id": what.node or name,
-            "title": wait_for(title_of(snapshot, what.node)) if what.node else what.document,
+            "title": title_of(snapshot, what.node) if what.node else what.document,
             "url": url_of(place_of(spans[0])),
             "text": text,
             "citations": cited,
@@ -243,20 +242,18 @@ class Reader:
         return reading()
 
 
-async def _node_or_document(snapshot: Snapshot, text: str) -> str:
+def _node_or_document(snapshot: Snapshot, text: str) -> str:
     """Return the id of what a text names, unless that is a place."""
-    name = await named(snapshot, text)
+    name = named(snapshot, text)
     if name.end is not None:
         raise InputError(f"{text!r} is a place in a document, which `read` takes.")
     return name.node or name.document
 
 
-async def _node(snapshot: Snapshot, name: str) -> BaseNode:
+def _node(snapshot: Snapshot, name: str) -> BaseNode:
     """Return the node of an id, or the one that is the whole of a document."""
     whole = MetadataFilter(key=PREFIX + WHOLE_DOCUMENT, value=name)
-    nodes = await snapshot.nodes([name]) or await snapshot.nodes(
-        filters=MetadataFilters(filters=[whole])
-    )
+    nodes = snapshot.nodes([name]) or snapshot.nodes(filters=MetadataFilters(filters=[whole]))
     if not nodes:
         raise InputError(f"No node is the whole of the document {name!r}; `outline` or `read` it.")
     return nodes[0]
@@ -308,17 +305,17 @@ def entry(node: BaseNode, n_characters: int) -> Entry:
     return made
 
 
-async def ancestors(snapshot: Snapshot, node: BaseNode) -> list[Ancestor]:
+def ancestors(snapshot: Snapshot, node: BaseNode) -> list[Ancestor]:
     """Return the nodes from the root down to a node's strongest parent."""
-    (found,) = await placed([NodeWithScore(node=node)], snapshot)
-    rows = await snapshot.rows(found.path[::-1], columns=("id", "title", "level"))
+    (found,) = placed([NodeWithScore(node=node)], snapshot)
+    rows = snapshot.rows(found.path[::-1], columns=("id", "title", "level"))
     return [
         {"id": row["id"], "title": row["title"][:LONGEST_NAME], "level": row["level"]}
         for row in rows
     ]
 
 
-async def title_of(snapshot: Snapshot, node_id: str) -> str:
+def title_of(snapshot: Snapshot, node_id: str) -> str:
     """Return the title of a node."""
-    (row,) = await snapshot.rows([node_id], columns=("id", "title"))
+    (row,) = snapshot.rows([node_id], columns=("id", "title"))
     return str(row["title"][:LONGEST_NAME])
