@@ -11,7 +11,6 @@ from hierindex.errors import InputError
 from hierindex.hierarchy.held import HeldTree
 from hierindex.record import DETAILS, MOST_DOCUMENTS, NodeRecord
 from hierindex.store.prefilter import ROOTS
-from hierindex.threads import wait_for
 
 MODEL = HashingEmbedding()
 NUMBER = MOST_DOCUMENTS + 100
@@ -37,7 +36,7 @@ def record(node):
 
 def held(store):
     """The documents of each node above the chunks, as stored."""
-    columns = wait_for(store.snapshot().columns("id", "level", "documents"))
+    columns = store.snapshot().columns("id", "level", "documents")
     rows = zip(*(columns[name] for name in ("id", "level", "documents")), strict=True)
     return {node_id: documents for node_id, level, documents in rows if level}
 
@@ -71,7 +70,7 @@ def test_a_store_has_all_documents_of_what_a_pipeline_returns(nodes, index, tmp_
     store = HierarchyStore(tmp_path)
     store.add(nodes)
     assert held(store) == held(index.store)
-    (root,) = wait_for(store.snapshot().select("documents", where=ROOTS))["documents"].to_pylist()
+    (root,) = store.snapshot().select("documents", where=ROOTS)["documents"].to_pylist()
     assert sorted(root) == [*texts()]
     last = MetadataFilter(key="documents", value=[root[-1]], operator=FilterOperator.ANY)
     under = store.get_nodes(filters=MetadataFilters(filters=[last]), partial_summaries=True)
@@ -124,13 +123,13 @@ def test_after_an_edit_all_documents_are_stored(tmp_path):
     (folder / "0007.md").write_text("Bell 7 rang at no gate.")
     (folder / "0008.md").unlink()
     index.update(folder)
-    (root,) = wait_for(index.store.snapshot().select("documents", where=ROOTS))["documents"]
+    (root,) = index.store.snapshot().select("documents", where=ROOTS)["documents"]
     assert sorted(root.as_py()) == sorted(texts().keys() - {"0008.md"})
     assert index.verify().ok
     lost = {*root.as_py()[:2], *root.as_py()[-2:]}
     for document in lost:
         index.delete(document)
-    (root,) = wait_for(index.store.snapshot().select("documents", where=ROOTS))["documents"]
+    (root,) = index.store.snapshot().select("documents", where=ROOTS)["documents"]
     assert sorted(root.as_py()) == sorted(texts().keys() - {"0008.md", *lost})
     assert index.verify().ok
 

@@ -20,7 +20,6 @@ from typer.testing import CliRunner
 
 from hierindex import HierarchyStore, NodeRecord
 from hierindex.cli.app import app
-from hierindex.threads import wait_for
 
 N_FILES = 4
 N_EDITS = 20  # of each kind
@@ -117,7 +116,7 @@ def main(corpus: Path, method: str) -> None:
                 edit(draw, sorted(folder.iterdir()))
                 report = build(folder, index, method)
                 n_summaries += sum(
-                    level > 0 for level in wait_for(store.snapshot().columns("level"))["level"]
+                    level > 0 for level in store.snapshot().columns("level")["level"]
                 )
                 n_recalled += report["usage"]["cached_summaries"]
                 cited, wrong = citations(store, folder)

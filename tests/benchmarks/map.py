@@ -31,7 +31,6 @@ from hierindex.core.reduce import (
     umap_coordinates,
 )
 from hierindex.retrieve.map import chunk_map
-from hierindex.threads import wait_for
 
 N, NEAREST, LEVELS = 2_000, 10, (1, 2)
 HEAD = "| way | trust | nearest | level 1 | level 2 | silhouettes | first s | next s | same |"
@@ -125,9 +124,9 @@ def figures(X: NDArray, Z: NDArray, parents: list[NDArray]) -> str:
 def rows_of(uri: str) -> tuple[NDArray, list[NDArray]]:
     """Return the vectors of 2,000 chunks, and their parents at each level."""
     snapshot = HierarchicalIndex.open(uri).store.snapshot()
-    maps = [wait_for(chunk_map(snapshot, level, N)) for level in LEVELS]
+    maps = [chunk_map(snapshot, level, N) for level in LEVELS]
     ids = [point["id"] for point in maps[0]["points"]]
-    found = wait_for(snapshot.columns("id", "vector", node_ids=ids))
+    found = snapshot.columns("id", "vector", node_ids=ids)
     vectors = dict(zip(found["id"], found["vector"], strict=True))
     of = [[point["parent"] for point in each["points"]] for each in maps]
     parents = [[-1 - i if p is None else p for i, p in enumerate(each)] for each in of]

@@ -106,10 +106,10 @@ def test_another_generation_is_published_while_it_is_drawn(tmp_path, monkeypatch
     store, read = HierarchyStore(tmp_path / "index"), svg.overview
     store.replace(nodes[:1], {})
 
-    async def published_first(snapshot):
+    def published_first(snapshot):
         if snapshot.generation == 1:
-            await store.areplace(nodes[1:], {}, purge=True)
-        return await read(snapshot)
+            store.replace(nodes[1:], {}, purge=True)
+        return read(snapshot)
 
     monkeypatch.setattr(svg, "overview", published_first)
     assert to_svg(HierarchicalIndex(store), tmp_path / "tree.svg") == 2

@@ -10,7 +10,6 @@ from store.trees import record, tree
 from hierindex.hierarchy.transforms import RaptorHierarchy
 from hierindex.retrieve.question import COLUMNS, rank_in_context
 from hierindex.store.rows import as_table, row_of
-from hierindex.threads import wait_for
 
 VECTOR = HashingEmbedding().get_query_embedding("the lantern of b3 met a falcon")
 LEAVES = MetadataFilters(filters=[MetadataFilter(key="hierindex_level", value=0)])
@@ -18,7 +17,7 @@ LEAVES = MetadataFilters(filters=[MetadataFilter(key="hierindex_level", value=0)
 
 def search(store, top_k):
     query = VectorStoreQuery(query_embedding=VECTOR, similarity_top_k=top_k, filters=LEAVES)
-    return wait_for(store.snapshot().found(query, *COLUMNS))
+    return store.snapshot().found(query, *COLUMNS)
 
 
 def rank(rows, lexical=None, question=VECTOR):

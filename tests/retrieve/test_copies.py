@@ -11,7 +11,6 @@ from hierindex.record import Quote, Span
 from hierindex.retrieve.copies import _merged, best_texts, without_copies
 from hierindex.retrieve.question import Search
 from hierindex.store.snapshot import Snapshot
-from hierindex.threads import wait_for
 
 QUESTION = "Which lamp of a did the keeper light?"
 WHOLE = "What is this about?"
@@ -162,9 +161,9 @@ def test_where_no_text_is_copied_none_is_looked_up(alone, monkeypatch):
     read = []
     rows = Snapshot.rows
 
-    async def noted(self, *args, where=None, **options):
+    def noted(self, *args, where=None, **options):
         read.append(where)
-        return await rows(self, *args, where=where, **options)
+        return rows(self, *args, where=where, **options)
 
     monkeypatch.setattr(Snapshot, "rows", noted)
     assert ask(alone, level=0)
@@ -193,9 +192,9 @@ def merge(tmp_path):
     def merge(found, *others):
         store = HierarchyStore(tmp_path)
         store.add([*found, *others])
-        search = Search(wait_for(store.asnapshot()), "", [1.0])
+        search = Search(store.snapshot(), "", [1.0])
         scored = [NodeWithScore(node=node, score=1 / i) for i, node in enumerate(found, start=1)]
-        return wait_for(without_copies(scored, search))
+        return without_copies(scored, search)
 
     return merge
 
@@ -250,9 +249,9 @@ def test_a_text_of_which_no_record_is_known_is_one(merge):
 def test_nodes_are_searched_until_there_are_enough_texts(texts, n, asked, n_found):
     nodes, most = [NodeWithScore(node=node_of(text)) for text in texts], []
 
-    async def best(n):
+    def best(n):
         most.append(n)
         return nodes[:n]
 
-    assert len(wait_for(best_texts(best, n))) == n_found
+    assert len(best_texts(best, n)) == n_found
     assert most == asked

@@ -22,7 +22,6 @@ from hierindex.record import NodeRecord
 from hierindex.retrieve.retriever import HierarchyRetriever
 from hierindex.store.filters import holds, keys
 from hierindex.store.vector_store import HierarchyStore
-from hierindex.threads import wait_for
 
 pytestmark = pytest.mark.filterwarnings("ignore:The filter on .* matches nothing")
 
@@ -155,7 +154,7 @@ def run(kind, seed, n_filters, folder):
     for _ in range(n_filters):
         for some in (False, True):
             one = filters(rng, of_any)
-            found = wait_for(store.snapshot().nodes(filters=one, partial_summaries=some))
+            found = store.snapshot().nodes(filters=one, partial_summaries=some)
             assert {n.node_id for n in found} == oracle.passing(one, partial=some), one
         one = filters(rng, of_chunks)
         excluded = [leaf for leaf in leaves if not oracle.passes(one, leaf.node_id)]

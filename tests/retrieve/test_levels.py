@@ -20,7 +20,6 @@ from hierindex.record import shared_section
 from hierindex.retrieve.levels import WORDS, ids_at, levels_of
 from hierindex.retrieve.retriever import HierarchyRetriever
 from hierindex.store.vector_store import HierarchyStore
-from hierindex.threads import wait_for
 
 QUESTION = "the lamp of the harbour met the gate"
 ALL = {"top_k": 1000, "token_budget": None}
@@ -120,7 +119,7 @@ def test_words_mean_what_they_say(index) -> None:
     for word in ("top", "documents", "sections"):
         assert set(at(index, word)) == getattr(meant, word)(), word
     assert set(at(index, "chunks")) == set(at(index, 0))
-    highest = wait_for(index.store.snapshot().highest_level())
+    highest = index.store.snapshot().highest_level()
     assert at(index, "top") == at(index, highest)
 
 
@@ -182,9 +181,9 @@ def check(index) -> None:
         headings = any(node.metadata.get("section") for node in meant.by_id.values())
         if (lacking and word == "documents") or (not headings and word == "sections"):
             with pytest.raises(LevelError, match=f"level '{word}' needs"):
-                wait_for(ids_at(snapshot, word))
+                ids_at(snapshot, word)
         else:
-            assert wait_for(ids_at(snapshot, word)) == there, word
+            assert ids_at(snapshot, word) == there, word
             assert set(at(index, word)) <= there  # copies are one
 
 
@@ -245,7 +244,7 @@ def test_every_place_that_takes_a_level_takes_words(index, word) -> None:
 
 
 def test_top_and_chunks_are_numbers(index) -> None:
-    highest = wait_for(index.store.snapshot().highest_level())
+    highest = index.store.snapshot().highest_level()
     assert set(at(index, ["top", "chunks"])) == set(at(index, [0, highest]))
     for word, number in (("top", highest), ("chunks", 0)):
         assert at(index, word, mode="traversal") == at(index, number, mode="traversal")

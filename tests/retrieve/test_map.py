@@ -9,11 +9,10 @@ from hierindex import HierarchicalIndex, HierarchyStore, InputError, SemanticHie
 from hierindex.errors import IndexNotFoundError, LevelError
 from hierindex.retrieve import map as maps
 from hierindex.retrieve.map import chunk_map
-from hierindex.threads import wait_for
 
 
 def found(store, *arguments):
-    return wait_for(chunk_map(store.snapshot(), *arguments))
+    return chunk_map(store.snapshot(), *arguments)
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
 """Documents that a question names: an overview of them alone."""
 
+import asyncio
 from functools import cache
 
 import pytest
@@ -10,7 +11,6 @@ from respond.asking import WAYS, ask, serve
 from hierindex import HierarchicalIndex, RaptorHierarchy, SemanticHierarchy
 from hierindex.embed.load import load_embed_model
 from hierindex.retrieve.named import MOST, named_in, names_of_documents
-from hierindex.threads import wait_for
 
 THINGS = {"ES2009a.txt": "remote", "north/chapter-03.md": "pump", "south/chapter-03.md": "valve"}
 NAMES = {
@@ -192,7 +192,7 @@ def test_names_are_those_of_today(folder, tmp_path):
 
 
 def names_of(index):
-    rows = wait_for(names_of_documents(index.store.snapshot())).to_pylist()
+    rows = names_of_documents(index.store.snapshot()).to_pylist()
     return {row["name"]: row["document"] for row in rows}
 
 
@@ -265,7 +265,7 @@ def test_a_named_document_without_an_answer_is_said_to_have_none_before_others(s
     else:
         engine = station.as_query_engine()
         response = getattr(engine, ask)(question)
-        response = wait_for(response) if ask == "aquery" else response
+        response = asyncio.run(response) if ask == "aquery" else response
         text = str(response)
         found = {node.citations[0].document for node in response.source_nodes}
     assert text.startswith("Nothing in quay.md answers this; other documents have:\n\nThe lamp ")

@@ -1,7 +1,5 @@
 """Outlines of trees of each kind: what they cover, what they leave out and what they cost."""
 
-import asyncio
-
 import pytest
 from fakes import HashingEmbedding
 from llama_index.core.schema import (
@@ -20,7 +18,6 @@ from hierindex.errors import InputError
 from hierindex.hierarchy.transforms import SemanticHierarchy
 from hierindex.record import NodeRecord
 from hierindex.retrieve import outline
-from hierindex.retrieve.question import Search
 from hierindex.store.vector_store import HierarchyStore
 
 QUESTION = "the harbour met a lantern"
@@ -237,27 +234,6 @@ def test_without_a_question_no_model_is_loaded(store):
         embed_model = property(lambda self: pytest.fail("loaded"))
 
     assert Unloaded(store).outline()
-
-
-def test_the_event_loop_is_not_blocked(index, monkeypatch):
-    """All that takes time runs in threads, where no event loop is running."""
-    ran = []
-
-    def watched(name, real):
-        def watching(*arguments):
-            with pytest.raises(RuntimeError):
-                asyncio.get_running_loop()
-            ran.append(name)
-            return real(*arguments)
-
-        monkeypatch.setattr(outline, name, watching)
-
-    names = ["Forest", "share_and_value", "select_margin", "select_cut"]
-    for name in names:
-        watched(name, getattr(outline, name))
-    search = Search(index.store.snapshot(), "", [])
-    assert asyncio.run(outline.outline(search, 400, of=["a.txt"], question=False))
-    assert [*dict.fromkeys(ran)] == names
 
 
 def test_all_rows_are_read_once_for_a_version(tmp_path, monkeypatch):

@@ -28,11 +28,11 @@ def published(tmp_path, monkeypatch):
     writer.replace(TREES["old"], {})
     others, openings = cycle(["new", "old"]), []
 
-    async def publish_first(self):
+    def publish_first(self):
         if self is store._table:
             openings.append(self)
-            await writer.areplace(TREES[next(others)], {})
-        return await opened(self)
+            writer.replace(TREES[next(others)], {})
+        return opened(self)
 
     monkeypatch.setattr(Table, "open", publish_first)
     return store, openings

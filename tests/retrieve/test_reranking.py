@@ -84,7 +84,7 @@ def test_async_equals_sync(store, embed_model):
 
 
 def test_an_outline_is_not_reranked(store, embed_model, monkeypatch):
-    async def outline(*_):
+    def outline(*_):
         return Choice(True, "all levels for an outline")
 
     monkeypatch.setattr("hierindex.retrieve.retriever.choose", outline)

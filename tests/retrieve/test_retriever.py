@@ -31,7 +31,6 @@ from hierindex.retrieve import traversal
 from hierindex.retrieve.retriever import TOP_K, HierarchyRetriever
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
-from hierindex.threads import wait_for
 
 QUESTION = "the lantern of b3 met a falcon"
 WHOLE = "What is this about?"
@@ -43,9 +42,9 @@ def counted(monkeypatch):
     """The queries that a store is asked."""
     queries, ask = [], Snapshot.query
 
-    async def counting(self, query, *arguments, **options):
+    def counting(self, query, *arguments, **options):
         queries.append(query)
-        return await ask(self, query, *arguments, **options)
+        return ask(self, query, *arguments, **options)
 
     monkeypatch.setattr(Snapshot, "query", counting)
     return queries
@@ -588,7 +587,7 @@ def test_what_a_traversal_keeps_in_memory_changes_nothing(
     again = HierarchyStore(store.uri)
     retriever = HierarchyRetriever(again, embed_model, mode="traversal", beam=1)
     assert retriever.retrieve(QUESTION) == retriever.retrieve(QUESTION) == found
-    assert len(wait_for(traversal.upper_places(again.snapshot()))) <= most_kept
+    assert len(traversal.upper_places(again.snapshot())) <= most_kept
 
 
 def test_of_many_roots_a_traversal_looks_at_the_best(embed_model, tmp_path, monkeypatch):
@@ -674,7 +673,7 @@ def test_what_another_store_wrote_is_seen(tmp_path, embed_model):
     other.clear()
     other.add(chain)
     assert retriever.retrieve("kettle")[0].path == ["b", "c"]
-    assert wait_for(one.snapshot().highest_level()) == 2
+    assert one.snapshot().highest_level() == 2
 
 
 @pytest.mark.parametrize("question", ["", " \n"])

@@ -14,7 +14,6 @@ from pdfs import Typed, typed
 from hierindex import HierarchicalIndex, HierarchyStore, InputError, NodeRecord, SemanticHierarchy
 from hierindex.record import Quote, Span
 from hierindex.retrieve.sources import SourcePassage, Stretch, passage_at, source_passages
-from hierindex.threads import wait_for
 
 SENTENCES = [f"The keeper of the lighthouse wrote letter {i} to the harbour." for i in range(12)]
 TEXT = "\n\n".join([" ".join(SENTENCES[:6]), " ".join(SENTENCES[6:])])
@@ -86,7 +85,7 @@ def test_adjoining_citations_are_one_passage_with_the_place_of_its_start(tmp_pat
     quotes = tuple(Quote(0, 1, span, verbatim=False) for span in spans)
     record = NodeRecord(level=1, documents=("a",), quotes=quotes)
     node = TextNode(text="They wrote.", metadata=record.to_metadata())
-    found = wait_for(source_passages(index.store.snapshot(), node, 20))
+    found = source_passages(index.store.snapshot(), node, 20)
     assert [passage.citation for passage in found] == [
         spans[1]._replace(end=spans[2].end),
         spans[3],
@@ -228,16 +227,16 @@ def test_a_passage_is_shown_as_in_the_whole_text(tmp_path, overlap):
     splitter = SentenceSplitter(chunk_size=30, chunk_overlap=overlap)
     document = Document(text="\n\n".join([TEXT] * 3), id_="a")
     snapshot = built([document], tmp_path, splitter=splitter).store.snapshot()
-    whole = wait_for(passage_at(snapshot, Span("a", 0, len(document.text)), 0)).text
+    whole = passage_at(snapshot, Span("a", 0, len(document.text)), 0).text
     assert blank(whole) == blank(document.text)
     for start in range(0, len(whole), 97):
         for length, context in ((0, 0), (30, 40), (400, 7), (5, 300), (9, 10**6)):
             span = Span("a", start, min(start + length, len(whole)))
-            passage = wait_for(passage_at(snapshot, span, context))
+            passage = passage_at(snapshot, span, context)
             assert passage == Stretch(0, whole).around(span, context)
     for start, end in ((0, len(whole) + 1), (5, 4), (-1, 3)):
         with pytest.raises(InputError, match=f"does not hold characters {start} to {end} of 'a'"):
-            wait_for(passage_at(snapshot, Span("a", start, end), 10))
+            passage_at(snapshot, Span("a", start, end), 10)
 
 
 def test_a_passage_has_the_page_that_it_begins_on(tmp_path):
@@ -252,7 +251,7 @@ def test_a_passage_has_the_page_that_it_begins_on(tmp_path):
         for text in page:
             start = chunk.text.index(text)
             span = Span("a.pdf", start, start + len(text))
-            assert wait_for(passage_at(snapshot, span, 0)).citation == span._replace(page=number)
+            assert passage_at(snapshot, span, 0).citation == span._replace(page=number)
 
 
 def test_places_in_few_documents_are_cached(tmp_path):
@@ -260,5 +259,5 @@ def test_places_in_few_documents_are_cached(tmp_path):
     snapshot = built([Document(text=t, id_=i) for i, t in texts.items()], tmp_path).store.snapshot()
     for _ in range(2):
         for document, text in texts.items():
-            passage = wait_for(passage_at(snapshot, Span(document, 10, 30), 0))
+            passage = passage_at(snapshot, Span(document, 10, 30), 0)
             assert passage.text == text[10:30]

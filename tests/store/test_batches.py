@@ -1,14 +1,11 @@
 """A table read a few rows at a time."""
 
-import asyncio
-
 import pytest
 from llama_index.core.schema import TextNode
 
 from hierindex.errors import GenerationError, IndexNotFoundError
 from hierindex.store import table_snapshot
 from hierindex.store.vector_store import HierarchyStore
-from hierindex.threads import wait_for
 
 N = 23
 
@@ -34,20 +31,10 @@ def test_they_have_each_row_once_after_writes_that_leave_gaps(store) -> None:
         changed = TextNode(id_=f"{3 * i:02}", text="z", embedding=[0.0, 1.0])
         store.revise([new, changed], [f"{3 * i + 1:02}"], {})
         rows = store.snapshot().columns("id", "text")
-        expected = [*zip(*wait_for(rows).values(), strict=True)]
+        expected = [*zip(*rows.values(), strict=True)]
         read = [(r["id"], r["text"]) for b in store.batches("id", "text") for r in b.to_pylist()]
         assert read == expected
         assert len(read) == N
-
-
-def test_they_are_read_inside_a_running_loop_too(store) -> None:
-    async def inside():
-        waited = [batch.num_rows for batch in store.batches("id")]
-        return waited, [batch.num_rows async for batch in store.snapshot().batches("id")]
-
-    one, other = asyncio.run(inside())
-    assert one == other
-    assert sum(one) == N
 
 
 def test_they_are_of_one_version(store) -> None:

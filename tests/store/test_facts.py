@@ -10,24 +10,23 @@ from hierindex import DocumentHierarchy, HierarchicalIndex, RaptorHierarchy, Sem
 from hierindex.hierarchy.held import HeldTree
 from hierindex.indexing.changes import Origin, held_documents
 from hierindex.store import indices
-from hierindex.threads import wait_for
 
 COLUMNS = ("id", "level", "level_max", "parent_ids", "documents", "whole_document", "n_tokens")
 
 
 def check_facts(index: HierarchicalIndex) -> None:
     snapshot = index.store.snapshot()
-    rows = wait_for(snapshot.select(*COLUMNS, *Origin._fields, "stale")).to_pylist()
+    rows = snapshot.select(*COLUMNS, *Origin._fields, "stale").to_pylist()
     chunks = [row for row in rows if row["level"] == 0]
     highest = max(row["level_max"] for row in rows)
-    assert wait_for(snapshot.highest_level()) == highest
-    assert wait_for(snapshot.level_sizes()) == Counter(row["level"] for row in rows)
+    assert snapshot.highest_level() == highest
+    assert snapshot.level_sizes() == Counter(row["level"] for row in rows)
     origins = defaultdict(set)
     for row in chunks:
         origins[row["documents"][0]].add((row["document_hash"], row["read_from"]))
     held = held_documents(snapshot)
     assert held.keys() == origins.keys()
-    assert wait_for(snapshot.n_documents()) == len(origins)
+    assert snapshot.n_documents() == len(origins)
     for document, known in origins.items():
         hashes = {each for each, _ in known}
         assert held[document].document_hash == (min(hashes) if len(hashes) == 1 else "")
@@ -59,7 +58,7 @@ def test_they_stay_so_through_a_history(tmp_path, monkeypatch, kind, is_large):
         write(f"{i}.txt", 3 * i + 1)
     hierarchy = kind(HashingEmbedding())
     index = HierarchicalIndex.build(folder, tmp_path / "index", hierarchy=hierarchy, chunk_size=40)
-    made = wait_for(index.store.snapshot().require().list_indices())
+    made = index.store.snapshot().require().list_indices()
     assert ("previous_id" in {column for each in made for column in each.columns}) == is_large
     check_facts(index)
     write("3.txt", 12, "ferry")

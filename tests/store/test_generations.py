@@ -1,6 +1,5 @@
 """Generations of a store: what is published, what is seen, and what remains in the files."""
 
-import asyncio
 import json
 import subprocess
 import sys
@@ -12,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lancedb.index import Bitmap
-from lancedb.table import AsyncTable
+from lancedb.table import LanceTable
 from llama_index.core.schema import TextNode
 from llama_index.core.vector_stores.types import VectorStoreQuery, VectorStoreQueryMode
 from store.trees import columns_of
@@ -47,7 +46,7 @@ class KilledError(BaseException):
 def killed_before_publishing():
     """A write that is killed after its rows and indices are written."""
 
-    async def kill(*_):
+    def kill(*_):
         raise KilledError
 
     with pytest.MonkeyPatch.context() as patch, suppress(KilledError):
@@ -229,7 +228,7 @@ class TestReaders:
         store.replace(nodes("ab"), {})
         pinned = store.snapshot()
         store.replace(nodes("cd"), {})
-        assert [n.node_id for n in asyncio.run(pinned.nodes())] == ["a", "b"]
+        assert [n.node_id for n in pinned.nodes()] == ["a", "b"]
         store.replace(nodes("ef"), {})
         reads = [
             lambda: pinned.nodes(),
@@ -237,22 +236,22 @@ class TestReaders:
             lambda: pinned.query(VectorStoreQuery([1.0, 0.0])),
             lambda: pinned.record(),
             lambda: pinned.has_key("author"),
-            lambda: anext(pinned.batches("id")),
+            lambda: next(pinned.batches("id")),
         ]
         for read in reads:
             with pytest.raises(GenerationError, match=r"Generation 1 of .* was removed by a later"):
-                asyncio.run(read())
+                read()
 
     def test_a_question_whose_generation_is_removed_is_asked_again(self, tmp_path):
         writer = HierarchyStore(tmp_path)
         writer.replace(nodes("ab"), {})
 
         class Slow(HierarchyStore):
-            async def asnapshot(self, generation=None):
-                snapshot = await super().asnapshot(generation)
+            def snapshot(self, generation=None):
+                snapshot = super().snapshot(generation)
                 if len(taken) < 2:
                     for ids in ("cd", "ef"):
-                        await writer.areplace(nodes(ids), {})
+                        writer.replace(nodes(ids), {})
                 taken.append(snapshot.generation)
                 return snapshot
 
@@ -355,10 +354,10 @@ class TestWriters:
             store.add([TextNode(id_="b", text="b", embedding=[1.0])])
         assert not (tmp_path / HOLDER).exists()
         store.add(nodes("c"))
-        assert len(asyncio.run(pinned.nodes())) == 1
+        assert len(pinned.nodes()) == 1
 
     def test_a_failed_recovery_frees_the_lock(self, tmp_path, store, monkeypatch):
-        async def fail(*_):
+        def fail(*_):
             raise KilledError
 
         store.add(nodes("a"))
@@ -374,9 +373,9 @@ class TestWriters:
         """As in an object store, when another machine publishes first."""
         store.add(nodes("a"))
 
-        async def another_first(opened, generation, details):
-            await generations.publish(opened, generation, details)
-            await generations.publish(opened, generation, details)
+        def another_first(opened, generation, details):
+            generations.publish(opened, generation, details)
+            generations.publish(opened, generation, details)
 
         with monkeypatch.context() as patch:
             patch.setattr(table, "publish", another_first)
@@ -421,12 +420,12 @@ def test_a_replacement_may_purge(tmp_path, store):
 
 
 def test_what_cannot_be_purged_is_told(store, monkeypatch, caplog):
-    async def refuse(*_, **__):
+    def refuse(*_, **__):
         raise RuntimeError("a file is in use")
 
     store.add(nodes("ab"))
     with monkeypatch.context() as patch:
-        patch.setattr("lancedb.table.AsyncTable.optimize", refuse)
+        patch.setattr("lancedb.table.LanceTable.optimize", refuse)
         store.delete_nodes(["a"])
     assert "still contain deleted text" in caplog.text
     assert held(store) == "b"
@@ -434,15 +433,15 @@ def test_what_cannot_be_purged_is_told(store, monkeypatch, caplog):
 
 
 def test_a_purge_is_done_though_an_index_is_improved_after_it(tmp_path, store, monkeypatch, caplog):
-    optimize = AsyncTable.optimize
+    optimize = LanceTable.optimize
 
-    async def improving(table, **options):
-        await optimize(table, **options)
-        await table.create_index("kind", config=Bitmap())  # as LanceDB splits parts of vectors
+    def improving(table, **options):
+        optimize(table, **options)
+        table.create_index("kind", config=Bitmap())  # as LanceDB splits parts of vectors
 
     store.add([node("a", SECRET), node("b")])
     with monkeypatch.context() as patch:
-        patch.setattr(AsyncTable, "optimize", improving)
+        patch.setattr(LanceTable, "optimize", improving)
         store.delete_nodes(["a"])
     assert not mentions(tmp_path, SECRET)
     assert "deleted text" not in caplog.text

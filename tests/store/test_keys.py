@@ -10,7 +10,6 @@ from hierindex.errors import InputError
 from hierindex.store.filters import OURS
 from hierindex.store.passing import MOST_LISTED, metadata_keys, with_known_keys
 from hierindex.store.vector_store import HierarchyStore
-from hierindex.threads import wait_for
 
 
 def chunk(i: int, document: str, source: dict | None = None, **metadata) -> TextNode:
@@ -31,7 +30,7 @@ def store_of(folder, *chunks: TextNode) -> HierarchyStore:
 def check(store: HierarchyStore, *keys: str) -> None:
     filters = [MetadataFilter(key=key, value=1, operator="!=") for key in keys]
     nested = MetadataFilters(filters=[MetadataFilters(filters=filters)])
-    wait_for(with_known_keys(store.snapshot(), nested, strict=True))
+    with_known_keys(store.snapshot(), nested, strict=True)
 
 
 def refusal(store: HierarchyStore, *keys: str) -> str:
@@ -47,7 +46,7 @@ def test_keys_of_chunks_and_of_their_documents(tmp_path) -> None:
         chunk(1, "a", {"shelf": 1}, author="Ada", **{"metadata.x": 1}),
         chunk(2, "b", author="Bo"),
     )
-    found = wait_for(metadata_keys(store.snapshot()))
+    found = metadata_keys(store.snapshot())
     assert found == ["author", "shelf", "level", "metadata.x"]
     check(store, *found, *OURS, "documents")
     assert refusal(store, "autor", "zzz") == (

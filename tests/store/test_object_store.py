@@ -12,7 +12,6 @@ from store.trees import tree
 
 from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy
 from hierindex.errors import InputError
-from hierindex.threads import wait_for
 
 KEYS = {"aws_access_key_id": "key", "aws_secret_access_key": "secret", "aws_region": "us-east-1"}
 TURNS = 3
@@ -82,7 +81,7 @@ def test_a_writer_is_told_of_another_that_removed_what_it_reads(endpoint):
         with store.writing("build"):
             read = store.snapshot()
             other.delete_nodes([tree()[0].node_id])  # with all earlier generations
-            wait_for(read.select("text"))
+            read.select("text")
 
     with pytest.raises(InputError) as told:
         write()

@@ -394,9 +394,6 @@ def test_sync_and_async_do_the_same(store, call):
     call(store, "delete_nodes", ["b"])
     call(store, "delete", "c")
     assert ids(call(store, "get_nodes", None, where("n", 0, FilterOperator.GT))) == ["d"]
-    assert call(store, "replace", [node("e")], {"by": call.__name__}) == store.snapshot().generation
-    assert ids(call(store, "get_nodes")) == ["e"]
-    assert store.snapshot().report() == {"by": call.__name__}
     call(store, "clear")
     assert not store.snapshot().exists
 
@@ -555,16 +552,3 @@ def test_empty_filters_delete_nothing(tmp_path, condition):
 def test_the_first_write_is_one_commit(tmp_path):
     (store := HierarchyStore(tmp_path)).add(tree())
     assert len(store.client.open_table("nodes").list_versions()) <= 3  # rows, indices, details
-
-
-def test_sync_methods_call_what_a_subclass_overrides(tmp_path):
-    class Counting(HierarchyStore):
-        async def async_add(self, nodes, **options):
-            counted.append(len(nodes))
-            return await super().async_add(nodes, **options)
-
-    counted = []
-    Counting(tmp_path).add(tree())
-    assert counted == [len(tree())]
-    assert HierarchyStore.add.__name__ == "add"
-    assert HierarchyStore.snapshot.__name__ == "snapshot"

@@ -118,7 +118,7 @@ def test_indices_follow_any_row_of_writes(store, monkeypatch):
 
 
 def test_an_upkeep_that_fails_spoils_no_write(store, monkeypatch, caplog):
-    async def conflict(table):
+    def conflict(table):
         raise RuntimeError("preempted by a concurrent transaction")
 
     monkeypatch.setattr(indices, "_make_missing", conflict)
@@ -160,13 +160,13 @@ class TestObjectStores:
 
     def test_options_reach_lancedb_and_nothing_else(self, tmp_path, monkeypatch):
         given, options = [], {"secret_access_key": "hush"}
-        connect = lancedb.connect_async
+        connect = lancedb.connect
 
-        async def connected(uri, **kwargs):
+        def connected(uri, **kwargs):
             given.append(kwargs["storage_options"])
-            return await connect(str(tmp_path / "index"))
+            return connect(str(tmp_path / "index"))
 
-        monkeypatch.setattr(lancedb, "connect_async", connected)
+        monkeypatch.setattr(lancedb, "connect", connected)
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
         store = HierarchyStore("s3://bucket/index", storage_options=options)
         store.add([node(0)])

@@ -13,7 +13,6 @@ from hierindex.hierarchy.transforms import (
 )
 from hierindex.record import NodeRecord
 from hierindex.store.vector_store import HierarchyStore
-from hierindex.threads import wait_for
 
 NOUNS = [
     "harbour",
@@ -104,4 +103,4 @@ HIERARCHIES = [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy]
 
 def columns_of(store: HierarchyStore, *names: str) -> dict[str, list]:
     """Columns of a store's table, by name."""
-    return wait_for(store.snapshot().columns(*names))
+    return store.snapshot().columns(*names)
