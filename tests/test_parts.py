@@ -26,7 +26,7 @@ from hierindex.hierarchy.nodes import Draft
 from hierindex.indexing.job import Job
 from hierindex.indexing.parts import parted
 from hierindex.store.rows import row_of
-from hierindex.store.waiting import RowFile
+from hierindex.store.waiting import LeafFile, RowFile
 
 OPTIONS = [
     *({"kind": kind} for kind in KINDS),
@@ -145,7 +145,7 @@ def test_what_is_set_aside_are_the_rows_of_the_nodes(tmp_path, options):
     chunks[0].metadata |= {"section": "Part › 1", "who": ["Ada", None], "when": 1.5}
     first = [chunk for chunk in chunks if chunk.ref_doc_id in ("first.md", "0.md", "1.md")]
     parts, finished = [first, chunks[len(first) :]], []
-    with HierarchyStore(tmp_path).leaf_file() as waiting:
+    with LeafFile(HierarchyStore(tmp_path).connection) as waiting:
         grouping.grow(parts, aside=Aside(finished.extend, waiting, len(chunks)))
     assert by_id(finished) == by_id(map(row_of, grouping(chunks)))
 
@@ -158,7 +158,7 @@ def test_pools_wait_in_a_file_and_give_the_tree_that_is_grown_at_once(tmp_path, 
     for number, chunk in enumerate(chunks):
         chunk.metadata |= {"section": f"Part › {number // 2}", "when": ["today", None]}
     at_once, finished = grouping.grow([chunks]), []
-    with HierarchyStore(tmp_path).leaf_file() as waiting:
+    with LeafFile(HierarchyStore(tmp_path).connection) as waiting:
         aside = Aside(finished.extend, waiting, most)
         grown = grouping.grow([chunks[:10], chunks[10:21], chunks[21:]], aside=aside)
         assert len(waiting) == len(chunks)
@@ -184,7 +184,7 @@ def test_leaves_are_not_in_memory_when_they_are_written(tmp_path):
     def finished(rows):
         alive.extend(sum(map(is_leaf, gc.get_objects())) for _ in islice(rows, 0, None, 10))
 
-    with HierarchyStore(tmp_path).leaf_file() as waiting:
+    with LeafFile(HierarchyStore(tmp_path).connection) as waiting:
         hierarchy(RaptorHierarchy).grow([chunks], aside=Aside(finished, waiting, 5))
     assert len(alive) > len(chunks) / 10
     assert max(alive) < len(chunks) / 3
@@ -196,7 +196,7 @@ def test_leaves_that_no_group_holds_are_roots(tmp_path):
     words = " ".join(["bell"] * 50)
     chunks = [TextNode(text=f"{words} {n}.", id_=str(n)) for n in range(20)]
     finished = []
-    with HierarchyStore(tmp_path).leaf_file() as waiting:
+    with LeafFile(HierarchyStore(tmp_path).connection) as waiting:
         grouping.grow([chunks], aside=Aside(finished.extend, waiting, 5))
     assert as_rows(finished) == as_rows(map(row_of, grouping(chunks)))
 
@@ -207,7 +207,7 @@ def test_what_cannot_wait_is_named(tmp_path):
     chunks = [TextNode(text=f"The bell rang {n} times.", id_=str(n)) for n in range(9)]
     chunks[3].metadata["when"] = date(2026, 1, 2)
     error = pytest.raises(InputError, match=r"Metadata of node .* must be JSON")
-    with HierarchyStore(tmp_path).leaf_file() as waiting, error:
+    with LeafFile(HierarchyStore(tmp_path).connection) as waiting, error:
         grouping.grow([chunks], aside=Aside(list, waiting, 5))
 
 
@@ -232,7 +232,7 @@ def test_vectors_of_parts_have_one_dimension(tmp_path, is_set_aside, kind):
         TextNode(text="The bell rang.", id_=str(n), embedding=[1.0] + [0.0] * n) for n in (2, 3)
     ]
     store = HierarchyStore(tmp_path)
-    with store.row_file() as rows, store.leaf_file() as waiting:
+    with RowFile(store.connection) as rows, LeafFile(store.connection) as waiting:
         aside = Aside(rows.add, waiting, 1) if is_set_aside else None
         with pytest.raises(InputError, match=r"one dimension, got \[3, 4\]"):
             hierarchy(kind).grow([chunks[:1], chunks[1:]], aside=aside)

@@ -52,7 +52,7 @@ def to_parquet(index: HierarchicalIndex, path: str | Path) -> int:
         If there is no index, it is empty, or the file exists or cannot be written.
     """
     with new(path) as partial:
-        tables = map(_table, index.store.batches(*READ))
+        tables = map(_table, index.store.snapshot().batches(*READ))
         if (first := next(tables, None)) is None:
             raise InputError(NO_NODES)
         n_nodes = 0

@@ -11,7 +11,7 @@ from hierindex.indexing.reading import ReadFiles, file_reader
 from hierindex.progress import Progress
 from hierindex.store.fragments import Fragments
 from hierindex.store.vector_store import HierarchyStore
-from hierindex.store.waiting import RowFile
+from hierindex.store.waiting import LeafFile, RowFile
 
 if TYPE_CHECKING:
     from hierindex.indexing.job import Job
@@ -48,11 +48,11 @@ class Here:
 
     def rows(self, store: HierarchyStore) -> AbstractContextManager[Rows]:
         """Return a file of rows."""
-        return store.row_file()
+        return RowFile(store.connection)
 
     def grown(self, job: "Job", rows: Rows) -> Grown:
         """Grow the parts of a tree one after the other."""
-        with job.store.leaf_file() as waiting:
+        with LeafFile(job.store.connection) as waiting:
             aside = Aside(rows.add, waiting, job.part)
             return job.hierarchy.grow(job.chunks(), job.cache, job.progress, job.earlier(), aside)
 

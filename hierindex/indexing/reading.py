@@ -12,6 +12,7 @@ from hierindex.read.documents import Skipped, each_file
 from hierindex.read.files import File
 from hierindex.read.remembered import content_hash
 from hierindex.store.vector_store import HierarchyStore
+from hierindex.store.waiting import DocumentFile
 
 CHUNK = 800  # characters, about
 
@@ -63,7 +64,7 @@ def file_reader(
     memory : ReadingCache or None
         See `read_documents`.
     """
-    with store.document_file() as waiting:
+    with DocumentFile(store.connection) as waiting:
 
         def read(files: Mapping[str, File]) -> tuple[list[ReadDocument], list[Skipped]]:
             documents, skipped = dict[str, ReadDocument](), dict[str, Skipped]()

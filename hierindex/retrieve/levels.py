@@ -13,8 +13,7 @@ from hierindex.retrieve.documents import WHOLE
 from hierindex.retrieve.question import cuts
 from hierindex.store.hashed_metadata import has_any, hash_entry
 from hierindex.store.prefilter import Prefilter
-from hierindex.store.snapshot import Snapshot
-from hierindex.store.table_snapshot import TableSnapshot, once
+from hierindex.store.snapshot import Snapshot, once
 
 Word = Literal["top", "documents", "sections", "chunks"]
 Level = int | Word
@@ -136,7 +135,7 @@ def _others(snapshot: Snapshot) -> str:
 
 
 @once
-def documents_lacking_a_node(snapshot: TableSnapshot) -> tuple[int, int]:
+def documents_lacking_a_node(snapshot: Snapshot) -> tuple[int, int]:
     """Return how many documents there are, and how many lack a node of all their chunks."""
     import pyarrow.compute as pc
 
@@ -147,7 +146,7 @@ def documents_lacking_a_node(snapshot: TableSnapshot) -> tuple[int, int]:
 
 
 @once
-def summaries_of_sections(snapshot: TableSnapshot) -> frozenset[str] | None:
+def summaries_of_sections(snapshot: Snapshot) -> frozenset[str] | None:
     """Return the ids of the summaries of sections and their parts; None if there is no section.
 
     The chunks under such a summary are of one document, and either all of one section, or share

@@ -10,8 +10,7 @@ from hierindex.core.reduce import plane_coordinates
 from hierindex.retrieve.levels import Level, ids_at
 from hierindex.retrieve.outline import is_in, whole_tree
 from hierindex.store.prefilter import by_ids
-from hierindex.store.snapshot import Snapshot
-from hierindex.store.table_snapshot import TableSnapshot, once
+from hierindex.store.snapshot import Snapshot, once
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -83,7 +82,7 @@ class Places(NamedTuple):
 
 
 @once
-def chunk_places(snapshot: TableSnapshot) -> Places:
+def chunk_places(snapshot: Snapshot) -> Places:
     """Return the coordinates of the chunks, or of a sample of 2,000, in the order of their ids."""
     tree = whole_tree(snapshot)
     chunks = np.flatnonzero(tree.forest.is_text)

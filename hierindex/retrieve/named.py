@@ -14,7 +14,7 @@ from hierindex.retrieve.documents import WHOLE
 from hierindex.retrieve.known_questions import ABOUT_THE_WHOLE
 from hierindex.store.prefilter import prefilter
 from hierindex.store.rows import matched_words
-from hierindex.store.table_snapshot import TableSnapshot, once
+from hierindex.store.snapshot import Snapshot, once
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,7 +54,7 @@ class Named(NamedTuple):
     files: tuple[str, ...] = ()
 
 
-def named(question: str, snapshot: TableSnapshot) -> Named:
+def named(question: str, snapshot: Snapshot) -> Named:
     """Find the documents of a snapshot that a question names; see `named_in`."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -104,7 +104,7 @@ def named_in(question: str, documents: Mapping[str, Sequence[str]]) -> Named:
     return Named(tuple(found)[:MOST], "".join(rest), tuple(unknown), tuple(files))
 
 
-def unknown_names(question: str, snapshot: TableSnapshot) -> dict[str, list[str]]:
+def unknown_names(question: str, snapshot: Snapshot) -> dict[str, list[str]]:
     """Return the names of files in a question that no document has.
 
     Each has the ids of at most three documents with similar names, the most similar first.
@@ -113,7 +113,7 @@ def unknown_names(question: str, snapshot: TableSnapshot) -> dict[str, list[str]
     return {file: similar_documents(file, snapshot) for file in unknown}
 
 
-def similar_documents(name: str, snapshot: TableSnapshot) -> list[str]:
+def similar_documents(name: str, snapshot: Snapshot) -> list[str]:
     """Return the ids of at most three documents with names similar to one, the most similar first.
 
     Folders in the name are of no account.
@@ -126,7 +126,7 @@ def similar_documents(name: str, snapshot: TableSnapshot) -> list[str]:
 
 
 @once
-def names_of_documents(snapshot: TableSnapshot) -> "pa.Table":
+def names_of_documents(snapshot: Snapshot) -> "pa.Table":
     """Return a table of `name` and `document`, the id.
 
     Names are ids, and the titles and file names that documents' summaries have in their metadata:

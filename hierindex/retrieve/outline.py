@@ -19,8 +19,7 @@ from hierindex.retrieve.question import Search, of_documents
 from hierindex.retrieve.selection import SHORTEST, token_counter
 from hierindex.store.prefilter import CHUNKS, Prefilter, prefilter
 from hierindex.store.rows import documents_of
-from hierindex.store.snapshot import Snapshot
-from hierindex.store.table_snapshot import TableSnapshot, once
+from hierindex.store.snapshot import Snapshot, once
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -130,7 +129,7 @@ def ids_of(of: object) -> list[str] | None:
 
 
 @once
-def whole_tree(snapshot: TableSnapshot) -> Tree:
+def whole_tree(snapshot: Snapshot) -> Tree:
     """Return the tree of all rows. Cached: 60 MB for a million."""
     return _tree(snapshot.select(*COLUMNS))
 

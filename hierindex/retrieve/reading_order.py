@@ -12,7 +12,7 @@ from hierindex.errors import InputError
 from hierindex.retrieve.outline import Tree, whole_tree
 from hierindex.store.nodes import quotes_in
 from hierindex.store.prefilter import SUMMARIES, by_ids
-from hierindex.store.table_snapshot import TableSnapshot, once
+from hierindex.store.snapshot import Snapshot, once
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -69,7 +69,7 @@ class ReadingOrder(NamedTuple):
 
 
 @once
-def reading_order(snapshot: TableSnapshot) -> ReadingOrder:
+def reading_order(snapshot: Snapshot) -> ReadingOrder:
     """Return all nodes in reading order. Cached: 100 MB for a million.
 
     Children are in the order of their parent's links, roots in that of their documents.
@@ -81,7 +81,7 @@ def reading_order(snapshot: TableSnapshot) -> ReadingOrder:
 
 
 def entries(
-    snapshot: TableSnapshot, order: ReadingOrder, positions: Sequence[int], n_characters: int = 0
+    snapshot: Snapshot, order: ReadingOrder, positions: Sequence[int], n_characters: int = 0
 ) -> list[dict[str, Any]]:
     """Return what a table of contents says of nodes, and the first characters of their texts.
 
@@ -118,7 +118,7 @@ def entries(
     return found
 
 
-def _roots(snapshot: TableSnapshot, tree: Tree) -> list[str]:
+def _roots(snapshot: Snapshot, tree: Tree) -> list[str]:
     """Return the roots in the order of their first documents, and of the places there."""
     ids = tree.ids.filter(tree.forest.parent == -1).to_pylist()
     where = by_ids(ids) if len(ids) <= MANY else None

@@ -11,7 +11,7 @@ from hierindex.core.ranking import cosines
 from hierindex.retrieve.question import Search, cuts
 from hierindex.store.passing import without_a_passing_chunk
 from hierindex.store.prefilter import Prefilter, by_ids
-from hierindex.store.table_snapshot import TableSnapshot, once
+from hierindex.store.snapshot import Snapshot, once
 
 MOST_KEPT = 10_000  # places in memory: 15 MB of vectors
 
@@ -74,7 +74,7 @@ def _roots(search: Search, most: int) -> list[str]:
     return [node.node.node_id for node in best]
 
 
-def places_of(node_ids: Collection[str], snapshot: TableSnapshot) -> list[Place]:
+def places_of(node_ids: Collection[str], snapshot: Snapshot) -> list[Place]:
     """Return the places of nodes in any order; those of the upper levels are cached."""
     upper = upper_places(snapshot)
     below = [node_id for node_id in node_ids if node_id not in upper]
@@ -83,7 +83,7 @@ def places_of(node_ids: Collection[str], snapshot: TableSnapshot) -> list[Place]
 
 
 @once
-def upper_places(snapshot: TableSnapshot) -> dict[str, Place]:
+def upper_places(snapshot: Snapshot) -> dict[str, Place]:
     """Return the places in the highest levels that have at most `MOST_KEPT` nodes together."""
     n_nodes, lowest = 0, 1 + snapshot.highest_level()
     for level, size in reversed(snapshot.level_sizes().items()):
@@ -93,7 +93,7 @@ def upper_places(snapshot: TableSnapshot) -> dict[str, Place]:
     return {place.id: place for place in places}
 
 
-def _places(snapshot: TableSnapshot, where: Prefilter) -> list[Place]:
+def _places(snapshot: Snapshot, where: Prefilter) -> list[Place]:
     rows = snapshot.select("id", "level", "child_ids", "vector", where=where)
     X = np.stack(rows["vector"].to_numpy(zero_copy_only=False)) if len(rows) else ()
     columns = (rows[name].to_pylist() for name in ("id", "level", "child_ids"))

@@ -33,7 +33,7 @@ from hierindex.scale.cluster import (
 from hierindex.scale.setup import Setup, language_model
 from hierindex.scale.shared import Shared, report_steps, shared_cache, watched
 from hierindex.scale.worker import Done, Worker, load_document, read
-from hierindex.store.fragments import Fragments
+from hierindex.store.fragments import Fragments, Place
 from hierindex.store.vector_store import HierarchyStore
 
 FILES = 64  # that a task reads at most
@@ -96,7 +96,7 @@ class _OnCluster:
 
     def rows(self, store: HierarchyStore) -> AbstractContextManager[Rows]:
         """Return the files of rows that workers write; another process joins and indexes them."""
-        return nullcontext(store.fragments(elsewhere))
+        return nullcontext(Fragments(Place(*store.connection.parameters), elsewhere))
 
     def grown(self, job: Job, rows: Rows) -> Grown:
         """Grow trees of documents and pools in workers, and the levels above in one of these."""

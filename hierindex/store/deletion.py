@@ -38,7 +38,7 @@ def delete_nodes(
     """Delete nodes by ids, by filters or by both, together with their links and cache entries."""
     if not table.snapshot().exists:
         return 0
-    with table.turn("delete"):  # a later deletion must see the links that this one removes
+    with table.lock.held("delete"):  # a later deletion must see the links that this one removes
         snapshot = table.snapshot()
         going = doomed(snapshot, node_ids, filters)
         if not going:
@@ -49,8 +49,8 @@ def delete_nodes(
         for batch in snapshot.batches("id", "text", where=SUMMARIES):
             rows = zip(batch["id"].to_pylist(), batch["text"].to_pylist(), strict=True)
             staying.update(text_digest(text) for node_id, text in rows if node_id not in gone)
-        with table.named_refusals():
-            forget(table.uri, texts, staying)
+        with table.connection.named_refusals():
+            forget(table.connection.uri, texts, staying)
         _delete_rows(gone, snapshot, table)
     return len(gone)
 

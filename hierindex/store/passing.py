@@ -35,10 +35,11 @@ from hierindex.store.filters import (
 )
 from hierindex.store.prefilter import ANYTHING, CHUNKS, SUMMARIES, Prefilter, by_ids, prefilter
 from hierindex.store.schema import LOST_CHILD
-from hierindex.store.table_snapshot import TableSnapshot
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from hierindex.store.snapshot import Snapshot
 
 MOST_IDS = 1_000_000  # in the cached results of all filters
 FILTERED = ("documents", "metadata", "source", "parent_ids", *COLUMNS)  # columns that filters read
@@ -93,7 +94,7 @@ class Passing:
 
 
 def passing(
-    snapshot: TableSnapshot,
+    snapshot: "Snapshot",
     filters: MetadataFilters | None,
     *,
     partial: bool = False,
@@ -103,7 +104,7 @@ def passing(
 
     Parameters
     ----------
-    snapshot : TableSnapshot
+    snapshot : Snapshot
     filters : MetadataFilters, optional
     partial : bool
         Whether one passing chunk under a summary is enough for it to pass.
@@ -153,7 +154,7 @@ class Outside(NamedTuple):
     others: Prefilter
 
 
-def outside(snapshot: TableSnapshot, filters: MetadataFilters, *, partial: bool) -> Outside:
+def outside(snapshot: "Snapshot", filters: MetadataFilters, *, partial: bool) -> Outside:
     """Find the summaries that fail filters, which are evaluated on every chunk under them.
 
     A summary that has lost a child fails as well, because its text may contain that child.
@@ -161,7 +162,7 @@ def outside(snapshot: TableSnapshot, filters: MetadataFilters, *, partial: bool)
 
     Parameters
     ----------
-    snapshot : TableSnapshot
+    snapshot : Snapshot
         Caches the result for its version.
     filters : MetadataFilters
         On chunks, possibly combined with filters on the node itself.
@@ -181,7 +182,7 @@ def outside(snapshot: TableSnapshot, filters: MetadataFilters, *, partial: bool)
     return found
 
 
-def without_a_passing_chunk(snapshot: TableSnapshot, filters: MetadataFilters | None) -> Set[str]:
+def without_a_passing_chunk(snapshot: "Snapshot", filters: MetadataFilters | None) -> Set[str]:
     """Return the ids of the summaries under which no chunk passes the filters on chunks."""
     parts = conjuncts(filters) if filters is not None else []
     of_chunks = [part for part in parts if is_of_node(part) is False]
@@ -191,7 +192,7 @@ def without_a_passing_chunk(snapshot: TableSnapshot, filters: MetadataFilters | 
 
 
 def _residuals(
-    snapshot: TableSnapshot, filters: MetadataFilters
+    snapshot: "Snapshot", filters: MetadataFilters
 ) -> list[tuple[MetadataFilters | bool, Set[str]]]:
     """Group summaries by the filters on chunks that remain once their own columns are known."""
     if is_of_node(filters) is False:
@@ -208,7 +209,7 @@ def _residuals(
 
 
 def _failing(
-    snapshot: TableSnapshot, filters: MetadataFilters | bool, summaries: Set[str], partial: bool
+    snapshot: "Snapshot", filters: MetadataFilters | bool, summaries: Set[str], partial: bool
 ) -> Set[str]:
     if isinstance(filters, bool):
         return frozenset() if filters else summaries
@@ -220,7 +221,7 @@ def _failing(
     return summaries & _with_ancestors(of, parents)
 
 
-def _above_failing(snapshot: TableSnapshot, filters: MetadataFilters) -> set[str]:
+def _above_failing(snapshot: "Snapshot", filters: MetadataFilters) -> set[str]:
     """Return the ids of the parents of the chunks that fail."""
     fails = ~prefilter(filters)
     columns = ["parent_ids"] if fails.exact else FILTERED
@@ -243,7 +244,7 @@ def _failing_rows(rows: list[dict[str, Any]], filters: MetadataFilters) -> list[
     return failing
 
 
-def incomplete(snapshot: TableSnapshot) -> Set[str]:
+def incomplete(snapshot: "Snapshot") -> Set[str]:
     """Return the ids of summaries that have lost a child or have none, and of their ancestors."""
     rows = snapshot.select("id", "child_ids", "stale", where=SUMMARIES)
     of = {
@@ -267,7 +268,7 @@ def _none_of(ids: Set[str], summaries: Set[str]) -> Prefilter:
 
 
 def with_known_keys(
-    snapshot: TableSnapshot, filters: MetadataFilters, *, strict: bool = False
+    snapshot: "Snapshot", filters: MetadataFilters, *, strict: bool = False
 ) -> MetadataFilters:
     """Return filters that match nothing by a key that no chunk has, and warn of it.
 
@@ -291,7 +292,7 @@ def with_known_keys(
     return with_known(filters, known)
 
 
-def metadata_keys(snapshot: TableSnapshot) -> list[str]:
+def metadata_keys(snapshot: "Snapshot") -> list[str]:
     """Return the keys of the chunks' metadata, the most common first."""
     counts = Counter[str]()
     for row in snapshot.select(*FILTERED, where=CHUNKS).to_pylist():

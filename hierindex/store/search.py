@@ -14,12 +14,13 @@ from hierindex.errors import InputError
 from hierindex.store.indices import ALL_PARTITIONS, FEW_ROWS, REFINE_FACTOR, VECTOR_ROWS
 from hierindex.store.passing import Passing
 from hierindex.store.schema import NODE_COLUMNS
-from hierindex.store.table_snapshot import TableSnapshot
 from hierindex.threads import each
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from lancedb.query import MatchQuery
+
+    from hierindex.store.snapshot import Snapshot
 
 DEPTH = 50  # minimum length of the lists to fuse: rows in both are rarely on top of both
 MOST_KNOWN = 1_000  # cached conditions
@@ -37,7 +38,7 @@ class Scope:
 
     Parameters
     ----------
-    snapshot : TableSnapshot
+    snapshot : Snapshot
         Its table exists.
     passes : Passing
         The rows that pass the query's filters.
@@ -47,7 +48,7 @@ class Scope:
         Columns to return beside the score, with those that the filters read.
     """
 
-    snapshot: TableSnapshot
+    snapshot: "Snapshot"
     passes: Passing
     most: int | None = None
     columns: tuple[str, ...] = tuple(NODE_COLUMNS)

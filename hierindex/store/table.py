@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from hierindex.errors import GenerationError, InputError
+from hierindex.store.connection import Connection
 from hierindex.store.fragments import Fragments
 from hierindex.store.generations import (
     ADDED,
@@ -25,7 +26,7 @@ from hierindex.store.indices import tend
 from hierindex.store.prefilter import by_ids
 from hierindex.store.schema import NAME_KEY, check_dimension, check_format, identity
 from hierindex.store.snapshot import Snapshot
-from hierindex.store.turns import Turns
+from hierindex.store.write_lock import WriteLock
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,8 +37,8 @@ logger = logging.getLogger(__name__)
 PURGED = "purge"  # entry of details: all earlier generations are removed
 
 
-class Table(Turns):
-    """A table of generations; see `Connection` for its parameters.
+class Table:
+    """A table of generations.
 
     In an object store, where no lock excludes the writers of other processes, the second of two
     fails: it finds another generation than when its turn began, LanceDB refuses its commit, because
@@ -45,14 +46,14 @@ class Table(Turns):
 
     Parameters
     ----------
+    connection : Connection
     keep : int
         Number of generations that stay after a write.
     """
 
-    def __init__(
-        self, uri: str, name: str, storage_options: dict[str, str] | None = None, keep: int = 2
-    ) -> None:
-        super().__init__(uri, name, storage_options)
+    def __init__(self, connection: Connection, keep: int = 2) -> None:
+        self.connection = connection
+        self.lock = WriteLock(connection, self._recover, lambda: max(self.generations(), default=0))
         self._keep = keep
         self._known: tuple[tuple[bytes, int], dict[str, Any]] = ((b"", 0), {})
 
@@ -67,33 +68,33 @@ class Table(Turns):
         FormatError
             If another version of hierindex wrote the table.
         """
-        with self.named_refusals():
-            table = self.open()
+        with self.connection.named_refusals():
+            table = self.connection.open()
             held = {} if table is None else published(table)
             wanted = max(held, default=0) if generation is None else generation
             if generation is not None and generation not in held:
                 raise GenerationError(
-                    f"The index {self.uri!r} does not hold generation {generation}; "
+                    f"The index {self.connection.uri!r} does not hold generation {generation}; "
                     f"it holds {', '.join(map(str, held)) or 'none'}."
                 )
             if table is None:
-                return Snapshot(self.uri)
+                return Snapshot(self.connection.uri)
             if held:
                 checkout(table, held[wanted])
             columns = table.schema
-        check_format(columns, self.uri)
+        check_format(columns, self.connection.uri)
         if not held:  # its first writer was killed or is still writing
-            return Snapshot(self.uri)
+            return Snapshot(self.connection.uri)
         state, (cached, known) = (columns.metadata[NAME_KEY], wanted), self._known
         if state != cached:
             known = {}
             self._known = state, known
-        return Snapshot(self.uri, table, columns, state, known)
+        return Snapshot(self.connection.uri, table, columns, state, known)
 
     def generations(self) -> list[int]:
         """Return the numbers of the generations that the table holds, in ascending order."""
-        with self.named_refusals():
-            table = self.open()
+        with self.connection.named_refusals():
+            table = self.connection.open()
             return [] if table is None else [*published(table)]
 
     def upsert(self, rows: "pa.Table") -> None:
@@ -106,7 +107,7 @@ class Table(Turns):
         FormatError
             If another version of hierindex wrote the table.
         """
-        with self.turn("add"), self.named_refusals():
+        with self.lock.held("add"), self.connection.named_refusals():
             table, held = self._newest()
             if table is None:
                 table = self._overwritten(rows.to_reader())
@@ -124,7 +125,7 @@ class Table(Turns):
 
     def mend_indices(self) -> None:
         """Create all indices again and publish the table."""
-        with self.turn("repair"), self.named_refusals():
+        with self.lock.held("repair"), self.connection.named_refusals():
             table, held = self._newest()
             assert table is not None  # it was checked
             for index in table.list_indices():
@@ -146,10 +147,10 @@ class Table(Turns):
         `added` says that nodes remain beside the tree of the last build. With `purge`, all other
         generations are removed with their files.
         """
-        with self.turn("build"), self.named_refusals():
-            before = self.open()
+        with self.lock.held("build"), self.connection.named_refusals():
+            before = self.connection.open()
             held = {} if before is None else published(before)
-            self.check_alone(max(held, default=0))
+            self.lock.check_alone(max(held, default=0))
             table = self._overwritten(rows)
             return self._publish(table, held, changes, report, added=added, purge=purge)
 
@@ -161,7 +162,7 @@ class Table(Turns):
         changes: dict[str, int],
     ) -> int:
         """Write rows by id, delete others, publish the table and return the generation."""
-        with self.turn("update"), self.named_refusals():
+        with self.lock.held("update"), self.connection.named_refusals():
             table, held = self._newest()
             assert table is not None  # it was read
             ids = [] if rows is None else rows["id"].to_pylist()
@@ -174,18 +175,18 @@ class Table(Turns):
     def rollback(self, generation: int | None = None) -> int:
         """Publish an earlier generation, by default the previous one, under a new number."""
         self.snapshot().require()
-        with self.turn("rollback"):
+        with self.lock.held("rollback"):
             self.snapshot(generation)  # raises if it is not held
-            with self.named_refusals():
+            with self.connection.named_refusals():
                 table, held = self._newest()
                 assert table is not None  # the snapshot exists
-                *earlier, newest = held
+                (*earlier, newest), uri = held, self.connection.uri
                 if not earlier:
-                    raise InputError(f"The index {self.uri!r} holds no generation before {newest}.")
+                    raise InputError(f"The index {uri!r} holds no generation before {newest}.")
                 generation = generation or earlier[-1]
                 if generation == newest:
                     raise InputError(
-                        f"Generation {newest} of the index {self.uri!r} is the current one; name "
+                        f"Generation {newest} of the index {uri!r} is the current one; name "
                         f"one of {', '.join(map(str, earlier))}."
                     )
                 table.checkout(held[generation])
@@ -194,16 +195,16 @@ class Table(Turns):
 
     def drop(self) -> None:
         """Drop the table if it exists."""
-        with self.named_refusals():
-            if self.open() is None:
+        with self.connection.named_refusals():
+            if self.connection.open() is None:
                 return
-            with self.turn("clear"):
-                self.connect().drop_table(self.name)
+            with self.lock.held("clear"):
+                self.connection.connect().drop_table(self.connection.name)
 
     def _recover(self) -> None:
         """Undo what a failed writer has not published, and remove its files."""
         with suppress(InputError):  # a build replaces what cannot be read
-            table = self.open()
+            table = self.connection.open()
             before = None if table is None else table.version
             newest, _ = self._newest()
             if newest is not None and details_of(newest.schema).get(PURGED):
@@ -213,34 +214,34 @@ class Table(Turns):
             elif newest is not None:
                 renew(newest)
             elif table is not None:
-                self.connect().drop_table(self.name)
+                self.connection.connect().drop_table(self.connection.name)
 
     def _newest(self) -> "tuple[LanceTable | None, dict[int, int]]":
         """Open the newest generation for writing; also return the version of each generation."""
-        table = self.open()
+        table = self.connection.open()
         if table is None:
             return None, {}
         held = published(table)
-        self.check_alone(max(held, default=0))
+        self.lock.check_alone(max(held, default=0))
         version = max(held.values(), default=None)
         if version not in (None, table.version):  # a killed writer has gone on from it
             table.checkout(version)
             table.restore()
-        check_format(table.schema, self.uri)
-        if self.folder is None:  # rows of two writers would both be added
+        check_format(table.schema, self.connection.uri)
+        if self.connection.folder is None:  # rows of two writers would both be added
             claim(table)
         return (table if held else None), held
 
     def _overwritten(self, rows: "pa.RecordBatchReader | Fragments") -> "LanceTable":
         """Replace all rows in one commit, which creates the table if needed."""
         if isinstance(rows, Fragments):
-            return rows.committed(self)
+            return rows.committed(self.connection)
         import pyarrow as pa
 
         named = pa.RecordBatchReader.from_batches(rows.schema.with_metadata(identity()), rows)
-        exists = self.open() is not None
-        return self.connect().create_table(
-            self.name, named, mode="overwrite" if exists else "create"
+        exists = self.connection.open() is not None
+        return self.connection.connect().create_table(
+            self.connection.name, named, mode="overwrite" if exists else "create"
         )
 
     def _publish(
@@ -263,17 +264,17 @@ class Table(Turns):
             before = details_of(table.schema)
             report, added = before.get("report", {}), added or ADDED in before
         generation = max(held, default=0) + 1
-        what = self.doing
+        what = self.lock.writer.what
         details = {"time": now(), "what": what, "changes": changes, "report": report}
         details |= {PURGED: True} if purge else {}  # for the next writer, if this one is killed
         details |= {ADDED: True} if added else {}
         publish(table, generation, details)
-        self.note_published(generation)
-        keep_last(table, 1 if purge else self._keep, alone=self.folder is not None)
+        self.lock.writer.generation = generation
+        keep_last(table, 1 if purge else self._keep, alone=self.connection.folder is not None)
         if purge and min(times(table)) < published(table)[generation]:
             logger.warning(
                 "The files of %r still contain deleted text, because they are in use or the clock "
                 "was set back; the next deletion removes them.",
-                self.uri,
+                self.connection.uri,
             )
         return generation

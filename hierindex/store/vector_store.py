@@ -2,12 +2,15 @@
 
 import asyncio
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
+from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
 from llama_index.core.schema import BaseNode
 from llama_index.core.vector_stores.types import (
+    BasePydanticVectorStore,
     MetadataFilters,
     VectorStoreQuery,
     VectorStoreQueryResult,
@@ -16,16 +19,23 @@ from llama_index.core.vector_stores.types import (
 from hierindex.cache.file import cache_file, remove
 from hierindex.errors import InputError
 from hierindex.record import fields_in
-from hierindex.store.connection import TABLE
-from hierindex.store.deletion import delete_document, delete_nodes, doomed
+from hierindex.store.connection import TABLE, Connection
+from hierindex.store.deletion import delete_document, delete_nodes, doomed, with_the_rest
+from hierindex.store.description import generation_json
 from hierindex.store.filters import keys
-from hierindex.store.generation_store import GenerationStore
-from hierindex.store.generations import on_newest
+from hierindex.store.fragments import Fragments
+from hierindex.store.generations import ADDED, on_newest
 from hierindex.store.rows import all_documents, to_table
+from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
+from hierindex.store.waiting import RowFile
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from lancedb.db import DBConnection
 
 
-class HierarchyStore(GenerationStore):
+class HierarchyStore(BasePydanticVectorStore):
     """A LlamaIndex vector store that keeps all levels of a tree in one LanceDB table.
 
     Parameters
@@ -82,6 +92,16 @@ class HierarchyStore(GenerationStore):
     writes. Async methods run the sync ones in a thread.
     """
 
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+
+    stores_text: bool = True
+    uri: str
+    table_name: str = Field(default=TABLE)
+    keep_generations: int = Field(default=2, ge=1)
+
+    _table: Table = PrivateAttr()
+    _only: Snapshot | None = PrivateAttr(default=None)
+
     def __init__(
         self,
         uri: str | Path,
@@ -91,15 +111,147 @@ class HierarchyStore(GenerationStore):
         storage_options: dict[str, str] | None = None,
         **kwargs: Any,
     ) -> None:
-        table = Table(str(uri), table_name, storage_options, keep_generations)
+        table = Table(Connection(str(uri), table_name, storage_options), keep_generations)
         kwargs |= {"table_name": table_name, "keep_generations": keep_generations}
-        super().__init__(uri=str(uri), **kwargs)
+        super().__init__(**kwargs | {"uri": str(uri)})
         self._table = table
 
     @classmethod
     def class_name(cls) -> str:
         """Return the name under which LlamaIndex serialises the class."""
         return "HierarchyStore"
+
+    @property
+    def connection(self) -> Connection:
+        """The connection to the table's database."""
+        return self._table.connection
+
+    @property
+    def client(self) -> "DBConnection":
+        """A LanceDB connection to the database."""
+        return self._table.connection.connect()
+
+    def snapshot(self, generation: int | None = None) -> Snapshot:
+        """Return a generation, by default the newest; later writes do not change it.
+
+        Raises
+        ------
+        GenerationError
+            If the store does not hold this generation; also raised by a snapshot that is read
+            after later writes have removed its generation.
+        FormatError
+            If another version of hierindex wrote the table.
+        """
+        if self._only is not None and generation is None:
+            return self._only
+        return self._table.snapshot(generation)
+
+    def at(self, snapshot: Snapshot) -> Self:
+        """Return this store with a snapshot instead of the newest generation, to read from."""
+        store = self.model_copy()
+        store._only = snapshot
+        return store
+
+    @on_newest
+    def generations(self) -> list[dict[str, Any]]:
+        """Return the generations that the store holds, the oldest first.
+
+        Each is a dict of `generation`, `time`, when it was published, its numbers of `documents`,
+        `levels` and `nodes`, `what` wrote it, such as "build", and the numbers of its `changes`.
+        """
+        numbers = self._table.generations()
+        return [generation_json(self.snapshot(number)) for number in numbers]
+
+    def rollback(self, generation: int | None = None) -> int:
+        """Publish an earlier generation, by default the previous one, and return its new number.
+
+        Raises
+        ------
+        InputError
+            If the store does not hold this generation, or it is the current one.
+        """
+        return self._table.rollback(generation)
+
+    def writing(self, what: str) -> AbstractContextManager[None]:
+        """Exclude all other writers for a `with` block, in which this store can write.
+
+        Parameters
+        ----------
+        what : str
+            What is done, such as "build"; other writers and `generations` show it.
+
+        Raises
+        ------
+        InputError
+            If another writer is at work; the error names it.
+        """
+        return self._table.lock.held(what, patience=0)
+
+    def replace(
+        self,
+        nodes: Sequence[BaseNode] | RowFile | Fragments,
+        report: dict[str, Any],
+        *,
+        purge: bool = False,
+    ) -> int:
+        """Replace all nodes; a reader sees the old tree or the new one, never a mixture.
+
+        Parameters
+        ----------
+        nodes : Sequence[BaseNode], RowFile or Fragments
+            At least one.
+        report : dict
+            Of the build; stored with the nodes, see `Snapshot.report`. Its `changes`, a dict of
+            numbers by kind of change, are shown by `generations`.
+        purge : bool
+            Whether to remove all earlier generations, so that no file contains their text.
+
+        Returns
+        -------
+        int
+            The number of the generation: 1 for the first that is published.
+
+        Raises
+        ------
+        InputError
+            If there are no nodes, or one of them cannot be written, see `HierarchyStore.add`.
+        """
+        rows = nodes if isinstance(nodes, Fragments) else self._reader(nodes)
+        if rows is None or (isinstance(rows, Fragments) and not rows.n_rows):
+            raise InputError("There are no nodes to write.")
+        changes = report.get("changes", {})
+        return self._table.replace(rows, report, changes, purge=purge)
+
+    def revise(
+        self,
+        nodes: Sequence[BaseNode] | RowFile,
+        gone: Collection[str],
+        report: dict[str, Any],
+        *,
+        purge: bool = False,
+        moved: Mapping[str, str] | None = None,
+    ) -> int:
+        """Replace nodes by id, insert new ones and remove others, in one generation.
+
+        Parameters
+        ----------
+        nodes : Sequence[BaseNode] or RowFile
+        gone : Collection[str]
+            Ids of the nodes to remove.
+        report, purge
+            See `replace`.
+        moved : Mapping[str, str], optional
+            New paths of sources, by the old ones. All rows are then written again.
+        """
+        changes = report.get("changes", {})
+        reader = self._reader(nodes)
+        rows = None if reader is None else reader.read_all()
+        if not (purge or moved):
+            return self._table.revise(rows, gone, report, changes)
+        snapshot = self.snapshot()
+        every = with_the_rest(rows, {*gone}, snapshot, moved)
+        added = ADDED in snapshot.details()
+        return self._table.replace(every, report, changes, added=added, purge=purge)
 
     def add(self, /, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
         """Insert nodes, replacing those with the same id, and return their ids.
@@ -251,6 +403,13 @@ class HierarchyStore(GenerationStore):
     async def aquery(self, /, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
         """Do what `query` does, in a thread."""
         return await asyncio.to_thread(self.query, query, **kwargs)
+
+    def _reader(self, nodes: Sequence[BaseNode] | RowFile) -> "pa.RecordBatchReader | None":
+        """Return the rows of nodes; None if there are none."""
+        if isinstance(nodes, RowFile):
+            return nodes.reader()
+        documents = all_documents(nodes, self.snapshot)
+        return to_table(nodes, documents).to_reader() if nodes else None
 
 
 def _check_options(method: str, given: Mapping[str, Any], *known: str) -> None:

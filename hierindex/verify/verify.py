@@ -11,7 +11,7 @@ import numpy as np
 
 from hierindex.cache.file import cache_file, remove
 from hierindex.errors import GenerationError
-from hierindex.store.connection import DamagedError, damages
+from hierindex.store.connection import Connection, DamagedError, damages
 from hierindex.store.generations import on_newest
 from hierindex.store.indices import neglected
 from hierindex.store.schema import NAMES
@@ -97,7 +97,7 @@ def _verified(store: HierarchyStore) -> Verification:
 def _opened(store: HierarchyStore, generation: int | None = None) -> Snapshot:
     """Return a generation, read from its files: nothing that the store has cached is used."""
     with damages():
-        snapshot = Table(*store._table.parameters).snapshot(generation)
+        snapshot = Table(Connection(*store.connection.parameters)).snapshot(generation)
         snapshot.require()
     return snapshot
 

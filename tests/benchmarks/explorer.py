@@ -31,6 +31,7 @@ from scale import WordSums
 from hierindex import HierarchicalIndex, HierarchyStore, NodeRecord, Quote, Span
 from hierindex.serve.explorer.inline import PAGE
 from hierindex.store.rows import row_of
+from hierindex.store.waiting import RowFile
 
 SIZES = 2_000, 100_000
 MODEL = WordSums.model_fields["model_name"].default
@@ -54,7 +55,7 @@ def make(folder: Path, n_nodes: int, at: Path) -> None:
         groups = (below[i : i + FAN_OUT] for i in range(0, len(below), FAN_OUT))
         layers.append([summary(group) for group in groups])
     store, model = HierarchyStore(at), WordSums()
-    with store.row_file() as rows:
+    with RowFile(store.connection) as rows:
         for level in range(len(layers)):
             for start in range(0, len(layers[level]), 1024):
                 numbers = range(start, min(start + 1024, len(layers[level])))

@@ -11,7 +11,7 @@ from store.trees import tree
 from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy
 from hierindex.errors import HierindexError, InputError
 from hierindex.scale.engine import RayEngine
-from hierindex.store.fragments import Written
+from hierindex.store.fragments import Fragments, Place, Written
 from hierindex.store.rows import row_of
 
 MOST = 10.0  # seconds
@@ -65,7 +65,7 @@ def store(tmp_path):
 
 def replaced(store, nodes, n_writers):
     """Write nodes as so many processes would, and publish them."""
-    rows = store.fragments()
+    rows = Fragments(Place(*store.connection.parameters))
     for i in range(n_writers):
         rows.add_written(rows.place.write(map(row_of, nodes[i::n_writers])))
     return store.replace(rows, {})
@@ -95,7 +95,7 @@ def test_files_of_earlier_generations_do_not_remain(store, tmp_path):
 def test_rows_are_counted_before_they_are_published(store):
     nodes = tree()
     replaced(store, nodes, 2)
-    torn = store.fragments()
+    torn = Fragments(Place(*store.connection.parameters))
     torn.add_written(torn.place.write(map(row_of, nodes[1:]))._replace(n_rows=len(nodes)))
     with pytest.raises(HierindexError, match="nothing was published"):
         store.replace(torn, {})
@@ -106,7 +106,7 @@ def test_rows_are_counted_before_they_are_published(store):
 
 
 def test_vectors_of_many_writers_have_one_dimension(store):
-    rows = store.fragments()
+    rows = Fragments(Place(*store.connection.parameters))
     rows.add_written(Written(["{}"], 1, 3))
     with pytest.raises(InputError, match=r"one dimension, got \[3, 4\]"):
         rows.add_written(Written(["{}"], 1, 4))

@@ -4,7 +4,7 @@ import pytest
 from llama_index.core.schema import TextNode
 
 from hierindex.errors import GenerationError, IndexNotFoundError
-from hierindex.store import table_snapshot
+from hierindex.store import snapshot as snapshots
 from hierindex.store.vector_store import HierarchyStore
 
 N = 23
@@ -12,14 +12,14 @@ N = 23
 
 @pytest.fixture
 def store(tmp_path, monkeypatch):
-    monkeypatch.setattr(table_snapshot, "BATCH", 5)
+    monkeypatch.setattr(snapshots, "BATCH", 5)
     store = HierarchyStore(tmp_path / "index")
     store.add([TextNode(id_=f"{i:02}", text="x", embedding=[float(i), 1.0]) for i in range(N)])
     return store
 
 
 def test_batches_are_the_table(store) -> None:
-    batches = list(store.batches("id", "vector"))
+    batches = list(store.snapshot().batches("id", "vector"))
     assert max(batch.num_rows for batch in batches) == 5
     vectors = {i: v for b in batches for i, v in zip(*b.to_pydict().values(), strict=True)}
     assert vectors == {f"{i:02}": [i, 1.0] for i in range(N)}
@@ -32,29 +32,35 @@ def test_they_have_each_row_once_after_writes_that_leave_gaps(store) -> None:
         store.revise([new, changed], [f"{3 * i + 1:02}"], {})
         rows = store.snapshot().columns("id", "text")
         expected = [*zip(*rows.values(), strict=True)]
-        read = [(r["id"], r["text"]) for b in store.batches("id", "text") for r in b.to_pylist()]
+        read = [
+            (r["id"], r["text"])
+            for b in store.snapshot().batches("id", "text")
+            for r in b.to_pylist()
+        ]
         assert read == expected
         assert len(read) == N
 
 
 def test_they_are_of_one_version(store) -> None:
-    batches = store.batches("id")
+    batches = store.snapshot().batches("id")
     read = [next(batches)]
     store.add([TextNode(id_="new", text="y", embedding=[0.0, 1.0])])
     read += batches
     assert sum(batch.num_rows for batch in read) == N
-    assert sum(batch.num_rows for batch in store.batches("id")) == N + 1
+    assert sum(batch.num_rows for batch in store.snapshot().batches("id")) == N + 1
 
 
 def test_a_deletion_leaves_nothing_to_read(store) -> None:
-    batches = store.batches("id")
+    batches = store.snapshot().batches("id")
     next(batches)
     store.delete_nodes([f"{i:02}" for i in range(N - 1)])
     with pytest.raises(GenerationError, match="removed"):
         next(batches)
-    assert [batch["id"].to_pylist() for batch in store.batches("id")] == [[f"{N - 1:02}"]]
+    assert [batch["id"].to_pylist() for batch in store.snapshot().batches("id")] == [
+        [f"{N - 1:02}"]
+    ]
 
 
 def test_without_a_table_there_is_nothing_to_read(tmp_path) -> None:
     with pytest.raises(IndexNotFoundError):
-        next(HierarchyStore(tmp_path / "none").batches("id"))
+        next(HierarchyStore(tmp_path / "none").snapshot().batches("id"))

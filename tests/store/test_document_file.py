@@ -12,6 +12,7 @@ from hierindex.errors import InputError
 from hierindex.indexing import reading
 from hierindex.read.documents import read_documents, read_files
 from hierindex.read.files import files_of
+from hierindex.store.waiting import DocumentFile
 
 
 @pytest.fixture
@@ -27,7 +28,7 @@ def folder(tmp_path):
 
 def test_they_come_back_in_any_order(tmp_path, folder):
     documents, _ = read_documents(folder)
-    with HierarchyStore(tmp_path / "index").document_file() as waiting:
+    with DocumentFile(HierarchyStore(tmp_path / "index").connection) as waiting:
         load = [waiting.add(document) for document in documents]
         for i in (3, 0, 2, 0, 1):
             assert load[i]().to_dict() == documents[i].to_dict()
@@ -53,7 +54,7 @@ def test_read_files_are_not_kept_in_memory(tmp_path, folder):
 def test_they_lie_in_the_folder_of_the_index_without_a_name(tmp_path, folder):
     HierarchicalIndex.build(folder, tmp_path / "index", hierarchy=SemanticHierarchy())
     before = {path.name for path in (tmp_path / "index").iterdir()}
-    with HierarchyStore(tmp_path / "index").document_file() as waiting:
+    with DocumentFile(HierarchyStore(tmp_path / "index").connection) as waiting:
         waiting.add(Document(text="The bell rang."))
         assert {path.name for path in (tmp_path / "index").iterdir()} == before
         assert any(path.is_relative_to(tmp_path / "index") for path in _open_files())
@@ -61,7 +62,7 @@ def test_they_lie_in_the_folder_of_the_index_without_a_name(tmp_path, folder):
 
 def test_a_full_disk_is_named(tmp_path, monkeypatch):
     with (
-        HierarchyStore(tmp_path).document_file() as waiting,
+        DocumentFile(HierarchyStore(tmp_path).connection) as waiting,
         Path("/dev/full").open("wb", buffering=0) as full,
         monkeypatch.context() as patch,
     ):

@@ -18,8 +18,8 @@ from store.trees import columns_of
 
 from hierindex import HierarchyStore, InputError
 from hierindex.errors import GenerationError, IndexNotFoundError
-from hierindex.store import generations, indices, table, turns
-from hierindex.store.turns import HOLDER
+from hierindex.store import generations, indices, table, write_lock
+from hierindex.store.write_lock import HOLDER
 
 
 def node(node_id="a", text=None):
@@ -271,8 +271,8 @@ class TestReaders:
 
 HOLD = """
 import sys, pathlib
-from hierindex.store.turns import WriterLock
-lock = WriterLock("index", pathlib.Path(sys.argv[1]), "build")
+from hierindex.store.write_lock import Writer
+lock = Writer("index", pathlib.Path(sys.argv[1]), "build")
 assert lock.acquire()
 print("held", flush=True)
 sys.stdin.read()
@@ -296,7 +296,7 @@ class TestWriters:
             pass
 
     def test_an_addition_waits_no_longer_than_a_minute(self, tmp_path, store, monkeypatch):
-        monkeypatch.setattr(turns, "PATIENCE", 0.01)
+        monkeypatch.setattr(write_lock, "PATIENCE", 0.01)
         with store.writing("build"), pytest.raises(InputError, match="is being written by process"):
             HierarchyStore(tmp_path).add(nodes("a"))
 
@@ -363,7 +363,7 @@ class TestWriters:
         store.add(nodes("a"))
         (tmp_path / HOLDER).write_text("{}")
         with monkeypatch.context() as patch:
-            patch.setattr(table.Table, "_recover", fail)
+            patch.setattr(store._table.lock, "_recover", fail)
             with pytest.raises(KilledError):
                 store.add(nodes("b"))
         store.add(nodes("c"))

@@ -51,7 +51,7 @@ def failed(folder: Path) -> list[str]:
 
 def rows_of(folder: Path) -> dict[str, Row]:
     """All rows by id, the leaves of a.txt first, the root last."""
-    batches = HierarchyStore(folder).batches(*NAMES)
+    batches = HierarchyStore(folder).snapshot().batches(*NAMES)
     rows = [row for batch in batches for row in batch.to_pylist()]
     return {row["id"]: row for row in sorted(rows, key=lambda row: row["level"])}
 

@@ -18,8 +18,7 @@ from hierindex.retrieve.reading_order import entries, reading_order
 from hierindex.retrieve.sources import passage_at
 from hierindex.store.description import describe, overview
 from hierindex.store.prefilter import prefilter
-from hierindex.store.snapshot import Snapshot
-from hierindex.store.table_snapshot import once
+from hierindex.store.snapshot import Snapshot, once
 
 BEGINNING = 300  # characters of a text
 MOST = 1000  # entries of a list

@@ -1,12 +1,11 @@
-"""Turns to write: one writer at a time, which holds the lock of the index."""
+"""The write lock of an index."""
 
 import json
 import os
 import socket
 import time
-from abc import abstractmethod
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime
@@ -22,15 +21,12 @@ PATIENCE = 60.0  # seconds that a short write waits for other writers
 A_MOMENT = 0.005  # seconds
 
 _remote: defaultdict[str, Lock] = defaultdict(Lock)  # by URI; writers of this process only
-_held: ContextVar[Mapping["Turns", "WriterLock"]] = ContextVar("held", default={})  # noqa: B039
-"""Tables whose lock is held in this context."""
+_held: ContextVar[Mapping["WriteLock", "Writer"]] = ContextVar("held", default={})  # noqa: B039
+"""Locks that are held in this context, and by whom."""
 
 
-class WriterLock:
-    """A lock that excludes all other writers of an index.
-
-    In an object store, it excludes the writers of this process. Those of other processes are
-    stopped when they write, see `Turns.check_alone` and `Table`.
+class Writer:
+    """A writer that wants the lock of an index, or holds it.
 
     Parameters
     ----------
@@ -120,90 +116,94 @@ class WriterLock:
         )
 
 
-class Turns(Connection):
-    """A connection through which one writer writes at a time."""
+class WriteLock:
+    """The lock of an index, which one writer at a time holds.
+
+    In an object store, it excludes the writers of this process. Those of other processes are
+    stopped when they write, see `check_alone` and `Table`.
+
+    Parameters
+    ----------
+    connection : Connection
+    recover : callable
+        Undoes what a failed writer has left.
+    newest : callable
+        Returns the number of the newest generation.
+    """
+
+    def __init__(
+        self, connection: Connection, recover: Callable[[], None], newest: Callable[[], int]
+    ) -> None:
+        self._connection = connection
+        self._recover = recover
+        self._newest = newest
 
     @property
-    def doing(self) -> str:
-        """What the writer does whose turn it is in this context."""
-        return _held.get()[self].what
+    def writer(self) -> Writer:
+        """The writer that holds the lock in this context."""
+        return _held.get()[self]
 
     def check_alone(self, newest: int) -> None:
         """Raise AccessError if the newest generation is one that another process has published.
 
         In a folder, the lock excludes that.
         """
-        if self.folder is None and newest != _held.get()[self].generation:
-            raise self.conflict()
-
-    def note_published(self, generation: int) -> None:
-        """Note that the writer whose turn it is in this context has published a generation."""
-        _held.get()[self].generation = generation
+        if self._connection.folder is None and newest != self.writer.generation:
+            raise self._connection.conflict()
 
     @contextmanager
-    def writing(self, what: str) -> Iterator[None]:
-        """Exclude all other writers for the `with` block; see `HierarchyStore.writing`."""
-        with self._holding(self._locked(what, patience=0)):
-            yield
+    def held(self, what: str, patience: float | None = None) -> Iterator[None]:
+        """Exclude all other writers for the `with` block, which may be inside another one.
 
-    @contextmanager
-    def turn(self, what: str) -> Iterator[None]:
-        """Exclude all other writers for a short write, which waits for its turn."""
-        if self in _held.get():
-            yield
-            return
-        with self._holding(self._locked(what, PATIENCE)):
-            yield
-
-    @abstractmethod
-    def generations(self) -> list[int]:
-        """Return the numbers of the generations that the table holds, in ascending order."""
-
-    @abstractmethod
-    def _recover(self) -> None:
-        """Undo what a failed writer has left."""
-
-    def _locked(self, what: str, patience: float) -> WriterLock:
-        """Return the acquired lock of the index; undo what a failed writer has left.
+        Parameters
+        ----------
+        what : str
+            What is done, such as "build"; other writers are told.
+        patience : float, optional
+            Seconds to wait for other writers; by default a minute.
 
         Raises
         ------
         InputError
-            If another writer holds it for longer than some seconds.
+            If another writer holds the lock for longer.
         """
-        lock, until = WriterLock(self.uri, self.folder, what), time.monotonic() + patience
-        with self.named_refusals():
-            while not lock.acquire():
-                if time.monotonic() >= until:
-                    raise lock.refusal()
-                time.sleep(A_MOMENT)
-        with ExitStack() as failing:
-            failing.callback(lock.release, failed=True)
-            if lock.after_failure:
-                self._recover()
-            if self.folder is None:
-                lock.generation = max(self.generations(), default=0)
-            failing.pop_all()
-        return lock
-
-    @contextmanager
-    def _holding(self, lock: WriterLock) -> Iterator[None]:
-        """Mark the table as being written in this context, and release the lock at the end."""
+        if self in _held.get():
+            yield
+            return
+        writer = self._acquired(what, PATIENCE if patience is None else patience)
 
         def end(kind: type[BaseException] | None, *_: object) -> None:
             # Other errors of hierindex refuse a write before it begins.
             failed = kind is not None and (
                 issubclass(kind, AccessError) or not issubclass(kind, HierindexError)
             )
-            lock.release(failed=failed)
+            writer.release(failed=failed)
 
         with ExitStack() as ending:
             ending.push(end)
-            token = _held.set({**_held.get(), self: lock})
+            token = _held.set({**_held.get(), self: writer})
             ending.callback(_held.reset, token)
             try:
                 yield
             except GenerationError as error:
-                if self.folder is None and error.__cause__:  # another writer removed its files
-                    raise self.conflict() from error
+                if self._connection.folder is None and error.__cause__:  # another writer removed it
+                    raise self._connection.conflict() from error
                 raise
+
+    def _acquired(self, what: str, patience: float) -> Writer:
+        """Return the writer that holds the lock; undo what a failed one has left."""
+        folder, until = self._connection.folder, time.monotonic() + patience
+        writer = Writer(self._connection.uri, folder, what)
+        with self._connection.named_refusals():
+            while not writer.acquire():
+                if time.monotonic() >= until:
+                    raise writer.refusal()
+                time.sleep(A_MOMENT)
+        with ExitStack() as failing:
+            failing.callback(writer.release, failed=True)
+            if writer.after_failure:
+                self._recover()
+            if folder is None:
+                writer.generation = self._newest()
+            failing.pop_all()
+        return writer
