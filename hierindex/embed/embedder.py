@@ -1,6 +1,5 @@
 """An embedding model with its window, its tokenizer and a cache."""
 
-import asyncio
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 TEXTS_PER_CALL = 128  # texts between progress reports; the model splits them into batches
-TEXTS_AT_ONCE = 1024  # texts whose batches an async model sends concurrently
 
 
 @contextmanager
@@ -169,56 +167,18 @@ class Embedder:
 
         Repeated texts are embedded once, and those that the cache `memory` holds not at all.
         """
-        known, batches = _wanted(texts, memory, TEXTS_PER_CALL)
-        total = len({*texts})
-        for batch in batches:
+        distinct = dict.fromkeys(texts)
+        known = {} if memory is None else memory.recall(texts)
+        new = sorted((text for text in distinct if text not in known), key=len, reverse=True)
+        for start in range(0, len(new), TEXTS_PER_CALL):
+            batch = new[start : start + TEXTS_PER_CALL]
             with named_errors(self.embed_model):
-                vectors = self.embed_model.get_text_embedding_batch(batch)
-            X = unit_vectors(vectors)
-            _learnt(known, batch, X, memory)
-            progress("embed", len(known), total)
+                X = unit_vectors(self.embed_model.get_text_embedding_batch(batch))
+            known |= dict(zip(batch, X, strict=True))
+            if memory is not None:
+                memory.keep(batch, X)
+            progress("embed", len(known), len(distinct))
         return _stacked(texts, known)
-
-    async def aembed(
-        self,
-        texts: Sequence[str],
-        *,
-        progress: Progress = silent,
-        memory: VectorCache | None = None,
-    ) -> Floats2d:
-        """Do as `embed`, off the event loop: by the model's own async batches, else in a thread."""
-        # The method that LlamaIndex asks models to override; nothing public says whether they do.
-        batches_of_its_own = type(self.embed_model)._aget_text_embeddings
-        if isinstance(self.embed_model, OpenVinoEmbedding) or (
-            batches_of_its_own is BaseEmbedding._aget_text_embeddings
-        ):
-            return await asyncio.to_thread(self.embed, texts, progress=progress, memory=memory)
-        known, batches = await asyncio.to_thread(_wanted, texts, memory, TEXTS_AT_ONCE)
-        total = len({*texts})
-        for batch in batches:
-            with named_errors(self.embed_model):
-                vectors = await self.embed_model.aget_text_embedding_batch(batch)
-            X = unit_vectors(vectors)
-            await asyncio.to_thread(_learnt, known, batch, X, memory)
-            progress("embed", len(known), total)
-        return _stacked(texts, known)
-
-
-def _wanted(
-    texts: Sequence[str], memory: VectorCache | None, size: int
-) -> tuple[dict[str, Floats1d], list[list[str]]]:
-    """Return the cached vectors, and batches of the other texts, the longest first."""
-    known = {} if memory is None else memory.recall(texts)
-    new = sorted(dict.fromkeys(text for text in texts if text not in known), key=len, reverse=True)
-    return known, [new[start : start + size] for start in range(0, len(new), size)]
-
-
-def _learnt(
-    known: dict[str, Floats1d], batch: list[str], X: Floats2d, memory: VectorCache | None
-) -> None:
-    known |= dict(zip(batch, X, strict=True))
-    if memory is not None:
-        memory.keep(batch, X)
 
 
 def _stacked(texts: Sequence[str], known: dict[str, Floats1d]) -> Floats2d:

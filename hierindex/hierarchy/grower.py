@@ -1,6 +1,5 @@
 """The models of a hierarchy, which answer the requests of its trees while they grow."""
 
-import asyncio
 from collections import deque
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
@@ -54,15 +53,6 @@ class Grower:
         documents = (self.documents(chunks, finish=aside is not None) for chunks in parts)
         return self.above(documents, earlier, aside)
 
-    async def agrow(self, parts: Parts) -> Grown:
-        """Grow a tree over chunks like `grow`, without blocking the event loop."""
-        growth = Growth(self.recipe, self.texts)
-        for chunks in parts:
-            growing = grow_documents(chunks, self.recipe, self.texts, finish=False)
-            growth.add(await self._adriven(growing))
-        await self._adriven(growth.above_parts())
-        return await asyncio.to_thread(growth.finished)
-
     def documents(self, chunks: Sequence[BaseNode], *, finish: bool) -> GrownPart:
         """Grow the trees of documents by themselves; see `grow_documents`."""
         return self._driven(grow_documents(chunks, self.recipe, self.texts, finish=finish))
@@ -101,20 +91,6 @@ class Grower:
             else:
                 answer = self.summarizer.summarize(work.groups, work.budget, self.resources)
             work = _next(growth, answer)
-        return work
-
-    async def _adriven(self, growth: Generator[Work, Any, T]) -> T:
-        """Run a growth like `_driven`, without blocking the event loop."""
-        work = await asyncio.to_thread(_next, growth, None)
-        while isinstance(work, Embed | Summarize):
-            report = self.resources.progress = self._named(work)
-            if isinstance(work, Embed):
-                answer: Any = await self.embedder.aembed(
-                    work.texts, progress=report, memory=self.vectors
-                )
-            else:
-                answer = await self.summarizer.asummarize(work.groups, work.budget, self.resources)
-            work = await asyncio.to_thread(_next, growth, answer)
         return work
 
     def _named(self, work: Work) -> Progress:

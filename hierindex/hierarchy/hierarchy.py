@@ -4,6 +4,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from importlib.metadata import version
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
@@ -40,6 +41,7 @@ from hierindex.summarize.choice import (
     summarizer_from_dict,
 )
 from hierindex.summarize.summary import Resources, Summarizer
+from hierindex.threads import in_daemon_thread, may_be_given_up
 
 dispatcher = get_dispatcher(__name__)
 
@@ -170,10 +172,9 @@ class Hierarchy(TransformComponent):
         return list(grown.nodes)
 
     async def acall(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[BaseNode]:
-        """Grow a tree like `__call__`, without blocking the event loop."""
-        with self._cache() as cache:
-            grown = await self.agrow([nodes], cache)
-        return list(grown.nodes)
+        """Do what `__call__` does, in a thread."""
+        with may_be_given_up():
+            return await in_daemon_thread(partial(self, nodes, **kwargs))
 
     @dispatcher.span
     def grow(
@@ -193,13 +194,6 @@ class Hierarchy(TransformComponent):
         that need not be in memory.
         """
         return self.grower(cache, progress).grow(parts, earlier, aside)
-
-    @dispatcher.span
-    async def agrow(
-        self, parts: Parts, cache: Cache = NOTHING_KEPT, progress: Progress | None = None
-    ) -> Grown:
-        """Grow a tree like `grow`, without blocking the event loop."""
-        return await self.grower(cache, progress).agrow(parts)
 
     def grower(self, cache: Cache = NOTHING_KEPT, progress: Progress | None = None) -> Grower:
         """Return what grows the tree, or the trees of documents and then the levels above."""

@@ -4,7 +4,6 @@ One process on the machine that builds, an actor of Ray, owns all of them. So wh
 is kept as it comes, and the limits of requests and tokens hold for all workers together.
 """
 
-import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, cast
@@ -15,7 +14,7 @@ from hierindex.llm.service import Service
 from hierindex.progress import Progress
 from hierindex.scale.cluster import A_MOMENT, result_of
 from hierindex.summarize.llm import LLMRewriter
-from hierindex.summarize.requests import Complete, Requests
+from hierindex.summarize.requests import Requests
 from hierindex.summarize.summary import Resources
 from hierindex.summarize.two_stage import Rewrite
 
@@ -53,9 +52,7 @@ class Shared:
 
     async def rewrite(self, texts: Sequence[str], max_tokens: int) -> list[Rewrite]:
         """Rewrite texts by the language model."""
-        return await self._rewriter.arewrite(
-            texts, max_tokens=max_tokens, resources=self._resources
-        )
+        return await self._rewriter.requests(max_tokens, self._resources).rewrites(texts)
 
     async def step(self, stage: str, *step: Any) -> None:
         """Note the last step of a stage; see `Progress`."""
@@ -82,10 +79,8 @@ class _Bounded(LLMRewriter):
         vars(self).update(vars(rewriter))
         self._service: Service | None = None
 
-    def _requests(
-        self, complete: Complete, max_tokens: int, resources: Resources | None
-    ) -> Requests:
-        requests = super()._requests(complete, max_tokens, resources)
+    def requests(self, max_tokens: int, resources: Resources | None) -> Requests:
+        requests = super().requests(max_tokens, resources)
         self._service = requests.service = self._service or requests.service
         return requests
 
@@ -108,12 +103,6 @@ class SharedRewriter:
         """Return one rewrite for each text, in order."""
         found = result_of(self._actor.rewrite.remote(texts, max_tokens))
         return cast(list[Rewrite], found)
-
-    async def arewrite(
-        self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
-    ) -> list[Rewrite]:
-        """Do what `rewrite` does, without blocking the event loop."""
-        return await asyncio.to_thread(self.rewrite, texts, max_tokens=max_tokens)
 
 
 class SharedProgress:

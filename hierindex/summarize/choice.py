@@ -46,7 +46,7 @@ def as_summarizer(given: SummarizerLike) -> Summarizer:
             return TwoStageSummarizer(LLMRewriter(given))
         case Summarizer() if not isinstance(given, type):
             return given
-    if hasattr(given, "arewrite"):
+    if hasattr(given, "rewrite"):
         raise InputError(f"Wrap the {type(given).__name__} in a TwoStageSummarizer and pass that.")
     raise InputError(
         "summarizer must be a Summarizer, a LlamaIndex LLM, a model's name or None, "
@@ -142,11 +142,6 @@ class _Rehearsal:
     ) -> list[Rewrite]:
         distinct = dict.fromkeys(texts)
         return of_each(texts, {t: self._rewrite(t, max_tokens, resources) for t in distinct})
-
-    async def arewrite(
-        self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
-    ) -> list[Rewrite]:
-        return self.rewrite(texts, max_tokens=max_tokens, resources=resources)
 
     def _rewrite(self, text: str, max_tokens: int, resources: Resources | None) -> Rewrite:
         rewriter, completions = self._rewriter, resources and resources.completions

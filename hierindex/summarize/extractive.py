@@ -1,6 +1,5 @@
 """Extractive summaries, made of verbatim sentences of the children."""
 
-import asyncio
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -126,12 +125,6 @@ class ExtractiveSummarizer:
         if resources is not None:
             resources.progress("summarize", len(groups), len(groups))
         return [join_sentences(budget.trimmed(extract), "extractive") for extract in extracts]
-
-    async def asummarize(
-        self, groups: Sequence[Group], budget: Budget, resources: Resources | None = None
-    ) -> list[Summary]:
-        """Do what `summarize` does, in a thread."""
-        return await asyncio.to_thread(self.summarize, groups, budget, resources)
 
 
 def fitting_sentences(sentences: Group, budget: Budget) -> list[Sentence]:

@@ -15,12 +15,12 @@ from tenacity.wait import wait_base
 from hierindex.core.arguments import is_number, is_whole, require
 from hierindex.core.identity import digest
 from hierindex.errors import InputError
-from hierindex.llm.client import TIMEOUT, lacks_async, shaping, without_retries
+from hierindex.llm.client import TIMEOUT, shaping, without_retries
 from hierindex.llm.limits import AdaptiveLimit, TokenLimit
 from hierindex.llm.record import start_record
 from hierindex.llm.service import CONCURRENCY, WAIT, Service
 from hierindex.summarize.checked import Split, split_title, untitled
-from hierindex.summarize.requests import Complete, Requests
+from hierindex.summarize.requests import Requests
 from hierindex.summarize.sentences import SURROGATE
 from hierindex.summarize.summary import Resources
 from hierindex.summarize.two_stage import Rewrite
@@ -208,32 +208,15 @@ class LLMRewriter:
         self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
     ) -> list[Rewrite]:
         """Return one rewrite for each text, in order; the prompt asks for at most `max_tokens`."""
-        requests = self._requests(self._blocking(max_tokens), max_tokens, resources)
-        return run_apart(requests.rewrites(texts))
+        return run_apart(self.requests(max_tokens, resources).rewrites(texts))
 
-    @dispatcher.span
-    async def arewrite(
-        self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
-    ) -> list[Rewrite]:
-        """Do what `rewrite` does, with the model's async methods if it has them."""
-        if lacks_async(type(self.llm), "acomplete"):
-            complete = self._blocking(max_tokens)
-        else:
-            complete = partial(self.llm.acomplete, **self._options(max_tokens))
-        return await self._requests(complete, max_tokens, resources).rewrites(texts)
-
-    def _blocking(self, max_tokens: int) -> Complete:
-        """Return what sends a prompt by the model's blocking method, in a thread."""
+    def requests(self, max_tokens: int, resources: Resources | None) -> Requests:
+        """Return the requests of one level, which call the model's blocking method in threads."""
         ask = partial(self.llm.complete, **self._options(max_tokens))
 
         async def complete(prompt: str) -> CompletionResponse:
             return await in_daemon_thread(partial(ask, prompt))
 
-        return complete
-
-    def _requests(
-        self, complete: Complete, max_tokens: int, resources: Resources | None
-    ) -> Requests:
         resources = resources or Resources()
         spent, tokens = resources.usage.prompt_tokens + resources.usage.completion_tokens, None
         if self.token_limit is not None:

@@ -1,6 +1,5 @@
 """Abstractive summaries by Hugging Face sequence-to-sequence models."""
 
-import asyncio
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -137,14 +136,6 @@ class Seq2SeqRewriter:
                 if len(given) > 1 and drafts[i] and self._count(drafts[i]) < self._count(draft):
                     pending.append(i)
         return [_rewrite(text, cached) for text, cached in zip(drafts, recalled, strict=True)]
-
-    async def arewrite(
-        self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
-    ) -> list[Rewrite]:
-        """Do what `rewrite` does, in a thread."""
-        return await asyncio.to_thread(
-            self.rewrite, texts, max_tokens=max_tokens, resources=resources
-        )
 
     def _count(self, text: str) -> int:
         return len(self._encoded([text])["input_ids"][0])

@@ -120,11 +120,6 @@ class Summarizer(Protocol):
     ) -> list[Summary]:
         """Return one summary for each group, in order, each within the budget."""
 
-    async def asummarize(
-        self, groups: Sequence[Group], budget: Budget, resources: Resources | None = None
-    ) -> list[Summary]:
-        """Do what `summarize` does, without blocking the event loop."""
-
 
 def join_sentences(sentences: Sequence[Sentence], kind: Kind) -> Summary:
     """Join sentences into a summary with verbatim claims.

@@ -1,6 +1,5 @@
 """Two-stage summaries: extracts of each group, rewritten by a model."""
 
-import asyncio
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -76,11 +75,6 @@ class Rewriter(Protocol):
     ) -> list[Rewrite]:
         """Return one rewrite for each text, in order, of at most about `max_tokens` tokens."""
 
-    async def arewrite(
-        self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
-    ) -> list[Rewrite]:
-        """Do what `rewrite` does, without blocking the event loop."""
-
 
 class TwoStageSummarizer:
     """A summariser that extracts the salient sentences of each group and rewrites them.
@@ -123,7 +117,7 @@ class TwoStageSummarizer:
         grounding: Grounding | None = BY_EMBEDDING,
         min_grounding: float | None = None,
     ) -> None:
-        if not hasattr(rewriter, "arewrite"):
+        if not hasattr(rewriter, "rewrite"):
             raise InputError(
                 "rewriter must be a Seq2SeqRewriter or an LLMRewriter, got "
                 f"{type(rewriter).__name__}."
@@ -163,17 +157,6 @@ class TwoStageSummarizer:
         extracts, texts = self._extracts(groups, budget)
         rewrites = self.rewriter.rewrite(texts, max_tokens=budget.max_tokens, resources=resources)
         return self._summaries(extracts, rewrites, budget, resources)
-
-    async def asummarize(
-        self, groups: Sequence[Group], budget: Budget, resources: Resources | None = None
-    ) -> list[Summary]:
-        """Do what `summarize` does, without blocking the event loop."""
-        resources = resources or Resources()
-        extracts, texts = await asyncio.to_thread(self._extracts, groups, budget)
-        rewrites = await self.rewriter.arewrite(
-            texts, max_tokens=budget.max_tokens, resources=resources
-        )
-        return await asyncio.to_thread(self._summaries, extracts, rewrites, budget, resources)
 
     def _extracts(
         self, groups: Sequence[Group], budget: Budget
