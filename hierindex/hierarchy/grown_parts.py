@@ -1,20 +1,18 @@
 """Parts of a tree that grow without the others, and the trees of some documents."""
 
 from collections import Counter
-from collections.abc import Generator, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from llama_index.core.schema import BaseNode, MetadataMode
 
-from hierindex.cache.texts import TextCache
 from hierindex.core.membership import Floats2d
 from hierindex.core.statistics import Tally
 from hierindex.hierarchy.arrays import headings_between, level_rows, vectors_of
 from hierindex.hierarchy.levels import Levels, note_documents, note_models
 from hierindex.hierarchy.nodes import Draft, make_leaves
-from hierindex.hierarchy.recipe import Embed, Recipe, Work
+from hierindex.hierarchy.recipe import Models, Recipe
 from hierindex.hierarchy.titles import note_phrases
 from hierindex.hierarchy.whole_documents import chunks_of
 from hierindex.llm.record import Usage
@@ -45,24 +43,23 @@ class GrownPart:
 
 
 def grow_documents(
-    chunks: Sequence[BaseNode], recipe: Recipe, memory: TextCache | None, *, finish: bool
-) -> Generator[Work, Any, GrownPart]:
+    chunks: Sequence[BaseNode], recipe: Recipe, models: Models, *, finish: bool
+) -> GrownPart:
     """Grow the trees of documents over all their chunks, which are not modified.
 
     Parameters
     ----------
     chunks : Sequence[BaseNode]
     recipe : Recipe
-    memory : TextCache or None
-        Cache that summaries are read from and written to.
+    models : Models
     finish : bool
         Whether to finish the nodes that the levels above do not change; else all are left.
     """
-    levels = Levels(recipe, memory)
-    leaves, X = yield from _embedded_leaves(chunks, recipe, levels.watch)
+    levels = Levels(recipe, models)
+    leaves, X = _embedded_leaves(chunks, recipe, models, levels.watch)
     levels.made += leaves
     rows = level_rows(leaves, X, 0, headings_between([leaf.node for leaf in leaves]))
-    tops, rows = yield from levels.grow(leaves, rows, recipe.within)
+    tops, rows = levels.grow(leaves, rows, recipe.within)
     with levels.watch("cluster", None):
         tallies = levels.tallies()
     with levels.watch("link", None):
@@ -97,8 +94,8 @@ def _of_one_root(drafts: Sequence[Draft]) -> set[str]:
 
 
 def _embedded_leaves(
-    chunks: Sequence[BaseNode], recipe: Recipe, watch: Stopwatch
-) -> Generator[Work, Any, tuple[list[Draft], Floats2d]]:
+    chunks: Sequence[BaseNode], recipe: Recipe, models: Models, watch: Stopwatch
+) -> tuple[list[Draft], Floats2d]:
     """Return leaves made of chunks with their unit vectors, (n_leaves, n_dims).
 
     Those without a vector are embedded.
@@ -116,7 +113,8 @@ def _embedded_leaves(
         for leaf, n in zip(leaves, n_tokens.tolist(), strict=True):
             leaf.note(n_tokens=n)
         new = [i for i, leaf in enumerate(leaves) if leaf.vector is None]
-        vectors = (yield Embed([texts[i] for i in new], "embed chunks")) if new else []
-        for i, vector in zip(new, vectors, strict=True):
-            leaves[i].vector = vector.copy()  # not all of them
+        if new:
+            X = models.embed([texts[i] for i in new], "embed chunks")
+            for i, x in zip(new, X, strict=True):
+                leaves[i].vector = x.copy()  # not all of them
         return leaves, vectors_of(leaves)

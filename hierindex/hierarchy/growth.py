@@ -1,14 +1,13 @@
 """The growth of a tree above its parts."""
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from llama_index.core.schema import BaseNode, TextNode
 
-from hierindex.cache.texts import TextCache
 from hierindex.core.membership import Floats2d
 from hierindex.core.revision import Revised
 from hierindex.core.statistics import LevelStatistics, Tally, added
@@ -19,7 +18,7 @@ from hierindex.hierarchy.grown_parts import GrownPart
 from hierindex.hierarchy.levels import Levels, note_documents, note_models
 from hierindex.hierarchy.nodes import Draft
 from hierindex.hierarchy.pools import Pools
-from hierindex.hierarchy.recipe import Recipe, Work
+from hierindex.hierarchy.recipe import Models, Recipe
 from hierindex.hierarchy.titles import note_phrases
 from hierindex.hierarchy.whole_documents import chunks_of, documents_alone
 from hierindex.llm.record import Usage
@@ -76,8 +75,7 @@ class Growth:
     Parameters
     ----------
     recipe : Recipe
-    memory : TextCache or None
-        Cache that summaries are read from and written to.
+    models : Models
     earlier : EarlierTree, optional
         The tree to change.
     aside : Finished, optional
@@ -89,13 +87,13 @@ class Growth:
     def __init__(
         self,
         recipe: Recipe,
-        memory: TextCache | None,
+        models: Models,
         earlier: EarlierTree | None = None,
         aside: Finished | None = None,
         pools: Pools | None = None,
     ) -> None:
         self._recipe, self._earlier, self._aside, self._pools = recipe, earlier, aside, pools
-        self._levels = Levels(recipe, memory, earlier)  # above the parts
+        self._levels = Levels(recipe, models, earlier)  # above the parts
         self._ids: set[str] = set()  # also of finished nodes, if there is an earlier tree
         self._done: set[str] = set()  # documents of the finished nodes
         self._tops: list[Draft] = []  # of the parts
@@ -136,7 +134,7 @@ class Growth:
             with self.watch("write", None):
                 self._aside(part.finished)
 
-    def above_parts(self) -> Generator[Work, Any, None]:
+    def above_parts(self) -> None:
         """Grow the levels above the parts, of an earlier tree among them."""
         with self.watch("link", None):
             X = np.concatenate(self._vectors) if self._vectors else np.zeros((0, 1))
@@ -159,7 +157,7 @@ class Growth:
             else:
                 nodes, rows = tops, level_rows(tops, X, level)
         groupers = [Revised(each) for each in recipe.across] if earlier else recipe.across
-        yield from self._levels.grow(nodes, rows, groupers)
+        self._levels.grow(nodes, rows, groupers)
 
     def finished(self) -> Grown:
         """Return the tree; its nodes are set aside if the growth can do so."""

@@ -32,7 +32,7 @@ from hierindex.hierarchy.earlier import EarlierTree
 from hierindex.hierarchy.grower import Grower
 from hierindex.hierarchy.growth import Aside, Grown, Parts
 from hierindex.hierarchy.nodes import Merge
-from hierindex.hierarchy.recipe import ParentEmbedding, Recipe
+from hierindex.hierarchy.recipe import Models, ParentEmbedding, Recipe
 from hierindex.progress import Progress, silent
 from hierindex.summarize.choice import (
     SummarizerLike,
@@ -200,8 +200,7 @@ class Hierarchy(TransformComponent):
         is_known = not self._compares_vectors or self.embedder.fingerprint is not None
         # The vector cache is not used for sentences: they belong to no one node.
         embed = None if self._is_rehearsal else self.embedder.embed
-        return Grower(
-            self._recipe(),
+        models = Models(
             self.embedder,
             self._summarizer,
             Resources(completions=cache.texts, embed=embed),
@@ -209,6 +208,7 @@ class Hierarchy(TransformComponent):
             cache.texts if is_known else None,
             progress or self.progress,
         )
+        return Grower(self._recipe(), models)
 
     def in_precision(self, precision: Precision) -> Self:
         """Return the hierarchy with its embedding model in a precision, if that has a choice."""

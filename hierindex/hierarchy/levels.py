@@ -1,18 +1,12 @@
-"""Levels of nodes that grow above one another, as a generator of model requests.
-
-The generator yields texts to embed or groups to summarise and receives the results, so the
-sync and the async driver run the same code.
-"""
+"""Levels of nodes that grow above one another."""
 
 from collections import defaultdict
-from collections.abc import Generator, Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from hierindex.cache.texts import TextCache
 from hierindex.core.membership import Membership, centroids, groups_of
 from hierindex.core.rows import Rows
 from hierindex.core.statistics import Tally, tallies
@@ -22,7 +16,7 @@ from hierindex.hierarchy.arrays import level_rows
 from hierindex.hierarchy.earlier import EarlierTree
 from hierindex.hierarchy.nodes import Draft
 from hierindex.hierarchy.parents import parents_of
-from hierindex.hierarchy.recipe import Recipe, Work
+from hierindex.hierarchy.recipe import Models, Recipe
 from hierindex.hierarchy.titles import note_given_titles
 from hierindex.hierarchy.whole_documents import (
     Chunks,
@@ -42,8 +36,7 @@ class Levels:
     Attributes
     ----------
     recipe : Recipe
-    memory : TextCache or None
-        Cache that summaries are read from and written to.
+    models : Models
     earlier : EarlierTree or None
         The tree that they change.
     made : list[Draft]
@@ -55,7 +48,7 @@ class Levels:
     """
 
     recipe: Recipe
-    memory: TextCache | None
+    models: Models
     earlier: EarlierTree | None = None
     made: list[Draft] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
@@ -64,9 +57,7 @@ class Levels:
     _layers: list[Membership] = field(default_factory=list)
     _rows: list[Rows] = field(default_factory=list)
 
-    def grow(
-        self, nodes: Sequence[Draft], rows: Rows, groupers: Sequence[Grouper]
-    ) -> Generator[Work, Any, Level]:
+    def grow(self, nodes: Sequence[Draft], rows: Rows, groupers: Sequence[Grouper]) -> Level:
         """Grow levels above one until the groupers are done, and return the highest."""
         most = self.recipe.max_levels
         growth = grow_tree(rows, groupers, max_levels=None if most is None else most - rows.level)
@@ -75,7 +66,7 @@ class Levels:
             with self.watch("cluster", rows.level + 1):
                 M = next(growth)
             while True:
-                nodes, rows = yield from self._level_above(nodes, rows, M)
+                nodes, rows = self._level_above(nodes, rows, M)
                 self._layers.append(M)
                 self._rows.append(rows)
                 with self.watch("cluster", rows.level + 1):
@@ -86,20 +77,18 @@ class Levels:
         """Return the tallies of the levels, the lowest first."""
         return tallies(self._layers, self._rows)
 
-    def _level_above(
-        self, nodes: Sequence[Draft], rows: Rows, M: Membership
-    ) -> Generator[Work, Any, Level]:
+    def _level_above(self, nodes: Sequence[Draft], rows: Rows, M: Membership) -> Level:
         """Return the parents of nodes with their rows; a group of one passes up unchanged."""
         earlier, level, groups = self.earlier, rows.level + 1, groups_of(M)
         kept = earlier.kept(nodes, M) if earlier else {}
         alone = self.recipe.summarize_single_documents and rows.level == 0
         new = [g for g, of in enumerate(groups) if g not in kept and (len(of) > 1 or alone)]
-        made, X_new, usage = yield from parents_of(
+        made, X_new, usage = parents_of(
             [[nodes[row] for row in groups[g]] for g in new],
             centroids(M, rows.X)[new],
             level,
             self.recipe,
-            self.memory,
+            self.models,
             self.watch,
         )
         self.made += made

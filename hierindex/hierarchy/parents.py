@@ -1,15 +1,13 @@
 """Parents of groups: their summaries, written or cached, and their vectors."""
 
 import json
-from collections.abc import Generator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from hierindex.cache.texts import TextCache
 from hierindex.core.identity import digest
 from hierindex.core.membership import Floats2d
 from hierindex.errors import InputError
 from hierindex.hierarchy.nodes import Draft, make_parent
-from hierindex.hierarchy.recipe import Embed, Recipe, Summarize, Work
+from hierindex.hierarchy.recipe import Models, Recipe
 from hierindex.llm.record import Usage
 from hierindex.progress import Stopwatch
 from hierindex.summarize.sentences import split_all
@@ -21,9 +19,9 @@ def parents_of(
     centroids: Floats2d,
     level: int,
     recipe: Recipe,
-    memory: TextCache | None,
+    models: Models,
     watch: Stopwatch,
-) -> Generator[Work, Any, tuple[list[Draft], Floats2d, Usage]]:
+) -> tuple[list[Draft], Floats2d, Usage]:
     """Return a parent of each group with its unit vector, (n_groups, n_dims), and their usage.
 
     Parameters
@@ -34,12 +32,12 @@ def parents_of(
     level : int
         Of the parents.
     recipe : Recipe
-    memory : TextCache or None
+    models : Models
     watch : Stopwatch
     """
     with watch("summarize", level):
         keys = [_key(group, recipe) for group in groups]
-        summaries = yield from _summaries(keys, groups, recipe, memory, level)
+        summaries = _summaries(keys, groups, recipe, models, level)
     with watch("link", level):
         parents = [
             make_parent(key, group, summary, level=level, rules=recipe.metadata_rules)
@@ -48,7 +46,13 @@ def parents_of(
     with watch("embed", level):
         X, texts = centroids, [parent.node.text for parent in parents]
         if recipe.parent_embedding == "text" and texts:
-            X = yield from _embedded_texts(texts, X.shape[1], level)
+            X = models.embed(texts, f"embed level {level}")
+            if X.shape[1] != centroids.shape[1]:
+                raise InputError(
+                    f"Chunks have embeddings of {centroids.shape[1]} dimensions, summaries of "
+                    f"{X.shape[1]}; pass the embedding model that embedded the chunks as "
+                    "embed_model=."
+                )
         n_tokens = recipe.embedder.count_tokens(texts)
     for parent, x, n in zip(parents, X, n_tokens.tolist(), strict=True):
         parent.vector = x.copy()  # not all of them
@@ -73,10 +77,11 @@ def _summaries(
     keys: Sequence[str],
     children: Sequence[Sequence[Draft]],
     recipe: Recipe,
-    memory: TextCache | None,
+    models: Models,
     level: int,
-) -> Generator[Work, Any, list[Summary]]:
+) -> list[Summary]:
     """Return one summary per group, from the cache where it has one."""
+    memory = models.texts
     known = {} if memory is None else memory.recall_summaries(keys)
     first: dict[str, int] = {}
     for i, key in enumerate(keys):
@@ -85,23 +90,10 @@ def _summaries(
     wanted: list[Group] = [
         split_all((c.node.text, c.record.quotes) for c in children[i]) for i in new
     ]
-    written: Sequence[Summary] = (
-        (yield Summarize(wanted, recipe.budget, f"summarize level {level}")) if new else []
-    )
+    written = models.summarize(wanted, recipe.budget, f"summarize level {level}") if new else []
     fresh = dict(zip(new, written, strict=True))
     if memory is not None and not recipe.is_rehearsal:
         lasting = {i: s for i, s in fresh.items() if s.kind != "extractive_fallback"}
         memory.keep_summaries({keys[i]: (s.text, s.details) for i, s in lasting.items()})
     known |= {keys[i]: (summary.text, summary.details) for i, summary in fresh.items()}
     return [fresh[i] if i in fresh else Summary.recalled(*known[key]) for i, key in enumerate(keys)]
-
-
-def _embedded_texts(texts: list[str], n_dims: int, level: int) -> Generator[Work, Any, Floats2d]:
-    """Embed summaries and check their dimension."""
-    X: Floats2d = yield Embed(texts, f"embed level {level}")
-    if X.shape[1] != n_dims:
-        raise InputError(
-            f"Chunks have embeddings of {n_dims} dimensions, summaries of {X.shape[1]}; "
-            "pass the embedding model that embedded the chunks as embed_model=."
-        )
-    return X

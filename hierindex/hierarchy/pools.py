@@ -3,16 +3,15 @@
 Leaves wait in a file, are read pool by pool, and are written when all pools are grown.
 """
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from hierindex.cache.texts import TextCache
 from hierindex.core.membership import Floats2d, Ints1d
 from hierindex.core.rows import blocks
 from hierindex.embed.embedder import unit_vectors
@@ -20,7 +19,7 @@ from hierindex.hierarchy.arrays import level_rows, vectors_of
 from hierindex.hierarchy.grown_parts import GrownPart
 from hierindex.hierarchy.levels import Levels, note_documents, note_models
 from hierindex.hierarchy.nodes import Draft
-from hierindex.hierarchy.recipe import Recipe, Work
+from hierindex.hierarchy.recipe import Models, Recipe
 from hierindex.hierarchy.titles import note_phrases
 from hierindex.hierarchy.whole_documents import Chunk, chunks_of, documents_alone
 from hierindex.progress import Progress, silent
@@ -138,25 +137,22 @@ class Pools:
         return X
 
 
-def grow_pools(
-    pools: PoolRows, recipe: Recipe, memory: TextCache | None
-) -> Generator[Work, Any, GrownPools]:
+def grow_pools(pools: PoolRows, recipe: Recipe, models: Models) -> GrownPools:
     """Group pools of leaves, and write the parents of their groups.
 
     Parameters
     ----------
     pools : PoolRows
     recipe : Recipe
-    memory : TextCache or None
-        Cache that summaries are read from and written to.
+    models : Models
     """
-    levels = Levels(replace(recipe, max_levels=1), memory)
+    levels = Levels(replace(recipe, max_levels=1), models)
     drafts = [[*map(Draft.of, pool)] for pool in pools]
     leaves = [*chain(*drafts)]
     ends = np.cumsum([len(pool) for pool in drafts])
     grouper = partial(recipe.across[0].of_pools, pools=np.split(np.arange(ends[-1]), ends[:-1]))
     rows = level_rows(leaves, vectors_of(leaves), 0)
-    tops, rows = yield from levels.grow(leaves, rows, [grouper])
+    tops, rows = levels.grow(leaves, rows, [grouper])
     with levels.watch("cluster", None):
         tallies = levels.tallies()
     with levels.watch("link", None):

@@ -1,35 +1,19 @@
-"""What determines a tree, and the requests to models that growing it takes."""
+"""What determines a tree, and the models that grow it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from hierindex.cache.texts import TextCache
+from hierindex.cache.vectors import VectorCache
+from hierindex.core.membership import Floats2d
 from hierindex.core.tree import ByMixture, Grouper
 from hierindex.embed.embedder import Embedder
 from hierindex.hierarchy.nodes import Merge
-from hierindex.summarize.summary import Budget, Group
+from hierindex.progress import Progress
+from hierindex.summarize.summary import Budget, Group, Resources, Summarizer, Summary
 
 ParentEmbedding = Literal["text", "mean"]
-
-
-@dataclass(frozen=True)
-class Embed:
-    """A request for the unit vectors of texts, (n_texts, n_dims)."""
-
-    texts: list[str]
-    stage: str
-
-
-@dataclass(frozen=True)
-class Summarize:
-    """A request for a list with one `Summary` per group."""
-
-    groups: list[Group]
-    budget: Budget
-    stage: str
-
-
-Work = Embed | Summarize
 
 
 @dataclass(frozen=True)
@@ -55,3 +39,44 @@ class Recipe:
         """The token budget of a summary, capped by the embedding model's window."""
         embedder = self.embedder
         return Budget(min(self.summary_tokens, embedder.room), embedder.count_text_tokens)
+
+
+@dataclass(frozen=True)
+class Models:
+    """The models of a hierarchy, whose trees share their caches, limits and usage.
+
+    Attributes
+    ----------
+    embedder : Embedder
+    summarizer : Summarizer
+    resources : Resources
+    vectors : VectorCache or None
+    texts : TextCache or None
+        Cache that summaries are read from and written to.
+    progress : Progress
+    """
+
+    embedder: Embedder
+    summarizer: Summarizer
+    resources: Resources
+    vectors: VectorCache | None
+    texts: TextCache | None
+    progress: Progress
+
+    def embed(self, texts: list[str], stage: str) -> Floats2d:
+        """Return the unit vectors of texts, (n_texts, n_dims)."""
+        return self.embedder.embed(texts, progress=self._reporting(stage), memory=self.vectors)
+
+    def summarize(self, groups: list[Group], budget: Budget, stage: str) -> list[Summary]:
+        """Return one summary for each group."""
+        self._reporting(stage)
+        return self.summarizer.summarize(groups, budget, self.resources)
+
+    def _reporting(self, stage: str) -> Progress:
+        """Let the models report progress under the name of a stage."""
+
+        def report(_: str, done: int, total: int, *cost: str) -> None:
+            self.progress(stage, done, total, *cost)
+
+        self.resources.progress = report
+        return report

@@ -215,7 +215,7 @@ class Snapshot:
             If a later write has removed the generation.
         """
         with self.reading():
-            return query.to_batches().read_all()  # to_arrow reads the schema twice more
+            return query.to_arrow()
 
     @contextmanager
     def reading(self) -> Iterator[None]:
