@@ -32,7 +32,6 @@ from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.indexing.build import build_tree
 from hierindex.llm.client import load_llm
 from hierindex.read.split import sentence_splitter, split_documents
-from hierindex.rules import Percentile
 
 KINDS = pytest.mark.parametrize("kind", [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy])
 RAPTOR_OR_ALL = pytest.mark.parametrize(
@@ -102,15 +101,6 @@ def check_history(folder: Path, seed: int, *hierarchies: Hierarchy, n_edits: int
     assert as_plain(nodes) == as_plain(apart)
 
 
-@pytest.mark.spread
-@KINDS
-@pytest.mark.parametrize(
-    "seed", [0, 1, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 3, 4))]
-)
-def test_any_history(tmp_path, kind, seed):
-    check_history(tmp_path, seed, hierarchy_of(kind))
-
-
 @pytest.mark.slow
 @KINDS
 @pytest.mark.parametrize("seed", range(100, 400))
@@ -119,16 +109,13 @@ def test_three_hundred_histories(tmp_path, kind, seed):
 
 
 def test_histories_have_trees_of_three_levels_and_more():
-    for kind in SemanticHierarchy, RaptorHierarchy:
-        hierarchy = hierarchy_of(kind)
-        levels = [
-            levels_of(hierarchy(chunks_of(history(seed, 4)[-1], hierarchy))) for seed in range(5)
-        ]
-        assert max(levels) >= 4
-        assert sorted(levels)[1] >= 3
+    hierarchy = hierarchy_of(RaptorHierarchy)
+    levels = [levels_of(hierarchy(chunks_of(history(seed, 4)[-1], hierarchy))) for seed in range(3)]
+    assert max(levels) >= 4
+    assert sorted(levels)[1] >= 3
 
 
-def text_of(name: str, n_sentences: int = 90) -> str:
+def text_of(name: str, n_sentences: int = 30) -> str:
     draw = random.Random(name)
     return "\n\n".join(
         f"In {name} the {draw.choice(WORDS)} of day {i} met the {draw.choice(WORDS)} at the gate."
@@ -136,30 +123,21 @@ def text_of(name: str, n_sentences: int = 90) -> str:
     )
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        SemanticHierarchy,
-        lambda *models, **options: SemanticHierarchy(*models, rule=Percentile(30), **options),
-        RaptorHierarchy,
-        DocumentHierarchy,
-    ],
-    ids=["semantic", "percentile", "raptor", "document"],
-)
-@pytest.mark.parametrize("names", [pytest.param("a", marks=pytest.mark.slow), "ab"])
-def test_a_line_on_top_of_a_file_moves_all_citations(tmp_path, kind, names):
-    texts = {name: text_of(name) for name in names}
+@KINDS
+def test_a_line_on_top_of_a_file_moves_all_citations(tmp_path, kind):
+    texts = {name: text_of(name) for name in "ab"}
     hierarchy = hierarchy_of(kind, max_children=6)
     built(documents(texts), tmp_path, hierarchy)
     texts["a"] = f"Bergen, in the winter of that year\n\n{texts['a']}"
     for _ in range(2):
         index = built(documents(texts), tmp_path, hierarchy)
         n_sources, n_wrong = wrong_citations(index.store.get_nodes(), texts)
-        assert (n_sources > 90, n_wrong) == (True, 0)
+        assert (n_sources > 60, n_wrong) == (True, 0)
     assert index.last_build.usage.cached_summaries > 0
 
 
-@pytest.mark.parametrize("n_files", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("n_files", [1, 2])
 def test_a_line_on_top_of_a_meeting_moves_all_citations(corpus, embed_model, tmp_path, n_files):
     folder = tmp_path / "meetings"
     folder.mkdir()
@@ -193,10 +171,13 @@ def by_llm(server: LoopbackServer, **options) -> TwoStageSummarizer:
     return TwoStageSummarizer(LLMRewriter(load_llm("tiny", server.base_url)), **options)
 
 
+@pytest.mark.spread
 @KINDS
+@pytest.mark.parametrize("is_rewritten", [True, False])
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
-def test_any_history_with_a_language_model(tmp_path, server, kind, seed):
-    check_history(tmp_path, seed, hierarchy_of(kind, by_llm(server)), n_edits=3)
+def test_any_history(tmp_path, server, kind, is_rewritten, seed):
+    summarizer = by_llm(server) if is_rewritten else None
+    check_history(tmp_path, seed, hierarchy_of(kind, summarizer), n_edits=3)
 
 
 @RAPTOR_OR_ALL
@@ -205,7 +186,7 @@ def test_any_history_in_an_event_loop_on_one_cache(tmp_path, server, kind):
 
     async def check() -> None:
         with open_cache(str(tmp_path), fingerprint(hierarchy.embed_model)) as cache:
-            for texts in history(7, 4):
+            for texts in history(7, 2):
                 grown = await hierarchy.agrow([chunks_of(texts, hierarchy)], cache)
                 fresh = await hierarchy.agrow([chunks_of(texts, hierarchy)])
                 assert as_plain(grown.nodes) == as_plain(fresh.nodes)
@@ -263,7 +244,7 @@ def test_twelve_documents_at_once_or_one_by_one(tmp_path, min_grounding, group_d
             by_llm(server, min_grounding=min_grounding),
             group_documents=group_documents,
         )
-        for n in range(1, 13):
+        for n in (1, 3, 8, 12):
             some = dict(list(texts.items())[:n])
             index = built(documents(some), tmp_path / "one by one", hierarchy)
         at_once = built(documents(texts), tmp_path / "at once", hierarchy)
@@ -331,9 +312,8 @@ class TestWhatIsPaidFor:
         assert index.last_build.usage.cached_summaries == len(nodes) - len(new) > 0
         assert len(server.requests) - n_asked == index.last_build.usage.llm_calls == len(new)
 
-    @KINDS
-    def test_a_build_without_a_document_forgets_it(self, tmp_path, server, texts, kind):
-        hierarchy = hierarchy_of(kind, by_llm(server))
+    def test_a_build_without_a_document_forgets_it(self, tmp_path, server, texts):
+        hierarchy = hierarchy_of(DocumentHierarchy, by_llm(server))
         built(documents(texts), tmp_path, hierarchy)
         del texts["Bergen"]
         built(documents(texts), tmp_path, hierarchy)
@@ -412,11 +392,10 @@ class Unread(HierarchyStore):
         raise AssertionError("A build asks no table.")
 
 
-@KINDS
-def test_a_build_reads_no_table(tmp_path, kind):
-    hierarchy = hierarchy_of(kind)
+def test_a_build_reads_no_table(tmp_path):
+    hierarchy = hierarchy_of(RaptorHierarchy)
     options = {"splitter": None, "chunk_size": CHUNK_SIZE, "replace": True, "progress": None}
-    for texts in history(3, 2):
+    for texts in history(3, 1):
         build_tree(documents(texts), Unread(tmp_path), hierarchy, **options)
     fresh = hierarchy.grow([chunks_of(texts, hierarchy)]).nodes
     assert as_plain(HierarchyStore(tmp_path).get_nodes()) == as_plain(fresh)
