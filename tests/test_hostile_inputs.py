@@ -190,7 +190,7 @@ def fill(folder: Path, seeds: range) -> Counter[str]:
 
 
 def test_hostile_files_are_read_or_skipped(folder, tmp_path, capfd):
-    made = fill(folder, range(4 * len(MAKERS)))
+    made = fill(folder, range(2 * len(MAKERS)))
     hierarchy = SemanticHierarchy(embed_model=HashingEmbedding())
     report = HierarchicalIndex.build(folder, tmp_path / "index", hierarchy=hierarchy).last_build
     assert report.added + len(report.skipped) == made.total() + 1
@@ -213,8 +213,8 @@ def test_documents_of_any_name_are_updated_and_deleted(folder, tmp_path, capfd):
     assert index.last_build.added == len(paths)
     assert index.update().unchanged == len(paths)
     ids = [valid_name(path.relative_to(folder).as_posix()) for path in paths]
-    for n_left, document in zip(range(len(paths) - 1, 0, -1), ids, strict=False):
-        assert (index.delete(document).removed, index.update().unchanged) == (1, n_left)
+    assert index.delete(*ids[:-1]).removed == len(paths) - 1
+    assert index.update().unchanged == 1
     assert index.verify().ok
     assert index.update([*paths[:-1]]).added == len(paths) - 1
     paths[0].write_text("It says something else.")
@@ -238,7 +238,7 @@ def test_a_name_that_is_not_printable_is_printed_as_a_shell_reads_it():
     assert told.stdout.decode().split("\0")[:-1] == odd
 
 
-@pytest.mark.parametrize("name", [b"caf\xe9", b"C:\\xe9", "zoë 雪\n".encode()])
+@pytest.mark.parametrize("name", [b"caf\xe9", "C:\\xe9 zoë 雪\n".encode()])
 def test_a_source_of_any_name_is_updated(tmp_path, name):
     folder = tmp_path / os.fsdecode(name)
     for inside in ("a.txt", "deep/b.txt", "deep/c.txt"):
@@ -317,9 +317,8 @@ def test_many_files_with_one_reason_are_skipped_in_one_line(folder, tmp_path):
 def test_a_document_is_deleted_by_the_name_that_the_shell_gives(folder, tmp_path, monkeypatch):
     (folder / os.fsdecode(b"caf\xe9.txt")).write_text(GOOD)
     (folder / "b.txt").write_text(f"{GOOD} Twice.")
-    HierarchicalIndex.build(
-        folder, tmp_path / "index", hierarchy=SemanticHierarchy(embed_model=load_embed_model())
-    )
+    hierarchy = SemanticHierarchy(embed_model=load_embed_model())
+    HierarchicalIndex.build(folder, tmp_path / "index", hierarchy=hierarchy)
     index = str(tmp_path / "index")
     argv = ["hierindex", "delete", os.fsdecode(b"caf\xe9.txt"), "--index", index]
     monkeypatch.setattr(sys, "argv", argv)

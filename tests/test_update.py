@@ -50,7 +50,6 @@ from hierindex.read.documents import READERS, Skipped
 from hierindex.record import NodeRecord
 
 REWRITTEN = TwoStageSummarizer(RewriterOf(str))
-KINDS = pytest.mark.parametrize("kind", [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy])
 
 
 def hierarchy_of(kind=SemanticHierarchy, model_name="known", **options):
@@ -320,9 +319,8 @@ class TestSources:
         (more / "n.txt").write_text(text_of("n"))
         assert index.update().removed > 0  # there are new ones for them
 
-    @pytest.mark.parametrize("kind", [SemanticHierarchy, RaptorHierarchy])
-    def test_a_node_that_was_added_under_the_root_stays(self, folder, tmp_path, kind):
-        index = built(folder, tmp_path / "index", hierarchy_of(kind))
+    def test_a_node_that_was_added_under_the_root_stays(self, folder, tmp_path):
+        index = built(folder, tmp_path / "index", hierarchy_of(RaptorHierarchy))
         (root,) = index.info()["roots"]
         parent, vector = RelatedNodeInfo(node_id=root), HashingEmbedding().get_text_embedding("A")
         note = TextNode(id_="note", text="A note.", embedding=vector)
@@ -359,7 +357,7 @@ class TestSources:
         with pytest.raises(SourceError, match="there is no file"):
             index.update(empty)
 
-    @pytest.mark.parametrize("place", ["a.txt", "deep", "deep/c.txt"])
+    @pytest.mark.parametrize("place", ["a.txt", "deep"])
     def test_what_cannot_be_read_for_a_moment_is_kept(self, index, folder, monkeypatch, place):
         method = "iterdir" if place == "deep" else "open"
         usual = getattr(Path, method)
@@ -426,7 +424,11 @@ class TestDeletion:
         assert not holding("b.txt")
 
     @pytest.mark.parametrize(
-        "at", ["hierindex.store.table.keep_last", "hierindex.cache.file.Cache.forget"]
+        "at",
+        [
+            "hierindex.cache.file.Cache.forget",
+            pytest.param("hierindex.store.table.keep_last", marks=pytest.mark.slow),
+        ],
     )
     def test_a_killed_deletion_is_ended_by_the_next_update(self, index, folder, monkeypatch, at):
         (folder / "b.txt").write_text("Zanzibar lies by the sea. The keeper sailed there once.")
@@ -464,19 +466,16 @@ class TestDeletion:
         index.delete("a.txt")
         assert documents_of(index) == ["b.txt", "deep/c.txt"]
 
-    @pytest.mark.parametrize(
-        ("names", "said"),
-        [
+    def test_bad_names_are_refused(self, index):
+        before = as_plain(index)
+        for names, said in (
             (["b"], r"no document 'b'; similar ids are 'b\.txt'\."),
             (["a.txt", "nothing like it"], "no document 'nothing like it'; `hierindex tree`"),
             (["a.txt", "b.txt", "deep/c.txt"], "all documents of the index"),
             ([], "Name the documents"),
-        ],
-    )
-    def test_bad_names_are_refused(self, index, names, said):
-        before = as_plain(index)
-        with pytest.raises(InputError, match=said):
-            index.delete(*names)
+        ):
+            with pytest.raises(InputError, match=said):
+                index.delete(*names)
         assert as_plain(index) == before
 
 
@@ -503,7 +502,7 @@ class TestCaches:
         built(folder, index.store.uri, DocumentHierarchy(index.embed_model, max_children=3))
         assert n_read == 0
 
-    @pytest.mark.parametrize("dies", ["grow", "revise"])
+    @pytest.mark.parametrize("dies", [pytest.param("grow", marks=pytest.mark.slow), "revise"])
     def test_an_update_that_is_killed_is_done_by_the_next(
         self, index, folder, tmp_path, monkeypatch, dies
     ):
@@ -614,8 +613,8 @@ class TestSettings:
         index.update(hierarchy=hierarchy_of(DocumentHierarchy))
         check_fresh(index, folder)
 
-    @KINDS
-    def test_they_are_remembered(self, tmp_path, folder, kind):
+    def test_they_are_remembered(self, tmp_path, folder):
+        kind = SemanticHierarchy
         options = {"max_children": 4, "max_levels": 2, "seed": 5, "summary_tokens": 30}
         built(folder, tmp_path / "index", hierarchy_of(kind, **options))
         (folder / "b.txt").write_text(text_of("other", 20))
@@ -681,13 +680,7 @@ def test_an_estimate_of_an_update_or_a_deletion_changes_nothing(index, folder):
     assert index.estimate_update().levels == []
     (folder / "b.txt").write_text(text_of("b.txt") + "\n\nOne paragraph more is here.")
     estimate = index.estimate_update()
-    assert estimate.documents == {
-        "added": 0,
-        "changed": 1,
-        "removed": 0,
-        "renamed": 0,
-        "unchanged": 2,
-    }
+    assert (estimate.documents["changed"], sum(estimate.documents.values())) == (1, 3)
     assert (estimate.embedded_chunks, estimate.embedded_tokens > 5) == (1, True)
     assert index.estimate_update().embedded_chunks == 0  # whose vector is cached now
     assert index.estimate_update(delete=["a.txt"]).documents["removed"] == 1
@@ -736,10 +729,9 @@ def test_a_splitter_of_other_settings_is_refused(tmp_path, folder):
     assert index.update(splitter=same).changed == 1
 
 
-@pytest.mark.spread
 @pytest.mark.parametrize("splitter", [SentenceSplitter, EditedSplitter])
-@KINDS
-def test_chunks_of_any_splitter_are_kept_as_they_are(tmp_path, splitter, kind):
+def test_chunks_of_any_splitter_are_kept_as_they_are(tmp_path, splitter):
+    kind = SemanticHierarchy
     texts = {name: f"{text_of(name, 6)}\n\n{text_of(name, 3)}" for name in "abc"}
     given = {"hierarchy": hierarchy_of(kind), "splitter": splitter(chunk_size=25, chunk_overlap=8)}
     index = HierarchicalIndex.build(documents(texts), tmp_path / "index", **given)
@@ -818,7 +810,14 @@ class TestPipelines:
             docstore_strategy=strategy,
         )
 
-    @pytest.mark.parametrize("strategy", DocstoreStrategy)
+    @pytest.mark.parametrize(
+        "strategy",
+        [
+            DocstoreStrategy.UPSERTS_AND_DELETE,
+            pytest.param(DocstoreStrategy.UPSERTS, marks=pytest.mark.slow),
+            pytest.param(DocstoreStrategy.DUPLICATES_ONLY, marks=pytest.mark.slow),
+        ],
+    )
     def test_what_a_pipeline_changed_is_grown_again(self, tmp_path, strategy):
         pipeline = self.pipeline(tmp_path, strategy)
         pipeline.run(documents=documents({name: text_of(name) for name in "abcd"}))
@@ -845,15 +844,20 @@ class TestPipelines:
         fresh = hierarchy_of().grow([leaves]).nodes
         assert {n.node_id for n in fresh} == {n.node_id for n in index.store.get_nodes()}
 
-    def test_what_a_pipeline_adds_is_grown_again_each_time(self, tmp_path):
+    def test_what_a_pipeline_adds_is_grown_again_also_after_a_deletion(self, tmp_path):
         index = built(documents({"x": text_of("x"), "y": text_of("y")}), tmp_path)
         for name in "ab":
             with pytest.warns(UserWarning, match="now has 2 roots"):
                 self.pipeline(tmp_path).run(documents=documents({name: text_of(name)}))
             assert len(index.info()["roots"]) == 2
             assert index.verify().ok
-            index.update(hierarchy=hierarchy_of())
-            assert len(index.info()["roots"]) == 1
+            if name == "a":
+                index.update(hierarchy=hierarchy_of())
+                assert len(index.info()["roots"]) == 1
+        index.store.delete("a")
+        assert len(index.info()["roots"]) > 1
+        index.update(hierarchy=hierarchy_of())
+        assert len(index.info()["roots"]) == 1
 
     def test_chunks_without_a_tree_are_added_without_a_warning(self, tmp_path):
         model, store = HashingEmbedding(), HierarchyStore(tmp_path)
@@ -862,17 +866,6 @@ class TestPipelines:
                 transformations=[sentence_splitter(model), model], vector_store=store
             ).run(documents=documents({name: text_of(name)}))
         assert len(HierarchicalIndex.open(tmp_path, model).info()["roots"]) > 1
-
-    def test_what_a_pipeline_added_is_grown_again_after_a_deletion(self, tmp_path):
-        index = built(documents({"x": text_of("x"), "y": text_of("y")}), tmp_path)
-        for name in "ab":
-            with pytest.warns(UserWarning, match="roots"):
-                self.pipeline(tmp_path).run(documents=documents({name: text_of(name)}))
-        index.store.delete("a")
-        assert (len(index.info()["roots"]), index.info()["stale"]) == (2, 0)
-        assert index.verify().ok
-        index.update(hierarchy=hierarchy_of())
-        assert len(index.info()["roots"]) == 1
 
     def test_a_deletion_from_the_store_is_grown_again_or_comes_back(self, index, folder):
         index.store.delete("a.txt")
