@@ -9,7 +9,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 import unicodedata
 from collections import Counter
 from pathlib import Path
@@ -20,7 +19,7 @@ from fakes import HashingEmbedding
 from pdfs import locked, pdf_of
 from processes import started
 
-from hierindex import HierarchicalIndex, InputError, SemanticHierarchy, read_documents
+from hierindex import HierarchicalIndex, InputError, SemanticHierarchy
 from hierindex.cli.app import main
 from hierindex.cli.output import escape_unencodable, print_result
 from hierindex.cli.text import MAX_LISTED
@@ -329,7 +328,7 @@ def test_a_document_is_deleted_by_the_name_that_the_shell_gives(folder, tmp_path
 
 
 @pytest.mark.slow
-def test_300_hostile_inputs_on_the_command_line(folder, tmp_path, capsys):
+def test_300_hostile_inputs_on_the_command_line(folder, tmp_path):
     """In fifteen folders; printed as people read it, then as JSON."""
     made, added, skipped = Counter(), 0, Counter()
     for begin in range(0, 300, 20):
@@ -348,23 +347,3 @@ def test_300_hostile_inputs_on_the_command_line(folder, tmp_path, capsys):
         skipped += Counter(each["reason"] for each in report["skipped"])
         assert all(REASON.fullmatch(each["reason"]) for each in report["skipped"])
     assert added + skipped.total() == made.total() == 300
-    lines = [f"300 inputs, {added} read", *(f"{n:5} {why}" for why, n in skipped.most_common())]
-    with capsys.disabled():
-        sys.stdout.write("\n".join(["", str(dict(made)), *lines, ""]))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "markup", ["<div>", "<p>x", "<a ", "<!--", "<![CDATA[", "<a b='", "</", "&#1", "<script>"]
-)
-def test_time_of_html_is_linear(tmp_path, capsys, markup):
-    """Prints the seconds."""
-    (tmp_path / "good.txt").write_text(GOOD)
-    line = f"\n{markup:9}"
-    for n in (1_000, 10_000, 100_000, 1_000_000):
-        (tmp_path / "a.html").write_text("text" + markup * n)
-        start = time.process_time()
-        read_documents(tmp_path)
-        line += f"  {n:,}: {time.process_time() - start:.3f}"
-    with capsys.disabled():
-        sys.stdout.write(line)

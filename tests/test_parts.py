@@ -11,6 +11,7 @@ import pytest
 from edited_index import KINDS, MODEL
 from histories import insert, text
 from llama_index.core.schema import Document, TextNode
+from scale.models import SmallPools
 
 from hierindex import (
     DocumentHierarchy,
@@ -46,11 +47,6 @@ def hierarchy(kind, **options):
     return kind(MODEL, max_children=3, summary_tokens=60, **options)
 
 
-class FewAPool(RaptorHierarchy):
-    def _by_mixture(self):
-        return replace(super()._by_mixture(), max_pool=7)
-
-
 def held(index):
     return as_plain(index.store.get_nodes())
 
@@ -78,8 +74,8 @@ def given(texts):
     [
         (1, {"kind": SemanticHierarchy}),
         (20, {"kind": DocumentHierarchy}),
-        (1, {"kind": FewAPool}),
-        pytest.param(20, {"kind": FewAPool, "max_levels": 1}, marks=pytest.mark.slow),
+        (1, {"kind": SmallPools}),
+        pytest.param(20, {"kind": SmallPools, "max_levels": 1}, marks=pytest.mark.slow),
         pytest.param(20, {"kind": RaptorHierarchy, "scope": "document"}, marks=pytest.mark.slow),
     ],
     ids=str,
@@ -141,7 +137,7 @@ def test_what_is_set_aside_are_the_rows_of_the_nodes(tmp_path, options):
 
 @pytest.mark.parametrize("most", [3, 20])
 def test_pools_wait_in_a_file_and_give_the_tree_that_is_grown_at_once(tmp_path, most):
-    grouping = hierarchy(FewAPool)
+    grouping = hierarchy(SmallPools)
     chunks = sentence_splitter(MODEL, 60)(given(documents(3)))
     for number, chunk in enumerate(chunks):
         chunk.metadata |= {"section": f"Part › {number // 2}", "when": ["today", None]}
@@ -172,13 +168,13 @@ def test_leaves_are_not_in_memory_when_they_are_written(tmp_path):
         alive.extend(sum(map(is_leaf, gc.get_objects())) for _ in islice(rows, 0, None, 20))
 
     with HierarchyStore(tmp_path).leaf_file() as waiting:
-        hierarchy(FewAPool).grow([chunks], aside=Aside(finished, waiting, 5))
+        hierarchy(SmallPools).grow([chunks], aside=Aside(finished, waiting, 5))
     assert len(alive) > len(chunks) / 20
     assert max(alive) < len(chunks) / 3
 
 
 def test_leaves_that_no_group_holds_are_roots(tmp_path):
-    grouping = hierarchy(FewAPool, max_tokens=60)
+    grouping = hierarchy(SmallPools, max_tokens=60)
     words = " ".join(["bell"] * 50)
     chunks = [TextNode(text=f"{words} {n}.", id_=str(n)) for n in range(20)]
     finished = []
@@ -188,7 +184,7 @@ def test_leaves_that_no_group_holds_are_roots(tmp_path):
 
 
 def test_what_cannot_wait_is_named(tmp_path):
-    grouping = hierarchy(FewAPool)
+    grouping = hierarchy(SmallPools)
     chunks = [TextNode(text=f"The bell rang {n} times.", id_=str(n)) for n in range(9)]
     chunks[3].metadata["when"] = date(2026, 1, 2)
     error = pytest.raises(InputError, match=r"Metadata of node .* must be JSON")
