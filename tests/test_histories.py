@@ -205,7 +205,7 @@ def test_any_history_in_an_event_loop_on_one_cache(tmp_path, llm, kind):
 
     async def check() -> None:
         with open_cache(str(tmp_path), fingerprint(hierarchy.embed_model)) as cache:
-            for texts in history(7, 2):
+            for texts in history(7, 1):
                 grown = await hierarchy.agrow([chunks_of(texts, hierarchy)], cache)
                 fresh = await hierarchy.agrow([chunks_of(texts, hierarchy)])
                 assert as_plain(grown.nodes) == as_plain(fresh.nodes)

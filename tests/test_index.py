@@ -18,7 +18,6 @@ from loopback import LoopbackServer
 from store.trees import columns_of
 
 from hierindex import (
-    DocumentHierarchy,
     ExtractiveSummarizer,
     FormatError,
     HierarchicalIndex,
@@ -91,20 +90,16 @@ def test_the_repr_names_the_index_even_if_it_is_damaged_or_gone(folder, tmp_path
     assert repr(secret) == "HierarchicalIndex('s3://bucket/index', generation=None)"
 
 
-@pytest.mark.parametrize("kind", [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy])
-def test_info_counts_cuts(folder, tmp_path, kind) -> None:
-    info = built(folder, tmp_path / "index", kind).info()
+def test_info_counts_cuts(held) -> None:
+    info = held.info()
     nodes = [level["nodes"] for level in info["levels"]]
     assert info["documents"] == 3
     assert [level["level"] for level in info["levels"]] == list(range(len(nodes)))
     assert len(nodes) >= 3
     assert nodes == sorted(nodes, reverse=True)
     assert nodes[-1] == len(info["roots"]) == 1
-    assert (info["method"], info["embed_model"], info["summarizer"]) == (
-        kind.method,
-        "hashing",
-        "extractive",
-    )
+    described = (info["method"], info["embed_model"], info["summarizer"])
+    assert described == ("semantic", "hashing", "extractive")
     assert info["stale"] == 0
 
 
@@ -179,21 +174,6 @@ class TestBuildingAgain:
         built(folder, tmp_path / "index", embed_model=model)
         chunks = [text for batch in model.batches for text in batch if "new" in text]
         assert len(chunks) == len({*chunks}) > 0
-
-    def test_a_killed_build_is_not_paid_again(self, folder, tmp_path) -> None:
-        model = HashingEmbedding()
-
-        class Killed(ExtractiveSummarizer):
-            def summarize(self, groups, budget, resources):
-                raise KeyboardInterrupt
-
-        with pytest.raises(KeyboardInterrupt):
-            built(folder, tmp_path / "index", embed_model=model, summarizer=Killed())
-        chunks = {text for batch in model.batches for text in batch}
-        model.batches.clear()
-        built(folder, tmp_path / "index", embed_model=model)
-        assert chunks
-        assert not chunks & {text for batch in model.batches for text in batch}
 
     def test_what_a_killed_build_had_written_is_kept_until_a_document_is_gone(
         self, folder, tmp_path
@@ -270,9 +250,8 @@ class TestBuildingAgain:
         assert HierarchicalIndex.open(tmp_path / "index").info() == before
 
 
-@pytest.mark.parametrize("kind", [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy])
-def test_after_a_deletion_every_leaf_is_in_every_cut(folder, tmp_path, kind) -> None:
-    index = built(folder, tmp_path / "index", kind)
+def test_after_a_deletion_every_leaf_is_in_every_cut(folder, tmp_path) -> None:
+    index = built(folder, tmp_path / "index", RaptorHierarchy)
     index.store.delete("a.txt")
     records = [NodeRecord.from_metadata(node.metadata) for node in index.store.get_nodes()]
     top = max(record.level_max for record in records)

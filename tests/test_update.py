@@ -107,15 +107,9 @@ def check_fresh(index: HierarchicalIndex, folder: Path, kind=DocumentHierarchy) 
     assert guaranteed(index, kind) == guaranteed(built(folder, uri, hierarchy_of(kind)), kind)
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        SemanticHierarchy,
-        pytest.param(RaptorHierarchy, marks=pytest.mark.slow),
-        pytest.param(DocumentHierarchy, marks=pytest.mark.slow),
-    ],
-)
-@pytest.mark.parametrize("seed", [3, pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy])
+@pytest.mark.parametrize("seed", [3, 4])
 def test_any_history_of_documents(tmp_path, monkeypatch, kind, seed):
     """In the order in which they came, deleted and inserted one by one or together."""
     monkeypatch.setattr("hierindex.hierarchy.earlier.FEW", 3)  # larger levels are searched
@@ -729,9 +723,8 @@ def test_a_splitter_of_other_settings_is_refused(tmp_path, folder):
     assert index.update(splitter=same).changed == 1
 
 
-@pytest.mark.parametrize("splitter", [SentenceSplitter, EditedSplitter])
-def test_chunks_of_any_splitter_are_kept_as_they_are(tmp_path, splitter):
-    kind = SemanticHierarchy
+def test_chunks_of_any_splitter_are_kept_as_they_are(tmp_path):
+    kind, splitter = SemanticHierarchy, EditedSplitter
     texts = {name: f"{text_of(name, 6)}\n\n{text_of(name, 3)}" for name in "abc"}
     given = {"hierarchy": hierarchy_of(kind), "splitter": splitter(chunk_size=25, chunk_overlap=8)}
     index = HierarchicalIndex.build(documents(texts), tmp_path / "index", **given)
