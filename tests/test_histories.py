@@ -249,7 +249,6 @@ def test_a_model_that_does_not_tell_what_it_is_judges_each_summary_again(tmp_pat
         (0.6, True),
         pytest.param(None, False, marks=pytest.mark.slow),
         pytest.param(None, True, marks=pytest.mark.slow),
-        pytest.param(0.6, False, marks=pytest.mark.slow),
     ],
 )
 def test_twelve_documents_at_once_or_one_by_one(tmp_path, min_grounding, group_documents):
