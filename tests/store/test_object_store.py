@@ -1,5 +1,6 @@
 """An index in an object store: S3's protocol, spoken by a server on loopback."""
 
+import logging
 import random
 from concurrent.futures import ThreadPoolExecutor, wait
 
@@ -22,6 +23,7 @@ CONFLICT = "The index {!r} was written by another process at the same time; try 
 
 @pytest.fixture(scope="module")
 def endpoint():
+    logging.getLogger("werkzeug").setLevel(logging.WARNING)  # it notes each request
     with bucket() as url:
         yield url
 
