@@ -122,7 +122,7 @@ def test_front_matter_is_metadata_and_text(text, entries):
         "---\n- a\n---\n",
         "---\na: b: c\n---\n",
         "---\na: 2026-99-99\n---\n",
-        "---\n" + "[" * 1500 + "\n---\n",
+        "---\n" + "[" * 1000 + "\n---\n",
         "--- \nno end: 1\n",
         "\n---\na: 1\n---\n",
         "----\na: 1\n----\n",

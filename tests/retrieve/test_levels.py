@@ -10,9 +10,7 @@ from fakes import HashingEmbedding
 from histories import documents, history
 from llama_index.core.schema import Document
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
-from store.trees import chunks as chunks_of
-from store.trees import documents as plain_documents
-from store.trees import record
+from store.trees import record, tree
 
 from hierindex import DocumentHierarchy, HierarchicalIndex, RaptorHierarchy, SemanticHierarchy
 from hierindex.errors import InputError, LevelError
@@ -210,9 +208,8 @@ def test_words_mean_what_a_deletion_left(tmp_path) -> None:
 
 
 def test_a_word_for_which_there_is_nothing_is_one_sentence(tmp_path) -> None:
-    chunks = [chunk for document in plain_documents() for chunk in chunks_of(document)]
     store = HierarchyStore(tmp_path)
-    store.add(RaptorHierarchy(HashingEmbedding(), summary_tokens=60, max_children=4)(chunks))
+    store.add(tree(RaptorHierarchy))
     index = HierarchicalIndex(store, HashingEmbedding())
     asks = [
         lambda word: at(index, word),
