@@ -18,10 +18,9 @@ TOPICS = (
     "A storm from the north broke window {} of the mill before the morning.",
     "They counted {} votes in the market hall and nobody knew the reason.",
 )
-KINDS = pytest.mark.parametrize("kind", [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy])
 
 
-def documents(n=4, n_sentences=60):
+def documents(n=3, n_sentences=40):
     return [
         Document(
             id_=f"{d}.txt",
@@ -69,7 +68,14 @@ def build(uri, hierarchy):
     return made.last_build
 
 
-@KINDS
+@pytest.mark.parametrize(
+    "kind",
+    [
+        SemanticHierarchy,
+        RaptorHierarchy,
+        pytest.param(DocumentHierarchy, marks=pytest.mark.slow),
+    ],
+)
 def test_an_estimate_is_near_and_asks_nobody(server, model, hierarchy_of, tmp_path, kind):
     told = estimate(tmp_path, hierarchy_of(kind))
     assert server.requests == []

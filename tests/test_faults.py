@@ -70,20 +70,19 @@ def planned(index: EditedIndex, what: str) -> Planned:
 
 
 @pytest.mark.parametrize(
-    ("what", "stays_full"),
+    ("what", "stays_full", "moments"),
     [
-        ("delete", True),
+        ("delete", True, (1, 4)),
         *(
-            pytest.param(what, stays_full, marks=pytest.mark.slow)
-            for what in ("add", "build", "delete_from_store", "regrow", "roll_back", "update")
+            pytest.param(what, stays_full, range(20), marks=pytest.mark.slow)
+            for what in "add build delete delete_from_store regrow roll_back update".split()
             for stays_full in (False, True)
         ),
-        pytest.param("delete", False, marks=pytest.mark.slow),
     ],
 )
-def test_a_disk_that_is_full_at_any_write(index, what, stays_full):
+def test_a_disk_that_is_full_at_any_write(index, what, stays_full, moments):
     """Each write of it in turn; the next writer finds room."""
-    for fails_at in range(20):
+    for fails_at in moments:
         attempt = planned(index, what)
         with failing_writes(RuntimeError(FULL), fails_at, on=stays_full, methods=TO_TABLE) as made:
             assert refusal_of(attempt[0]) in ("", NO_SPACE.format(index.uri))
@@ -91,19 +90,26 @@ def test_a_disk_that_is_full_at_any_write(index, what, stays_full):
         index.check(may_lack_indices="create_index" in made.made)  # LanceDB does without them
         assert index.store.query(WORDS_OF_ALL).ids
         if not made.have_failed:
-            return
+            break
         write(index, index.insert(f"y{fails_at}"))
-    pytest.fail("it never ends")
+    assert made.have_failed == (len(moments) < 20)
 
 
-@pytest.mark.parametrize("from_store", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_a_deletion_that_fails_is_ended_by_the_next_writer(tmp_path, from_store):
+@pytest.mark.parametrize(
+    ("from_store", "moments"),
+    [
+        (False, (0, 2, 4)),
+        pytest.param(False, range(20), marks=pytest.mark.slow),
+        pytest.param(True, range(20), marks=pytest.mark.slow),
+    ],
+)
+def test_a_deletion_that_fails_is_ended_by_the_next_writer(tmp_path, from_store, moments):
     """Of an index of many generations."""
     store = HierarchyStore(tmp_path, keep_generations=5)
     index = HierarchicalIndex(store, MODEL)
     hierarchy = Tree(DocumentHierarchy).hierarchy()
     store.replace(hierarchy(chunks_of("kept", "Nothing is secret.")), {})
-    for fails_at in range(20):
+    for fails_at in moments:
         index.insert(Document(text=f"{SECRET} lies by the sea, {fails_at}.", id_="secret"))
         with failing_writes(RuntimeError(FULL), fails_at, methods=TO_TABLE) as made:
             refusal_of(lambda: store.delete("secret") if from_store else index.delete("secret"))
@@ -112,11 +118,13 @@ def test_a_deletion_that_fails_is_ended_by_the_next_writer(tmp_path, from_store)
         index.insert(Document(text=f"The next writer, {fails_at}.", id_="other"))
         assert not files_that_mention(tmp_path, SECRET)
         if not made.have_failed:
-            return
-    pytest.fail("it never ends")
+            break
+    assert made.have_failed == (len(moments) < 20)
 
 
-@pytest.mark.parametrize("what", ["update", "delete", "add"])
+@pytest.mark.parametrize(
+    "what", ["delete", *(pytest.param(what, marks=pytest.mark.slow) for what in ("update", "add"))]
+)
 def test_a_cache_that_cannot_be_written(index, what):
     """The index is written all the same."""
     full = sqlite3.OperationalError("database or disk is full")
@@ -131,10 +139,7 @@ def test_a_deletion_is_refused_if_the_cache_would_still_hold_the_text(index):
     delete, after = planned(index, "delete_from_store")
     with failing_writes(full, 0, on=True, methods=TO_CACHE):
         said = refusal_of(delete)
-    assert said == (
-        f"Deleted text cannot be removed from the cache '{index.uri}/.cache.sqlite' (database or "
-        "disk is full); make the file writable, or remove it."
-    )
+    assert f"cannot be removed from the cache '{index.uri}/.cache.sqlite' ({full}" in said
     index.check()
     write(index, (delete, after))
 
@@ -200,6 +205,7 @@ print(secrets(), len(store.client.open_table("nodes").list_versions()))
 """
 
 
+@pytest.mark.slow
 def test_a_clock_that_is_set_back_and_forth(tmp_path):
     """Old files may stay until it is right again; what is held and seen does not depend on it."""
     before, after, n_versions = run_with_clock(SET_BACK, tmp_path).split()

@@ -3,17 +3,21 @@
 import asyncio
 import random
 import warnings
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 from zlib import crc32
 
 import pytest
 from fakes import HashingEmbedding
 from histories import documents, history
+from llama_index.core.bridge.pydantic import Field
+from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
 from llama_index.core.schema import BaseNode, Document
-from loopback import LoopbackServer, names_words
+from loopback import names_words
 
 from hierindex import (
     DocumentHierarchy,
@@ -29,10 +33,7 @@ from hierindex.cache.file import Cache, cache_file, open_cache
 from hierindex.embed.model_identity import fingerprint
 from hierindex.errors import FallbackWarning
 from hierindex.hierarchy.hierarchy import Hierarchy
-from hierindex.indexing.build import build_tree
-from hierindex.llm.client import load_llm
 from hierindex.read.split import sentence_splitter, split_documents
-from hierindex.rules import Percentile
 
 KINDS = pytest.mark.parametrize("kind", [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy])
 RAPTOR_OR_ALL = pytest.mark.parametrize(
@@ -102,15 +103,6 @@ def check_history(folder: Path, seed: int, *hierarchies: Hierarchy, n_edits: int
     assert as_plain(nodes) == as_plain(apart)
 
 
-@pytest.mark.spread
-@KINDS
-@pytest.mark.parametrize(
-    "seed", [0, 1, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 3, 4))]
-)
-def test_any_history(tmp_path, kind, seed):
-    check_history(tmp_path, seed, hierarchy_of(kind))
-
-
 @pytest.mark.slow
 @KINDS
 @pytest.mark.parametrize("seed", range(100, 400))
@@ -119,16 +111,13 @@ def test_three_hundred_histories(tmp_path, kind, seed):
 
 
 def test_histories_have_trees_of_three_levels_and_more():
-    for kind in SemanticHierarchy, RaptorHierarchy:
-        hierarchy = hierarchy_of(kind)
-        levels = [
-            levels_of(hierarchy(chunks_of(history(seed, 4)[-1], hierarchy))) for seed in range(5)
-        ]
-        assert max(levels) >= 4
-        assert sorted(levels)[1] >= 3
+    hierarchy = hierarchy_of(RaptorHierarchy)
+    levels = [levels_of(hierarchy(chunks_of(history(seed, 4)[-1], hierarchy))) for seed in range(2)]
+    assert max(levels) >= 4
+    assert min(levels) >= 3
 
 
-def text_of(name: str, n_sentences: int = 90) -> str:
+def text_of(name: str, n_sentences: int = 30) -> str:
     draw = random.Random(name)
     return "\n\n".join(
         f"In {name} the {draw.choice(WORDS)} of day {i} met the {draw.choice(WORDS)} at the gate."
@@ -136,30 +125,21 @@ def text_of(name: str, n_sentences: int = 90) -> str:
     )
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        SemanticHierarchy,
-        lambda *models, **options: SemanticHierarchy(*models, rule=Percentile(30), **options),
-        RaptorHierarchy,
-        DocumentHierarchy,
-    ],
-    ids=["semantic", "percentile", "raptor", "document"],
-)
-@pytest.mark.parametrize("names", [pytest.param("a", marks=pytest.mark.slow), "ab"])
-def test_a_line_on_top_of_a_file_moves_all_citations(tmp_path, kind, names):
-    texts = {name: text_of(name) for name in names}
+@RAPTOR_OR_ALL
+def test_a_line_on_top_of_a_file_moves_all_citations(tmp_path, kind):
+    texts = {name: text_of(name) for name in "ab"}
     hierarchy = hierarchy_of(kind, max_children=6)
     built(documents(texts), tmp_path, hierarchy)
     texts["a"] = f"Bergen, in the winter of that year\n\n{texts['a']}"
     for _ in range(2):
         index = built(documents(texts), tmp_path, hierarchy)
         n_sources, n_wrong = wrong_citations(index.store.get_nodes(), texts)
-        assert (n_sources > 90, n_wrong) == (True, 0)
+        assert (n_sources > 60, n_wrong) == (True, 0)
     assert index.last_build.usage.cached_summaries > 0
 
 
-@pytest.mark.parametrize("n_files", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("n_files", [1, 2])
 def test_a_line_on_top_of_a_meeting_moves_all_citations(corpus, embed_model, tmp_path, n_files):
     folder = tmp_path / "meetings"
     folder.mkdir()
@@ -183,29 +163,49 @@ def half_verbatim(prompt: str) -> str:
     return f"Title: {' '.join(sentence.split()[-3:])}\n\n{sentence}. {names_words(prompt)}"
 
 
+class Model(CustomLLM):
+    """A language model that notes what it is asked."""
+
+    reply: Callable[[str], str] = half_verbatim
+    prompts: list[str] = Field(default_factory=list)
+
+    @property
+    def metadata(self) -> LLMMetadata:
+        return LLMMetadata(model_name="tiny")
+
+    def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
+        self.prompts.append(prompt)
+        return CompletionResponse(text=self.reply(prompt))
+
+    def stream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any):
+        raise NotImplementedError
+
+
 @pytest.fixture
-def server():
-    with LoopbackServer(reply=half_verbatim) as server:
-        yield server
+def llm():
+    return Model()
 
 
-def by_llm(server: LoopbackServer, **options) -> TwoStageSummarizer:
-    return TwoStageSummarizer(LLMRewriter(load_llm("tiny", server.base_url)), **options)
+def by_llm(llm: Model, **options) -> TwoStageSummarizer:
+    return TwoStageSummarizer(LLMRewriter(llm), **options)
 
 
+@pytest.mark.spread
 @KINDS
+@pytest.mark.parametrize("is_rewritten", [True, False])
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
-def test_any_history_with_a_language_model(tmp_path, server, kind, seed):
-    check_history(tmp_path, seed, hierarchy_of(kind, by_llm(server)), n_edits=3)
+def test_any_history(tmp_path, llm, kind, is_rewritten, seed):
+    summarizer = by_llm(llm) if is_rewritten else None
+    check_history(tmp_path, seed, hierarchy_of(kind, summarizer), n_edits=2)
 
 
 @RAPTOR_OR_ALL
-def test_any_history_in_an_event_loop_on_one_cache(tmp_path, server, kind):
-    hierarchy = hierarchy_of(kind, by_llm(server))
+def test_any_history_in_an_event_loop_on_one_cache(tmp_path, llm, kind):
+    hierarchy = hierarchy_of(kind, by_llm(llm))
 
     async def check() -> None:
         with open_cache(str(tmp_path), fingerprint(hierarchy.embed_model)) as cache:
-            for texts in history(7, 4):
+            for texts in history(7, 1):
                 grown = await hierarchy.agrow([chunks_of(texts, hierarchy)], cache)
                 fresh = await hierarchy.agrow([chunks_of(texts, hierarchy)])
                 assert as_plain(grown.nodes) == as_plain(fresh.nodes)
@@ -223,21 +223,19 @@ def half_invented(prompt: str) -> str:
 @pytest.mark.parametrize("min_grounding", [pytest.param(None, marks=pytest.mark.slow), 0.6])
 @RAPTOR_OR_ALL
 def test_any_history_with_another_model_of_that_name(tmp_path, kind, min_grounding):
-    with LoopbackServer(reply=half_invented) as server, warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", FallbackWarning)
-        llm = by_llm(server, min_grounding=min_grounding)
-        hierarchies = [hierarchy_of(kind, llm, dim) for dim in (64, 16)]
-        check_history(tmp_path, 1, *hierarchies, n_edits=1)
+        summarizer = by_llm(Model(reply=half_invented), min_grounding=min_grounding)
+        hierarchies = [hierarchy_of(kind, summarizer, dim) for dim in (64, 16)]
+        check_history(tmp_path, 1, *hierarchies, n_edits=0)
 
 
 @pytest.mark.parametrize("remembered", [True, False])
-def test_a_model_that_does_not_tell_what_it_is_judges_each_summary_again(
-    tmp_path, server, remembered
-):
+def test_a_model_that_does_not_tell_what_it_is_judges_each_summary_again(tmp_path, llm, remembered):
     """Of other weights under one name; an extract depends on no vector."""
     texts = {name: text_of(name, 12) for name in "ab"}
     for dim in 64, 16:
-        hierarchy = hierarchy_of(DocumentHierarchy, None if remembered else by_llm(server), dim)
+        hierarchy = hierarchy_of(DocumentHierarchy, None if remembered else by_llm(llm), dim)
         hierarchy.embed_model.model_name = "unknown"
         index = built(documents(texts), tmp_path, hierarchy)
         fresh = hierarchy.grow([chunks_of(texts, hierarchy)]).nodes
@@ -251,19 +249,18 @@ def test_a_model_that_does_not_tell_what_it_is_judges_each_summary_again(
         (0.6, True),
         pytest.param(None, False, marks=pytest.mark.slow),
         pytest.param(None, True, marks=pytest.mark.slow),
-        pytest.param(0.6, False, marks=pytest.mark.slow),
     ],
 )
 def test_twelve_documents_at_once_or_one_by_one(tmp_path, min_grounding, group_documents):
     texts = {f"{i:02}": text_of(f"place {i}", 12) for i in range(12)}
-    with LoopbackServer(reply=half_invented) as server, warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", FallbackWarning)
         hierarchy = hierarchy_of(
             DocumentHierarchy,
-            by_llm(server, min_grounding=min_grounding),
+            by_llm(Model(reply=half_invented), min_grounding=min_grounding),
             group_documents=group_documents,
         )
-        for n in range(1, 13):
+        for n in (1, 3, 8, 12):
             some = dict(list(texts.items())[:n])
             index = built(documents(some), tmp_path / "one by one", hierarchy)
         at_once = built(documents(texts), tmp_path / "at once", hierarchy)
@@ -277,10 +274,10 @@ def test_twelve_documents_at_once_or_one_by_one(tmp_path, min_grounding, group_d
     assert (len({record.source_similarity for record in summaries}) > 1) == (min_grounding is None)
 
 
-def test_a_summary_has_the_same_similarity_alone_and_among_others(server):
+def test_a_summary_has_the_same_similarity_alone_and_among_others(llm):
     """Of one group of a level, and of twelve."""
     texts = {f"{i:02}": text_of(f"place {i}", 12) for i in range(12)}
-    hierarchy = hierarchy_of(DocumentHierarchy, by_llm(server), group_documents=False)
+    hierarchy = hierarchy_of(DocumentHierarchy, by_llm(llm), group_documents=False)
     together = as_plain(hierarchy(chunks_of(texts, hierarchy)))
     alone = [
         node
@@ -297,52 +294,53 @@ class TestWhatIsPaidFor:
     def texts(self) -> dict[str, str]:
         return {name: text_of(name, 12) for name in ("Aberdeen", "Bergen", "Cuxhaven", "Dover")}
 
-    @KINDS
-    def test_a_renamed_document_is_asked_about_no_more(self, tmp_path, server, texts, kind):
-        hierarchy = hierarchy_of(kind, by_llm(server))
+    @RAPTOR_OR_ALL
+    def test_a_renamed_document_is_asked_about_no_more(self, tmp_path, llm, texts, kind):
+        hierarchy = hierarchy_of(kind, by_llm(llm))
         plain = [Document(text=text, id_=name) for name, text in texts.items()]
         before = built(plain, tmp_path, hierarchy).store.get_nodes()
-        n_asked, n_embedded = len(server.requests), len(hierarchy.embed_model.batches)
+        n_asked, n_embedded = len(llm.prompts), len(hierarchy.embed_model.batches)
         texts = {name.replace("Bergen", "Bergen 2"): text for name, text in texts.items()}
         renamed = [Document(text=text, id_=name) for name, text in texts.items()]
         index = built(renamed, tmp_path, hierarchy)
         nodes = index.store.get_nodes()
-        assert len(server.requests) == n_asked
+        assert len(llm.prompts) == n_asked
         assert len(hierarchy.embed_model.batches) == n_embedded
         n_summaries = sum(node.metadata["hierindex_level"] > 0 for node in nodes)
         assert index.last_build.usage.cached_summaries == n_summaries
         assert {node.node_id for node in nodes} != {node.node_id for node in before}
         assert wrong_citations(nodes, texts)[1] == 0
 
-    @KINDS
+    @RAPTOR_OR_ALL
     def test_after_a_deletion_only_changed_ancestors_are_asked_for(
-        self, tmp_path, server, texts, kind
+        self, tmp_path, llm, texts, kind
     ):
-        hierarchy = hierarchy_of(kind, by_llm(server))
+        hierarchy = hierarchy_of(kind, by_llm(llm))
         index = built(documents(texts), tmp_path, hierarchy)
         assert b"Bergen" in cache_file(str(tmp_path)).read_bytes()
         index.store.delete("Bergen")
         assert b"Bergen" not in cache_file(str(tmp_path)).read_bytes()
         staying = {n.node_id for n in index.store.get_nodes() if n.metadata["hierindex_level"]}
-        n_asked, texts = len(server.requests), {k: v for k, v in texts.items() if k != "Bergen"}
+        n_asked, texts = len(llm.prompts), {k: v for k, v in texts.items() if k != "Bergen"}
         index = built(documents(texts), tmp_path, hierarchy)
         nodes = [n for n in index.store.get_nodes() if n.metadata["hierindex_level"]]
         new = {n.node_id for n in nodes} - staying
         assert index.last_build.usage.cached_summaries == len(nodes) - len(new) > 0
-        assert len(server.requests) - n_asked == index.last_build.usage.llm_calls == len(new)
+        assert len(llm.prompts) - n_asked == index.last_build.usage.llm_calls == len(new)
 
-    @KINDS
-    def test_a_build_without_a_document_forgets_it(self, tmp_path, server, texts, kind):
-        hierarchy = hierarchy_of(kind, by_llm(server))
+    def test_a_build_without_a_document_forgets_it(self, tmp_path, llm, texts):
+        hierarchy = hierarchy_of(DocumentHierarchy, by_llm(llm))
         built(documents(texts), tmp_path, hierarchy)
         del texts["Bergen"]
         built(documents(texts), tmp_path, hierarchy)
         assert b"Dover" in cache_file(str(tmp_path)).read_bytes()
         assert b"Bergen" not in cache_file(str(tmp_path)).read_bytes()
 
-    @pytest.mark.parametrize("dies", ["before it publishes", "before it forgets"])
+    @pytest.mark.parametrize(
+        "dies", ["before it publishes", pytest.param("before it forgets", marks=pytest.mark.slow)]
+    )
     def test_a_text_of_a_build_that_died_does_not_outlive_its_document(
-        self, tmp_path, server, texts, monkeypatch, dies
+        self, tmp_path, llm, texts, monkeypatch, dies
     ):
         def die(*args, **kwargs):
             raise KeyboardInterrupt
@@ -351,7 +349,7 @@ class TestWhatIsPaidFor:
             files = cache_file(str(tmp_path)).parent.glob(".cache.sqlite*")
             return b"".join(file.read_bytes() for file in files)
 
-        hierarchy = hierarchy_of(DocumentHierarchy, by_llm(server), group_documents=False)
+        hierarchy = hierarchy_of(DocumentHierarchy, by_llm(llm), group_documents=False)
         owner, method, states = HierarchyStore, "replace", [[*"AC"], [*"ABC"], [*"AC"]]
         if dies == "before it forgets":
             owner, method, states = Cache, "forget_the_rest", [[*"ABC"], [*"AC"], [*"AC"]]
@@ -366,24 +364,24 @@ class TestWhatIsPaidFor:
                 assert b"Bergen" in whole()
         assert b"Cuxhaven" in whole()
         assert b"Bergen" not in whole()
-        n_asked = len(server.requests)
+        n_asked = len(llm.prompts)
         built(documents(some), tmp_path, hierarchy)
-        assert len(server.requests) == n_asked
+        assert len(llm.prompts) == n_asked
 
     def test_what_a_killed_build_paid_for_is_not_asked_again(
-        self, tmp_path, server, texts, monkeypatch
+        self, tmp_path, llm, texts, monkeypatch
     ):
-        hierarchy = hierarchy_of(DocumentHierarchy, by_llm(server))
+        hierarchy = hierarchy_of(DocumentHierarchy, by_llm(llm))
         with monkeypatch.context() as patch:
             patch.setattr(HierarchyStore, "replace", lambda *_, **__: 1 / 0)
             with pytest.raises(ZeroDivisionError):
                 built(documents(texts), tmp_path, hierarchy)
-        n_asked = len(server.requests)
+        n_asked = len(llm.prompts)
         assert built(documents(texts), tmp_path, hierarchy).last_build.usage.cached_summaries > 0
-        assert len(server.requests) == n_asked
+        assert len(llm.prompts) == n_asked
 
-    def test_an_estimate_keeps_no_text(self, tmp_path, server, texts):
-        hierarchy = hierarchy_of(SemanticHierarchy, by_llm(server))
+    def test_an_estimate_keeps_no_text(self, tmp_path, llm, texts):
+        hierarchy = hierarchy_of(SemanticHierarchy, by_llm(llm))
         HierarchicalIndex.estimate(
             documents(texts), tmp_path, hierarchy=hierarchy, chunk_size=CHUNK_SIZE
         )
@@ -394,29 +392,9 @@ class TestWhatIsPaidFor:
 
     def test_a_fallback_is_tried_again(self, tmp_path, texts):
         hierarchy_by = partial(hierarchy_of, DocumentHierarchy)
-        with LoopbackServer(reply=lambda prompt: "") as server, pytest.warns(FallbackWarning):
-            first = built(documents(texts), tmp_path, hierarchy_by(by_llm(server)))
-        with LoopbackServer(reply=names_words) as server:
-            second = built(documents(texts), tmp_path, hierarchy_by(by_llm(server)))
+        silent, answering = Model(reply=lambda prompt: ""), Model(reply=names_words)
+        with pytest.warns(FallbackWarning):
+            first = built(documents(texts), tmp_path, hierarchy_by(by_llm(silent)))
+        second = built(documents(texts), tmp_path, hierarchy_by(by_llm(answering)))
         assert first.last_build.usage.fallbacks > 0
         assert second.last_build.usage.fallbacks == second.last_build.usage.cached_summaries == 0
-
-
-class Unread(HierarchyStore):
-    """A store that no node can be read from."""
-
-    async def aget_nodes(self, *args, **kwargs):
-        raise AssertionError("A build reads no nodes.")
-
-    async def aquery(self, *args, **kwargs):
-        raise AssertionError("A build asks no table.")
-
-
-@KINDS
-def test_a_build_reads_no_table(tmp_path, kind):
-    hierarchy = hierarchy_of(kind)
-    options = {"splitter": None, "chunk_size": CHUNK_SIZE, "replace": True, "progress": None}
-    for texts in history(3, 2):
-        build_tree(documents(texts), Unread(tmp_path), hierarchy, **options)
-    fresh = hierarchy.grow([chunks_of(texts, hierarchy)]).nodes
-    assert as_plain(HierarchyStore(tmp_path).get_nodes()) == as_plain(fresh)

@@ -9,7 +9,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 import unicodedata
 from collections import Counter
 from pathlib import Path
@@ -20,7 +19,7 @@ from fakes import HashingEmbedding
 from pdfs import locked, pdf_of
 from processes import started
 
-from hierindex import HierarchicalIndex, InputError, SemanticHierarchy, read_documents
+from hierindex import HierarchicalIndex, InputError, SemanticHierarchy
 from hierindex.cli.app import main
 from hierindex.cli.output import escape_unencodable, print_result
 from hierindex.cli.text import MAX_LISTED
@@ -190,7 +189,7 @@ def fill(folder: Path, seeds: range) -> Counter[str]:
 
 
 def test_hostile_files_are_read_or_skipped(folder, tmp_path, capfd):
-    made = fill(folder, range(4 * len(MAKERS)))
+    made = fill(folder, range(2 * len(MAKERS)))
     hierarchy = SemanticHierarchy(embed_model=HashingEmbedding())
     report = HierarchicalIndex.build(folder, tmp_path / "index", hierarchy=hierarchy).last_build
     assert report.added + len(report.skipped) == made.total() + 1
@@ -213,8 +212,8 @@ def test_documents_of_any_name_are_updated_and_deleted(folder, tmp_path, capfd):
     assert index.last_build.added == len(paths)
     assert index.update().unchanged == len(paths)
     ids = [valid_name(path.relative_to(folder).as_posix()) for path in paths]
-    for n_left, document in zip(range(len(paths) - 1, 0, -1), ids, strict=False):
-        assert (index.delete(document).removed, index.update().unchanged) == (1, n_left)
+    assert index.delete(*ids[:-1]).removed == len(paths) - 1
+    assert index.update().unchanged == 1
     assert index.verify().ok
     assert index.update([*paths[:-1]]).added == len(paths) - 1
     paths[0].write_text("It says something else.")
@@ -238,7 +237,7 @@ def test_a_name_that_is_not_printable_is_printed_as_a_shell_reads_it():
     assert told.stdout.decode().split("\0")[:-1] == odd
 
 
-@pytest.mark.parametrize("name", [b"caf\xe9", b"C:\\xe9", "zoë 雪\n".encode()])
+@pytest.mark.parametrize("name", [b"caf\xe9", "C:\\xe9 zoë 雪\n".encode()])
 def test_a_source_of_any_name_is_updated(tmp_path, name):
     folder = tmp_path / os.fsdecode(name)
     for inside in ("a.txt", "deep/b.txt", "deep/c.txt"):
@@ -317,9 +316,8 @@ def test_many_files_with_one_reason_are_skipped_in_one_line(folder, tmp_path):
 def test_a_document_is_deleted_by_the_name_that_the_shell_gives(folder, tmp_path, monkeypatch):
     (folder / os.fsdecode(b"caf\xe9.txt")).write_text(GOOD)
     (folder / "b.txt").write_text(f"{GOOD} Twice.")
-    HierarchicalIndex.build(
-        folder, tmp_path / "index", hierarchy=SemanticHierarchy(embed_model=load_embed_model())
-    )
+    hierarchy = SemanticHierarchy(embed_model=load_embed_model())
+    HierarchicalIndex.build(folder, tmp_path / "index", hierarchy=hierarchy)
     index = str(tmp_path / "index")
     argv = ["hierindex", "delete", os.fsdecode(b"caf\xe9.txt"), "--index", index]
     monkeypatch.setattr(sys, "argv", argv)
@@ -330,7 +328,7 @@ def test_a_document_is_deleted_by_the_name_that_the_shell_gives(folder, tmp_path
 
 
 @pytest.mark.slow
-def test_300_hostile_inputs_on_the_command_line(folder, tmp_path, capsys):
+def test_300_hostile_inputs_on_the_command_line(folder, tmp_path):
     """In fifteen folders; printed as people read it, then as JSON."""
     made, added, skipped = Counter(), 0, Counter()
     for begin in range(0, 300, 20):
@@ -349,23 +347,3 @@ def test_300_hostile_inputs_on_the_command_line(folder, tmp_path, capsys):
         skipped += Counter(each["reason"] for each in report["skipped"])
         assert all(REASON.fullmatch(each["reason"]) for each in report["skipped"])
     assert added + skipped.total() == made.total() == 300
-    lines = [f"300 inputs, {added} read", *(f"{n:5} {why}" for why, n in skipped.most_common())]
-    with capsys.disabled():
-        sys.stdout.write("\n".join(["", str(dict(made)), *lines, ""]))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "markup", ["<div>", "<p>x", "<a ", "<!--", "<![CDATA[", "<a b='", "</", "&#1", "<script>"]
-)
-def test_time_of_html_is_linear(tmp_path, capsys, markup):
-    """Prints the seconds."""
-    (tmp_path / "good.txt").write_text(GOOD)
-    line = f"\n{markup:9}"
-    for n in (1_000, 10_000, 100_000, 1_000_000):
-        (tmp_path / "a.html").write_text("text" + markup * n)
-        start = time.process_time()
-        read_documents(tmp_path)
-        line += f"  {n:,}: {time.process_time() - start:.3f}"
-    with capsys.disabled():
-        sys.stdout.write(line)

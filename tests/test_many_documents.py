@@ -9,11 +9,12 @@ from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter,
 from hierindex import HierarchicalIndex, HierarchyStore, RaptorHierarchy, sentence_splitter
 from hierindex.errors import InputError
 from hierindex.hierarchy.held import HeldTree
-from hierindex.record import DETAILS, MOST_DOCUMENTS, NodeRecord
+from hierindex.record import DETAILS, NodeRecord
 from hierindex.store.prefilter import ROOTS
 
 MODEL = HashingEmbedding()
-NUMBER = MOST_DOCUMENTS + 100
+MOST_DOCUMENTS, MORE = 30, 10
+NUMBER = MOST_DOCUMENTS + MORE
 
 
 def texts():
@@ -27,7 +28,7 @@ def given(of):
 
 
 def hierarchy():
-    return RaptorHierarchy(MODEL, max_children=200, max_tokens=8_000)
+    return RaptorHierarchy(MODEL, max_children=20, max_tokens=8_000)
 
 
 def record(node):
@@ -41,15 +42,22 @@ def held(store):
     return {node_id: documents for node_id, level, documents in rows if level}
 
 
+@pytest.fixture(scope="module", autouse=True)
+def few_are_named():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("hierindex.record.MOST_DOCUMENTS", MOST_DOCUMENTS)
+        yield
+
+
 @pytest.fixture(scope="module")
-def nodes():
+def nodes(few_are_named):
     """What a pipeline returns."""
     pipeline = IngestionPipeline(transformations=[sentence_splitter(MODEL), hierarchy()])
     return pipeline.run(documents=given(texts()))
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory):
+def index(few_are_named, tmp_path_factory):
     return HierarchicalIndex.build(
         given(texts()), tmp_path_factory.mktemp("built"), hierarchy=hierarchy()
     )
@@ -62,7 +70,7 @@ def is_top(node):
 def test_metadata_name_the_first_documents(nodes):
     top = nodes[-1]
     assert len(record(top).documents) == MOST_DOCUMENTS
-    assert record(top).more_documents == 100
+    assert record(top).more_documents == MORE
     assert all("more_documents" not in node.metadata[DETAILS] for node in nodes if not is_top(node))
 
 
@@ -84,15 +92,14 @@ def test_a_node_that_was_read_is_written_again_with_all_documents(nodes, tmp_pat
     tops = [node for node in nodes if is_top(node)]
     with pytest.raises(
         InputError,
-        match=f"Node '{tops[0].node_id}' names only 1,000 of its 1,100 documents; write its "
-        "children with it or before it",
+        match=f"Node '{tops[0].node_id}' names only {MOST_DOCUMENTS} of its {NUMBER} documents",
     ):
         store.add(tops)
     store.add(first)
     store.add(tops)
     before = held(store)
     read = store.get_nodes([tops[-1].node_id])
-    assert record(read[0]).more_documents == 100
+    assert record(read[0]).more_documents == MORE
     store.add(read)
     assert held(store) == before
     store.delete(nodes[0].ref_doc_id)  # and all summaries above
@@ -105,7 +112,7 @@ def test_trees_that_are_replaced_and_revised_have_all_documents(nodes, index, tm
     store.replace(nodes, {})
     assert held(store) == held(index.store)
     (root,) = store.get_nodes([nodes[-1].node_id])
-    assert record(root).more_documents == 100
+    assert record(root).more_documents == MORE
     store.revise([root], (), {})
     assert held(store) == held(index.store)
     store.revise([root], (), {}, purge=True)
@@ -138,7 +145,7 @@ def test_a_description_names_the_first_documents(index):
     (root,) = index.info()["roots"]
     shown = index.describe(root)
     assert len(shown["documents"]) == MOST_DOCUMENTS
-    assert shown["more_documents"] == 100
+    assert shown["more_documents"] == MORE
 
 
 def test_a_node_that_an_update_changes_keeps_all_documents(index):

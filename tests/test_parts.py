@@ -11,8 +11,10 @@ import pytest
 from edited_index import KINDS, MODEL
 from histories import insert, text
 from llama_index.core.schema import Document, TextNode
+from scale.models import SmallPools
 
 from hierindex import (
+    DocumentHierarchy,
     HierarchicalIndex,
     HierarchyStore,
     RaptorHierarchy,
@@ -21,7 +23,6 @@ from hierindex import (
 )
 from hierindex.errors import InputError
 from hierindex.hierarchy.growth import Aside
-from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.hierarchy.nodes import Draft
 from hierindex.indexing.job import Job
 from hierindex.indexing.parts import parted
@@ -38,20 +39,12 @@ OPTIONS = [
 def documents(seed):
     draw = random.Random(seed)
     texts = {"first.md": "The bell rang at the gate."}
-    texts |= {f"{i}.md": text(draw) for i in range(6)} | {"last.md": "The bell rang."}
+    texts |= {f"{i}.md": text(draw) for i in range(4)} | {"last.md": "The bell rang."}
     return texts | {"copy.md": texts["0.md"], "short.md": "A boat left the pier at night."}
 
 
 def hierarchy(kind, **options):
     return kind(MODEL, max_children=3, summary_tokens=60, **options)
-
-
-@pytest.fixture
-def few_a_pool(monkeypatch):
-    def by_mixture(self):
-        return replace(Hierarchy._by_mixture(self), max_pool=7)
-
-    monkeypatch.setattr(RaptorHierarchy, "_by_mixture", by_mixture)
 
 
 def held(index):
@@ -76,46 +69,38 @@ def given(texts):
     return [Document(text=text, id_=name) for name, text in texts.items()]
 
 
-@pytest.mark.spread
-@pytest.mark.parametrize("options", [{}, {"max_levels": 1}], ids=str)
-@pytest.mark.usefixtures("few_a_pool")
-def test_of_pools_after_a_build_an_edit_and_a_regrowth(tmp_path, monkeypatch, options):
-    test_after_a_build_an_edit_and_a_regrowth(
-        tmp_path, monkeypatch, {"kind": RaptorHierarchy, **options}, 1
-    )
-
-
-@pytest.mark.spread
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
-@pytest.mark.parametrize("most", [1, 20])
-def test_after_a_build_an_edit_and_a_regrowth(tmp_path, monkeypatch, options, most):
-    indices, texts = {}, documents(0)
-    for size in (Job.part, most):
-        monkeypatch.setattr(Job, "part", size)
-        indices[size] = HierarchicalIndex.build(
-            given(texts), tmp_path / str(size), hierarchy=hierarchy(**options), chunk_size=60
-        )
-    whole, in_parts = indices.values()
-    assert held(whole) == held(in_parts)
-    first, second = (
-        [replace(level, silhouette=None, cohesion=None) for level in index.last_build.statistics]
-        for index in indices.values()
-    )
-    assert first == second
-
+@pytest.mark.parametrize(
+    ("most", "options"),
+    [
+        (1, {"kind": SemanticHierarchy}),
+        (20, {"kind": DocumentHierarchy}),
+        (1, {"kind": SmallPools}),
+        pytest.param(20, {"kind": SmallPools, "max_levels": 1}, marks=pytest.mark.slow),
+        pytest.param(20, {"kind": RaptorHierarchy, "scope": "document"}, marks=pytest.mark.slow),
+    ],
+    ids=str,
+)
+def test_after_a_build_an_edit_and_a_regrowth(tmp_path, monkeypatch, most, options):
+    texts = documents(0)
     edited = dict(texts)
     for seed in range(3):
         insert(random.Random(seed), edited)
     del edited["1.md"]
-    for size, index in indices.items():
+    seen = []
+    for size in (Job.part, most):
         monkeypatch.setattr(Job, "part", size)
-        index.update(given(edited))
-        index.delete("1.md")
-    assert held(whole) == held(in_parts)
-    for size, index in indices.items():
-        monkeypatch.setattr(Job, "part", size)
-        index.regrow()
-    assert held(whole) == held(in_parts)
+        index = HierarchicalIndex.build(
+            given(texts), tmp_path / str(size), hierarchy=hierarchy(**options), chunk_size=60
+        )
+        levels = index.last_build.statistics
+        states = [held(index), [replace(n, silhouette=None, cohesion=None) for n in levels]]
+        index.update(given(edited), hierarchy=hierarchy(**options))
+        index.delete("1.md", hierarchy=hierarchy(**options))
+        states.append(held(index))
+        index.regrow(hierarchy(**options))
+        seen.append([*states, held(index)])
+    whole, in_parts = seen
+    assert whole == in_parts
 
 
 def test_memory_holds_a_part_of_the_nodes(tmp_path, monkeypatch):
@@ -151,9 +136,8 @@ def test_what_is_set_aside_are_the_rows_of_the_nodes(tmp_path, options):
 
 
 @pytest.mark.parametrize("most", [3, 20])
-@pytest.mark.usefixtures("few_a_pool")
 def test_pools_wait_in_a_file_and_give_the_tree_that_is_grown_at_once(tmp_path, most):
-    grouping = hierarchy(RaptorHierarchy)
+    grouping = hierarchy(SmallPools)
     chunks = sentence_splitter(MODEL, 60)(given(documents(3)))
     for number, chunk in enumerate(chunks):
         chunk.metadata |= {"section": f"Part › {number // 2}", "when": ["today", None]}
@@ -171,7 +155,6 @@ def test_pools_wait_in_a_file_and_give_the_tree_that_is_grown_at_once(tmp_path, 
     assert pooled == whole
 
 
-@pytest.mark.usefixtures("few_a_pool")
 def test_leaves_are_not_in_memory_when_they_are_written(tmp_path):
     chunks = sentence_splitter(MODEL, 60)(given(documents(4)))
     alive = []
@@ -182,17 +165,16 @@ def test_leaves_are_not_in_memory_when_they_are_written(tmp_path):
         return type(each) is Draft and each.record.level == 0
 
     def finished(rows):
-        alive.extend(sum(map(is_leaf, gc.get_objects())) for _ in islice(rows, 0, None, 10))
+        alive.extend(sum(map(is_leaf, gc.get_objects())) for _ in islice(rows, 0, None, 20))
 
     with LeafFile(HierarchyStore(tmp_path).connection) as waiting:
-        hierarchy(RaptorHierarchy).grow([chunks], aside=Aside(finished, waiting, 5))
-    assert len(alive) > len(chunks) / 10
+        hierarchy(SmallPools).grow([chunks], aside=Aside(finished, waiting, 5))
+    assert len(alive) > len(chunks) / 20
     assert max(alive) < len(chunks) / 3
 
 
-@pytest.mark.usefixtures("few_a_pool")
 def test_leaves_that_no_group_holds_are_roots(tmp_path):
-    grouping = hierarchy(RaptorHierarchy, max_tokens=60)
+    grouping = hierarchy(SmallPools, max_tokens=60)
     words = " ".join(["bell"] * 50)
     chunks = [TextNode(text=f"{words} {n}.", id_=str(n)) for n in range(20)]
     finished = []
@@ -201,9 +183,8 @@ def test_leaves_that_no_group_holds_are_roots(tmp_path):
     assert as_rows(finished) == as_rows(map(row_of, grouping(chunks)))
 
 
-@pytest.mark.usefixtures("few_a_pool")
 def test_what_cannot_wait_is_named(tmp_path):
-    grouping = hierarchy(RaptorHierarchy)
+    grouping = hierarchy(SmallPools)
     chunks = [TextNode(text=f"The bell rang {n} times.", id_=str(n)) for n in range(9)]
     chunks[3].metadata["when"] = date(2026, 1, 2)
     error = pytest.raises(InputError, match=r"Metadata of node .* must be JSON")

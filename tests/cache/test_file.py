@@ -30,16 +30,6 @@ def test_both_are_kept_in_one_file(tmp_path):
     assert list(tmp_path.iterdir()) == [cache_file(str(tmp_path))]
 
 
-def test_what_a_build_did_not_use_is_forgotten(tmp_path):
-    with open_cache(str(tmp_path), "m") as cache:
-        keep_all(cache, "a")
-    with open_cache(str(tmp_path), "m") as cache:
-        keep_all(cache, "b")
-        cache.forget_the_rest(something_is_gone=True)
-        assert known(cache, "a") == (False, False)
-        assert known(cache, "b") == (True, True)
-
-
 def test_an_embedding_model_that_does_not_tell_what_it_is_has_no_vectors(tmp_path):
     with open_cache(str(tmp_path), None) as cache:
         assert cache.vectors is None
@@ -99,6 +89,19 @@ def test_a_damaged_cache_is_begun_anew(tmp_path):
     with open_cache(str(tmp_path), "m") as cache:
         keep_all(cache, "a")
         assert known(cache, "a") == (True, True)
+
+
+@pytest.mark.parametrize("table", ["readings", "text_vectors", "texts"])
+def test_a_build_goes_on_where_its_cache_breaks(tmp_path, caplog, table):
+    with open_cache(str(tmp_path), "m") as cache:
+        with closing(sqlite3.connect(cache_file(str(tmp_path)))) as other:
+            other.execute(f"DROP TABLE {table}")
+        keep_all(cache, "a")
+        cache.readings.keep("a", "text")
+        assert known(cache, "a") == (table != "text_vectors", table != "texts")
+        assert cache.readings.recall("a") == (None if table == "readings" else "text")
+        cache.forget_the_rest(something_is_gone=True)
+    assert caplog.text.count("no such table") == 3
 
 
 def test_a_build_goes_on_without_a_cache_that_is_locked(tmp_path, monkeypatch, caplog):

@@ -11,6 +11,7 @@ from hierindex.cache.file import cache_file, forget, open_cache
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(st.characters()),
     lambda inside: st.lists(inside) | st.dictionaries(st.text(), inside),
+    max_leaves=9,
 )
 
 
@@ -59,6 +60,7 @@ def test_a_build_forgets_its_readings_though_nothing_is_gone(tmp_path):
         zlib.compress(b"no JSON"),
         zlib.compress(b"\xff"),
         zlib.compress(b"[1]")[:-1],
+        3,
     ],
 )
 def test_a_damaged_value_is_not_recalled(tmp_path, damaged):
@@ -69,14 +71,6 @@ def test_a_damaged_value_is_not_recalled(tmp_path, damaged):
         assert cache.recall("a") is None
         cache.keep("a", ["text"])
         assert cache.recall("a") == ["text"]
-
-
-def test_a_value_of_another_type_is_not_recalled(tmp_path):
-    with kept_readings(tmp_path) as cache:
-        cache.keep("a", ["text"])
-        with closing(sqlite3.connect(cache_file(str(tmp_path)))) as other, other:
-            other.execute("UPDATE readings SET value = 3")
-        assert cache.recall("a") is None
 
 
 @pytest.mark.parametrize("by", ["deletion", "build"])
@@ -100,13 +94,3 @@ def test_texts_are_compressed(tmp_path):
     with kept_readings(tmp_path) as cache:
         cache.keep("a", "The keeper slept all day. " * 40_000)
     assert cache_file(str(tmp_path)).stat().st_size < 100_000
-
-
-def test_a_build_goes_on_where_its_cache_breaks(tmp_path, caplog):
-    with kept_readings(tmp_path) as cache:
-        with closing(sqlite3.connect(cache_file(str(tmp_path)))) as other:
-            other.execute("DROP TABLE readings")
-        cache.keep("a", "text")
-        assert cache.recall("a") is None
-        cache.forget_the_rest()
-    assert caplog.text.count("no such table") == 3

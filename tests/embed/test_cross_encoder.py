@@ -65,30 +65,17 @@ def test_a_score_depends_on_its_pair_alone(exported):
     assert exported.rank(QUESTION, []) == []
 
 
-def test_a_model_that_sentence_transformers_saved(pair_folder, own_cache, tmp_path, monkeypatch):
-    on_torch(pair_folder).save_pretrained(str(tmp_path / "saved"))
-    monkeypatch.setattr("hierindex.embed.load.exported_folder", lambda *_: None)
+def test_a_cross_encoder_that_cannot_be_exported_runs_on_torch(
+    exported, pair_folder, own_cache, tmp_path, monkeypatch
+):
+    on_torch(pair_folder).save_pretrained(str(tmp_path / "saved"))  # as sentence-transformers does
+    monkeypatch.setattr(torch.export, "export", lambda *_, **__: {}["operator"])
     model = load_reranker(str(tmp_path / "saved"))
     assert isinstance(model, TorchCrossEncoder)
     assert model.max_length == 64
-    assert len(model.rank(QUESTION, TEXTS)) == len(TEXTS)
-
-
-def test_a_cross_encoder_that_cannot_be_exported_runs_on_torch(
-    exported, pair_folder, own_cache, monkeypatch
-):
-    monkeypatch.setattr(torch.export, "export", lambda *_, **__: {}["operator"])
-    model = load_reranker(pair_folder)
-    assert isinstance(model, TorchCrossEncoder)
     np.testing.assert_allclose(
         model.rank(QUESTION, TEXTS), exported.rank(QUESTION, TEXTS), atol=1e-4
     )
-
-
-@pytest.mark.parametrize("name", ["nowhere", "no-one/no-such-model", ""])
-def test_an_unknown_cross_encoder(no_hub, name):
-    with pytest.raises(ModelError, match=repr(name)):
-        load_reranker(name)
 
 
 def test_a_model_of_several_labels_or_of_another_kind(no_hub, own_cache, tmp_path):

@@ -78,13 +78,13 @@ def test_a_folder_that_cannot_be_written_keeps_nothing_and_is_named_once(tmp_pat
 
 
 @pytest.fixture
-def loads(folder):
+def loads(torchs_tiny):
     """How often the model on torch was asked for."""
 
     class Loads(list):
         def __call__(self):
-            self.append(folder)
-            return on_torch(folder)
+            self.append(torchs_tiny)
+            return torchs_tiny
 
     return Loads()
 

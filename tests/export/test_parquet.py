@@ -15,7 +15,7 @@ from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 
 from hierindex import HierarchicalIndex, HierarchyStore, InputError, to_parquet, to_tree
 from hierindex.record import NodeRecord, Quote, Span
-from hierindex.store import table_snapshot
+from hierindex.store import snapshot as snapshots
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_duckdb_walks_and_compares(any_index, path) -> None:
 
 
 def test_it_is_written_in_batches(any_index, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(table_snapshot, "BATCH", 5)
+    monkeypatch.setattr(snapshots, "BATCH", 5)
     n_nodes = to_parquet(any_index, tmp_path / "nodes.parquet")
     file = pq.ParquetFile(tmp_path / "nodes.parquet")
     assert file.num_row_groups == math.ceil(n_nodes / 5)

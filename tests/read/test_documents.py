@@ -2,7 +2,6 @@
 
 import codecs
 import os
-import warnings
 from errno import EACCES
 from pathlib import Path
 from shutil import rmtree
@@ -135,6 +134,7 @@ def test_copies_and_hard_links_are_documents_of_their_own(tmp_path):
         ("a.txt", b"a\0\xe9 few words", "not text"),
         ("a.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(255, 0, -1)) * 9, "not text"),
         ("a.json", b"x" * 2_000_000, "2,000,000 characters"),
+        ("a.json", b'[{}, {"a": null}, []]', "empty"),
         ("a.pdf", b"", "empty"),
         ("a.pdf", b"%PDF-1.4 nonsense", "PDF"),
         ("a.pdf", pdf_of("cut in the middle")[:200], "PDF"),
@@ -149,12 +149,13 @@ def test_copies_and_hard_links_are_documents_of_their_own(tmp_path):
         ("a.html", b"<!-- <p>Only a comment.</p>", "empty"),
     ],
 )
-def test_what_is_no_document_is_skipped_with_a_reason(written, name, data, reason):
+def test_what_is_no_document_is_skipped_with_a_reason(written, capfd, name, data, reason):
     folder = written({name: data, "good.md": "# Good\n"})
     (document,), skipped = read_documents(folder)
     assert document.id_ == "good.md"
     assert [s.path for s in skipped] == [name]
     assert reason in skipped[0].reason
+    assert capfd.readouterr() == ("", "")
     with pytest.raises(SourceError, match=name):
         read_documents(folder / name)
 
@@ -415,12 +416,3 @@ def test_surrogates_become_characters():
     assert mended.metadata == {"k\ufffd": ["v\ufffd"]}
     assert document.text == values["text"]
     assert well_formed(mended) is mended
-
-
-def test_reading_warns_of_nothing(written):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        read_documents(
-            *[written({"a.html": "a/b.html", "b.htm": "http://x.y/", "c.pdf": pdf_of("x")})]
-        )
-    assert not caught

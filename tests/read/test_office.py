@@ -259,6 +259,7 @@ def test_corrupt_files_are_skipped_with_a_reason(tmp_path, capfd, suffix, spoil)
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("suffix", OFFICE)
 @pytest.mark.parametrize("seed", range(5))
 def test_damaged_files_are_read_or_skipped(tmp_path, suffix, seed):
@@ -293,14 +294,16 @@ def test_protected_books_are_skipped(tmp_path):
     assert read(".epub", epub({"a.xhtml": "<p>Open."}, listed)).text == "Open."
 
 
-@pytest.mark.parametrize("suffix", OFFICE)
-def test_zip_bombs_are_not_unpacked(tmp_path, suffix):
-    archive = ZipFile(tmp_path / f"a{suffix}", "w", ZIP_DEFLATED)
+def test_zip_bombs_are_not_unpacked(tmp_path):
+    archive = ZipFile(tmp_path / "a.docx", "w", ZIP_DEFLATED)
     with archive, archive.open("word/document.xml", "w") as part:
         for _ in range(101):
             part.write(bytes(1_000_000))
-    with pytest.raises(SourceError, match=r"grows by 1\d\d,\d{3},\d{3} bytes when unpacked"):
-        read_documents(tmp_path)
+    for suffix in OFFICE:
+        (tmp_path / "a.docx").replace(tmp_path / f"a{suffix}")
+        with pytest.raises(SourceError, match=r"grows by 1\d\d,\d{3},\d{3} bytes when unpacked"):
+            read_documents(tmp_path)
+        (tmp_path / f"a{suffix}").replace(tmp_path / "a.docx")
 
 
 def test_slides_that_miss_a_part_are_skipped(tmp_path):
@@ -384,15 +387,15 @@ def test_old_files_are_skipped_with_what_to_do(tmp_path, suffix):
 
 
 def test_a_column_of_lines_is_no_table():
-    lines = [f"Line {i}." for i in range(10_000)]
+    lines = [f"Line {i}." for i in range(2_000)]
     text = read(".xlsx", excel({"Notes": [[line] for line in lines]})).text
     assert text == "\n\n".join(["# Notes", *lines])
 
 
 def test_long_numbered_lists_are_read():
-    items = "".join(f"<li>item {i}</li>" for i in range(20_000))
+    items = "".join(f"<li>item {i}</li>" for i in range(5_000))
     text = read(".epub", epub({"a.html": f"<ol>{items}</ol>"})).text
-    assert text.endswith("\n20000. item 19999")
+    assert text.endswith("\n5000. item 4999")
 
 
 def test_a_chapter_is_read_once():

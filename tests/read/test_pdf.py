@@ -239,13 +239,6 @@ def test_odd_outlines_and_labels_do_not_keep_files_from_being_read(tmp_path):
     assert ([d.text for d in documents], skipped) == ([line.text] * 2, [])
 
 
-def test_broken_pdfs_are_told_once(written, capfd):
-    folder = written({"a.pdf": b"hello", "good.md": "# Good\n"})
-    _, skipped = read_documents(folder)
-    assert len(skipped) == 1
-    assert capfd.readouterr() == ("", "")
-
-
 PAGES_OF_PDF = ["The first page.\nIt has two lines.", "The second page is here.", "A third one."]
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hierindex.errors import SourceError
-from hierindex.read.documents import MAX_LINE, read_documents
+from hierindex.read.documents import read_documents
 from hierindex.read.records import BETWEEN, LONG, SHORT, as_record, read_csv, read_json
 from hierindex.read.split import sentence_splitter, split_documents
 
@@ -83,6 +83,7 @@ def test_all_values_of_a_table_are_read(rows):
             assert value.replace("\r\n", "\n").replace("\r", "\n").strip() in text
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.json", "a.jsonl", "a.ipynb", "a.eml"])
 @pytest.mark.parametrize("data", [bytes(range(256)) * 8, b"a,b\n1,\0\n", b'{"a": "\0"}'])
 def test_binary_files_are_no_text(tmp_path, name, data):
@@ -92,9 +93,9 @@ def test_binary_files_are_no_text(tmp_path, name, data):
 
 
 def test_a_table_is_read_in_linear_time_and_not_shortened():
-    text = text_of(read_csv, "key,value\n" + "".join(f"k{i},{i}\n" for i in range(200_000)))
-    assert text.count(BETWEEN) == 199_999
-    assert text.endswith("key: k199999; value: 199999")
+    text = text_of(read_csv, "key,value\n" + "".join(f"k{i},{i}\n" for i in range(40_000)))
+    assert text.count(BETWEEN) == 39_999
+    assert text.endswith("key: k39999; value: 39999")
 
 
 @pytest.mark.parametrize(
@@ -149,19 +150,6 @@ def test_lines_of_json_are_records(end):
 )
 def test_what_is_no_json_stays_as_it_is(text):
     assert text_of(read_json, text) == text
-
-
-def test_without_values_there_is_nothing(tmp_path):
-    for name in ("a.json", "b.json"):
-        (tmp_path / name).write_text('[{}, {"a": null}, []]')
-    with pytest.raises(SourceError, match="is empty"):
-        read_documents(tmp_path)
-
-
-def test_data_in_one_line_is_skipped(tmp_path):
-    (tmp_path / "a.json").write_text(json.dumps({"blob": "x" * MAX_LINE}))
-    with pytest.raises(SourceError, match="characters, more than"):
-        read_documents(tmp_path)
 
 
 def test_long_values_stand_on_their_own_lines():

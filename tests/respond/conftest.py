@@ -9,7 +9,7 @@ from hierindex.retrieve.retriever import HierarchyRetriever
 from hierindex.store.vector_store import HierarchyStore
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def store(tmp_path_factory):
     store = HierarchyStore(tmp_path_factory.mktemp("index"))
     store.add(tree())
@@ -46,3 +46,9 @@ def no_default_llm(monkeypatch):
 def no_wait(monkeypatch):
     """What fails is tried again at once."""
     monkeypatch.setattr("hierindex.llm.served.WAIT", wait_none())
+
+
+@pytest.fixture(autouse=True)
+def no_model_is_known(monkeypatch):
+    """What one test learnt of the thoughts of a model is of no account for the next."""
+    monkeypatch.setattr("hierindex.llm.service._begins_within", {})

@@ -86,6 +86,7 @@ SAID = (
 )
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize(
     ("mode", "way"), [(m, w) for m in CITE for w in WAYS if can_stream(m) or "stream" not in w]
 )

@@ -8,23 +8,15 @@ from fakes import HashingEmbedding
 from llama_index.core.response_synthesizers import ResponseMode
 from loopback import NO_QUOTA, Fault, names_words
 from respond.asking import QUESTION, asked_of, count_tokens, log_of, serve, usage_of
-from store.trees import tree
 
-from hierindex import HierarchicalIndex, HierarchyStore, InputError, ModelError
+from hierindex import HierarchicalIndex, InputError, ModelError
 from hierindex.cli.answer_text import compared
 from hierindex.respond.compare import ANSWERING
 from hierindex.respond.engine import NEED_LLM
 from hierindex.retrieve.retriever import HierarchyRetriever
 
 EVERYTHING = {"top_k": 100, "token_budget": None}
-BESIDES = ["extractive", "no_text", "context_only"]  # what costs nothing
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    store = HierarchyStore(tmp_path_factory.mktemp("index"))
-    store.add(tree())
-    return store
+BESIDES = ["no_text", "context_only"]
 
 
 @pytest.fixture
@@ -42,35 +34,29 @@ def told(comparison):
     return {attempt.mode: attempt for attempt in comparison.attempts}
 
 
-def test_all_that_answer_by_default(index, server):
-    comparison = index.compare(QUESTION, llm=llm_of(server))
-    assert [attempt.mode for attempt in comparison.attempts] == ANSWERING
-    assert {*ANSWERING} == {*NEED_LLM, "extractive"}
-    assert all(attempt.answer and attempt.answer.answer for attempt in comparison.attempts)
-    assert not any(attempt.error for attempt in comparison.attempts)
-
-
 def test_without_a_model_extractive_alone(index):
     (attempt,) = index.compare(QUESTION).attempts
     assert attempt.mode == "extractive"
     assert attempt.answer.answer == index.ask(QUESTION).answer
 
 
-@pytest.mark.parametrize("mode", [*ANSWERING, *BESIDES[1:]])
-def test_a_mode_answers_as_it_does_alone(index, server, mode):
-    """The same calls of the same nodes, and no others."""
-    alone = index.ask(QUESTION, llm=llm_of(server), response_mode=mode)
-    start = len(server.requests)
-    modes = ["extractive", mode, "compact"]
-    compared = told(index.compare(QUESTION, llm=llm_of(server), response_modes=modes))[mode].answer
-    assert compared.answer == alone.answer
-    assert compared.answer_kind == alone.answer_kind
-    assert compared.citations == alone.citations
-    assert asked_of(compared.calls) == asked_of(alone.calls)
-    assert compared.usage == alone.usage
-    assert compared.sources == alone.sources
-    assert bool(compared.calls) == (mode in NEED_LLM)
-    assert len(server.requests) > start
+def test_each_mode_answers_as_it_does_alone(index, server):
+    """The same calls of the same nodes, and no others; by default all modes that answer."""
+    llm = llm_of(server)
+    assert {*ANSWERING} == {*NEED_LLM, "extractive"}
+    attempts = index.compare(QUESTION, llm=llm).attempts
+    assert [attempt.mode for attempt in attempts] == ANSWERING
+    attempts += index.compare(QUESTION, llm=llm, response_modes=BESIDES).attempts
+    for attempt in attempts:
+        alone = index.ask(QUESTION, llm=llm, response_mode=attempt.mode)
+        compared = attempt.answer
+        assert compared.answer == alone.answer
+        assert compared.answer_kind == alone.answer_kind
+        assert compared.citations == alone.citations
+        assert asked_of(compared.calls) == asked_of(alone.calls)
+        assert compared.usage == alone.usage
+        assert compared.sources == alone.sources
+        assert bool(compared.calls) == (attempt.mode in NEED_LLM)
 
 
 def test_usage_of_each_mode_is_the_servers_log(index, server):
@@ -114,7 +100,6 @@ def test_one_retrieval_and_one_embedding(index, server, monkeypatch):
     ("reply", "window", "failed", "said"),
     [
         (lambda prompt: "", 8192, {*ANSWERING} - {"extractive"}, "answered nothing"),
-        (lambda prompt: prompt, 8192, {*ANSWERING} - {"extractive"}, "repeated"),
         (
             names_words,
             700,
@@ -123,7 +108,7 @@ def test_one_retrieval_and_one_embedding(index, server, monkeypatch):
         ),
         (names_words, 300, {*ANSWERING} - {"extractive", "generation"}, "no room for texts in"),
     ],
-    ids=["nothing", "the prompt", "small window", "no window"],
+    ids=["nothing", "small window", "no window"],
 )
 def test_a_mode_that_fails_says_why_and_the_others_go_on(index, reply, window, failed, said):
     question = QUESTION if window > 300 else "Why? " * 30
@@ -218,16 +203,6 @@ def test_json_is_of_one_shape(index, server):
     assert extractive["citations"]
     assert refine["usage"]["llm_calls"] > 0
     assert [*failed] == ["mode", "error"]
-
-
-def test_a_mode_whose_prompt_is_refused_leaves_the_others_theirs(index):
-    with serve(faults=lambda number: Fault(400, text="no") if number == 0 else None) as server:
-        modes = ["refine", "accumulate"]
-        refine, accumulate = index.compare(
-            QUESTION, llm=llm_of(server), response_modes=modes
-        ).attempts
-    assert "HTTP status 400" in refine.error
-    assert accumulate.answer.answer
 
 
 def test_options_are_for_the_modes_that_have_them(index, server):

@@ -4,20 +4,19 @@ import json
 import httpx
 import llama_index.core
 import pytest
-from clients import async_llm_of, llm_of
+from clients import llm_of
 from fakes import HashingEmbedding
-from llama_index.core.callbacks import CallbackManager, TokenCountingHandler
-from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
-from llama_index.core.llms.callbacks import llm_completion_callback
+from llama_index.core.callbacks import TokenCountingHandler
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.prompts import PromptTemplate
 from llama_index.core.response_synthesizers import ResponseMode
 from llama_index.core.schema import MetadataMode
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
-from loopback import Fault, LoopbackServer
+from loopback import LoopbackServer
+from respond.asking import usage_of
 from store.trees import documents, record, tree
 
-from hierindex.errors import HierindexError, InputError, ModelError
+from hierindex.errors import InputError, ModelError
 from hierindex.llm.record import Calls, Usage
 from hierindex.llm.served import served
 from hierindex.respond.answer import answered, retrieved
@@ -29,13 +28,6 @@ from hierindex.store.vector_store import HierarchyStore
 QUESTION = "Did the lantern meet a falcon?"
 NODES = tree()
 NEED_LLM = sorted(set(MODES) - WITHOUT_LLM - {"extractive"})
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    store = HierarchyStore(tmp_path_factory.mktemp("index"))
-    store.add(NODES)
-    return store
 
 
 @pytest.fixture
@@ -58,15 +50,6 @@ def server():
         yield server
 
 
-def logged(server):
-    """What the server's log says that its answers cost."""
-    return Usage(
-        llm_calls=len(server.requests),
-        prompt_tokens=sum(len(request.prompt.split()) for request in server.requests),
-        completion_tokens=len(reply("").split()) * len(server.requests),
-    )
-
-
 @pytest.mark.parametrize("mode", NEED_LLM)
 def test_a_mode_with_a_model_answers_what_the_model_says(retriever, embed_model, server, mode):
     engine = query_engine(retriever, embed_model, llm=llm_of(server), response_mode=mode)
@@ -75,22 +58,6 @@ def test_a_mode_with_a_model_answers_what_the_model_says(retriever, embed_model,
     assert response.source_nodes == retriever.retrieve(QUESTION)
     assert server.requests
     assert all(QUESTION in request.prompt for request in server.requests)
-
-
-@pytest.mark.parametrize("mode", NEED_LLM)
-def test_async_sends_the_same_prompts(retriever, embed_model, server, mode):
-    async def ask():
-        async with async_llm_of(server) as llm:
-            return await query_engine(retriever, embed_model, llm=llm, response_mode=mode).aquery(
-                QUESTION
-            )
-
-    engine = query_engine(retriever, embed_model, llm=llm_of(server), response_mode=mode)
-    response = engine.query(QUESTION)
-    n_requests = len(server.requests)
-    assert str(asyncio.run(ask())) == str(response)
-    prompts = [request.prompt for request in server.requests]
-    assert sorted(prompts[:n_requests]) == sorted(prompts[n_requests:])
 
 
 @pytest.mark.parametrize("mode", [*sorted(WITHOUT_LLM), "extractive"])
@@ -179,15 +146,6 @@ def test_tree_summarize_reads_a_documents_chunks_and_no_summary_of_them(
     assert all(node.node.text in prompts for node in response.source_nodes)
 
 
-def test_a_small_window_makes_a_tree_of_calls(store, embed_model, server):
-    retriever = HierarchyRetriever(store, embed_model, level=0, top_k=100, token_budget=None)
-    llm = llm_of(server, context_window=700, max_tokens=100)
-    response = query_engine(retriever, embed_model, llm=llm).query(QUESTION)
-    assert str(response) == reply("")
-    assert len(server.requests) > 2
-    assert reply("") in server.requests[-1].prompt
-
-
 def test_no_prompt_shows_what_is_hierindexes_own(retriever, embed_model, server):
     query_engine(retriever, embed_model, llm=llm_of(server)).query(QUESTION)
     assert "author: " in server.requests[0].prompt
@@ -226,49 +184,12 @@ def test_an_answer_without_a_model_is_not_a_models(store, embed_model, mode):
     assert ask(store, embed_model, response_mode=mode).answer_kind != "llm"
 
 
-@pytest.mark.parametrize("mode", NEED_LLM)
-def test_an_answers_usage_is_the_servers_log(store, embed_model, server, mode):
-    given = ask(store, embed_model, llm_of(server), response_mode=mode)
-    assert given.answer_kind == "llm"
-    assert reply("") in given.answer
-    assert given.citations == []
-    assert given.usage == logged(server)
-
-
-def test_usage_of_a_tree_of_calls_is_the_servers_log(store, embed_model, server):
-    retriever = HierarchyRetriever(store, embed_model, level=0, top_k=100, token_budget=None)
-    llm = llm_of(server, context_window=700, max_tokens=100)
-    assert ask(store, embed_model, llm, retriever).usage == logged(server)
-    assert len(server.requests) > 2
-
-
 def test_usage_counts_from_now_on(store, embed_model, server):
     llm = llm_of(server)
     llm.complete("before")
     first = ask(store, embed_model, llm)
     second = ask(store, embed_model, llm)
     assert (first.usage.llm_calls, second.usage.llm_calls) == (1, 1)
-
-
-def test_answering_leaves_the_users_own_handlers(store, embed_model, server):
-    own = TokenCountingHandler()
-    llm = llm_of(server, callback_manager=CallbackManager([own]))
-    ask(store, embed_model, llm)
-    assert llm.callback_manager.handlers == [own]
-    llm.complete("after")
-    assert own.llm_token_counts[-1].prompt.endswith("after")
-
-
-@pytest.mark.parametrize(
-    ("fault", "error"),
-    [(Fault(401), ModelError), (Fault(404), ModelError), (Fault(400), HierindexError)],
-    ids=["key", "path", "request"],
-)
-def test_a_model_that_refuses_is_named_in_one_sentence(store, embed_model, fault, error):
-    with LoopbackServer(reply=reply, faults=lambda number: fault) as server:
-        llm = llm_of(server)
-        with pytest.raises(error, match="LLM 'm' "):
-            ask(store, embed_model, llm)
 
 
 def test_sources_are_what_was_retrieved(store, embed_model):
@@ -293,11 +214,6 @@ def test_an_answer_is_plain_json(store, embed_model):
     assert all(seconds >= 0 for seconds in plain["seconds"].values())
 
 
-def test_nothing_to_find(tmp_path, embed_model):
-    given = ask(HierarchyStore(tmp_path / "missing"), embed_model)
-    assert (given.answer, given.sources, given.citations) == (NO_ANSWER, [], [])
-
-
 def test_llama_indexs_global_handler_is_kept(store, embed_model, server):
     handler = TokenCountingHandler()
     llama_index.core.global_handler = handler
@@ -305,30 +221,8 @@ def test_llama_indexs_global_handler_is_kept(store, embed_model, server):
         given = ask(store, embed_model, llm_of(server), response_mode="tree_summarize")
     finally:
         llama_index.core.global_handler = None
-    assert given.usage == logged(server)
+    assert given.usage == usage_of(server)
     assert len(handler.llm_token_counts) == 1
-
-
-class ChatByCompletion(CustomLLM):
-    """Asks itself: each chat is a completion, and both are events."""
-
-    @property
-    def metadata(self):
-        return LLMMetadata(is_chat_model=True)
-
-    @llm_completion_callback()
-    def complete(self, prompt, formatted=False, **kwargs):
-        return CompletionResponse(text="Once.")
-
-    @llm_completion_callback()
-    def stream_complete(self, prompt, formatted=False, **kwargs):
-        yield CompletionResponse(text="Once.", delta="Once.")
-
-
-def test_a_chat_that_is_a_completion_is_one_call(store, embed_model):
-    given = ask(store, embed_model, ChatByCompletion(), response_mode="compact")
-    assert (given.answer, given.usage.llm_calls) == ("Once.", 1)
-    assert QUESTION in given.calls[0].prompt
 
 
 def test_what_a_postprocessor_hid_comes_back_in_no_summary(store, embed_model):
@@ -346,18 +240,6 @@ def test_what_a_postprocessor_hid_comes_back_in_no_summary(store, embed_model):
         engine.query("Who met whom?")
     assert len(server.requests) > 2
     assert not any("falcon" in request.prompt for request in server.requests)
-
-
-def test_a_model_that_was_asked_in_another_loop_is_asked_in_this(store, embed_model, server):
-    llm = llm_of(server)
-    retriever = HierarchyRetriever(store, embed_model, top_k=3)
-
-    async def ask_in(mode):
-        async with httpx.AsyncClient():
-            engine = query_engine(retriever, embed_model, llm=llm, response_mode=mode)
-            return str(await engine.aquery(QUESTION))
-
-    assert asyncio.run(ask_in("compact")) == asyncio.run(ask_in("tree_summarize")) == reply("")
 
 
 def test_known_answers_are_embedded_once_for_a_model(store):
@@ -383,6 +265,7 @@ def test_where_nothing_was_found_nothing_answers(tmp_path, embed_model, server, 
     llm = llm_of(server) if mode else None
     given = ask(HierarchyStore(tmp_path), embed_model, llm, response_mode=mode)
     assert (given.answer, given.refused, server.requests) == (NO_ANSWER, True, [])
+    assert (given.sources, given.citations) == ([], [])
 
 
 NOBODY = MetadataFilters(filters=[MetadataFilter(key="author", value="nobody")])

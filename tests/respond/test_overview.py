@@ -195,7 +195,7 @@ def test_questions_about_the_whole_are_told_from_others(is_whole):
         assert about_the_whole(q.astype(float), model()).decided == is_whole, question
 
 
-@pytest.mark.parametrize("n", [1, 400])
+@pytest.mark.parametrize("n", [1, 80])
 def test_the_cost_is_told_before_the_prompts_are_sent(n):
     told = []
     with serve() as server:

@@ -8,7 +8,6 @@ from itertools import product
 
 import pytest
 from clients import async_llm_of, llm_of
-from fakes import HashingEmbedding
 from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -28,12 +27,10 @@ from hierindex import (
     BoundedTreeSummarize,
     HierarchicalIndex,
     HierarchyRetriever,
-    HierarchyStore,
     HierindexError,
     InputError,
     ModelError,
 )
-from hierindex.llm.failures import RequestError
 from hierindex.llm.service import ATTEMPTS
 from hierindex.respond.engine import query_engine
 
@@ -57,18 +54,6 @@ def prompts_of(server, start=0):
 def server():
     with serve(lambda prompt: "The answer.") as server:
         yield server
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    store = HierarchyStore(tmp_path_factory.mktemp("index"))
-    store.add(NODES)
-    return store
-
-
-@pytest.fixture(scope="module")
-def embed_model():
-    return HashingEmbedding()
 
 
 def retriever_of(store, embed_model, **options):
@@ -118,10 +103,6 @@ def test_never_more_calls_than_llama_index(server, lengths, window, fifths):
         assert prompts_of(server, ours) == prompts_of(server, stock)[:1]
 
 
-def word_of(text):
-    return lambda prompt: text
-
-
 ENDLESS = {
     "2,000 words": lambda prompt: " ".join(f"Word {i} is here." for i in range(500)),
     "one long sentence": lambda prompt: words(2000),
@@ -140,7 +121,7 @@ SAY_NOTHING = {"nothing", "blanks", "the prompt", "the prompt and more"}
 @pytest.mark.parametrize("window", [600, 1500])
 @pytest.mark.parametrize("name", ENDLESS)
 def test_whatever_the_model_answers_it_ends(name, window):
-    nodes = found(*(words(150, 200 * i) for i in range(8)))
+    nodes = found(*(words(150, 200 * i) for i in range(5)))
     with serve(ENDLESS[name], window=window - NUM_OUTPUT) as server:
         made = BoundedTreeSummarize(llm_with(server, window))
         template = made.get_prompts()["summary_template"].partial_format(query_str=QUESTION)
@@ -153,17 +134,6 @@ def test_whatever_the_model_answers_it_ends(name, window):
         else:
             assert str(made.synthesize(QUESTION, nodes)) == ENDLESS[name](prompts_of(server)[-1])
         assert 1 < len(server.requests) <= 2 * first + math.log2(first) + 1
-
-
-@given(st.integers(1, 12), st.integers(0, 3))
-def test_rounds_at_most_halve(n, kind):
-    """A prompt for each node, answers as long as they can be: no round has more than half."""
-    reply = list(ENDLESS.values())[kind]
-    nodes = found(*(words(70, 100 * i) for i in range(n)))
-    with serve(reply, window=600 - NUM_OUTPUT) as server:
-        response = BoundedTreeSummarize(llm_with(server, 600)).synthesize(QUESTION, nodes)
-        assert len(server.requests) <= 2 * n + math.log2(n) + 1
-        assert asked_of(response.metadata["calls"]) == log_of(server)
 
 
 def test_a_single_text_longer_than_the_window():
@@ -211,18 +181,6 @@ def test_no_room_is_one_sentence():
             made.synthesize("Why? " * 50, found("A text."))
         assert server.requests == []
     assert "\n" not in str(caught.value)
-
-
-def paths():
-    """Each node's ancestors, by the first line of its text."""
-    above = {}
-    for node in NODES:
-        path, at = [], node
-        while record(at).parents:
-            at = BY_ID[record(at).parents[0][0]]
-            path.append(at.node_id)
-        above[node.node_id] = path
-    return above
 
 
 def test_families_are_read_together(store, embed_model):
@@ -348,41 +306,6 @@ class TestFailures:
                 asked(server, synthesizer, self.NODES, way, context_window=500)
             assert 1 + attempts <= len(server.requests) <= 1 + 2 * attempts
 
-    @pytest.mark.parametrize(
-        ("fault", "error", "said"),
-        [
-            (Fault(500), RequestError, "failed to answer: .* HTTP status 500"),
-            # The limits for the service and for a prompt are equal, so either may end first.
-            (Fault(429), HierindexError, r"(failed .* it )?was busy for \d s: .* HTTP status 429"),
-            (Fault(429, retry_after=61), ModelError, "is busy and asks for a pause of 61 seconds"),
-            (Fault(401), ModelError, "cannot be used: .* HTTP status 401, the key"),
-            (Fault(400, code="context_length_exceeded"), RequestError, "failed .* too long"),
-            (Fault(dropped=True), RequestError, "failed to answer: "),
-        ],
-        ids=["500", "429", "pause", "401", "length", "dropped"],
-    )
-    def test_an_answer_that_fails_for_good_is_one_sentence(
-        self, store, embed_model, monkeypatch, fault, error, said
-    ):
-        monkeypatch.setattr("hierindex.llm.service.MAX_BUSY", 0.3 if fault == Fault(429) else 60)
-        index = HierarchicalIndex(store, embed_model)
-        with serve(faults=lambda number: fault if number >= 2 else None) as server:
-            options = {"level": 0, "top_k": 100, "token_budget": None}
-            llm = llm_with(server, 500)
-            with pytest.raises(error, match=f"^LLM 'm' {said}") as caught:
-                index.ask(QUESTION, llm=llm, **options)
-        assert str(caught.value).endswith(".")
-        assert not str(caught.value).endswith("..")
-        assert "\n" not in str(caught.value)
-
-    def test_a_window_that_is_too_small_for_a_mode_is_one_sentence(self, store, embed_model):
-        with serve() as server:
-            llm = llm_with(server, 600)
-            with pytest.raises(HierindexError, match=r"^No answer can be made: [^\n]*[^.]\.$"):
-                HierarchicalIndex(store, embed_model).ask(
-                    QUESTION, llm=llm, response_mode="compact"
-                )
-
     @pytest.mark.parametrize("structured", [False, True], ids=["output_cls", "structured"])
     @pytest.mark.parametrize("reply", ['{"no": "such form"}', "A word."])
     def test_a_form_that_is_not_filled_in_is_one_sentence(
@@ -395,6 +318,9 @@ class TestFailures:
                 options = {"llm": llm_of(server).as_structured_llm(Form)}
             with pytest.raises(HierindexError, match=r"^LLM 'm' did not fill in the form[^\n]*\.$"):
                 index.ask(QUESTION, **options)
+
+
+CHUNKS = MetadataFilters(filters=[MetadataFilter(key="hierindex_level", value=0)])
 
 
 class TestSummariesStandIn:
@@ -439,7 +365,7 @@ class TestSummariesStandIn:
         leaves = [NodeWithScore(node=node, score=1.0) for node in NODES if record(node).level == 0]
         saved = Counter()
         with serve(lambda prompt: "Done.") as server:
-            for window, n in product((580, 604, 640, 700), (3, 5, 7, 10, 11)):
+            for window, n in product((604, 700), (3, 5, 7, 11)):
                 given, llm = leaves[:n], llm_with(server, window)
                 responses = [
                     BoundedTreeSummarize(llm, store=some).synthesize(QUESTION, given)
@@ -449,7 +375,7 @@ class TestSummariesStandIn:
                 read_summaries = bool(responses[1].metadata["summaries"])
                 assert (n_with < n_without) == read_summaries
                 saved[read_summaries] += 1
-        assert min(saved[True], saved[False]) > 2
+        assert min(saved[True], saved[False]) > 1
 
     def test_not_where_a_child_is_missing(self, store):
         """Of each family all but one."""
@@ -482,19 +408,17 @@ class TestSummariesStandIn:
 
     @pytest.mark.parametrize(
         "options",
-        [{}, {"mode": "traversal"}, {"level": 0}, {"level": [0, 1]}, {"mode": "level", "level": 0}],
-        ids=str,
+        [
+            {},
+            {"mode": "traversal"},
+            {"level": [0, 1]},
+            {"mode": "level", "level": 0},
+            {"mode": "collapsed", "filters": CHUNKS},
+        ],
+        ids=["auto", "traversal", "levels", "level", "filters"],
     )
-    def test_never_but_in_mode_collapsed(self, store, embed_model, options):
-        response, prompts = self.ask(store, embed_model, 450, **options)
-        assert response.metadata["summaries"] == []
-        assert len(prompts) > 2
-
-    def test_never_when_filters_were_given(self, store, embed_model):
-        filters = MetadataFilters(filters=[MetadataFilter(key="hierindex_level", value=0)])
-        options = {"mode": "collapsed", "filters": filters}
-        response, prompts = self.ask(store, embed_model, 450, **options)
-        assert {record(n.node).level for n in response.source_nodes} == {0}
+    def test_never_but_in_mode_collapsed_without_filters(self, store, embed_model, options):
+        response, prompts = self.ask(store, embed_model, 700, **options)
         assert response.metadata["summaries"] == []
         assert len(prompts) > 2
 
@@ -576,7 +500,7 @@ def test_many_questions_at_once_are_as_one_by_one(store, embed_model, mode):
     """One engine: the same answers, the same prompts, the same calls written down."""
     questions = [
         f"Did the {word} meet a falcon on day {i}?"
-        for i in range(10)
+        for i in range(3)
         for word in ("saddle", "violin")
     ]
     retriever = retriever_of(store, embed_model, level=0, top_k=4)
@@ -603,6 +527,6 @@ def test_many_questions_at_once_are_as_one_by_one(store, embed_model, mode):
         assert told(asyncio.run(at_once(server))) == one_by_one
         before, after = prompts_of(server)[:n_requests], prompts_of(server, n_requests)
     assert Counter(before) == Counter(after)
-    assert 20 < n_requests < 40 or (mode, n_requests) == ("extractive", 0)
+    assert 6 < n_requests < 12 or (mode, n_requests) == ("extractive", 0)
     if mode == "tree_summarize":
         assert sum((calls for *_, calls in one_by_one), Counter()).total() == n_requests

@@ -1,15 +1,16 @@
-"""A store of each kind of tree, to be asked."""
+"""A store of a tree to be asked: of each kind where a test is parametrised by `nodes`."""
 
 import pytest
 from fakes import HashingEmbedding
-from store.trees import HIERARCHIES, tree
+from store.trees import tree
 
+from hierindex.hierarchy.transforms import SemanticHierarchy
 from hierindex.store.vector_store import HierarchyStore
 
 
-@pytest.fixture(scope="module", params=HIERARCHIES)
+@pytest.fixture(scope="module")
 def nodes(request):
-    return tree(request.param)
+    return tree(getattr(request, "param", SemanticHierarchy))
 
 
 @pytest.fixture(scope="module")

@@ -90,10 +90,9 @@ def test_by_default_as_many_generations_as_fit_but_one_at_least(stored, monkeypa
 def test_under_a_node(stored):
     index, _ = stored[SemanticHierarchy]
     whole = index.tree(depth=99)
-    for node, _ in entries(whole["nodes"]):
-        for name in (node["id"], node["id"][:12]):
-            (found,) = index.tree(name, depth=99)["nodes"]
-            assert found == node
+    for i, (node, _) in enumerate(entries(whole["nodes"])):
+        (found,) = index.tree(node["id"][: 12 if i % 2 else None], depth=99)["nodes"]
+        assert found == node
 
 
 def test_more_nodes_than_are_read_by_their_ids(stored, monkeypatch):

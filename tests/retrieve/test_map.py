@@ -33,6 +33,7 @@ def way_up(nodes, node_id):
         node_id = next((parent for parent, _ in record(nodes[node_id]).parents), None)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("level", [0, 1, 2, "top"])
 @pytest.mark.parametrize("hierarchy", HIERARCHIES)
 def test_each_chunk_is_under_its_ancestor_of_the_level(stored, hierarchy, level):

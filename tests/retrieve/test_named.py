@@ -314,6 +314,7 @@ def test_a_model_reads_the_document_that_is_named(station):
     assert "burns gas" not in call.prompt
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
     ("question", "offered"),

@@ -27,14 +27,11 @@ def folder(tmp_path):
     return source
 
 
-@pytest.mark.parametrize("name", ["ES2009a", "ES2009b", "IS1001c"])
-def test_of_equal_texts_that_of_the_named_file_is_found(folder, tmp_path, name):
+def test_of_equal_texts_that_of_the_named_file_is_found(folder, tmp_path):
+    """And a renamed file by its new name alone."""
     index = build(folder, tmp_path / "index")
-    assert found(index, f"what did they choose in meeting {name}?")[0] == f"{name}.txt"
-
-
-def test_a_renamed_file_is_found_by_its_new_name_alone(folder, tmp_path):
-    build(folder, tmp_path / "index")
+    for name in ("ES2009a", "ES2009b", "IS1001c"):
+        assert found(index, f"what did they choose in meeting {name}?")[0] == f"{name}.txt"
     (folder / "ES2009a.txt").rename(folder / "budget.txt")
     index = build(folder, tmp_path / "index")
     assert found(index, "budget")[0] == "budget.txt"

@@ -43,6 +43,7 @@ def by_author(name):
 
 
 @pytest.mark.spread
+@pytest.mark.parametrize("nodes", HIERARCHIES, indirect=True)
 @pytest.mark.parametrize("question", [None, QUESTION])
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_no_node_is_above_another(index, budget, question):
@@ -54,6 +55,8 @@ def test_no_node_is_above_another(index, budget, question):
     assert sum(each.score for each in found) <= 1 + 1e-9
 
 
+@pytest.mark.spread
+@pytest.mark.parametrize("nodes", HIERARCHIES, indirect=True)
 @pytest.mark.parametrize("question", [None, QUESTION])
 def test_plenty_of_tokens_show_all_of_the_text_in_order(index, nodes, question):
     found = index.outline(PLENTY, question)
@@ -62,6 +65,7 @@ def test_plenty_of_tokens_show_all_of_the_text_in_order(index, nodes, question):
     assert [(span.document, span.start) for span in spans] == sorted(
         (span.document, span.start) for span in spans
     )
+    assert sum(each.score for each in found) == pytest.approx(1)
 
 
 def test_few_tokens_show_summaries(index):
@@ -69,6 +73,7 @@ def test_few_tokens_show_summaries(index):
     assert levels[0] > levels[-1] == 0
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("of", ["a.txt", ["b.txt", "d.txt"]])
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_of_documents(index, of, budget):
@@ -81,18 +86,15 @@ def test_of_documents(index, of, budget):
         assert {d for each in found for d in record(each.node).documents} == named
 
 
-@pytest.mark.parametrize("hierarchy", HIERARCHIES)
-def test_of_a_node(hierarchy, tmp_path):
+@pytest.mark.parametrize("nodes", HIERARCHIES, indirect=True)
+def test_of_a_node(index, nodes):
     """All chunks under it, also those that have a stronger parent."""
-    store = HierarchyStore(tmp_path)
-    store.add(tree(hierarchy))
-    nodes, index = store.get_nodes(), HierarchicalIndex(store)
     oracle = Oracle(nodes)
-    for node in nodes:
-        for of in (node.node_id, node.node_id[:12]):
-            found = index.outline(PLENTY, of=of)
-            assert {*ids(found)} == {*oracle.chunks_under(node.node_id)}
-            assert sum(each.score for each in found) == pytest.approx(1)
+    above = [node for node in nodes if record(node).level]
+    for i, node in enumerate([nodes[0], *above]):
+        found = index.outline(PLENTY, of=node.node_id[: 12 if i % 2 else None])
+        assert {*ids(found)} == {*oracle.chunks_under(node.node_id)}
+        assert sum(each.score for each in found) == pytest.approx(1)
 
 
 def soft(tmp_path):
@@ -268,16 +270,15 @@ def test_plain_nodes_without_a_tree(tmp_path):
     assert n_tokens(found) <= 20
 
 
-@pytest.mark.parametrize("hierarchy", HIERARCHIES)
-def test_a_tree_without_a_root_and_one_that_has_lost_rows(tmp_path, hierarchy):
+def test_a_tree_without_a_root_and_one_that_has_lost_rows(tmp_path):
     store = HierarchyStore(tmp_path)
-    nodes = tree(hierarchy, max_levels=1)
+    nodes = tree(max_levels=1)
     store.add(nodes)
     index = HierarchicalIndex(store)
-    for budget in BUDGETS:
+    for budget in (60, 400):
         assert n_tokens(index.outline(budget)) <= budget
     store.delete_nodes([n.node_id for n in nodes if record(n).level == 1][:1])
-    for budget in BUDGETS:
+    for budget in (60, 400):
         found = index.outline(budget)
         assert found
         assert n_tokens(found) <= budget
@@ -293,18 +294,7 @@ def test_the_order_of_the_rows_is_of_no_account(index, nodes, tmp_path, question
     for half in (nodes[1::2], nodes[::2]):
         store.add(half[::-1])
     again = HierarchicalIndex(store, HashingEmbedding())
-    for budget in BUDGETS:
+    for budget in (150, PLENTY):
         found, same = index.outline(budget, question), again.outline(budget, question)
         assert ids(found) == ids(same)
         assert [each.score for each in found] == pytest.approx([each.score for each in same])
-
-
-def test_a_row_that_passed_up_counts_once(tmp_path):
-    """c.txt is one chunk, which stands for its own parents."""
-    store = HierarchyStore(tmp_path)
-    store.add(tree(SemanticHierarchy))
-    promoted = [n for n in store.get_nodes() if record(n).level < record(n).level_max]
-    assert promoted
-    found = HierarchicalIndex(store).outline(PLENTY)
-    assert len({*ids(found)}) == len(found)
-    assert sum(each.score for each in found) == pytest.approx(1)

@@ -1,6 +1,5 @@
 """A question that is asked while trees are published is answered from one of them."""
 
-import asyncio
 import multiprocessing
 import threading
 from itertools import cycle
@@ -42,12 +41,11 @@ def published(tmp_path, monkeypatch):
 def test_every_schedule_gives_one_tree(published, options):
     store, openings = published
     retriever = HierarchyRetriever(store, HashingEmbedding(), **options)
-    for ask in (retriever.retrieve, lambda q: asyncio.run(retriever.aretrieve(q))):
-        openings.clear()
-        found = ask(QUESTION)
-        assert found
-        assert len(words_of(found)) == 1
-        assert len(openings) == 1
+    openings.clear()
+    found = retriever.retrieve(QUESTION)
+    assert found
+    assert len(words_of(found)) == 1
+    assert len(openings) == 1
 
 
 def test_an_answer_that_reads_summaries_is_of_the_tree_it_was_found_in(published):
@@ -96,7 +94,7 @@ def publish(folder, n, readers, stop):
 def test_a_thread_that_reads_while_trees_are_published(tmp_path):
     HierarchyStore(tmp_path).replace(TREES["new"], {})
     seen, stop = [], threading.Event()
-    publish(tmp_path, 15, [threading.Thread(target=read, args=(tmp_path, stop, seen))], stop)
+    publish(tmp_path, 10, [threading.Thread(target=read, args=(tmp_path, stop, seen))], stop)
     assert len(seen) > 3
     assert set(seen) <= {("old",), ("new",)}
 

@@ -7,7 +7,7 @@ from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from store.trees import record, tree
 
 from hierindex.core.ranking import blended
-from hierindex.errors import InputError, ModelError
+from hierindex.errors import InputError
 from hierindex.retrieve.auto import Choice
 from hierindex.retrieve.retriever import CANDIDATES, SHARE, HierarchyRetriever
 from hierindex.store.vector_store import HierarchyStore
@@ -108,11 +108,9 @@ def test_what_cannot_be_combined(store, embed_model, options, message):
         found(store, embed_model, Longest(), **options)
 
 
-def test_what_is_no_reranker(store, embed_model, no_hub):
+def test_what_is_no_reranker(store, embed_model):
     with pytest.raises(InputError, match=r"rank\(question, texts\), got 3"):
         found(store, embed_model, 3)
-    with pytest.raises(ModelError, match="'nowhere' cannot be loaded"):
-        found(store, embed_model, "nowhere")
 
 
 @pytest.mark.parametrize(

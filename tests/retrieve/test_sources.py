@@ -31,8 +31,9 @@ def blank(text: str) -> str:
     return "".join(" " if character.isspace() else character for character in text)
 
 
-def check(index: HierarchicalIndex, texts: dict[str, str], context: int = 60) -> None:
+def check(index: HierarchicalIndex, texts: dict[str, str], context: int = 60) -> list[Span]:
     """Every node's passages are in the documents where they say, and cover its citations."""
+    opened = list[Span]()
     for node in index.store.get_nodes():
         passages = index.sources(node.node_id, context=context)
         cited = NodeRecord.from_metadata(node.metadata).citations
@@ -51,11 +52,13 @@ def check(index: HierarchicalIndex, texts: dict[str, str], context: int = 60) ->
                 and span.end <= p.citation.end
                 for p in passages
             )
+        opened += [passage.citation for passage in passages]
+    return opened
 
 
 @pytest.mark.parametrize("seed", [2, *(pytest.param(n, marks=pytest.mark.slow) for n in (0, 1))])
 def test_passages_are_those_of_the_documents_after_any_history(tmp_path, seed):
-    for texts in history(seed, 3):
+    for texts in history(seed, 2):
         check(built(documents(texts), tmp_path), texts)
 
 
@@ -112,11 +115,7 @@ def test_nothing_of_a_deleted_document_is_shown(tmp_path):
     texts = {"a": TEXT, "b": TEXT.replace("keeper", "baker")}
     index = built(documents(texts), tmp_path)
     index.store.delete("b")
-    check(index, texts)
-    for node in index.store.get_nodes():
-        for passage in index.sources(node.node_id):
-            assert passage.citation.document == "a"
-            assert "baker" not in passage.before + passage.text + passage.after
+    assert {span.document for span in check(index, texts)} == {"a"}
 
 
 def test_no_text_is_shown_across_a_deleted_chunk(tmp_path):
@@ -132,14 +131,14 @@ def test_no_text_is_shown_across_a_deleted_chunk(tmp_path):
 
 
 FILES = {
-    "wide.txt": ("夜の灯台は静かでした。" * 8 + "👩\u200d🚀 e\u0301 " * 5).encode(),
-    "lines.md": b"\xef\xbb\xbf" + b"# Log\r\n\r\nIt blew.\r\n\r\n## Day\r\n\r\nIt was.\r\n" * 9,
-    "page.html": b"<h1 id=log>Log</h1>" + b"<p>It blew all day and all night.</p>" * 9,
+    "wide.txt": ("夜の灯台は静かでした。" * 5 + "👩\u200d🚀 e\u0301 " * 5).encode(),
+    "lines.md": b"\xef\xbb\xbf" + b"# Log\r\n\r\nIt blew.\r\n\r\n## Day\r\n\r\nIt was.\r\n" * 4,
+    "page.html": b"<h1 id=log>Log</h1>" + b"<p>It blew all day and all night.</p>" * 5,
     "report.pdf": typed(
         *[[Typed(f"Page {i} was written by the keeper of the tower.", 700)] for i in range(5)],
         labels=True,
     ),
-    "table.csv": b"name,born\n" + b"".join(b"Ada%d,18%02d\n" % (i, i) for i in range(30)),
+    "table.csv": b"name,born\n" + b"".join(b"Ada%d,18%02d\n" % (i, i) for i in range(9)),
 }
 
 
@@ -154,13 +153,7 @@ def test_files_of_any_kind_are_opened_as_read(tmp_path):
     index = built(folder, tmp_path / "index")
     for path in folder.iterdir():
         path.unlink()  # they are not read again
-    check(index, texts)
-    of_pdf = [
-        passage.citation
-        for node in index.store.get_nodes()
-        for passage in index.sources(node.node_id)
-        if passage.citation.document == "report.pdf"
-    ]
+    of_pdf = [span for span in check(index, texts) if span.document == "report.pdf"]
     assert {(1, "i"), (3, "1"), (5, "3")} <= {(span.page, span.page_label) for span in of_pdf}
 
 
@@ -170,7 +163,7 @@ def test_files_of_any_kind_are_opened_as_read(tmp_path):
 )
 def test_chunks_of_other_splitters_are_opened_too(tmp_path, splitter):
     """Those that overlap, and those that leave something out."""
-    texts = {"a": f"# Log\n\n{TEXT}\n\n# Day\n\n{TEXT}"}
+    texts = {"a": f"# Log\n\n{TEXT}\n\n# Day\n\n{SENTENCES[0]}"}
     documents = [Document(text=texts["a"], id_="a")]
     check(built(documents, tmp_path, splitter=splitter), texts)
 
@@ -193,11 +186,11 @@ def test_an_edited_chunk_is_not_shown_as_its_source(tmp_path):
         index.sources(store.get_nodes()[0].node_id)
 
 
-@pytest.mark.parametrize("context", [-1, "9", 1.5, None])
-def test_context_is_a_number_of_characters(tmp_path, context):
+def test_context_is_a_number_of_characters(tmp_path):
     index = built([Document(text=TEXT, id_="a")], tmp_path)
-    with pytest.raises(InputError, match="context must be an integer of at least 0"):
-        index.sources(index.info()["roots"][0], context=context)
+    for context in (-1, "9", 1.5, None):
+        with pytest.raises(InputError, match="context must be an integer of at least 0"):
+            index.sources(index.info()["roots"][0], context=context)
 
 
 @given(st.text(st.sampled_from("ab. \n。"), max_size=30), st.integers(0, 9), st.data())
@@ -225,11 +218,11 @@ def test_a_long_run_of_blanks_is_read_once():
 def test_a_passage_is_shown_as_in_the_whole_text(tmp_path, overlap):
     """Although only the chunks around it are read."""
     splitter = SentenceSplitter(chunk_size=30, chunk_overlap=overlap)
-    document = Document(text="\n\n".join([TEXT] * 3), id_="a")
+    document = Document(text="\n\n".join([TEXT] * 2), id_="a")
     snapshot = built([document], tmp_path, splitter=splitter).store.snapshot()
     whole = passage_at(snapshot, Span("a", 0, len(document.text)), 0).text
     assert blank(whole) == blank(document.text)
-    for start in range(0, len(whole), 97):
+    for start in range(0, len(whole), 149):
         for length, context in ((0, 0), (30, 40), (400, 7), (5, 300), (9, 10**6)):
             span = Span("a", start, min(start + length, len(whole)))
             passage = passage_at(snapshot, span, context)

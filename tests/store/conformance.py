@@ -1,8 +1,6 @@
 """What LlamaIndex and hierindex expect of a vector store, as tests that any store can inherit."""
 
-import asyncio
 import math
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import pytest
@@ -106,87 +104,22 @@ class StoreConformance:
         empty.add(NODES)
         return empty
 
-    def test_nothing_is_there_at_first(self, empty):
-        assert empty.get_nodes() == []
-        assert (empty.query(along()).ids, empty.query(along()).nodes) == ([], [])
-        empty.delete("doc-0")
-        empty.clear()
-        assert empty.add([]) == []
-
     def test_nodes_come_back_as_they_were(self, empty):
         image = ImageNode(id_="image", text="", image_url="x.png", embedding=[0.0, 1.0, 0.0])
         index = IndexNode(id_="index", text="see", index_id="other", embedding=[0.0, 0.0, 1.0])
         assert empty.add([image, index]) == ["image", "index"]
         assert empty.get_nodes(["index", "image"]) == [index, image]
 
-    def test_adding_is_an_upsert(self, full):
-        changed = NODES[3].model_copy(update={"text": "new", "metadata": {"brand": {"new": []}}})
-        full.add([changed, *NODES[:3]])
-        assert len(full.get_nodes()) == len(NODES)
-        (found,) = full.get_nodes([changed.node_id])
-        assert (found.text, found.metadata) == ("new", {"brand": {"new": []}})
-
-    def test_concurrent_additions_make_one_row_an_id(self, empty):
-        batches = [[NODES[0], *NODES[i::4]] for i in range(4)]
-        with ThreadPoolExecutor(4) as pool:
-            list(pool.map(empty.add, batches))
-        assert sorted(ids(empty.get_nodes())) == sorted(ids(NODES))
-
-    def test_scores_are_cosines_best_first(self, full):
-        result = full.query(along(top_k=5))
-        assert result.ids == ids(result.nodes) == ids(NODES[:5])
-        expected = [node.embedding[0] for node in NODES[:5]]
-        assert result.similarities == pytest.approx(expected, abs=1e-6)
-
     @pytest.mark.filterwarnings("ignore:The filter on .* matches nothing")
-    @pytest.mark.parametrize("of", [SINGLE[:7], SINGLE[7:14], SINGLE[14:]], ids=len)
-    def test_filters_pass_what_python_passes(self, full, of):
-        conditions = [f(one) for one in of]
-        conditions += [f(one, condition=FilterCondition.NOT) for one in of]
-        conditions += [f(*pair, condition=FilterCondition.OR) for pair in pairwise(of)]
+    def test_filters_pass_what_python_passes(self, full):
+        conditions = [f(one) for one in SINGLE]
+        conditions += [f(one, condition=FilterCondition.NOT) for one in SINGLE[: len(Op)]]
+        conditions += [f(*pair, condition=FilterCondition.OR) for pair in pairwise(SINGLE)]
         for filters in conditions:
             passes = passing(filters, NODES)
             expected = [n.node_id for n in NODES if n.node_id in passes]
-            assert sorted(full.query(along(filters=filters)).ids) == expected, filters
-            assert sorted(ids(full.get_nodes(filters=filters))) == expected
+            assert sorted(ids(full.get_nodes(filters=filters))) == expected, filters
             assert full.query(along(top_k=2, filters=filters)).ids == expected[:2]
-
-    def test_conditions_nest(self, full):
-        red, early, odd = SINGLE[0], SINGLE[4], SINGLE[15]
-        inner = f(red, f(odd, condition=FilterCondition.NOT))
-        filters = f(inner, f(early, SINGLE[2]), condition=FilterCondition.OR)
-        expected = [n.node_id for n in NODES if holds(filters, seen(n))]
-        assert sorted(full.query(along(filters=filters)).ids) == expected != []
-
-    def test_node_ids_and_documents_of_a_query(self, full):
-        of = {"node_ids": ids(NODES[3:6]), "doc_ids": ["doc-1", "doc-9"]}
-        assert full.query(along(**of)).ids == ids(NODES[4:6])
-
-    def test_deleting_a_document(self, full):
-        full.delete("doc-1")
-        full.delete("doc-1' OR 1=1 --")
-        assert sorted(ids(full.get_nodes())) == ids(NODES[:4] + NODES[8:])
-
-    def test_deleting_nodes_and_all(self, full):
-        full.delete_nodes(ids(NODES[:2]))
-        full.delete_nodes(filters=f(SINGLE[0]))
-        left = [n for n in NODES[2:] if not holds(f(SINGLE[0]), seen(n))]
-        assert sorted(ids(full.get_nodes())) == ids(left)
-        full.clear()
-        assert full.get_nodes() == []
-
-    def test_async_twins(self, empty):
-        async def live():
-            assert await empty.async_add(NODES) == ids(NODES)
-            results = await asyncio.gather(*(empty.aquery(along(top_k=3)) for _ in range(20)))
-            assert {tuple(result.ids) for result in results} == {tuple(ids(NODES[:3]))}
-            await empty.adelete("doc-0")
-            await empty.adelete_nodes([NODES[4].node_id])
-            assert ids(await empty.aget_nodes(ids(NODES[:6]))) == ids(NODES[5:6])
-            await empty.aclear()
-            assert await empty.aget_nodes() == []
-
-        asyncio.run(live())
 
     @pytest.mark.parametrize("mode", Mode)
     def test_a_mode_works_or_is_refused_in_one_sentence(self, full, mode):

@@ -11,6 +11,7 @@ class TestHierarchyStore(StoreConformance):
         return HierarchyStore(tmp_path / "index")
 
 
+@pytest.mark.slow
 class TestWithIndices(StoreConformance):
     """The same, with the indices that only large tables have."""
 

@@ -1,10 +1,9 @@
-import pyarrow as pa
 import pytest
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from store.trees import columns_of, record
 
 from hierindex.record import NodeRecord
-from hierindex.store.deletion import linked_to, unlinked
+from hierindex.store.deletion import unlinked
 from hierindex.store.nodes import node_of
 from hierindex.store.rows import row_of
 from hierindex.store.vector_store import HierarchyStore
@@ -55,55 +54,12 @@ def test_the_parents_that_are_left(parents, gone, left):
     assert parent(freed) == next(iter(left), None)
 
 
-@pytest.mark.parametrize(("gone", "left"), [("a", "bc"), ("ac", "b"), ("abc", ""), ("x", "abc")])
-def test_the_children_that_are_left(gone, left):
-    freed = freed_of(node(children="abc"), gone, top=3)
-    assert [child.node_id for child in freed.child_nodes or ()] == list(left)
-
-
-@pytest.mark.parametrize(
-    ("gone", "left"),
-    [("m", {PREVIOUS: "l"}), ("l", {NEXT: "m"}), ("lm", {}), ("x", {PREVIOUS: "l", NEXT: "m"})],
-)
-def test_the_neighbours_that_are_left(gone, left):
-    freed = freed_of(node(previous="l", next="m"), gone, top=3)
-    assert {kind: r.node_id for kind, r in freed.relationships.items()} == left
-
-
 def test_the_rest_of_a_record_stays():
     full = NodeRecord(level=1, level_max=2, documents=("d",), parents=(("p", 1.0),), n_tokens=7)
     made = TextNode(text="text", metadata={"own": 1} | full.to_metadata())
     freed = freed_of(made, "p", top=5)
     assert record(freed) == NodeRecord(level=1, level_max=5, documents=("d",), n_tokens=7)
     assert freed.metadata["own"] == 1
-
-
-@pytest.mark.parametrize(
-    ("gone", "linked"),
-    [
-        pytest.param("p", ["a", "b"], id="a parent"),
-        pytest.param("a", ["p"], id="a child"),
-        pytest.param("ab", ["p"], id="siblings"),
-        pytest.param("pa", ["b"], id="a parent and its child"),
-        pytest.param("pab", [], id="a family"),
-        pytest.param("x", [], id="a stranger"),
-        pytest.param("y", ["b"], id="a neighbour"),
-        pytest.param("", [], id="nobody"),
-    ],
-)
-def test_who_is_linked_to_what_goes(gone, linked):
-    rows = pa.Table.from_pylist(
-        [
-            {"id": node_id, "parent_ids": parents, "child_ids": [], "previous_id": "", **more}
-            for node_id, parents, more in [
-                ("a", ["p"], {"next_id": ""}),
-                ("b", ["q", "p"], {"next_id": "y"}),
-                ("p", [], {"next_id": "", "child_ids": ["a", "b"]}),
-                ("x", [], {"next_id": ""}),
-            ]
-        ]
-    )
-    assert linked_to(rows, set(gone)) == linked
 
 
 @pytest.fixture

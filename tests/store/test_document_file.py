@@ -5,9 +5,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from llama_index.core.schema import Document
+from llama_index.core.schema import Document, TextNode
 
-from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy
+from hierindex import HierarchyStore
 from hierindex.errors import InputError
 from hierindex.indexing import reading
 from hierindex.read.documents import read_documents, read_files
@@ -51,10 +51,11 @@ def test_read_files_are_not_kept_in_memory(tmp_path, folder):
     assert skipped == []
 
 
-def test_they_lie_in_the_folder_of_the_index_without_a_name(tmp_path, folder):
-    HierarchicalIndex.build(folder, tmp_path / "index", hierarchy=SemanticHierarchy())
+def test_they_lie_in_the_folder_of_the_index_without_a_name(tmp_path):
+    store = HierarchyStore(tmp_path / "index")
+    store.add([TextNode(text="A text.", embedding=[1.0])])
     before = {path.name for path in (tmp_path / "index").iterdir()}
-    with DocumentFile(HierarchyStore(tmp_path / "index").connection) as waiting:
+    with DocumentFile(store.connection) as waiting:
         waiting.add(Document(text="The bell rang."))
         assert {path.name for path in (tmp_path / "index").iterdir()} == before
         assert any(path.is_relative_to(tmp_path / "index") for path in _open_files())

@@ -43,7 +43,11 @@ def check_facts(index: HierarchicalIndex) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "is_large"),
-    [(SemanticHierarchy, True), (DocumentHierarchy, False), (RaptorHierarchy, True)],
+    [
+        (SemanticHierarchy, True),
+        (DocumentHierarchy, False),
+        pytest.param(RaptorHierarchy, True, marks=pytest.mark.slow),
+    ],
 )
 def test_they_stay_so_through_a_history(tmp_path, monkeypatch, kind, is_large):
     if is_large:  # all scalar indices are made

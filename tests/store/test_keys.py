@@ -62,10 +62,9 @@ def test_keys_of_chunks_and_of_their_documents(tmp_path) -> None:
         assert f"'{absent}'" in refusal(store, absent)
 
 
-@pytest.mark.parametrize("ours", OURS)
-def test_the_nearest_of_our_name_is_our_key(tmp_path, ours):
+def test_the_nearest_of_our_name_is_our_key(tmp_path):
     store = store_of(tmp_path, chunk(0, "a", author="Ada"))
-    if ours != "hierindex_documents":  # which needs no prefix
+    for ours in {*OURS} - {"hierindex_documents"}:  # which needs no prefix
         assert f"; the nearest is {ours};" in refusal(store, ours.removeprefix("hierindex_"))
 
 

@@ -17,7 +17,6 @@ from llama_index.core.vector_stores.types import (
 )
 from store.trees import columns_of, record, tree
 
-from hierindex.errors import InputError
 from hierindex.hierarchy.transforms import DocumentHierarchy
 from hierindex.index import HierarchicalIndex
 from hierindex.record import NodeRecord
@@ -86,18 +85,10 @@ def test_a_summary_of_many_documents_goes_with_any_of_them(store, n_documents):
     assert columns_of(store, "id") == {"id": ["0001"]}
 
 
-def test_many_small_writes_are_joined(store):
-    for i in range(2 * indices.SMALL_FRAGMENTS):
-        store.add([node(i)])
-    stats = store.client.open_table("nodes").stats()
-    assert stats["fragment_stats"]["num_fragments"] < indices.SMALL_FRAGMENTS
-    assert stats["num_rows"] == 2 * indices.SMALL_FRAGMENTS
-
-
 def test_indices_follow_any_row_of_writes(store, monkeypatch):
     monkeypatch.setattr(indices, "SCALAR_ROWS", 1)
     rng, held = random.Random(0), {}
-    for step in range(24):
+    for step in range(12):
         some = [f"{i:04}" for i in rng.sample(range(12), rng.randint(1, 5))]
         if step % 4 == 3:
             store.delete_nodes(some)
@@ -131,11 +122,11 @@ def test_an_upkeep_that_fails_spoils_no_write(store, monkeypatch, caplog):
 def test_first_writers_at_once_lose_nothing(tmp_path):
     async def all_at_once():
         stores = [HierarchyStore(tmp_path / "index") for _ in range(8)]
-        await asyncio.gather(*(s.async_add([node(i)]) for i, s in enumerate(stores)))
+        await asyncio.gather(*(s.async_add([node(i), node(8)]) for i, s in enumerate(stores)))
 
     asyncio.run(all_at_once())
     ids = columns_of(HierarchyStore(tmp_path / "index"), "id")["id"]
-    assert sorted(ids) == [f"{i:04}" for i in range(8)]
+    assert sorted(ids) == [f"{i:04}" for i in range(9)]  # node 8 once
 
 
 @pytest.mark.parametrize("folder", ["db", "db1", "a b", "日本", "s3"])
@@ -179,10 +170,3 @@ class TestObjectStores:
         again = HierarchyStore.from_dict(store.to_dict(), storage_options=options)
         assert again.snapshot().exists
         assert given == [options, options]
-
-
-def test_what_is_neither_json_nor_unicode_is_refused(store):
-    bad_metadata = [node(0, metadata={"a": value}) for value in ("\ud800", {1, 2})]
-    for bad in (node(0, text="\ud800"), *bad_metadata):
-        with pytest.raises(InputError, match="'0000' must be JSON and its text Unicode"):
-            store.add([bad])

@@ -1,6 +1,7 @@
 """A few documents whose sentences all differ, their chunks, and trees over them."""
 
 import random
+from functools import cache
 
 from fakes import HashingEmbedding
 from llama_index.core.schema import Document, NodeRelationship, RelatedNodeInfo, TextNode
@@ -81,6 +82,11 @@ def chunks(document: Document) -> list[TextNode]:
 
 def tree(hierarchy: type[Hierarchy] = SemanticHierarchy, **options) -> list[TextNode]:
     """Leaves and extracts of all levels, the semantic one with rows that pass up."""
+    return [node.model_copy(deep=True) for node in _grown(hierarchy, **options)]
+
+
+@cache
+def _grown(hierarchy: type[Hierarchy], **options) -> list[TextNode]:
     caps = {} if hierarchy is DocumentHierarchy else {"max_children": 4}
     grow = hierarchy(embed_model=HashingEmbedding(), summary_tokens=60, **caps, **options)
     return grow([chunk for document in documents() for chunk in chunks(document)])

@@ -102,8 +102,9 @@ def test_a_generation_that_was_never_published(index) -> None:
 @pytest.mark.parametrize("how", ["missing", "truncated"])
 def test_each_file_of_an_index(index, tmp_path, how) -> None:
     nodes = {node.node_id: node.get_content(MetadataMode.NONE) for node in tree()}
-    paths = [*(index / "nodes.lance" / "_indices").rglob("*.*")]
-    assert len(paths) >= 10
+    files = (index / "nodes.lance" / "_indices").rglob("*.*")
+    paths = {path.name: path for path in files}.values()  # one of each name
+    assert len(paths) >= 4
     for path in paths:
         content = path.read_bytes()
         harm(path, how)

@@ -8,11 +8,18 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from guarantees import inconsistent
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from store.trees import HIERARCHIES, tree
 from verify.direct import written
 
-from hierindex import DocumentHierarchy, HierarchicalIndex, HierarchyStore
+from hierindex import (
+    DocumentHierarchy,
+    HierarchicalIndex,
+    HierarchyStore,
+    RaptorHierarchy,
+    SemanticHierarchy,
+)
 from hierindex.cache.file import open_cache
 from hierindex.store import indices
 from hierindex.store.schema import NAMES
@@ -197,6 +204,22 @@ def test_a_good_index_passes(tmp_path, kind) -> None:
     checked = {check.name: check.checked for check in outcome.checks}
     assert {*BREAKS, "ids", "derived columns", "readable", "indices", "files"} <= {*checked}
     assert not [name for name, n in checked.items() if not n and name != "cache"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        (SemanticHierarchy, {"max_levels": 1}),
+        (RaptorHierarchy, {"scope": "document"}),
+        (DocumentHierarchy, {"group_documents": False}),
+    ],
+)
+def test_trees_of_several_roots_pass(tmp_path, kind, options) -> None:
+    store = HierarchyStore(tmp_path)
+    store.replace(tree(kind, **options), REPORT)
+    assert failed(tmp_path) == inconsistent(HierarchicalIndex(store)) == []
+    store.delete("a.txt")
+    assert failed(tmp_path) == []
 
 
 def test_an_empty_index_passes(index) -> None:
