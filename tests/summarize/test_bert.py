@@ -45,6 +45,7 @@ def picked_by_the_library(model, sentences, n_sentences):
     return summary.cluster_runner(sentences, num_sentences=n_sentences)[0]
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("n_sentences", [2, 3, 5])
 def test_it_picks_what_the_library_picks(model, n_sentences):
     extractor = BertExtractor(model)  # first: it makes the library importable
@@ -73,6 +74,7 @@ def test_a_summary_of_what_fits_is_all_of_it(model):
     check_summary(summary, budget_of(1000))
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("n_words", [1, 5, 14, 40])
 def test_one_sentence_at_least(model, n_words):
     groups = [group_of(*SENTENCES), group_of(SENTENCES[0]), group_of("! ? !", "... ;")]

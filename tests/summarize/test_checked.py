@@ -76,12 +76,6 @@ REASONS = {
 }
 
 
-@pytest.mark.parametrize("raw", REASONS.values(), ids=REASONS)
-@pytest.mark.parametrize("reason", ["stop", "length", "max_tokens", "end_turn", None])
-def test_each_service_says_why_it_stopped(raw, reason):
-    assert finish_reason(CompletionResponse(text="", raw=raw(reason))) == reason
-
-
 @pytest.mark.parametrize("raw", [None, {}, {"choices": []}, {"choices": [{}]}, "stop", 7])
 def test_some_services_do_not(raw):
     assert finish_reason(CompletionResponse(text="", raw=raw)) is None
