@@ -1,9 +1,7 @@
 """A build whose language model fails in every way: the tree is whole, and nothing is uncounted."""
 
-import asyncio
 import random
 
-import httpx
 import pytest
 from fakes import HashingEmbedding
 from llama_index.core import Document
@@ -24,7 +22,6 @@ from tenacity import wait_none
 
 from hierindex import HierarchicalIndex, NodeRecord, SemanticHierarchy
 from hierindex.errors import FallbackWarning
-from hierindex.read.split import sentence_splitter, split_documents
 from hierindex.summarize.llm import LLMRewriter
 from hierindex.summarize.two_stage import TwoStageSummarizer
 
@@ -96,19 +93,6 @@ def build(server, tmp_path):
     return index.store.get_nodes(), index.last_build.usage
 
 
-def agrow(server, tmp_path):
-    """The nodes and the usage of a tree that an event loop grows."""
-
-    async def grown():
-        async with httpx.AsyncClient(timeout=TIMEOUT) as client:
-            hierarchy = hierarchy_of(server, async_http_client=client)
-            splitter = sentence_splitter(hierarchy.embed_model, 60)
-            return await hierarchy.agrow([split_documents(documents(), splitter)])
-
-    tree = asyncio.run(grown())
-    return tree.nodes, tree.usage
-
-
 def check_whole(nodes) -> None:
     """Every node but the one root has a parent, and every parent its children."""
     records = {node.node_id: NodeRecord.from_metadata(node.metadata) for node in nodes}
@@ -123,12 +107,11 @@ def check_whole(nodes) -> None:
             assert node.node_id in dict(records[child].parents)
 
 
-@pytest.mark.parametrize("grow", [build, agrow])
 @pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2))])
-def test_every_group_and_every_request_is_accounted_for(tmp_path, grow, seed):
+def test_every_group_and_every_request_is_accounted_for(tmp_path, seed):
     with LoopbackServer(reply=names_words, faults=faults_of(seed), latency=0.002) as server:
         with pytest.warns(FallbackWarning):
-            nodes, usage = grow(server, tmp_path)
+            nodes, usage = build(server, tmp_path)
         sent, answered = len(server.requests), server.answered
     assert {outcome.fault for outcome in server.outcomes} == {Fault(), *FAULTS}
 

@@ -203,15 +203,12 @@ def test_any_history(tmp_path, llm, kind, is_rewritten, seed):
 def test_any_history_in_an_event_loop_on_one_cache(tmp_path, llm, kind):
     hierarchy = hierarchy_of(kind, by_llm(llm))
 
-    async def check() -> None:
-        with open_cache(str(tmp_path), fingerprint(hierarchy.embed_model)) as cache:
-            for texts in history(7, 1):
-                grown = await hierarchy.agrow([chunks_of(texts, hierarchy)], cache)
-                fresh = await hierarchy.agrow([chunks_of(texts, hierarchy)])
-                assert as_plain(grown.nodes) == as_plain(fresh.nodes)
-                assert wrong_citations(grown.nodes, texts)[1] == 0
-
-    asyncio.run(check())
+    with open_cache(str(tmp_path), fingerprint(hierarchy.embed_model)) as cache:
+        for texts in history(7, 1):
+            grown = hierarchy.grow([chunks_of(texts, hierarchy)], cache)
+            fresh = asyncio.run(hierarchy.acall(chunks_of(texts, hierarchy)))
+            assert as_plain(grown.nodes) == as_plain(fresh)
+            assert wrong_citations(grown.nodes, texts)[1] == 0
 
 
 def half_invented(prompt: str) -> str:

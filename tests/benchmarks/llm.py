@@ -8,7 +8,6 @@ stage "summarize", which also extracts.
 Usage: python tests/benchmarks/llm.py FOLDER
 """
 
-import asyncio
 import math
 import multiprocessing
 import random
@@ -90,21 +89,12 @@ def rewrites(is_async: bool) -> None:
     with server_apart() as (url, log):
         rewriter = LLMRewriter(load_llm("loopback", url), concurrency=CONCURRENCY)
 
-        async def arewrite() -> float:
-            await rewriter.arewrite(texts(1), max_tokens=SUMMARY_TOKENS)
-            start = time.perf_counter()
-            await rewriter.arewrite(texts(N_TEXTS), max_tokens=SUMMARY_TOKENS)
-            return time.perf_counter() - start
-
-        if is_async:
-            seconds = asyncio.run(arewrite())
-        else:
-            rewriter.rewrite(texts(1), max_tokens=SUMMARY_TOKENS)
-            start = time.perf_counter()
-            rewriter.rewrite(texts(N_TEXTS), max_tokens=SUMMARY_TOKENS)
-            seconds = time.perf_counter() - start
+        rewriter.rewrite(texts(1), max_tokens=SUMMARY_TOKENS)
+        start = time.perf_counter()
+        rewriter.rewrite(texts(N_TEXTS), max_tokens=SUMMARY_TOKENS)
+        seconds = time.perf_counter() - start
     n_calls = log[0].n_requests - 1
-    show("async" if is_async else "sync", n_calls, seconds, bound(n_calls), log[0].most_in_flight)
+    show("rewrites", n_calls, seconds, bound(n_calls), log[0].most_in_flight)
 
 
 def build(folder: str) -> None:

@@ -1,4 +1,3 @@
-import asyncio
 import warnings
 
 import numpy as np
@@ -88,23 +87,6 @@ def test_order_is_kept_though_batches_are_sorted_by_length(texts):
     assert [done for _, done, _ in told] == np.cumsum([*map(len, model.batches)]).tolist()
 
 
-class SyncOnly(HashingEmbedding):
-    _aget_text_embeddings = HashingEmbedding.__mro__[1]._aget_text_embeddings
-
-
-@pytest.mark.parametrize(
-    "model", [HashingEmbedding(), SyncOnly(), "tiny"], ids=["async", "sync only", "tiny"]
-)
-@pytest.mark.parametrize("texts", [[], SENTENCES[:1], SENTENCES, SENTENCES * 40], ids=len)
-def test_async_equals_sync(request, model, texts):
-    embedder = Embedder(request.getfixturevalue(model) if isinstance(model, str) else model)
-    told = []
-    X = asyncio.run(embedder.aembed(texts, progress=lambda *at: told.append(at)))
-    np.testing.assert_allclose(X, embedder.embed(texts), atol=1e-5)
-    if texts:
-        assert told[-1] == ("embed", len({*texts}), len({*texts}))
-
-
 def test_more_batches_look_at_each_text_no_more_often(monkeypatch):
     class Text(str):
         hashed = 0
@@ -114,10 +96,9 @@ def test_more_batches_look_at_each_text_no_more_often(monkeypatch):
             return super().__hash__()
 
     monkeypatch.setattr("hierindex.embed.embedder.TEXTS_PER_CALL", 1)
-    monkeypatch.setattr("hierindex.embed.embedder.TEXTS_AT_ONCE", 1)
     texts = [Text(f"{word} {i}") for i, word in enumerate(["keel"] * 300)]
     embedder = Embedder(HashingEmbedding())
-    np.testing.assert_array_equal(embedder.embed(texts), asyncio.run(embedder.aembed(texts)))
+    assert len(embedder.embed(texts)) == len(texts)
     assert Text.hashed < 20 * len(texts)
 
 
@@ -161,15 +142,10 @@ def test_without_a_window_or_texts_there_is_no_warning(tiny, n_tokens):
 
 
 @given(st.lists(st.sampled_from(SENTENCES), max_size=9), st.sets(st.sampled_from(SENTENCES)))
-@pytest.mark.parametrize("way", ["embed", "aembed"])
-def test_what_is_remembered_is_not_embedded_again(way, texts, before):
-    def embed(embedder, texts, memory):
-        X = getattr(embedder, way)(texts, memory=memory)
-        return asyncio.run(X) if way == "aembed" else X
-
+def test_what_is_remembered_is_not_embedded_again(texts, before):
     model, memory = HashingEmbedding(), Remembered()
-    embed(Embedder(HashingEmbedding()), sorted(before), memory)
-    X = embed(Embedder(model), texts, memory)
+    Embedder(HashingEmbedding()).embed(sorted(before), memory=memory)
+    X = Embedder(model).embed(texts, memory=memory)
     sent = [text for batch in model.batches for text in batch]
     assert sorted(sent) == sorted({*texts} - before)
     np.testing.assert_array_equal(X, Embedder(HashingEmbedding()).embed(texts).reshape(X.shape))

@@ -27,10 +27,6 @@ def embed(model, store):
     Embedder(model).embed(["A text."])
 
 
-def aembed(model, store):
-    asyncio.run(Embedder(model).aembed(["A text."]))
-
-
 def retrieve(model, store):
     HierarchyRetriever(store, model).retrieve("Why?")
 
@@ -43,7 +39,7 @@ def answer(model, store):
     ExtractiveSynthesizer(model).get_response("Why?", ["The bridge was closed for repairs."])
 
 
-calls = pytest.mark.parametrize("call", [embed, aembed, retrieve, aretrieve, answer])
+calls = pytest.mark.parametrize("call", [embed, retrieve, aretrieve, answer])
 
 
 @calls

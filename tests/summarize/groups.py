@@ -1,6 +1,5 @@
 """Groups of sentences as a level hands them over, and budgets that can be counted by hand."""
 
-import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -119,7 +118,3 @@ class RewriterOf:
     def rewrite(self, texts, *, max_tokens, resources=None):
         self.calls.append(list(texts))
         return [Rewrite(self.reply(text), self.usage) for text in texts]
-
-    async def arewrite(self, texts, *, max_tokens, resources=None):
-        await asyncio.sleep(0)
-        return self.rewrite(texts, max_tokens=max_tokens, resources=resources)

@@ -53,9 +53,6 @@ class Shout:
     def summarize(self, groups, budget, resources=None):
         return []
 
-    async def asummarize(self, groups, budget, resources=None):
-        return []
-
 
 @pytest.mark.parametrize(
     "given", [ExtractiveSummarizer(), TwoStageSummarizer(RewriterOf(str)), Shout()]

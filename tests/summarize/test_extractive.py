@@ -1,4 +1,3 @@
-import asyncio
 import json
 import re
 from dataclasses import replace
@@ -178,11 +177,10 @@ def test_a_rewritten_sentence_that_is_cut_keeps_its_support():
         assert LONG[piece.quote.at : piece.quote.to] == piece.text
 
 
-def test_async_equals_sync():
+def test_progress_is_told():
     groups, told = [group_of(*SENTENCES), group_of(SENTENCES[2])], []
     summarizer = ExtractiveSummarizer()
-    summaries = summarizer.summarize(groups, budget_of(20), Resources(lambda *at: told.append(at)))
-    assert asyncio.run(summarizer.asummarize(groups, budget_of(20))) == summaries
+    summarizer.summarize(groups, budget_of(20), Resources(lambda *at: told.append(at)))
     assert told[-1] == ("summarize", 2, 2)
 
 

@@ -146,19 +146,6 @@ def rewrite(server, texts, *, llm=None, resources=None, **settings):
     return rewriter.rewrite(texts, max_tokens=50, resources=resources)
 
 
-def arewrite(server, texts, *, llm=None, resources=None, **settings):
-    async def run():
-        async with httpx.AsyncClient() as client:
-            model = llm_of(server, async_http_client=client, **(llm or {}))
-            rewriter = LLMRewriter(model, wait=wait_none(), **settings)
-            return await rewriter.arewrite(texts, max_tokens=50, resources=resources)
-
-    return asyncio.run(run())
-
-
-both = pytest.mark.parametrize("rewrite", [rewrite, arewrite])  # where a request is sent
-
-
 def number(prompt):
     return int(re.search(r"this text is (\d+)", prompt)[1])
 
@@ -177,9 +164,8 @@ def always(fault):
 
 
 @pytest.mark.spread
-@both
 @pytest.mark.parametrize("n", [0, 1, 8])
-def test_a_rewrite_for_each_text_in_order(rewrite, n):
+def test_a_rewrite_for_each_text_in_order(n):
     told = []
     with LoopbackServer(reply=later_for_the_first) as server:
         rewrites = rewrite(server, TEXTS[:n], resources=Resources(lambda *at: told.append(at)))
@@ -190,9 +176,8 @@ def test_a_rewrite_for_each_text_in_order(rewrite, n):
 
 
 @pytest.mark.spread
-@both
 @pytest.mark.parametrize("concurrency", [1, 2, 4])
-def test_concurrency_is_reached_and_not_exceeded(rewrite, concurrency):
+def test_concurrency_is_reached_and_not_exceeded(concurrency):
     together = Barrier(concurrency, timeout=20)
 
     def reply(prompt):
@@ -205,13 +190,12 @@ def test_concurrency_is_reached_and_not_exceeded(rewrite, concurrency):
 
 
 @pytest.mark.spread
-@both
 @pytest.mark.parametrize(
     "fault",
     [*(Fault(status) for status in (408, 409, 429, 500, 503)), Fault(dropped=True)],
     ids=str,
 )
-def test_what_may_pass_is_tried_again(rewrite, fault):
+def test_what_may_pass_is_tried_again(fault):
     with LoopbackServer(faults=lambda number: fault if number % 2 == 0 else None) as server:
         rewrites = rewrite(server, TEXTS[:1])
     assert rewrites[0].text
@@ -321,8 +305,7 @@ class ProgrammingError(Exception):
     pass
 
 
-@both
-def test_any_other_error_reaches_the_caller_and_cancels_the_rest(rewrite):
+def test_any_other_error_reaches_the_caller_and_cancels_the_rest():
     def stop(*at):
         raise ProgrammingError
 
@@ -340,7 +323,7 @@ def test_sync_works_inside_a_running_loop():
     assert [r.text for r in rewrites] == [f"About number {i}." for i in range(8)]
 
 
-def test_a_model_without_async_methods_leaves_the_loop_free():
+def test_a_model_without_async_methods_is_asked_at_once():
     together = Barrier(4, timeout=20)
 
     class Blocking(CustomLLM):
@@ -355,7 +338,7 @@ def test_a_model_without_async_methods_leaves_the_loop_free():
         def stream_complete(self, prompt, formatted=False, **kwargs):
             raise NotImplementedError
 
-    rewrites = asyncio.run(LLMRewriter(Blocking()).arewrite(TEXTS[:4], max_tokens=50))
+    rewrites = LLMRewriter(Blocking()).rewrite(TEXTS[:4], max_tokens=50)
     assert all(r.text for r in rewrites)
 
 
@@ -610,9 +593,8 @@ def test_a_model_that_does_not_shorten_is_not_asked_for_ever():
 
 
 @pytest.mark.spread
-@both
 @pytest.mark.parametrize("limit", [1, 500, 1_000, 100_000])
-def test_a_token_limit_is_never_exceeded(rewrite, limit):
+def test_a_token_limit_is_never_exceeded(limit):
     kept = Kept()
     resources = Resources(completions=kept)
     with LoopbackServer(count=lambda text: len(get_tokenizer()(text))) as server:
@@ -632,8 +614,7 @@ def test_a_token_limit_counts_what_was_spent_before():
     assert server.requests == []
 
 
-@both
-def test_a_deadline_ends_it_and_leaves_what_was_written(rewrite):
+def test_a_deadline_ends_it_and_leaves_what_was_written():
     kept, server = Kept(), LoopbackServer(latency=0.1)
     texts = [f"The number of this text is {i}." for i in range(100)]
     with server, pytest.raises(LimitError, match=r"1\.5 s is over"):
@@ -682,9 +663,8 @@ except LimitError:
     assert rewriting.exitcode == 3
 
 
-@both
 @pytest.mark.parametrize("own", [{}, {"timeout": 3.0}], ids=["", "of the client"])
-def test_a_server_that_drips_is_timed_out(rewrite, own):
+def test_a_server_that_drips_is_timed_out(own):
     """Which a client's own timeout, between bytes, does not see."""
     with LoopbackServer(faults={0: Fault(drips=True)}.get) as server:
         rewrites = rewrite(server, TEXTS[:1], timeout=3.0, llm=own)

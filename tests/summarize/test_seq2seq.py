@@ -1,4 +1,3 @@
-import asyncio
 import json
 
 import pytest
@@ -168,7 +167,6 @@ def test_a_model_that_hardly_shortens_is_asked_a_bounded_number_of_times(
 
 def test_no_texts(rewriter, given):
     assert rewriter.rewrite([], max_tokens=12) == []
-    assert asyncio.run(rewriter.arewrite([], max_tokens=12)) == []
     assert given == []
 
 
@@ -191,12 +189,6 @@ def test_a_model_that_writes_nothing(rewriter, monkeypatch, text):
 def test_a_model_is_not_asked_about_a_blank_text(rewriter, given, blank):
     assert texts_of(rewriter.rewrite([blank], max_tokens=12)) == [None]
     assert given == []
-
-
-def test_async_equals_sync(rewriter):
-    texts = [*SENTENCES, LONG]
-    rewrites = rewriter.rewrite(texts, max_tokens=12)
-    assert asyncio.run(rewriter.arewrite(texts, max_tokens=12)) == rewrites
 
 
 def test_progress_counts_texts_and_parts(rewriter, given):

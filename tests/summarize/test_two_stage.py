@@ -1,4 +1,3 @@
-import asyncio
 import json
 import warnings
 
@@ -141,17 +140,7 @@ def test_strict_makes_a_failure_an_error():
     summarizer = TwoStageSummarizer(RewriterOf(fails_on_storms), strict=True)
     with pytest.raises(SummaryError, match="function"):
         summarizer.summarize(GROUPS, budget_of(50))
-    with pytest.raises(SummaryError, match="function"):
-        asyncio.run(summarizer.asummarize(GROUPS, budget_of(50)))
     assert summarizer.summarize(GROUPS[:1], budget_of(50))[0].kind == "abstractive"
-
-
-def test_async_equals_sync():
-    summarizer = TwoStageSummarizer(RewriterOf(fails_on_storms))
-    with pytest.warns(FallbackWarning):
-        summaries = summarizer.summarize(GROUPS, budget_of(20))
-    with pytest.warns(FallbackWarning):
-        assert asyncio.run(summarizer.asummarize(GROUPS, budget_of(20))) == summaries
 
 
 def test_a_verbatim_rewrite_stands_on_what_it_repeats():
