@@ -3,10 +3,12 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from fakes import HashingEmbedding
 from filelock import FileLock
+from store.trees import tree
 from tiny_models import SENTENCES, save_cross_encoder, save_tiny_bert
 
-from hierindex import load_reranker
+from hierindex import HierarchyRetriever, HierarchyStore, load_reranker
 from hierindex.embed.openvino import OpenVinoCrossEncoder, TorchCrossEncoder
 from hierindex.errors import ModelError
 
@@ -76,6 +78,12 @@ def test_a_cross_encoder_that_cannot_be_exported_runs_on_torch(
     np.testing.assert_allclose(
         model.rank(QUESTION, TEXTS), exported.rank(QUESTION, TEXTS), atol=1e-4
     )
+
+
+def test_a_retriever_names_a_reranker_that_cannot_be_loaded(no_hub, tmp_path):
+    (store := HierarchyStore(tmp_path)).add(tree())
+    with pytest.raises(ModelError, match="'nowhere' cannot be loaded"):
+        HierarchyRetriever(store, HashingEmbedding(), rerank="nowhere").retrieve(QUESTION)
 
 
 def test_a_model_of_several_labels_or_of_another_kind(no_hub, own_cache, tmp_path):
