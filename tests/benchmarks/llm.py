@@ -81,7 +81,7 @@ def texts(n: int) -> list[str]:
     return [f"This is text {i}. " + f"The {' '.join(draw(WORDS, k=9))}. " * 10 for i in range(n)]
 
 
-def rewrites(is_async: bool) -> None:
+def rewrites() -> None:
     """Rewrite texts, a first few of them untimed."""
     from hierindex.llm.client import load_llm
     from hierindex.summarize.llm import LLMRewriter
@@ -136,8 +136,7 @@ def build(folder: str) -> None:
 def main(folder: str) -> None:
     print(f"{LATENCY * 1000:g} ms, concurrency {CONCURRENCY}, seconds")
     print(f"{'':<18}{'calls':>7}{'wall':>10}{'bound':>10}{'ratio':>8}{'in flight':>11}")
-    rewrites(is_async=False)
-    rewrites(is_async=True)
+    rewrites()
     build(folder)
 
 
