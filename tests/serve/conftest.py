@@ -9,9 +9,9 @@ import httpx
 import pytest
 from fakes import HashingEmbedding
 from processes import started
-from store.trees import HIERARCHIES, tree
+from store.trees import tree
 
-from hierindex import HierarchicalIndex, HierarchyStore
+from hierindex import HierarchicalIndex, HierarchyStore, RaptorHierarchy
 from hierindex import serve as servers
 from hierindex.cli.app import main
 
@@ -40,10 +40,11 @@ def client_of(index: HierarchicalIndex) -> Iterator[Client]:
         yield client
 
 
-@pytest.fixture(scope="session", params=HIERARCHIES, ids=lambda kind: kind.method)
-def index(request, tmp_path_factory) -> HierarchicalIndex:
+@pytest.fixture(scope="session")
+def index(tmp_path_factory) -> HierarchicalIndex:
+    """A tree with nodes of several parents; that of `page` and `own` has nodes that pass up."""
     store = HierarchyStore(tmp_path_factory.mktemp("explored") / "letters")
-    store.add(tree(request.param))
+    store.add(tree(RaptorHierarchy))
     return HierarchicalIndex(store, HashingEmbedding())
 
 

@@ -65,12 +65,13 @@ def path(client) -> None:
     assert client.sentence("read", id="nothing").startswith("No node and no document")
 
 
+@pytest.mark.slow  # make test-suites has the client of the SDK over both
 def test_an_agent_answers_over_stdio(own) -> None:
     with agent(stdio(own)) as client:
         path(client)
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("mode", ["auto", pytest.param("legacy", marks=pytest.mark.slow)])
 def test_an_agent_answers_over_http(own, mode) -> None:
     with served(own) as url, agent(url, mode=mode) as client:
         path(client)
