@@ -1,6 +1,5 @@
 """A reader of an index while others write to it."""
 
-import asyncio
 import hashlib
 import time
 from collections import defaultdict
@@ -54,7 +53,7 @@ def read(uri: Path) -> Seen:
 
 
 def _read_once(snapshot: Snapshot, seen: Seen) -> None:
-    rows = asyncio.run(snapshot.columns(*COLUMNS))
+    rows = snapshot.columns(*COLUMNS)
     ids = {*rows["id"]}
     linked = {i for name in ("parent_ids", "child_ids") for row in rows[name] for i in row}
     if not linked <= ids:
@@ -64,7 +63,7 @@ def _read_once(snapshot: Snapshot, seen: Seen) -> None:
     )
     near = VectorStoreQuery(MODEL.get_query_embedding("keeper boat gate"), similarity_top_k=9)
     for query in words, near:
-        found = {*asyncio.run(snapshot.query(query)).ids}
+        found = {*snapshot.query(query).ids}
         if not found <= ids:
             seen.mixtures.append(f"generation {snapshot.generation}: finds {found - ids}")
     content = repr(sorted(zip(*rows.values(), strict=True)))

@@ -1,6 +1,5 @@
 """An index through any sequence of edits, writes, faults and rollbacks, beside a model of it."""
 
-import asyncio
 import random
 import re
 import shutil
@@ -145,7 +144,7 @@ class AnyHistory(RuleBasedStateMachine):
     @rule()
     def pin(self) -> None:
         snapshot = self.index.store.snapshot()
-        self.pinned = snapshot, asyncio.run(snapshot.columns("id", "text", "vector"))
+        self.pinned = snapshot, snapshot.columns("id", "text", "vector")
 
     @invariant()
     def holds(self) -> None:
@@ -159,7 +158,7 @@ class AnyHistory(RuleBasedStateMachine):
             return
         snapshot, seen = self.pinned
         try:
-            assert asyncio.run(snapshot.columns("id", "text", "vector")) == seen
+            assert snapshot.columns("id", "text", "vector") == seen
         except GenerationError:
             assert snapshot.generation < max(self.index.states)
             self.pinned = None

@@ -1,6 +1,5 @@
 """Where passages stand in the tree decides which are read together."""
 
-import asyncio
 import random
 from collections import Counter
 from itertools import chain
@@ -149,7 +148,7 @@ def test_summaries_stand_in_for_all_their_children_where_a_prompt_is_saved(store
         return n_words(node)
 
     found = LEAVES[:n_found]
-    read = asyncio.run(condensed(found, store.snapshot(), n_tokens, room))
+    read = condensed(found, store.snapshot(), n_tokens, room)
     assert set(counted.values()) <= {1}
     fewer, before = (-(-sum(n_words(n.node) for n in some) // room) for some in (read, found))
     assert fewer < before or read == found
@@ -164,11 +163,7 @@ def test_summaries_stand_in_for_all_their_children_where_a_prompt_is_saved(store
 
 
 def test_no_more_summaries_than_save_a_prompt(store):
-    (one,) = [
-        n
-        for n in asyncio.run(condensed(LEAVES, store.snapshot(), n_words, TOTAL - 1))
-        if n not in LEAVES
-    ]
+    (one,) = [n for n in condensed(LEAVES, store.snapshot(), n_words, TOTAL - 1) if n not in LEAVES]
     assert record(one.node).level == 1
 
 
@@ -190,6 +185,6 @@ def test_the_children_of_the_lowest_scores_are_replaced_first(store, order):
         ]
         if order == "score":
             found.sort(key=NodeWithScore.get_score, reverse=True)
-        read = asyncio.run(condensed(found, store.snapshot(), n_words, TOTAL - 1))
+        read = condensed(found, store.snapshot(), n_words, TOTAL - 1)
         assert [n.node_id for n in read if n not in found] == [parent]
         assert [n for n in read if n in found] == [n for n in found if n.node_id not in children]
