@@ -407,7 +407,7 @@ def test_what_others_code_raises_is_not_called_a_models(index, error, with_llm):
 def test_what_reading_the_index_raises_is_not_called_a_models(index, monkeypatch):
     error = PermissionError("index")
 
-    async def refuse(*args):
+    def refuse(*args):
         raise error
 
     monkeypatch.setattr("hierindex.respond.bounded_tree.condensed", refuse)
