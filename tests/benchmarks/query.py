@@ -8,20 +8,18 @@ the same table.
 Usage: python tests/benchmarks/query.py FOLDER [NODES...]
 """
 
-import asyncio
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from lancedb.query import MatchQuery
 from lancedb.rerankers import RRFReranker
-from lancedb.table import AsyncTable
+from lancedb.table import Table
 from llama_index.core.schema import QueryBundle
 
 from hierindex import HierarchicalIndex, HierarchyRetriever, HierarchyStore
@@ -44,7 +42,7 @@ MODES: dict[str, dict[str, Any]] = {
     "collapsed, hybrid": {"mode": "collapsed", "by": "hybrid"},
     "collapsed, text": {"mode": "collapsed", "by": "text"},
 }
-Ask = Callable[[QueryBundle], Awaitable[Any]]
+Ask = Callable[[QueryBundle], Any]
 
 
 def copies(rows: pa.Table, n_nodes: int) -> Iterator[pa.RecordBatch]:
@@ -85,28 +83,28 @@ def _renamed(column: pa.ChunkedArray, copy: int) -> pa.Array:
     return pc.replace_substring_regex(array, pattern, new)
 
 
-async def written(store: HierarchyStore, rows: pa.Table, n_nodes: int) -> AsyncTable:
+def written(store: HierarchyStore, rows: pa.Table, n_nodes: int) -> Table:
     """A table of so many nodes, with the indices that a store makes."""
     batches = pa.RecordBatchReader.from_batches(rows.schema, copies(rows, n_nodes))
-    await store._table.replace(batches, {}, {})
-    table = await store._table.open()
+    store._table.replace(batches, {}, {})
+    table = store.connection.open()
     assert table is not None
     return table
 
 
-def bare(table: AsyncTable) -> Ask:
-    async def ask(question: QueryBundle) -> None:
-        search = table.query().nearest_to(question.embedding).distance_type("cosine")
-        await search.select([*NODE_COLUMNS, "_distance"]).limit(TOP_K).to_arrow()
+def bare(table: Table) -> Ask:
+    def ask(question: QueryBundle) -> None:
+        search = table.search(question.embedding).distance_type("cosine")
+        search.select([*NODE_COLUMNS, "_distance"]).limit(TOP_K).to_arrow()
 
     return ask
 
 
-def hybrid(table: AsyncTable) -> Ask:
-    async def ask(question: QueryBundle) -> None:
-        search = table.query().nearest_to(question.embedding).distance_type("cosine")
-        both = search.nearest_to_text(MatchQuery(question.query_str, "words"))
-        await both.rerank(RRFReranker()).select(NODE_COLUMNS).limit(TOP_K).to_arrow()
+def hybrid(table: Table) -> Ask:
+    def ask(question: QueryBundle) -> None:
+        both = table.search(query_type="hybrid", fts_columns="words").distance_type("cosine")
+        both = both.vector(question.embedding).text(question.query_str).rerank(RRFReranker())
+        both.select([*NODE_COLUMNS]).limit(TOP_K).to_arrow()
 
     return ask
 
@@ -115,27 +113,27 @@ def overview(ask: Ask, embedding: list[float]) -> Ask:
     return lambda _: ask(QueryBundle(OVERVIEW, embedding=embedding))
 
 
-async def measured(ways: dict[str, Ask], questions: list[QueryBundle]) -> dict[str, np.ndarray]:
+def measured(ways: dict[str, Ask], questions: list[QueryBundle]) -> dict[str, np.ndarray]:
     """Milliseconds of each way for each question, in turn."""
     took = {name: list[float]() for name in ways}
     for ask in ways.values():
-        await ask(questions[0])  # opens and reads what later questions find there
+        ask(questions[0])  # opens and reads what later questions find there
     for question in questions:
         for name, ask in ways.items():
             start = time.perf_counter()
-            await ask(question)
+            ask(question)
             took[name].append(1000 * (time.perf_counter() - start))
     return {name: np.array(each) for name, each in took.items()}
 
 
-async def compare(rows: pa.Table, questions: list[QueryBundle], folder: str, n: int) -> None:
+def compare(rows: pa.Table, questions: list[QueryBundle], folder: str, n: int) -> None:
     store = HierarchyStore(Path(folder) / "whole")
-    table = await written(store, rows, n)
+    table = written(store, rows, n)
     upper = rows.filter(
         pc.and_(pc.less_equal(rows["level"], UPPER), pc.greater_equal(rows["level_max"], UPPER))
     )
     alone = HierarchyStore(Path(folder) / "upper")
-    level = await written(alone, upper, n * upper.num_rows // rows.num_rows)
+    level = written(alone, upper, n * upper.num_rows // rows.num_rows)
     model = HierarchicalIndex.open(store.uri).embed_model
     ways = {
         "bare search": bare(table),
@@ -143,10 +141,10 @@ async def compare(rows: pa.Table, questions: list[QueryBundle], folder: str, n: 
         f"bare, level {UPPER} alone": bare(level),
     }
     for name, options in MODES.items():
-        ways[name] = HierarchyRetriever(store, model, top_k=TOP_K, **options).aretrieve
+        ways[name] = HierarchyRetriever(store, model, top_k=TOP_K, **options).retrieve
     ways["auto, overview"] = overview(ways["auto"], model.get_query_embedding(OVERVIEW))
-    took = await measured(ways, questions)
-    n_rows = await table.count_rows()
+    took = measured(ways, questions)
+    n_rows = table.count_rows()
     print(f"\n{n_rows:,} nodes, {len(questions)} questions")
     print(f"{'ms':<24}{'median':>9}{'by bare':>9}")
     for name, each in took.items():
@@ -167,7 +165,7 @@ def main(folder: str, sizes: list[int]) -> None:
         ]
         for n in sizes:
             with tempfile.TemporaryDirectory(dir=at) as here:
-                asyncio.run(compare(rows, questions, here, n))
+                compare(rows, questions, here, n)
 
 
 if __name__ == "__main__":
