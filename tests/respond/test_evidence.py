@@ -1,5 +1,3 @@
-import asyncio
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -273,10 +271,10 @@ def test_nodes_of_no_index_or_without_the_questions_vector_have_no_scores(store,
     vector = embed_model.get_query_embedding(QUESTION)
     nodes = [NodeWithScore(node=TextNode(text="The pump failed."), score=0.7)]
     asked = QueryBundle(QUESTION, embedding=vector)
-    assert asyncio.run(scores(asked, nodes, embed_model)) == {}
+    assert scores(asked, nodes, embed_model) == {}
     nodes = found_by(store, embed_model, "dense").nodes
-    assert asyncio.run(scores(QueryBundle(QUESTION), nodes, embed_model)) == {}
-    assert len(asyncio.run(scores(asked, nodes, embed_model))) == len(nodes)
+    assert scores(QueryBundle(QUESTION), nodes, embed_model) == {}
+    assert len(scores(asked, nodes, embed_model)) == len(nodes)
 
 
 def test_nodes_of_an_overview_keep_their_scores_within_0_and_1(store, embed_model):
@@ -285,4 +283,4 @@ def test_nodes_of_an_overview_keep_their_scores_within_0_and_1(store, embed_mode
     nodes = found_by(store, embed_model, "dense").nodes[:3]
     for node, each in zip(nodes, (-0.1, 0.4, 19.9), strict=True):
         node.score = each
-    assert [*asyncio.run(scores(asked, nodes, model)).values()] == [0, 0.4, 1]
+    assert [*scores(asked, nodes, model).values()] == [0, 0.4, 1]
