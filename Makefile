@@ -39,7 +39,7 @@ test-core: $(TESTABLE)  ## every branch is covered by a test that names its case
 	$(BIN)/pytest -q -m 'not slow and hypothesis' tests/core
 
 test-rest: $(TESTABLE)
-	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 3 --dist worksteal --ignore=tests/core --ignore=hierindex/core
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 --dist worksteal --ignore=tests/core --ignore=hierindex/core
 
 test-browser: $(TESTABLE) $(DOCUMENTABLE)  ## the explorer's page and the site in a real Chromium; its pictures are left in SCREENSHOTS
 	@$(BIN)/python -c 'import os, shutil, sys; sys.exit(not (os.environ.get("CHROMIUM") or any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome")))))' \
