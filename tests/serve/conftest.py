@@ -4,14 +4,18 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from shutil import copytree
 
 import httpx
 import pytest
 from fakes import HashingEmbedding
+from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from processes import started
-from store.trees import tree
+from store.trees import record, tree
 
-from hierindex import HierarchicalIndex, HierarchyStore, RaptorHierarchy
+from hierindex import HierarchicalIndex, HierarchyStore
 from hierindex import serve as servers
 from hierindex.cli.app import main
 
@@ -35,6 +39,21 @@ class Client(httpx.Client):
         return error["error"]
 
 
+def soft_tree() -> list[TextNode]:
+    """A semantic tree of four levels with rows that pass up, and a chunk of two parents."""
+    nodes = tree()
+    first, second = [n for n in nodes if record(n).level == 1 and "a.txt" in record(n).documents]
+    child = next(n for n in nodes if record(n).parents == ((first.node_id, 1.0),))
+    parents = ((first.node_id, 0.75), (second.node_id, 0.25))
+    child.metadata |= replace(record(child), parents=parents).to_metadata()
+    below = second.relationships[NodeRelationship.CHILD]
+    second.relationships[NodeRelationship.CHILD] = [
+        RelatedNodeInfo(node_id=child.node_id),
+        *below,
+    ]
+    return nodes
+
+
 def client_of(index: HierarchicalIndex) -> Iterator[Client]:
     with index.explore(0) as explorer, Client(base_url=explorer.url, timeout=60) as client:
         yield client
@@ -42,9 +61,8 @@ def client_of(index: HierarchicalIndex) -> Iterator[Client]:
 
 @pytest.fixture(scope="session")
 def index(tmp_path_factory) -> HierarchicalIndex:
-    """A tree with nodes of several parents; that of `page` and `own` has nodes that pass up."""
     store = HierarchyStore(tmp_path_factory.mktemp("explored") / "letters")
-    store.add(tree(RaptorHierarchy))
+    store.add(soft_tree())
     return HierarchicalIndex(store, HashingEmbedding())
 
 
@@ -54,18 +72,17 @@ def client(index) -> Iterator[Client]:
 
 
 @pytest.fixture(scope="session")
-def page(tmp_path_factory) -> Iterator[Client]:
-    """A client of an explorer of any index."""
-    store = HierarchyStore(tmp_path_factory.mktemp("page"))
-    store.add(tree())
-    yield from client_of(HierarchicalIndex(store, HashingEmbedding()))
+def semantic(tmp_path_factory) -> Path:
+    """The folder of a semantic index."""
+    folder = tmp_path_factory.mktemp("semantic") / "index"
+    HierarchyStore(folder).add(tree())
+    return folder
 
 
 @pytest.fixture
-def own(tmp_path) -> HierarchicalIndex:
-    """A semantic index that may be changed."""
-    store = HierarchyStore(tmp_path / "index")
-    store.add(tree())
+def own(semantic, tmp_path) -> HierarchicalIndex:
+    """A copy of it, which may be changed."""
+    store = HierarchyStore(copytree(semantic, tmp_path / "index"))
     return HierarchicalIndex(store, HashingEmbedding())
 
 

@@ -21,15 +21,15 @@ def port_of(client) -> int:
     "host", ["evil.example", "evil.example:{port}", "localhost", "localhost:1", "", "{port}", "a b"]
 )
 @pytest.mark.parametrize("path", ["/", "/assets/index.html", "/api/index"])
-def test_another_host_is_refused(page, path, host) -> None:
-    answer = page.get(path, headers={"Host": host.format(port=port_of(page))})
+def test_another_host_is_refused(client, path, host) -> None:
+    answer = client.get(path, headers={"Host": host.format(port=port_of(client))})
     assert answer.status_code in (400, 403)
     assert "hierindex" not in answer.text
 
 
 @pytest.mark.parametrize("host", ["localhost:{port}", "127.0.0.1:{port}", "[::1]:{port}"])
-def test_names_of_this_machine_are_answered(page, host) -> None:
-    answer = page.get("/api/index", headers={"Host": host.format(port=port_of(page))})
+def test_names_of_this_machine_are_answered(client, host) -> None:
+    answer = client.get("/api/index", headers={"Host": host.format(port=port_of(client))})
     assert answer.status_code == 200
 
 
@@ -46,25 +46,25 @@ def test_names_of_this_machine_are_answered(page, host) -> None:
         {"Sec-Fetch-Site": "same-origin", "Origin": "http://evil.example"},
     ],
 )
-def test_other_sites_are_refused(page, headers) -> None:
-    host = f"127.0.0.1:{port_of(page)}"
+def test_other_sites_are_refused(client, headers) -> None:
+    host = f"127.0.0.1:{port_of(client)}"
     given = {name: value.format(host=host) for name, value in headers.items()}
-    answer = page.get("/api/index", headers=given)
+    answer = client.get("/api/index", headers=given)
     assert (answer.status_code, [*answer.json()]) == (403, ["error"])
     assert "access-control-allow-origin" not in answer.headers
 
 
-def test_the_page_itself_and_links_to_it_are_answered(page) -> None:
-    own = {"Origin": f"http://127.0.0.1:{port_of(page)}", "Sec-Fetch-Site": "same-origin"}
-    assert page.get("/api/index", headers=own).status_code == 200
+def test_the_page_itself_and_links_to_it_are_answered(client) -> None:
+    own = {"Origin": f"http://127.0.0.1:{port_of(client)}", "Sec-Fetch-Site": "same-origin"}
+    assert client.get("/api/index", headers=own).status_code == 200
     link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Dest": "document"}
-    assert page.get("/", headers=link).status_code == 200
-    assert page.get("/", headers=link | {"Sec-Fetch-Dest": "iframe"}).status_code == 403
+    assert client.get("/", headers=link).status_code == 200
+    assert client.get("/", headers=link | {"Sec-Fetch-Dest": "iframe"}).status_code == 403
 
 
 @pytest.mark.parametrize("path", ["/", "/assets/page.css", "/api/index", "/api/node", "/none"])
-def test_every_answer_forbids_foreign_script(page, path) -> None:
-    headers = page.get(path).headers
+def test_every_answer_forbids_foreign_script(client, path) -> None:
+    headers = client.get(path).headers
     policy = headers["content-security-policy"].split("; ")
     assert {"default-src 'none'", "script-src 'self'", "frame-ancestors 'none'"} <= {*policy}
     assert not re.search("unsafe|http|\\*", headers["content-security-policy"])
@@ -74,8 +74,8 @@ def test_every_answer_forbids_foreign_script(page, path) -> None:
 
 
 @pytest.mark.parametrize("path", sorted(PAGE.iterdir()), ids=lambda path: path.name)
-def test_the_page_is_that_of_the_package(page, path) -> None:
-    answer = page.get(f"/assets/{path.name}")
+def test_the_page_is_that_of_the_package(client, path) -> None:
+    answer = client.get(f"/assets/{path.name}")
     assert answer.content == path.read_bytes()
     kinds = {"js": "text/javascript", "css": "text/css", "html": "text/html"}
     assert answer.headers["content-type"].startswith(kinds[path.suffix[1:]])
@@ -95,14 +95,14 @@ def test_the_page_is_that_of_the_package(page, path) -> None:
         "/favicon.ico",
     ],
 )
-def test_nothing_else_is_served(page, path) -> None:
-    assert page.get(path).status_code == 404
-    assert page.get(path).json()["error"].startswith("Not Found")
+def test_nothing_else_is_served(client, path) -> None:
+    assert client.get(path).status_code == 404
+    assert client.get(path).json()["error"].startswith("Not Found")
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
-def test_nothing_can_be_written(page, method) -> None:
-    answer = page.request(method, "/api/index")
+def test_nothing_can_be_written(client, method) -> None:
+    answer = client.request(method, "/api/index")
     assert (answer.status_code, [*answer.json()]) == (405, ["error"])
 
 

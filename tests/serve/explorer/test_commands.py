@@ -38,7 +38,7 @@ def test_a_report_is_written(hierindex, own, tmp_path) -> None:
         (("report", "--out", "x.html", "--max-mb", "-1"), "max_bytes must be an integer"),
         *(
             (("report", "--out", "x.html", "--max-mb", size), "--max-mb must be a finite size")
-            for size in ("nan", "inf", "-inf", "1e308")
+            for size in ("nan", "1e308")
         ),
         (("explore", "--port", "99999"), "Nothing can be served at 127.0.0.1:99999"),
         (("explore", "--host", "192.0.2.1", "--port", "0"), "Nothing can be served at 192.0.2.1:0"),

@@ -7,7 +7,7 @@ import signal
 import httpx
 import pytest
 
-from hierindex import HierarchicalIndex, HierarchyStore, InputError
+from hierindex import InputError
 from hierindex.serve.explorer import explorer as module
 
 PATIENCE = 60  # seconds, for a machine that is busy
@@ -61,10 +61,3 @@ def test_the_command_serves_until_it_is_stopped(own, serving, tmp_path, number) 
         assert process.exitcode == 0
     assert (tmp_path / "err").read_text() == f"{said}hierindex: Stopped.\n"
     assert (tmp_path / "out").read_text() == ""
-
-
-def test_there_must_be_an_index(tmp_path) -> None:
-    with HierarchicalIndex(HierarchyStore(tmp_path / "none")).explore(0) as explorer:
-        answer = httpx.get(f"{explorer.url}api/index")
-    assert answer.status_code == 404
-    assert "holds no index" in answer.json()["error"]

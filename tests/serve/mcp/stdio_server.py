@@ -1,6 +1,8 @@
 """A server of an index over standard input and output, with a model that is loaded at once."""
 
+import os
 import sys
+from pathlib import Path
 
 from fakes import HashingEmbedding
 
@@ -10,13 +12,19 @@ from hierindex.serve.mcp.server import server_of
 
 
 class Talkative(HashingEmbedding):
-    """A model that writes on standard output, as libraries do."""
+    """A model that writes on standard output at each new question, as libraries do."""
 
     def _get_query_embedding(self, query: str) -> list[float]:
-        sys.stdout.write("A question.\n")
-        sys.stdout.flush()
+        if query not in ("warm", *self.queries):
+            sys.stdout.write("A question.\n")
+            sys.stdout.flush()
         return super()._get_query_embedding(query)
 
 
-if __name__ == "__main__":
-    server_of(lambda: Reader(HierarchyStore(sys.argv[1]), Talkative())).run()
+def serve(uri: str, folder: Path) -> None:
+    """With the pipe `in` of a folder as standard input, `out` as output, and the file `err`."""
+    for descriptor, name in enumerate(("in", "out", "err")):
+        flags = os.O_RDONLY if name == "in" else os.O_WRONLY | os.O_CREAT
+        os.dup2(os.open(folder / name, flags), descriptor)
+    sys.stdin, sys.stdout = os.fdopen(0), os.fdopen(1, "w")
+    server_of(lambda: Reader(HierarchyStore(uri), Talkative())).run()

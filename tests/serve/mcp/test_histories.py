@@ -1,15 +1,11 @@
 """Agents whose index changes while they read."""
 
 import pytest
-from agent import agent
 from fakes import HashingEmbedding
-from llama_index.core.schema import Document
 from serve.mcp.conftest import agent_of
 from store.trees import columns_of, documents, tree
 
 from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy
-from hierindex.serve.mcp.reader import Reader
-from hierindex.serve.mcp.server import server_of
 
 QUESTION = "harbour and lantern"
 
@@ -59,16 +55,6 @@ def test_nothing_of_a_deleted_document_is_read(built) -> None:
         assert not any(sentence in text for sentence in before["text"].split("  "))
 
 
-def test_a_rebuild_between_two_calls_is_followed(built) -> None:
-    with agent_of(built) as client:
-        assert client.reply("search", query="walrus")["generation"] == 1
-        built.update([Document(id_="e.txt", text="The walrus met a zeppelin.")])
-        found = client.reply("search", query="walrus zeppelin")
-        assert found["generation"] == 2
-        assert found["results"][0]["text"] == "The walrus met a zeppelin."
-        assert client.reply("fetch", id="e.txt")["text"] == "The walrus met a zeppelin."
-
-
 def test_an_index_may_come_after_its_server(tmp_path) -> None:
     store = HierarchyStore(tmp_path / "later")
     with agent_of(HierarchicalIndex(store)) as client:
@@ -76,21 +62,3 @@ def test_an_index_may_come_after_its_server(tmp_path) -> None:
         assert "holds no index; build one with `hierindex build" in said
         store.add(tree())
         assert client.reply("outline")["generation"] == 1
-
-
-def test_a_model_is_loaded_once_and_another_one_after_a_rebuild_with_it(built, monkeypatch) -> None:
-    loaded = []
-
-    def load(name: str, **_):
-        loaded.append(name)
-        return HashingEmbedding(model_name=name)
-
-    monkeypatch.setattr("hierindex.retrieve.stored_tree.load_embed_model", load)
-    with agent(server_of(lambda: Reader(built.store))) as client:
-        for _ in range(2):
-            client.reply("search", query=QUESTION)
-        assert loaded == ["hashing"]
-        other = SemanticHierarchy(embed_model=HashingEmbedding(model_name="other"))
-        HierarchicalIndex.build(documents(), built.store.uri, hierarchy=other, replace=True)
-        assert client.reply("search", query=QUESTION)["generation"] == 2
-        assert loaded == ["hashing", "other"]

@@ -7,13 +7,13 @@ import signal
 import subprocess
 import sys
 from contextlib import contextmanager
-from pathlib import Path
 
 import httpx
 import pytest
 from agent import agent
 from fakes import HashingEmbedding
-from mcp.client.stdio import StdioServerParameters, stdio_client
+from processes import process
+from serve.mcp.stdio_server import serve
 from store.trees import documents
 
 from hierindex.serve.guard import Guard
@@ -23,18 +23,12 @@ from hierindex.serve.server import Address, Server
 
 PATIENCE = 60  # seconds, for a machine that is busy
 TEXTS = {document.doc_id: document.text for document in documents()}
-COMMAND = [sys.executable, "-W", "ignore", str(Path(__file__).parent / "stdio_server.py")]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 HELLO = {
     "protocolVersion": "2025-06-18",
     "capabilities": {},
     "clientInfo": {"name": "test", "version": "1"},
 }
-
-
-def stdio(index):
-    arguments = [*COMMAND[1:], index.store.uri]
-    return stdio_client(StdioServerParameters(command=COMMAND[0], args=arguments, env=ENVIRONMENT))
 
 
 @contextmanager
@@ -65,19 +59,12 @@ def path(client) -> None:
     assert client.sentence("read", id="nothing").startswith("No node and no document")
 
 
-@pytest.mark.slow  # make test-suites has the client of the SDK over both
-def test_an_agent_answers_over_stdio(own) -> None:
-    with agent(stdio(own)) as client:
+def test_an_agent_answers_over_http(own) -> None:
+    with served(own) as url, agent(url) as client:
         path(client)
 
 
-@pytest.mark.parametrize("mode", ["auto", pytest.param("legacy", marks=pytest.mark.slow)])
-def test_an_agent_answers_over_http(own, mode) -> None:
-    with served(own) as url, agent(url, mode=mode) as client:
-        path(client)
-
-
-def test_nothing_but_protocol_is_written(own) -> None:
+def test_nothing_but_protocol_is_written(own, tmp_path) -> None:
     """And the server ends with its input, also in the middle of a call."""
     calls = [
         ("initialize", HELLO),
@@ -90,22 +77,21 @@ def test_nothing_but_protocol_is_written(own) -> None:
         json.dumps({"jsonrpc": "2.0", "id": i, "method": method, "params": params})
         for i, (method, params) in enumerate(calls)
     ]
-    with subprocess.Popen(
-        [*COMMAND, own.store.uri],
-        env=ENVIRONMENT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        process.stdin.write("\n".join([*lines, "no JSON", ""]))
-        process.stdin.flush()
-        answers = [json.loads(process.stdout.readline()) for _ in range(len(calls))]
-        process.stdin.write(lines[2] + "\n")
-        rest, said = process.communicate(timeout=PATIENCE)
+    for name in ("in", "out"):
+        os.mkfifo(tmp_path / name)
+    served = process(serve, own.store.uri, tmp_path)
+    with (tmp_path / "in").open("w") as asking, (tmp_path / "out").open() as replies:
+        asking.write("\n".join([*lines, "no JSON", ""]))
+        asking.flush()
+        answers = [json.loads(replies.readline()) for _ in range(len(calls))]
+        asking.write(lines[2] + "\n")
+        asking.close()
+        rest = [json.loads(line) for line in replies]
+    served.join(PATIENCE)
+    said = (tmp_path / "err").read_text()
     assert {answer.get("id") for answer in answers} >= {0, 1, 2, 3}
-    assert all(json.loads(line)["jsonrpc"] == "2.0" for line in rest.splitlines())
-    assert process.returncode == 0
+    assert all(reply["jsonrpc"] == "2.0" for reply in rest)
+    assert served.exitcode == 0
     assert "A question." in said
     assert "Traceback" not in said
 
@@ -115,26 +101,18 @@ def test_a_client_that_is_gone_leaves_the_server_to_others(own) -> None:
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
     headers = {"Accept": "application/json, text/event-stream"}
     with served(own) as url:
-        for _ in range(5):
+        for _ in range(2):
             with pytest.raises(httpx.ReadTimeout):
                 httpx.post(url, json=body, headers=headers, timeout=httpx.Timeout(9, read=1e-3))
         with agent(url) as client:
             assert client.reply("outline")["generation"] == 1
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"Host": "evil.example"},
-        {"Origin": "http://evil.example"},
-        {"Origin": "null"},
-        {"Sec-Fetch-Site": "cross-site"},
-    ],
-)
-def test_a_page_of_another_site_is_refused(own, headers) -> None:
+def test_a_page_of_another_site_is_refused(own) -> None:
     with served(own) as url:
-        answer = httpx.post(url, json={}, headers=headers)
-        assert (answer.status_code, [*answer.json()]) == (403, ["error"])
+        for headers in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}):
+            answer = httpx.post(url, json={}, headers=headers)
+            assert (answer.status_code, [*answer.json()]) == (403, ["error"])
         too_long = httpx.post(url, json={"x": "x" * 5_000_000})
         assert too_long.status_code == 413
 
@@ -171,17 +149,7 @@ def test_a_signal_ends_the_command_though_its_input_is_open(own, number) -> None
         assert process.wait(PATIENCE) == -number
 
 
-def test_a_port_is_of_http(tmp_path, capsys, monkeypatch) -> None:
-    from hierindex.cli.app import main
-
-    (tmp_path / "nodes.lance").mkdir()
-    monkeypatch.setattr(sys, "argv", ["hierindex", "mcp", "--index", str(tmp_path), "--port", "1"])
-    with pytest.raises(SystemExit, match="2"):
-        main()
-    assert capsys.readouterr().err == "hierindex: --port needs --http.\n"
-
-
-@pytest.mark.parametrize("missing", ["mcp", "mcp_types", "starlette"])
+@pytest.mark.parametrize("missing", ["mcp", "starlette"])
 def test_the_extra_is_named_if_it_is_missing(
     tmp_path, capsys, monkeypatch, uninstall, missing
 ) -> None:

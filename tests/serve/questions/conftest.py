@@ -4,10 +4,8 @@ from shutil import copytree
 
 import httpx
 import pytest
-from fakes import HashingEmbedding
-from store.trees import tree
 
-from hierindex import HierarchicalIndex, HierarchyStore
+from hierindex import HierarchicalIndex
 from hierindex.serve.questions import client
 
 TEXT = "\n\n".join(
@@ -66,13 +64,6 @@ class Http(httpx.Client):
 
 
 @pytest.fixture(scope="session")
-def shared(tmp_path_factory) -> HierarchicalIndex:
-    store = HierarchyStore(tmp_path_factory.mktemp("by-http") / "letters")
-    store.add(tree())
-    return HierarchicalIndex(store, HashingEmbedding())
-
-
-@pytest.fixture(scope="session")
-def http(shared):
-    with shared.serve(0) as server, Http(base_url=server.url, timeout=60) as asking:
+def http(index):
+    with index.serve(0) as server, Http(base_url=server.url, timeout=60) as asking:
         yield asking

@@ -47,7 +47,7 @@ def documents_in(found: dict) -> set[str]:
 def test_each_answer_is_of_the_newest_generation(own) -> None:
     folder, (node, *_) = Path(own.store.uri), own.store.get_nodes()
     with own.serve(0) as server:
-        for i in range(12):
+        for i in range(3):
             text = f"The zeppelin number {i} met the harbour."
             own.store.add([node.model_copy(update={"text": text})])
             found = reply_to(ASKED, folder)["nodes"]
@@ -65,10 +65,10 @@ def test_answers_go_on_while_generations_are_published_and_removed(own) -> None:
             replies.append(reply_to(ASKED, folder))
 
     with own.serve(0):
-        clients = [Thread(target=ask) for _ in range(4)]
+        clients = [Thread(target=ask) for _ in range(2)]
         for client in clients:
             client.start()
-        for _ in range(10):
+        for _ in range(3):
             own.store.replace(tree(), {}, purge=True)
         done.set()
         for client in clients:

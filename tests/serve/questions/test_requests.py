@@ -14,7 +14,7 @@ import pytest
 from fakes import HashingEmbedding
 from serve.questions.conftest import Http
 
-from hierindex import HierarchicalIndex, HierarchyStore, __version__
+from hierindex import __version__
 from hierindex.respond.answer import Answer, source_of
 from hierindex.serve import endpoint
 from hierindex.serve.app import MOST_BYTES, described
@@ -107,10 +107,10 @@ def test_its_health_is_known(own) -> None:
         assert http.get("/health").json()["generation"] == 2
 
 
-def test_a_retrieval_is_that_of_the_index(http, shared) -> None:
+def test_a_retrieval_is_that_of_the_index(http, index) -> None:
     asked = {"question": "a lantern and a violin", "mode": "level", "level": 0, "by": "dense"}
     found = http.ask("/retrieve", **asked, where=["author=Ada"])["nodes"]
-    retriever = shared.as_retriever(mode="level", level=0, by="dense")
+    retriever = index.as_retriever(mode="level", level=0, by="dense")
     nodes = retriever.retrieve(asked["question"])
     sources = [asdict(source_of(node)) for node in nodes]
     assert [each.pop("raw_score") for each in sources] == [each["score"] for each in sources]
@@ -176,8 +176,8 @@ def test_numbers_have_bounds_that_are_described(http, path, name, most) -> None:
     assert schema["properties"][name]["maximum"] == most
 
 
-def test_a_command_answers_by_itself_what_a_server_refuses(http, shared) -> None:
-    folder, most = Path(shared.store.uri), Outline.most["budget"]
+def test_a_command_answers_by_itself_what_a_server_refuses(http, index) -> None:
+    folder, most = Path(index.store.uri), Outline.most["budget"]
     assert reply_to(Outline(budget=most + 1), folder) is None
     assert answer_to(Outline(budget=most + 1), str(folder)) == http.ask("/outline", budget=most)
 
@@ -252,14 +252,14 @@ def test_other_machines_need_the_token(own) -> None:
 
 
 def test_many_at_once_get_what_each_gets_alone(http) -> None:
-    words = "harbour lantern orchard glacier copper thistle meadow granite".split()
+    words = "harbour lantern orchard glacier".split()
 
     def asked(word: str) -> bytes:
         return http.post("/retrieve", json={"question": word}).content
 
     alone = [*map(asked, words)]
-    with ThreadPoolExecutor(32) as clients:
-        assert [*clients.map(asked, words * 8)] == alone * 8
+    with ThreadPoolExecutor(16) as clients:
+        assert [*clients.map(asked, words * 4)] == alone * 4
 
 
 def test_few_threads_answer_at_once(own, monkeypatch) -> None:
@@ -284,11 +284,3 @@ def test_few_threads_answer_at_once(own, monkeypatch) -> None:
         ]
         assert all(each.result().is_success for each in asked)
     assert 1 < most <= AT_ONCE
-
-
-def test_there_must_be_an_index(tmp_path) -> None:
-    (tmp_path / "none").mkdir()
-    with HierarchicalIndex(HierarchyStore(tmp_path / "none")).serve(0) as server:
-        answer = httpx.get(f"{server.url}health")
-    assert answer.status_code == 404
-    assert "holds no index" in answer.json()["error"]
