@@ -63,9 +63,10 @@ def evaluate(
 
     documents.jsonl has a JSON object with doc_id and text on each line,
     questions.jsonl one with qid, doc_id, question and gold: start and end
-    (characters of the text), evidence (passages of the text, word for word)
-    or gold_titles (ids of whole documents). A question with evidence is asked
-    of its own document, others of all, or of the one that within names.
+    (characters of the text), evidence (passages of the text, word for word),
+    gold_titles (ids of whole documents) or answer (found word for word). A
+    question with evidence is asked of its own document, others of all, or of
+    the one that within names.
     """
     if not all(budget.strip().isdecimal() for budget in budgets.split(",")):
         raise InputError(f"--budgets takes numbers such as 500,2000, got {budgets!r}.")

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Question:
-    """A question with its gold: the `spans` that answer it, or the ids of whole `documents`.
+    """A question with its gold: `spans` that answer it, ids of whole `documents`, or `answers`.
 
     Questions of one `group`, usually a document, are resampled together; figures are means over
     the questions of one `kind`. If `within` names a document, only this document is searched.
@@ -33,6 +33,7 @@ class Question:
     within: str | None = None
     spans: tuple[Span, ...] = ()
     documents: tuple[str, ...] = ()
+    answers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,8 @@ def read_dataset(path: str | Path) -> Dataset:
 
     * `start` and `end` (exclusive), characters of the document's text;
     * `evidence`, a list of passages, word for word as in the document;
-    * `gold_titles`, a list of ids of documents.
+    * `gold_titles`, a list of ids of documents;
+    * `answer` or a list `answers`, one of which must be found word for word.
 
     Other fields are ignored. A question with `evidence` is asked of its own document and others of
     all documents, unless `within` names a document or is null.
@@ -131,6 +133,7 @@ def _lines(path: Path, parse: Callable[[dict[str, Any]], T]) -> list[T]:
 
 
 def _question(texts: Mapping[str, str], row: Mapping[str, Any]) -> Question:
+    answers = [row["answer"]] if row.get("answer") else row.get("answers")
     return Question(
         id=row["qid"],
         text=row["question"],
@@ -139,6 +142,7 @@ def _question(texts: Mapping[str, str], row: Mapping[str, Any]) -> Question:
         within=row.get("within", row["doc_id"] if row.get("evidence") else None),
         spans=tuple(_spans(texts, row)),
         documents=_texts("gold_titles", row),
+        answers=_texts("answers", {"answers": answers}),
     )
 
 

@@ -1,6 +1,7 @@
 """Measures: how much of a question's gold is in what a way to retrieve returns; their intervals."""
 
 import math
+import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple, Self
@@ -15,6 +16,7 @@ from hierindex.record import DETAILS, NodeRecord, Span
 
 OVERLAP = 41  # characters of gold that make a passage a hit; fewer may be the end of a sentence
 N_RESAMPLES = 2_000  # of an interval
+WORD = re.compile(r"\w+")
 
 Measure = tuple[str, int | None]
 """A measure's name, and its token budget if it has one."""
@@ -63,7 +65,8 @@ def held(
     """Return what passages that fill a budget hold of a question's gold, from 0 to 1.
 
     `coverage` is the number of characters of gold spans that are returned, divided by the number
-    that fits the budget; `documents` is the share of gold documents.
+    that fits the budget; `documents` is the share of gold documents; `answer` tells whether an
+    answer is there word for word.
 
     Parameters
     ----------
@@ -84,7 +87,15 @@ def held(
         documents = {*question.documents}
         found = documents & {span.document for span in spans}
         figures["documents", budget] = len(found) / len(documents)
+    if question.answers:
+        text = _words("\n".join(passage.text for passage in kept))
+        figures["answer", budget] = float(any(_words(a) in text for a in question.answers))
     return figures
+
+
+def _words(text: str) -> str:
+    """Return the words of a text in lower case, each between blanks."""
+    return f" {' '.join(WORD.findall(text.lower()))} "
 
 
 def n_covered(gold: Iterable[Span], spans: Iterable[Span]) -> int:

@@ -125,7 +125,7 @@ def _read(data: Sequence[str | Path | Dataset], measures: Measures | None) -> li
     if n > 1:
         raise InputError(f"Data sets need different names; {n} are named {name!r}.")
     if measures is None:
-        gold = ([q for q in d.questions if q.spans or q.documents] for d in datasets)
+        gold = ([q for q in d.questions if q.spans or q.documents or q.answers] for d in datasets)
         datasets = [replace(d, questions=qs) for d, qs in zip(datasets, gold, strict=True)]
     for dataset in datasets:
         if not dataset.questions:

@@ -4,7 +4,6 @@
 
 * `breadth`: the share of topics of which at least 60 characters or half are returned;
 * `evidence`: the share of the evidence's word trigrams;
-* `answer`: whether an answer is there word for word;
 * `answer words`: the share of the content words of a person's answer;
 * `ROUGE-1` and `ROUGE-2` (F, stemmed) of the first 150 words, at the largest budget, against a
   person's answer of ten words or more;
@@ -39,12 +38,11 @@ class LabelledQuestion(Question):
     """A question with more gold.
 
     It is the passages of each of the `topics` that an overview mentions, texts that are
-    `evidence`, `answers` that passages hold word for word, or a person's answer, the `reference`.
+    `evidence`, or a person's answer, the `reference`.
     """
 
     topics: tuple[tuple[Span, ...], ...] = ()
     evidence: tuple[str, ...] = ()
-    answers: tuple[str, ...] = ()
     reference: str = ""
 
     @property
@@ -147,9 +145,6 @@ def further(
     if evidence := set().union(*map(_trigrams, question.evidence)):
         found = set().union(*(_trigrams(passage.text) for passage in passages))
         figures["evidence", budget] = len(evidence & found) / len(evidence)
-    if question.answers:
-        held = any(_plain(answer) in _plain(text) for answer in question.answers)
-        figures["answer", budget] = float(held)
     if words := _content_words(question.reference):
         figures["answer words", budget] = len(words & _content_words(text)) / len(words)
     if len(question.reference.split()) >= LONG:
@@ -182,10 +177,6 @@ def _rouge() -> Any:
 def _words(text: str) -> list[str]:
     """Return the words of a text in lower case, without punctuation."""
     return WORD.findall(text.lower())
-
-
-def _plain(text: str) -> str:
-    return f" {' '.join(_words(text))} "
 
 
 @lru_cache(maxsize=10_000)

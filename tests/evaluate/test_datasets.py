@@ -24,13 +24,15 @@ def question_of(tmp_path, question, **document):
     return read_dataset(written(tmp_path, **rows)).questions[0]
 
 
-def test_gold_is_offsets_passages_or_documents(tmp_path) -> None:
+def test_gold_is_offsets_passages_documents_or_answers(tmp_path) -> None:
     asked = question_of(tmp_path, {"start": 12, "end": 36, "kind": "specific"})
     assert asked == Question("q", "What?", "d", kind="specific", spans=(Span("d", 12, 36),))
     asked = question_of(tmp_path, {"evidence": ["Ann: hello.\n", "bye"]})
     assert asked.spans == (Span("d", 0, 11), Span("d", 42, 45))
     asked = question_of(tmp_path, {"gold_titles": ["d"], "doc_id": "elsewhere"})
     assert asked == Question("q", "What?", "elsewhere", documents=("d",))
+    for gold in ({"answer": "short"}, {"answers": ["short"]}):
+        assert question_of(tmp_path, gold) == Question("q", "What?", "d", answers=("short",))
 
 
 def test_evidence_is_sought_in_its_document(tmp_path) -> None:
@@ -41,7 +43,7 @@ def test_evidence_is_sought_in_its_document(tmp_path) -> None:
 
 
 def test_other_fields_are_ignored(tmp_path) -> None:
-    asked = question_of(tmp_path, {"answer": 1912, "spans": [[0, 9]], "evidence": None}, topics=1)
+    asked = question_of(tmp_path, {"comment": 1912, "spans": [[0, 9]], "evidence": None}, topics=1)
     assert asked == Question("q", "What?", "d")
 
 
@@ -76,6 +78,7 @@ def asking(**gold):
         ("questions", asking(evidence=["no"]), "evidence is not in the document 'd': 'no'."),
         ("questions", asking(evidence="short"), "evidence must be a list of texts, got 'short'."),
         ("questions", asking(gold_titles="d"), "gold_titles must be a list of texts, got 'd'."),
+        ("questions", asking(answer=7), "answers must be a list of texts, got [7]."),
     ],
 )
 def test_a_bad_line_is_named(tmp_path, file, line, reason) -> None:

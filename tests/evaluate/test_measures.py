@@ -51,6 +51,13 @@ def test_documents() -> None:
     assert held(kept, documents=("e", "x")) == {"documents": 0.5}
 
 
+def test_an_answer_is_found_word_for_word() -> None:
+    kept = [passage(4, 18)]
+    assert held(kept, answers=("nine", "Three, four!")) == {"answer": 1.0}
+    assert held(kept, answers=("hree",)) == {"answer": 0.0}
+    assert held([], answers=("one",)) == {"answer": 0.0}
+
+
 def test_fill_takes_in_order_and_skips_what_does_not_fit() -> None:
     one, eight, two = passage(0, 3), passage(0, 39), passage(0, 7)
     assert [count_tokens(p.text) for p in (one, eight, two)] == [1, 8, 2]
