@@ -95,14 +95,8 @@ def sentences(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
-def test_recipe_is_short_and_says_how_to_run_it(path) -> None:
+def test_recipe_is_short_says_how_to_run_it_and_needs_public_names_alone(path) -> None:
     source = path.read_text()
     assert len(source.splitlines()) < 60
     assert f"python pipelines/{path.name}" in inspect.cleandoc(source.split('"""')[1])
-
-
-@pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
-def test_recipe_needs_public_names_alone(path) -> None:
-    assert not re.findall(
-        r"(?m)^ *(?:from|import) (hierindex\.(?!rules\b|evaluate\b)\S+)", path.read_text()
-    )
+    assert not re.findall(r"(?m)^ *(?:from|import) (hierindex\.(?!rules\b|evaluate\b)\S+)", source)

@@ -28,13 +28,21 @@ REPORT = "# Report on the bridge\n\n" + "\n\n".join(
 HEAVY = {"rich", "numpy", "torch", "llama_index", "lancedb", "openvino"}
 
 
-def imported_by(line: str) -> tuple[int, set[str]]:
-    """Run a command line in a process of its own; return its exit status and its modules."""
-    code = "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr))"
-    code += f"; sys.argv = ['hierindex', *{shlex.split(line)}]"
-    code += "; from hierindex.cli.app import main; main()"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    return done.returncode, {*done.stderr.splitlines()[-1].split()}
+def imported_by(*lines: str) -> set[str]:
+    """Run command lines in one process of their own; return its modules."""
+    code = f"""if True:
+        import sys
+        from hierindex.cli.app import main
+        for words in {[*map(shlex.split, lines)]}:
+            sys.argv = ["hierindex", *words]
+            try:
+                main()
+            except SystemExit:
+                pass
+        print(*sys.modules, file=sys.stderr)
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return {*done.stderr.splitlines()[-1].split()}
 
 
 def minutes(topic: str) -> str:
@@ -93,8 +101,8 @@ def folder(prepared, tmp_path, monkeypatch) -> Path:
 def run(monkeypatch, capsys):
     """Runs a command line in this process; gives exit status, standard output and error."""
 
-    def called(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["hierindex", *arguments])
+    def called(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["hierindex", *map(str, arguments)])
         with pytest.raises(SystemExit) as stop:
             main()
         return int(stop.value.code or 0), *capsys.readouterr()
@@ -131,6 +139,7 @@ def terminal(monkeypatch, capsys):
 
     def made(columns: int = 80) -> None:
         monkeypatch.setenv("COLUMNS", str(columns))
+        monkeypatch.setenv("TERM", "xterm")
         for stream in (sys.stdout, sys.stderr):
             monkeypatch.setattr(stream, "isatty", lambda: True)
 

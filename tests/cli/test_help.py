@@ -51,15 +51,13 @@ def test_versions(run) -> None:
     assert [line.split()[0] for line in out.splitlines()] == ["hierindex", "Python", *LIBRARIES]
 
 
-@pytest.mark.parametrize("line", ["--version", "query --help"])
-def test_pages_and_versions_do_not_wait_for_imports(line) -> None:
-    status, imported = imported_by(line)
-    assert status == 0
-    assert not imported & (HEAVY - {"rich"})
+def test_pages_and_versions_do_not_wait_for_imports() -> None:
+    assert not imported_by("--version", "query --help") & (HEAVY - {"rich"})
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("closed", ["1", "2"])
-@pytest.mark.parametrize(("line", "status"), [("--version", 0), ("--help", 0), ("info", 2)])
+@pytest.mark.parametrize(("line", "status"), [("--version", 0), ("info", 2)])
 def test_a_closed_stream_changes_no_status(line, status, closed) -> None:
     command = f'"{sys.executable}" -m hierindex.cli.app {line} {closed}>&-'
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60)

@@ -7,12 +7,10 @@ import shlex
 import pytest
 
 from hierindex import HierarchyStore, NodeRecord
-from hierindex.embed.openvino import fastest_precision
 
 BUILDING = "hierindex.indexing.job.Job.publish"
 ASKING = "hierindex.respond.answering_tree.AnsweringTree.ask"
 INTERRUPTED = {
-    "build docs --index new": BUILDING,
     "build docs --index my-index": BUILDING,
     "update more-docs --index my-index": BUILDING,
     "delete report.md --index my-index": BUILDING,
@@ -88,11 +86,3 @@ def test_an_index_that_lost_nodes_names_the_update(folder, run) -> None:
     words = shlex.split(err.partition(": hierindex ")[2])
     assert run(*words)[0] == 0
     assert run("info", "--index", "my-index")[2] == ""
-
-
-@pytest.mark.parametrize("precision", ["bfloat16", "float32"])
-def test_info_shows_the_precision_of_the_embedding_model(folder, run, precision) -> None:
-    assert run("build", "notes.txt", "--index", "new", "--precision", precision)[0] == 0
-    info = json.loads(run("info", "--index", "new", "--json")[1])
-    assert info["precision"] == (precision if precision == "float32" else fastest_precision())
-    assert f" in {info['precision']}\n" in run("info", "--index", "new")[1]

@@ -46,7 +46,7 @@ SAVED = {
     "BAAI/bge-small-en-v1.5": save_embed_model,
     "./bge-small": save_embed_model,
     "./my-model": save_embed_model,
-    "facebook/bart-large-cnn": save_tiny_bart,
+    "facebook/bart-large-cnn": partial(save_tiny_bart, window=512),
     "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2": save_embed_model,
 }
 """Models of pages, in whose places tiny ones are used."""

@@ -1,9 +1,12 @@
-"""An index of each method, to be exported without any model."""
+"""Indexes to be exported without any model."""
+
+from shutil import copytree
 
 import pytest
 from fakes import HashingEmbedding
 from llama_index.core.settings import _Settings
-from store.trees import HIERARCHIES, columns_of, tree
+from serve.conftest import soft_tree
+from store.trees import columns_of
 
 from hierindex import HierarchicalIndex, HierarchyStore
 
@@ -19,18 +22,18 @@ def no_default_models(monkeypatch):
     monkeypatch.setattr(_Settings, "embed_model", property(refuse))
 
 
-@pytest.fixture(scope="session", params=HIERARCHIES, ids=lambda kind: kind.method)
-def any_index(request, tmp_path_factory):
+@pytest.fixture(scope="session")
+def soft(tmp_path_factory):
+    """An index that has a chunk of two parents and rows that pass up."""
     store = HierarchyStore(tmp_path_factory.mktemp("index"))
-    store.add(tree(request.param))
+    store.add(soft_tree())
     return HierarchicalIndex(store, HashingEmbedding())
 
 
 @pytest.fixture
-def index(tmp_path):
-    """A semantic one, which may be changed."""
-    store = HierarchyStore(tmp_path / "index")
-    store.add(tree())
+def index(soft, tmp_path):
+    """A copy of it, which may be changed."""
+    store = HierarchyStore(copytree(soft.store.uri, tmp_path / "index"))
     return HierarchicalIndex(store, HashingEmbedding())
 
 

@@ -11,13 +11,12 @@ from llama_index.core import StorageContext, load_index_from_storage
 from llama_index.core.schema import MetadataMode, NodeRelationship, RelatedNodeInfo, TextNode
 from llama_index.llms.openai_like import OpenAILike
 from loopback import LoopbackServer
-from store.trees import SIZES, documents, linked, record, tree
+from store.trees import SIZES, documents, linked, record
 
 from hierindex import (
     HierarchicalIndex,
     HierarchyStore,
     InputError,
-    RaptorHierarchy,
     SemanticHierarchy,
     persist_document_summary_index,
     to_document_summary_index,
@@ -43,11 +42,11 @@ def asked(exported) -> dict[str, list[str]]:
     return found
 
 
-def test_it_is_made_without_a_model(any_index) -> None:
+def test_it_is_made_without_a_model(soft) -> None:
     model = HashingEmbedding()
-    exported = to_document_summary_index(HierarchicalIndex(any_index.store, model))
+    exported = to_document_summary_index(HierarchicalIndex(soft.store, model))
     assert model.batches == model.queries == []
-    assert asked(exported) == chunks_of(any_index)
+    assert asked(exported) == chunks_of(soft)
     assert model.batches == []
     assert len(model.queries) == len(SIZES)
     assert list(exported.ref_doc_info) == list(SIZES)
@@ -55,9 +54,9 @@ def test_it_is_made_without_a_model(any_index) -> None:
         assert exported.get_document_summary(document)
 
 
-def test_summaries_and_vectors_are_those_of_the_tree(any_index) -> None:
-    exported = to_document_summary_index(any_index)
-    whole = {record(n).whole_document: n for n in any_index.store.get_nodes()}
+def test_summaries_and_vectors_are_those_of_the_tree(soft) -> None:
+    exported = to_document_summary_index(soft)
+    whole = {record(n).whole_document: n for n in soft.store.get_nodes()}
     of_summary = exported.index_struct.doc_id_to_summary_id
     for document, node in whole.items():
         if document:
@@ -66,10 +65,10 @@ def test_summaries_and_vectors_are_those_of_the_tree(any_index) -> None:
     assert any(whole)
 
 
-def test_a_document_without_a_node_of_its_own_gets_an_extract(tmp_path) -> None:
-    store = HierarchyStore(tmp_path / "index")
-    store.add(tree(RaptorHierarchy))
-    exported = to_document_summary_index(HierarchicalIndex(store, HashingEmbedding()))
+def test_a_document_without_a_node_of_its_own_gets_an_extract(index) -> None:
+    store = index.store
+    store.delete_nodes([n.node_id for n in store.get_nodes() if record(n).whole_document])
+    exported = to_document_summary_index(index)
     summary = exported.docstore.get_node(exported.index_struct.doc_id_to_summary_id["a.txt"])
     leaves = [node for node in store.get_nodes() if record(node).documents == ("a.txt",)]
     leaves = [node for node in leaves if record(node).level == 0]
@@ -81,8 +80,8 @@ def test_a_document_without_a_node_of_its_own_gets_an_extract(tmp_path) -> None:
     assert all(source[c.start : c.end] in summary.text for c in record(summary).citations)
 
 
-def test_nodes_stand_alone(any_index) -> None:
-    exported = to_document_summary_index(any_index)
+def test_nodes_stand_alone(soft) -> None:
+    exported = to_document_summary_index(soft)
     nodes = exported.docstore.docs
     for node_id, node in nodes.items():
         assert node_id == node.node_id
@@ -127,9 +126,9 @@ def test_llama_index_alone_loads_and_asks_it(index, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("embed_summaries", [True, False])
-def test_a_language_model_chooses_documents(any_index, tmp_path, embed_summaries) -> None:
+def test_a_language_model_chooses_documents(soft, tmp_path, embed_summaries) -> None:
     folder = tmp_path / "exported"
-    persist_document_summary_index(any_index, folder, embed_summaries=embed_summaries)
+    persist_document_summary_index(soft, folder, embed_summaries=embed_summaries)
     with LoopbackServer(reply=lambda prompt: "Doc: 2, Relevance: 9") as server:
         llm = OpenAILike(model="m", api_base=server.base_url, api_key="none", is_chat_model=True)
         exported = load_index_from_storage(
@@ -164,8 +163,8 @@ def test_without_a_language_model_one_sentence_says_so(index) -> None:
         NoLLM().stream_complete("?")
 
 
-def test_documents_and_chunks_can_be_deleted(any_index) -> None:
-    exported = to_document_summary_index(any_index)
+def test_documents_and_chunks_can_be_deleted(soft) -> None:
+    exported = to_document_summary_index(soft)
     exported.delete_ref_doc("a.txt", delete_from_docstore=True)
     assert list(exported.ref_doc_info) == ["b.txt", "c.txt", "d.txt"]
     assert "a.txt" not in {node.ref_doc_id for node in exported.docstore.docs.values()}
@@ -215,12 +214,6 @@ def test_nodes_that_no_hierarchy_made(tmp_path) -> None:
     assert (found.node.text, found.node.ref_doc_id) == (texts[1], "ü.txt")
     assert found.node.metadata == {"shelf": "low"}
     assert {exported.get_document_summary(d) for d in exported.ref_doc_info} == {*texts}
-
-
-def test_an_existing_folder_stays(index, tmp_path) -> None:
-    with pytest.raises(InputError, match="exists already"):
-        persist_document_summary_index(index, tmp_path / "index")
-    assert index.info()["documents"] == len(SIZES)
 
 
 def test_nothing_to_export(nothing, tmp_path) -> None:

@@ -29,9 +29,9 @@ from hierindex.export.langchain_retriever import HierarchyDocumentRetriever
 QUESTION = "Who met a willow, a compass and a violin, the candle of a1?"
 
 
-def test_documents_are_the_nodes(any_index) -> None:
-    nodes = to_tree(any_index)["nodes"]
-    documents = to_langchain_documents(any_index)
+def test_documents_are_the_nodes(soft) -> None:
+    nodes = to_tree(soft)["nodes"]
+    documents = to_langchain_documents(soft)
     assert [document.id for document in documents] == [node["id"] for node in nodes]
     for document, node in zip(documents, nodes, strict=True):
         user = node.pop("metadata")
@@ -43,20 +43,20 @@ def test_documents_are_the_nodes(any_index) -> None:
         assert Document.model_validate_json(document.model_dump_json()) == document
 
 
-def test_a_level_is_a_cut(any_index) -> None:
-    for level in any_index.info()["levels"]:
-        documents = to_langchain_documents(any_index, level["level"])
+def test_a_level_is_a_cut(soft) -> None:
+    for level in soft.info()["levels"]:
+        documents = to_langchain_documents(soft, level["level"])
         assert len(documents) == level["nodes"]
         for document in documents:
             low, high = (document.metadata[f"hierindex_{key}"] for key in ("level", "level_max"))
             assert low <= level["level"] <= high
     with pytest.raises(LevelError, match="has levels 0 to"):
-        to_langchain_documents(any_index, 9)
+        to_langchain_documents(soft, 9)
 
 
-def test_retriever_finds_what_ours_finds(any_index) -> None:
-    retriever = to_langchain_retriever(any_index, level=1, top_k=3)
-    found = any_index.as_retriever(level=1, top_k=3).retrieve(QUESTION)
+def test_retriever_finds_what_ours_finds(soft) -> None:
+    retriever = to_langchain_retriever(soft, level=1, top_k=3)
+    found = soft.as_retriever(level=1, top_k=3).retrieve(QUESTION)
     for documents in (retriever.invoke(QUESTION), asyncio.run(retriever.ainvoke(QUESTION))):
         assert [document.id for document in documents] == [node.node.node_id for node in found]
         told = [document.metadata for document in documents]
@@ -74,10 +74,10 @@ def test_a_users_key_is_not_replaced_by_ours(tmp_path) -> None:
     assert found.metadata.items() >= own.items()
 
 
-def test_k_and_filter_of_a_question_and_of_the_retriever(any_index) -> None:
-    retriever = to_langchain_retriever(any_index, level=0, top_k=3)
+def test_k_and_filter_of_a_question_and_of_the_retriever(soft) -> None:
+    retriever = to_langchain_retriever(soft, level=0, top_k=3)
     ours = retriever.retriever
-    (author, *_) = {d.metadata["author"] for d in to_langchain_documents(any_index, 0)}
+    (author, *_) = {d.metadata["author"] for d in to_langchain_documents(soft, 0)}
     assert len(retriever.invoke(QUESTION, k=1)) == 1
     assert len(HierarchyDocumentRetriever(retriever=ours, k=2).invoke(QUESTION)) == 2
     own = HierarchyDocumentRetriever(retriever=ours, k=9, filter={"author": author})
@@ -91,8 +91,8 @@ def test_k_and_filter_of_a_question_and_of_the_retriever(any_index) -> None:
     assert len(retriever.invoke(QUESTION)) == 3
 
 
-def test_what_is_not_an_option_is_refused_by_name(any_index) -> None:
-    retriever = to_langchain_retriever(any_index)
+def test_what_is_not_an_option_is_refused_by_name(soft) -> None:
+    retriever = to_langchain_retriever(soft)
     with pytest.raises(TypeError, match="search_kwargs"):
         retriever.invoke(QUESTION, search_kwargs={"k": 1})
     with pytest.raises(ValidationError, match="search_kwargs"):
@@ -120,15 +120,15 @@ def test_async_is_async(index, monkeypatch) -> None:
     assert all(asyncio.run(both()))
 
 
-def test_many_questions_at_once(any_index) -> None:
-    retriever = to_langchain_retriever(any_index, mode="traversal", top_k=2)
+def test_many_questions_at_once(soft) -> None:
+    retriever = to_langchain_retriever(soft, mode="traversal", top_k=2)
     questions = [QUESTION, "the harbour of d1", "the granite of b3"]
     one_by_one = [retriever.invoke(question) for question in questions]
     assert retriever.batch(questions) == one_by_one
     assert asyncio.run(retriever.abatch(questions)) == one_by_one
 
 
-def test_chain(any_index) -> None:
+def test_chain(soft) -> None:
     prompts = []
 
     def note(prompt):
@@ -144,7 +144,7 @@ def test_chain(any_index) -> None:
     model = FakeListChatModel(responses=["It was the one of a1."])
     chain = (
         {
-            "context": to_langchain_retriever(any_index, top_k=2) | cited,
+            "context": to_langchain_retriever(soft, top_k=2) | cited,
             "question": RunnablePassthrough(),
         }
         | ChatPromptTemplate.from_template("{context}\n\n{question}")
@@ -158,11 +158,6 @@ def test_chain(any_index) -> None:
     assert "a1 met" in prompts[0]
     assert "[a.txt]" in prompts[0]
     assert "hierindex" not in prompts[0]
-
-
-def test_options_are_those_of_our_retriever(index) -> None:
-    with pytest.raises(InputError, match="top_k must be"):
-        to_langchain_retriever(index, top_k=0)
 
 
 def test_without_langchain_one_sentence_says_what_to_install(index, monkeypatch) -> None:

@@ -19,16 +19,16 @@ from hierindex.store import snapshot as snapshots
 
 
 @pytest.fixture
-def path(any_index, tmp_path):
-    assert to_parquet(any_index, tmp_path / "nodes.parquet") == len(any_index.store.get_nodes())
+def path(soft, tmp_path):
+    assert to_parquet(soft, tmp_path / "nodes.parquet") == len(soft.store.get_nodes())
     return tmp_path / "nodes.parquet"
 
 
-def test_pyarrow_reads_what_the_tree_holds(any_index, path) -> None:
+def test_pyarrow_reads_what_the_tree_holds(soft, path) -> None:
     table = pq.read_table(path)
     assert table.schema.field("vector").type == pa.list_(pa.float32(), 64)
     rows = {row["id"]: row for row in table.to_pylist()}
-    for node in to_tree(any_index)["nodes"]:
+    for node in to_tree(soft)["nodes"]:
         row = rows.pop(node["id"])
         for name in "level level_max kind text documents n_tokens source_similarity".split():
             assert row[name] == node[name]
@@ -41,13 +41,13 @@ def test_pyarrow_reads_what_the_tree_holds(any_index, path) -> None:
     assert not rows
 
 
-def test_duckdb_walks_and_compares(any_index, path) -> None:
+def test_duckdb_walks_and_compares(soft, path) -> None:
     with duckdb.connect() as db:
         nodes = db.read_parquet(str(path))
         described = {name: str(kind) for name, kind in zip(nodes.columns, nodes.types, strict=True)}
         assert described["vector"] == "FLOAT[]"
         assert described["citations"].startswith("STRUCT(")
-        asked = any_index.store.get_nodes()[3]
+        asked = soft.store.get_nodes()[3]
         nearest = db.execute(
             "select id from nodes order by "
             "array_cosine_similarity(vector::FLOAT[64], ?::FLOAT[64]) desc limit 1",
@@ -65,9 +65,9 @@ def test_duckdb_walks_and_compares(any_index, path) -> None:
         assert cited == [("a.txt",), ("b.txt",), ("c.txt",), ("d.txt",)]
 
 
-def test_it_is_written_in_batches(any_index, tmp_path, monkeypatch) -> None:
+def test_it_is_written_in_batches(soft, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(snapshots, "BATCH", 5)
-    n_nodes = to_parquet(any_index, tmp_path / "nodes.parquet")
+    n_nodes = to_parquet(soft, tmp_path / "nodes.parquet")
     file = pq.ParquetFile(tmp_path / "nodes.parquet")
     assert file.num_row_groups == math.ceil(n_nodes / 5)
     assert file.metadata.num_rows == n_nodes
@@ -130,10 +130,3 @@ def test_nothing_to_write(nothing, tmp_path) -> None:
     with pytest.raises(InputError, match=r"holds no index|is empty"):
         to_parquet(nothing, tmp_path / "nodes.parquet")
     assert not (tmp_path / "nodes.parquet").exists()
-
-
-def test_nothing_is_written_over(any_index, path) -> None:
-    before = path.read_bytes()
-    with pytest.raises(InputError, match="exists already"):
-        to_parquet(any_index, path)
-    assert path.read_bytes() == before

@@ -23,16 +23,16 @@ def data_of(path) -> dict:
     return json.loads(data)
 
 
-def test_it_has_all_that_the_index_holds(any_index, tmp_path) -> None:
-    report = to_html(any_index, tmp_path / "report.html")
+def test_it_has_all_that_the_index_holds(soft, tmp_path) -> None:
+    report = to_html(soft, tmp_path / "report.html")
     data = data_of(tmp_path / "report.html")
     assert report.to_json() == {
         "nodes": len(data["nodes"]),
         "bytes": (tmp_path / "report.html").stat().st_size,
         "left_out": None,
     }
-    assert data["index"].items() >= any_index.info().items()
-    assert data["index"]["time"] == any_index.store.generations()[-1]["time"]
+    assert data["index"].items() >= soft.info().items()
+    assert data["index"]["time"] == soft.store.generations()[-1]["time"]
     assert (data["of"], data["left_out"]) == (None, None)
     outline = []
 
@@ -41,11 +41,11 @@ def test_it_has_all_that_the_index_holds(any_index, tmp_path) -> None:
             outline.append({**node, "parent": parent})
             walk(node["nodes"], node["id"])
 
-    walk(any_index.tree(depth=99)["nodes"])
+    walk(soft.tree(depth=99)["nodes"])
     for node, entry in zip(data["nodes"], outline, strict=True):
         assert node["children"] == len(entry.pop("nodes"))
         assert node.items() >= entry.items()
-        described = any_index.describe(node["id"])
+        described = soft.describe(node["id"])
         assert node["text"] == described["text"]
         for key in ("kind", "source_similarity"):
             assert node[key] == described[key]
@@ -89,17 +89,17 @@ def test_a_part_says_nothing_of_other_documents(tmp_path) -> None:
 
 
 @pytest.fixture
-def whole(any_index, tmp_path) -> int:
+def whole(soft, tmp_path) -> int:
     """The bytes of a report of everything."""
-    return to_html(any_index, tmp_path / "whole.html").bytes
+    return to_html(soft, tmp_path / "whole.html").bytes
 
 
-def test_texts_of_low_levels_are_left_out_first(any_index, whole, tmp_path) -> None:
+def test_texts_of_low_levels_are_left_out_first(soft, whole, tmp_path) -> None:
     bare = len(inlined("").encode())
     for i in range(12):
         max_bytes = whole + 200 - i * (whole + 200 - bare) // 12  # 200 for what is left out
         path = tmp_path / f"{i}.html"
-        report = to_html(any_index, path, max_bytes=max_bytes)
+        report = to_html(soft, path, max_bytes=max_bytes)
         data = data_of(path)
         assert path.stat().st_size == report.bytes <= max_bytes
         assert data["left_out"] == report.left_out
@@ -107,7 +107,7 @@ def test_texts_of_low_levels_are_left_out_first(any_index, whole, tmp_path) -> N
         with_text = [node["level"] for node in data["nodes"] if node["text"]]
         without = [node["level"] for node in data["nodes"] if not node["text"]]
         assert not with_text or not without or min(with_text) >= max(without)
-        n_missing = len(columns_of(any_index.store, "id")["id"]) - len(levels)
+        n_missing = len(columns_of(soft.store, "id")["id"]) - len(levels)
         said = report.left_out or ""
         assert (f"nodes of the lowest levels ({n_missing:,} of " in said) == bool(n_missing)
         assert (f"texts of the lowest levels ({len(without):,} of " in said) == bool(without)
@@ -186,8 +186,3 @@ def test_nothing_to_show(nothing, tmp_path) -> None:
     with pytest.raises(HierindexError):
         to_html(nothing, tmp_path / "report.html")
     assert not (tmp_path / "report.html").exists()
-
-
-def test_unknown_nodes(index, tmp_path) -> None:
-    with pytest.raises(InputError, match="No nodes have an id that begins with 'zz'"):
-        to_html(index, tmp_path / "report.html", "zz")

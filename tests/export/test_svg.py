@@ -31,9 +31,9 @@ def drawn(index, path):
     return root, boxes[:n], boxes[n:]
 
 
-def test_a_level_is_a_column_that_its_nodes_fill(any_index, tmp_path) -> None:
-    _, columns, boxes = drawn(any_index, tmp_path / "tree.svg")
-    levels = any_index.info()["levels"]
+def test_a_level_is_a_column_that_its_nodes_fill(soft, tmp_path) -> None:
+    _, columns, boxes = drawn(soft, tmp_path / "tree.svg")
+    levels = soft.info()["levels"]
     assert len(columns) == len(levels)
     for (column,), each in zip(columns, levels, strict=True):
         x = (column[0] + column[2]) / 2
@@ -47,8 +47,8 @@ def test_a_level_is_a_column_that_its_nodes_fill(any_index, tmp_path) -> None:
     assert lefts == sorted(lefts, reverse=True)
 
 
-def test_a_node_has_the_height_of_its_chunks_and_its_title(any_index, tmp_path) -> None:
-    root, _, boxes = drawn(any_index, tmp_path / "tree.svg")
+def test_a_node_has_the_height_of_its_chunks_and_its_title(soft, tmp_path) -> None:
+    root, _, boxes = drawn(soft, tmp_path / "tree.svg")
     sizes, titles = defaultdict(list), defaultdict(list)
 
     def walk(nodes):
@@ -57,7 +57,7 @@ def test_a_node_has_the_height_of_its_chunks_and_its_title(any_index, tmp_path) 
             titles[node["level"]].append(node["title"])
             walk(node["nodes"])
 
-    walk(any_index.tree(depth=99)["nodes"])
+    walk(soft.tree(depth=99)["nodes"])
     n_chunks = len(sizes[0])
     for level, of in enumerate(boxes):
         heights = sorted((y1 - y0) * n_chunks / (svg.HEIGHT - svg.HEAD) for _, y0, _, y1 in of)

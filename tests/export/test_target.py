@@ -25,14 +25,6 @@ def test_a_folder_takes_the_place_of_an_empty_one(tmp_path) -> None:
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_a_file_takes_the_place_of_no_folder(tmp_path, monkeypatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    for target in (tmp_path, "."):
-        with pytest.raises(InputError, match="exists already"), new(target):
-            pass
-    assert tmp_path.is_dir()
-
-
 @pytest.mark.parametrize("folder", [False, True])
 def test_nothing_is_left_of_a_failure(tmp_path, folder) -> None:
     with pytest.raises(KeyboardInterrupt), new(tmp_path / "a") as partial:  # noqa: PT012
@@ -44,9 +36,10 @@ def test_nothing_is_left_of_a_failure(tmp_path, folder) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_there_stays(tmp_path) -> None:
+def test_what_is_there_stays(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "a.txt").write_text("mine")
-    for target in (tmp_path, tmp_path / "a.txt"):
+    for target in (tmp_path, ".", tmp_path / "a.txt"):
         with pytest.raises(InputError, match="exists already; choose another path"), new(target):
             pytest.fail("nothing is to be made")
     assert (tmp_path / "a.txt").read_text() == "mine"

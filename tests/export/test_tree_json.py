@@ -10,15 +10,15 @@ from hierindex import HierarchicalIndex, HierarchyStore, InputError, to_json, to
 from hierindex.record import NodeRecord, Quote, Span
 
 
-def test_the_tree_hangs_together(any_index) -> None:
-    tree = to_tree(any_index)
+def test_the_tree_hangs_together(soft) -> None:
+    tree = to_tree(soft)
     nodes = {node["id"]: node for node in tree["nodes"]}
-    assert len(nodes) == len(tree["nodes"]) == len(columns_of(any_index.store, "id")["id"])
+    assert len(nodes) == len(tree["nodes"]) == len(columns_of(soft.store, "id")["id"])
     assert tree["documents"] == ["a.txt", "b.txt", "c.txt", "d.txt"]
     assert tree["embed_model"] == "hashing"
-    assert tree["roots"] == any_index.info()["roots"]
+    assert tree["roots"] == soft.info()["roots"]
     for node in tree["nodes"]:
-        assert node == any_index.describe(node["id"])
+        assert node == soft.describe(node["id"])
         assert node["citations"]
         assert all(node["id"] in nodes[parent["id"]]["children"] for parent in node["parents"])
         assert sum(parent["weight"] for parent in node["parents"]) in (0, pytest.approx(1))
@@ -26,8 +26,8 @@ def test_the_tree_hangs_together(any_index) -> None:
             assert node["id"] in {parent["id"] for parent in nodes[child]["parents"]}
 
 
-def test_the_order_is_that_of_the_documents(any_index, tmp_path) -> None:
-    tree = to_tree(any_index)
+def test_the_order_is_that_of_the_documents(soft, tmp_path) -> None:
+    tree = to_tree(soft)
     places = [
         (node["level"], node["documents"][0], node["citations"][0]["start"])
         for node in tree["nodes"]
@@ -35,13 +35,13 @@ def test_the_order_is_that_of_the_documents(any_index, tmp_path) -> None:
     ]
     assert places == sorted(places)
     other = HierarchyStore(tmp_path / "other")
-    other.add(any_index.store.get_nodes()[::-1])
+    other.add(soft.store.get_nodes()[::-1])
     assert to_tree(HierarchicalIndex(other)) == tree
 
 
-def test_a_file_holds_the_tree(any_index, tmp_path) -> None:
-    assert to_json(any_index, tmp_path / "tree.json") == len(any_index.store.get_nodes())
-    assert json.loads((tmp_path / "tree.json").read_bytes()) == to_tree(any_index)
+def test_a_file_holds_the_tree(soft, tmp_path) -> None:
+    assert to_json(soft, tmp_path / "tree.json") == len(soft.store.get_nodes())
+    assert json.loads((tmp_path / "tree.json").read_bytes()) == to_tree(soft)
 
 
 def test_several_parents_any_script_and_no_number(tmp_path) -> None:

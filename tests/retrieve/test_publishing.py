@@ -15,25 +15,25 @@ from hierindex import HierarchicalIndex
 from hierindex.errors import InputError
 from hierindex.hierarchy.transforms import SemanticHierarchy
 from hierindex.retrieve.retriever import HierarchyRetriever
-from hierindex.store.table import Table
+from hierindex.store.connection import Connection
 from hierindex.store.vector_store import HierarchyStore
 
 
 @pytest.fixture
 def published(tmp_path, monkeypatch):
     """A store in which another tree is published before each opening of its table."""
-    store, opened = HierarchyStore(tmp_path), Table.open
+    store, opened = HierarchyStore(tmp_path), Connection.open
     writer = HierarchyStore(tmp_path)
     writer.replace(TREES["old"], {})
     others, openings = cycle(["new", "old"]), []
 
     def publish_first(self):
-        if self is store._table:
+        if self is store.connection:
             openings.append(self)
             writer.replace(TREES[next(others)], {})
         return opened(self)
 
-    monkeypatch.setattr(Table, "open", publish_first)
+    monkeypatch.setattr(Connection, "open", publish_first)
     return store, openings
 
 

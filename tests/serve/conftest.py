@@ -10,6 +10,7 @@ from shutil import copytree
 
 import httpx
 import pytest
+from cli.conftest import run  # noqa: F401
 from fakes import HashingEmbedding
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from processes import started
@@ -17,7 +18,6 @@ from store.trees import record, tree
 
 from hierindex import HierarchicalIndex, HierarchyStore
 from hierindex import serve as servers
-from hierindex.cli.app import main
 
 PATIENCE = 60  # seconds, for a machine that is busy
 
@@ -89,19 +89,6 @@ def own(semantic, tmp_path) -> HierarchicalIndex:
 @pytest.fixture
 def own_client(own) -> Iterator[Client]:
     yield from client_of(own)
-
-
-@pytest.fixture
-def hierindex(monkeypatch, capsys):
-    """Runs a command line; gives exit status, standard output and error."""
-
-    def run(*args: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["hierindex", *map(str, args)])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        return int(stop.value.code or 0), *capsys.readouterr()
-
-    return run
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ import pytest
 
 
 @pytest.fixture
-def hierindex(hierindex, monkeypatch, own, tmp_path):
+def hierindex(run, monkeypatch, own, tmp_path):
     """Runs a command line beside an index."""
     monkeypatch.chdir(tmp_path)
-    return hierindex
+    return run
 
 
 def test_a_report_is_written(hierindex, own, tmp_path) -> None:

@@ -58,18 +58,18 @@ def copies(built, tmp_path_factory):
 
 
 @pytest.fixture
-def both(hierindex, copies, monkeypatch):
+def both(run, copies, monkeypatch):
     """Runs a command line beside the copy that is not served, and beside the other."""
     folders, node_id = copies
 
-    def run(*args) -> list[tuple[int, str, str]]:
+    def both(*args) -> list[tuple[int, str, str]]:
         given, outcomes = [os.fsdecode(each).replace("ID", node_id[:8]) for each in args], []
         for folder in folders:
             monkeypatch.chdir(folder)
-            outcomes.append(hierindex(*given, "--index", "index"))
+            outcomes.append(run(*given, "--index", "index"))
         return outcomes
 
-    return run
+    return both
 
 
 def without_times(out: str) -> dict:
@@ -102,41 +102,41 @@ def test_errors_are_those_of_the_command(both, served, args) -> None:
     assert (alone[0], alone[1]) == (2, "")
 
 
-def test_a_model_that_cannot_be_loaded_is_the_same_error(hierindex, own, monkeypatch) -> None:
+def test_a_model_that_cannot_be_loaded_is_the_same_error(run, own, monkeypatch) -> None:
     def fail(name, **options):
         raise ModelError(f"There is no {name}.")
 
     monkeypatch.setattr(stored_tree, "load_embed_model", fail)
     args = ("query", QUESTION, "--index", own.store.uri)
-    alone = hierindex(*args)
+    alone = run(*args)
     with HierarchicalIndex.open(own.store.uri).serve(0):
-        assert hierindex(*args) == alone
+        assert run(*args) == alone
     assert alone[0] == 2
     assert "The index was built with the embedding model 'hashing'" in alone[2]
 
 
-def test_settings_are_those_of_the_command(hierindex, letters, served, monkeypatch) -> None:
+def test_settings_are_those_of_the_command(run, letters, served, monkeypatch) -> None:
     with letters.serve(0):
         Path("hierindex.toml").write_text("top_k = 1")
         ways = ("--level", "0", "--min-score", "0")
-        _, out, _ = hierindex("query", QUESTION, "--index", "index", "--json", *ways)
+        _, out, _ = run("query", QUESTION, "--index", "index", "--json", *ways)
         Path("hierindex.toml").unlink()
         assert len(without_times(out)["sources"]) == 1
-        _, out, _ = hierindex("query", QUESTION, "--index", "index", "--json", *ways)
+        _, out, _ = run("query", QUESTION, "--index", "index", "--json", *ways)
         assert len(without_times(out)["sources"]) > 1
     assert served == [True, True]
 
 
-def test_no_key_and_no_stream_is_sent(hierindex, letters, served, monkeypatch) -> None:
+def test_no_key_and_no_stream_is_sent(run, letters, served, monkeypatch) -> None:
     def fail(name):
         raise ModelError(f"There is no {name}.")
 
     monkeypatch.setattr("hierindex.retrieve.retriever.load_reranker", fail)
     with letters.serve(0):
         url = ("--llm", "none", "--llm-base-url", "http://127.0.0.1:9/v1")
-        assert hierindex("query", QUESTION, "--index", "index", *url)[0] == 2
-        assert hierindex("query", QUESTION, "--index", "index", "--stream")[0] == 0
-        assert hierindex("query", QUESTION, "--index", "index", "--rerank", "none")[0] == 2
+        assert run("query", QUESTION, "--index", "index", *url)[0] == 2
+        assert run("query", QUESTION, "--index", "index", "--stream")[0] == 0
+        assert run("query", QUESTION, "--index", "index", "--rerank", "none")[0] == 2
     assert served == []
 
 
@@ -150,8 +150,8 @@ def test_a_question_needs_no_heavy_import(letters) -> None:
         f"finally: print(sorted({heavy} & sys.modules.keys()))"
     )
     with letters.serve(0):
-        run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    *answer, imported = run.stdout.splitlines()
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    *answer, imported = done.stdout.splitlines()
     assert answer[0].startswith("On day")
     assert imported == "[]"
 
@@ -191,11 +191,11 @@ def test_a_reply_that_is_none_is_not_noticed(own, said) -> None:
         assert reply_to(Show(node="x"), folder) is None
 
 
-def test_a_server_of_another_version_is_not_asked(hierindex, letters, served, monkeypatch) -> None:
+def test_a_server_of_another_version_is_not_asked(run, letters, served, monkeypatch) -> None:
     with letters.serve(0):
         before = client.identity
         monkeypatch.setattr(client, "identity", lambda folder: f"9{before(folder)}")
-        assert hierindex("query", QUESTION, "--index", "index")[0] == 0
+        assert run("query", QUESTION, "--index", "index")[0] == 0
     assert served == [False]
 
 
@@ -212,11 +212,11 @@ def test_a_server_answers_for_its_folder_alone(letters, served, tmp_path) -> Non
     assert answer_to(asked, "moved")["id"] == asked.node
 
 
-def test_a_system_without_such_sockets(hierindex, letters, served, monkeypatch, caplog) -> None:
+def test_a_system_without_such_sockets(run, letters, served, monkeypatch, caplog) -> None:
     names = {name: value for name, value in vars(socket).items() if name != "AF_UNIX"}
     monkeypatch.setattr(local_socket, "socket", SimpleNamespace(**names))
     with letters.serve(0):
-        assert hierindex("query", QUESTION, "--index", "index")[0] == 0
+        assert run("query", QUESTION, "--index", "index")[0] == 0
     assert served == [False]
     assert "commands answer questions by themselves" in caplog.text
 

@@ -81,8 +81,7 @@ def watch(tmp_path) -> Iterator[Callable[..., Watch]]:
         watch.process.join()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_each_update_is_a_line_until_the_command_is_stopped(index, folder, watch, number) -> None:
+def test_each_update_is_a_line_until_the_command_is_stopped(index, folder, watch) -> None:
     watched = watch()
     assert watched.line("err") == f"hierindex: Watching {folder}; Ctrl-C stops."
     assert re.fullmatch(AT + r"1, \d\.\d s\. Nothing has changed\.", watched.line())
@@ -100,7 +99,7 @@ def test_each_update_is_a_line_until_the_command_is_stopped(index, folder, watch
     (folder / "c.md").unlink()
     added = ", ".join(f"{i:02}.md" for i in range(10))
     assert watched.line().endswith(f" s. Added: {added} and 2 more; Removed: c.md")
-    assert watched.stop(number) == (0, "", STOPPED)
+    assert watched.stop(signal.SIGINT) == (0, "", STOPPED)
     assert HierarchyStore(index).snapshot().generation == 4
     with HierarchyStore(index).writing("test"):
         pass
@@ -128,7 +127,9 @@ def rewritten(folder, tmp_path) -> Iterator[LoopbackServer]:
         yield server
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
+)
 def test_it_can_be_stopped_in_the_middle_of_an_update(
     rewritten, folder, tmp_path, watch, number
 ) -> None:

@@ -1,7 +1,6 @@
 """The commands that list generations and return to an earlier one."""
 
 import json
-import sys
 from datetime import datetime
 
 import pytest
@@ -9,24 +8,10 @@ from fakes import HashingEmbedding
 from llama_index.core.schema import TextNode
 
 from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy
-from hierindex.cli.app import main
 
 
 def nodes(ids):
     return [TextNode(id_=node_id, text=f"text {node_id}", embedding=[1.0]) for node_id in ids]
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Runs a command line in this process; gives exit status, standard output and error."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["hierindex", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        return stop.value.code, *capsys.readouterr()
-
-    return run
 
 
 @pytest.fixture
