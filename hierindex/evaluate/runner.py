@@ -81,8 +81,9 @@ def evaluate(
         Maximum tokens of a chunk, by default those of `HierarchicalIndex.build`.
     measures : callable, optional
         Further measures: a function of a question, the passages that fill a token budget, and the
-        budget, which returns values by name and budget. It also gets each ranking of ten
-        passages, with None for the budget. With it, questions without gold are asked, too.
+        budget, which returns values by name and budget. Where there are gold passages or documents,
+        it also gets each ranking of ten passages, with None for the budget. With it, questions
+        without gold are asked, too.
     progress : Progress
 
     Returns
@@ -102,9 +103,10 @@ def evaluate(
     counts = bool(budgets) and all(is_whole(budget, 1) for budget in budgets)
     require(counts, "budgets", "integers of at least 1", [*budgets])
     require(limit is None or is_whole(limit, 1), "limit", "an integer of at least 1", limit)
-    datasets = _read([data] if isinstance(data, str | Path | Dataset) else data, measures)
-    model = embed_model or load_embed_model()
     rows, notes = list[Row](), list[str]()
+    given = [data] if isinstance(data, str | Path | Dataset) else data
+    datasets = _read(given, measures, notes)
+    model = embed_model or load_embed_model()
     with tempfile.TemporaryDirectory() if index is None else nullcontext(index) as folder:
         for dataset in datasets:
             tree = _index_of(dataset, Path(folder), model, chunk_size, progress)
@@ -117,16 +119,21 @@ def evaluate(
     return Report(against, rows, notes, seconds=round(time.perf_counter() - started, 3))
 
 
-def _read(data: Sequence[str | Path | Dataset], measures: Measures | None) -> list[Dataset]:
-    """Return data sets of different names, by which figures are reported, with their gold."""
+def _read(
+    data: Sequence[str | Path | Dataset], measures: Measures | None, notes: list[str]
+) -> list[Dataset]:
+    """Return data sets of different names, and note what has no gold and is left out."""
     require(len(data) > 0, "data", "one data set or more", data)
     datasets = [d if isinstance(d, Dataset) else read_dataset(d) for d in data]
     ((name, n), *_) = Counter(dataset.name for dataset in datasets).most_common(1)
     if n > 1:
         raise InputError(f"Data sets need different names; {n} are named {name!r}.")
     if measures is None:
-        gold = ([q for q in d.questions if q.spans or q.documents or q.answers] for d in datasets)
-        datasets = [replace(d, questions=qs) for d, qs in zip(datasets, gold, strict=True)]
+        for number, d in enumerate(datasets):
+            asked = [q for q in d.questions if q.spans or q.documents or q.answers]
+            if n_left := len(d.questions) - len(asked):
+                notes.append(f"{d.name}: {n_left} questions without gold were left out.")
+            datasets[number] = replace(d, questions=asked)
     for dataset in datasets:
         if not dataset.questions:
             raise InputError(f"{dataset.name} has no question with gold.")
@@ -218,9 +225,9 @@ def _rows(
                     continue
                 groups = [questions[i].group for i in numbers]
                 values, apart = np.array([value_of[i] for i in numbers]), list[float]()
-                if way != against and against in figures:
-                    theirs = np.array([figures[against][measure][i] for i in numbers])
-                    apart = _mean(values - theirs, groups)
+                base = figures[against].get(measure, {}) if against in figures else {}
+                if way != against and base.keys() >= {*numbers}:
+                    apart = _mean(values - np.array([base[i] for i in numbers]), groups)
                 counts = len(numbers), len({*groups})
                 yield Row(data, kind, *measure, way, *counts, *_mean(values, groups), *apart)
 

@@ -43,7 +43,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Models:
-    """The models of a hierarchy, whose trees share their caches, limits and usage.
+    """The models that grow trees, with their caches, limits and usage.
 
     Attributes
     ----------

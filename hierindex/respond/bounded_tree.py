@@ -1,6 +1,5 @@
 """Tree summarise along the index's tree, with a bounded number of calls."""
 
-import asyncio
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -22,7 +21,7 @@ from hierindex.respond.numbered import only
 from hierindex.respond.rounds import PlacedText, Window, condensed, rounds
 from hierindex.retrieve.retrieved import RetrievedNode
 from hierindex.store.vector_store import HierarchyStore
-from hierindex.threads import aeach, each
+from hierindex.threads import aeach, each, in_daemon_thread
 
 CALLS, SUMMARIES = "calls", "summaries"
 
@@ -102,7 +101,8 @@ class BoundedTreeSummarize(TreeSummarize):
         **variables: Any,
     ) -> RESPONSE_TYPE:
         """Do what `synthesize` does, without blocking the event loop."""
-        read, calls = await asyncio.to_thread(self._read, query, nodes, variables), Calls()
+        read = await in_daemon_thread(partial(self._read, query, nodes, variables))
+        calls = Calls()
         given = {"passages": list(map(PlacedText.of, read)), "calls": calls, **variables}
         response = await super().asynthesize(query, nodes, additional_source_nodes, **given)
         return _traced(response, nodes, read, calls)

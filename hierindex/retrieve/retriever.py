@@ -1,6 +1,5 @@
 """The retriever: its options, and the steps from a question to scored nodes."""
 
-import asyncio
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
@@ -34,6 +33,7 @@ from hierindex.settings import MODE_OF
 from hierindex.store.generations import on_newest
 from hierindex.store.passing import with_known_keys
 from hierindex.store.vector_store import HierarchyStore
+from hierindex.threads import in_daemon_thread
 
 Mode = Literal["auto", "collapsed", "level", "traversal", "document"]
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -228,7 +228,7 @@ class HierarchyRetriever(BaseRetriever):
             with named_errors(model):
                 embedding = await model.aget_agg_embedding_from_queries(questions)
             query_bundle = replace(query_bundle, embedding=embedding)
-        return await asyncio.to_thread(self._retrieve, query_bundle)
+        return await in_daemon_thread(partial(self._retrieve, query_bundle))
 
     def _search(self, query_bundle: QueryBundle, embedding: list[float]) -> Search:
         """Prepare a search of the current snapshot."""

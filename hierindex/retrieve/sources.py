@@ -164,12 +164,13 @@ def passage_at(snapshot: Snapshot, span: Span, context: int) -> SourcePassage:
 def _places(snapshot: Snapshot, document: str) -> list[tuple[int, str]]:
     """Return where each chunk of a document starts, and its id. Cached: of the last documents."""
     known: dict[str, list[tuple[int, str]]] = snapshot.known.setdefault("places in documents", {})
-    if document not in known:
+    places = known.get(document)
+    if places is None:
         if len(known) >= MOST_KNOWN:
             known.clear()
         chunks = _chunks(snapshot, [document], "id", "next_id", "documents", "record")
-        known[document] = [(chunk.start, chunk.id) for chunk in chunks[document]]
-    return known[document]
+        places = known[document] = [(chunk.start, chunk.id) for chunk in chunks[document]]
+    return places
 
 
 def _chunks(

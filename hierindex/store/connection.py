@@ -1,4 +1,4 @@
-"""The connection to a LanceDB database, and its errors as sentences, those of damaged files too."""
+"""The connection to a LanceDB database, and its errors in plain sentences."""
 
 import os
 import re

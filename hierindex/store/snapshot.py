@@ -299,7 +299,7 @@ class Snapshot:
         return dict(zip(rows["id"].to_pylist(), parents, strict=True))
 
     def query(self, query: VectorStoreQuery, **options: Any) -> VectorStoreQueryResult:
-        """Return the best nodes that pass the query's filters; see `HierarchyStore.aquery`."""
+        """Return the best nodes that pass the query's filters; see `HierarchyStore.query`."""
         rows = self.found(query, **options)
         return VectorStoreQueryResult(
             nodes=to_nodes(rows),

@@ -41,8 +41,8 @@ class Table:
     """A table of generations.
 
     In an object store, where no lock excludes the writers of other processes, the second of two
-    fails: it finds another generation than when its turn began, LanceDB refuses its commit, because
-    each writer's first one is exclusive, or its generation exists already.
+    fails: it finds another generation than when it took the lock, LanceDB refuses its commit,
+    because each writer's first one is exclusive, or its generation exists already.
 
     Parameters
     ----------
@@ -130,8 +130,7 @@ class Table:
             assert table is not None  # it was checked
             for index in table.list_indices():
                 table.drop_index(index.name)
-            tend(table)
-            self._publish(table, held, {})
+            self._publish(table, held, {})  # which makes those that pay off
 
     def replace(
         self,

@@ -1,9 +1,9 @@
 """The LlamaIndex vector store of a tree."""
 
-import asyncio
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -29,6 +29,7 @@ from hierindex.store.rows import all_documents, to_table
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
 from hierindex.store.waiting import RowFile
+from hierindex.threads import in_daemon_thread
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -371,11 +372,11 @@ class HierarchyStore(BasePydanticVectorStore):
 
     async def async_add(self, /, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
         """Do what `add` does, in a thread."""
-        return await asyncio.to_thread(self.add, nodes, **kwargs)
+        return await in_daemon_thread(partial(self.add, nodes, **kwargs))
 
     async def adelete(self, /, ref_doc_id: str, **delete_kwargs: Any) -> None:
         """Do what `delete` does, in a thread."""
-        await asyncio.to_thread(self.delete, ref_doc_id, **delete_kwargs)
+        await in_daemon_thread(partial(self.delete, ref_doc_id, **delete_kwargs))
 
     async def adelete_nodes(  # type: ignore[override]  # LlamaIndex's returns None
         self,
@@ -385,11 +386,13 @@ class HierarchyStore(BasePydanticVectorStore):
         **delete_kwargs: Any,
     ) -> int:
         """Do what `delete_nodes` does, in a thread."""
-        return await asyncio.to_thread(self.delete_nodes, node_ids, filters, **delete_kwargs)
+        return await in_daemon_thread(
+            partial(self.delete_nodes, node_ids, filters, **delete_kwargs)
+        )
 
     async def aclear(self) -> None:
         """Do what `clear` does, in a thread."""
-        await asyncio.to_thread(self.clear)
+        await in_daemon_thread(self.clear)
 
     async def aget_nodes(
         self,
@@ -398,11 +401,11 @@ class HierarchyStore(BasePydanticVectorStore):
         **kwargs: Any,
     ) -> list[BaseNode]:
         """Do what `get_nodes` does, in a thread."""
-        return await asyncio.to_thread(self.get_nodes, node_ids, filters, **kwargs)
+        return await in_daemon_thread(partial(self.get_nodes, node_ids, filters, **kwargs))
 
     async def aquery(self, /, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
         """Do what `query` does, in a thread."""
-        return await asyncio.to_thread(self.query, query, **kwargs)
+        return await in_daemon_thread(partial(self.query, query, **kwargs))
 
     def _reader(self, nodes: Sequence[BaseNode] | RowFile) -> "pa.RecordBatchReader | None":
         """Return the rows of nodes; None if there are none."""

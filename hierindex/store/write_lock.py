@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from pathlib import Path
-from threading import Lock
+from threading import Lock, RLock
 
 from hierindex.errors import GenerationError, HierindexError, InputError
 from hierindex.store.connection import AccessError, Connection
@@ -26,7 +26,7 @@ _held: ContextVar[Mapping["WriteLock", "Writer"]] = ContextVar("held", default={
 
 
 class Writer:
-    """A writer that wants the lock of an index, or holds it.
+    """A writer that waits for the lock of an index, or holds it.
 
     Parameters
     ----------
@@ -45,6 +45,8 @@ class Writer:
         self._uri = uri
         self._folder = folder
         self._made: list[Path] = []  # folders
+        self.one_write = RLock()  # of threads that this writer has started
+        self.is_released = False
 
     def acquire(self) -> bool:
         """Return whether the lock is acquired now; this never waits.
@@ -158,7 +160,7 @@ class WriteLock:
         Parameters
         ----------
         what : str
-            What is done, such as "build"; other writers are told.
+            Shown to a writer that is refused, and in `generations`.
         patience : float, optional
             Seconds to wait for other writers; by default a minute.
 
@@ -167,9 +169,12 @@ class WriteLock:
         InputError
             If another writer holds the lock for longer.
         """
-        if self in _held.get():
-            yield
-            return
+        outer = _held.get().get(self)
+        if outer is not None:
+            with outer.one_write:
+                if not outer.is_released:  # as where an async write goes on after it was cancelled
+                    yield
+                    return
         writer = self._acquired(what, PATIENCE if patience is None else patience)
 
         def end(kind: type[BaseException] | None, *_: object) -> None:
@@ -177,7 +182,9 @@ class WriteLock:
             failed = kind is not None and (
                 issubclass(kind, AccessError) or not issubclass(kind, HierindexError)
             )
-            writer.release(failed=failed)
+            with writer.one_write:
+                writer.is_released = True
+                writer.release(failed=failed)
 
         with ExitStack() as ending:
             ending.push(end)

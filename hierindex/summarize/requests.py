@@ -53,7 +53,7 @@ class Requests:
         ------
         LimitError
             If the token limit is reached, after the requests in flight have ended, or if the
-            deadline has passed, which cancels them.
+            deadline has passed, which abandons them.
         ModelError
             If the service refuses, or fails repeatedly.
         """
