@@ -13,6 +13,7 @@ LONG = {
     "custom_parts",
     "document_summary",
     "evaluate",
+    "levels",
     "updating",
 }  # embed many texts
 

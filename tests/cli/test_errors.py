@@ -25,11 +25,13 @@ ERRORS = {
 """Lines that cannot be read, the command whose help is named, and what else is."""
 
 
+NO_INDEX = "{0!r} holds no index; build one with `hierindex build SOURCE --index {0}`."
 PATHS = {
-    "info --index none": "'none' holds no index; build one with `hierindex build SOURCE --index "
-    "none`.",
-    "query ? --index docs": "'docs' holds no index; build one with `hierindex build SOURCE --index "
-    "docs`.",
+    **{
+        f"{command} --index none": NO_INDEX.format("none")
+        for command in ("info", "generations", "rollback", "explore", "report --out a")
+    },
+    "query ? --index docs": NO_INDEX.format("docs"),
     "tree --index notes.txt": "An index must be a folder, but 'notes.txt' is a file; name a "
     "folder.",
     "build docs --index notes.txt": "An index must be a folder, but 'notes.txt' is a file; name a "
@@ -45,6 +47,7 @@ PATHS = {
 def test_a_wrong_path_is_told(run, folder, line, sentence) -> None:
     (folder / "empty" / ".hidden").mkdir(parents=True)
     assert run(*shlex.split(line)) == (2, "", f"hierindex: {sentence}\n")
+    assert not (folder / "none").exists()
 
 
 def test_nothing_heavy_is_loaded_for_a_wrong_path(folder) -> None:

@@ -84,11 +84,3 @@ def test_a_rollback_does_not_wait_for_a_writer(run, index):
         status, _, err = run("rollback", "--index", index)
     assert status == 2
     assert "is being written by process" in err
-
-
-@pytest.mark.parametrize("command", ["generations", "rollback"])
-def test_where_there_is_no_index(run, tmp_path, command):
-    status, out, err = run(command, "--index", tmp_path / "none")
-    assert (status, out) == (2, "")
-    assert "holds no index" in err
-    assert list(tmp_path.iterdir()) == []

@@ -50,10 +50,3 @@ def test_errors_are_sentences(hierindex, tmp_path, args, said) -> None:
     assert said in err
     assert err.count("\n") == 1
     assert not (tmp_path / "x.html").exists()
-
-
-def test_there_must_be_an_index(hierindex) -> None:
-    for args in (("explore",), ("report", "--out", "x.html")):
-        status, _, err = hierindex(*args, "--index", "none")
-        assert status == 2
-        assert "holds no index" in err
