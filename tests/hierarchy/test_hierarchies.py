@@ -4,7 +4,11 @@ import asyncio
 import copy
 import json
 import multiprocessing
+import os
 import pickle
+import subprocess
+import sys
+from ast import literal_eval
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
@@ -19,7 +23,7 @@ from llama_index.core.llms import MockLLM
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import BaseNode, ImageNode, NodeRelationship, TextNode
 from loopback import LoopbackServer
-from store.trees import columns_of
+from store.trees import columns_of, tree
 
 from hierindex import (
     DocumentHierarchy,
@@ -194,6 +198,20 @@ def test_citations_are_the_text(kind) -> None:
 def test_same_input_and_seed_same_nodes(kind, seed) -> None:
     first, second = grown(kind, seed=seed), grown(kind, seed=seed)
     assert [node.to_dict() for node in first] == [node.to_dict() for node in second]
+
+
+def test_another_process_grows_the_same_nodes() -> None:
+    code = "from store.trees import *; print([n.node_id for h in HIERARCHIES for n in tree(h)])"
+    paths = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONHASHSEED": "1"}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code],
+        env={**os.environ, **paths},
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    kinds = SemanticHierarchy, RaptorHierarchy, DocumentHierarchy
+    assert literal_eval(done.stdout) == [node.node_id for kind in kinds for node in tree(kind)]
 
 
 @pytest.mark.parametrize("kind", HIERARCHIES, ids=IDS)
