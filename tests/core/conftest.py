@@ -16,3 +16,8 @@ def compiled():
     finally:
         sys.settrace(tracer)
     reduce._umap_class.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def models_read_once():
+    """No test of arrays needs the embedding models, which take seconds to import."""
