@@ -1,9 +1,11 @@
 """The retriever: its options, and the steps from a question to scored nodes."""
 
+import os
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
+from threading import BoundedSemaphore
 from typing import Literal, Self, get_args
 
 import numpy as np
@@ -43,6 +45,7 @@ N_DOCUMENTS = 3
 SPARE = 2  # candidates per result, where overlap drops some
 CANDIDATES = 25  # at least; a cross-encoder reads each together with the question
 SHARE = 0.5  # of the cross-encoder's score; not tuned
+_searching = BoundedSemaphore(os.cpu_count() or 1)  # questions of event loops, searched at once
 
 
 class HierarchyRetriever(BaseRetriever):
@@ -228,7 +231,12 @@ class HierarchyRetriever(BaseRetriever):
             with named_errors(model):
                 embedding = await model.aget_agg_embedding_from_queries(questions)
             query_bundle = replace(query_bundle, embedding=embedding)
-        return await in_daemon_thread(partial(self._retrieve, query_bundle))
+
+        def searched() -> list[NodeWithScore]:
+            with _searching:
+                return self._retrieve(query_bundle)
+
+        return await in_daemon_thread(searched)
 
     def _search(self, query_bundle: QueryBundle, embedding: list[float]) -> Search:
         """Prepare a search of the current snapshot."""
