@@ -93,6 +93,7 @@ def test_a_heading_that_two_sections_share_names_neither():
     ]
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize(
     ("metadata", "title"),
     [

@@ -16,7 +16,6 @@ from respond.asking import WAYS, count_tokens, serve
 
 from hierindex import HierarchicalIndex, HierarchyRetriever, HierarchyStore, InputError
 from hierindex.record import NodeRecord, Quote, Span
-from hierindex.respond.answer import answered, retrieved
 from hierindex.respond.citing_prompts import PassageHelper
 from hierindex.respond.engine import CITING, MODES, SYNTHESIZERS, can_stream, query_engine
 from hierindex.respond.extractive_synthesizer import NO_ANSWER
@@ -336,16 +335,6 @@ def test_an_engine_with_another_retriever_cites_too():
     with serve(lambda prompt: "Its seal was worn out [1].") as server:
         engine = query_engine(Found(LONG), MODEL, llm=llm_of(server)).with_retriever(Found())
         assert engine.query(QUESTION).metadata["citations"][0]["node"] == "pump.md"
-
-
-def test_an_answer_of_the_index_has_them():
-    retriever = Found()
-    with serve(lambda prompt: "Its seal was worn out [1].") as server:
-        engine = query_engine(retriever, MODEL, llm=llm_of(server))
-        given = answered(retrieved(QUESTION, retriever, MODEL), engine, llm_of(server))
-    assert given.answer == "Its seal was worn out [1]."
-    (cited,) = given.to_json()["citations"]
-    assert (cited["node"], cited["supported"]) == ("pump.md", True)
 
 
 @pytest.mark.parametrize("mode", [None, "extractive", "accumulate", "tree_summarize"])

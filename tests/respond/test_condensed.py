@@ -1,8 +1,6 @@
 """Where passages stand in the tree decides which are read together."""
 
 import random
-from collections import Counter
-from itertools import chain
 
 import pytest
 from hypothesis import given
@@ -41,33 +39,9 @@ def test_a_walk_keeps_every_branch_together(found):
         assert at == [*range(at[0], at[-1] + 1)]
 
 
-def branches(found, above):
-    """The children of an ancestor, in the order of their first passage."""
-    n = len(above)
-    below = (p.path[: n + 1] for p in found if p.path[:n] == above and len(p.path) > n)
-    return list(dict.fromkeys(below))
-
-
-@given(passages())
-def test_branches_come_in_the_order_of_their_first_passage(found):
-    for above in {p.path[:depth] for p in found for depth in range(len(p.path))}:
-        assert branches(along_the_tree(found), above) == branches(found, above)
-
-
-@given(passages())
-def test_a_walk_walked_again_is_the_same(found):
-    walked = along_the_tree(found)
-    assert along_the_tree(walked) == walked
-
-
 def test_under_one_parent_passages_stand_as_in_their_document():
     found = [passage(f"{at}", "root", "one", place=("a.txt", at)) for at in (40, 0, 20)]
     assert [p.text for p in along_the_tree(found)] == ["0", "20", "40"]
-
-
-def test_passages_without_a_place_keep_their_order():
-    found = [PlacedText(text) for text in "cab"]
-    assert along_the_tree(found) == found
 
 
 @pytest.mark.parametrize(
@@ -136,30 +110,6 @@ def n_words(node):
 
 
 TOTAL = sum(n_words(leaf.node) for leaf in LEAVES)
-
-
-@pytest.mark.parametrize("room", [30, 60, 120, TOTAL - 1, TOTAL])
-@pytest.mark.parametrize("n_found", [0, 1, 5, len(LEAVES)])
-def test_summaries_stand_in_for_all_their_children_where_a_prompt_is_saved(store, room, n_found):
-    counted = Counter()
-
-    def n_tokens(node):
-        counted[node.node_id] += 1
-        return n_words(node)
-
-    found = LEAVES[:n_found]
-    read = condensed(found, store.snapshot(), n_tokens, room)
-    assert set(counted.values()) <= {1}
-    fewer, before = (-(-sum(n_words(n.node) for n in some) // room) for some in (read, found))
-    assert fewer < before or read == found
-    ids = [leaf.node.node_id for leaf in found]
-    stands_for = [
-        [node.node.node_id]
-        if node in found
-        else [child.node_id for child in BY_ID[node.node.node_id].child_nodes]
-        for node in read
-    ]
-    assert sorted(chain(*stands_for)) == sorted(ids)
 
 
 def test_no_more_summaries_than_save_a_prompt(store):

@@ -1,5 +1,4 @@
 import asyncio
-import json
 
 import httpx
 import llama_index.core
@@ -110,21 +109,6 @@ def test_the_default_mode_follows_from_the_model(retriever, embed_model, server)
     assert first.prompt == second.prompt
 
 
-@pytest.mark.parametrize("level", [0, 1, 2, 3])
-def test_tree_summarize_reads_the_level_asked_and_no_other(store, embed_model, server, level):
-    retriever = HierarchyRetriever(store, embed_model, level=level, top_k=100, token_budget=None)
-    engine = query_engine(retriever, embed_model, llm=llm_of(server, context_window=8192))
-    engine.query(QUESTION)
-    prompts = "\n".join(request.prompt for request in server.requests)
-    of_level = [n for n in NODES if record(n).level <= level <= record(n).level_max]
-    assert of_level
-    assert all(n.text in prompts for n in of_level)
-    sentences = [s for document in documents() for s in document.text.split("  ")]
-    there = [any(sentence in n.text for n in of_level) for sentence in sentences]
-    assert [sentence in prompts for sentence in sentences] == there
-    assert all(there) == (level == 0)
-
-
 @pytest.mark.parametrize("whole", [True, False])
 def test_tree_summarize_reads_a_documents_chunks_and_no_summary_of_them(
     store, embed_model, server, whole
@@ -151,14 +135,6 @@ def test_no_prompt_shows_what_is_hierindexes_own(retriever, embed_model, server)
     assert "author: " in server.requests[0].prompt
     for key in ("level_max", "n_tokens", "quotes", "hierindex"):
         assert key not in server.requests[0].prompt
-
-
-def test_options_reach_the_synthesizer(retriever, embed_model, server):
-    engine = query_engine(retriever, embed_model, llm=llm_of(server), streaming=True)
-    assert "".join(engine.query(QUESTION).response_gen) == reply("")
-    short = query_engine(retriever, embed_model, answer_tokens=30).query(QUESTION)
-    long = query_engine(retriever, embed_model, answer_tokens=90).query(QUESTION)
-    assert 0 < len(short.metadata["citations"]) < len(long.metadata["citations"])
 
 
 def ask(store, embed_model, llm=None, retriever=None, **options):
@@ -205,13 +181,6 @@ def test_sources_are_what_was_retrieved(store, embed_model):
         assert source.citations
         for cited in source.citations:
             assert text_of[cited["document"]][cited["start"] : cited["end"]] in source.text
-
-
-def test_an_answer_is_plain_json(store, embed_model):
-    plain = ask(store, embed_model).to_json()
-    assert json.loads(json.dumps(plain)) == plain
-    assert set(plain["seconds"]) == {"embed", "search", "respond"}
-    assert all(seconds >= 0 for seconds in plain["seconds"].values())
 
 
 def test_llama_indexs_global_handler_is_kept(store, embed_model, server):

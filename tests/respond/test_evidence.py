@@ -45,17 +45,25 @@ def test_numbers_of_a_question(question, numbers):
         ("Woher nimmt er seine Angaben?", set()),
         ("水泵在哪里?", set()),
         ("水泵和 Ada Pump-7 在哪里?", {"ada", "pump"}),
+        ("Who killed Officer Tippit? Answer briefly.", {"officer", "tippit"}),
+        ("Quand a été construite la gare?", set()),
+        ("Когда построили дорогу в Омске?", {"омске"}),
+        ("WHAT BROKE THE OLD PUMP AT NOON", set()),
+        ('Who said "a worn seal"?', {"worn", "seal"}),
+        ("Who said “a worn seal”?", {"worn", "seal"}),
+        ("Wer sagt „worn seal“?", {"worn", "seal"}),
+        ("What does --keep-old do?", {"keep", "old"}),
+        ("What does the dog--that old one--do?", set()),
+        ("Was macht man mit -x?", set()),
+        ("Which lines does /etc/pumps have?", {"etc", "pumps"}),
+        ("Why is MAX_AGE low here?", {"max", "age"}),
+        ("Why is maxAge low?", {"maxage"}),
+        ("What is written in pump(8)?", {"pump"}),
+        ("Why is a well-known pump out of date?", set()),
     ],
 )
-def test_names_of_a_question(question, names):
+def test_names_of_a_question_have_capitals_quotes_or_the_form_of_code(question, names):
     assert Asked.of(question).names == names
-
-
-@pytest.mark.parametrize(
-    "question", ['Who said "a worn seal"?', "Who said “a worn seal”?", "Wer sagt „worn seal“?"]
-)
-def test_quoted_words_count_as_names(question):
-    assert Asked.of(question).names == {"worn", "seal"}
 
 
 @pytest.mark.parametrize(
@@ -73,23 +81,6 @@ def test_quoted_words_count_as_names(question):
 def test_another_number_stands_where_the_question_has_one(text, has):
     assert Asked.of("Why did station 12 fail in 7 hours?").has_another_number(text) == has
     assert not Asked.of("Why did the station fail in 12 hours?").has_another_number(text)
-
-
-@pytest.mark.parametrize(
-    ("question", "names"),
-    [
-        ("What does --keep-old do?", {"keep", "old"}),
-        ("What does the dog--that old one--do?", set()),
-        ("Was macht man mit -x?", set()),
-        ("Which lines does /etc/pumps have?", {"etc", "pumps"}),
-        ("Why is MAX_AGE low here?", {"max", "age"}),
-        ("Why is maxAge low?", {"maxage"}),
-        ("What is written in pump(8)?", {"pump"}),
-        ("Why is a well-known pump out of date?", set()),
-    ],
-)
-def test_options_paths_and_variables_are_names(question, names):
-    assert Asked.of(question).names == names
 
 
 def test_words_with_capitals_may_be_names_in_german():
@@ -119,20 +110,6 @@ def test_what_a_question_needs_is_met_by_any_form():
 )
 def test_words_of_a_question(question, words):
     assert Asked.of(question).words == words
-
-
-@pytest.mark.parametrize(
-    ("question", "names"),
-    [
-        ("Who killed Officer Tippit? Answer briefly.", {"officer", "tippit"}),
-        ("Quand a été construite la gare?", set()),
-        ("Когда построили дорогу в Омске?", {"омске"}),
-        ("WHAT BROKE THE OLD PUMP AT NOON", set()),
-    ],
-    ids=["a second sentence", "accents", "Cyrillic", "capitals"],
-)
-def test_names_have_capitals_within_a_sentence(question, names):
-    assert Asked.of(question).names == names
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import pytest
 from fakes import HashingEmbedding
 from hypothesis import given
 from hypothesis import strategies as st
-from llama_index.core import Settings
 from llama_index.core.schema import Document, NodeWithScore, QueryBundle, TextNode
 from store.trees import HIERARCHIES, NOUNS, documents, record, tree
 
@@ -390,11 +389,6 @@ def test_input_nodes_are_not_modified(synthesizer):
     before = [node.model_copy(deep=True) for node in nodes]
     synthesizer.synthesize(QUESTION, nodes)
     assert nodes == before
-
-
-def test_the_fixture_refuses():
-    with pytest.raises(AssertionError):
-        _ = Settings.llm
 
 
 @pytest.mark.parametrize(

@@ -232,14 +232,6 @@ def test_a_form_is_filled_in(retriever, embed_model, mode, way, tools, window):
     assert (len(calls.made) > 1) == (window < 8192)
 
 
-def test_a_filled_in_form_is_the_response(retriever, embed_model):
-    with serve(fill_in) as server:
-        engine = query_engine(retriever, embed_model, llm=llm_of(server), output_cls=Verdict)
-        response = engine.query(QUESTION)
-    assert response.response == Verdict(met=True, words="Forty-two falcons.")
-    assert len(response.metadata["calls"]) == 1
-
-
 def test_a_structured_model_is_asked_within(retriever, embed_model):
     """`as_structured_llm` asks the model that it wraps."""
     calls = Calls()

@@ -11,7 +11,7 @@ from llama_index.core.llms import MockLLM
 from llama_index.core.prompts import PromptTemplate
 from respond.asking import count_tokens
 
-from hierindex import InputError, ModelError
+from hierindex import InputError
 from hierindex.respond.rounds import LEAST_ROOM, N_BETWEEN, PlacedText, Window, rounds
 
 TEMPLATE = PromptTemplate("{context_str}")
@@ -72,12 +72,6 @@ def test_no_citation_is_cut():
     assert all(re.fullmatch(r"x+( \[123\])?( [word ]*)?", end) for end in ends)
 
 
-def test_lengths_are_counted_by_the_helpers_tokenizer():
-    window = window_of(100, tokenizer=list)
-    assert window.length("seven..") == 7
-    assert len(window.shortened("word " * 100)) == 100 // 2 - N_BETWEEN
-
-
 def answered(going, answer):
     """What is shown in each round, and last; each prompt is answered by the same function."""
     shown = []
@@ -108,37 +102,9 @@ def test_rounds_end_and_each_prompt_fits(lengths, room, path):
     assert bool(shown) == (len(window.packed([p.text for p in passages])) > 1)
 
 
-def test_passages_are_grouped_by_family_where_it_costs_no_prompt():
-    """Four fit a prompt; three and three are as many prompts as four and two."""
-    paths = ["one", "two", "one", "two", "one", "two"]
-    passages = [PlacedText(f"{words(20)} {i}", ("root", p), ("a", i)) for i, p in enumerate(paths)]
-    shown, _ = answered(rounds(window_of(100), passages), lambda prompt: "Done.")
-    assert [prompt.path for prompt in shown[0]] == [("root", "one"), ("root", "two")]
-
-
-def test_a_text_longer_than_a_prompt_is_cut_as_llama_index_cuts_it():
-    window = window_of(60)
-    passages = [PlacedText(words(200)), PlacedText("Short.")]
-    shown, _ = answered(rounds(window, passages), lambda prompt: "Done.")
-    assert [prompt.text for prompt in shown[0]] == window.packed([p.text for p in passages])
-
-
 def test_empty_answers_are_dropped():
     passages = [PlacedText(f"{words(50)} {i}") for i in range(4)]
     said = iter(["One.", "", " \n", "Four."])
     shown, last = answered(rounds(window_of(60), passages), lambda prompt: next(said))
     assert [len(prompts) for prompts in shown] == [4]
     assert last == "One.\n\nFour."
-
-
-def test_no_answer_at_all_is_an_error():
-    passages = [PlacedText(words(50)) for _ in range(4)]
-    with pytest.raises(ModelError, match="The model answered nothing to any of 4 prompts"):
-        answered(rounds(window_of(60), passages), lambda prompt: " ")
-
-
-@pytest.mark.parametrize("texts", [[], [""], [" ", "\n"], ["A text."], ["One.", "Two."]])
-def test_what_fits_needs_no_round(texts):
-    shown, last = answered(rounds(window_of(60), [*map(PlacedText, texts)]), lambda prompt: "")
-    assert shown == []
-    assert last == "\n\n".join(text for text in texts if text.strip())

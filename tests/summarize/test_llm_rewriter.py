@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
-from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
 from llama_index.core.utils import get_tokenizer
 from llama_index.llms.openai_like import OpenAILike
 from loopback import (
@@ -84,31 +83,6 @@ def test_any_other_is_refused(template):
         check_prompt(template)
     with pytest.raises(InputError, match=r"prompt .*\."):
         LLMRewriter(None, prompt=template)
-
-
-PIECES = st.sampled_from(["{text}", "{fence}", "{n_words}", "{{", "}}", "{{text.x}}", " lamp\n"])
-
-
-@given(st.lists(PIECES, max_size=6), st.lists(PIECES, max_size=6))
-def test_what_is_accepted_can_be_filled_in_and_has_the_text(before, after):
-    template = "".join([*before, "{text}", *after])
-    check_prompt(template)
-    assert "<A lamp.>" in summary_prompt("<A lamp.>", max_tokens=9, template=template)
-
-
-@given(
-    st.lists(PIECES, max_size=6),
-    st.sampled_from([".x", "[0]", "!r", "!s", ":", ":>9", ":{n_words}", "s", " "]),
-    st.sampled_from(["text", "fence", "n_words", ""]),
-    st.lists(PIECES, max_size=6),
-)
-def test_one_field_that_is_not_plain_makes_it_another(before, suffix, name, after):
-    template = "".join([*before, "{text}", f"{{{name}{suffix}}}", *after])
-    if suffix == ":" and name:  # an empty format is none
-        check_prompt(template)
-    else:
-        with pytest.raises(InputError):
-            check_prompt(template)
 
 
 @given(st.sampled_from([*PROMPTS.values(), "{text}"]), st.text() | BRACED, st.integers(1, 2000))
@@ -229,13 +203,6 @@ def test_a_service_that_answers_nothing_is_an_error(fault):
         rewrite(server, TEXTS[:2], timeout=0.1 if fault.delay or fault.drips else 30.0)
 
 
-def test_a_busy_service_is_waited_for():
-    """However often it says so, within limits, and without a word on how long."""
-    with LoopbackServer(faults=lambda number: Fault(429) if number < 6 else None) as server:
-        rewrites = rewrite(server, TEXTS[:2], concurrency=2)
-    assert all(r.text for r in rewrites)
-
-
 def test_a_service_that_is_always_busy_is_given_up(monkeypatch):
     """After a minute, where it is not told otherwise; it says for how long it has waited."""
     monkeypatch.setattr("hierindex.llm.service.MAX_BUSY", 0.3)
@@ -321,25 +288,6 @@ def test_sync_works_inside_a_running_loop():
     with LoopbackServer(reply=later_for_the_first) as server:
         rewrites = asyncio.run(run(server))
     assert [r.text for r in rewrites] == [f"About number {i}." for i in range(8)]
-
-
-def test_a_model_without_async_methods_is_asked_at_once():
-    together = Barrier(4, timeout=20)
-
-    class Blocking(CustomLLM):
-        @property
-        def metadata(self):
-            return LLMMetadata(model_name="own")
-
-        def complete(self, prompt, formatted=False, **kwargs):
-            together.wait()
-            return CompletionResponse(text="Yes.")
-
-        def stream_complete(self, prompt, formatted=False, **kwargs):
-            raise NotImplementedError
-
-    rewrites = LLMRewriter(Blocking()).rewrite(TEXTS[:4], max_tokens=50)
-    assert all(r.text for r in rewrites)
 
 
 def test_the_server_gets_the_prompt_and_the_key():
@@ -573,16 +521,6 @@ def test_built_in_prompts_have_names():
     llm = OpenAILike(model="tiny")
     assert LLMRewriter(llm).prompt == LLMRewriter(llm, prompt="summary").prompt == SUMMARY_PROMPT
     assert LLMRewriter(llm, prompt="questions").prompt == QUESTIONS_PROMPT
-
-
-@pytest.mark.parametrize("prompt", ["questions", "{fence}\n{text}\n{fence}"])
-def test_another_prompt_gets_no_title(prompt):
-    kept = Kept()
-    with LoopbackServer(reply=titled) as server:
-        for _ in range(2):
-            resources = Resources(completions=kept)
-            (rewrite_,) = rewrite(server, TEXTS[:1], prompt=prompt, resources=resources)
-            assert (rewrite_.title, rewrite_.text[:6]) == ("", "Title:")
 
 
 def test_a_model_that_does_not_shorten_is_not_asked_for_ever():
