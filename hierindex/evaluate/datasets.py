@@ -1,8 +1,9 @@
 """Evaluation data: documents, and questions whose gold is known."""
 
+import csv
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import index
@@ -81,7 +82,14 @@ class Dataset:
 
 
 def read_dataset(path: str | Path) -> Dataset:
-    """Read evaluation data from a folder with `documents.jsonl` and `questions.jsonl`.
+    """Read evaluation data in any of three formats.
+
+    Parameters
+    ----------
+    path : str or Path
+        A folder of `documents.jsonl` and `questions.jsonl`, a BEIR folder (`corpus.jsonl`,
+        `queries.jsonl`, `qrels/*.tsv`, of which `test.tsv` is preferred), or a JSON file of
+        LlamaIndex's `EmbeddingQAFinetuneDataset`.
 
     Raises
     ------
@@ -102,12 +110,57 @@ def read_dataset(path: str | Path) -> Dataset:
     all documents, unless `within` names a document or is null.
     """
     folder = Path(path)
+    if folder.is_file():
+        return _read_as(folder, _embedding_qa)
+    if (folder / "corpus.jsonl").is_file() and any(folder.glob("qrels/*.tsv")):
+        return _read_as(folder, _beir)
     documents = _lines(
         folder / "documents.jsonl", lambda row: Document(text=row["text"], id_=row["doc_id"])
     )
     texts = {document.doc_id: document.text for document in documents}
     questions = _lines(folder / "questions.jsonl", partial(_question, texts))
     return Dataset(folder.name, documents, questions)
+
+
+def _read_as(path: Path, read: Callable[[Path], Dataset]) -> Dataset:
+    """Read a file or folder, which an error names."""
+    try:
+        return read(path)
+    except InputError:
+        raise
+    except KeyError as error:
+        raise InputError(f"{path} lacks the field {error}.") from error
+    except (OSError, AttributeError, TypeError, ValueError) as error:
+        raise InputError(f"{path} cannot be read as evaluation data: {error}.") from error
+
+
+def _embedding_qa(path: Path) -> Dataset:
+    data = json.loads(path.read_text("utf-8"))
+    documents = [Document(text=text, id_=name) for name, text in data["corpus"].items()]
+    return Dataset(path.stem, documents, _asked(data["queries"].items(), data["relevant_docs"]))
+
+
+def _beir(folder: Path) -> Dataset:
+    documents = _lines(
+        folder / "corpus.jsonl",
+        lambda row: Document(
+            text="\n\n".join(filter(None, (row.get("title"), row["text"]))), id_=row["_id"]
+        ),
+    )
+    file = min(folder.glob("qrels/*.tsv"), key=lambda file: (file.stem != "test", file.name))
+    gold: dict[str, list[str]] = {}
+    with file.open(encoding="utf-8", newline="") as rows:
+        for row in csv.DictReader(rows, delimiter="\t"):
+            if int(row["score"]) > 0:
+                gold.setdefault(row["query-id"], []).append(row["corpus-id"])
+    queries = _lines(folder / "queries.jsonl", lambda row: (row["_id"], row["text"]))
+    return Dataset(folder.name, documents, _asked(queries, gold))
+
+
+def _asked(queries: Iterable[tuple[str, str]], gold: Mapping[str, Sequence[str]]) -> list[Question]:
+    """Return the questions that have gold documents."""
+    asked = ((name, text) for name, text in queries if gold.get(name))
+    return [Question(name, text, group=name, documents=tuple(gold[name])) for name, text in asked]
 
 
 def _lines(path: Path, parse: Callable[[dict[str, Any]], T]) -> list[T]:

@@ -35,6 +35,27 @@ def test_gold_is_offsets_passages_documents_or_answers(tmp_path) -> None:
         assert question_of(tmp_path, gold) == Question("q", "What?", "d", answers=("short",))
 
 
+def test_beir_and_llama_index_have_gold_documents(tmp_path) -> None:
+    (beir := tmp_path / "beir").mkdir()
+    (beir / "qrels").mkdir()
+    written(
+        beir,
+        corpus=[{"_id": "d", "title": "Budget", "text": TEXT}, {"_id": "e", "text": "Other."}],
+        queries=[{"_id": "q", "text": "What?"}, {"_id": "none", "text": "Why?"}],
+    )
+    rows = "query-id\tcorpus-id\tscore\nq\td\t2\nq\te\t0\n"
+    (beir / "qrels" / "test.tsv").write_text(rows)
+    data = {"queries": {"q": "What?"}, "corpus": {"d": TEXT}, "relevant_docs": {"q": ["d"]}}
+    (tmp_path / "qa.json").write_text(json.dumps(data))
+    for path, text in ((beir, f"Budget\n\n{TEXT}"), (tmp_path / "qa.json", TEXT)):
+        dataset = read_dataset(path)
+        assert dataset.questions == [Question("q", "What?", "q", documents=("d",))]
+        assert dataset.texts["d"] == text
+    (tmp_path / "qa.json").write_text("{}")
+    with pytest.raises(InputError, match=r"qa\.json lacks the field 'corpus'\.$"):
+        read_dataset(tmp_path / "qa.json")
+
+
 def test_evidence_is_sought_in_its_document(tmp_path) -> None:
     assert question_of(tmp_path, {"evidence": ["bye"]}).within == "d"
     assert question_of(tmp_path, {"evidence": ["bye"], "within": None}).within is None
