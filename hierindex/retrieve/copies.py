@@ -5,13 +5,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from llama_index.core.schema import MetadataMode, NodeWithScore
-
-from hierindex.record import NodeRecord, Quote, Span
+from hierindex.node import Found, Quote, Span
 from hierindex.retrieve.question import Search
 from hierindex.store.hashed_metadata import hash_text
-from hierindex.store.nodes import quotes_in
 from hierindex.store.prefilter import by_texts
+from hierindex.store.rows import quotes_in
 
 MOST = 1000  # nodes that are searched for more texts
 WIDER = 2  # times as many in each search
@@ -19,7 +17,7 @@ WIDER = 2  # times as many in each search
 Quotes = Sequence[Quote]
 
 
-def best_texts(best: Callable[[int], list[NodeWithScore]], n: int) -> list[NodeWithScore]:
+def best_texts(best: Callable[[int], list[Found]], n: int) -> list[Found]:
     """Return the best nodes of `n` distinct texts, best first.
 
     Parameters
@@ -38,14 +36,14 @@ def best_texts(best: Callable[[int], list[NodeWithScore]], n: int) -> list[NodeW
         most *= WIDER
 
 
-def without_copies(found: Sequence[NodeWithScore], search: Search) -> list[NodeWithScore]:
+def without_copies(found: Sequence[Found], search: Search) -> list[Found]:
     """Return one node for each text, with the places of all nodes of this text in the index.
 
     Of several it is the one of the lowest level, of the document whose id comes first, with the
     best score and the rank of the best. So chunks of a document and of its copy become those of
     one document. Places must pass the filters of the search.
     """
-    copies = defaultdict[str, list[NodeWithScore]](list)
+    copies = defaultdict[str, list[Found]](list)
     for node in found:
         copies[_text(node)].append(node)
     if not copies:
@@ -75,17 +73,12 @@ def _quotes_of_copies(texts: Iterable[str], search: Search) -> defaultdict[str, 
     return quotes
 
 
-def _merged(nodes: Sequence[NodeWithScore], quotes: Iterable[Quotes]) -> NodeWithScore:
+def _merged(found: Sequence[Found], quotes: Iterable[Quotes]) -> Found:
     """Return the first of nodes by level and place, with all places of quotes of its text."""
-    records = [NodeRecord.from_metadata(found.metadata) for found in nodes]
-    first = min(
-        range(len(nodes)), key=lambda i: (records[i].level, _first_place(records[i].quotes))
-    )
-    node, record = nodes[first].node, records[first]
-    if new := _elsewhere(sorted(quotes, key=_first_place), record.quotes):
-        record = replace(record, quotes=_with_places(record.quotes, new))
-        node = node.model_copy(update={"metadata": node.metadata | record.to_metadata()})
-    return NodeWithScore(node=node, score=max(found.get_score() for found in nodes))
+    node = min((each.node for each in found), key=lambda n: (n.level, _first_place(n.quotes)))
+    if new := _elsewhere(sorted(quotes, key=_first_place), node.quotes):
+        node = replace(node, quotes=_with_places(node.quotes, new))
+    return Found(node, max(each.score for each in found))
 
 
 def _elsewhere(copies: Iterable[Quotes], quotes: Quotes) -> list[Quotes]:
@@ -132,5 +125,5 @@ def _first_place(quotes: Quotes) -> tuple[str, int]:
     return min(((span.document, span.start) for span in _spans(quotes)), default=("", -1))
 
 
-def _text(found: NodeWithScore) -> str:
-    return found.node.get_content(MetadataMode.NONE)
+def _text(found: Found) -> str:
+    return found.node.text

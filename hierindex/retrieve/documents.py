@@ -2,20 +2,16 @@
 
 from dataclasses import replace
 
-from llama_index.core.schema import NodeWithScore
-from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter
-
 from hierindex.errors import InputError
-from hierindex.record import WHOLE_DOCUMENT, NodeRecord
+from hierindex.node import PREFIX, Found
 from hierindex.retrieve.copies import best_texts
 from hierindex.retrieve.question import Search, cuts, of_documents
-from hierindex.store.filters import PREFIX
-from hierindex.store.rows import documents_of
+from hierindex.store.filters import Filter, Op
 
-WHOLE = MetadataFilter(key=PREFIX + WHOLE_DOCUMENT, value="", operator=FilterOperator.GT)
+WHOLE = Filter(PREFIX + "whole_document", "", Op.GT)
 
 
-def best_of_documents(search: Search, n: int, *, n_documents: int) -> list[NodeWithScore]:
+def best_of_documents(search: Search, n: int, *, n_documents: int) -> list[Found]:
     """Return the best chunks of the documents whose summaries are most similar to the question.
 
     Raises
@@ -27,7 +23,7 @@ def best_of_documents(search: Search, n: int, *, n_documents: int) -> list[NodeW
     return search.best(n, cuts([0]), of_documents(list(found)))
 
 
-def all_of_documents(search: Search, *, n_documents: int) -> list[NodeWithScore]:
+def all_of_documents(search: Search, *, n_documents: int) -> list[Found]:
     """Return all chunks of those documents in reading order, the best document first.
 
     Each chunk has the score of its document.
@@ -40,11 +36,9 @@ def all_of_documents(search: Search, *, n_documents: int) -> list[NodeWithScore]
     found = _documents(search, n_documents)
     within = search.filters_within(cuts([0]), of_documents(list(found)))
     nodes = search.snapshot.nodes(filters=within)
-    chunks = [(NodeRecord.from_metadata(node.metadata), node) for node in nodes]
     place = {document: i for i, document in enumerate(found)}
-    named = [(documents_of(node, record)[0], record, node) for record, node in chunks]
-    named.sort(key=lambda chunk: (place[chunk[0]], chunk[1].start))
-    return [NodeWithScore(node=node, score=found[document]) for document, _, node in named]
+    nodes.sort(key=lambda node: (place[node.documents[0]], node.start))
+    return [Found(node, found[node.documents[0]]) for node in nodes]
 
 
 def _documents(search: Search, n: int) -> dict[str, float]:
@@ -57,5 +51,4 @@ def _documents(search: Search, n: int) -> dict[str, float]:
             "mode 'document' needs a tree with a summary of each document; build it with method "
             "semantic or document, or with RaptorHierarchy(scope='document')."
         )
-    nodes = [(NodeRecord.from_metadata(node.metadata), node.get_score()) for node in found]
-    return {record.whole_document: score for record, score in nodes}
+    return {node.whole_document: score for node, score in found}

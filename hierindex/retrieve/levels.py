@@ -5,12 +5,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
 
-from llama_index.core.vector_stores.types import MetadataFilters
-
 from hierindex.errors import InputError, LevelError
-from hierindex.record import SECTION, SECTIONS, shared_section
+from hierindex.node import SECTION, SECTIONS, shared_section
 from hierindex.retrieve.documents import WHOLE
 from hierindex.retrieve.question import cuts
+from hierindex.store.filters import Filters
 from hierindex.store.hashed_metadata import has_any, hash_entry
 from hierindex.store.prefilter import Prefilter
 from hierindex.store.snapshot import Snapshot, once
@@ -25,7 +24,7 @@ WITH_LEVEL = ("level", "traversal")
 class Cut(NamedTuple):
     """The nodes of levels, as `Search.best` is restricted to them."""
 
-    filters: MetadataFilters
+    filters: Filters
     highest_of: frozenset[str] | None = None
 
 
@@ -119,14 +118,14 @@ def cut_of(snapshot: Snapshot, levels: Sequence[Level]) -> Cut:
                 f"{documents} lack; build with method semantic or document, or use "
                 f"{_others(snapshot)}."
             )
-        return Cut(MetadataFilters(filters=[WHOLE]))
+        return Cut(Filters((WHOLE,)))
     of_sections = summaries_of_sections(snapshot)
     if of_sections is None:
         raise LevelError(
             "level 'sections' needs documents with headings, and no chunk of the index is in a "
             f"section; use {_others(snapshot)}."
         )
-    return Cut(MetadataFilters(filters=[]), of_sections)
+    return Cut(Filters(), of_sections)
 
 
 def _others(snapshot: Snapshot) -> str:

@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
-from llama_index.core.vector_stores.types import MetadataFilters
-
 from hierindex.core.stop_words import ENGLISH_QUESTION_WORDS, GERMAN_QUESTION_WORDS
 from hierindex.retrieve.documents import WHOLE
 from hierindex.retrieve.known_questions import ABOUT_THE_WHOLE
+from hierindex.store.filters import Filters
 from hierindex.store.prefilter import prefilter
 from hierindex.store.rows import matched_words
 from hierindex.store.snapshot import Snapshot, once
@@ -133,7 +132,7 @@ def names_of_documents(snapshot: Snapshot) -> "pa.Table":
     as they are, without folders, without the suffix, and without a number before them. They are
     written as words in lower case with blanks between them. Cached: for 100,000 documents, 5 s.
     """
-    whole = prefilter(MetadataFilters(filters=[WHOLE]))
+    whole = prefilter(Filters((WHOLE,)))
     chunks = snapshot.select("documents", where=snapshot.of_each_document)
     documents = snapshot.select("whole_document", "metadata", where=whole)
     return _names(chunks, documents)

@@ -4,21 +4,18 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from llama_index.core.schema import NodeWithScore
-from llama_index.core.vector_stores.types import MetadataFilters
-
 from hierindex.core.arguments import is_whole, require
 from hierindex.core.cut import Forest, Mask, select_cut, select_margin, share_and_value
 from hierindex.core.membership import Floats1d, Ints1d
 from hierindex.core.ranking import cosines
 from hierindex.errors import InputError
-from hierindex.record import NodeRecord
+from hierindex.node import Found
 from hierindex.retrieve.copies import without_copies
 from hierindex.retrieve.levels import Cut
 from hierindex.retrieve.question import Search, of_documents
 from hierindex.retrieve.selection import SHORTEST, token_counter
+from hierindex.store.filters import Filters
 from hierindex.store.prefilter import CHUNKS, Prefilter, prefilter
-from hierindex.store.rows import documents_of
 from hierindex.store.snapshot import Snapshot, once
 
 if TYPE_CHECKING:
@@ -46,7 +43,7 @@ def outline(
     at: Cut | None = None,
     most: int | None = None,
     question: bool = True,
-) -> list[NodeWithScore]:
+) -> list[Found]:
     """Return the nodes that summarise best within a token budget, none an ancestor of another.
 
     Parameters
@@ -67,7 +64,7 @@ def outline(
 
     Returns
     -------
-    list[NodeWithScore]
+    list[Found]
         In reading order, documents in the order of their ids. A score is the share of the text
         that the node stands for; of the text that passes the filters, if any of it does.
 
@@ -156,7 +153,7 @@ def _named(snapshot: Snapshot, of: Sequence[str]) -> tuple[list[str], list[str],
 
 
 def _in(documents: Iterable[str]) -> Prefilter:
-    return prefilter(MetadataFilters(filters=[of_documents([*documents])]))
+    return prefilter(Filters((of_documents([*documents]),)))
 
 
 def _cosines(search: Search, where: Prefilter, ids: "pa.ChunkedArray") -> Floats1d:
@@ -221,7 +218,7 @@ def _fitting(
     value: Floats1d,
     budget: int,
     most: int | None,
-) -> list[NodeWithScore]:
+) -> list[Found]:
     """Return the best cut by the tokens that an LLM reads.
 
     They are counted for the rows that may be chosen; the others are taken to have as many times
@@ -266,7 +263,6 @@ def _fitting(
     return sorted((nodes[row] for row in chosen.tolist()), key=_place)
 
 
-def _place(found: NodeWithScore) -> tuple[str, int]:
-    record = NodeRecord.from_metadata(found.metadata)
-    first = (documents_of(found.node, record)[0], -1)
-    return min(((span.document, span.start) for span in record.citations), default=first)
+def _place(found: Found) -> tuple[str, int]:
+    first = (found.node.documents[0], -1)
+    return min(((span.document, span.start) for span in found.node.citations), default=first)

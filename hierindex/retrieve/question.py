@@ -7,24 +7,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, Self, get_args
 
 import numpy as np
-from llama_index.core.schema import NodeWithScore
-from llama_index.core.vector_stores.types import (
-    FilterCondition,
-    FilterOperator,
-    MetadataFilter,
-    MetadataFilters,
-    VectorStoreQuery,
-    VectorStoreQueryMode,
-)
 
 from hierindex.core.context import in_context, nearness, places_of
 from hierindex.core.membership import Floats1d, Ints1d
 from hierindex.core.ranking import DENSE_SHARE, blended, cosines, reading_order
-from hierindex.record import LEVEL, LEVEL_MAX, NodeRecord, Span
-from hierindex.store.filters import DOCUMENTS, PREFIX
-from hierindex.store.nodes import node_of, quotes_in
+from hierindex.node import PREFIX, Found, Span
+from hierindex.store.filters import DOCUMENTS, Filter, Filters, Op, Part
+from hierindex.store.rows import node_of, quotes_in, to_nodes
 from hierindex.store.schema import NODE_COLUMNS
-from hierindex.store.search import united
+from hierindex.store.search import DEPTH, Scope, fused, matching, nearest, united
 from hierindex.store.snapshot import Snapshot
 from hierindex.threads import each
 
@@ -33,18 +24,12 @@ if TYPE_CHECKING:
 
 By = Literal["dense", "hybrid", "text", "context"]
 BY: tuple[By, ...] = get_args(By)
-MODES = {
-    "dense": VectorStoreQueryMode.DEFAULT,
-    "hybrid": VectorStoreQueryMode.HYBRID,
-    "text": VectorStoreQueryMode.TEXT_SEARCH,
-}
 CANDIDATES = 50  # of each search, at least, to be ranked in context; 100 find no more
 UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 SHARE_OF_A_NAME = 0.2  # of vectors, if the question is a single word or a name: it is looked up
 LONGEST_NAME = 5  # words, or characters in a script without blanks
 
-Part = MetadataFilter | MetadataFilters
-"""A part of the tree that a search is restricted to."""
+LEVEL, LEVEL_MAX = PREFIX + "level", PREFIX + "level_max"
 COLUMNS = ("id", "record", "vector")
 MOST_COMPARED = 500  # nodes, as scores in context cost their square
 
@@ -57,7 +42,7 @@ class Search:
     question: str
     embedding: list[float]
     by: By = "dense"
-    filters: MetadataFilters | None = None
+    filters: Filters | None = None
     partial_summaries: bool = False
 
     def best(
@@ -66,46 +51,47 @@ class Search:
         *within: Part,
         among: Sequence[str] | None = None,
         highest_of: frozenset[str] | None = None,
-    ) -> list[NodeWithScore]:
+    ) -> list[Found]:
         """Return at most n nodes, best first, that pass the filters and lie in all these parts.
 
         `among` restricts the search further, to the nodes with these ids, and `highest_of` to
         the chunks and the summaries with these ids that have no parent among these summaries.
         """
-        filters = self.filters_within(*within)
-        if among is not None and not among:
+        in_context = self.by == "context"
+        if not self.snapshot.exists or (among is not None and not among):
             return []
-        if self.by == "context":
-            return self._in_context(n, filters, among, highest_of)
-        result = self.snapshot.query(
-            self._query(MODES[self.by], n, filters, among),
+        scope = self.snapshot.scope(
+            self.filters_within(*within),
+            among,
             partial_summaries=self.partial_summaries,
             highest_of=highest_of,
+            columns=COLUMNS if in_context else NODE_COLUMNS,
         )
-        pairs = zip(result.nodes or (), result.similarities or (), strict=True)
-        return [NodeWithScore(node=node, score=score) for node, score in pairs]
+        if in_context:
+            return self._in_context(n, scope)
+        rows = self._rows(n, scope)
+        return list(map(Found, to_nodes(rows), rows["score"].to_pylist()))
 
-    def filters_within(self, *parts: Part) -> MetadataFilters | None:
+    def filters_within(self, *parts: Part) -> Filters | None:
         """Combine the filters of the question with parts of the tree."""
-        filters = [*parts, *([] if self.filters is None else [self.filters])]
-        return MetadataFilters(filters=filters) if filters else None
+        filters = (*parts, *([] if self.filters is None else [self.filters]))
+        return Filters(filters) if filters else None
 
-    def _in_context(
-        self,
-        n: int,
-        filters: MetadataFilters | None,
-        among: Sequence[str] | None,
-        highest_of: frozenset[str] | None,
-    ) -> list[NodeWithScore]:
-        def found_by(by: By) -> "pa.Table":
-            return self.snapshot.found(
-                self._query(MODES[by], max(n, CANDIDATES), filters, among),
-                *COLUMNS,
-                partial_summaries=self.partial_summaries,
-                highest_of=highest_of,
-            )
+    def _rows(self, n: int, scope: Scope) -> "pa.Table":
+        if self.by == "text":
+            return matching(scope, self.question, n)
+        if self.by == "dense":
+            return nearest(scope, self.embedding, n)
+        depth = max(n, DEPTH)
+        return fused(scope, self.embedding, self.question, dense=depth, sparse=depth)[:n]
 
-        by_meaning, by_words = each((partial(found_by, "dense"), partial(found_by, "text")), 2)
+    def _in_context(self, n: int, scope: Scope) -> list[Found]:
+        most = max(n, CANDIDATES)
+        searches = (
+            partial(nearest, scope, self.embedding, most),
+            partial(matching, scope, self.question, most),
+        )
+        by_meaning, by_words = each(searches, 2)
         lexical = dict(zip(by_words["id"].to_pylist(), by_words["score"].to_pylist(), strict=True))
         rows = united(by_meaning, by_words, columns=COLUMNS)
         question = np.asarray(self.embedding)
@@ -113,23 +99,7 @@ class Search:
         ranked = rank_in_context(rows, question, lexical, share)
         best = dict(ranked[:n])
         found = self.snapshot.rows(best, columns=NODE_COLUMNS) if best else []
-        return [NodeWithScore(node=node_of(row), score=best[row["id"]]) for row in found]
-
-    def _query(
-        self,
-        mode: VectorStoreQueryMode,
-        n: int,
-        filters: MetadataFilters | None,
-        among: Sequence[str] | None,
-    ) -> VectorStoreQuery:
-        return VectorStoreQuery(
-            query_embedding=self.embedding,
-            query_str=self.question,
-            mode=mode,
-            similarity_top_k=n,
-            filters=filters,
-            node_ids=None if among is None else list(among),
-        )
+        return [Found(node_of(row), best[row["id"]]) for row in found]
 
     def by_meaning(self) -> Self:
         """Return the same search scored by cosine similarity, comparable between parts."""
@@ -151,22 +121,21 @@ def is_name(question: str) -> bool:
     return len(words) == 1 or (capital and len(words) in range(2, LONGEST_NAME + 1))
 
 
-def cuts(levels: Iterable[int]) -> MetadataFilters:
+def cuts(levels: Iterable[int]) -> Filters:
     """Return a filter for the nodes of these levels, including nodes that passed up to them."""
-    return MetadataFilters(filters=list(map(_cut, levels)), condition=FilterCondition.OR)
+    return Filters(tuple(map(_cut, levels)), "or")
 
 
 def _cut(level: int) -> Part:
-    down_to = MetadataFilter(key=PREFIX + LEVEL, value=level, operator=FilterOperator.LTE)
+    down_to = Filter(LEVEL, level, Op.LTE)
     if level == 0:
         return down_to  # every node reaches up to 0
-    up_to = MetadataFilter(key=PREFIX + LEVEL_MAX, value=level, operator=FilterOperator.GTE)
-    return MetadataFilters(filters=[down_to, up_to])
+    return Filters((down_to, Filter(LEVEL_MAX, level, Op.GTE)))
 
 
-def of_documents(documents: Sequence[str]) -> MetadataFilter:
+def of_documents(documents: Sequence[str]) -> Filter:
     """Return a filter for the nodes with a source in one of these documents."""
-    return MetadataFilter(key=DOCUMENTS, value=list(documents), operator=FilterOperator.ANY)
+    return Filter(DOCUMENTS, list(documents), Op.ANY)
 
 
 def rank_in_context(
@@ -203,8 +172,9 @@ def rank_in_context(
     if not rows.num_rows:
         return []
     ids = rows["id"].to_pylist()
-    records = [NodeRecord(quotes=quotes_in(record)) for record in rows["record"].to_pylist()]
-    document, start, end = _places([_span(record.citations) for record in records])
+    quotes = [quotes_in(record) for record in rows["record"].to_pylist()]
+    spans = [[source for quote in of for source in quote.sources] for of in quotes]
+    document, start, end = _places([*map(_span, spans)])
     X = np.stack(rows["vector"].to_numpy(zero_copy_only=False))  # (n, n_dims)
     own = blended(cosines(X, question), np.array([lexical.get(i, 0.0) for i in ids]), share)
     near, scores = np.sort(np.argsort(-own, kind="stable")[:MOST_COMPARED]), own.copy()
@@ -213,16 +183,15 @@ def rank_in_context(
     return [(ids[i], float(scores[i])) for i in np.argsort(-scores, kind="stable")]
 
 
-def in_reading_order(nodes: Sequence[NodeWithScore]) -> list[NodeWithScore]:
-    """Order nodes by document and start, the document of the best node first.
+def in_reading_order(found: Sequence[Found]) -> list[int]:
+    """Return the order of nodes by document and start, the document of the best node first.
 
     A node of several documents, or without a known place, counts as a document of its own.
     """
-    relevance = np.array([node.score or 0.0 for node in nodes], dtype=np.float64)
-    records = [NodeRecord.from_metadata(node.metadata) for node in nodes]
-    sources = [[quote.source for quote in record.quotes if quote.source] for record in records]
+    relevance = np.array([each.score for each in found], dtype=np.float64)
+    sources = [[quote.source for quote in each.node.quotes if quote.source] for each in found]
     document, start, _ = _places([_span(spans) for spans in sources])
-    return [nodes[i] for i in reading_order(relevance, document, start)]
+    return [int(i) for i in reading_order(relevance, document, start)]
 
 
 def _places(spans: Sequence[Span | None]) -> tuple[Ints1d, Floats1d, Floats1d]:

@@ -10,8 +10,8 @@ from hierindex.core.icicle import Icicle
 from hierindex.core.membership import Ints1d
 from hierindex.errors import InputError
 from hierindex.retrieve.outline import Tree, whole_tree
-from hierindex.store.nodes import quotes_in
 from hierindex.store.prefilter import SUMMARIES, by_ids
+from hierindex.store.rows import quotes_in
 from hierindex.store.snapshot import Snapshot, once
 
 if TYPE_CHECKING:

@@ -2,21 +2,21 @@
 
 from collections.abc import Callable, Sequence
 
-from llama_index.core.schema import MetadataMode, NodeWithScore
 from llama_index.core.utils import get_tokenizer
 
 from hierindex.errors import InputError
+from hierindex.node import Found
 from hierindex.retrieve.levels import Level, cut_of
 from hierindex.store.prefilter import prefilter
 from hierindex.store.snapshot import Snapshot
 
-Count = Callable[[NodeWithScore], int]
+Count = Callable[[Found], int]
 SHORTEST = 100  # nodes by the embedding model's tokens, whose tokens are counted for an LLM
 
 
 def selected(
-    found: Sequence[NodeWithScore], top_k: int | None = None, token_budget: int | None = None
-) -> list[NodeWithScore]:
+    found: Sequence[Found], top_k: int | None = None, token_budget: int | None = None
+) -> list[Found]:
     """Select at most `top_k` nodes within the token budget, without redundant parents.
 
     Nodes are taken best first, and a node that does not fit is skipped. A parent whose children
@@ -29,7 +29,7 @@ def selected(
         If there are nodes and none fits the token budget.
     """
     count = token_counter() if token_budget is not None else _free
-    rest, taken, room = list(found), list[NodeWithScore](), token_budget or 0
+    rest, taken, room = list(found), list[Found](), token_budget or 0
     while True:
         for node in rest:
             if len(taken) == top_k:
@@ -56,7 +56,7 @@ def check_budget(snapshot: Snapshot, levels: Sequence[Level], token_budget: int)
     where = prefilter(cut_of(snapshot, levels).filters) if levels else None
     rows = snapshot.select("id", "n_tokens", where=where)
     shortest = rows.sort_by("n_tokens")["id"][:SHORTEST].to_pylist()
-    nodes = [NodeWithScore(node=node) for node in snapshot.nodes(shortest)]
+    nodes = [Found(node=node) for node in snapshot.nodes(shortest)]
     least = min(map(token_counter(), nodes), default=0)
     if least > token_budget:
         raise InputError(
@@ -64,7 +64,7 @@ def check_budget(snapshot: Snapshot, levels: Sequence[Level], token_budget: int)
         )
 
 
-def complete_parents(found: Sequence[NodeWithScore]) -> set[str]:
+def complete_parents(found: Sequence[Found]) -> set[str]:
     """Return ids of the parents all of whose children are among the nodes."""
     ids = {node.node_id for node in found}
     families = ((node.node_id, node.node.child_nodes) for node in found)
@@ -79,7 +79,7 @@ def token_counter() -> Count:
     """Return a function that counts a node's tokens for an LLM, once for each node."""
     tokens, known = get_tokenizer(), dict[str, int]()
 
-    def count(found: NodeWithScore) -> int:
+    def count(found: Found) -> int:
         node_id = found.node_id
         if node_id not in known:
             known[node_id] = len(tokens(found.get_content(MetadataMode.LLM)))
@@ -88,5 +88,5 @@ def token_counter() -> Count:
     return count
 
 
-def _free(found: NodeWithScore) -> int:
+def _free(found: Found) -> int:
     return 0

@@ -8,13 +8,11 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple, Self
 
-from llama_index.core.schema import BaseNode
-from llama_index.core.vector_stores.types import MetadataFilters
-
 from hierindex.errors import InputError
-from hierindex.record import NodeRecord, Span
+from hierindex.node import Node, Span
 from hierindex.retrieve.question import cuts, of_documents
-from hierindex.store.nodes import quotes_in
+from hierindex.store.filters import Filters
+from hierindex.store.rows import quotes_in
 from hierindex.store.snapshot import Snapshot
 
 MOST_KNOWN = 16  # documents
@@ -98,7 +96,7 @@ class Chunk(NamedTuple):
         return cls(start, row.get("text", ""), row["id"], row["next_id"], sources)
 
 
-def source_passages(snapshot: Snapshot, node: BaseNode, context: int) -> list[SourcePassage]:
+def source_passages(snapshot: Snapshot, node: Node, context: int) -> list[SourcePassage]:
     """Return the passages that a node cites, those of one document in the order of its text.
 
     Adjoining citations are one passage, with the page, section and anchor of its start.
@@ -106,7 +104,7 @@ def source_passages(snapshot: Snapshot, node: BaseNode, context: int) -> list[So
     Parameters
     ----------
     snapshot : Snapshot
-    node : BaseNode
+    node : Node
         Of this snapshot.
     context : int
         Maximum characters before and after each passage.
@@ -116,10 +114,8 @@ def source_passages(snapshot: Snapshot, node: BaseNode, context: int) -> list[So
     InputError
         If the index does not hold the text of any citation.
     """
-    record = NodeRecord.from_metadata(node.metadata)
-    order = {document: i for i, document in enumerate(record.documents)}
-    last = len(order)  # place of documents that metadata do not name
-    spans = sorted(record.citations, key=lambda s: (order.get(s.document, last), s[:2]))
+    order = {document: i for i, document in enumerate(node.documents)}
+    spans = sorted(node.citations, key=lambda span: (order[span.document], span[:2]))
     chunks = _chunks(snapshot, {span.document for span in spans}, *COLUMNS)
     passages = [
         stretch.around(span, context)
@@ -128,7 +124,7 @@ def source_passages(snapshot: Snapshot, node: BaseNode, context: int) -> list[So
     ]
     if not passages:
         raise InputError(
-            f"The sources of node {node.node_id!r} cannot be shown: its chunks have no known place "
+            f"The sources of node {node.id!r} cannot be shown: its chunks have no known place "
             "in their documents. Build the index with the default splitter."
         )
     return passages
@@ -177,7 +173,7 @@ def _chunks(
     snapshot: Snapshot, documents: Collection[str], *columns: str
 ) -> dict[str, list[Chunk]]:
     """Return the chunks of documents in the order of the text; without text if it is not read."""
-    filters = MetadataFilters(filters=[cuts([0]), of_documents([*documents])])
+    filters = Filters((cuts([0]), of_documents([*documents])))
     rows = snapshot.rows(filters=filters, columns=columns) if documents else []
     found: dict[str, list[Chunk]] = {document: [] for document in documents}
     for row in rows:

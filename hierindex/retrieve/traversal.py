@@ -5,9 +5,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from llama_index.core.schema import NodeWithScore
-
 from hierindex.core.ranking import cosines
+from hierindex.node import Found
 from hierindex.retrieve.question import Search, cuts
 from hierindex.store.passing import without_a_passing_chunk
 from hierindex.store.prefilter import Prefilter, by_ids
@@ -25,7 +24,7 @@ class Place(NamedTuple):
     vector: "np.ndarray[Any, Any]"  # (n_dims,) float32, as stored
 
 
-def traversal(search: Search, n: int, *, beam: int, level: int) -> list[NodeWithScore]:
+def traversal(search: Search, n: int, *, beam: int, level: int) -> list[Found]:
     """Return the best nodes of a level that a beam search from the roots reaches.
 
     At each step the `beam` best nodes above the level are replaced by their children. They are
@@ -71,7 +70,7 @@ def _roots(search: Search, most: int) -> list[str]:
         return roots
     with_a_chunk = replace(search.by_meaning(), partial_summaries=True)
     best = with_a_chunk.best(most, cuts([search.snapshot.highest_level()]))
-    return [node.node.node_id for node in best]
+    return [each.node.id for each in best]
 
 
 def places_of(node_ids: Collection[str], snapshot: Snapshot) -> list[Place]:

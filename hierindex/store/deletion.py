@@ -4,16 +4,14 @@ from collections.abc import Collection, Iterator, Mapping, Set
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from llama_index.core.schema import MetadataMode, TextNode
-from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters
-
 from hierindex.cache.file import forget
 from hierindex.cache.vectors import text_digest
-from hierindex.store.filters import DOCUMENTS
+from hierindex.node import Node
+from hierindex.store.filters import Filters
 from hierindex.store.generations import ADDED
-from hierindex.store.nodes import node_of
 from hierindex.store.passing import incomplete, with_known_keys
-from hierindex.store.prefilter import SUMMARIES, prefilter
+from hierindex.store.prefilter import SUMMARIES, of_documents
+from hierindex.store.rows import node_of
 from hierindex.store.schema import LOST_CHILD, LOST_PARENT, NAMES
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
@@ -26,15 +24,11 @@ LINKS = ("id", "parent_ids", "child_ids", "previous_id", "next_id", "level_max")
 
 def delete_document(table: Table, document: str) -> None:
     """Delete the chunks of a document and every summary derived from them."""
-    contains = MetadataFilter(key=DOCUMENTS, value=[document], operator=FilterOperator.ANY)
-    where = prefilter(MetadataFilters(filters=[contains]))
-    rows = table.snapshot().select("id", "documents", where=where).to_pylist()
+    rows = table.snapshot().select("id", "documents", where=of_documents([document])).to_pylist()
     delete_nodes(table, [row["id"] for row in rows if document in row["documents"]], None)
 
 
-def delete_nodes(
-    table: Table, node_ids: Collection[str] | None, filters: MetadataFilters | None
-) -> int:
+def delete_nodes(table: Table, node_ids: Collection[str] | None, filters: Filters | None) -> int:
     """Delete nodes by ids, by filters or by both, together with their links and cache entries."""
     if not table.snapshot().exists:
         return 0
@@ -43,8 +37,8 @@ def delete_nodes(
         going = doomed(snapshot, node_ids, filters)
         if not going:
             return 0
-        gone = {node.node_id for node in going}
-        texts = [node.get_content(MetadataMode.EMBED) for node in going]
+        gone = {node.id for node in going}
+        texts = [node.embedded_text for node in going]
         staying = set[str]()
         for batch in snapshot.batches("id", "text", where=SUMMARIES):
             rows = zip(batch["id"].to_pylist(), batch["text"].to_pylist(), strict=True)
@@ -56,8 +50,8 @@ def delete_nodes(
 
 
 def doomed(
-    snapshot: Snapshot, node_ids: Collection[str] | None, filters: MetadataFilters | None
-) -> list[TextNode]:
+    snapshot: Snapshot, node_ids: Collection[str] | None, filters: Filters | None
+) -> list[Node]:
     """Return the nodes that a deletion by ids, by filters or by both removes.
 
     A deletion by filters alone also removes a summary that has lost a child and is derived from
@@ -68,10 +62,8 @@ def doomed(
     going = snapshot.nodes(node_ids, filters, partial_summaries=True)
     if node_ids is not None:
         return going
-    ids = {node.node_id for node in going}
-    columns = snapshot.columns("id", "level", "documents", node_ids=ids)
-    rows = zip(columns["level"], columns["documents"], strict=True)
-    documents = {document for level, of in rows if level == 0 for document in of}
+    ids = {node.id for node in going}
+    documents = {each for node in going if node.level == 0 for each in node.documents}
     lost = snapshot.rows(incomplete(snapshot) - ids)
     also = [node_of(row) for row in lost if not documents.isdisjoint(row["documents"])]
     return [*going, *also]

@@ -5,36 +5,34 @@ from collections import Counter
 from dataclasses import asdict
 from typing import Any
 
-from llama_index.core.schema import BaseNode, MetadataMode
-
 from hierindex.llm.record import Usage
-from hierindex.record import NodeRecord, user_metadata
+from hierindex.node import MOST_DOCUMENTS, Node
 from hierindex.store.prefilter import ROOTS, STALE
-from hierindex.store.rows import documents_of
 from hierindex.store.snapshot import Snapshot
 
 
-def describe(node: BaseNode) -> dict[str, Any]:
+def describe(node: Node) -> dict[str, Any]:
     """Return a node's text, place in the tree, links and sources as JSON values; no vector.
 
     `documents` names the first 1,000, and `more_documents` is the number of the others.
     """
-    record = NodeRecord.from_metadata(node.metadata)
+    named = list(node.documents[:MOST_DOCUMENTS])
+    metadata = json.loads(json.dumps(node.metadata), parse_constant=lambda _: None)
     return {
-        "id": node.node_id,
-        "title": record.title,
-        "level": record.level,
-        "level_max": record.level_max,
-        "kind": record.kind,
-        "source_similarity": record.source_similarity,
-        "n_tokens": record.n_tokens,
-        "documents": documents_of(node, record),
-        "more_documents": record.more_documents,
-        "parents": [{"id": parent, "weight": weight} for parent, weight in record.parents],
-        "children": [child.node_id for child in node.child_nodes or ()],
-        "citations": [span.to_json() for span in record.citations],
-        "metadata": user_metadata(node.metadata),
-        "text": node.get_content(MetadataMode.NONE),
+        "id": node.id,
+        "title": node.title,
+        "level": node.level,
+        "level_max": node.level_max,
+        "kind": node.kind,
+        "source_similarity": node.source_similarity,
+        "n_tokens": node.n_tokens,
+        "documents": named,
+        "more_documents": len(node.documents) - len(named),
+        "parents": [{"id": parent, "weight": weight} for parent, weight in node.parents],
+        "children": list(node.children),
+        "citations": [span.to_json() for span in node.citations],
+        "metadata": metadata,
+        "text": node.text,
     }
 
 
@@ -46,7 +44,7 @@ def overview(snapshot: Snapshot) -> dict[str, Any]:
 
     A node that passed up is counted at each level that it belongs to.
     """
-    record = snapshot.record()
+    maker = snapshot.maker()
     roots = snapshot.select("id", "title", where=ROOTS).to_pydict()
     nodes, tokens = Counter[int](), Counter[int]()
     rows = snapshot.select("level", "level_max", "n_tokens")
@@ -66,10 +64,10 @@ def overview(snapshot: Snapshot) -> dict[str, Any]:
         "roots": roots["id"],
         "titles": roots["title"],
         "stale": snapshot.count(STALE),
-        "method": record.method,
-        "embed_model": record.embed_model,
-        "precision": json.loads(record.embed_settings or "{}").get("precision"),
-        "summarizer": record.summarizer,
+        "method": maker.method,
+        "embed_model": maker.embed_model,
+        "precision": json.loads(maker.embed_settings or "{}").get("precision"),
+        "summarizer": maker.summarizer,
         "generation": snapshot.generation,
         "usage": snapshot.report().get("usage", asdict(Usage())),
     }

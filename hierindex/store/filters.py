@@ -1,42 +1,77 @@
-"""LlamaIndex's metadata filters, evaluated in Python; `prefilter` evaluates them in LanceDB."""
+"""Metadata filters, and what they mean; `prefilter` evaluates them in LanceDB as far as it can."""
 
 import json
 from collections.abc import Mapping
-from typing import Any
-
-from llama_index.core.vector_stores.types import (
-    FilterCondition,
-    FilterOperator,
-    MetadataFilter,
-    MetadataFilters,
-    VectorStoreQuery,
-)
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Literal
 
 from hierindex.errors import InputError
+from hierindex.node import PREFIX
 
-Op = FilterOperator
+if TYPE_CHECKING:
+    from llama_index.core.vector_stores.types import MetadataFilters
+
+
+class Op(StrEnum):
+    """LlamaIndex's operators."""
+
+    EQ = "=="
+    GT = ">"
+    LT = "<"
+    NE = "!="
+    GTE = ">="
+    LTE = "<="
+    IN = "in"
+    NIN = "nin"
+    ANY = "any"
+    ALL = "all"
+    TEXT_MATCH = "text_match"
+    TEXT_MATCH_INSENSITIVE = "text_match_insensitive"
+    CONTAINS = "contains"
+    IS_EMPTY = "is_empty"
+
+
+@dataclass(frozen=True)
+class Filter:
+    """A condition on the metadata value of a key; see `holds` for its meaning."""
+
+    key: str
+    value: Any
+    operator: Op = Op.EQ
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Filters that must all hold, of which one must hold, or of which none may."""
+
+    filters: "tuple[Filter | Filters, ...]" = ()
+    condition: Literal["and", "or", "not"] = "and"
+
+    @classmethod
+    def of(cls, given: "MetadataFilters | None") -> "Filters | None":
+        """Return LlamaIndex's filters in this form; None if there are none."""
+        return cls._of(given) if given is not None and given.filters else None
+
+    @classmethod
+    def _of(cls, given: Any) -> "Filters":
+        filters = tuple(
+            cls._of(each)
+            if isinstance(each, type(given))
+            else Filter(each.key, each.value, Op(each.operator.value))
+            for each in given.filters
+        )
+        return cls(filters, "and" if given.condition is None else given.condition.value)
+
+
 OPPOSITE = {Op.NE: Op.EQ, Op.NIN: Op.IN}
-NOT = FilterCondition.NOT
-Filter = MetadataFilter | MetadataFilters
+Part = Filter | Filters
 MOST_DEEP = 12  # LanceDB parses 48 nested expressions, and NOT needs three per level
-PREFIX = "hierindex_"  # of our keys; every other one is a user's metadata
 COLUMNS = ("id", "kind", "level", "level_max", "source_similarity", "whole_document")
 OF_NODE = tuple(PREFIX + column for column in COLUMNS)
 """Keys that refer to the node itself; all others refer to the chunks under it."""
 DOCUMENTS = PREFIX + "documents"
 OURS = (DOCUMENTS, *OF_NODE)
-
-
-def filters_of(query: VectorStoreQuery) -> MetadataFilters | None:
-    """Combine a query's filters, node ids and document ids into one filter."""
-    filters: list[MetadataFilter | MetadataFilters] = []
-    if query.filters is not None and query.filters.filters:
-        filters.append(query.filters)
-    if query.node_ids:  # [] is what VectorStoreIndex passes for all nodes
-        filters.append(MetadataFilter(key=PREFIX + "id", value=query.node_ids, operator=Op.IN))
-    if query.doc_ids is not None:
-        filters.append(MetadataFilter(key=DOCUMENTS, value=query.doc_ids, operator=Op.ANY))
-    return MetadataFilters(filters=filters) if filters else None
 
 
 def filtered_by(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -53,7 +88,7 @@ def columns_of(row: Mapping[str, Any]) -> dict[str, Any]:
     return {PREFIX + column: values[column] for column in COLUMNS}
 
 
-def check_depth(filters: Filter) -> None:
+def check_depth(filters: Part) -> None:
     """Raise InputError if filters are nested deeper than LanceDB can parse."""
     inside, depth = [filters], 0
     while inside:
@@ -62,93 +97,91 @@ def check_depth(filters: Filter) -> None:
                 f"Filters are nested more than {MOST_DEEP} deep; put filters with the same "
                 "condition into one MetadataFilters."
             )
-        inside = [f for each in inside if isinstance(each, MetadataFilters) for f in each.filters]
+        inside = [f for each in inside if isinstance(each, Filters) for f in each.filters]
         depth += 1
 
 
-def is_of_node(filters: Filter) -> bool | None:
+def is_of_node(filters: Part) -> bool | None:
     """Return True if all keys of filters refer to the node itself, False if none do, else None."""
     asked = {key in OF_NODE for key in keys(filters)}
     return asked.pop() if len(asked) == 1 else None if asked else True
 
 
-def keys(filters: Filter) -> set[str]:
+def keys(filters: Part) -> set[str]:
     """Return the keys that filters use."""
-    if isinstance(filters, MetadataFilter):
+    if isinstance(filters, Filter):
         return {filters.key}
     return {key for each in filters.filters for key in keys(each)}
 
 
-NOTHING = MetadataFilters(filters=[], condition=FilterCondition.OR)
-EVERYTHING = MetadataFilters(filters=[])
+NOTHING = Filters(condition="or")
+EVERYTHING = Filters()
 
 
-def with_known(
-    filters: MetadataFilters, known: Mapping[str, str], instead: MetadataFilters = NOTHING
-) -> MetadataFilters:
+def with_known(filters: Filters, known: Mapping[str, str], instead: Filters = NOTHING) -> Filters:
     """Rename the keys of filters; a condition on one that is not known matches nothing.
 
     Parameters
     ----------
-    filters : MetadataFilters
+    filters : Filters
     known : mapping of str to str
         New keys by the old ones.
-    instead : MetadataFilters
+    instead : Filters
         What replaces a condition on an unknown key. Inside a NOT it is the opposite, so that the
         NOT matches nothing, too.
     """
-    if filters.condition is NOT:
-        instead = EVERYTHING if instead is NOTHING else NOTHING
-    parts: list[Filter] = []
+    if filters.condition == "not":
+        instead = EVERYTHING if instead == NOTHING else NOTHING
+    parts: list[Part] = []
     for f in filters.filters:
-        if isinstance(f, MetadataFilters):
+        if isinstance(f, Filters):
             parts.append(with_known(f, known, instead))
         else:
             name = known.get(f.key)
-            parts.append(instead if name is None else f.model_copy(update={"key": name}))
-    return MetadataFilters(filters=parts, condition=filters.condition)
+            parts.append(instead if name is None else replace(f, key=name))
+    return Filters(tuple(parts), filters.condition)
 
 
-def asks_for_member(f: MetadataFilter) -> bool:
+def asks_for_member(f: Filter) -> bool:
     """Return whether a filter is `=` or `in` on documents, which test for a common member."""
     return f.key == DOCUMENTS and (
         f.operator is Op.IN or (f.operator is Op.EQ and not isinstance(f.value, list))
     )
 
 
-def conjuncts(filters: Filter) -> list[Filter]:
+def conjuncts(filters: Part) -> list[Part]:
     """Split filters into the smallest ones that give the same result when combined with AND."""
-    if isinstance(filters, MetadataFilter) or filters.condition is FilterCondition.OR:
+    if isinstance(filters, Filter) or filters.condition == "or":
         return [filters]
-    if filters.condition is NOT:
-        return [MetadataFilters(filters=[each], condition=NOT) for each in filters.filters]
+    if filters.condition == "not":
+        return [Filters((each,), "not") for each in filters.filters]
     return [part for each in filters.filters for part in conjuncts(each)]
 
 
-def residual(filters: Filter, place: Mapping[str, Any]) -> Filter | bool:
+def residual(filters: Part, place: Mapping[str, Any]) -> Part | bool:
     """Return the filters left for the chunks under a node, or the result if the node decides it.
 
     Parameters
     ----------
-    filters : MetadataFilter or MetadataFilters
+    filters : Filter or Filters
     place : mapping
         The node's values of the keys `OF_NODE`.
     """
     of_node = is_of_node(filters)
     if of_node is not None:
-        return holds(MetadataFilters(filters=[filters]), place) if of_node else filters
-    assert isinstance(filters, MetadataFilters)  # a single filter has one key
+        return holds(Filters((filters,)), place) if of_node else filters
+    assert isinstance(filters, Filters)  # a single filter has one key
     parts = [residual(each, place) for each in filters.filters]
-    decisive = filters.condition in (FilterCondition.OR, NOT)
+    decisive = filters.condition in ("or", "not")
     if decisive in parts:  # a bool equals no filter
-        return filters.condition is FilterCondition.OR
+        return filters.condition == "or"
     undecided = [part for part in parts if not isinstance(part, bool)]
     if not undecided:
-        return filters.condition is not FilterCondition.OR
-    return MetadataFilters(filters=undecided, condition=filters.condition)
+        return filters.condition != "or"
+    return Filters(tuple(undecided), filters.condition)
 
 
-def holds(filters: MetadataFilters, metadata: Mapping[str, Any]) -> bool:
+def holds(filters: Filters, metadata: Mapping[str, Any]) -> bool:
     """Return whether a node's metadata pass the filters.
 
     Values are compared without conversion: a number never equals its digits, and an ordering of
@@ -157,27 +190,27 @@ def holds(filters: MetadataFilters, metadata: Mapping[str, Any]) -> bool:
 
     Examples
     --------
-    >>> cheap = MetadataFilter(key="price", value=3, operator=FilterOperator.LT)
-    >>> holds(MetadataFilters(filters=[cheap]), {"price": 2})
+    >>> cheap = Filter(key="price", value=3, operator=Op.LT)
+    >>> holds(Filters((cheap,)), {"price": 2})
     True
     """
     results = (
-        holds(f, metadata) if isinstance(f, MetadataFilters) else _passes(f, metadata.get(f.key))
+        holds(f, metadata) if isinstance(f, Filters) else _passes(f, metadata.get(f.key))
         for f in filters.filters
     )
     match filters.condition:
-        case FilterCondition.OR:
+        case "or":
             return any(results)
-        case FilterCondition.NOT:
+        case "not":
             return not any(results)
     return all(results)
 
 
-def _passes(f: MetadataFilter, found: Any) -> bool:
+def _passes(f: Filter, found: Any) -> bool:
     if found is None:
         return f.operator in (Op.NE, Op.NIN, Op.IS_EMPTY)
     if f.operator in OPPOSITE:
-        return not _passes(f.model_copy(update={"operator": OPPOSITE[f.operator]}), found)
+        return not _passes(replace(f, operator=OPPOSITE[f.operator]), found)
     wanted: Any = f.value
     many = wanted if isinstance(wanted, list) else [wanted]
     inside = found if isinstance(found, list) else [found]
@@ -207,7 +240,7 @@ def _same(a: Any, b: Any) -> bool:
     return a == b and isinstance(a, bool) == isinstance(b, bool)
 
 
-def _ordered(operator: FilterOperator, a: Any, b: Any) -> bool:
+def _ordered(operator: Op, a: Any, b: Any) -> bool:
     alike = isinstance(a, str) and isinstance(b, str)
     numbers = isinstance(a, int | float) and isinstance(b, int | float)
     if not (alike or numbers):

@@ -12,17 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from llama_index.core.vector_stores.types import MetadataFilters
-
 from hierindex.errors import InputError, nearest
-from hierindex.record import LEVEL
+from hierindex.node import PREFIX
 from hierindex.store.filters import (
     COLUMNS,
     DOCUMENTS,
-    NOT,
     OURS,
-    PREFIX,
-    Filter,
+    Filters,
+    Part,
     check_depth,
     columns_of,
     conjuncts,
@@ -43,6 +40,7 @@ if TYPE_CHECKING:
 
 MOST_IDS = 1_000_000  # in the cached results of all filters
 FILTERED = ("documents", "metadata", "source", "parent_ids", *COLUMNS)  # columns that filters read
+LEVEL = PREFIX + "level"
 MOST_LISTED = 20
 WORD = re.compile(r"[\w.-]+")
 
@@ -53,10 +51,10 @@ class Passing:
 
     Parameters
     ----------
-    filters : MetadataFilters, optional
+    filters : Filters, optional
     where : Prefilter
         A condition that all of them meet; if it is `exact`, no other row does.
-    of_node : MetadataFilters, optional
+    of_node : Filters, optional
         The filters on a summary itself; None if summaries are filtered as chunks are.
     outside : set of str
         Ids of the summaries that fail because of the chunks under them.
@@ -64,9 +62,9 @@ class Passing:
         Ids of summaries; only these and chunks pass, and none with a parent among these.
     """
 
-    filters: MetadataFilters | None = None
+    filters: Filters | None = None
     where: Prefilter = field(default_factory=Prefilter)
-    of_node: MetadataFilters | None = None
+    of_node: Filters | None = None
     outside: frozenset[str] = frozenset()
     highest_of: frozenset[str] | None = None
 
@@ -95,7 +93,7 @@ class Passing:
 
 def passing(
     snapshot: "Snapshot",
-    filters: MetadataFilters | None,
+    filters: Filters | None,
     *,
     partial: bool = False,
     highest_of: frozenset[str] | None = None,
@@ -105,7 +103,7 @@ def passing(
     Parameters
     ----------
     snapshot : Snapshot
-    filters : MetadataFilters, optional
+    filters : Filters, optional
     partial : bool
         Whether one passing chunk under a summary is enough for it to pass.
     highest_of : set of str, optional
@@ -132,19 +130,19 @@ def passing(
     if is_of_node(filters):
         return Passing(filters, of_row)
     parts = conjuncts(filters)
-    of_node = MetadataFilters(filters=[part for part in parts if is_of_node(part)])
+    of_node = Filters(tuple(part for part in parts if is_of_node(part)))
     if not _has_level(of_node.filters, snapshot.level_sizes()):
         return Passing(filters, of_row & CHUNKS)
-    of_chunks = MetadataFilters(filters=[part for part in parts if not is_of_node(part)])
+    of_chunks = Filters(tuple(part for part in parts if not is_of_node(part)))
     failing = outside(snapshot, of_chunks, partial=partial)
     where = (SUMMARIES | of_row) & (CHUNKS | prefilter(of_node) & failing.others)
     return Passing(filters, where, of_node, failing.ids)
 
 
-def _has_level(of_node: Sequence[Filter], levels: Iterable[int]) -> bool:
+def _has_level(of_node: Sequence[Part], levels: Iterable[int]) -> bool:
     """Return whether the filters on the level alone admit a level above the chunks."""
-    of_level = MetadataFilters(filters=[f for f in of_node if keys(f) == {PREFIX + LEVEL}])
-    return any(level > 0 and holds(of_level, {PREFIX + LEVEL: level}) for level in levels)
+    of_level = Filters(tuple(f for f in of_node if keys(f) == {LEVEL}))
+    return any(level > 0 and holds(of_level, {LEVEL: level}) for level in levels)
 
 
 class Outside(NamedTuple):
@@ -154,7 +152,7 @@ class Outside(NamedTuple):
     others: Prefilter
 
 
-def outside(snapshot: "Snapshot", filters: MetadataFilters, *, partial: bool) -> Outside:
+def outside(snapshot: "Snapshot", filters: Filters, *, partial: bool) -> Outside:
     """Find the summaries that fail filters, which are evaluated on every chunk under them.
 
     A summary that has lost a child fails as well, because its text may contain that child.
@@ -164,7 +162,7 @@ def outside(snapshot: "Snapshot", filters: MetadataFilters, *, partial: bool) ->
     ----------
     snapshot : Snapshot
         Caches the result for its version.
-    filters : MetadataFilters
+    filters : Filters
         On chunks, possibly combined with filters on the node itself.
     partial : bool
     """
@@ -182,46 +180,44 @@ def outside(snapshot: "Snapshot", filters: MetadataFilters, *, partial: bool) ->
     return found
 
 
-def without_a_passing_chunk(snapshot: "Snapshot", filters: MetadataFilters | None) -> Set[str]:
+def without_a_passing_chunk(snapshot: "Snapshot", filters: Filters | None) -> Set[str]:
     """Return the ids of the summaries under which no chunk passes the filters on chunks."""
     parts = conjuncts(filters) if filters is not None else []
     of_chunks = [part for part in parts if is_of_node(part) is False]
     if not of_chunks:
         return frozenset()
-    return outside(snapshot, MetadataFilters(filters=of_chunks), partial=True).ids
+    return outside(snapshot, Filters(tuple(of_chunks)), partial=True).ids
 
 
-def _residuals(
-    snapshot: "Snapshot", filters: MetadataFilters
-) -> list[tuple[MetadataFilters | bool, Set[str]]]:
+def _residuals(snapshot: "Snapshot", filters: Filters) -> list[tuple[Filters | bool, Set[str]]]:
     """Group summaries by the filters on chunks that remain once their own columns are known."""
     if is_of_node(filters) is False:
         return [(filters, snapshot.parents_of_summaries().keys())]
     rows = snapshot.select(*COLUMNS, where=SUMMARIES).to_pylist()
-    remaining: dict[str, MetadataFilters | bool] = {}
+    remaining: dict[str, Filters | bool] = {}
     ids: dict[str, set[str]] = defaultdict(set)
     for row in rows:
         rest = residual(filters, columns_of(row))
         key = repr(rest)
-        remaining[key] = rest if isinstance(rest, bool) else MetadataFilters(filters=[rest])
+        remaining[key] = rest if isinstance(rest, bool) else Filters((rest,))
         ids[key].add(row["id"])
     return [(remaining[key], ids[key]) for key in remaining]
 
 
 def _failing(
-    snapshot: "Snapshot", filters: MetadataFilters | bool, summaries: Set[str], partial: bool
+    snapshot: "Snapshot", filters: Filters | bool, summaries: Set[str], partial: bool
 ) -> Set[str]:
     if isinstance(filters, bool):
         return frozenset() if filters else summaries
     parents = snapshot.parents_of_summaries()
     if partial:
-        opposite = MetadataFilters(filters=[filters], condition=NOT)
+        opposite = Filters((filters,), "not")
         return summaries - _with_ancestors(_above_failing(snapshot, opposite), parents)
     of = _above_failing(snapshot, filters) | incomplete(snapshot)
     return summaries & _with_ancestors(of, parents)
 
 
-def _above_failing(snapshot: "Snapshot", filters: MetadataFilters) -> set[str]:
+def _above_failing(snapshot: "Snapshot", filters: Filters) -> set[str]:
     """Return the ids of the parents of the chunks that fail."""
     fails = ~prefilter(filters)
     columns = ["parent_ids"] if fails.exact else FILTERED
@@ -231,7 +227,7 @@ def _above_failing(snapshot: "Snapshot", filters: MetadataFilters) -> set[str]:
     return {parent for row in rows for parent in row["parent_ids"]}
 
 
-def _failing_rows(rows: list[dict[str, Any]], filters: MetadataFilters) -> list[dict[str, Any]]:
+def _failing_rows(rows: list[dict[str, Any]], filters: Filters) -> list[dict[str, Any]]:
     """Return the rows that fail; metadata that several rows share are evaluated once."""
     passes: dict[tuple[Any, ...], bool] = {}
     failing = []
@@ -267,9 +263,7 @@ def _none_of(ids: Set[str], summaries: Set[str]) -> Prefilter:
     return by_ids(others) if len(others) < len(ids) else ~by_ids(ids)
 
 
-def with_known_keys(
-    snapshot: "Snapshot", filters: MetadataFilters, *, strict: bool = False
-) -> MetadataFilters:
+def with_known_keys(snapshot: "Snapshot", filters: Filters, *, strict: bool = False) -> Filters:
     """Return filters that match nothing by a key that no chunk has, and warn of it.
 
     The key `documents` is ours unless a chunk has it in its metadata. Reads digests alone, and the

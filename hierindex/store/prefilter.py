@@ -7,24 +7,24 @@ A filter that no condition expresses exactly becomes one that passes more rows, 
 import math
 import sys
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from llama_index.core.vector_stores.types import (
-    FilterCondition,
-    FilterOperator,
-    MetadataFilter,
-    MetadataFilters,
+from hierindex.node import PREFIX
+from hierindex.store.filters import (
+    DOCUMENTS,
+    OPPOSITE,
+    Filter,
+    Filters,
+    Op,
+    asks_for_member,
 )
-
-from hierindex.record import SOURCE_SIMILARITY
-from hierindex.store.filters import DOCUMENTS, OPPOSITE, PREFIX, asks_for_member
 from hierindex.store.hashed_metadata import has_any, hash_entry, hash_text
 
 if TYPE_CHECKING:
     from lancedb.expr import Expr
 
-Op = FilterOperator
+SOURCE_SIMILARITY = "source_similarity"
 COMPARED = {Op.EQ: "eq", Op.NE: "ne", Op.LT: "lt", Op.LTE: "lte", Op.GT: "gt", Op.GTE: "gte"}
 RANGES = {Op.LT, Op.LTE, Op.GT, Op.GTE}
 TYPE_OF = {"id": str, "kind": str, "level": int, "level_max": int, "whole_document": str}
@@ -110,7 +110,7 @@ def at_cut(level: int) -> Prefilter:
 def of_documents(documents: Iterable[str]) -> Prefilter:
     """Return a condition that all nodes with text of these documents meet."""
     values = [*documents]
-    return _of_one(MetadataFilter(key=DOCUMENTS, value=values, operator=Op.ANY))
+    return _of_one(Filter(DOCUMENTS, values, Op.ANY))
 
 
 def beginning(start: str) -> Prefilter:
@@ -129,29 +129,27 @@ def _is_plain(text: str) -> bool:
     return not any(character == "'" or "\ud800" <= character <= "\udfff" for character in text)
 
 
-def prefilter(filters: MetadataFilters | None) -> Prefilter:
+def prefilter(filters: Filters | None) -> Prefilter:
     """Return the condition of filters; see `holds` for their meaning."""
     if filters is None:
         return Prefilter()
-    parts = [
-        prefilter(f) if isinstance(f, MetadataFilters) else _of_one(f) for f in filters.filters
-    ]
+    parts = [prefilter(f) if isinstance(f, Filters) else _of_one(f) for f in filters.filters]
     match filters.condition:
-        case FilterCondition.OR:
+        case "or":
             return any_of(parts) if parts else _listed([])
-        case FilterCondition.NOT:
+        case "not":
             return all_of([~part for part in parts])
     return all_of(parts)
 
 
-def _of_one(f: MetadataFilter) -> Prefilter:
+def _of_one(f: Filter) -> Prefilter:
     column = f.key.removeprefix(PREFIX)
     if column == f.key or column not in (*TYPE_OF, SOURCE_SIMILARITY):
         return _keyed(f)
     return _similar(f) if column == SOURCE_SIMILARITY else _scalar(f, column)
 
 
-def _scalar(f: MetadataFilter, column: str) -> Prefilter:
+def _scalar(f: Filter, column: str) -> Prefilter:
     from lancedb.expr import col, lit
 
     kind = TYPE_OF[column]
@@ -172,7 +170,7 @@ def _scalar(f: MetadataFilter, column: str) -> Prefilter:
     return ANYTHING
 
 
-def _similar(f: MetadataFilter) -> Prefilter:
+def _similar(f: Filter) -> Prefilter:
     from lancedb.expr import col, lit
 
     if f.operator not in RANGES or not isinstance(f.value, int | float):
@@ -184,12 +182,12 @@ def _similar(f: MetadataFilter) -> Prefilter:
     return _typed(within & (column >= lit(0.0)))  # -1 means none
 
 
-def _keyed(f: MetadataFilter) -> Prefilter:
+def _keyed(f: Filter) -> Prefilter:
     """Return the condition of a filter on metadata, which are stored as JSON."""
     if f.operator in OPPOSITE:
-        return ~_keyed(f.model_copy(update={"operator": OPPOSITE[f.operator]}))
+        return ~_keyed(replace(f, operator=OPPOSITE[f.operator]))
     if asks_for_member(f):
-        f = f.model_copy(update={"operator": Op.ANY})
+        f = replace(f, operator=Op.ANY)
     key = f.key
     many: list[Any] = f.value if isinstance(f.value, list) else [f.value]
     values = [value for value in many if not _is_nan(value)]

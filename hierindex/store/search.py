@@ -1,16 +1,13 @@
-"""Search of a LanceDB table by vector, by words, or by both, and LlamaIndex's query modes."""
+"""Search of a LanceDB table by vector, by words, or by both."""
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from llama_index.core.vector_stores.types import VectorStoreQuery, VectorStoreQueryMode
 
 from hierindex.core.ranking import diversified, reciprocal_ranks
-from hierindex.errors import InputError
 from hierindex.store.indices import ALL_PARTITIONS, FEW_ROWS, REFINE_FACTOR, VECTOR_ROWS
 from hierindex.store.passing import Passing
 from hierindex.store.schema import NODE_COLUMNS
@@ -24,12 +21,8 @@ if TYPE_CHECKING:
 
 DEPTH = 50  # minimum length of the lists to fuse: rows in both are rarely on top of both
 MOST_KNOWN = 1_000  # cached conditions
+ALPHA = 0.5  # share of the vectors in fused scores
 WIDER = 8  # factor by which the limit grows while too few rows pass
-Mode = VectorStoreQueryMode
-MODES = (Mode.DEFAULT, Mode.HYBRID, Mode.TEXT_SEARCH, Mode.MMR)
-ALPHA = 0.5
-MMR_THRESHOLD = 0.5  # LlamaIndex's
-MMR_PREFETCH_FACTOR = 4.0  # LlamaIndex's
 
 
 @dataclass(frozen=True)
@@ -105,7 +98,7 @@ def matching(scope: Scope, text: str, n_rows: int) -> "pa.Table":
 
 
 def fused(
-    scope: Scope, vector: list[float], text: str, *, dense: int, sparse: int, alpha: float
+    scope: Scope, vector: list[float], text: str, *, dense: int, sparse: int, alpha: float = ALPHA
 ) -> "pa.Table":
     """Combine both searches by reciprocal rank fusion, best first.
 
@@ -191,79 +184,3 @@ def _words(text: str) -> Any:
 def _scored(rows: "pa.Table", scores: "np.ndarray[Any, Any]") -> "pa.Table":
     unscored = rows.drop_columns(["score"]) if "score" in rows.column_names else rows
     return unscored.append_column("score", [scores])
-
-
-def answer(scope: Scope, query: VectorStoreQuery, **options: Any) -> "pa.Table":
-    """Run a query and return its rows, best first, with their `score`.
-
-    Parameters
-    ----------
-    scope : Scope
-    query : VectorStoreQuery
-        Validated by `check_query`.
-    **options
-        `mmr_prefetch_k`, the number of candidates for mmr, or `mmr_prefetch_factor`, that number
-        divided by top k.
-    """
-    top_k = query.similarity_top_k
-    match query.mode:
-        case Mode.TEXT_SEARCH:
-            return matching(scope, words_of(query), query.sparse_top_k or top_k)
-        case Mode.MMR:
-            factor = options.get("mmr_prefetch_factor") or MMR_PREFETCH_FACTOR
-            candidates = options.get("mmr_prefetch_k") or int(top_k * factor)
-            threshold = MMR_THRESHOLD if query.mmr_threshold is None else query.mmr_threshold
-            return diverse(
-                scope,
-                vector_of(query),
-                top_k,
-                candidates=max(candidates, top_k),
-                threshold=threshold,
-            )
-        case Mode.HYBRID:
-            rows = fused(
-                scope,
-                vector_of(query),
-                words_of(query),
-                dense=top_k if query.hybrid_top_k else max(top_k, DEPTH),
-                sparse=query.sparse_top_k or max(top_k, DEPTH),
-                alpha=ALPHA if query.alpha is None else query.alpha,
-            )
-            return rows[: query.hybrid_top_k or top_k]
-    return nearest(scope, vector_of(query), top_k)
-
-
-def check_query(query: VectorStoreQuery) -> None:
-    """Raise InputError if a mode is unsupported or lacks its input, or a number is out of range."""
-    if query.mode not in MODES:
-        *others, last = (repr(mode.value) for mode in MODES)
-        raise InputError(
-            f"query mode must be {', '.join(others)} or {last}, got {query.mode.value!r}."
-        )
-    for name in ("similarity_top_k", "sparse_top_k", "hybrid_top_k"):
-        value = getattr(query, name)
-        if value is not None and value < 1:
-            raise InputError(f"{name} must be at least 1, got {value}.")
-    for name in ("alpha", "mmr_threshold"):
-        value = getattr(query, name)
-        if value is not None and not 0 <= value <= 1:
-            raise InputError(f"{name} must be in [0, 1], got {value}.")
-    if query.mode != Mode.TEXT_SEARCH:
-        vector_of(query)
-    if query.mode in (Mode.TEXT_SEARCH, Mode.HYBRID):
-        words_of(query)
-
-
-def vector_of(query: VectorStoreQuery) -> list[float]:
-    """Return a query's embedding; raise InputError if it is missing, all zero or not finite."""
-    vector = query.query_embedding
-    if not vector or not any(vector) or not all(map(math.isfinite, vector)):
-        raise InputError("A query needs an embedding of finite numbers, not all zero.")
-    return vector
-
-
-def words_of(query: VectorStoreQuery) -> str:
-    """Return a query's text; raise InputError if it is missing."""
-    if query.query_str is None:
-        raise InputError(f"A query in mode {query.mode.value!r} needs a query_str.")
-    return query.query_str

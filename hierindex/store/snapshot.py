@@ -5,19 +5,11 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
-from llama_index.core.schema import TextNode
-from llama_index.core.vector_stores.types import (
-    MetadataFilters,
-    VectorStoreQuery,
-    VectorStoreQueryResult,
-)
-
 from hierindex.errors import GenerationError, IndexNotFoundError, InputError
-from hierindex.record import LEVEL, NodeRecord
-from hierindex.store.filters import filters_of
+from hierindex.node import PREFIX, Maker, Node
+from hierindex.store.filters import Filter, Filters, Op
 from hierindex.store.generations import ADDED, details_of, is_missing, published
 from hierindex.store.hashed_metadata import has_any, hash_entry
-from hierindex.store.nodes import node_of, to_nodes
 from hierindex.store.passing import FILTERED, Passing, passing
 from hierindex.store.prefilter import (
     CHUNKS,
@@ -29,8 +21,9 @@ from hierindex.store.prefilter import (
     beginning,
     by_ids,
 )
+from hierindex.store.rows import node_of, to_nodes
 from hierindex.store.schema import NODE_COLUMNS, check_dimension
-from hierindex.store.search import Scope, answer, check_query
+from hierindex.store.search import Scope
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -232,11 +225,10 @@ class Snapshot:
             ) from error
 
     @once
-    def record(self) -> NodeRecord:
-        """Return any node's record, as all name the same method and models; a default if empty."""
-        first = self.read(self.require().search().select(NODE_COLUMNS).limit(1))
-        metadata = [node.metadata for node in to_nodes(first)]
-        return NodeRecord.from_metadata(next(iter(metadata), {}))
+    def maker(self) -> Maker:
+        """Return what made the tree, as any node names it; all empty if no hierarchy did."""
+        first = to_nodes(self.read(self.require().search().select(NODE_COLUMNS).limit(1)))
+        return next((node.maker for node in first if node.maker), Maker())
 
     @once
     def n_rows(self) -> int:
@@ -271,7 +263,7 @@ class Snapshot:
     @once
     def level_sizes(self) -> dict[int, int]:
         """Return how many nodes have each level as their own, in ascending order of levels."""
-        counts = self.select(LEVEL)[LEVEL].value_counts().to_pylist()
+        counts = self.select("level")["level"].value_counts().to_pylist()
         return dict(sorted((each["values"], each["counts"]) for each in counts))
 
     @once
@@ -298,44 +290,33 @@ class Snapshot:
         parents = map(tuple, rows["parent_ids"].to_pylist())
         return dict(zip(rows["id"].to_pylist(), parents, strict=True))
 
-    def query(self, query: VectorStoreQuery, **options: Any) -> VectorStoreQueryResult:
-        """Return the best nodes that pass the query's filters; see `HierarchyStore.query`."""
-        rows = self.found(query, **options)
-        return VectorStoreQueryResult(
-            nodes=to_nodes(rows),
-            similarities=rows["score"].to_pylist(),
-            ids=rows["id"].to_pylist(),
-        )
-
-    def found(
+    def scope(
         self,
-        query: VectorStoreQuery,
-        *columns: str,
+        filters: Filters | None = None,
+        node_ids: Collection[str] | None = None,
+        *,
         partial_summaries: bool = False,
         highest_of: frozenset[str] | None = None,
-        **options: Any,
-    ) -> "pa.Table":
-        """Return columns, by default those of nodes, and the `score` of the rows of `query`.
+        columns: Sequence[str] = NODE_COLUMNS,
+    ) -> Scope:
+        """Return the rows to search: those that pass filters, of these ids if they are given.
 
-        See `Passing` for `highest_of`.
+        See `Passing` for `highest_of`. The table must exist.
         """
-        check_query(query)
-        columns = columns or (*NODE_COLUMNS,)
-        if not self.exists:
-            return self.select(*columns).append_column("score", [[]])
-        if query.query_embedding:
-            self.check_dimension(len(query.query_embedding))
-        passes = passing(self, filters_of(query), partial=partial_summaries, highest_of=highest_of)
-        most = len(query.node_ids) if query.node_ids else None
-        return answer(Scope(self, passes, most, _read_by(passes, columns)), query, **options)
+        if node_ids is not None:
+            named = Filter(PREFIX + "id", [*node_ids], Op.IN)
+            filters = Filters((named, *([filters] if filters else [])))
+        passes = passing(self, filters, partial=partial_summaries, highest_of=highest_of)
+        most = None if node_ids is None else len(node_ids)
+        return Scope(self, passes, most, _read_by(passes, columns))
 
     def nodes(
         self,
         node_ids: Collection[str] | None = None,
-        filters: MetadataFilters | None = None,
+        filters: Filters | None = None,
         *,
         partial_summaries: bool = False,
-    ) -> list[TextNode]:
+    ) -> list[Node]:
         """Return nodes with embeddings, by ids (in their order), by filters, by both, or all."""
         found = self.rows(node_ids, filters, partial_summaries=partial_summaries)
         return list(map(node_of, found))
@@ -343,7 +324,7 @@ class Snapshot:
     def rows(
         self,
         node_ids: Collection[str] | None = None,
-        filters: MetadataFilters | None = None,
+        filters: Filters | None = None,
         *,
         where: Prefilter | None = None,
         partial_summaries: bool = False,
@@ -361,7 +342,7 @@ class Snapshot:
 
     def ids(
         self,
-        filters: MetadataFilters,
+        filters: Filters,
         where: Prefilter,
         *,
         partial_summaries: bool = False,
@@ -395,7 +376,7 @@ class Snapshot:
             )
         return start if start in ids else ids[0]
 
-    def node_beginning(self, start: str) -> TextNode:
+    def node_beginning(self, start: str) -> Node:
         """Return the node whose id is a text, or the only one whose id begins with it."""
         return self.nodes([self.id_beginning(start)])[0]
 

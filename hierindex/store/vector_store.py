@@ -1,5 +1,6 @@
 """The LlamaIndex vector store of a tree."""
 
+import math
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -13,27 +14,36 @@ from llama_index.core.vector_stores.types import (
     BasePydanticVectorStore,
     MetadataFilters,
     VectorStoreQuery,
+    VectorStoreQueryMode,
     VectorStoreQueryResult,
 )
 
 from hierindex.cache.file import cache_file, remove
 from hierindex.errors import InputError
-from hierindex.record import fields_in
+from hierindex.node import Node
 from hierindex.store.connection import TABLE, Connection
 from hierindex.store.deletion import delete_document, delete_nodes, doomed, with_the_rest
 from hierindex.store.description import generation_json
-from hierindex.store.filters import keys
+from hierindex.store.filters import DOCUMENTS, Filter, Filters, Op, keys
 from hierindex.store.fragments import Fragments
 from hierindex.store.generations import ADDED, on_newest
-from hierindex.store.rows import all_documents, to_table
+from hierindex.store.rows import to_nodes, to_table
+from hierindex.store.schema import NODE_COLUMNS
+from hierindex.store.search import ALPHA, DEPTH, diverse, fused, matching, nearest
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
 from hierindex.store.waiting import RowFile
+from hierindex.text_node import check_text_node, from_text_node, more_documents, to_text_node
 from hierindex.threads import in_daemon_thread
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from lancedb.db import DBConnection
+
+Mode = VectorStoreQueryMode
+MODES = (Mode.DEFAULT, Mode.HYBRID, Mode.TEXT_SEARCH, Mode.MMR)
+MMR_THRESHOLD = 0.5  # LlamaIndex's
+MMR_PREFETCH_FACTOR = 4.0  # LlamaIndex's
 
 
 class HierarchyStore(BasePydanticVectorStore):
@@ -269,13 +279,12 @@ class HierarchyStore(BasePydanticVectorStore):
             If another version of hierindex wrote the table.
         """
         _check_options("add", kwargs)
-        if nodes:
-            documents = all_documents(nodes, self.snapshot)
-            self._table.upsert(to_table(nodes, documents))
-        grown = [node for node in nodes if fields_in(node.metadata).get("method")]
-        if any(node.parent_node is None for node in grown):
+        added = self._nodes(nodes)
+        if added:
+            self._table.upsert(to_table(added))
+        if any(node.maker and node.maker.method and not node.parents for node in added):
             roots = self.snapshot().roots()
-            if {*roots} - {node.node_id for node in nodes}:
+            if {*roots} - {node.id for node in added}:
                 warnings.warn(
                     f"{self.uri!r} now has {len(roots)} roots. If a pipeline passed on only what "
                     f"changed, grow one tree again: run `hierindex update --index {self.uri}` or "
@@ -320,11 +329,12 @@ class HierarchyStore(BasePydanticVectorStore):
             key of the filters.
         """
         _check_options("delete_nodes", delete_kwargs, "dry_run")
-        if node_ids is None and not (filters and keys(filters)):
+        ours = Filters.of(filters)
+        if node_ids is None and not (ours and keys(ours)):
             raise InputError("Name the nodes to delete by ids or filters; clear() deletes all.")
         if dry_run:
-            return len(doomed(self.snapshot(), node_ids, filters))
-        return delete_nodes(self._table, node_ids, filters)
+            return len(doomed(self.snapshot(), node_ids, ours))
+        return delete_nodes(self._table, node_ids, ours)
 
     def clear(self) -> None:
         """Drop the table and delete its cache."""
@@ -343,7 +353,8 @@ class HierarchyStore(BasePydanticVectorStore):
         `kwargs` may contain `partial_summaries`; see the class.
         """
         _check_options("get_nodes", kwargs, "partial_summaries")
-        return list(self.snapshot().nodes(node_ids, filters, **kwargs))
+        found = self.snapshot().nodes(node_ids, Filters.of(filters), **kwargs)
+        return [*map(to_text_node, found)]
 
     @on_newest
     def query(self, /, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
@@ -368,7 +379,13 @@ class HierarchyStore(BasePydanticVectorStore):
         """
         options = "partial_summaries", "mmr_prefetch_k", "mmr_prefetch_factor"
         _check_options("query", kwargs, *options)
-        return self.snapshot().query(query, **kwargs)
+        _check_query(query)
+        rows = self._found(query, **kwargs)
+        return VectorStoreQueryResult(
+            nodes=[*map(to_text_node, to_nodes(rows))],
+            similarities=rows["score"].to_pylist(),
+            ids=rows["id"].to_pylist(),
+        )
 
     async def async_add(self, /, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
         """Do what `add` does, in a thread."""
@@ -407,12 +424,129 @@ class HierarchyStore(BasePydanticVectorStore):
         """Do what `query` does, in a thread."""
         return await in_daemon_thread(partial(self.query, query, **kwargs))
 
+    def _found(
+        self, query: VectorStoreQuery, *, partial_summaries: bool = False, **options: Any
+    ) -> "pa.Table":
+        """Return the rows of a query, best first, with their `score`."""
+        snapshot, top_k, vector = self.snapshot(), query.similarity_top_k, query.query_embedding
+        if not snapshot.exists:
+            return snapshot.select(*NODE_COLUMNS).append_column("score", [[]])
+        if vector:
+            snapshot.check_dimension(len(vector))
+        filters = Filters.of(query.filters)
+        if query.doc_ids is not None:
+            of = Filter(DOCUMENTS, query.doc_ids, Op.ANY)
+            filters = Filters((of, filters) if filters else (of,))
+        scope = snapshot.scope(
+            filters,
+            query.node_ids or None,  # [] is what VectorStoreIndex passes for all nodes
+            partial_summaries=partial_summaries,
+        )
+        match query.mode:
+            case Mode.TEXT_SEARCH:
+                return matching(scope, _words_of(query), query.sparse_top_k or top_k)
+            case Mode.MMR:
+                factor = options.get("mmr_prefetch_factor") or MMR_PREFETCH_FACTOR
+                candidates = options.get("mmr_prefetch_k") or int(top_k * factor)
+                threshold = MMR_THRESHOLD if query.mmr_threshold is None else query.mmr_threshold
+                return diverse(
+                    scope,
+                    _vector_of(query),
+                    top_k,
+                    candidates=max(candidates, top_k),
+                    threshold=threshold,
+                )
+            case Mode.HYBRID:
+                rows = fused(
+                    scope,
+                    _vector_of(query),
+                    _words_of(query),
+                    dense=top_k if query.hybrid_top_k else max(top_k, DEPTH),
+                    sparse=query.sparse_top_k or max(top_k, DEPTH),
+                    alpha=ALPHA if query.alpha is None else query.alpha,
+                )
+                return rows[: query.hybrid_top_k or top_k]
+        return nearest(scope, _vector_of(query), top_k)
+
     def _reader(self, nodes: Sequence[BaseNode] | RowFile) -> "pa.RecordBatchReader | None":
         """Return the rows of nodes; None if there are none."""
         if isinstance(nodes, RowFile):
             return nodes.reader()
-        documents = all_documents(nodes, self.snapshot)
-        return to_table(nodes, documents).to_reader() if nodes else None
+        return to_table(self._nodes(nodes)).to_reader() if nodes else None
+
+    def _nodes(self, given: Sequence[BaseNode]) -> list[Node]:
+        """Return LlamaIndex's nodes in our form, each with all of its documents.
+
+        Documents that a node does not name, see `to_text_node`, are those of its children, in
+        order, or of the same node in the index.
+
+        Raises
+        ------
+        InputError
+            If a node is not valid, see `check_text_node`, or its children are unknown.
+        """
+        for each in given:
+            check_text_node(each)
+        nodes = [*map(from_text_node, given)]
+        more = {each.node_id: number for each in given if (number := more_documents(each))}
+        if not more:
+            return nodes
+        partly = sorted((node for node in nodes if node.id in more), key=lambda node: node.level)
+        held = self.snapshot().columns(
+            "id",
+            "documents",
+            node_ids={*more, *(each for node in partly for each in node.children)},
+        )
+        known = dict(zip(held["id"], held["documents"], strict=True))
+        known |= {node.id: node.documents for node in nodes if node.id not in more}
+        for node in partly:
+            number = len(node.documents) + more[node.id]
+            found = [*dict.fromkeys(d for child in node.children for d in known.get(child, ()))]
+            if len(found) != number:
+                found = known.get(node.id, ())
+            if len(found) != number:
+                raise InputError(
+                    f"Node {node.id!r} names only {len(node.documents):,} of its {number:,} "
+                    "documents; write its children with it or before it."
+                )
+            node.documents = known[node.id] = found
+        return nodes
+
+
+def _check_query(query: VectorStoreQuery) -> None:
+    """Raise InputError if a mode is unsupported or lacks its input, or a number is out of range."""
+    if query.mode not in MODES:
+        *others, last = (repr(mode.value) for mode in MODES)
+        raise InputError(
+            f"query mode must be {', '.join(others)} or {last}, got {query.mode.value!r}."
+        )
+    for name in ("similarity_top_k", "sparse_top_k", "hybrid_top_k"):
+        value = getattr(query, name)
+        if value is not None and value < 1:
+            raise InputError(f"{name} must be at least 1, got {value}.")
+    for name in ("alpha", "mmr_threshold"):
+        value = getattr(query, name)
+        if value is not None and not 0 <= value <= 1:
+            raise InputError(f"{name} must be in [0, 1], got {value}.")
+    if query.mode != Mode.TEXT_SEARCH:
+        _vector_of(query)
+    if query.mode in (Mode.TEXT_SEARCH, Mode.HYBRID):
+        _words_of(query)
+
+
+def _vector_of(query: VectorStoreQuery) -> list[float]:
+    """Return a query's embedding; raise InputError if it is missing, all zero or not finite."""
+    vector = query.query_embedding
+    if not vector or not any(vector) or not all(map(math.isfinite, vector)):
+        raise InputError("A query needs an embedding of finite numbers, not all zero.")
+    return vector
+
+
+def _words_of(query: VectorStoreQuery) -> str:
+    """Return a query's text; raise InputError if it is missing."""
+    if query.query_str is None:
+        raise InputError(f"A query in mode {query.mode.value!r} needs a query_str.")
+    return query.query_str
 
 
 def _check_options(method: str, given: Mapping[str, Any], *known: str) -> None:

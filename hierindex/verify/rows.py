@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hierindex.store.hashed_metadata import hash_text, row_digests
-from hierindex.store.nodes import node_of, quotes_in
-from hierindex.store.rows import matched_words
+from hierindex.store.rows import matched_words, node_of, quotes_in
 from hierindex.verify.links import Links
 from hierindex.verify.quotes import UNREADABLE, Quotes
 from hierindex.verify.report import Check

@@ -1,0 +1,301 @@
+"""The one form of a node, from the splitter to the answer, and the places that it quotes."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+FILE_NAME = "file_name"  # metadata key of a document's file name, as LlamaIndex's
+TITLE = "title"  # metadata key of a document's title
+MODIFIED = "last_modified_date"  # metadata key of the day when a document's file was changed
+SECTION = "section"  # metadata key of the titles above a chunk, joined by `TITLES_BETWEEN`
+SECTIONS = "sections"  # metadata key of the sections under a summary, if there are several
+TITLES_BETWEEN = " › "
+PAGE = "page"  # metadata key of a chunk's first page
+PAGE_LABEL = "page_label"  # printed label; LlamaIndex's PDF readers return a document per page
+PAGES = "pages"  # metadata key of a document's number of pages
+PAGE_LABELS = "page_labels"  # metadata key of a document's printed page numbers, by page
+PAGE_BREAK = "\f"  # begins the next page of a text
+MOST_DOCUMENTS = 1_000  # that are listed for a node outside of the table
+PREFIX = "hierindex_"  # of our metadata keys; every other one is the user's
+HEADINGS = "headings"  # metadata key of a document's headings, see `Heading`
+EMBED_HIDDEN, LLM_HIDDEN = "excluded_embed_metadata_keys", "excluded_llm_metadata_keys"
+"""LlamaIndex's names for the metadata keys that are neither embedded nor shown to an LLM."""
+
+
+def page_in(metadata: Mapping[str, Any]) -> tuple[int | None, str]:
+    """Return the page that metadata name, and its label if that is not a number.
+
+    >>> page_in({"page_label": "7"}), page_in({"page_label": "xii"})
+    ((7, ''), (None, 'xii'))
+    """
+    page, label = metadata.get(PAGE), str(metadata.get(PAGE_LABEL, ""))
+    if isinstance(page, int):
+        return page, ""
+    return (int(label), "") if label.isdecimal() else (None, label)
+
+
+class Span(NamedTuple):
+    """A passage of a source document.
+
+    `start` and `end` (exclusive) count characters of the document's text as read. `page` counts
+    from 1, or is the page's label if that is a number, and is None if the document has no pages.
+    `section` are the titles above the passage, the outermost first, joined by " › ".
+    `page_label` is the page's printed label if it is not the page's number, and `anchor` the
+    nearest anchor of an HTML page at or before the passage. A passage that crosses pages or
+    sections has the page, section and anchor of its start.
+    """
+
+    document: str
+    start: int
+    end: int
+    page: int | None = None
+    section: str = ""
+    page_label: str = ""
+    anchor: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return `{document, start, end}` and what is known of the rest; `section` as titles.
+
+        >>> Span("a.md", 3, 9, section="Results › Timing").to_json()
+        {'document': 'a.md', 'start': 3, 'end': 9, 'section': ['Results', 'Timing']}
+        """
+        span: dict[str, Any] = {"document": self.document, "start": self.start, "end": self.end}
+        if self.page is not None:
+            span["page"] = self.page
+        if self.page_label:
+            span["page_label"] = self.page_label
+        if self.section:
+            span["section"] = titles_of(self.section)
+        if self.anchor:
+            span["anchor"] = self.anchor
+        return span
+
+
+def titles_of(section: str) -> list[str]:
+    """Return the titles of a section's path, the outermost first."""
+    return section.split(TITLES_BETWEEN) if section else []
+
+
+def shared_section(sections: Iterable[str]) -> str:
+    """Return the longest path of titles with which all sections begin; empty if there is none.
+
+    >>> shared_section(["Results › Timing", "Results › Memory › Peak"])
+    'Results'
+    """
+    paths = map(titles_of, sections)
+    levels = takewhile(lambda titles: len({*titles}) == 1, zip(*paths, strict=False))
+    return TITLES_BETWEEN.join(titles[0] for titles in levels)
+
+
+class Quote(NamedTuple):
+    """A part `text[at:to]` of a node's text and its source.
+
+    If it is verbatim, `source` has the same characters, and so have `beside`, which are the places
+    of copies in a retrieved node. If it was rewritten, `source` is the sentence most similar to it,
+    and `beside` are those nearly as similar. `source` is None for a chunk whose position in its
+    document is unknown.
+    """
+
+    at: int
+    to: int
+    source: Span | None
+    verbatim: bool = True
+    beside: tuple[Span, ...] = ()
+
+    @property
+    def sources(self) -> tuple[Span, ...]:
+        """All sources of the text, the best first."""
+        return (*([] if self.source is None else [self.source]), *self.beside)
+
+    def part(self, at: int, to: int) -> "Quote":
+        """Return the quote of `text[at:to]`, a part of this one, and of verbatim sources."""
+        if not self.verbatim:
+            return self._replace(at=at, to=to)
+
+        def part_of(span: Span) -> Span:
+            start = span.start + at - self.at
+            return Span(span.document, start, start + to - at, *span[3:])  # _replace is slower
+
+        source = None if self.source is None else part_of(self.source)
+        return Quote(at, to, source, beside=tuple(map(part_of, self.beside)))
+
+
+class Maker(NamedTuple):
+    """What grew a tree; all of it is empty for a chunk that is in no tree.
+
+    `embed_settings` is JSON of the settings that distinguish embedding models of one name; it is
+    empty if the model reveals neither name nor settings.
+    """
+
+    method: str = ""
+    embed_model: str = ""
+    embed_settings: str = ""
+    summarizer: str = ""
+
+
+@dataclass(slots=True)
+class Node:
+    """A chunk or a summary, with its place in the tree.
+
+    Attributes
+    ----------
+    id, text : str
+    metadata : dict
+        The user's; JSON values by key.
+    level, level_max : int
+        0 for chunks; the node belongs to all levels from the first to the second.
+    kind : str
+        "chunk", or how a summary was written: "extractive", "abstractive" or
+        "extractive_fallback".
+    title : str
+        A heading or a short phrase that names the node among its siblings; the title in the
+        metadata is the document's.
+    documents : sequence of str
+        Ids of the documents that the text is from.
+    parents : sequence of (str, float)
+        Ids with weights that sum to 1, the strongest first; empty for a root.
+    children : sequence of str
+        Ids.
+    previous, next : str
+        Ids of the chunks beside it; "" for none.
+    quotes : sequence of Quote
+        The parts of the text with their sources.
+    n_tokens : int
+        Length of the embedded text in the embedding model's tokens.
+    source_similarity : float, optional
+        The share of sentences that are similar to the sources: 1 for verbatim text, None if it was
+        not measured.
+    whole_document : str
+        The document whose chunks are exactly those under the node, if no higher node has the same.
+    document_hash, read_from : str
+        Digest of a chunk's document, and its source's absolute path.
+    maker : Maker, optional
+        None if no part of hierindex made the node.
+    source : dict
+        LlamaIndex's relationship to the document, as JSON values; empty for none.
+    others : dict
+        LlamaIndex's other fields of a node, as JSON values, without those of a plain `TextNode`.
+    vector : (n_dims,) floats, optional
+    """
+
+    id: str
+    text: str
+    metadata: dict[str, Any] = field(default_factory=dict)
+    level: int = 0
+    level_max: int = 0
+    kind: str = "chunk"
+    title: str = ""
+    documents: Sequence[str] = ()
+    parents: Sequence[tuple[str, float]] = ()
+    children: Sequence[str] = ()
+    previous: str = ""
+    next: str = ""
+    quotes: Sequence[Quote] = ()
+    n_tokens: int = 0
+    source_similarity: float | None = 1.0
+    whole_document: str = ""
+    document_hash: str = ""
+    read_from: str = ""
+    maker: Maker | None = None
+    source: Mapping[str, Any] = field(default_factory=dict)
+    others: Mapping[str, Any] = field(default_factory=dict)
+    vector: NDArray[np.floating] | None = field(default=None, compare=False)
+
+    @property
+    def citations(self) -> list[Span]:
+        """The distinct sources of the text, in its order."""
+        return list(dict.fromkeys(source for q in self.quotes for source in q.sources))
+
+    @property
+    def start(self) -> int:
+        """Smallest start of the node's sources in their documents; -1 if unknown."""
+        return min((span.start for span in self.citations), default=-1)
+
+    @property
+    def embedded_text(self) -> str:
+        """The text with the metadata that are embedded."""
+        return self._with_metadata(EMBED_HIDDEN)
+
+    @property
+    def llm_text(self) -> str:
+        """The text with the metadata that a language model reads."""
+        return self._with_metadata(LLM_HIDDEN)
+
+    def _with_metadata(self, hidden: str) -> str:
+        """Return what LlamaIndex's `TextNode.get_content` does."""
+        others = self.others
+        each = others.get("metadata_template", "{key}: {value}")
+        shown = others.get("metadata_separator", "\n").join(
+            each.format(key=key, value=str(value))
+            for key, value in self.metadata.items()
+            if key not in others.get(hidden, ())
+        )
+        if not (shown := shown.strip()):
+            return self.text
+        template: str = others.get("text_template", "{metadata_str}\n\n{content}")
+        return template.format(content=self.text, metadata_str=shown).strip()
+
+
+def quotes_of(lists: Iterable[Sequence[Any]]) -> tuple[Quote, ...]:
+    """Return quotes from their JSON lists."""
+    return tuple(
+        Quote(
+            at,
+            to,
+            None if source is None else Span(*source),
+            verbatim,
+            *(tuple(Span(*span) for span in spans) for spans in beside),
+        )
+        for at, to, source, verbatim, *beside in lists
+    )
+
+
+class Found(NamedTuple):
+    """A node that was found, with its score."""
+
+    node: Node
+    score: float
+
+
+class Heading(NamedTuple):
+    """A heading of a document; `level` counts from 1, `start` is its first character's offset.
+
+    `anchor` is the nearest anchor of an HTML page at or before the heading. A document's metadata
+    holds headings in the order of the text, as lists.
+    """
+
+    level: int
+    title: str
+    start: int
+    anchor: str = ""
+
+
+def headings_in(metadata: Mapping[str, Any]) -> list[Heading]:
+    """Return the headings that a reader wrote into a document's metadata.
+
+    >>> [heading.title for heading in headings_in({"headings": [[1, "Aims", 0]]})]
+    ['Aims']
+    """
+    entries = metadata.get(HEADINGS)
+    if isinstance(entries, list | tuple) and all(map(_is_heading, entries)):
+        return [Heading(*entry) for entry in entries]
+    return []
+
+
+def _is_heading(entry: Any) -> bool:
+    match entry:
+        case [int(), str(), int()] | [int(), str(), int(), str()]:
+            return True
+    return False
+
+
+def for_chunks(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a document's metadata without the lists of its headings and page labels."""
+    lists = {HEADINGS} if headings_in(metadata) else set()
+    if PAGES in metadata:
+        lists.add(PAGE_LABELS)
+    return {key: value for key, value in metadata.items() if key not in lists}

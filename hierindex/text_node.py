@@ -1,0 +1,192 @@
+"""The one LlamaIndex form of a node: a `TextNode`, both ways.
+
+LlamaIndex's metadata are one dictionary, which vector stores filter. A node's place in the tree is
+stored there as the plain numbers `hierindex_level`, `hierindex_level_max` and
+`hierindex_source_similarity`, by which any store can filter, and one JSON string, `hierindex`, for
+the rest.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from llama_index.core.schema import (
+    BaseNode,
+    ImageNode,
+    IndexNode,
+    MetadataMode,
+    NodeRelationship,
+    NodeWithScore,
+    RelatedNodeInfo,
+    TextNode,
+)
+
+from hierindex.errors import InputError
+from hierindex.node import EMBED_HIDDEN, LLM_HIDDEN, MOST_DOCUMENTS, Found, Maker, Node, quotes_of
+
+DETAILS = "hierindex"
+RECORD_KEYS = ("hierindex_level", "hierindex_level_max", "hierindex_source_similarity", DETAILS)
+"""Metadata keys of ours."""
+
+NODE_TYPES = {kind.class_name(): kind for kind in (TextNode, IndexNode, ImageNode)}
+"""Types that nodes are restored to; nodes of other types become a `TextNode`."""
+PLAIN = TextNode().to_dict()
+APART = {"id_", "embedding", "metadata", "text", "relationships"}  # attributes of a `Node`
+SOURCE, PARENT = NodeRelationship.SOURCE, NodeRelationship.PARENT
+PREVIOUS, NEXT, CHILD = NodeRelationship.PREVIOUS, NodeRelationship.NEXT, NodeRelationship.CHILD
+LINKS = PARENT, CHILD, PREVIOUS, NEXT
+TEMPLATES = {"text_template": ["metadata_str", "content"], "metadata_template": ["key", "value"]}
+"""Templates of a node, and what they are formatted with."""
+
+# Compact JSON; `json.dumps` would make an encoder at each call.
+to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def from_text_node(node: BaseNode) -> Node:
+    """Return the node of a LlamaIndex node, whose vector is None if it has no embedding.
+
+    A node that names no documents is from that of its SOURCE relationship, or its own document.
+    """
+    keys = record_keys(node.metadata)
+    record: dict[str, Any] = json.loads(node.metadata[DETAILS]) if keys else {}
+    level, level_max, similarity = (node.metadata.get(key) for key in RECORD_KEYS[:3])
+    links = {kind: _links(node, kind) for kind in LINKS}
+    fields = node.to_dict(exclude=APART)
+    others = {key: value for key, value in fields.items() if PLAIN.get(key, ...) != value}
+    if keys:
+        for hidden in (EMBED_HIDDEN, LLM_HIDDEN):
+            others[hidden] = [key for key in fields.get(hidden, ()) if key not in keys]
+    if linked := _linked(links):
+        others["linked"] = linked
+    source = node.source_node
+    return Node(
+        id=node.node_id,
+        text=node.get_content(MetadataMode.NONE),
+        metadata={key: value for key, value in node.metadata.items() if key not in keys},
+        level=(level or 0) if keys else 0,
+        level_max=(level_max or 0) if keys else 0,
+        kind=record.get("kind", "chunk"),
+        title=record.get("title", ""),
+        documents=record.get("documents") or [node.ref_doc_id or node.node_id],
+        parents=[(parent, weight) for parent, weight in record.get("parents", ())]
+        or [(parent, 1.0) for parent in links[PARENT]],
+        children=[*links[CHILD]],
+        previous=next(iter(links[PREVIOUS]), ""),
+        next=next(iter(links[NEXT]), ""),
+        quotes=quotes_of(record.get("quotes", ())),
+        n_tokens=record.get("n_tokens", 0),
+        source_similarity=similarity if keys else None,
+        whole_document=record.get("whole_document", ""),
+        document_hash=record.get("document_hash", ""),
+        read_from=record.get("read_from", ""),
+        maker=Maker(*(record[field] for field in Maker._fields)) if keys else None,
+        source={} if source is None else source.model_dump(mode="json"),
+        others=others,
+        vector=None if node.embedding is None else np.array(node.embedding),
+    )
+
+
+def to_text_node(node: Node) -> TextNode:
+    """Return the LlamaIndex node, with its embedding if there is a vector.
+
+    Its PARENT is the strongest parent; the others are in its record, which lists 1,000 documents.
+    """
+    others = dict(node.others)
+    linked: dict[str, dict[str, Any]] = others.pop("linked", {})
+    relationships: dict[NodeRelationship, Any] = {}
+    if node.source:
+        relationships[SOURCE] = RelatedNodeInfo.model_validate(node.source)
+    ids = (
+        [parent for parent, _ in node.parents[:1]],
+        node.children,
+        [node.previous] if node.previous else (),
+        [node.next] if node.next else (),
+    )
+    for kind, linked_ids in zip(LINKS, ids, strict=True):
+        known = linked.get(kind.name, {})
+        infos = [RelatedNodeInfo(**known.get(each, {"node_id": each})) for each in linked_ids]
+        if infos:
+            relationships[kind] = infos if kind is CHILD else infos[0]
+    if node.maker is not None:
+        for hidden in (EMBED_HIDDEN, LLM_HIDDEN):
+            others[hidden] = [*others.get(hidden, ()), *RECORD_KEYS]
+    return NODE_TYPES.get(others.get("class_name", ""), TextNode).from_dict(
+        {
+            **others,
+            "id_": node.id,
+            "text": node.text,
+            "metadata": {**node.metadata, **_record(node)},
+            "relationships": relationships,
+            "embedding": None if node.vector is None else node.vector.tolist(),
+        }
+    )
+
+
+def from_nodes_with_scores(nodes: Sequence[NodeWithScore]) -> list[Found]:
+    """Return the nodes of LlamaIndex nodes with scores; a missing score is 0."""
+    return [Found(from_text_node(each.node), each.score or 0.0) for each in nodes]
+
+
+def check_text_node(node: BaseNode) -> None:
+    """Raise InputError if a node has a reserved metadata key or an invalid template."""
+    taken = {key for key in node.metadata if key == DETAILS or key.startswith(PREFIX)}
+    if taken := taken - {*record_keys(node.metadata)}:
+        raise InputError(
+            f"Metadata key {min(taken)!r} of node {node.node_id} is reserved for hierindex; "
+            "rename it."
+        )
+    for name, fields in TEMPLATES.items():
+        template = getattr(node, name, "")
+        try:
+            template.format(**dict.fromkeys(fields, "text"))
+        except (ValueError, LookupError, AttributeError) as error:
+            raise InputError(
+                f"{name} of node {node.node_id!r} cannot be formatted, got {template!r}; use only "
+                f"{{{'} and {'.join(fields)}}}, and double all other braces."
+            ) from error
+
+
+def record_keys(metadata: Mapping[str, Any]) -> Sequence[str]:
+    """Return the metadata keys that are hierindex's; empty if it did not make the node."""
+    return RECORD_KEYS if {DETAILS, RECORD_KEYS[0]} <= metadata.keys() else ()
+
+
+def more_documents(node: BaseNode) -> int:
+    """Return how many documents a node is from beside those that its metadata name."""
+    if not record_keys(node.metadata):
+        return 0
+    number: int = json.loads(node.metadata[DETAILS]).get("more_documents", 0)
+    return number
+
+
+def _record(node: Node) -> dict[str, Any]:
+    """Return the metadata entries that store a node's place in the tree."""
+    if node.maker is None:
+        return {}
+    names = "kind documents parents quotes n_tokens whole_document title document_hash read_from"
+    details = {name: getattr(node, name) for name in names.split()} | node.maker._asdict()
+    if (more := len(node.documents) - MOST_DOCUMENTS) > 0:
+        details |= {"documents": node.documents[:MOST_DOCUMENTS], "more_documents": more}
+    values = node.level, node.level_max, node.source_similarity, to_json(details)
+    entries = zip(RECORD_KEYS, values, strict=True)
+    return {key: value for key, value in entries if value is not None}
+
+
+def _links(node: BaseNode, kind: NodeRelationship) -> dict[str, RelatedNodeInfo]:
+    """Return a node's links of a kind by id."""
+    related = node.relationships.get(kind) or []
+    return {info.node_id: info for info in (related if isinstance(related, list) else [related])}
+
+
+def _linked(links: Mapping[NodeRelationship, Mapping[str, RelatedNodeInfo]]) -> dict[str, Any]:
+    """Return what links carry besides ids, by relationship and id."""
+    details = {
+        kind.name: {
+            node_id: info.model_dump(mode="json")
+            for node_id, info in infos.items()
+            if info != RelatedNodeInfo(node_id=node_id)
+        }
+        for kind, infos in links.items()
+    }
+    return {kind: infos for kind, infos in details.items() if infos}
