@@ -34,14 +34,14 @@ from .indexing.estimate import Estimate as Estimate
 from .indexing.report import BuildReport as BuildReport
 from .llm.record import Call as Call
 from .llm.record import Usage as Usage
+from .node import Node as Node
+from .node import Quote as Quote
+from .node import Span as Span
 from .progress import Progress as Progress
 from .read.documents import FileReader as FileReader
 from .read.documents import Skipped as Skipped
 from .read.documents import read_documents as read_documents
 from .read.split import sentence_splitter as sentence_splitter
-from .record import NodeRecord as NodeRecord
-from .record import Quote as Quote
-from .record import Span as Span
 from .respond.answer import Answer as Answer
 from .respond.answer import Source as Source
 from .respond.bounded_tree import BoundedTreeSummarize as BoundedTreeSummarize

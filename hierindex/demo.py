@@ -5,7 +5,7 @@ import inspect
 
 from llama_index.core.schema import Document
 
-from hierindex.record import TITLE
+from hierindex.node import TITLE
 
 QUESTIONS = {
     0: "How does DBSCAN treat points in regions of low density?",

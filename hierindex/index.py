@@ -43,10 +43,10 @@ class HierarchicalIndex(RevisableTree):
     def __repr__(self) -> str:
         """Return the address, without a password, and the generation; None if none can be read."""
         try:
-            generation = self.store.snapshot().generation or None
+            generation = self.table.snapshot().generation or None
         except (HierindexError, OSError, RuntimeError, ValueError):  # the last three of LanceDB
             generation = None
-        uri = without_password(self.store.uri)
+        uri = without_password(self.table.connection.uri)
         return f"{type(self).__name__}({uri!r}, generation={generation})"
 
     @classmethod
@@ -237,7 +237,7 @@ class HierarchicalIndex(RevisableTree):
 
         if not documents:
             return []
-        before = held_documents(self.store.snapshot())
+        before = held_documents(self.table.snapshot())
         self.update(documents, **options)
-        after = held_documents(self.store.snapshot())
+        after = held_documents(self.table.snapshot())
         return [before.get(d.doc_id) != after.get(d.doc_id) for d in documents]

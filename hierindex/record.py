@@ -7,10 +7,12 @@ the rest.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from itertools import takewhile
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
+
+from hierindex.node import *  # noqa: F403
+from hierindex.node import Quote, Span, quotes_of
 
 LEVEL = "level"
 LEVEL_MAX = "level_max"
@@ -18,121 +20,11 @@ SOURCE_SIMILARITY = "source_similarity"
 WHOLE_DOCUMENT = "whole_document"
 MORE_DOCUMENTS = "more_documents"
 DETAILS = "hierindex"
-FILE_NAME = "file_name"  # metadata key of a document's file name, as LlamaIndex's
-TITLE = "title"  # metadata key of a document's title
-MODIFIED = "last_modified_date"  # metadata key of the day when a document's file was changed
-SECTION = "section"  # metadata key of the titles above a chunk, joined by `TITLES_BETWEEN`
-SECTIONS = "sections"  # metadata key of the sections under a summary, if there are several
-TITLES_BETWEEN = " › "
-PAGE = "page"  # metadata key of a chunk's first page
-PAGE_LABEL = "page_label"  # printed label; LlamaIndex's PDF readers return a document per page
-PAGES = "pages"  # metadata key of a document's number of pages
-PAGE_LABELS = "page_labels"  # metadata key of a document's printed page numbers, by page
-PAGE_BREAK = "\f"  # begins the next page of a text
 RECORD_KEYS = ("hierindex_level", "hierindex_level_max", "hierindex_source_similarity", DETAILS)
 """Metadata keys of a record."""
 
 NUMBERS = (LEVEL, LEVEL_MAX, SOURCE_SIMILARITY)
 MOST_DOCUMENTS = 1_000  # that metadata name
-HEADINGS = "headings"  # metadata key of a document's headings, see `Heading`
-
-
-def page_in(metadata: Mapping[str, Any]) -> tuple[int | None, str]:
-    """Return the page that metadata name, and its label if that is not a number.
-
-    >>> page_in({"page_label": "7"}), page_in({"page_label": "xii"})
-    ((7, ''), (None, 'xii'))
-    """
-    page, label = metadata.get(PAGE), str(metadata.get(PAGE_LABEL, ""))
-    if isinstance(page, int):
-        return page, ""
-    return (int(label), "") if label.isdecimal() else (None, label)
-
-
-class Span(NamedTuple):
-    """A passage of a source document.
-
-    `start` and `end` (exclusive) count characters of the document's text as read. `page` counts
-    from 1, or is the page's label if that is a number, and is None if the document has no pages.
-    `section` are the titles above the passage, the outermost first, joined by " › ".
-    `page_label` is the page's printed label if it is not the page's number, and `anchor` the
-    nearest anchor of an HTML page at or before the passage. A passage that crosses pages or
-    sections has the page, section and anchor of its start.
-    """
-
-    document: str
-    start: int
-    end: int
-    page: int | None = None
-    section: str = ""
-    page_label: str = ""
-    anchor: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return `{document, start, end}` and what is known of the rest; `section` as titles.
-
-        >>> Span("a.md", 3, 9, section="Results › Timing").to_json()
-        {'document': 'a.md', 'start': 3, 'end': 9, 'section': ['Results', 'Timing']}
-        """
-        span: dict[str, Any] = {"document": self.document, "start": self.start, "end": self.end}
-        if self.page is not None:
-            span["page"] = self.page
-        if self.page_label:
-            span["page_label"] = self.page_label
-        if self.section:
-            span["section"] = titles_of(self.section)
-        if self.anchor:
-            span["anchor"] = self.anchor
-        return span
-
-
-def titles_of(section: str) -> list[str]:
-    """Return the titles of a section's path, the outermost first."""
-    return section.split(TITLES_BETWEEN) if section else []
-
-
-def shared_section(sections: Iterable[str]) -> str:
-    """Return the longest path of titles with which all sections begin; empty if there is none.
-
-    >>> shared_section(["Results › Timing", "Results › Memory › Peak"])
-    'Results'
-    """
-    paths = map(titles_of, sections)
-    levels = takewhile(lambda titles: len({*titles}) == 1, zip(*paths, strict=False))
-    return TITLES_BETWEEN.join(titles[0] for titles in levels)
-
-
-class Quote(NamedTuple):
-    """A part `text[at:to]` of a node's text and its source.
-
-    If it is verbatim, `source` has the same characters, and so have `beside`, which are the places
-    of copies in a retrieved node. If it was rewritten, `source` is the sentence most similar to it,
-    and `beside` are those nearly as similar. `source` is None for a chunk whose position in its
-    document is unknown.
-    """
-
-    at: int
-    to: int
-    source: Span | None
-    verbatim: bool = True
-    beside: tuple[Span, ...] = ()
-
-    @property
-    def sources(self) -> tuple[Span, ...]:
-        """All sources of the text, the best first."""
-        return (*([] if self.source is None else [self.source]), *self.beside)
-
-    def part(self, at: int, to: int) -> "Quote":
-        """Return the quote of `text[at:to]`, a part of this one, and of verbatim sources."""
-        if not self.verbatim:
-            return self._replace(at=at, to=to)
-
-        def part_of(span: Span) -> Span:
-            start = span.start + at - self.at
-            return Span(span.document, start, start + to - at, *span[3:])  # _replace is slower
-
-        source = None if self.source is None else part_of(self.source)
-        return Quote(at, to, source, beside=tuple(map(part_of, self.beside)))
 
 
 @dataclass(frozen=True)
@@ -211,20 +103,6 @@ def fields_in(metadata: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def quotes_of(lists: Iterable[Sequence[Any]]) -> tuple[Quote, ...]:
-    """Return quotes from their JSON lists."""
-    return tuple(
-        Quote(
-            at,
-            to,
-            None if source is None else Span(*source),
-            verbatim,
-            *(tuple(Span(*span) for span in spans) for spans in beside),
-        )
-        for at, to, source, verbatim, *beside in lists
-    )
-
-
 # Compact JSON; `json.dumps` would make an encoder at each call.
 to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 NO_RECORD = vars(NodeRecord())
@@ -267,43 +145,3 @@ def user_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
     text = json.dumps({key: value for key, value in metadata.items() if key not in keys})
     entries: dict[str, Any] = json.loads(text, parse_constant=lambda _: None)
     return entries
-
-
-class Heading(NamedTuple):
-    """A heading of a document; `level` counts from 1, `start` is its first character's offset.
-
-    `anchor` is the nearest anchor of an HTML page at or before the heading. A document's metadata
-    holds headings in the order of the text, as lists.
-    """
-
-    level: int
-    title: str
-    start: int
-    anchor: str = ""
-
-
-def headings_in(metadata: Mapping[str, Any]) -> list[Heading]:
-    """Return the headings that a reader wrote into a document's metadata.
-
-    >>> [heading.title for heading in headings_in({"headings": [[1, "Aims", 0]]})]
-    ['Aims']
-    """
-    entries = metadata.get(HEADINGS)
-    if isinstance(entries, list | tuple) and all(map(_is_heading, entries)):
-        return [Heading(*entry) for entry in entries]
-    return []
-
-
-def _is_heading(entry: Any) -> bool:
-    match entry:
-        case [int(), str(), int()] | [int(), str(), int(), str()]:
-            return True
-    return False
-
-
-def for_chunks(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a document's metadata without the lists of its headings and page labels."""
-    lists = {HEADINGS} if headings_in(metadata) else set()
-    if PAGES in metadata:
-        lists.add(PAGE_LABELS)
-    return {key: value for key, value in metadata.items() if key not in lists}

@@ -17,13 +17,12 @@ from llama_index.core.schema import (
     IndexNode,
     MetadataMode,
     NodeRelationship,
-    NodeWithScore,
     RelatedNodeInfo,
     TextNode,
 )
 
 from hierindex.errors import InputError
-from hierindex.node import EMBED_HIDDEN, LLM_HIDDEN, MOST_DOCUMENTS, Found, Maker, Node, quotes_of
+from hierindex.node import EMBED_HIDDEN, LLM_HIDDEN, MOST_DOCUMENTS, PREFIX, Maker, Node, quotes_of
 
 DETAILS = "hierindex"
 RECORD_KEYS = ("hierindex_level", "hierindex_level_max", "hierindex_source_similarity", DETAILS)
@@ -121,11 +120,6 @@ def to_text_node(node: Node) -> TextNode:
             "embedding": None if node.vector is None else node.vector.tolist(),
         }
     )
-
-
-def from_nodes_with_scores(nodes: Sequence[NodeWithScore]) -> list[Found]:
-    """Return the nodes of LlamaIndex nodes with scores; a missing score is 0."""
-    return [Found(from_text_node(each.node), each.score or 0.0) for each in nodes]
 
 
 def check_text_node(node: BaseNode) -> None:

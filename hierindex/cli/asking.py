@@ -79,7 +79,7 @@ def compare(
     from hierindex.cli.answer_text import compared
     from hierindex.cli.models import served_llm_of
     from hierindex.index import HierarchicalIndex
-    from hierindex.respond.engine import NEED_LLM
+    from hierindex.respond.modes import NEED_LLM
     from hierindex.retrieve.conditions import known_filters
 
     opened = HierarchicalIndex.open(index)
@@ -88,7 +88,7 @@ def compare(
         llm=served_llm_of(settings),
         response_modes=response_modes,
         synthesizer={"min_score": settings.min_score},
-        filters=known_filters(where, opened.store.snapshot()),
+        filters=known_filters(where, opened.table.snapshot()),
         **settings.model_dump(include={*EVERY_RETRIEVAL.split()}),
     )
     print_result(comparison.to_json(), as_json, compared)
@@ -105,7 +105,7 @@ def options_of_ask(
     from hierindex.cli.models import served_llm_of
 
     asked = _asked("", settings, where)
-    options = asked.options(opened.store.snapshot(), served_llm_of(settings), _note_cost)
+    options = asked.options(opened.table.snapshot(), served_llm_of(settings), _note_cost)
     return {**options, "rerank": settings.rerank}
 
 
@@ -121,7 +121,7 @@ def _answer_here(
 ) -> tuple[dict[str, Any], bool]:
     """Return the answer of this process, and whether its text was streamed."""
     from hierindex.index import HierarchicalIndex
-    from hierindex.respond.engine import EXTRACTIVE
+    from hierindex.respond.modes import EXTRACTIVE
 
     opened = HierarchicalIndex.open(index)
     asked = options_of_ask(opened, settings, where)

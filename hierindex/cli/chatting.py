@@ -115,7 +115,7 @@ class Chat:
 
     def _answer(self, question: str) -> None:
         from hierindex.cli.answer_text import places_cited, replied
-        from hierindex.respond.engine import EXTRACTIVE
+        from hierindex.respond.modes import EXTRACTIVE
 
         streams = self._asked["response_mode"] != EXTRACTIVE
         show = print_piece if streams else None

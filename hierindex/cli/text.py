@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from hierindex.cli.output import terminal_width, wrapped
-from hierindex.record import TITLES_BETWEEN
+from hierindex.node import TITLES_BETWEEN
 
 CITED = "⟦", "⟧"  # marks around a cited passage
 MAX_LISTED = 10  # files that are skipped for one reason

@@ -108,7 +108,7 @@ def watch(
     with until_stopped(STOPPED), closing(RepeatedProgress()) as progress:
         given = {"purge": purge, "progress": progress, **models}
         reports = opened.watch(sources or None, failed=failed, **given)
-        places = sources or Remembered.of(opened.store.snapshot()).sources
+        places = sources or Remembered.of(opened.table.snapshot()).sources
         print_note(f"Watching {some(places)}; Ctrl-C stops.")
         generation, known = -1, list[dict[str, str]]()  # `known` files are skipped and printed
         for report in reports:

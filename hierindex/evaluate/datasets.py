@@ -14,7 +14,7 @@ from llama_index.core.schema import Document
 from pydantic import ValidationError
 
 from hierindex.errors import InputError
-from hierindex.record import Span
+from hierindex.node import Span
 
 T = TypeVar("T")
 

@@ -12,7 +12,8 @@ from llama_index.core.utils import get_tokenizer
 
 from hierindex.core.membership import Floats1d
 from hierindex.evaluate.datasets import Question
-from hierindex.record import DETAILS, NodeRecord, Span
+from hierindex.node import Node, Span
+from hierindex.text_node import from_text_node, record_keys
 
 OVERLAP = 41  # characters of gold that make a passage a hit; fewer may be the end of a sentence
 N_RESAMPLES = 2_000  # of an interval
@@ -30,11 +31,13 @@ class Passage(NamedTuple):
     spans: tuple[Span, ...]
 
     @classmethod
-    def of(cls, node: BaseNode) -> Self:
+    def of(cls, node: Node | BaseNode) -> Self:
         """Return the passage of a node of ours, or of another with offsets in its document."""
+        if not isinstance(node, Node) and record_keys(node.metadata):
+            node = from_text_node(node)
+        if isinstance(node, Node):
+            return cls(node.id, node.text, tuple(node.citations))
         text = node.get_content(MetadataMode.NONE)
-        if DETAILS in node.metadata:
-            return cls(node.node_id, text, tuple(NodeRecord.from_metadata(node.metadata).citations))
         place = (
             node.ref_doc_id,
             getattr(node, "start_char_idx", None),

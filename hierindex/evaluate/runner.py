@@ -15,7 +15,6 @@ from statistics import fmean
 import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.schema import Document, QueryBundle
-from llama_index.core.vector_stores.types import MetadataFilters
 
 from hierindex.core.arguments import is_whole, require
 from hierindex.core.membership import Floats1d
@@ -30,6 +29,7 @@ from hierindex.hierarchy.transforms import SemanticHierarchy
 from hierindex.index import HierarchicalIndex
 from hierindex.progress import Progress, silent
 from hierindex.retrieve.question import cuts
+from hierindex.store.filters import Filters
 from hierindex.store.vector_store import HierarchyStore
 
 BUDGETS = (500, 2_000)  # tokens; the second holds most of a short document
@@ -188,7 +188,7 @@ def _figures(
     """Return the figures of each way but those that a note says were left out."""
     figures: dict[str, Figures] = {way: defaultdict(dict) for way in ways}
     further, texts = measures or (lambda *_: {}), dataset.texts
-    chunks = index.store.get_nodes(filters=MetadataFilters(filters=[cuts([0])]))
+    chunks = index.table.snapshot().nodes(filters=Filters((cuts([0]),)))
     mean = fmean(count_tokens(Passage.of(chunk).text) for chunk in chunks)
     for number, question in enumerate(questions):
         vector = index.embed_model.get_query_embedding(question.text)

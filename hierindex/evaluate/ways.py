@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from llama_index.core.schema import BaseNode, QueryBundle
-from llama_index.core.vector_stores.types import MetadataFilters
 
 from hierindex.core.arguments import require
 from hierindex.errors import InputError, LevelError
 from hierindex.evaluate.datasets import Question
 from hierindex.index import HierarchicalIndex
 from hierindex.retrieve.question import of_documents
+from hierindex.store.filters import Filters
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def retrieved(**options: Any) -> Way:
 
     def way(asked: Asked, top_k: int, budget: int | None) -> Sequence[BaseNode]:
         within = asked.question.within
-        filters = None if within is None else MetadataFilters(filters=[of_documents([within])])
+        filters = None if within is None else Filters((of_documents([within]),))
         retriever = asked.index.as_retriever(
             top_k=top_k, token_budget=budget, filters=filters, **options
         )

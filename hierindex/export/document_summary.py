@@ -1,7 +1,7 @@
 """Export of a tree to LlamaIndex's `DocumentSummaryIndex`."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn, cast
@@ -21,15 +21,14 @@ from llama_index.core.schema import (
     RelatedNodeInfo,
     TextNode,
 )
-from llama_index.core.vector_stores.types import MetadataFilters
 
 from hierindex.errors import InputError
 from hierindex.export.nodes import new, ordered_nodes
 from hierindex.index import HierarchicalIndex
-from hierindex.record import DETAILS, NodeRecord
 from hierindex.retrieve.documents import WHOLE
-from hierindex.store.rows import documents_of
+from hierindex.store.filters import Filters
 from hierindex.store.snapshot import Snapshot
+from hierindex.text_node import from_text_node, to_text_node
 
 
 def to_document_summary_index(
@@ -54,7 +53,7 @@ def to_document_summary_index(
     Returns
     -------
     DocumentSummaryIndex
-        Its nodes keep ids, metadata and citations (`NodeRecord.from_metadata`), but no links
+        Its nodes keep ids, metadata and citations (`Node`), but no links
         to nodes outside it.
 
     Raises
@@ -122,7 +121,7 @@ class NoLLM(CustomLLM):
 def _storage(index: HierarchicalIndex, embed_summaries: bool) -> StorageContext:
     """Build the storage that LlamaIndex loads the index from."""
     storage, struct = StorageContext.from_defaults(), IndexDocumentSummary()
-    snapshot = index.store.snapshot()
+    snapshot = index.table.snapshot()
     chunks = _chunks(snapshot)
     for document, summary in _summaries(index, snapshot, chunks).items():
         beside = (NodeRelationship.PREVIOUS, NodeRelationship.NEXT)
@@ -144,9 +143,8 @@ def _chunks(snapshot: Snapshot) -> dict[str, list[TextNode]]:
     """Return the chunks of each document in order, without blank ones."""
     chunks = defaultdict[str, list[TextNode]](list)
     for node in ordered_nodes(snapshot):
-        record = NodeRecord.from_metadata(node.metadata)
-        if record.level == 0 and node.text.strip():
-            chunks[documents_of(node, record)[0]].append(node)
+        if node.level == 0 and node.text.strip():
+            chunks[node.documents[0]].append(to_text_node(node))
     return chunks
 
 
@@ -154,8 +152,8 @@ def _summaries(
     index: HierarchicalIndex, snapshot: Snapshot, chunks: Mapping[str, Sequence[TextNode]]
 ) -> dict[str, BaseNode]:
     """Return each document's summary with its vector, extracted where the tree has none."""
-    whole = MetadataFilters(filters=[WHOLE])
-    summaries = _by_document(snapshot.nodes(filters=whole))
+    whole = snapshot.nodes(filters=Filters((WHOLE,)))
+    summaries: dict[str, BaseNode] = {node.whole_document: to_text_node(node) for node in whole}
     without = sorted(chunks.keys() - summaries.keys())
     if ids := [chunk.node_id for document in without for chunk in chunks[document]]:
         from hierindex.hierarchy.transforms import DocumentHierarchy  # rarely needed
@@ -163,27 +161,19 @@ def _summaries(
         extracting = DocumentHierarchy(
             embed_model=index.embed_model, parent_embedding="mean", max_levels=1
         )
-        summaries |= _by_document(extracting(snapshot.nodes(ids)))
+        made = extracting([*map(to_text_node, snapshot.nodes(ids))])
+        summaries |= {from_text_node(node).whole_document: node for node in made}
     return {document: summaries[document] for document in chunks}
-
-
-def _by_document(nodes: Iterable[BaseNode]) -> dict[str, BaseNode]:
-    """Return summaries by the document that they cover."""
-    return {NodeRecord.from_metadata(node.metadata).whole_document: node for node in nodes}
 
 
 def _alone(node: BaseNode, document: str, links: Collection[NodeRelationship] = ()) -> BaseNode:
     """Copy a node without its vector and links, except those to its source and in `links`."""
     source = node.source_node or RelatedNodeInfo(node_id=document, node_type=ObjectType.DOCUMENT)
     beside = {kind: node.relationships[kind] for kind in links if kind in node.relationships}
-    metadata = node.metadata
-    if DETAILS in metadata:
-        record = NodeRecord.from_metadata(metadata)
-        metadata = metadata | replace(record, parents=()).to_metadata()
-    return node.model_copy(
+    alone = to_text_node(replace(from_text_node(node), parents=(), vector=None))
+    copy: BaseNode = alone.model_copy(
         update={
-            "embedding": None,
-            "metadata": metadata,
             "relationships": {NodeRelationship.SOURCE: source, **beside},
         }
     )
+    return copy

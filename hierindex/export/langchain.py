@@ -41,11 +41,11 @@ def to_langchain_documents(
     """
     with extra("langchain", "LangChain needs"):
         from hierindex.export.langchain_retriever import document_of
-    snapshot = index.store.snapshot()
+    snapshot = index.table.snapshot()
     nodes = ordered_nodes(snapshot)
     if level is not None:
         ids = ids_at(snapshot, level)
-        nodes = [node for node in nodes if node.node_id in ids]
+        nodes = [node for node in nodes if node.id in ids]
     return [*map(document_of, nodes)]
 
 

@@ -8,20 +8,21 @@ from langchain_core.callbacks import (
 )
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
-from llama_index.core.schema import BaseNode, NodeWithScore
+from llama_index.core.schema import NodeWithScore
 from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters
 from pydantic import ConfigDict
 
 from hierindex.errors import InputError
+from hierindex.node import PREFIX, Node
 from hierindex.retrieve.retrieved import RetrievedNode
 from hierindex.retrieve.retriever import HierarchyRetriever
 from hierindex.store.description import describe
-from hierindex.store.filters import PREFIX
+from hierindex.text_node import from_text_node
 
 Filter = MetadataFilters | dict[str, Any] | None
 
 
-def document_of(node: BaseNode, **more: Any) -> Document:
+def document_of(node: Node, **more: Any) -> Document:
     """Convert a node to a document with additional metadata."""
     values = describe(node)
     keys = ("text", "id", "title", "metadata")
@@ -97,4 +98,4 @@ def _filters(given: Filter) -> MetadataFilters | None:
 
 def _found(found: NodeWithScore) -> Document:
     path = found.path if isinstance(found, RetrievedNode) else []
-    return document_of(found.node, score=found.score, path=path)
+    return document_of(from_text_node(found.node), score=found.score, path=path)

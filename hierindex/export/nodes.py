@@ -6,19 +6,16 @@ from pathlib import Path
 from shutil import rmtree
 from uuid import uuid4
 
-from llama_index.core.schema import BaseNode, TextNode
-
 from hierindex.errors import InputError
-from hierindex.record import NodeRecord
-from hierindex.store.nodes import to_nodes
-from hierindex.store.rows import documents_of
+from hierindex.node import Node
+from hierindex.store.rows import to_nodes
 from hierindex.store.schema import NODE_COLUMNS
 from hierindex.store.snapshot import Snapshot
 
 NO_NODES = "The index is empty: there is nothing to export."
 
 
-def ordered_nodes(snapshot: Snapshot) -> list[TextNode]:
+def ordered_nodes(snapshot: Snapshot) -> list[Node]:
     """Return all nodes without vectors, sorted by level, documents, place in them and id.
 
     Raises
@@ -33,9 +30,8 @@ def ordered_nodes(snapshot: Snapshot) -> list[TextNode]:
     return sorted(nodes, key=_place)
 
 
-def _place(node: BaseNode) -> tuple[int, list[str], int, str]:
-    record = NodeRecord.from_metadata(node.metadata)
-    return record.level, documents_of(node, record), record.start, node.node_id
+def _place(node: Node) -> tuple[int, list[str], int, str]:
+    return node.level, list(node.documents), node.start, node.id
 
 
 @contextmanager

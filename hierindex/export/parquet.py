@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 from hierindex.errors import InputError
 from hierindex.export.nodes import NO_NODES, new
 from hierindex.index import HierarchicalIndex
-from hierindex.record import NodeRecord, user_metadata
-from hierindex.store.nodes import to_nodes
+from hierindex.store.description import json_metadata
+from hierindex.store.rows import to_nodes
 from hierindex.store.schema import NODE_COLUMNS
 
 PLACE = {
@@ -52,7 +52,7 @@ def to_parquet(index: HierarchicalIndex, path: str | Path) -> int:
         If there is no index, it is empty, or the file exists or cannot be written.
     """
     with new(path) as partial:
-        tables = map(_table, index.store.snapshot().batches(*READ))
+        tables = map(_table, index.table.snapshot().batches(*READ))
         if (first := next(tables, None)) is None:
             raise InputError(NO_NODES)
         n_nodes = 0
@@ -64,14 +64,13 @@ def to_parquet(index: HierarchicalIndex, path: str | Path) -> int:
 
 
 def _table(batch: pa.RecordBatch) -> pa.Table:
-    found = [node.metadata for node in to_nodes(batch.select(NODE_COLUMNS))]
-    records = list(map(NodeRecord.from_metadata, found))
-    citations = [[span.to_json() for span in record.citations] for record in records]
-    metadata = [json.dumps(user_metadata(each), ensure_ascii=False) for each in found]
+    nodes = to_nodes(batch.select(NODE_COLUMNS))
+    citations = [[span.to_json() for span in node.citations] for node in nodes]
+    metadata = [json.dumps(json_metadata(node), ensure_ascii=False) for node in nodes]
     columns = {
         **{name: batch[name] for name in READ},
         "citations": pa.array(citations, CITATIONS),
         "metadata": pa.array(metadata, pa.string()),
-        "source_similarity": pa.array([each.source_similarity for each in records], pa.float64()),
+        "source_similarity": pa.array([each.source_similarity for each in nodes], pa.float64()),
     }
     return pa.table({name: columns[name] for name in COLUMNS})

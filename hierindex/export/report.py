@@ -13,12 +13,12 @@ from hierindex.core.arguments import is_whole, require
 from hierindex.errors import InputError
 from hierindex.export.nodes import NO_NODES, new
 from hierindex.index import HierarchicalIndex
-from hierindex.record import Quote
+from hierindex.node import Quote
 from hierindex.retrieve.reading_order import MANY, ReadingOrder, entries, reading_order
 from hierindex.serve.explorer.inline import inlined, json_in_html
 from hierindex.serve.explorer.views import of_index, quotes_json, titles_of_documents
 from hierindex.store.generations import on_newest
-from hierindex.store.nodes import quotes_in
+from hierindex.store.rows import quotes_in
 from hierindex.store.snapshot import Snapshot
 
 MAX_BYTES = 5_000_000  # most mail servers take as much
@@ -69,7 +69,7 @@ def to_html(
     require(is_whole(max_bytes, 1), "max_bytes", "an integer of at least 1", max_bytes)
 
     def read() -> tuple[str, int, str | None]:
-        return _report(index.store.snapshot(), of, max_bytes)
+        return _report(index.table.snapshot(), of, max_bytes)
 
     with new(path) as partial:
         text, n_nodes, left_out = on_newest(read)()
@@ -85,15 +85,15 @@ def _report(snapshot: Snapshot, of: str | None, max_bytes: int) -> tuple[str, in
     if not len(order.ids):
         raise InputError(NO_NODES)
     top = None if of is None else snapshot.node_beginning(of)
-    first = None if top is None else order.position(top.node_id)
+    first = None if top is None else order.position(top.id)
     nodes = _Nodes(snapshot, order, max_bytes)
     documents = None
     if top is not None:
-        (documents,) = snapshot.columns("documents", node_ids=[top.node_id])["documents"]
+        (documents,) = snapshot.columns("documents", node_ids=[top.id])["documents"]
     titles = titles_of_documents(snapshot, documents)
     about = of_index(snapshot) | {"time": snapshot.details()["time"]}
     data: dict[str, Any] = {
-        "of": None if top is None else top.node_id,
+        "of": None if top is None else top.id,
         "index": about | ({} if top is None else {"roots": [], "titles": []}),
         "titles": titles if _size(titles) <= max_bytes // 10 else {},  # else ids are shown
         "left_out": nodes.left_out(),

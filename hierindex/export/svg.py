@@ -46,7 +46,7 @@ def to_svg(index: HierarchicalIndex, path: str | Path) -> int:
 
     @on_newest
     def drawn() -> tuple[int, list[str]]:
-        return _drawn(index.store.snapshot())
+        return _drawn(index.table.snapshot())
 
     with new(path) as partial:
         n_nodes, lines = drawn()

@@ -6,7 +6,7 @@ from typing import Any
 
 from hierindex.export.nodes import new, ordered_nodes
 from hierindex.index import HierarchicalIndex
-from hierindex.record import NodeRecord
+from hierindex.node import Maker
 from hierindex.store.description import describe
 
 
@@ -25,13 +25,13 @@ def to_tree(index: HierarchicalIndex) -> dict[str, Any]:
     IndexNotFoundError, InputError
         If there is no index, or it is empty.
     """
-    found = ordered_nodes(index.store.snapshot())
-    record = NodeRecord.from_metadata(found[0].metadata)  # equal in all nodes
+    found = ordered_nodes(index.table.snapshot())
+    maker = found[0].maker or Maker()  # equal in all nodes
     nodes = [describe(node) for node in found]
     return {
-        "method": record.method,
-        "embed_model": record.embed_model,
-        "summarizer": record.summarizer,
+        "method": maker.method,
+        "embed_model": maker.embed_model,
+        "summarizer": maker.summarizer,
         "documents": sorted({document for node in nodes for document in node["documents"]}),
         "roots": [node["id"] for node in nodes if not node["parents"]],
         "nodes": nodes,

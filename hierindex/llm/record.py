@@ -5,17 +5,18 @@ import os
 from collections.abc import Sequence
 from dataclasses import asdict, astuple, dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from llama_index.core.base.llms.types import ChatResponse, CompletionResponse, ToolCallBlock
-from llama_index.core.callbacks.token_counting import get_tokens_from_response
-from llama_index.core.utils import get_tokenizer
 from pydantic import BaseModel
 
 from hierindex.errors import InputError, ModelError
 
+if TYPE_CHECKING:
+    from llama_index.core.base.llms.types import ChatResponse, CompletionResponse, ToolCallBlock
+
+    Response = CompletionResponse | ChatResponse
+
 CUT = frozenset({"length", "max_tokens", "MAX_TOKENS"})  # OpenAI, Anthropic, Google
-Response = CompletionResponse | ChatResponse
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def check_said(model: str, calls: Sequence["Call"]) -> None:
         raise ModelError(f"{model} repeated what it was asked and answered nothing.")
 
 
-def finish_reason(response: CompletionResponse | ChatResponse) -> str | None:
+def finish_reason(response: "Response") -> str | None:
     """Return the service's reason why the model stopped, or None if it gives none."""
     raw = response.raw
     choices = _get(raw, "choices")
@@ -89,12 +90,14 @@ class Call:
     fault: str | None = None
 
     @classmethod
-    def of(cls, prompt: str, response: Response | None, fault: str | None = None) -> Self:
+    def of(cls, prompt: str, response: "Response | None", fault: str | None = None) -> Self:
         """Make the call of a prompt; for a stream, the response is its last chunk."""
         if response is None:
             return cls(prompt, "", 0, 0, None, fault)
         completion, counts = text_of(response), _tokens(response)
         if not any(counts):
+            from llama_index.core.utils import get_tokenizer
+
             counts = len(get_tokenizer()(prompt)), len(get_tokenizer()(completion))
         return cls(prompt, completion, *counts, finish_reason(response), fault)
 
@@ -116,7 +119,7 @@ class Request:
     refused: bool = False  # rejected with an HTTP status, at no cost
     call: Call | None = None
 
-    def heard(self, chunk: Response) -> Any:
+    def heard(self, chunk: "Response") -> Any:
         """Note a chunk of the response, and return it."""
         self.response, self.finish = chunk, finish_reason(chunk) or self.finish
         return chunk
@@ -175,26 +178,30 @@ def prompt_of(*args: Any, **options: Any) -> str:
     return "\n\n".join(message.content or "" for message in asked or ())
 
 
-def _tokens(response: Response) -> tuple[int, int]:
+def _tokens(response: "Response") -> tuple[int, int]:
     """Return the service's counts of prompt and completion tokens, or zeros."""
     options = response.additional_kwargs
     if "prompt_tokens" in options:
         return options["prompt_tokens"], options.get("completion_tokens", 0)
     if not isinstance(response.raw, dict | BaseModel):
         return 0, 0
+    from llama_index.core.callbacks.token_counting import get_tokens_from_response
+
     n_prompt, n_completion = get_tokens_from_response(response)
     return n_prompt or 0, n_completion or 0
 
 
-def text_of(response: Response) -> str:
+def text_of(response: "Response") -> str:
     """Return the text of a response, or else the arguments of its tool calls."""
+    from llama_index.core.base.llms.types import CompletionResponse, ToolCallBlock
+
     if isinstance(response, CompletionResponse):
         return response.text or ""
     called = (b for b in response.message.blocks if isinstance(b, ToolCallBlock))
     return response.message.content or "\n".join(map(_arguments, called))
 
 
-def _arguments(call: ToolCallBlock) -> str:
+def _arguments(call: "ToolCallBlock") -> str:
     """Return a tool call's arguments as JSON, which is the answer of a structured request."""
     given = call.tool_kwargs
     return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)

@@ -15,6 +15,7 @@ from llama_index.core.schema import Document
 
 from hierindex.cache.readings import ReadingCache
 from hierindex.errors import SourceError
+from hierindex.node import FILE_NAME, HEADINGS, MODIFIED, TITLE
 from hierindex.progress import Progress, silent
 from hierindex.read.files import File, files_of, is_link, nothing_to_index, quoted, valid_name
 from hierindex.read.html import read_html
@@ -34,7 +35,6 @@ from hierindex.read.records import read_csv, read_json
 from hierindex.read.remembered import content_hash, named_by, read_once
 from hierindex.read.source import PYTHON, SUFFIXES, read_python, read_source
 from hierindex.read.text import HEAD, Reading, UnreadableError, is_binary_head, read_text
-from hierindex.record import FILE_NAME, HEADINGS, MODIFIED, TITLE
 
 MAX_LINE = 1_000_000  # characters; a file with a longer line is data
 ATTEMPTS = 3  # to read a file that changes

@@ -6,9 +6,9 @@ from itertools import pairwise
 from operator import and_, or_
 from typing import BinaryIO, NamedTuple
 
+from hierindex.node import TITLE, Heading
 from hierindex.read.records import records_of_table
 from hierindex.read.text import HEAD, MAX_TITLE, Reading, UnreadableError, read_text
-from hierindex.record import TITLE, Heading
 
 BLOCK, HEADING, CELL, ROW, TABLE, PRE, LINK, DOCUMENT_TITLE = (1 << i for i in range(8))
 HIDDEN, CHROME, MAIN, ARTICLE, SECTION, ASIDE, CONTENTS = (1 << i for i in range(8, 15))

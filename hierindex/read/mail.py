@@ -9,10 +9,10 @@ from io import BytesIO
 from os import SEEK_END
 from typing import TYPE_CHECKING, BinaryIO
 
+from hierindex.node import TITLE, Heading
 from hierindex.read.html import read_html
 from hierindex.read.office import MAX_GROWTH, OLE
 from hierindex.read.text import MAX_TITLE, Reading, UnreadableError, read_bytes, read_text
-from hierindex.record import TITLE, Heading
 
 if TYPE_CHECKING:
     from oxmsg import Message

@@ -13,10 +13,10 @@ from urllib.parse import unquote
 from xml.parsers.expat import ExpatError
 from zipfile import BadZipFile, ZipFile
 
+from hierindex.node import TITLE, Heading
 from hierindex.read.markdown import markdown_headings
 from hierindex.read.records import BETWEEN, as_block, records_of_table
 from hierindex.read.text import MAX_TITLE, Reading, UnreadableError, read_text
-from hierindex.record import TITLE, Heading
 
 MAX_GROWTH = 100_000_000  # bytes; converters need forty times as much memory
 MAX_CELLS = 10_000_000

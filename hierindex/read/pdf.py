@@ -9,9 +9,9 @@ from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from hierindex.node import PAGE_BREAK, PAGE_LABELS, PAGES, TITLE, Heading
 from hierindex.read.pdf_headings import Line, Outlined, Placed, font_headings, outline_headings
 from hierindex.read.text import HEAD, MAX_TITLE, Reading, UnreadableError
-from hierindex.record import PAGE_BREAK, PAGE_LABELS, PAGES, TITLE, Heading
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfTextPage

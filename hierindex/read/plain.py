@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import BinaryIO
 
+from hierindex.node import Heading
 from hierindex.read.text import MAX_TITLE, Reading, read_text
-from hierindex.record import Heading
 
 NUMBERED = re.compile(  # alone between blank lines
     r"(?:\A|\n[ \t]*\n)"

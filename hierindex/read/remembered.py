@@ -14,8 +14,8 @@ from llama_index.core.schema import Document
 
 from hierindex.cache.readings import ReadingCache
 from hierindex.core.identity import digest
+from hierindex.node import FILE_NAME, HEADINGS, MODIFIED, TITLE, headings_in
 from hierindex.read.text import MAX_BYTES, Reading, UnreadableError
-from hierindex.record import FILE_NAME, HEADINGS, MODIFIED, TITLE, headings_in
 
 LIBRARIES = (
     "hierindex beautifulsoup4 charset-normalizer llama-index-core lxml mammoth "

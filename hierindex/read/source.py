@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import BinaryIO
 
+from hierindex.node import TITLE, Heading
 from hierindex.read.text import MAX_TITLE, Reading, read_text
-from hierindex.record import TITLE, Heading
 
 SUFFIXES = (
     ".bash .c .cc .cjs .cpp .cs .cxx .go .h .hh .hpp .java .jl .js .jsx .kt .lua .mjs .php .pl .pm "

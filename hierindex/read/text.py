@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from os import SEEK_END
 from typing import Any, BinaryIO, NamedTuple
 
-from hierindex.record import Heading
+from hierindex.node import Heading
 
 HEAD = 65_536  # bytes; a file is loaded only if they look like text
 MAX_BYTES = 2**28  # of a text; to build a tree over 100 MB takes some 4 GB of memory

@@ -3,28 +3,19 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from llama_index.core.llms import LLM
-from llama_index.core.query_engine import RetrieverQueryEngine
-from llama_index.core.response_synthesizers import ResponseMode
-
 from hierindex.errors import InputError
 from hierindex.llm.record import Calls
-from hierindex.llm.served import served
-from hierindex.respond.answer import Answer, answered, retrieved
-from hierindex.respond.engine import (
-    NEED_LLM,
-    SYNTHESIZERS,
-    can_stream,
-    choose_mode,
-    options_of,
-    query_engine,
-)
+from hierindex.respond.answer import Answer
+from hierindex.respond.extractive import Extractive
+from hierindex.respond.modes import COMPACT, EXTRACTIVE, NEED_LLM, choose_mode
 from hierindex.retrieve.levels import Level, check_levels, levels_of
 from hierindex.retrieve.stored_tree import StoredTree
 from hierindex.store.generations import on_newest
 
 if TYPE_CHECKING:
     from llama_index.core.chat_engine.types import BaseChatEngine
+    from llama_index.core.llms import LLM
+    from llama_index.core.query_engine import RetrieverQueryEngine
 
     from hierindex.respond.compare import Comparison
 
@@ -32,6 +23,9 @@ ANSWERING = {"text_qa_template", "refine_template"}  # templates of "compact", L
 IGNORED = {*ANSWERING, "summary_template", "simple_template", "use_async", "verbose"}
 """Ignored by modes that do not have them, as in LlamaIndex."""
 SYNTHESIZER = {*IGNORED, "streaming", "output_cls"}
+POSTPROCESSORS = {"postprocessors", "node_postprocessors"}
+EXTRACTS = {"answer_tokens", "min_score"}
+"""Options of extractive answers."""
 
 
 class AnsweringTree(StoredTree):
@@ -43,12 +37,12 @@ class AnsweringTree(StoredTree):
     def as_query_engine(
         self,
         *,
-        llm: LLM | None = None,
+        llm: "LLM | None" = None,
         response_mode: str | None = None,
         level: Level | Sequence[Level] | None = None,
         synthesizer: dict[str, Any] | None = None,
         **options: Any,
-    ) -> RetrieverQueryEngine:
+    ) -> "RetrieverQueryEngine":
         """Return a query engine that quotes extracts or uses a LlamaIndex response mode.
 
         Parameters
@@ -72,18 +66,20 @@ class AnsweringTree(StoredTree):
         InputError
             If the options cannot be combined, or no node fits the token budget.
         """
+        from hierindex.respond.engine import query_engine
+
         # Fails before the embedding model is loaded.
         mode, answering, retriever = separated(options, synthesizer or {}, response_mode, llm)
         for name in ("llm", "response_mode", "retriever", "embed_model"):
             if name in (synthesizer or {}):
                 raise InputError(f"{name} is not a synthesizer option; remove it from synthesizer.")
-        check_levels(self.store.snapshot(), levels_of(level))
+        check_levels(self.table.snapshot(), levels_of(level))
         made = self.as_retriever(level=level, **retriever)
-        made.check_budget()
+        made.retrieval.check_budget()
         return query_engine(made, self.embed_model, llm=llm, response_mode=mode, **answering)
 
     def as_chat_engine(
-        self, *, llm: LLM | None = None, chat_mode: str = "condense_plus_context", **options: Any
+        self, *, llm: "LLM | None" = None, chat_mode: str = "condense_plus_context", **options: Any
     ) -> "BaseChatEngine":
         """Return a chat engine of LlamaIndex, which remembers the conversation.
 
@@ -112,7 +108,7 @@ class AnsweringTree(StoredTree):
         self,
         question: str,
         *,
-        llm: LLM | None = None,
+        llm: "LLM | None" = None,
         response_mode: str | None = None,
         show: Callable[[str], object] | None = None,
         **options: Any,
@@ -134,17 +130,49 @@ class AnsweringTree(StoredTree):
         Answer
             The answer with its sources, usage and timings.
         """
+        mode, llamas = choose_mode(response_mode, llm), SYNTHESIZER | POSTPROCESSORS
+        given = options.get("synthesizer") or {}
+        if mode == EXTRACTIVE and not any(map(options.get, llamas)) and given.keys() <= EXTRACTS:
+            return on_newest(self._quote)(question, show, **options)
+        return self._ask_engine(question, llm, response_mode, show, options)
+
+    def _quote(
+        self,
+        question: str,
+        show: Callable[[str], object] | None,
+        *,
+        level: Level | Sequence[Level] | None = None,
+        synthesizer: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> Answer:
+        check_levels(self.table.snapshot(), levels_of(level))
+        retrieval = self.retrieval(level=level, **options)
+        retrieval.check_budget()
+        return Extractive(self._model, **synthesizer or {}).answer(retrieval, question, show)
+
+    def _ask_engine(
+        self,
+        question: str,
+        llm: "LLM | None",
+        response_mode: str | None,
+        show: Callable[[str], object] | None,
+        options: dict[str, Any],
+    ) -> Answer:
+        from hierindex.llm.served import served
+        from hierindex.respond.engine import can_stream
+        from hierindex.respond.engine_answer import answered, asked
+
         calls, mode = Calls(), choose_mode(response_mode, llm)
-        asked = llm if mode in NEED_LLM else None
+        model = llm if mode in NEED_LLM else None
         if show is not None and can_stream(mode):
             options["synthesizer"] = {"streaming": True} | (options.get("synthesizer") or {})
 
         def answer() -> Answer:
             engine = self.as_query_engine(
-                llm=served(asked, calls) if asked else llm, response_mode=response_mode, **options
+                llm=served(model, calls) if model else llm, response_mode=response_mode, **options
             )
-            found = retrieved(question, engine.retriever, self.embed_model)
-            return answered(found, engine, asked, calls, show)
+            found = asked(question, engine.retriever, self.embed_model)
+            return answered(found, engine, model, calls, show)
 
         return answer() if show else on_newest(answer)()
 
@@ -153,7 +181,7 @@ class AnsweringTree(StoredTree):
         self,
         question: str,
         *,
-        llm: LLM | None = None,
+        llm: "LLM | None" = None,
         response_modes: Sequence[str] | None = None,
         synthesizer: dict[str, Any] | None = None,
         **retriever: Any,
@@ -194,7 +222,7 @@ def separated(
     options: Mapping[str, Any],
     synthesizer: Mapping[str, Any],
     response_mode: str | None,
-    llm: LLM | None,
+    llm: "LLM | None",
 ) -> tuple[str, dict[str, Any], dict[str, Any]]:
     """Return the response mode, the options of its synthesizer, and those of the retriever.
 
@@ -215,11 +243,13 @@ def separated(
     InputError
         If an option is given twice, or the mode needs an LLM and none is given.
     """
+    from hierindex.respond.engine import SYNTHESIZERS, options_of
+
     direct = {name: options[name] for name in options if name in SYNTHESIZER and options[name]}
     for name in direct.keys() & synthesizer:
         raise InputError(f"{name} is given directly and in synthesizer; pass it once.")
     if response_mode is None and direct.keys() & ANSWERING:
-        response_mode = ResponseMode.COMPACT.value
+        response_mode = COMPACT
     mode = choose_mode(response_mode, llm)
     ignored = IGNORED - {*options_of(SYNTHESIZERS[mode])}
     taken = {name: option for name, option in direct.items() if name not in ignored}

@@ -22,7 +22,7 @@ from hierindex.errors import InputError
 from hierindex.llm.record import Calls
 from hierindex.llm.served import served
 from hierindex.respond.answer import Answer
-from hierindex.respond.engine import choose_mode
+from hierindex.respond.modes import choose_mode
 
 CONDENSE_QUESTION = "condense_question"
 CHAT_ENGINES: dict[str, Any] = {

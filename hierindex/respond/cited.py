@@ -14,18 +14,19 @@ from llama_index.core.base.response.schema import (
     Response,
     StreamingResponse,
 )
-from llama_index.core.schema import MetadataMode, NodeWithScore
+from llama_index.core.schema import NodeWithScore
 from llama_index.core.types import TokenAsyncGen, TokenGen
 
 from hierindex.core.arguments import require
 from hierindex.embed.embedder import Embedder
-from hierindex.record import NodeRecord, Quote
+from hierindex.node import Quote
 from hierindex.respond.cited_text import Citation, CitedText, Part, written
 from hierindex.respond.extractive_synthesizer import CITATIONS
 from hierindex.respond.numbered import Passages, shown
 from hierindex.respond.quoted import citation_of
 from hierindex.summarize.grounding import EmbeddingGrounding, has_other_number, numbers_in
 from hierindex.summarize.sentences import Sentence, is_telling, split_sentences, telling
+from hierindex.text_node import from_text_node
 
 Unsupported = Literal["mark", "drop", "keep"]
 Entries = list[dict[str, Any]]
@@ -184,8 +185,8 @@ def _with_sentences(parts: Sequence[Part]) -> Iterator[tuple[Citation, str]]:
 
 def _sentences(found: NodeWithScore) -> list[Sentence]:
     """Return the sentences of a passage; an empty one if there are none."""
-    quotes = NodeRecord.from_metadata(found.metadata).quotes
-    sentences = split_sentences(found.get_content(MetadataMode.NONE), quotes)
+    node = from_text_node(found.node)
+    sentences = split_sentences(node.text, node.quotes)
     return telling(sentences) or [Sentence("", 0, 0, Quote(0, 0, None))]
 
 

@@ -11,16 +11,10 @@ from hierindex.errors import HierindexError, ModelError
 from hierindex.llm.failures import refuses_all
 from hierindex.llm.record import Calls
 from hierindex.llm.served import served
-from hierindex.respond.answer import Answer, Source, answered, retrieved
-from hierindex.respond.engine import (
-    EXTRACTIVE,
-    MODES,
-    NEED_LLM,
-    WITHOUT_LLM,
-    choose_mode,
-    query_engine,
-    taken_by,
-)
+from hierindex.respond.answer import Answer, Source
+from hierindex.respond.engine import query_engine, taken_by
+from hierindex.respond.engine_answer import answered, asked
+from hierindex.respond.modes import EXTRACTIVE, MODES, NEED_LLM, WITHOUT_LLM, choose_mode
 from hierindex.retrieve.retriever import HierarchyRetriever
 
 IN_COMMON = ("sources", "why")  # the same in all modes
@@ -112,7 +106,7 @@ def compare(
         )
         for mode in modes
     }
-    found = retrieved(question, retriever, embed_model)
+    found = asked(question, retriever, embed_model)
     attempts = []
     for mode, engine in engines.items():
         try:

@@ -31,12 +31,10 @@ from hierindex.respond.bounded_tree import BoundedTreeSummarize
 from hierindex.respond.cited import CitationCheck
 from hierindex.respond.citing_prompts import TEMPLATES, PassageHelper
 from hierindex.respond.extractive_synthesizer import ExtractiveSynthesizer
+from hierindex.respond.modes import EXTRACTIVE, WITHOUT_LLM, choose_mode
 from hierindex.respond.reading import ReadingOrderEngine
 from hierindex.retrieve.retriever import HierarchyRetriever
 
-EXTRACTIVE = "extractive"
-MODES = [EXTRACTIVE, *(mode.value for mode in ResponseMode)]
-WITHOUT_LLM = frozenset({ResponseMode.NO_TEXT.value, ResponseMode.CONTEXT_ONLY.value})
 SYNTHESIZERS: dict[str, type[BaseSynthesizer]] = {
     EXTRACTIVE: ExtractiveSynthesizer,
     ResponseMode.REFINE.value: Refine,
@@ -55,7 +53,6 @@ FIELDS = frozenset({"context_str", "query_str", "existing_answer", "context_msg"
 CANNOT_STREAM = (Accumulate, NoText, ContextOnly)
 CITING = (Refine, SimpleSummarize, TreeSummarize, Accumulate)
 UNSUPPORTED = "unsupported"  # option of those that cite, see `CitationCheck`
-NEED_LLM = frozenset(MODES) - WITHOUT_LLM - {EXTRACTIVE}
 
 
 def query_engine(
@@ -101,7 +98,8 @@ def query_engine(
     _check_templates(synthesizer)
     if mode == ResponseMode.TREE_SUMMARIZE.value and isinstance(retriever, HierarchyRetriever):
         # Other modes choose chunks or levels themselves, and parents may violate filters.
-        may_replace = retriever.mode == "collapsed" and not retriever.filters
+        retrieval = retriever.retrieval
+        may_replace = retrieval.mode == "collapsed" and not retrieval.filters
         synthesizer.setdefault("store", retriever.store if may_replace else None)
     citations = None
     if llm is not None and UNSUPPORTED in known:
@@ -185,26 +183,3 @@ def _check_templates(options: Mapping[str, Any]) -> None:
             raise InputError(
                 f"{name} has the field {unknown[0]!r}; fill it with the template's partial_format."
             )
-
-
-def choose_mode(response_mode: str | None, llm: LLM | None) -> str:
-    """Return the response mode; by default it depends on whether there is an LLM.
-
-    Raises
-    ------
-    InputError
-        If the mode is unknown, or needs an LLM and none is given.
-    """
-    if llm is not None and not isinstance(llm, LLM):
-        raise InputError(f"llm must be one of LlamaIndex's models, got {llm!r}.")
-    if response_mode is None:
-        return EXTRACTIVE if llm is None else ResponseMode.TREE_SUMMARIZE.value
-    mode = str(getattr(response_mode, "value", response_mode))
-    if mode not in MODES:
-        raise InputError(f"response_mode must be one of {', '.join(MODES)}, got {mode!r}.")
-    if llm is None and mode in NEED_LLM:
-        raise InputError(
-            f"response_mode {mode!r} needs an LLM; pass llm= (on the command line --llm and "
-            "--llm-base-url), or use 'extractive'."
-        )
-    return mode

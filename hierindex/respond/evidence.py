@@ -7,8 +7,6 @@ from math import exp
 from typing import Self
 
 import numpy as np
-from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 from Stemmer import Stemmer
 
 from hierindex.core.calibration import Scale
@@ -19,10 +17,11 @@ from hierindex.core.stop_words import (
     GERMAN_QUESTION_WORDS,
 )
 from hierindex.embed.embedder import unit_vectors
-from hierindex.record import NodeRecord
+from hierindex.embed.model import EmbedModel
+from hierindex.node import MOST_DOCUMENTS, Node
 from hierindex.retrieve.known_questions import about_the_whole, known_vectors
 from hierindex.retrieve.question import UNSPACED, is_name
-from hierindex.retrieve.retrieved import RetrievedNode, is_outline
+from hierindex.retrieve.retrieval import Retrieved
 from hierindex.store.rows import matched_words
 
 # A logistic regression on half of the pairs of tests/benchmarks/refusals.py.
@@ -177,28 +176,25 @@ def words_in(text: str) -> dict[str, None]:
     return dict.fromkeys(a or b for a, b in WORD.findall(text.replace("_", " ")))
 
 
-def words_about(node: NodeWithScore) -> set[str]:
+def words_about(node: Node) -> set[str]:
     """Return the words of a node's text, titles, section, file names and documents."""
-    words = matched_words(node.metadata, node.get_content(MetadataMode.NONE))
-    documents = NodeRecord.from_metadata(node.metadata).documents
-    return {*words_of(" ".join([words, *documents]))}
+    words = matched_words(node.metadata, node.text)
+    return {*words_of(" ".join([words, *node.documents[:MOST_DOCUMENTS]]))}
 
 
-def scores(
-    query: QueryBundle, nodes: Sequence[NodeWithScore], model: BaseEmbedding
-) -> dict[str, float]:
+def scores(retrieved: Retrieved, model: EmbedModel) -> dict[str, float]:
     """Return how well each node alone answers, by id; one of an overview keeps its share.
 
-    Vectors are read from the snapshot that the nodes were found in; without one, and without the
-    question's own, the result is empty.
+    Vectors are read from the snapshot that the nodes were found in; without one the result is
+    empty.
     """
-    snapshot = next((node.snapshot for node in nodes if isinstance(node, RetrievedNode)), None)
-    if snapshot is None or query.embedding is None:
+    question, snapshot, found = retrieved.question, retrieved.snapshot, retrieved.found
+    if snapshot is None or not found:
         return {}
-    q = np.asarray(unit_vectors([query.embedding])[0], dtype=np.float64)
-    if is_outline(nodes) or about_the_whole(q, model).decided:
-        return {node.node_id: min(max(node.get_score(), 0.0), 1.0) for node in nodes}
-    rows = snapshot.rows([node.node_id for node in nodes], columns=("id", "vector"))
+    q = np.asarray(unit_vectors([question.embedding])[0], dtype=np.float64)
+    if retrieved.shares or about_the_whole(q, model).decided:
+        return {node.id: min(max(score, 0.0), 1.0) for node, score in found}
+    rows = snapshot.rows([node.id for node, _ in found], columns=("id", "vector"))
     if not rows:
         return {}
     Q, A, _ = known_vectors(model)
@@ -206,9 +202,9 @@ def scores(
     likeness = dict(
         zip((row["id"] for row in rows), Scale.of(Q @ A.T).shares(cosines(X, q)), strict=True)
     )
-    asked = Asked.of(query.query_str)
+    asked = Asked.of(question.text)
     return {
-        node.node_id: asked.score(float(likeness[node.node_id]), [words_about(node)])
-        for node in nodes
-        if node.node_id in likeness
+        node.id: asked.score(float(likeness[node.id]), [words_about(node)])
+        for node, _ in found
+        if node.id in likeness
     }

@@ -4,20 +4,19 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
-from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 from numpy.typing import NDArray
 
 from hierindex.core.calibration import Scale
 from hierindex.core.membership import Floats1d, Ints1d
 from hierindex.core.passages import relevance, word_weights, words_around
-from hierindex.embed.embedder import Embedder, named_errors, unit_vectors
-from hierindex.record import NodeRecord
+from hierindex.embed.embedder import Embedder, unit_vectors
+from hierindex.node import Node
 from hierindex.respond.evidence import Asked, has_form_of, words_about, words_in, words_of
 from hierindex.respond.legible import Pool
 from hierindex.respond.overview import overview
 from hierindex.respond.quoted import NOTHING, Extract, passages_of, select_runs
 from hierindex.retrieve.known_questions import about_the_whole, known_vectors
-from hierindex.retrieve.retrieved import is_outline
+from hierindex.retrieve.retrieval import Retrieved
 from hierindex.store.rows import matched_words
 from hierindex.summarize.extractive import fitting_sentences
 from hierindex.summarize.sentences import Sentence
@@ -56,34 +55,30 @@ HAS = {
 }
 
 
-def extract(
-    query: QueryBundle, nodes: Sequence[NodeWithScore], embedder: Embedder, budget: Budget
-) -> Extract:
+def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract:
     """Find the passages of nodes that answer a question, or an `overview` if it asks for one.
 
     Parameters
     ----------
-    query : QueryBundle
-    nodes : sequence of NodeWithScore
+    retrieved : Retrieved
         A sentence counts for a little more the higher the score of its node.
     embedder : Embedder
         Of the question and the sentences.
     budget : Budget
         Of all passages.
     """
-    pool = Pool.of(
-        (node.get_content(MetadataMode.NONE), NodeRecord.from_metadata(node.metadata).quotes)
-        for node in nodes
-    )
+    question, nodes = retrieved.question, [node for node, _ in retrieved.found]
+    pool = Pool.of((node.text, node.quotes) for node in nodes)
     n_tokens = budget.costs(pool.sentences)
     if not (pool.own & (n_tokens <= budget.max_tokens)).any():
         pool = pool.in_pieces(fitting_sentences(pool.sentences, budget))
         n_tokens = budget.costs(pool.sentences)
     if not pool.sentences:
         return NOTHING
-    model, q, asked = embedder.embed_model, _embedded(query, embedder), Asked.of(query.query_str)
-    if is_outline(nodes) or about_the_whole(q, model).decided:
-        return overview(nodes, pool, n_tokens, embedder, budget)
+    model, asked = embedder.embed_model, Asked.of(question.text)
+    q = np.asarray(unit_vectors([question.embedding])[0], dtype=np.float64)
+    if retrieved.shares or about_the_whole(q, model).decided:
+        return overview(retrieved, pool, n_tokens, embedder, budget)
     about = _about(pool, nodes)
     texts = [s.text for s in pool.sentences]
     if asked.is_lookup:  # also of titles and file names
@@ -92,8 +87,8 @@ def extract(
     words = words_around(has, pool.node) @ word_weights(has)
     has_another = {i: asked.has_another_number(text) for i, text in about.items()}
     another = np.array([has_another[i] for i in pool.paragraph])
-    of_type = np.array([has_what_is_asked_for(query.query_str, s.text) for s in pool.sentences])
-    best_first = np.argsort([-(node.score or 0.0) for node in nodes], kind="stable")
+    of_type = np.array([has_what_is_asked_for(question.text, s.text) for s in pool.sentences])
+    best_first = np.argsort([-score for _, score in retrieved.found], kind="stable")
     place = np.argsort(best_first)[pool.node]
     says = pool.own & (n_tokens <= budget.max_tokens) & _is_first(pool.sentences, place)
 
@@ -119,17 +114,11 @@ def extract(
         passages_of(pool, runs, scores),
         pool.sentences[max(chosen, key=lambda i: scores[i])].text,
         asked.score(float(shares.max()), told),
-        missing=tuple(word for word in words_in(query.query_str) if word.lower() in lacking),
+        missing=tuple(word for word in words_in(question.text) if word.lower() in lacking),
     )
 
 
-def _embedded(query: QueryBundle, embedder: Embedder) -> Floats1d:
-    with named_errors(embedder.embed_model):
-        vector = query.embedding or embedder.embed_model.get_query_embedding(query.query_str)
-    return np.asarray(unit_vectors([vector])[0], dtype=np.float64)
-
-
-def _about(pool: Pool, nodes: Sequence[NodeWithScore]) -> dict[int, str]:
+def _about(pool: Pool, nodes: Sequence[Node]) -> dict[int, str]:
     """Return the text of each paragraph with the titles and file names above it."""
     about = dict[int, str]()
     for paragraph, sentence in zip(pool.paragraph, pool.sentences, strict=True):

@@ -1,10 +1,9 @@
-"""Answers without a language model, made of cited passages."""
+"""The LlamaIndex response synthesizer of answers without a language model."""
 
 import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.base.response.schema import Response
 from llama_index.core.llms import MockLLM
@@ -12,32 +11,16 @@ from llama_index.core.prompts.mixin import PromptDictType
 from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
-from hierindex.core.arguments import is_number, is_whole, require
-from hierindex.embed.embedder import Embedder
-from hierindex.respond.extract import extract
-from hierindex.summarize.summary import Budget
+from hierindex.embed.embedder import named_errors
+from hierindex.respond.extractive import ANSWER_TOKENS, MIN_SCORE, Extractive, no_answer
+from hierindex.retrieve.retrieval import Question
+from hierindex.retrieve.retrieved import retrieved_of
 
-ANSWER_TOKENS = 150
-MIN_SCORE = 0.4  # chosen by tests/benchmarks/refusals.py
 CITATIONS = "citations"
 BEST = "best"
 SCORE = "score"
 REFUSED = "refused"
 MISSING = "missing"
-
-
-def no_answer(retriever: BaseRetriever | None = None) -> str:
-    """Return a sentence saying that nothing answers in what a retriever searches.
-
-    >>> no_answer()
-    'Nothing in the index answers this.'
-    """
-    levels, filters = getattr(retriever, "levels", ()), getattr(retriever, "filters", None)
-    where = f"at level {' or '.join(map(repr, levels))}" if levels else "in the index"
-    return f"Nothing {where}{' that passes the filters' if filters else ''} answers this."
-
-
-NO_ANSWER = no_answer()
 
 
 class ExtractiveSynthesizer(BaseSynthesizer):
@@ -89,13 +72,8 @@ class ExtractiveSynthesizer(BaseSynthesizer):
         min_score: float | None = MIN_SCORE,
     ) -> None:
         super().__init__(llm=MockLLM())  # the default would be OpenAI's
-        valid = is_whole(answer_tokens, 1)
-        require(valid, "answer_tokens", "an integer of at least 1", answer_tokens)
-        within = min_score is None or (is_number(min_score) and 0 <= min_score <= 1)
-        require(within, "min_score", "a number in [0, 1]", min_score)
-        self._embedder = Embedder(embed_model)
-        self._budget = Budget(answer_tokens, self._embedder.count_text_tokens)
-        self._min_score = min_score or 0.0
+        self._embed_model = embed_model
+        self._extractive = Extractive(embed_model, answer_tokens=answer_tokens, min_score=min_score)
 
     def synthesize(
         self,
@@ -106,18 +84,18 @@ class ExtractiveSynthesizer(BaseSynthesizer):
     ) -> Response:
         """Return an answer made of passages of the nodes."""
         query = QueryBundle(query) if isinstance(query, str) else query
-        found = extract(query, nodes, self._embedder, self._budget)
-        refused = not found.passages or found.score < self._min_score
-        passages = [] if refused else found.passages
+        extract, refused = extracted = self._extractive.extracted(
+            retrieved_of(self._question(query), nodes)
+        )
         return Response(
-            NO_ANSWER if refused else found.answer(),
+            extracted.text(no_answer()),
             source_nodes=[*nodes, *(additional_source_nodes or ())],
             metadata={
-                CITATIONS: [passage.citation for passage in passages],
-                BEST: "" if refused else found.best,
-                SCORE: found.score,
+                CITATIONS: [passage.citation for passage in extracted.passages],
+                BEST: "" if refused else extract.best,
+                SCORE: extract.score,
                 REFUSED: refused,
-                MISSING: [*found.missing],
+                MISSING: [*extract.missing],
             },
         )
 
@@ -134,13 +112,19 @@ class ExtractiveSynthesizer(BaseSynthesizer):
     def get_response(self, query_str: str, text_chunks: Sequence[str], **kwargs: Any) -> str:
         """Return the passages that answer, from texts without sources."""
         nodes = [NodeWithScore(node=TextNode(text=text)) for text in text_chunks]
-        found = extract(QueryBundle(query_str), nodes, self._embedder, self._budget)
-        refused = not found.passages or found.score < self._min_score
-        return NO_ANSWER if refused else found.answer(numbered=False)
+        found = self._extractive.extracted(
+            retrieved_of(self._question(QueryBundle(query_str)), nodes)
+        )
+        return found.text(no_answer(), numbered=False)
 
     async def aget_response(self, query_str: str, text_chunks: Sequence[str], **kwargs: Any) -> str:
         """Do what `get_response` does, in a thread."""
         return await asyncio.to_thread(self.get_response, query_str, text_chunks)
+
+    def _question(self, query: QueryBundle) -> Question:
+        with named_errors(self._embed_model):
+            vector = query.embedding or self._embed_model.get_query_embedding(query.query_str)
+        return Question(query.query_str, vector)
 
     def _get_prompts(self) -> PromptDictType:
         return {}

@@ -7,9 +7,10 @@ from llama_index.core.bridge.pydantic import Field
 from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, TextNode
 
 from hierindex.core.identity import digest
-from hierindex.record import TITLES_BETWEEN, NodeRecord, shared_section, titles_of
+from hierindex.node import TITLES_BETWEEN, shared_section, titles_of
 from hierindex.respond.cited_text import MOST, numbers_in
 from hierindex.retrieve.retrieved import RetrievedNode
+from hierindex.text_node import from_text_node
 
 N_HEX = 8  # of a boundary
 
@@ -89,7 +90,7 @@ def ancestors(found: NodeWithScore) -> list[str]:
     """Return the known ancestors of a node, from its strongest parent up."""
     if isinstance(found, RetrievedNode):
         return found.path
-    return [parent for parent, _ in NodeRecord.from_metadata(found.metadata).parents[:1]]
+    return [parent for parent, _ in from_text_node(found.node).parents[:1]]
 
 
 def shown(found: NodeWithScore) -> str:
@@ -103,7 +104,7 @@ def _place(node: BaseNode) -> str:
 
     White space is collapsed, as titles come from documents.
     """
-    spans = NodeRecord.from_metadata(node.metadata).citations
+    spans = from_text_node(node).citations
     if len({span.document for span in spans}) != 1:
         return ""
     titles = titles_of(shared_section(span.section for span in spans))

@@ -4,17 +4,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from llama_index.core.schema import NodeWithScore
 
 from hierindex.core.membership import Floats1d, Ints1d
 from hierindex.core.salience import centroid_similarity
 from hierindex.core.stop_words import STOP_WORDS
 from hierindex.embed.embedder import Embedder
-from hierindex.record import NodeRecord
+from hierindex.node import Node
 from hierindex.respond.evidence import words_of
 from hierindex.respond.legible import END, LABEL, Pool
 from hierindex.respond.quoted import Extract, Passage, citation_of, passages_of, select_runs
-from hierindex.retrieve.retrieved import RetrievedNode
+from hierindex.retrieve.retrieval import Retrieved
+from hierindex.store.snapshot import Snapshot
 from hierindex.summarize.summary import Budget
 
 MIN_WORDS = 4  # of a sentence that tells something; stop words do not count
@@ -23,7 +23,7 @@ LINES = 5  # in a budget, if the parts have short sentences
 
 
 def overview(
-    nodes: Sequence[NodeWithScore],
+    retrieved: Retrieved,
     pool: Pool,
     n_tokens: Ints1d,
     embedder: Embedder,
@@ -35,10 +35,10 @@ def overview(
 
     Parameters
     ----------
-    nodes : sequence of NodeWithScore
-        In the order of the lines. If the lines exceed the budget, those of the largest shares are
-        kept. Without shares, which only nodes of an outline have, the line of the most central
-        sentence counts for most.
+    retrieved : Retrieved
+        With nodes in the order of the lines. If the lines exceed the budget, those of the largest
+        shares are kept. Without shares, which only nodes of an outline have, the line of the most
+        central sentence counts for most.
     pool : Pool
         The sentences of the nodes.
     n_tokens : (n_sentences,) int
@@ -47,10 +47,13 @@ def overview(
     budget : Budget
         Of all lines.
     """
-    if len(nodes) == 1 and (opening := _opening(nodes[0], pool, n_tokens, budget)):
+    nodes, snapshot = [node for node, _ in retrieved.found], retrieved.snapshot
+    shares = [retrieved.shares.get(node.id) for node in nodes]
+    if len(nodes) == 1 and (
+        opening := _opening(nodes[0], shares[0], snapshot, pool, n_tokens, budget)
+    ):
         return opening
     first = [_first(pool, n_tokens, k, budget) for k in range(len(nodes))]
-    shares = [node.share if isinstance(node, RetrievedNode) else None for node in nodes]
     known = [share for share in shares if share is not None]
     are_known = len(known) == len(nodes)
     weights = np.array(known) if are_known else _central(pool, first, embedder)
@@ -90,10 +93,16 @@ def _first(pool: Pool, n_tokens: Ints1d, node: int, budget: Budget) -> int | Non
     return next(short, min(tells, key=lambda i: n_tokens[i]))
 
 
-def _opening(node: NodeWithScore, pool: Pool, n_tokens: Ints1d, budget: Budget) -> Extract | None:
+def _opening(
+    node: Node,
+    share: float | None,
+    snapshot: Snapshot | None,
+    pool: Pool,
+    n_tokens: Ints1d,
+    budget: Budget,
+) -> Extract | None:
     """Return the first sentences of a node that tell something, and the titles of its children."""
-    lead = _lead(node, node.share if isinstance(node, RetrievedNode) else None)
-    parts = _parts(node, budget)
+    lead, parts = _lead(node, share), _parts(node, snapshot, budget)
     used = budget.count([lead, parts]).sum()
     room = replace(budget, max_tokens=budget.max_tokens - int(used))
     says, n = pool.own & (n_tokens <= room.max_tokens), len(n_tokens)
@@ -109,16 +118,15 @@ def _opening(node: NodeWithScore, pool: Pool, n_tokens: Ints1d, budget: Budget) 
     return Extract([first._replace(lead=lead), *others], best, 1.0, parts)
 
 
-def _parts(node: NodeWithScore, budget: Budget) -> str:
+def _parts(node: Node, snapshot: Snapshot | None, budget: Budget) -> str:
     """Return the titles of a node's children, in half of a budget; empty if they are not known."""
-    children = [child.node_id for child in node.node.child_nodes or ()]
-    if not (children and isinstance(node, RetrievedNode) and node.snapshot):
+    if not (node.children and snapshot):
         return ""
-    rows = node.snapshot.rows(children, columns=("id", "title"))
+    rows = snapshot.rows(node.children, columns=("id", "title"))
     titles = [*dict.fromkeys(row["title"] for row in rows if row["title"])]
 
     def said() -> str:
-        return f"In {len(children):,} parts: {'; '.join(titles)}" if titles else ""
+        return f"In {len(node.children):,} parts: {'; '.join(titles)}" if titles else ""
 
     while budget.count([said()])[0] * 2 > budget.max_tokens:
         titles.pop()
@@ -147,19 +155,19 @@ def _central(pool: Pool, first: Sequence[int | None], embedder: Embedder) -> Flo
     return weights
 
 
-def _line(node: NodeWithScore, lead: str, pool: Pool, sentence: int | None) -> Passage:
+def _line(node: Node, lead: str, pool: Pool, sentence: int | None) -> Passage:
     """Return a line; if no sentence of the node can be quoted, only its title is shown."""
     if sentence is not None:
         quote = pool.sentences[sentence].quote
         return Passage(pool.sentences[sentence].text, citation_of(quote, quote), lead)
-    quotes = NodeRecord.from_metadata(node.metadata).quotes
+    quotes = node.quotes
     citation = citation_of(quotes[0], quotes[0]) if quotes else None
     return Passage("", citation, lead.removesuffix(":"))
 
 
-def _lead(node: NodeWithScore, share: float | None) -> str:
+def _lead(node: Node, share: float | None) -> str:
     """Return a node's title and share, as in "Weather (50%):"."""
-    title = " ".join(NodeRecord.from_metadata(node.metadata).title.split())
+    title = " ".join(node.title.split())
     known = "" if share is None else f"({_percent(share)})"
     lead = " ".join(filter(None, (title, known)))
     return f"{lead}:" if lead else ""

@@ -10,7 +10,7 @@ from hierindex.core.context import places_of
 from hierindex.core.membership import Floats1d, Ints1d
 from hierindex.core.passages import select_passages, word_weights
 from hierindex.core.ranking import reading_order
-from hierindex.record import Quote
+from hierindex.node import Quote
 from hierindex.respond.legible import Pool
 from hierindex.summarize.summary import Budget
 

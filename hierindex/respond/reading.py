@@ -18,12 +18,14 @@ from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.types import TokenAsyncGen
 
-from hierindex.record import NodeRecord
+from hierindex.node import Found
 from hierindex.respond.cited import CitationCheck
-from hierindex.respond.extractive_synthesizer import CITATIONS, REFUSED, no_answer
+from hierindex.respond.extractive import from_others_said, no_answer
+from hierindex.respond.extractive_synthesizer import CITATIONS, REFUSED
 from hierindex.respond.numbered import Passages
 from hierindex.retrieve.question import in_reading_order
 from hierindex.retrieve.retriever import HierarchyRetriever
+from hierindex.text_node import from_text_node
 
 OFFERED = 3  # other documents than the question names
 
@@ -96,7 +98,8 @@ class ReadingOrderEngine(RetrieverQueryEngine):
     def _read(self, nodes: list[NodeWithScore]) -> tuple[Passages | None, list[NodeWithScore]]:
         """Return the nodes as the synthesizer reads them, and their passages if they are cited."""
         reordered = self._node_postprocessors or getattr(self.retriever, "postprocessors", None)
-        ordered = nodes if reordered else in_reading_order(nodes)
+        found = [Found(from_text_node(each.node), each.score or 0.0) for each in nodes]
+        ordered = nodes if reordered else [nodes[i] for i in in_reading_order(found)]
         if self._citations is None or not nodes:
             return None, ordered
         passages = Passages(ordered)
@@ -112,7 +115,9 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         """Return a response with its sources best first; a refusal says what was searched."""
         response.source_nodes = [*nodes, *(additional or ())]
         if isinstance(response, Response) and (response.metadata or {}).get(REFUSED):
-            response.response = no_answer(self.retriever)
+            found = self.retriever
+            retrieval = found.retrieval if isinstance(found, HierarchyRetriever) else None
+            response.response = no_answer(retrieval)
             return self._of_others(query) or response
         if not nodes or not getattr(nodes[0], "named", False):
             return response
@@ -129,7 +134,7 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         """Yield a line on other documents if the answer cites none that the question names."""
         if (response.metadata or {}).get(CITATIONS) == []:
             found = self._found_in_others(query)
-            of = (NodeRecord.from_metadata(each.metadata).documents for each in found)
+            of = (from_text_node(each.node).documents for each in found)
             if documents := [*dict.fromkeys(chain.from_iterable(of))]:
                 yield f"\n\nOther documents that may answer: {', '.join(documents[:OFFERED])}."
 
@@ -139,8 +144,8 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         response = super().synthesize(query, self._read(nodes)[1])
         if not isinstance(response, Response) or (response.metadata or {}).get(REFUSED, True):
             return None
-        said = getattr(nodes[0], "why", "").partition(": ")[2]
-        response.response = f"{said}; other documents have:\n\n{response.response}"
+        said = from_others_said(getattr(nodes[0], "why", None))
+        response.response = f"{said}{response.response}"
         response.source_nodes = nodes
         return response
 

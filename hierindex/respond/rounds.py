@@ -16,11 +16,11 @@ from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore
 from hierindex.core.membership import Ints1d
 from hierindex.core.packing import pack
 from hierindex.errors import InputError, ModelError
-from hierindex.record import NodeRecord
 from hierindex.respond.cited_text import cited_end, without_cut_citation
 from hierindex.respond.numbered import ancestors, as_found, beside
 from hierindex.store.snapshot import Snapshot
 from hierindex.summarize.sentences import split_sentences
+from hierindex.text_node import from_text_node, to_text_node
 
 BETWEEN = "\n\n"  # separator in a prompt, as in LlamaIndex
 LEAST_ROOM = 32  # tokens; fewer do not hold two answers
@@ -43,7 +43,7 @@ class PlacedText:
     @classmethod
     def of(cls, found: NodeWithScore) -> "PlacedText":
         """Convert a node, with the text that a language model is shown."""
-        spans = NodeRecord.from_metadata(found.metadata).citations
+        spans = from_text_node(found.node).citations
         return cls(
             _shown(found.node),
             tuple(reversed(ancestors(found))),
@@ -112,21 +112,21 @@ def condensed(
             place.setdefault(node_id, i)
             score[node_id] = max(score.get(node_id, -math.inf), node.get_score())
     parents = snapshot.nodes(sorted(place.keys() - nodes.keys()))
-    stored = {node.node_id: _shown(node) for node in snapshot.nodes(sorted(nodes))}
+    stored = {node.id: node.llm_text for node in snapshot.nodes(sorted(nodes))}
     as_stored = {i for i, node in nodes.items() if stored.get(i) == _shown(as_found(node).node)}
-    for parent in sorted(parents, key=lambda node: (score[node.node_id], -place[node.node_id])):
-        children = [child.node_id for child in parent.child_nodes or ()]
+    for parent in sorted(parents, key=lambda node: (score[node.id], -place[node.id])):
+        children = parent.children
         if not children or not all(child in nodes and child in as_stored for child in children):
             continue
         best_score = max(nodes[child].get_score() for child in children)
-        summary = beside(found, NodeWithScore(node=parent, score=best_score))
+        summary = beside(found, NodeWithScore(node=to_text_node(parent), score=best_score))
         cost, of_children = n_tokens(summary.node), sum(costs[child] for child in children)
         if cost >= of_children:
             continue
         for child in children:
             del nodes[child]
-        nodes[parent.node_id] = summary
-        costs[parent.node_id] = cost
+        nodes[parent.id] = summary
+        costs[parent.id] = cost
         total += cost - of_children
         if -(-total // room) < fewest:
             best = sorted(nodes.values(), key=lambda node: place[node.node_id])

@@ -4,19 +4,20 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
-from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.schema import MetadataMode, NodeWithScore
-from llama_index.core.vector_stores.types import FilterCondition, MetadataFilters
 
 from hierindex.embed.embedder import named_errors, unit_vectors
+from hierindex.embed.model import EmbedModel
+from hierindex.node import Found
 from hierindex.retrieve.known_questions import AboutTheWhole, about_the_whole
 from hierindex.retrieve.levels import Level, check_levels, cut_of
 from hierindex.retrieve.named import named
 from hierindex.retrieve.outline import outline
-from hierindex.retrieve.question import CANDIDATES, Part, Search, of_documents
+from hierindex.retrieve.question import CANDIDATES, Search, of_documents
+from hierindex.store.filters import Filters, Part
 
 READS = "the question reads like one about the whole"
 
@@ -33,7 +34,7 @@ class Choice(NamedTuple):
     documents: tuple[str, ...] | None = None
 
 
-def choose(search: Search, model: BaseEmbedding, levels: Sequence[Level] = ()) -> Choice:
+def choose(search: Search, model: EmbedModel, levels: Sequence[Level] = ()) -> Choice:
     """Choose by the similarity of a question to questions about the whole.
 
     A question that names documents, and that is about the whole with "it" in place of their
@@ -43,7 +44,7 @@ def choose(search: Search, model: BaseEmbedding, levels: Sequence[Level] = ()) -
     Parameters
     ----------
     search : Search
-    model : BaseEmbedding
+    model : EmbedModel
         The model of the question's vector.
     levels : sequence of int or str
         Of an outline; by default all.
@@ -74,13 +75,13 @@ def narrowed(search: Search, choice: Choice, *, others: bool) -> tuple[Search, C
     documents = choice.documents or ()
     part: Part = of_documents(documents)
     if others:
-        part = MetadataFilters(filters=[part], condition=FilterCondition.NOT)
+        part = Filters((part,), "not")
         of = f"{', '.join(documents)}{' that passes the filters' if search.filters else ''}"
         choice = Choice(False, f"the chunks of other documents: Nothing in {of} answers this")
     return replace(search, filters=search.filters_within(part)), choice
 
 
-def _about_the_whole(embedding: Sequence[float], model: BaseEmbedding) -> AboutTheWhole:
+def _about_the_whole(embedding: Sequence[float], model: EmbedModel) -> AboutTheWhole:
     question = np.asarray(unit_vectors([embedding])[0], dtype=np.float64)
     with named_errors(model):
         return about_the_whole(question, model)
@@ -90,14 +91,14 @@ def _is_mentioned(names: Sequence[str], search: Search) -> bool:
     """Return whether one of the texts that are found by the words of names has a name in it."""
     for name in names:
         found = replace(search, question=name, by="text").best(CANDIDATES)
-        if any(name.lower() in each.get_content(MetadataMode.NONE).lower() for each in found):
+        if any(name.lower() in node.text.lower() for node, _ in found):
             return True
     return False
 
 
 def outlined(
     search: Search, choice: Choice, levels: Sequence[Level], budget: int, most: int | None
-) -> list[NodeWithScore]:
+) -> list[Found]:
     """Return the outline that was chosen, the largest share first.
 
     It has nodes of the levels, if there are any that stand on the documents of the choice alone.
@@ -114,15 +115,4 @@ def outlined(
     found = made(at=cut_of(search.snapshot, levels) if levels else None)
     if not found and choice.documents:
         found = made()
-    return sorted(found, key=NodeWithScore.get_score, reverse=True)
-
-
-def chosen(
-    found: Sequence[NodeWithScore], choice: Choice | None
-) -> tuple[str | None, dict[str, float], bool]:
-    """Return the reason, an outline's shares by id, and whether the question names documents."""
-    if choice is None:
-        return None, {}, False
-    outlined = found if choice.outline else ()
-    shares = {node.node_id: node.get_score() for node in outlined}
-    return choice.why, shares, bool(choice.documents)
+    return sorted(found, key=attrgetter("score"), reverse=True)

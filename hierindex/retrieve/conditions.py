@@ -4,28 +4,22 @@ import re
 from collections.abc import Sequence
 from math import isfinite
 
-from llama_index.core.vector_stores.types import (
-    FilterCondition,
-    FilterOperator,
-    MetadataFilter,
-    MetadataFilters,
-)
-
 from hierindex.errors import InputError
+from hierindex.store.filters import Filter, Filters, Op, Part
 from hierindex.store.passing import with_known_keys
 from hierindex.store.snapshot import Snapshot
 
 COMPARED = {
-    ">": FilterOperator.GT,
-    ">=": FilterOperator.GTE,
-    "<": FilterOperator.LT,
-    "<=": FilterOperator.LTE,
-    "~": FilterOperator.TEXT_MATCH_INSENSITIVE,
+    ">": Op.GT,
+    ">=": Op.GTE,
+    "<": Op.LT,
+    "<=": Op.LTE,
+    "~": Op.TEXT_MATCH_INSENSITIVE,
 }
 CONDITION = re.compile(r"\s*(?P<key>[^=!<>~]+?)\s*(?P<sign>!=|>=|<=|=|>|<|~)\s*(?P<value>.*)", re.S)
 
 
-def filters_of(conditions: Sequence[str] | None) -> MetadataFilters | None:
+def filters_of(conditions: Sequence[str] | None) -> Filters | None:
     """Return filters that match if all conditions do, or None if there are no conditions.
 
     `=` also matches a list that contains the value; `~` matches a string that contains it,
@@ -43,16 +37,16 @@ def filters_of(conditions: Sequence[str] | None) -> MetadataFilters | None:
     """
     if not conditions:
         return None
-    return MetadataFilters(filters=[_filter(condition) for condition in conditions])
+    return Filters(tuple(map(_filter, conditions)))
 
 
-def known_filters(conditions: Sequence[str] | None, snapshot: Snapshot) -> MetadataFilters | None:
+def known_filters(conditions: Sequence[str] | None, snapshot: Snapshot) -> Filters | None:
     """Return the filters of conditions; raise InputError if no chunk has one of their keys."""
     filters = filters_of(conditions)
     return filters and with_known_keys(snapshot, filters, strict=True)
 
 
-def _filter(condition: str) -> MetadataFilter | MetadataFilters:
+def _filter(condition: str) -> Part:
     parts = CONDITION.fullmatch(condition)
     if parts is None:
         raise InputError(
@@ -61,19 +55,12 @@ def _filter(condition: str) -> MetadataFilter | MetadataFilters:
     key, sign, text = parts["key"], parts["sign"], parts["value"]
     number = _number(text)
     if sign == "~":
-        return MetadataFilter(key=key, value=text, operator=COMPARED[sign])
+        return Filter(key, text, COMPARED[sign])
     if sign in COMPARED:
         value = text if number is None else number
-        return MetadataFilter(key=key, value=value, operator=COMPARED[sign])
-    same = [_same(key, value) for value in (text, number) if value is not None]
-    either = FilterCondition.OR if sign == "=" else FilterCondition.NOT
-    return MetadataFilters(filters=[*same], condition=either)
-
-
-def _same(key: str, value: float | str) -> MetadataFilter:
-    return MetadataFilter.model_validate(
-        {"key": key, "value": [value], "operator": FilterOperator.ANY}
-    )
+        return Filter(key, value, COMPARED[sign])
+    same = (Filter(key, [value], Op.ANY) for value in (text, number) if value is not None)
+    return Filters(tuple(same), "or" if sign == "=" else "not")
 
 
 def _number(text: str) -> int | float | None:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+
 from hierindex.core.arguments import is_whole, require
 from hierindex.core.cut import Forest, Mask, select_cut, select_margin, share_and_value
 from hierindex.core.membership import Floats1d, Ints1d
@@ -112,7 +113,7 @@ def check_arguments(budget: object, question: object, filters: object) -> None:
     require(is_whole(budget, 1), "budget", "an integer of at least 1", budget)
     is_text = question is None or isinstance(question, str)
     require(is_text, "question", "a string", question)
-    are_filters = filters is None or isinstance(filters, MetadataFilters)
+    are_filters = filters is None or hasattr(filters, "filters")
     require(are_filters, "filters", "MetadataFilters", filters)
 
 
@@ -225,7 +226,7 @@ def _fitting(
     the tokens of the embedding model as those have.
     """
     ids, n_tokens, forest = tree
-    count, tokens, nodes = token_counter(), n_tokens.copy(), dict[int, NodeWithScore]()
+    count, tokens, nodes = token_counter(), n_tokens.copy(), dict[int, Found]()
     admitted = np.flatnonzero(value > 0)
     shortest = admitted[np.argsort(n_tokens[admitted], kind="stable")[:SHORTEST]]
 
@@ -233,7 +234,7 @@ def _fitting(
         new = np.setdiff1d(rows, np.array([*nodes], dtype=np.int64))
         found = snapshot.nodes(ids.take(new).to_pylist())
         for row, node in zip(new.tolist(), found, strict=True):
-            nodes[row] = NodeWithScore(node=node, score=float(share[row]))
+            nodes[row] = Found(node, float(share[row]))
         known = [*nodes]
         counts = [*map(count, nodes.values())]
         tokens[known] = np.maximum(counts, 1)

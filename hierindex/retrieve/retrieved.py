@@ -1,12 +1,14 @@
-"""Retrieved nodes with their paths in the tree."""
+"""Retrieved nodes with their paths in the tree, as LlamaIndex's nodes with scores."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from llama_index.core.bridge.pydantic import ConfigDict, Field
-from llama_index.core.schema import BaseNode, NodeWithScore
+from llama_index.core.schema import NodeWithScore
 
-from hierindex.record import NodeRecord, Span
+from hierindex.node import Found, Span
+from hierindex.retrieve.retrieval import Question, Retrieved
 from hierindex.store.snapshot import Snapshot
+from hierindex.text_node import from_text_node, to_text_node
 
 
 class RetrievedNode(NodeWithScore):
@@ -37,42 +39,33 @@ class RetrievedNode(NodeWithScore):
     @property
     def citations(self) -> list[Span]:
         """Spans of the documents that support the text."""
-        return NodeRecord.from_metadata(self.node.metadata).citations
+        return from_text_node(self.node).citations
 
 
-def is_outline(nodes: Sequence[NodeWithScore]) -> bool:
-    """Return whether nodes are those of an outline, which have shares."""
-    return any(isinstance(node, RetrievedNode) and node.share is not None for node in nodes)
+def retrieved_of(question: Question, nodes: Sequence[NodeWithScore]) -> Retrieved:
+    """Return LlamaIndex's nodes as what was found for a question."""
+    placed = [node for node in nodes if isinstance(node, RetrievedNode)]
+    return Retrieved(
+        question,
+        next((node.snapshot for node in placed), None),
+        [Found(from_text_node(each.node), each.score or 0.0) for each in nodes],
+        next((node.why for node in placed), None),
+        {node.node_id: node.share for node in placed if node.share is not None},
+        any(node.named for node in placed),
+    )
 
 
-def placed(
-    nodes: Sequence[NodeWithScore],
-    snapshot: Snapshot,
-    why: str | None = None,
-    shares: Mapping[str, float] | None = None,
-    named: bool = False,
-) -> list[RetrievedNode]:
-    """Add their paths, and their shares by id, to nodes of a snapshot."""
-    parents = snapshot.parents_of_summaries()
+def retrieved_nodes(retrieved: Retrieved) -> list[RetrievedNode]:
+    """Return what was found as LlamaIndex's nodes."""
     return [
         RetrievedNode(
-            node=found.node,
-            score=found.score,
-            path=_path_to_root(found.node, parents),
-            why=why,
-            share=(shares or {}).get(found.node_id),
-            named=named,
-            snapshot=snapshot,
+            node=to_text_node(node),
+            score=score,
+            path=retrieved.path(node),
+            why=retrieved.why,
+            share=retrieved.shares.get(node.id),
+            named=retrieved.named,
+            snapshot=retrieved.snapshot,
         )
-        for found in nodes
+        for node, score in retrieved.found
     ]
-
-
-def _path_to_root(node: BaseNode, parents: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the ids from a node's strongest parent up."""
-    path: list[str] = []  # ends early if a parent is not stored yet
-    parent = node.parent_node.node_id if node.parent_node else ""
-    while parent in parents and parent not in path:
-        path.append(parent)
-        parent = next(iter(parents[parent]), "")
-    return path

@@ -37,18 +37,18 @@ def selected(
             if (n_tokens := count(node)) <= room:
                 taken.append(node)
                 room -= n_tokens
-        ids, redundant = {node.node_id for node in taken}, complete_parents(taken)
+        ids, redundant = {each.node.id for each in taken}, complete_parents(taken)
         if not redundant:
             break
-        rest = [node for node in rest if node.node_id not in ids]
-        room += sum(count(node) for node in taken if node.node_id in redundant)
-        taken = [node for node in taken if node.node_id not in redundant]
+        rest = [each for each in rest if each.node.id not in ids]
+        room += sum(count(each) for each in taken if each.node.id in redundant)
+        taken = [each for each in taken if each.node.id not in redundant]
     if found and not taken:
         least = min(map(count, found))
         raise InputError(
             f"No retrieved node fits token_budget={token_budget}; the shortest has {least} tokens."
         )
-    return [node for node in found if node.node_id in ids]
+    return [each for each in found if each.node.id in ids]
 
 
 def check_budget(snapshot: Snapshot, levels: Sequence[Level], token_budget: int) -> None:
@@ -56,7 +56,7 @@ def check_budget(snapshot: Snapshot, levels: Sequence[Level], token_budget: int)
     where = prefilter(cut_of(snapshot, levels).filters) if levels else None
     rows = snapshot.select("id", "n_tokens", where=where)
     shortest = rows.sort_by("n_tokens")["id"][:SHORTEST].to_pylist()
-    nodes = [Found(node=node) for node in snapshot.nodes(shortest)]
+    nodes = [Found(node, 0.0) for node in snapshot.nodes(shortest)]
     least = min(map(token_counter(), nodes), default=0)
     if least > token_budget:
         raise InputError(
@@ -66,13 +66,8 @@ def check_budget(snapshot: Snapshot, levels: Sequence[Level], token_budget: int)
 
 def complete_parents(found: Sequence[Found]) -> set[str]:
     """Return ids of the parents all of whose children are among the nodes."""
-    ids = {node.node_id for node in found}
-    families = ((node.node_id, node.node.child_nodes) for node in found)
-    return {
-        node_id
-        for node_id, children in families
-        if children and all(child.node_id in ids for child in children)
-    }
+    ids = {node.id for node, _ in found}
+    return {node.id for node, _ in found if node.children and ids.issuperset(node.children)}
 
 
 def token_counter() -> Count:
@@ -80,10 +75,10 @@ def token_counter() -> Count:
     tokens, known = get_tokenizer(), dict[str, int]()
 
     def count(found: Found) -> int:
-        node_id = found.node_id
-        if node_id not in known:
-            known[node_id] = len(tokens(found.get_content(MetadataMode.LLM)))
-        return known[node_id]
+        node = found.node
+        if node.id not in known:
+            known[node.id] = len(tokens(node.llm_text))
+        return known[node.id]
 
     return count
 

@@ -5,33 +5,40 @@ from copy import copy
 from dataclasses import replace
 from inspect import signature
 from threading import Lock
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.schema import BaseNode, QueryBundle
-from llama_index.core.vector_stores.types import MetadataFilters
 
 from hierindex.core.arguments import is_whole, require
 from hierindex.embed.load import load_embed_model
+from hierindex.embed.model import EmbedModel
 from hierindex.embed.model_identity import built_precision
 from hierindex.embed.openvino import Precision
 from hierindex.errors import InputError, ModelError
-from hierindex.record import NodeRecord
+from hierindex.node import Node
 from hierindex.retrieve.outline import check_arguments, ids_of, outline
 from hierindex.retrieve.question import Search
 from hierindex.retrieve.reading_order import entries, reading_order
-from hierindex.retrieve.retrieved import RetrievedNode, placed
-from hierindex.retrieve.retriever import HierarchyRetriever
+from hierindex.retrieve.retrieval import Question, Retrieval, Retrieved
 from hierindex.retrieve.sources import SourcePassage, source_passages
 from hierindex.store.description import describe, overview
+from hierindex.store.filters import Filters
 from hierindex.store.generations import on_newest
 from hierindex.store.passing import with_known_keys
 from hierindex.store.snapshot import Snapshot
-from hierindex.store.vector_store import HierarchyStore
+from hierindex.store.table import Table
+
+if TYPE_CHECKING:
+    from llama_index.core.base.embeddings.base import BaseEmbedding
+    from llama_index.core.schema import BaseNode
+    from llama_index.core.vector_stores.types import MetadataFilters
+
+    from hierindex.retrieve.retrieved import RetrievedNode
+    from hierindex.retrieve.retriever import HierarchyRetriever
+    from hierindex.store.vector_store import HierarchyStore
 
 _loading = Lock()
-KNOWN = signature(HierarchyRetriever).parameters.keys() - {"store", "embed_model"}
+KNOWN = {*signature(Retrieval).parameters, "postprocessors"} - {"store", "embed_model"}
 OURS = {"similarity_top_k": "top_k", "node_postprocessors": "postprocessors"}
 FIRST_LOOK = 40  # most nodes if no depth is given
 
@@ -41,39 +48,49 @@ class StoredTree:
 
     Parameters
     ----------
-    store : HierarchyStore
+    store : HierarchyStore or Table
     embed_model : BaseEmbedding, optional
         The model that the tree was built with; by default loaded by the name stored in the tree.
     """
 
-    def __init__(self, store: HierarchyStore, embed_model: BaseEmbedding | None = None) -> None:
-        self.store = store
+    def __init__(
+        self, store: "HierarchyStore | Table", embed_model: "BaseEmbedding | None" = None
+    ) -> None:
+        self.table = store if isinstance(store, Table) else store.table
         self._embed_model = embed_model
-        self._loaded = dict[tuple[str, Precision], BaseEmbedding]()  # at most one
+        self._loaded = dict[tuple[str, Precision], EmbedModel]()  # at most one
+
+    @property
+    def store(self) -> "HierarchyStore":
+        """The LlamaIndex vector store of the tree."""
+        from hierindex.store.vector_store import HierarchyStore
+
+        return HierarchyStore.of(self.table)
 
     def at(self, snapshot: Snapshot) -> Self:
         """Return this tree with a snapshot instead of the newest generation, to read from."""
         tree = copy(self)
-        tree.store = self.store.at(snapshot)
+        tree.table = self.table.at(snapshot)
         return tree
 
     @property
-    def embed_model(self) -> BaseEmbedding:
+    def embed_model(self) -> "BaseEmbedding":
         """The embedding model that the tree was built with; another one after a build with it."""
+
+    @property
+    def _model(self) -> EmbedModel:
+        """The embedding model, of LlamaIndex only if it was given."""
         if self._embed_model is not None:
             return self._embed_model
-        record = self._record()
-        name, precision = record.embed_model, built_precision(record.embed_settings)
+        maker = self.table.snapshot().maker()
+        name, precision = maker.embed_model, built_precision(maker.embed_settings)
         with _loading:
             if (name, precision) not in self._loaded:
                 self._loaded.clear()
                 self._loaded[name, precision] = _load(name, precision)
             return self._loaded[name, precision]
 
-    def _record(self) -> NodeRecord:
-        return self.store.snapshot().record()
-
-    def as_retriever(self, **options: Any) -> HierarchyRetriever:
+    def as_retriever(self, **options: Any) -> "HierarchyRetriever":
         """Return a retriever with the given options of `HierarchyRetriever`.
 
         LlamaIndex's names `similarity_top_k` and `node_postprocessors` are accepted, too.
@@ -83,17 +100,25 @@ class StoredTree:
         InputError
             If an option does not exist or options cannot be combined.
         """
+        from hierindex.retrieve.retriever import HierarchyRetriever
+
         given = retriever_options(options)  # fails before the embedding model is loaded
         return HierarchyRetriever(self.store, self.embed_model, **given)
 
-    @on_newest
+    def retrieval(self, **options: Any) -> Retrieval:
+        """Return a retrieval with the given options of `HierarchyRetriever`."""
+        given = retriever_options(options)
+        given.pop("postprocessors", None)
+        filters = Filters.of(given.pop("filters", None))
+        return Retrieval(self.table, self._model, filters=filters, **given)
+
     def outline(
         self,
         budget: int = 1000,
         question: str | None = None,
         of: str | Iterable[str] | None = None,
-        filters: MetadataFilters | None = None,
-    ) -> list[RetrievedNode]:
+        filters: "MetadataFilters | None" = None,
+    ) -> "list[RetrievedNode]":
         """Return the nodes that summarise the index best within a token budget.
 
         None of them is an ancestor of another.
@@ -122,17 +147,31 @@ class StoredTree:
             If no node fits the budget, `of` names no document and no node, or an argument is of
             another type.
         """
+        from hierindex.retrieve.retrieved import retrieved_nodes
+
+        return retrieved_nodes(self.outlined(budget, question, of, filters))
+
+    @on_newest
+    def outlined(
+        self,
+        budget: int = 1000,
+        question: str | None = None,
+        of: str | Iterable[str] | None = None,
+        filters: "MetadataFilters | Filters | None" = None,
+    ) -> Retrieved:
+        """Return the nodes of `outline` in our form."""
         check_arguments(budget, question, filters)
-        ids = ids_of(of)
-        search = Search(self.store.snapshot(), "", [])
-        if filters and filters.filters:
-            known = with_known_keys(search.snapshot, filters, strict=True)
-            search = replace(search, filters=known)
+        ids, known = ids_of(of), Filters.of(filters)
         if question is not None:
-            retriever = HierarchyRetriever(self.store, self.embed_model, filters=filters)
-            search = retriever.search(QueryBundle(question))
-        nodes = outline(search, budget, of=ids, question=question is not None)
-        return placed(nodes, search.snapshot)
+            retrieval = Retrieval(self.table, self._model, filters=known)
+            search = retrieval.search(retrieval.embedded(question))
+        else:
+            search = Search(self.table.snapshot(), "", [])
+            if known:
+                known = with_known_keys(search.snapshot, known, strict=True)
+                search = replace(search, filters=known)
+        found = outline(search, budget, of=ids, question=question is not None)
+        return Retrieved(Question(question or "", search.embedding), search.snapshot, found)
 
     @on_newest
     def tree(self, node_id: str | None = None, depth: int | None = None) -> dict[str, Any]:
@@ -149,15 +188,14 @@ class StoredTree:
         depth : int, optional
             Number of generations below the first nodes; by default as fit on a screen.
         """
-        return contents(self.store.snapshot(), node_id, depth)
+        return contents(self.table.snapshot(), node_id, depth)
 
     @on_newest
     def info(self) -> dict[str, Any]:
         """Return the numbers of documents, nodes and tokens, the roots, models and usage."""
-        return overview(self.store.snapshot())
+        return overview(self.table.snapshot())
 
-    @on_newest
-    def node(self, node_id: str) -> BaseNode:
+    def node(self, node_id: str) -> "BaseNode":
         """Return the node with this id or unique id prefix.
 
         Raises
@@ -165,7 +203,13 @@ class StoredTree:
         InputError
             If no node or more than one node matches.
         """
-        return self.store.snapshot().node_beginning(node_id)
+        from hierindex.text_node import to_text_node
+
+        return to_text_node(self._node(node_id))
+
+    @on_newest
+    def _node(self, node_id: str) -> Node:
+        return self.table.snapshot().node_beginning(node_id)
 
     def describe(self, node_id: str) -> dict[str, Any]:
         """Return a node as a dict of its text, title, place, kind, similarity, links and citations.
@@ -175,7 +219,7 @@ class StoredTree:
         InputError
             If no node or more than one node matches.
         """
-        return describe(self.node(node_id))
+        return describe(self._node(node_id))
 
     @on_newest
     def sources(self, node_id: str, *, context: int = 300) -> list[SourcePassage]:
@@ -196,12 +240,12 @@ class StoredTree:
             If no node or more than one node matches, or the places of its chunks are unknown.
         """
         require(is_whole(context, 0), "context", "an integer of at least 0", context)
-        snapshot = self.store.snapshot()
+        snapshot = self.table.snapshot()
         node = snapshot.node_beginning(node_id)
         return source_passages(snapshot, node, context)
 
 
-def _load(name: str, precision: Precision) -> BaseEmbedding:
+def _load(name: str, precision: Precision) -> EmbedModel:
     try:
         # The CPU backend does not import torch, which takes longer than the query.
         return load_embed_model(name, device="cpu", precision=precision)

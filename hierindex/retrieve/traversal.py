@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+
 from hierindex.core.ranking import cosines
 from hierindex.node import Found
 from hierindex.retrieve.question import Search, cuts

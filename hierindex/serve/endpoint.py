@@ -141,7 +141,7 @@ class Endpoint(BaseModel):
 
         @on_newest
         def answered() -> dict[str, Any]:
-            snapshot = tree.store.snapshot()
+            snapshot = tree.table.snapshot()
             headers[GENERATION] = str(snapshot.generation)
             snapshot.require()
             return self.answer_from(snapshot, tree)

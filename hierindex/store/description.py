@@ -17,7 +17,6 @@ def describe(node: Node) -> dict[str, Any]:
     `documents` names the first 1,000, and `more_documents` is the number of the others.
     """
     named = list(node.documents[:MOST_DOCUMENTS])
-    metadata = json.loads(json.dumps(node.metadata), parse_constant=lambda _: None)
     return {
         "id": node.id,
         "title": node.title,
@@ -31,9 +30,15 @@ def describe(node: Node) -> dict[str, Any]:
         "parents": [{"id": parent, "weight": weight} for parent, weight in node.parents],
         "children": list(node.children),
         "citations": [span.to_json() for span in node.citations],
-        "metadata": metadata,
+        "metadata": json_metadata(node),
         "text": node.text,
     }
+
+
+def json_metadata(node: Node) -> dict[str, Any]:
+    """Return a node's metadata as JSON values, with None for numbers that JSON lacks."""
+    values: dict[str, Any] = json.loads(json.dumps(node.metadata), parse_constant=lambda _: None)
+    return values
 
 
 def overview(snapshot: Snapshot) -> dict[str, Any]:

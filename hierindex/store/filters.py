@@ -49,9 +49,11 @@ class Filters:
     condition: Literal["and", "or", "not"] = "and"
 
     @classmethod
-    def of(cls, given: "MetadataFilters | None") -> "Filters | None":
-        """Return LlamaIndex's filters in this form; None if there are none."""
-        return cls._of(given) if given is not None and given.filters else None
+    def of(cls, given: "MetadataFilters | Filters | None") -> "Filters | None":
+        """Return LlamaIndex's filters in this form, or these; None if there are none."""
+        if given is None or not given.filters:
+            return None
+        return given if isinstance(given, cls) else cls._of(given)
 
     @classmethod
     def _of(cls, given: Any) -> "Filters":

@@ -3,7 +3,8 @@
 import logging
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from copy import copy
+from typing import TYPE_CHECKING, Any, Self
 
 from hierindex.errors import GenerationError, InputError
 from hierindex.store.connection import Connection
@@ -53,9 +54,16 @@ class Table:
 
     def __init__(self, connection: Connection, keep: int = 2) -> None:
         self.connection = connection
+        self._only: Snapshot | None = None
         self.lock = WriteLock(connection, self._recover, lambda: max(self.generations(), default=0))
         self._keep = keep
         self._known: tuple[tuple[bytes, int], dict[str, Any]] = ((b"", 0), {})
+
+    def at(self, snapshot: Snapshot) -> Self:
+        """Return this table with a snapshot instead of the newest generation, to read from."""
+        table = copy(self)
+        table._only = snapshot
+        return table
 
     @on_newest
     def snapshot(self, generation: int | None = None) -> Snapshot:
@@ -68,6 +76,8 @@ class Table:
         FormatError
             If another version of hierindex wrote the table.
         """
+        if self._only is not None and generation is None:
+            return self._only
         with self.connection.named_refusals():
             table = self.connection.open()
             held = {} if table is None else published(table)

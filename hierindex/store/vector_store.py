@@ -111,7 +111,6 @@ class HierarchyStore(BasePydanticVectorStore):
     keep_generations: int = Field(default=2, ge=1)
 
     _table: Table = PrivateAttr()
-    _only: Snapshot | None = PrivateAttr(default=None)
 
     def __init__(
         self,
@@ -131,6 +130,18 @@ class HierarchyStore(BasePydanticVectorStore):
     def class_name(cls) -> str:
         """Return the name under which LlamaIndex serialises the class."""
         return "HierarchyStore"
+
+    @classmethod
+    def of(cls, table: Table) -> Self:
+        """Return the store of a table."""
+        store = cls(table.connection.uri, table.connection.name)
+        store._table = table
+        return store
+
+    @property
+    def table(self) -> Table:
+        """The table of the nodes."""
+        return self._table
 
     @property
     def connection(self) -> Connection:
@@ -153,14 +164,12 @@ class HierarchyStore(BasePydanticVectorStore):
         FormatError
             If another version of hierindex wrote the table.
         """
-        if self._only is not None and generation is None:
-            return self._only
         return self._table.snapshot(generation)
 
     def at(self, snapshot: Snapshot) -> Self:
         """Return this store with a snapshot instead of the newest generation, to read from."""
         store = self.model_copy()
-        store._only = snapshot
+        store._table = self._table.at(snapshot)
         return store
 
     @on_newest

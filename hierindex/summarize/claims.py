@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from hierindex.record import Quote
+from hierindex.node import Quote
 
 
 class Excerpt(NamedTuple):
@@ -46,7 +46,7 @@ def resolve_claims(
 
     Examples
     --------
-    >>> from hierindex.record import Span
+    >>> from hierindex.node import Span
     >>> child = [Quote(0, 9, Span("a.txt", 100, 109))]
     >>> [quote] = resolve_claims([Claim(0, 4, (Excerpt(0, 5, 9),))], [child])
     >>> quote.at, quote.to, quote.source.start, quote.source.end

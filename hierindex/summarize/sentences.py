@@ -9,7 +9,7 @@ from unicodedata import category
 
 import sentencex
 
-from hierindex.record import Quote
+from hierindex.node import Quote
 from hierindex.summarize.claims import Excerpt
 from hierindex.summarize.markup_blocks import FRONT_MATTER, ITEM_MARK, split_blocks
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hierindex.record import Quote
+from hierindex.node import Quote
 from hierindex.store.hashed_metadata import hash_text
-from hierindex.store.nodes import quotes_in
+from hierindex.store.rows import quotes_in
 from hierindex.verify.links import Links, Mask
 from hierindex.verify.report import Check
 

@@ -7,9 +7,8 @@ from typing import Any
 from pydantic import Field
 
 from hierindex.errors import InputError
-from hierindex.record import Span
+from hierindex.node import Span
 from hierindex.respond.answering_tree import AnsweringTree
-from hierindex.respond.engine import EXTRACTIVE, taken_by
 from hierindex.retrieve.conditions import known_filters
 from hierindex.retrieve.map import chunk_map
 from hierindex.retrieve.reading_order import reading_order
@@ -141,13 +140,16 @@ class Ask(Endpoint):
             raise InputError("The client has disconnected.")
         given = self.model_dump(exclude={"q", "where"})
         settings = load_settings(**given)
-        asked = AnsweringTree(tree.store.at(snapshot), tree.embed_model)
-        answer = asked.ask(
-            self.q,
-            filters=known_filters(self.where, snapshot),
-            synthesizer=taken_by(EXTRACTIVE, {"min_score": settings.min_score}),
-            **settings.model_dump(include={*given}),
-        ).to_json()
+        answer = (
+            tree.at(snapshot)
+            .ask(
+                self.q,
+                filters=known_filters(self.where, snapshot),
+                synthesizer={"min_score": settings.min_score},
+                **settings.model_dump(include={*given}),
+            )
+            .to_json()
+        )
         for source in answer["sources"]:
             source["path"].reverse()
         return answer

@@ -1,23 +1,19 @@
 """What the explorer shows of an index, as JSON values read from one snapshot."""
 
 import json
+from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any
 
 import numpy as np
-from llama_index.core.vector_stores.types import (
-    MetadataFilters,
-    VectorStoreQuery,
-    VectorStoreQueryMode,
-)
 
 from hierindex.errors import InputError
-from hierindex.record import TITLE, NodeRecord, Quote, Span
-from hierindex.retrieve.question import of_documents
+from hierindex.node import TITLE, Quote, Span
 from hierindex.retrieve.reading_order import entries, reading_order
 from hierindex.retrieve.sources import passage_at
 from hierindex.store.description import describe, overview
-from hierindex.store.prefilter import prefilter
+from hierindex.store.prefilter import of_documents
+from hierindex.store.search import matching
 from hierindex.store.snapshot import Snapshot, once
 
 BEGINNING = 300  # characters of a text
@@ -90,7 +86,7 @@ def of_node(snapshot: Snapshot, node_id: str) -> dict[str, Any]:
         "children": shown["children"][:MOST],
         "chunks": int(order.icicle.x1[position] - order.icicle.x0[position]),
         "path": [{key: by_position[each][key] for key in SHORT} for each in path],
-        "quotes": quotes_json(NodeRecord.from_metadata(node.metadata).quotes),
+        "quotes": quotes_json(node.quotes),
         "before": before,
         "after": after,
     }
@@ -144,10 +140,8 @@ def of_search(snapshot: Snapshot, words: str, n: int) -> dict[str, Any]:
     several.
     """
     order = reading_order(snapshot)
-    mode = VectorStoreQueryMode.TEXT_SEARCH
-    query = VectorStoreQuery(query_str=words, mode=mode, similarity_top_k=CANDIDATES * n)
-    columns = ("id", "title", "level", "documents", "metadata")
-    rows = snapshot.found(query, *columns).to_pylist()
+    scope = snapshot.scope(columns=("id", "title", "level", "documents", "metadata"))
+    rows = matching(scope, words, CANDIDATES * n).to_pylist()
     each = words.lower().split()
 
     def rank(row: dict[str, Any]) -> int:
@@ -164,7 +158,7 @@ def of_search(snapshot: Snapshot, words: str, n: int) -> dict[str, Any]:
     return {"nodes": nodes}
 
 
-def quotes_json(quotes: tuple[Quote, ...]) -> list[dict[str, Any]]:
+def quotes_json(quotes: Sequence[Quote]) -> list[dict[str, Any]]:
     """Return which characters of a text stand on which passages, those without one left out.
 
     An entry has `at`, `to`, `verbatim` and the keys of the best passage.
@@ -180,7 +174,7 @@ def titles_of_documents(snapshot: Snapshot, documents: list[str] | None = None) 
     """Return the titles of documents, by default of all, that have one in their metadata."""
     where = snapshot.of_each_document
     if documents is not None:
-        where &= prefilter(MetadataFilters(filters=[of_documents(documents)]))
+        where &= of_documents(documents)
     rows = snapshot.select("documents", "metadata", where=where)
     titles = dict[str, str]()
     for row in rows.to_pylist():

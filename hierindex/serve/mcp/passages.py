@@ -5,14 +5,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from llama_index.core.vector_stores.types import MetadataFilters
-
 from hierindex.errors import InputError
-from hierindex.record import Span
+from hierindex.node import Span
 from hierindex.retrieve.named import similar_documents
 from hierindex.retrieve.question import cuts, of_documents
 from hierindex.retrieve.sources import Chunk, SourcePassage, passage_at
 from hierindex.serve.mcp.replies import MOST_CHARACTERS, SCHEME
+from hierindex.store.filters import Filters
 from hierindex.store.snapshot import Snapshot
 
 PLACE = re.compile("(.+)#char=([0-9]{1,15}),([0-9]{1,15})", re.DOTALL)
@@ -73,7 +72,7 @@ def named(snapshot: Snapshot, text: str) -> Named:
 
 
 def _is_document(snapshot: Snapshot, text: str) -> bool:
-    filters = MetadataFilters(filters=[cuts([0]), of_documents([text])])
+    filters = Filters((cuts([0]), of_documents([text])))
     return bool(snapshot.rows(filters=filters, columns=("id",)))
 
 
@@ -125,7 +124,7 @@ def passages(snapshot: Snapshot, spans: Sequence[Span], start: int) -> list[Sour
 
 def _inside(snapshot: Snapshot, document: str) -> list[dict[str, Any]]:
     """Return the rows of a document's chunks."""
-    filters = MetadataFilters(filters=[cuts([0]), of_documents([document])])
+    filters = Filters((cuts([0]), of_documents([document])))
     return snapshot.rows(filters=filters, columns=COLUMNS)
 
 

@@ -7,15 +7,13 @@ from hashlib import blake2b
 from typing import Any, NotRequired, TypedDict, TypeVar, cast
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore
-from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
 from hierindex.errors import InputError
-from hierindex.record import WHOLE_DOCUMENT, NodeRecord
+from hierindex.node import PREFIX, Node
 from hierindex.respond.answering_tree import AnsweringTree
 from hierindex.retrieve.conditions import known_filters
 from hierindex.retrieve.levels import Level
-from hierindex.retrieve.retrieved import placed
+from hierindex.retrieve.retrieval import path_of
 from hierindex.retrieve.sources import SourcePassage
 from hierindex.serve.mcp.passages import extents, named, passages
 from hierindex.serve.mcp.replies import (
@@ -30,7 +28,7 @@ from hierindex.serve.mcp.replies import (
     place_of,
     url_of,
 )
-from hierindex.store.filters import PREFIX
+from hierindex.store.filters import Filter, Filters
 from hierindex.store.generations import on_newest
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
@@ -166,18 +164,15 @@ class Reader:
         snapshot: Snapshot,
     ) -> Nodes:
         paging = Paging(snapshot, cursor, "search", query, level, where)
-        found = (
-            self._tree.at(snapshot)
-            .as_retriever(
-                mode="level",
-                level=level,
-                by="context",
-                top_k=MOST_FOUND,
-                token_budget=None,
-                filters=known_filters(where, snapshot),
-            )
-            .retrieve(query)
+        retrieval = self._tree.at(snapshot).retrieval(
+            mode="level",
+            level=level,
+            by="context",
+            top_k=MOST_FOUND,
+            token_budget=None,
+            filters=known_filters(where, snapshot),
         )
+        found = retrieval.find(retrieval.embedded(query)).found
         shown = (entry(each.node, TEXT) for each in paging.rest(found)[:PAGE])
         step = "`read` an id, or a place with other numbers for the text around it."
         if not found:
@@ -195,7 +190,7 @@ class Reader:
         paging = Paging(snapshot, cursor, "outline", node, budget, where)
         of = None if node is None else _node_or_document(snapshot, node)
         filters = known_filters(where, snapshot)
-        chosen = self._tree.at(snapshot).outline(budget, of=of, filters=filters)
+        chosen = self._tree.at(snapshot).outlined(budget, of=of, filters=filters).found
         shown = (entry(each.node, TEXT) for each in paging.rest(chosen))
         step = "`expand` an id for what is under it, or `read` it for its sources."
         return _nodes(paging, shown, len(chosen), step)
@@ -203,7 +198,7 @@ class Reader:
     def _expand(self, node: str, cursor: str | None, snapshot: Snapshot) -> Children:
         paging = Paging(snapshot, cursor, "expand", node)
         top = _node(snapshot, _node_or_document(snapshot, node))
-        children = [child.node_id for child in top.child_nodes or ()]
+        children = top.children
         below = snapshot.nodes(paging.rest(children)[:CHILDREN])
         shown = (entry(child, BEGINNING) for child in below)
         step = "`expand` or `read` a child." if children else "Nothing is under it; `read` it."
@@ -235,7 +230,7 @@ class Reader:
     def _newest(self, read: Callable[[Snapshot], T]) -> T:
         @on_newest
         def reading() -> T:
-            snapshot = self._tree.store.snapshot()
+            snapshot = self._tree.table.snapshot()
             snapshot.require()
             return read(snapshot)
 
@@ -250,10 +245,10 @@ def _node_or_document(snapshot: Snapshot, text: str) -> str:
     return name.node or name.document
 
 
-def _node(snapshot: Snapshot, name: str) -> BaseNode:
+def _node(snapshot: Snapshot, name: str) -> Node:
     """Return the node of an id, or the one that is the whole of a document."""
-    whole = MetadataFilter(key=PREFIX + WHOLE_DOCUMENT, value=name)
-    nodes = snapshot.nodes([name]) or snapshot.nodes(filters=MetadataFilters(filters=[whole]))
+    whole = Filters((Filter(PREFIX + "whole_document", name),))
+    nodes = snapshot.nodes([name]) or snapshot.nodes(filters=whole)
     if not nodes:
         raise InputError(f"No node is the whole of the document {name!r}; `outline` or `read` it.")
     return nodes[0]
@@ -285,14 +280,13 @@ def _joined(found: Sequence[SourcePassage]) -> tuple[str, list[Passage]]:
     return BETWEEN.join(texts), cited
 
 
-def entry(node: BaseNode, n_characters: int) -> Entry:
+def entry(node: Node, n_characters: int) -> Entry:
     """Return a node with the first characters of its text and the first three places it cites."""
-    record = NodeRecord.from_metadata(node.metadata)
-    text, places = node.get_content(MetadataMode.NONE), record.citations
+    text, places = node.text, node.citations
     made: Entry = {
-        "id": node.node_id,
-        "title": record.title[:LONGEST_NAME],
-        "level": record.level,
+        "id": node.id,
+        "title": node.title[:LONGEST_NAME],
+        "level": node.level,
         "text": text[:n_characters],
         "citations": [*map(place_of, places[:MOST_PLACES])],
     }
@@ -300,15 +294,14 @@ def entry(node: BaseNode, n_characters: int) -> Entry:
         made["cut"] = True
     if len(places) > MOST_PLACES:
         made["more_citations"] = len(places) - MOST_PLACES
-    if node.child_nodes:
-        made["children"] = len(node.child_nodes)
+    if node.children:
+        made["children"] = len(node.children)
     return made
 
 
-def ancestors(snapshot: Snapshot, node: BaseNode) -> list[Ancestor]:
+def ancestors(snapshot: Snapshot, node: Node) -> list[Ancestor]:
     """Return the nodes from the root down to a node's strongest parent."""
-    (found,) = placed([NodeWithScore(node=node)], snapshot)
-    rows = snapshot.rows(found.path[::-1], columns=("id", "title", "level"))
+    rows = snapshot.rows(path_of(node, snapshot)[::-1], columns=("id", "title", "level"))
     return [
         {"id": row["id"], "title": row["title"][:LONGEST_NAME], "level": row["level"]}
         for row in rows

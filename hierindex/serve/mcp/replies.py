@@ -16,7 +16,7 @@ from urllib.parse import quote
 from typing_extensions import TypedDict  # before Python 3.12, pydantic reads no other
 
 from hierindex.core.identity import N_HEX
-from hierindex.record import Span
+from hierindex.node import Span
 from hierindex.serve.endpoint import Place
 from hierindex.unsafe import visible
 

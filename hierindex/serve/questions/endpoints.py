@@ -53,10 +53,11 @@ class Retrieve(Question, Retrieval):
 
     def answer_from(self, snapshot: "Snapshot", tree: "AnsweringTree") -> dict[str, Any]:
         """Return the nodes as sources of an answer, but with the scores of the search alone."""
-        from hierindex.respond.answer import source_of
+        from hierindex.respond.answer import sources_of
 
-        retriever = tree.at(snapshot).as_retriever(**self.retrieval(snapshot))
-        nodes = [vars(source_of(node)) for node in retriever.retrieve(self.question)]
+        retrieval = tree.at(snapshot).retrieval(**self.retrieval(snapshot))
+        retrieved = retrieval.find(retrieval.embedded(self.question))
+        nodes = [vars(source) for source in sources_of(retrieved, {})]
         return {"nodes": [{key: node[key] for key in node if key != "raw_score"} for node in nodes]}
 
     def retrieval(self, snapshot: "Snapshot") -> dict[str, Any]:
@@ -92,13 +93,18 @@ class Query(Retrieve):
         before: Callable[[int, int, int], None] | None = None,
     ) -> dict[str, Any]:
         """Return the options of `AnsweringTree.ask`; see `BoundedTreeSummarize` for `before`."""
-        from hierindex.respond.engine import choose_mode, taken_by
+        from hierindex.respond.modes import EXTRACTIVE, choose_mode
 
         mode = choose_mode(self.response_mode, llm)
+        answering = {"min_score": self.min_score}
+        if mode != EXTRACTIVE:
+            from hierindex.respond.engine import taken_by
+
+            answering = taken_by(mode, {**answering, "before": before})
         return {
             "llm": llm,
             "response_mode": mode,
-            "synthesizer": taken_by(mode, {"min_score": self.min_score, "before": before}),
+            "synthesizer": answering,
             **self.retrieval(snapshot),
         }
 
@@ -125,8 +131,8 @@ class Outline(Question):
         from hierindex.retrieve.conditions import known_filters
 
         filters = known_filters(self.where, snapshot)
-        nodes = tree.at(snapshot).outline(self.budget, self.question, self.of or None, filters)
-        return outline_json(nodes)
+        asked = tree.at(snapshot)
+        return outline_json(asked.outlined(self.budget, self.question, self.of or None, filters))
 
 
 class Show(Question):

@@ -59,7 +59,7 @@ class QuestionServer:
     def __init__(
         self, tree: AnsweringTree, port: int | None = None, host: str | None = None
     ) -> None:
-        app, uri = application(tree, ENDPOINTS, at="/"), tree.store.uri
+        app, uri = application(tree, ENDPOINTS, at="/"), tree.table.connection.uri
         self.url: str | None = None
         self.token: str | None = None
         with ExitStack() as opened:

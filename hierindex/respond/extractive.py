@@ -1,0 +1,125 @@
+"""Answers without a language model, made of cited passages of the nodes that were found."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+from hierindex.core.arguments import is_number, is_whole, require
+from hierindex.embed.embedder import Embedder
+from hierindex.embed.model import EmbedModel
+from hierindex.llm.record import Usage
+from hierindex.progress import Stopwatch
+from hierindex.respond.answer import Answer, seconds_of, sources_of
+from hierindex.respond.evidence import scores
+from hierindex.respond.extract import extract
+from hierindex.respond.quoted import Extract, Passage
+from hierindex.retrieve.named import unknown_names
+from hierindex.retrieve.question import in_reading_order
+from hierindex.retrieve.retrieval import Retrieval, Retrieved
+from hierindex.summarize.summary import Budget
+
+ANSWER_TOKENS = 150
+MIN_SCORE = 0.4  # chosen by tests/benchmarks/refusals.py
+
+
+class Extractive:
+    """Answers with passages; see `ExtractiveSynthesizer` for the arguments and their errors."""
+
+    def __init__(
+        self,
+        embed_model: EmbedModel,
+        *,
+        answer_tokens: int = ANSWER_TOKENS,
+        min_score: float | None = MIN_SCORE,
+    ) -> None:
+        valid = is_whole(answer_tokens, 1)
+        require(valid, "answer_tokens", "an integer of at least 1", answer_tokens)
+        within = min_score is None or (is_number(min_score) and 0 <= min_score <= 1)
+        require(within, "min_score", "a number in [0, 1]", min_score)
+        self.embedder = Embedder(embed_model)
+        self._budget = Budget(answer_tokens, self.embedder.count_text_tokens)
+        self._min_score = min_score or 0.0
+
+    def extracted(self, retrieved: Retrieved) -> "Extracted":
+        """Return the passages that answer a question."""
+        found = extract(retrieved, self.embedder, self._budget)
+        return Extracted(found, not found.passages or found.score < self._min_score)
+
+    def answer(
+        self, retrieval: Retrieval, question: str, show: Callable[[str], object] | None = None
+    ) -> Answer:
+        """Find nodes for a question and answer it from them, in their reading order.
+
+        If a question names documents that do not answer it, others may.
+        """
+        watch = Stopwatch()
+        with watch("embed"):
+            asked = retrieval.embedded(question)
+        with watch("search"):
+            retrieved = retrieval.find(asked)
+            known = scores(retrieved, self.embedder.embed_model)
+        with watch("respond"):
+            said, extracted = "", self.extracted(read_in_order(retrieved))
+            if extracted.refused:
+                others = retrieval.others().find(asked)
+                from_others = self.extracted(read_in_order(others))
+                if not from_others.refused:
+                    said, retrieved, extracted = from_others_said(others.why), others, from_others
+                    known = scores(retrieved, self.embedder.embed_model)
+            text = f"{said}{extracted.text(no_answer(retrieval))}"
+            if show is not None:
+                show(text)
+        passages, snapshot = extracted.passages, retrieved.snapshot
+        refused = extracted.refused
+        return Answer(
+            answer=text,
+            answer_kind="extractive",
+            citations=[passage.citation for passage in passages],
+            sources=sources_of(retrieved, known),
+            usage=Usage(),
+            seconds=seconds_of(watch),
+            why=retrieved.why,
+            score=extracted.extract.score,
+            best=None if refused else extracted.extract.best or None,
+            refused=refused,
+            missing=[*extracted.extract.missing],
+            unknown=unknown_names(asked.text, snapshot) if refused and snapshot else {},
+        )
+
+
+class Extracted(NamedTuple):
+    """Passages, and whether they do not answer well enough to be shown."""
+
+    extract: Extract
+    refused: bool
+
+    @property
+    def passages(self) -> list[Passage]:
+        """The passages that are shown."""
+        return [] if self.refused else self.extract.passages
+
+    def text(self, no_answer: str, *, numbered: bool = True) -> str:
+        """Return the answer, or the sentence for none."""
+        return no_answer if self.refused else self.extract.answer(numbered=numbered)
+
+
+def read_in_order(retrieved: Retrieved) -> Retrieved:
+    """Return what was found in reading order."""
+    order = in_reading_order(retrieved.found)
+    return replace(retrieved, found=[retrieved.found[i] for i in order])
+
+
+def from_others_said(why: str | None) -> str:
+    """Return what an answer from other documents than the question names begins with."""
+    return f"{(why or '').partition(': ')[2]}; other documents have:\n\n"
+
+
+def no_answer(retrieval: Retrieval | None = None) -> str:
+    """Return a sentence saying that nothing answers in what is searched.
+
+    >>> no_answer()
+    'Nothing in the index answers this.'
+    """
+    levels, filters = (retrieval.levels, retrieval.filters) if retrieval else ((), None)
+    where = f"at level {' or '.join(map(repr, levels))}" if levels else "in the index"
+    return f"Nothing {where}{' that passes the filters' if filters else ''} answers this."

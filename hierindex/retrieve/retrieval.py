@@ -1,0 +1,303 @@
+"""Retrieval: its options, and the steps from a question to scored nodes."""
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Literal, NamedTuple, Protocol, Self, get_args
+
+import numpy as np
+
+from hierindex.core.arguments import is_whole, require
+from hierindex.core.membership import Floats1d
+from hierindex.core.ranking import blended
+from hierindex.embed.embedder import named_errors
+from hierindex.embed.load import load_reranker
+from hierindex.embed.model import EmbedModel
+from hierindex.embed.model_identity import check_same_model
+from hierindex.embed.openvino import Reranker
+from hierindex.errors import InputError
+from hierindex.node import Found, Node
+from hierindex.retrieve.auto import Choice, choose, narrowed, outlined
+from hierindex.retrieve.copies import best_texts, without_copies
+from hierindex.retrieve.documents import all_of_documents, best_of_documents
+from hierindex.retrieve.levels import Level, check_levels, check_mode, cut_of, levels_of, numbers
+from hierindex.retrieve.question import BY, By, Search
+from hierindex.retrieve.selection import check_budget, complete_parents, selected
+from hierindex.retrieve.traversal import traversal
+from hierindex.settings import MODE_OF
+from hierindex.store.filters import Filters
+from hierindex.store.generations import on_newest
+from hierindex.store.passing import with_known_keys
+from hierindex.store.snapshot import Snapshot
+
+Mode = Literal["auto", "collapsed", "level", "traversal", "document"]
+MODES: tuple[Mode, ...] = get_args(Mode)
+TOP_K = 10
+TOKEN_BUDGET = 2000  # RAPTOR's, for collapsed retrieval
+N_DOCUMENTS = 3
+SPARE = 2  # candidates per result, where overlap drops some
+CANDIDATES = 25  # at least; a cross-encoder reads each together with the question
+SHARE = 0.5  # of the cross-encoder's score; not tuned
+
+
+class Question(NamedTuple):
+    """A question and its vector."""
+
+    text: str
+    embedding: list[float]
+
+
+class Generations(Protocol):
+    """Has snapshots of an index."""
+
+    def snapshot(self) -> Snapshot:
+        """Return the newest generation."""
+        ...
+
+
+@dataclass(frozen=True)
+class Retrieved:
+    """The nodes that were found for a question, best first.
+
+    `snapshot` is what was searched, None if that is unknown.
+    `why` is the reason for chunks or an outline if mode "auto" chose, `shares` are those of an
+    outline's nodes by id, and `named` tells that the question names the documents that were
+    searched, and no others were.
+    """
+
+    question: Question
+    snapshot: Snapshot | None
+    found: Sequence[Found]
+    why: str | None = None
+    shares: Mapping[str, float] = field(default_factory=dict)
+    named: bool = False
+
+    def path(self, node: Node) -> list[str]:
+        """Return the ids from a node's strongest parent up to the root; empty for a root."""
+        return path_of(node, self.snapshot) if self.snapshot else []
+
+
+def path_of(node: Node, snapshot: Snapshot) -> list[str]:
+    """Return the ids from a node's strongest parent up to the root; empty for a root."""
+    parents, path = snapshot.parents_of_summaries(), list[str]()
+    parent = next((parent for parent, _ in node.parents), "")
+    while parent in parents and parent not in path:  # ends early if a parent is not stored yet
+        path.append(parent)
+        parent = next(iter(parents[parent]), "")
+    return path
+
+
+class Retrieval:
+    """Finds the nodes of a tree most similar to a question; see `HierarchyRetriever`.
+
+    Parameters
+    ----------
+    store : Generations
+    embed_model : EmbedModel
+    **options
+        Those of `HierarchyRetriever`, with filters in our form and without postprocessors.
+    """
+
+    def __init__(
+        self,
+        store: Generations,
+        embed_model: EmbedModel,
+        *,
+        mode: Mode | None = None,
+        level: Level | Sequence[Level] | None = None,
+        top_k: int | None = None,
+        token_budget: int | None = TOKEN_BUDGET,
+        filters: Filters | None = None,
+        partial_summaries: bool = False,
+        by: By | None = None,
+        beam: int | None = None,
+        n_documents: int | None = None,
+        whole_documents: bool = False,
+        rerank: str | Reranker | None = None,
+    ) -> None:
+        levels = levels_of(level)
+        self.mode: Mode = mode or ("level" if levels else "auto")
+        require(self.mode in MODES, "mode", f"one of {', '.join(MODES)}", mode)
+        check_mode(self.mode, levels)
+        self._others = False
+        self._may_outline = mode in (None, "auto") and levels != (0,)
+        self._by: By = by or ("context" if self.mode == "auto" else "dense")
+        require(self._by in BY, "by", f"one of {', '.join(BY)}", by)
+        if by == "context" and (self.mode == "collapsed" or len(levels) > 1):
+            raise InputError("by='context' cannot search several levels; name one, or omit mode.")
+        of_modes = {"beam": beam, "n_documents": n_documents}
+        for name, count in {"top_k": top_k, "token_budget": token_budget, **of_modes}.items():
+            valid = count is None or is_whole(count, 1)
+            require(valid, name, "an integer of at least 1", count)
+        for name, option in {**of_modes, "whole_documents": whole_documents}.items():
+            if option and self.mode != MODE_OF[name]:
+                raise InputError(f"{name} needs mode {MODE_OF[name]!r}, got mode {self.mode!r}.")
+        if rerank is not None:
+            check_rerank(rerank, self.mode, levels, whole_documents)
+        self.store = store
+        self._embed_model = embed_model
+        self.levels = levels
+        self._top_k = top_k
+        self._token_budget = token_budget
+        self.filters = filters
+        self.partial_summaries = partial_summaries
+        self._beam = beam or top_k or TOP_K
+        self._n_documents = n_documents or N_DOCUMENTS
+        self._whole_documents = whole_documents
+        self._reranker = load_reranker(rerank) if isinstance(rerank, str) else rerank
+
+    def narrowed(self, top_k: int | None = None, filters: Filters | None = None) -> Self:
+        """Return this retrieval with another `top_k`, or with filters besides its own."""
+        require(top_k is None or is_whole(top_k, 1), "top_k", "an integer of at least 1", top_k)
+        narrow = copy(self)
+        narrow._top_k = top_k or self._top_k
+        if filters is not None:
+            narrow.filters = Filters(tuple(f for f in (self.filters, filters) if f))
+        return narrow
+
+    def others(self) -> Self:
+        """Return a retrieval of other documents than a question names; if of none, of nothing."""
+        retrieval = copy(self)
+        retrieval._others = True
+        return retrieval
+
+    @on_newest
+    def check_budget(self) -> None:
+        """Raise InputError if no node asked for fits a token budget below the default."""
+        if self._token_budget is not None and self._token_budget < TOKEN_BUDGET:
+            check_budget(self.store.snapshot(), self.levels, self._token_budget)
+
+    def embedded(self, question: str) -> Question:
+        """Return a question with its vector; see `embedded`."""
+        return embedded(question, self._embed_model)
+
+    @on_newest
+    def find(self, question: Question) -> Retrieved:
+        """Return the nodes that are found for a question in the newest generation."""
+        search = self.search(question)
+        found, choice = self._results(search)
+        if choice is None:
+            return Retrieved(question, search.snapshot, found)
+        shares = {each.node.id: each.score for each in found} if choice.outline else {}
+        named = bool(choice.documents)
+        return Retrieved(question, search.snapshot, found, choice.why, shares, named)
+
+    def search(self, question: Question) -> Search:
+        """Prepare a search of the newest generation."""
+        snapshot = self.store.snapshot()
+        snapshot.check_dimension(len(question.embedding))
+        if snapshot.exists:
+            built = snapshot.maker()
+            check_same_model(self._embed_model, built.embed_model, built.embed_settings)
+        filters = self.filters and with_known_keys(snapshot, self.filters, strict=True)
+        return Search(snapshot, *question, self._by, filters, self.partial_summaries)
+
+    def _results(self, search: Search) -> tuple[list[Found], Choice | None]:
+        """Return the results, best first, and the choice of "auto"."""
+        choice = None
+        if self._may_outline and search.snapshot.exists:
+            choice = choose(search, self._embed_model, self.levels)
+            if choice.outline:
+                budget = self._token_budget or TOKEN_BUDGET
+                found = outlined(search, choice, self.levels, budget, self._top_k)
+                return selected(found, self._top_k, self._token_budget), choice
+            choice = None if self.levels else choice
+        if choice and choice.documents:
+            search, choice = narrowed(search, choice, others=self._others)
+        elif self._others:
+            return [], None
+        found = self._found(search)
+        if self.levels and (not found or len(self.levels) > 1):
+            check_levels(search.snapshot, self.levels)
+        top_k = None if self._whole_documents else self._top_k or TOP_K
+        found = selected(without_copies(found, search), top_k, self._token_budget)
+        return found, choice
+
+    def _found(self, search: Search) -> list[Found]:
+        """Return the best nodes with their copies, and spare ones if some will be dropped."""
+        if self._whole_documents:
+            return all_of_documents(search, n_documents=self._n_documents)
+        best, top_k = partial(self._best, search), self._top_k or TOP_K
+        if self._reranker is not None:
+            candidates = best_texts(best, max(top_k, CANDIDATES))
+            return reranked(candidates, search.question, self._reranker)
+        found = best_texts(best, top_k)
+        return best_texts(best, SPARE * top_k) if complete_parents(found) else found
+
+    def _best(self, search: Search, n: int) -> list[Found]:
+        match self.mode:
+            case "traversal":
+                level = max(numbers(search.snapshot, self.levels), default=0)
+                return traversal(search, n, beam=self._beam, level=level)
+            case "document":
+                return best_of_documents(search, n, n_documents=self._n_documents)
+            case "collapsed":
+                return search.best(n)
+        cut = cut_of(search.snapshot, self.levels or (0,))
+        return search.best(n, cut.filters, highest_of=cut.highest_of)
+
+
+def embedded(question: str, model: EmbedModel) -> Question:
+    """Return a question with its vector.
+
+    Raises
+    ------
+    InputError
+        If it is empty.
+    ModelError, HierindexError
+        If the embedding model cannot be reached, or fails.
+    """
+    if not question.strip():
+        raise InputError("The question is empty; pass some text.")
+    question = question.encode("utf-8", "replace").decode()  # a shell passes on any byte
+    with named_errors(model):
+        return Question(question, model.get_query_embedding(question))
+
+
+def reranked(found: Sequence[Found], question: str, reranker: Reranker) -> list[Found]:
+    """Order nodes by the mean of a cross-encoder's scores and their own, both standardised.
+
+    The cross-encoder reads the text that was embedded. Returned scores are standard deviations
+    from the mean.
+
+    Raises
+    ------
+    InputError
+        If the reranker does not return one finite number per text.
+    """
+    if not found:
+        return []
+    texts = [node.embedded_text for node, _ in found]
+    distinct = list(dict.fromkeys(texts))
+    scores = _checked(reranker.rank(question, distinct), len(distinct))
+    score_of = dict(zip(distinct, scores, strict=True))
+    mixed = blended(
+        np.array([score_of[text] for text in texts]),
+        np.array([score for _, score in found]),
+        SHARE,
+    )
+    return [Found(found[i].node, float(mixed[i])) for i in np.argsort(-mixed, kind="stable")]
+
+
+def check_rerank(rerank: object, mode: str, levels: Sequence[Level], whole: bool) -> None:
+    """Raise InputError if an option is not a reranker, or cannot be combined with others."""
+    model = isinstance(rerank, str) or callable(getattr(rerank, "rank", None))
+    require(model, "rerank", "a model's name or an object with rank(question, texts)", rerank)
+    if mode == "collapsed" or any(levels):
+        given = f"mode={mode!r}" if mode == "collapsed" else f"level {levels[-1]}"
+        raise InputError(f"rerank scores chunks only, got {given}; use level=0, or omit rerank.")
+    if whole:
+        raise InputError("rerank cannot be combined with whole_documents; omit one of them.")
+
+
+def _checked(scores: Sequence[float], n: int) -> Floats1d:
+    try:
+        x = np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError):
+        x = np.zeros(0)
+    if x.shape != (n,) or not np.isfinite(x).all():
+        raise InputError(
+            f"rerank must return a finite number for each of {n} texts, got {scores!r:.100}."
+        )
+    return x
