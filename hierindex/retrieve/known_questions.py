@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from llama_index.core.base.embeddings.base import BaseEmbedding
 
 from hierindex.core.calibration import Scale
 from hierindex.core.membership import Floats1d, Floats2d
 from hierindex.embed.embedder import unit_vectors
+from hierindex.embed.model import EmbedModel
 from hierindex.summarize.grounding import KnownPairs
 
 ABOUT_THE_WHOLE = (
@@ -94,7 +94,7 @@ Summarize the discussion about the price.
 """Each on its own topic, so that no answer fits another question."""
 
 
-def known_vectors(model: BaseEmbedding) -> list[Floats2d]:
+def known_vectors(model: EmbedModel) -> list[Floats2d]:
     """Return the vectors of the known questions, of their answers, and of those without answers.
 
     They are embedded as texts, in one batch instead of a request each, once for each model.
@@ -119,14 +119,14 @@ class AboutTheWhole(NamedTuple):
     score: float
 
 
-def about_the_whole(question: Floats1d, model: BaseEmbedding) -> AboutTheWhole:
+def about_the_whole(question: Floats1d, model: EmbedModel) -> AboutTheWhole:
     """Decide whether a question is about the whole: whether its score is at least 0.9.
 
     Parameters
     ----------
     question : (n_dims,) floats
         A unit vector.
-    model : BaseEmbedding
+    model : EmbedModel
         The model of the vector.
     """
     details, _, beside = known_vectors(model)

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 
 from llama_index.core.schema import MetadataMode, NodeWithScore
-from llama_index.core.utils import get_tokenizer
 
 from hierindex.errors import InputError
+from hierindex.llm.tokenizer import llm_tokenizer
 from hierindex.retrieve.levels import Level, cut_of
 from hierindex.store.prefilter import prefilter
 from hierindex.store.snapshot import Snapshot
@@ -77,7 +77,7 @@ def complete_parents(found: Sequence[NodeWithScore]) -> set[str]:
 
 def token_counter() -> Count:
     """Return a function that counts a node's tokens for an LLM, once for each node."""
-    tokens, known = get_tokenizer(), dict[str, int]()
+    tokens, known = llm_tokenizer(), dict[str, int]()
 
     def count(found: NodeWithScore) -> int:
         node_id = found.node_id
