@@ -1,8 +1,8 @@
 from .core.mixture import Mixture as Mixture
 from .embed.load import load_embed_model as load_embed_model
 from .embed.load import load_reranker as load_reranker
-from .embed.openvino import OpenVinoEmbedding as OpenVinoEmbedding
 from .embed.openvino import Reranker as Reranker
+from .embed.openvino_embedding import OpenVinoEmbedding as OpenVinoEmbedding
 from .errors import FallbackWarning as FallbackWarning
 from .errors import FormatError as FormatError
 from .errors import GenerationError as GenerationError

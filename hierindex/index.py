@@ -103,6 +103,7 @@ class HierarchicalIndex(RevisableTree):
         ModelError, SummaryError
             If a model fails; the index is unchanged.
         """
+        from hierindex.embed.openvino_embedding import as_llama_index
         from hierindex.hierarchy.transforms import SemanticHierarchy
         from hierindex.indexing.build import build_tree  # not needed for queries
         from hierindex.indexing.engine import in_this_process
@@ -119,7 +120,7 @@ class HierarchicalIndex(RevisableTree):
             progress=progress,
             engine=engine or in_this_process,
         )
-        return cls(store, hierarchy.embedder.embed_model, last_build=report)
+        return cls(store, as_llama_index(hierarchy.embedder.embed_model), last_build=report)
 
     @staticmethod
     def estimate(

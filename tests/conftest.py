@@ -20,6 +20,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import hierindex
+from hierindex.embed.openvino import OpenVinoEncoder
 
 # Shells ignore Ctrl-C for what they start in the background.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -123,20 +124,20 @@ def embed_model():
 @pytest.fixture(autouse=True)
 def models_read_once(monkeypatch):
     """Models that were exported are read, and their texts embedded, once for all tests."""
-    monkeypatch.setattr("hierindex.embed.load.OpenVinoEmbedding", _read_once)
+    monkeypatch.setattr("hierindex.embed.load.OpenVinoEncoder", _read_once)
 
 
 @cache
-def _read_once(**options):
-    model, vectors = hierindex.OpenVinoEmbedding(**options), {}
-    results = model._exported.results
+def _read_once(*options):
+    model, vectors = OpenVinoEncoder(*options), {}
+    results = model.results
 
     def remembered(texts):
         new = [text for text in dict.fromkeys(texts) if text not in vectors]
         vectors.update(zip(new, np.float32(results(new)), strict=True))
         return [vectors[text].tolist() for text in texts]
 
-    model._exported.results = remembered
+    model.results = remembered
     return model
 
 

@@ -40,10 +40,10 @@ def test_notebook_shows_what_is_stored(path, monkeypatch) -> None:
 
 @each([path for path in NOTEBOOKS if path.stem in LONG])
 def test_long_notebook_runs_with_a_quick_model(path, monkeypatch) -> None:
-    def quick(*, model_name, **options):
+    def quick(folder, precision, model_name):
         return HashingEmbedding(model_name=model_name)
 
-    monkeypatch.setattr("hierindex.embed.load.OpenVinoEmbedding", quick)
+    monkeypatch.setattr("hierindex.embed.load.OpenVinoEncoder", quick)
     stored = [shown(cell) for cell in code_cells(read(path))]
     assert [*map(bool, printed(path))] == [*map(bool, stored)]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from hierindex.cache.database import Database, optional
-from hierindex.core.membership import Floats1d, Floats2d
+from hierindex.core.arrays import Floats1d, Floats2d
 
 CREATE = """
 CREATE TABLE IF NOT EXISTS text_vectors (

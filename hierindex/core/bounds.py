@@ -6,10 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from hierindex.core.arguments import is_whole, require
+from hierindex.core.arrays import Floats1d, Floats2d, Ints1d
 from hierindex.core.membership import (
-    Floats1d,
-    Floats2d,
-    Ints1d,
     Membership,
     from_groups,
     groups_of,

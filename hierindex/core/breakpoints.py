@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hierindex.core.arguments import is_number, is_whole, require
+from hierindex.core.arrays import Floats1d, Floats2d, Ints1d
 from hierindex.core.bounds import Caps
-from hierindex.core.membership import Floats1d, Floats2d, Ints1d
 from hierindex.core.rows import Rows
 
 DIGITS = 6  # single precision has seven

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from hierindex.core.membership import Floats1d, Ints1d
+from hierindex.core.arrays import Floats1d, Ints1d
 from hierindex.errors import InputError
 
 Mask = NDArray[np.bool_]

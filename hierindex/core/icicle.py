@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from hierindex.core.arrays import Ints1d
 from hierindex.core.cut import Forest
-from hierindex.core.membership import Ints1d
 
 
 class Icicle:

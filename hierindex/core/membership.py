@@ -4,14 +4,12 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from hierindex.core.arrays import Floats1d as Floats1d
+from hierindex.core.arrays import Floats2d as Floats2d
+from hierindex.core.arrays import Ints1d as Ints1d
 from hierindex.errors import InputError
-
-Floats1d = NDArray[np.float64]
-Floats2d = NDArray[np.floating]
-Ints1d = NDArray[np.int64]
 
 Membership = csr_array
 """(n_rows, n_groups) float64; rows sum to 1; no empty row, no empty column."""

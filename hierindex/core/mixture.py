@@ -12,14 +12,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from hierindex.core.arguments import is_number, is_whole, require
-from hierindex.core.membership import (
-    Floats2d,
-    Membership,
-    from_groups,
-    groups_of,
-    in_rows_of,
-    weights_of,
-)
+from hierindex.core.arrays import Floats2d
+from hierindex.core.membership import Membership, from_groups, groups_of, in_rows_of, weights_of
 from hierindex.core.reduce import MAX_NEIGHBOURS, principal_coordinates, umap_coordinates
 from hierindex.core.rows import canonical_order, distinct_rows, one_thread, unit_rows
 

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from hierindex.core.arguments import is_whole, require
+from hierindex.core.arrays import Floats1d, Floats2d, Ints1d
 from hierindex.core.bounds import Caps
 from hierindex.core.breakpoints import squared_lengths
-from hierindex.core.membership import Floats1d, Floats2d, Ints1d
 from hierindex.core.rows import Rows
 
 STRETCH = 1024  # rows, some 190,000 words; the search costs their square

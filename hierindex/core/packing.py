@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hierindex.core.membership import Ints1d
+from hierindex.core.arrays import Ints1d
 from hierindex.errors import InputError
 
 

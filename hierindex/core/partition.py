@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 
 from hierindex.core.arguments import is_whole, require
-from hierindex.core.membership import Floats2d, Ints1d
+from hierindex.core.arrays import Floats2d, Ints1d
 from hierindex.core.rows import blocks, canonical_order, distinct_rows, one_thread, unit_rows
 from hierindex.errors import InputError
 

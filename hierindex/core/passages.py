@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hierindex.core.membership import Floats1d, Floats2d, Ints1d
+from hierindex.core.arrays import Floats1d, Floats2d, Ints1d
 
 # Chosen by tests/benchmarks/facts.py.
 LIKENESS, WORDS, TYPE, PLACE = 0.25, 0.6, 0.2, 0.015

@@ -1,13 +1,16 @@
 """Ranking: fusion of scores and rankings, maximal marginal relevance, reading order."""
 
 from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
-from hierindex.core.membership import Floats1d, Floats2d, Ints1d
+from hierindex.core.arrays import Floats1d, Floats2d, Ints1d
 from hierindex.errors import InputError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 DENSE_SHARE = 0.6  # best hit@1 on the sections of tech_books
 RRF = 60  # Cormack, Clarke and Buettcher 2009
@@ -87,7 +90,7 @@ class MarginalRelevance:
     A choice costs a product with S. Carbonell and Goldstein, The Use of MMR (SIGIR 1998).
     """
 
-    def __init__(self, S: Floats2d | csr_array, relevance: Floats1d, redundancy: float) -> None:
+    def __init__(self, S: "Floats2d | csr_array", relevance: Floats1d, redundancy: float) -> None:
         self._S = S
         self._relevance = self._scores = (1 - redundancy) * relevance
         self._redundancy = redundancy
@@ -106,9 +109,9 @@ class MarginalRelevance:
         return best, score
 
 
-def _row(S: Floats2d | csr_array, i: int) -> Floats1d:
+def _row(S: "Floats2d | csr_array", i: int) -> Floats1d:
     """Return a row as a dense vector, (n_dims,); `S[i].toarray()` is ten times as slow."""
-    if not isinstance(S, csr_array):
+    if isinstance(S, np.ndarray):
         return np.asarray(S[i])
     x, stored = np.zeros(S.shape[1]), slice(S.indptr[i], S.indptr[i + 1])
     x[S.indices[stored]] = S.data[stored]

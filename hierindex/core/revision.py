@@ -5,15 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array, eye_array, hstack
 
+from hierindex.core.arrays import Floats2d, Ints1d
 from hierindex.core.bounds import bounded
-from hierindex.core.membership import (
-    Floats2d,
-    Ints1d,
-    Membership,
-    from_groups,
-    groups_of,
-    weights_of,
-)
+from hierindex.core.membership import Membership, from_groups, groups_of, weights_of
 from hierindex.core.rows import Rows
 from hierindex.core.tree import ByMixture
 

@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hierindex.core.membership import Floats2d, Ints1d, Membership
+from hierindex.core.arrays import Floats2d, Ints1d
+from hierindex.core.membership import Membership
 from hierindex.errors import InputError
 
 _ALONE = RLock()

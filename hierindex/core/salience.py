@@ -1,10 +1,14 @@
 """Salience of sentences by LexRank or the centroid, and selection of salient sentences."""
 
-import numpy as np
-from scipy.sparse import csr_array
+from typing import TYPE_CHECKING
 
-from hierindex.core.membership import Floats1d, Floats2d, Ints1d
+import numpy as np
+
+from hierindex.core.arrays import Floats1d, Floats2d, Ints1d
 from hierindex.core.ranking import MarginalRelevance
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 DAMPING = 0.85  # as in PageRank
 MOST_DENSE = 99  # sentences; with more, OpenBLAS starts threads, which cost more than the system
@@ -12,7 +16,7 @@ CONVERGED = 1e-12  # L1 change of a step
 NEAR_DUPLICATE = 0.9  # cosine similarity
 
 
-def centroid_similarity(S: Floats2d | csr_array) -> Floats1d:
+def centroid_similarity(S: "Floats2d | csr_array") -> Floats1d:
     """Return the cosine similarity of each sentence to the mean of all.
 
     Parameters
@@ -32,7 +36,7 @@ def centroid_similarity(S: Floats2d | csr_array) -> Floats1d:
     return np.asarray(S @ (mean / max(float(np.linalg.norm(mean)), 1e-12)))
 
 
-def lexrank(S: csr_array, restart: Floats1d | None = None) -> Floats1d:
+def lexrank(S: "csr_array", restart: Floats1d | None = None) -> Floats1d:
     """Return the stationary distribution of a random walk between similar sentences.
 
     A step goes to another sentence with probability proportional to its cosine similarity. The
@@ -59,6 +63,7 @@ def lexrank(S: csr_array, restart: Floats1d | None = None) -> Floats1d:
 
     Examples
     --------
+    >>> from scipy.sparse import csr_array
     >>> lexrank(csr_array(np.eye(2))).tolist()
     [0.5, 0.5]
     """
@@ -99,7 +104,7 @@ def opening(document: Ints1d) -> Floats1d:
 
 
 def select_sentences(
-    S: Floats2d | csr_array,
+    S: "Floats2d | csr_array",
     n_tokens: Ints1d,
     relevance: Floats1d,
     *,

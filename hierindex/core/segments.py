@@ -5,8 +5,9 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from hierindex.core.arrays import Ints1d
 from hierindex.core.bounds import UNBOUNDED, Caps
-from hierindex.core.membership import Ints1d, Membership, one_hot
+from hierindex.core.membership import Membership, one_hot
 from hierindex.core.rows import Rows
 from hierindex.errors import InputError
 

@@ -5,16 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hierindex.core.arrays import Floats2d, Ints1d
 from hierindex.core.bounds import Caps, bounded
-from hierindex.core.membership import (
-    Floats2d,
-    Ints1d,
-    Membership,
-    from_groups,
-    groups_of,
-    one_hot,
-    weights_of,
-)
+from hierindex.core.membership import Membership, from_groups, groups_of, one_hot, weights_of
 from hierindex.core.mixture import DEFAULT, Mixture, mixture
 from hierindex.core.partition import MAX_POOL, partition
 from hierindex.core.rows import Rows

@@ -8,17 +8,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.utils import get_tokenizer
 from numpy.typing import NDArray
 
 from hierindex.cache.vectors import VectorCache
+from hierindex.core.arrays import Floats1d, Floats2d
 from hierindex.core.identity import digest
-from hierindex.core.membership import Floats1d, Floats2d
+from hierindex.embed.model import EmbedModel
 from hierindex.embed.model_identity import fingerprint, model_name
-from hierindex.embed.openvino import OpenVinoEmbedding, whole_tokenizer
+from hierindex.embed.openvino import OpenVinoEncoder, whole_tokenizer
 from hierindex.errors import InputError, WindowWarning
 from hierindex.llm.failures import error_of, failure_of, service_errors
+from hierindex.llm.tokenizer import llm_tokenizer
 from hierindex.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ TEXTS_PER_CALL = 128  # texts between progress reports; the model splits them in
 
 
 @contextmanager
-def named_errors(embed_model: BaseEmbedding) -> Iterator[None]:
+def named_errors(embed_model: EmbedModel) -> Iterator[None]:
     """Convert errors of an embedding model's service into one sentence with the model's name.
 
     Raises
@@ -46,16 +46,16 @@ def named_errors(embed_model: BaseEmbedding) -> Iterator[None]:
 
 
 class Embedder:
-    """A LlamaIndex embedding model with a known window, which embeds a whole level at once.
+    """An embedding model with a known window, which embeds a whole level at once.
 
     Parameters
     ----------
-    embed_model : BaseEmbedding
+    embed_model : EmbedModel
         The window is known for Hugging Face models. For other models, LlamaIndex's global
         tokenizer counts the tokens.
     """
 
-    def __init__(self, embed_model: BaseEmbedding) -> None:
+    def __init__(self, embed_model: EmbedModel) -> None:
         self.embed_model = embed_model
         self.name = model_name(embed_model)
 
@@ -84,7 +84,7 @@ class Embedder:
         """Count the tokens of each text, special ones included, (n_texts,)."""
         inputs = [f"{self._instruction}{text}" for text in texts]
         if self._tokenizer is None:
-            n_tokens = [len(tokens) for tokens in map(get_tokenizer(), inputs)]
+            n_tokens = [len(tokens) for tokens in map(llm_tokenizer(), inputs)]
         else:
             n_tokens = [len(encoding) for encoding in self._tokenizer.encode_batch_fast(inputs)]
         return np.array(n_tokens, dtype=np.int64)
@@ -97,7 +97,7 @@ class Embedder:
         """Return a text's token ids without special ones, as LlamaIndex's splitters need them."""
         if self._tokenizer is not None:  # splitters call this thousands of times: no batches
             return self._tokenizer.encode(text, add_special_tokens=False).ids
-        return get_tokenizer()(text)
+        return llm_tokenizer()(text)
 
     @cached_property
     def counted_by(self) -> str | None:
@@ -109,25 +109,31 @@ class Embedder:
             return digest(self._tokenizer.to_str())
         from tiktoken import Encoding
 
-        tokenizer = get_tokenizer()
+        tokenizer = llm_tokenizer()
         encoding = getattr(getattr(tokenizer, "func", tokenizer), "__self__", None)
         return digest("tiktoken", encoding.name) if isinstance(encoding, Encoding) else None
 
     @cached_property
     def _tokenizer(self) -> "Tokenizer | None":
         """The model's tokenizer without truncation; None if unknown."""
-        if isinstance(self.embed_model, OpenVinoEmbedding):
-            return self.embed_model.tokenizer
+        if self._encoder is not None:
+            return self._encoder.tokenizer
         own = getattr(getattr(self._transformer, "tokenizer", None), "backend_tokenizer", None)
         return None if own is None else whole_tokenizer(own.to_str())
 
     @cached_property
     def _instruction(self) -> str:
         """The prompt that precedes every text."""
-        if isinstance(self.embed_model, OpenVinoEmbedding):
-            return self.embed_model.text_instruction
+        if self._encoder is not None:
+            return self._encoder.card.text_prompt
         prompts = getattr(self._transformer, "prompts", None) or {}
         return prompts.get("text") or ""
+
+    @property
+    def _encoder(self) -> OpenVinoEncoder | None:
+        """The model on OpenVINO, which LlamaIndex's form of it has inside; None for others."""
+        model = getattr(self.embed_model, "encoder", self.embed_model)
+        return model if isinstance(model, OpenVinoEncoder) else None
 
     @property
     def _transformer(self) -> Any:

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from llama_index.core.base.embeddings.base import BaseEmbedding
 from platformdirs import user_cache_path
 
-from hierindex.core.membership import Floats2d
+from hierindex.core.arrays import Floats2d
 from hierindex.embed.embedder import unit_vectors
+from hierindex.embed.model import EmbedModel
 from hierindex.embed.openvino import (
     GRAPH,
     INPUT,
@@ -28,9 +28,8 @@ from hierindex.embed.openvino import (
     WEIGHTS,
     Card,
     OpenVinoCrossEncoder,
-    OpenVinoEmbedding,
+    OpenVinoEncoder,
     Precision,
-    Reranker,
     TorchCrossEncoder,
     fastest_precision,
     openvino,
@@ -60,7 +59,7 @@ PROBES = (
 UNEXPORTABLE = (RuntimeError, TypeError, ValueError, LookupError, AttributeError, AssertionError)
 """Errors of models and torch's exporter for a model that cannot be exported."""
 
-OnTorch = BaseEmbedding | TorchCrossEncoder
+OnTorch = EmbedModel | TorchCrossEncoder
 
 
 class FileDigests:
@@ -173,7 +172,7 @@ def _export(model: Any, source: str, folder: Path, digests: FileDigests) -> None
         files = {file: digests.of(folder / file) for file in FILES}
         card = Card(source, model.max_length, padding, query, text, "float32", files)
         card.write(folder)
-        run = partial(_run, isinstance(model, BaseEmbedding), folder)
+        run = partial(_run, model, folder)
         if not (distance := _distance(X, run("float32"))) <= MAX_DISTANCE["float32"]:
             raise ValueError(f"a result has a distance of {distance:.6f} to torch's")
         fastest = fastest_precision()
@@ -235,17 +234,17 @@ def _write_graph(transformer: Any, path: Path) -> None:
         save_model(convert_model(program), path, compress_to_fp16=False)
 
 
-def _run(of_text: bool, folder: Path, precision: Precision) -> Floats2d:
+def _run(model: OnTorch, folder: Path, precision: Precision) -> Floats2d:
     """Return the results of the exported model."""
-    if of_text:
-        return _results(OpenVinoEmbedding(folder=str(folder), precision=precision))
-    return _results(OpenVinoCrossEncoder(folder, precision))
+    if isinstance(model, TorchCrossEncoder):
+        return _results(OpenVinoCrossEncoder(folder, precision))
+    return _results(OpenVinoEncoder(folder, precision, model.model_name))
 
 
-def _results(model: BaseEmbedding | Reranker) -> Floats2d:
-    if isinstance(model, BaseEmbedding):
-        return unit_vectors([model.get_text_embedding(text) for text in PROBES])
-    return np.array([model.rank(PROBES[1], PROBES)]).T
+def _results(model: OnTorch | OpenVinoCrossEncoder) -> Floats2d:
+    if isinstance(model, TorchCrossEncoder | OpenVinoCrossEncoder):
+        return np.array([model.rank(PROBES[1], PROBES)]).T
+    return unit_vectors([model.get_text_embedding_batch([text])[0] for text in PROBES])
 
 
 def _distance(X: Floats2d, Y: Floats2d) -> float:

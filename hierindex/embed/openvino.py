@@ -1,6 +1,5 @@
 """Sentence-transformers models on OpenVINO, without torch, and cross-encoders."""
 
-import asyncio
 import atexit
 import json
 import os
@@ -14,8 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 from weakref import WeakSet
 
 import numpy as np
-from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.bridge.pydantic import Field
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
@@ -48,26 +45,14 @@ def fastest_precision() -> Precision:
     return "bfloat16" if "BF16" in can else "float32"
 
 
-class UsesGraphs(Protocol):
-    """Has compiled graphs."""
-
-    def release(self) -> None:
-        """Give them up."""
-        ...
-
-
-_users: WeakSet[UsesGraphs] = WeakSet()
-
-
-def release_at_exit(user: UsesGraphs) -> None:
-    """Release graphs before the interpreter ends, as their threads may abort the process later."""
-    _users.add(user)
+_in_use: WeakSet["Exported"] = WeakSet()
 
 
 @atexit.register
 def _release() -> None:
-    for user in _users:
-        user.release()
+    """Release graphs before the interpreter ends, as their threads may abort the process later."""
+    for model in _in_use:
+        model.release()
     openvino.cache_clear()
 
 
@@ -159,10 +144,10 @@ class Exported:
     """
 
     def __init__(self, folder: Path, precision: Precision) -> None:
-        self._folder = folder
-        self._precision = precision
+        self.folder = folder
+        self.precision = precision
         self._compiled = dict[int, "CompiledModel"]()  # by process
-        release_at_exit(self)
+        _in_use.add(self)
 
     def release(self) -> None:
         """Give up the compiled graphs; the next text compiles them again."""
@@ -193,96 +178,67 @@ class Exported:
     @cached_property
     def card(self) -> Card:
         """The model's card."""
-        return Card.read(self._folder)
+        return Card.read(self.folder)
 
     @cached_property
     def tokenizer(self) -> "Tokenizer":
         """The model's tokenizer, without truncation."""
-        return whole_tokenizer((self._folder / TOKENIZER).read_text("utf-8"))
+        return self._read_tokenizer()
 
     @cached_property
     def _cutting_tokenizer(self) -> "Tokenizer":
         """The model's tokenizer, with truncation to the window."""
-        tokenizer = whole_tokenizer(self.tokenizer.to_str())
+        tokenizer = self._read_tokenizer()
         tokenizer.enable_truncation(self.card.window)
         return tokenizer
+
+    def _read_tokenizer(self) -> "Tokenizer":
+        return whole_tokenizer((self.folder / TOKENIZER).read_text("utf-8"))
 
     @property
     def _graph(self) -> "CompiledModel":
         """The compiled graph; a fork compiles its own, since threads do not survive forks."""
         process = os.getpid()
         if process not in self._compiled:
-            self._compiled[process] = compiled(self._folder / GRAPH, self._precision)
+            self._compiled[process] = compiled(self.folder / GRAPH, self.precision)
         return self._compiled[process]
 
 
-class OpenVinoEmbedding(BaseEmbedding):
-    """An exported sentence-transformers model, which `load_embed_model` returns on a CPU.
+class OpenVinoEncoder(Exported):
+    """An exported sentence-transformers model, which is an `EmbedModel`.
 
     A vector depends only on its text and the precision, to the last bit.
 
     Parameters
     ----------
-    folder : str
+    folder : Path
         Contains the graph, the tokenizer and the card of an export.
+    precision : {"bfloat16", "float32"}
     model_name : str
         Name under which the model was loaded.
-    precision : {"bfloat16", "float32"}
     """
 
-    folder: str
-    precision: Precision = "float32"
-    embed_batch_size: int = Field(default=256, gt=0, le=2048)  # texts between progress reports
-
-    @classmethod
-    def class_name(cls) -> str:
-        """Return the name under which LlamaIndex serialises the class."""
-        return "OpenVinoEmbedding"
+    def __init__(self, folder: Path, precision: Precision, model_name: str) -> None:
+        super().__init__(folder, precision)
+        self.model_name = model_name
 
     @property
     def max_length(self) -> int:
         """Most tokens that the model reads, special ones included."""
-        return self._exported.card.window
+        return self.card.window
 
     @property
-    def fingerprint(self) -> str | None:
+    def fingerprint(self) -> str:
         """Digest of all that shapes a text's vector, with the precision."""
-        return f"{self._exported.card.source} {self.precision}"
+        return f"{self.card.source} {self.precision}"
 
-    @property
-    def text_instruction(self) -> str:
-        """The prompt that precedes every text."""
-        return self._exported.card.text_prompt
+    def get_query_embedding(self, query: str) -> list[float]:
+        """Return the vector of a question."""
+        return self.results([self.card.query_prompt + query])[0]
 
-    @property
-    def tokenizer(self) -> "Tokenizer":
-        """The model's tokenizer, without truncation."""
-        return self._exported.tokenizer
-
-    @cached_property
-    def _exported(self) -> Exported:
-        return Exported(Path(self.folder), self.precision)
-
-    def _vectors(self, texts: Sequence[str]) -> list[list[float]]:
-        return self._exported.results(texts)
-
-    def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-        return self._vectors([self._exported.card.text_prompt + text for text in texts])
-
-    def _get_text_embedding(self, text: str) -> list[float]:
-        return self._get_text_embeddings([text])[0]
-
-    def _get_query_embedding(self, query: str) -> list[float]:
-        return self._vectors([self._exported.card.query_prompt + query])[0]
-
-    async def _aget_query_embedding(self, query: str) -> list[float]:
-        return await asyncio.to_thread(self._get_query_embedding, query)
-
-    async def _aget_text_embedding(self, text: str) -> list[float]:
-        return await asyncio.to_thread(self._get_text_embedding, text)
-
-    async def _aget_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-        return await asyncio.to_thread(self._get_text_embeddings, texts)
+    def get_text_embedding_batch(self, texts: Sequence[str]) -> list[list[float]]:
+        """Return the vectors of texts."""
+        return self.results([self.card.text_prompt + text for text in texts])
 
 
 def whole_tokenizer(content: str) -> "Tokenizer":
@@ -308,7 +264,7 @@ class Reranker(Protocol):
         ...
 
 
-class OpenVinoCrossEncoder:
+class OpenVinoCrossEncoder(Exported):
     """An exported cross-encoder, which `load_reranker` returns; scores are logits.
 
     Parameters
@@ -318,12 +274,9 @@ class OpenVinoCrossEncoder:
     precision : {"bfloat16", "float32"}
     """
 
-    def __init__(self, folder: Path, precision: Precision) -> None:
-        self._exported = Exported(folder, precision)
-
     def rank(self, question: str, texts: Sequence[str]) -> list[float]:
         """See `Reranker`."""
-        return [score for (score,) in self._exported.results(texts, question)]
+        return [score for (score,) in self.results(texts, question)]
 
 
 class TorchCrossEncoder:

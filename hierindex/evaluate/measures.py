@@ -10,7 +10,7 @@ import numpy as np
 from llama_index.core.schema import BaseNode, MetadataMode
 from llama_index.core.utils import get_tokenizer
 
-from hierindex.core.membership import Floats1d
+from hierindex.core.arrays import Floats1d
 from hierindex.evaluate.datasets import Question
 from hierindex.node import Node, Span
 from hierindex.text_node import from_text_node, record_keys

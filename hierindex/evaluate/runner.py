@@ -17,7 +17,7 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.schema import Document, QueryBundle
 
 from hierindex.core.arguments import is_whole, require
-from hierindex.core.membership import Floats1d
+from hierindex.core.arrays import Floats1d
 from hierindex.embed.load import load_embed_model
 from hierindex.embed.model_identity import fingerprint
 from hierindex.errors import InputError

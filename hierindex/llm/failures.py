@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from textwrap import shorten
-from typing import Any, Literal
-
-import httpx
+from typing import TYPE_CHECKING, Any, Literal
 
 from hierindex.errors import HierindexError, ModelError, without_password
+
+if TYPE_CHECKING:
+    import httpx
 
 MEANING = {
     401: "the key is missing or wrong",
@@ -22,6 +23,7 @@ MEANING = {
 TRY_AGAIN = frozenset({408, 409, 429})  # HTTP statuses, besides 500 and above
 TIMED_OUT = frozenset({408, 504})  # HTTP statuses; the request may have cost tokens
 CLIENTS = (  # modules and the base classes of their errors
+    ("httpx", "HTTPError"),
     ("openai", "OpenAIError"),
     ("anthropic", "AnthropicError"),
     ("groq", "GroqError"),
@@ -119,7 +121,7 @@ def service_errors() -> tuple[type[Exception], ...]:
     """Return the exceptions that imported clients raise if a service fails."""
     modules = ((sys.modules.get(module), name) for module, name in CLIENTS)
     kinds = (getattr(module, name, None) for module, name in modules if module is not None)
-    return (OSError, httpx.HTTPError, *(kind for kind in kinds if isinstance(kind, type)))
+    return (OSError, *(kind for kind in kinds if isinstance(kind, type)))
 
 
 def request_errors() -> tuple[type[Exception], ...]:
@@ -129,6 +131,8 @@ def request_errors() -> tuple[type[Exception], ...]:
 
 def refusal(error: Exception) -> str | None:
     """Return why neither a retry nor another text helps, or None if one may."""
+    import httpx
+
     status = _status(error)
     if status is None:
         if not any(isinstance(cause, httpx.ConnectError) for cause in _causes(error)):
@@ -190,7 +194,7 @@ def _said(error: Exception) -> str:
     return without_password(str(error).strip().partition("\n")[0].rstrip("."))
 
 
-def _url(error: Exception) -> httpx.URL | None:
+def _url(error: Exception) -> "httpx.URL | None":
     try:
         return getattr(getattr(error, "request", None), "url", None)
     except RuntimeError:  # httpx's, for an error without a request

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hierindex.core.arguments import is_whole, require
+from hierindex.core.arrays import Ints1d
 from hierindex.core.icicle import Icicle
-from hierindex.core.membership import Ints1d
 from hierindex.errors import InputError
 from hierindex.plot.style import (
     DARK,

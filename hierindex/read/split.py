@@ -7,7 +7,6 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, TypeVar
 
-from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.bridge.pydantic import PrivateAttr
 from llama_index.core.node_parser import NodeParser, SentenceSplitter
 from llama_index.core.node_parser.node_utils import build_nodes_from_splits
@@ -15,7 +14,8 @@ from llama_index.core.schema import BaseNode, Document, MetadataMode, TextNode
 
 from hierindex.cache.readings import ReadingCache
 from hierindex.embed.embedder import Embedder
-from hierindex.embed.load import load_embed_model
+from hierindex.embed.load import load_encoder
+from hierindex.embed.model import EmbedModel
 from hierindex.progress import Progress, silent
 from hierindex.read.remembered import content_hash, split_once
 from hierindex.read.sections import Places, Sections, headings_of, split_at_headings
@@ -153,7 +153,7 @@ class PlacedSentenceSplitter(SentenceSplitter):
 
 
 def sentence_splitter(
-    embed_model: BaseEmbedding | None = None, chunk_size: int | None = None
+    embed_model: EmbedModel | None = None, chunk_size: int | None = None
 ) -> SentenceSplitter:
     """Return a sentence splitter whose chunks fit the embedding model's window.
 
@@ -169,7 +169,7 @@ def sentence_splitter(
     SentenceSplitter
         Without overlap, so that no sentence is summarised twice.
     """
-    embedder = Embedder(load_embed_model() if embed_model is None else embed_model)
+    embedder = Embedder(load_encoder() if embed_model is None else embed_model)
     known = embedder.window is not None
     splitter = PlacedSentenceSplitter(  # type: ignore[call-arg]
         chunk_size=chunk_size or (embedder.room if known else CHUNK_TOKENS),

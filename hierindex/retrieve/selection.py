@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from llama_index.core.utils import get_tokenizer
-
 from hierindex.errors import InputError
+from hierindex.llm.tokenizer import llm_tokenizer
 from hierindex.node import Found
 from hierindex.retrieve.levels import Level, cut_of
 from hierindex.store.prefilter import prefilter
@@ -72,7 +71,7 @@ def complete_parents(found: Sequence[Found]) -> set[str]:
 
 def token_counter() -> Count:
     """Return a function that counts a node's tokens for an LLM, once for each node."""
-    tokens, known = get_tokenizer(), dict[str, int]()
+    tokens, known = llm_tokenizer(), dict[str, int]()
 
     def count(found: Found) -> int:
         node = found.node

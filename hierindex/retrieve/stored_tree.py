@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from hierindex.core.arguments import is_whole, require
-from hierindex.embed.load import load_embed_model
+from hierindex.embed.load import load_encoder
 from hierindex.embed.model import EmbedModel
 from hierindex.embed.model_identity import built_precision
 from hierindex.embed.openvino import Precision
@@ -248,7 +248,7 @@ class StoredTree:
 def _load(name: str, precision: Precision) -> EmbedModel:
     try:
         # The CPU backend does not import torch, which takes longer than the query.
-        return load_embed_model(name, device="cpu", precision=precision)
+        return load_encoder(name, device="cpu", precision=precision)
     except ModelError as error:
         raise ModelError(
             f"The index was built with the embedding model {name!r}, which cannot be "

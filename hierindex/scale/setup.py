@@ -12,7 +12,7 @@ from hierindex.cache.file import Cache
 from hierindex.embed.embedder import Embedder
 from hierindex.embed.load import load_embed_model
 from hierindex.embed.model_identity import fingerprint
-from hierindex.embed.openvino import OpenVinoEmbedding
+from hierindex.embed.openvino_embedding import OpenVinoEmbedding, as_llama_index
 from hierindex.errors import InputError
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.indexing.job import Job
@@ -67,7 +67,8 @@ class Setup:
     def of(cls, job: Job, place: Place, actor: Any) -> Self:
         """Describe the hierarchy of a job; `actor` asks its language model."""
         fields = {"embed_model": None, "summarizer": None, "progress": silent, "cache": None}
-        bare, model = job.hierarchy.model_copy(update=fields), job.hierarchy.embedder.embed_model
+        bare = job.hierarchy.model_copy(update=fields)
+        model = as_llama_index(job.hierarchy.embedder.embed_model)
         bare._embedder, bare._summarizer = None, as_summarizer(None)
         return cls(
             hierarchy=bare,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
 
-from hierindex.core.membership import Floats2d
+from hierindex.core.arrays import Floats2d
 from hierindex.errors import ModelError
 from hierindex.loading import load_transformer
 from hierindex.summarize.extractive import fitting_sentences

@@ -3,20 +3,22 @@
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from scipy.sparse import csr_array
 
-from hierindex.core.membership import Ints1d
+from hierindex.core.arrays import Ints1d
 from hierindex.core.salience import lexrank, opening, select_sentences
 from hierindex.summarize.sentences import Sentence, stripped, telling, tokens
 from hierindex.summarize.summary import Budget, Group, Resources, Summary, join_sentences
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
 REDUNDANCY = 0.4  # weight of the similarity to chosen sentences, see `select_sentences`
 
 
-def tf_idf(texts: Sequence[str]) -> csr_array:
+def tf_idf(texts: Sequence[str]) -> "csr_array":
     """Compute TF-IDF weights, with the texts themselves as corpus.
 
     The weights are (1 + log tf) * (1 + log((1 + n_texts) / (1 + df))), as in scikit-learn's
@@ -33,6 +35,8 @@ def tf_idf(texts: Sequence[str]) -> csr_array:
     >>> (S @ S.T).toarray().round(3).tolist()
     [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
+    from scipy.sparse import csr_array
+
     n_texts = len(texts)
     tokens_of = [tokens(text.lower()) or [""] for text in texts]
     words = [*chain.from_iterable(tokens_of)]

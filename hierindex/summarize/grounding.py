@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierindex.core.arguments import is_number, require
+from hierindex.core.arrays import Floats2d
 from hierindex.core.calibration import Scale
-from hierindex.core.membership import Floats2d
 from hierindex.summarize.extractive import tf_idf
 
 Pair = tuple[Sequence[str], Sequence[str]]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierindex.cache.texts import TextCache
-from hierindex.core.membership import Floats2d
+from hierindex.core.arrays import Floats2d
 from hierindex.llm.record import Usage
 from hierindex.progress import Progress, silent
 from hierindex.summarize.claims import Claim, Excerpt

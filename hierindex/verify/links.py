@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hierindex.core.membership import Ints1d
+from hierindex.core.arrays import Ints1d
 from hierindex.store.schema import LOST_CHILD, schema
 from hierindex.verify.report import Check
 

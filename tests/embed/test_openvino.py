@@ -5,6 +5,7 @@ import pickle
 import subprocess
 import sys
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +15,10 @@ from tiny_models import SENTENCES, on_torch
 
 from hierindex import OpenVinoEmbedding
 from hierindex.embed import openvino
+from hierindex.embed.embedder import Embedder
+from hierindex.embed.model_identity import fingerprint, identity, model_name
+from hierindex.embed.openvino import OpenVinoEncoder
+from hierindex.embed.openvino_embedding import as_llama_index
 
 TEXTS = [
     "",
@@ -118,7 +123,7 @@ def ask():
 
 texts, barrier, told = json.load(sys.stdin)[::-1], Barrier(4), []
 first = hierindex.load_embed_model()
-first._exported._graph  # so that all come to the tensors at once
+first.encoder._graph  # so that all come to the tensors at once
 threads = [Thread(target=ask) for _ in range(4)]
 for each in threads:
     each.start()
@@ -135,6 +140,43 @@ print(tell(hierindex.OpenVinoEmbedding(folder=first.folder, precision=first.prec
 torchs = {"torch", "transformers", "sentence_transformers"} & {*sys.modules}
 print(json.dumps([[*torchs], sys.modules["openvino_telemetry"]]))
 """
+
+
+def test_both_forms_are_one_model(tiny):
+    encoder = OpenVinoEncoder(Path(tiny.folder), tiny.precision, tiny.model_name)
+    form = as_llama_index(encoder)
+    assert (type(form), form.encoder, form.to_dict()) == (type(tiny), encoder, tiny.to_dict())
+    assert form.get_text_embedding_batch(TEXTS) == tiny.get_text_embedding_batch(TEXTS)
+    assert encoder.get_text_embedding_batch(TEXTS) == tiny.get_text_embedding_batch(TEXTS)
+    assert encoder.get_text_embedding_batch([]) == []
+
+
+QUESTION = """
+import json, sys
+from hierindex.embed.embedder import Embedder, named_errors
+from hierindex.embed.load import load_encoder
+from hierindex.embed.model_identity import check_same_model, fingerprint, identity, model_name
+
+encoder = load_encoder(device="cpu")
+with named_errors(encoder):
+    vector = encoder.get_query_embedding("Who wrote a letter?")
+told = [told(encoder) for told in (fingerprint, identity, model_name)]
+check_same_model(encoder, model_name(encoder), identity(encoder))
+counted = Embedder(encoder).count_tokens(["salt"]).tolist()
+outside = {"llama_index", "torch", "transformers", "scipy", "httpx"} & {*sys.modules}
+print(json.dumps([vector, told, counted, sorted(outside)]))
+"""
+
+
+def test_a_question_needs_no_llama_index(embed_model):
+    """Its vector and its model's identity are those of LlamaIndex's form."""
+    run = subprocess.run(
+        [sys.executable, "-c", QUESTION], capture_output=True, text=True, timeout=60, check=True
+    )
+    vector = embed_model.get_query_embedding("Who wrote a letter?")
+    told = [told(embed_model) for told in (fingerprint, identity, model_name)]
+    counted = Embedder(embed_model).count_tokens(["salt"]).tolist()
+    assert json.loads(run.stdout) == [vector, told, counted, []]
 
 
 def test_a_lone_surrogate_is_read_as_a_question_mark(tiny):
