@@ -4,14 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from llama_index.core.base.embeddings.base import BaseEmbedding
-
 from hierindex.errors import HierindexError, without_password
 from hierindex.indexing.revisable_tree import RevisableTree
 from hierindex.loading import extra
-from hierindex.store.vector_store import HierarchyStore
+from hierindex.store.table import Table
 
 if TYPE_CHECKING:
+    from llama_index.core.base.embeddings.base import BaseEmbedding
     from llama_index.core.node_parser import NodeParser
     from llama_index.core.schema import Document
     from plotly.graph_objects import Figure
@@ -46,7 +45,7 @@ class HierarchicalIndex(RevisableTree):
             generation = self.table.snapshot().generation or None
         except (HierindexError, OSError, RuntimeError, ValueError):  # the last three of LanceDB
             generation = None
-        uri = without_password(self.table.connection.uri)
+        uri = without_password(self.table.uri)
         return f"{type(self).__name__}({uri!r}, generation={generation})"
 
     @classmethod
@@ -107,6 +106,7 @@ class HierarchicalIndex(RevisableTree):
         from hierindex.hierarchy.transforms import SemanticHierarchy
         from hierindex.indexing.build import build_tree  # not needed for queries
         from hierindex.indexing.engine import in_this_process
+        from hierindex.store.vector_store import HierarchyStore
 
         hierarchy = hierarchy or SemanticHierarchy()
         store = HierarchyStore(uri)
@@ -138,6 +138,7 @@ class HierarchicalIndex(RevisableTree):
         """
         from hierindex.hierarchy.transforms import SemanticHierarchy
         from hierindex.indexing.estimate import estimate_tree
+        from hierindex.store.vector_store import HierarchyStore
 
         return estimate_tree(
             sources,
@@ -149,7 +150,7 @@ class HierarchicalIndex(RevisableTree):
         )
 
     @classmethod
-    def open(cls, uri: str | Path, embed_model: BaseEmbedding | None = None) -> Self:
+    def open(cls, uri: str | Path, embed_model: "BaseEmbedding | None" = None) -> Self:
         """Open an index; the embedding model is loaded with the first question.
 
         Raises
@@ -159,9 +160,9 @@ class HierarchicalIndex(RevisableTree):
         FormatError
             If another version of hierindex wrote it.
         """
-        store = HierarchyStore(uri)
-        store.snapshot().require()
-        return cls(store, embed_model)
+        table = Table.of(uri)
+        table.snapshot().require()
+        return cls(table, embed_model)
 
     @classmethod
     def from_documents(
@@ -174,7 +175,7 @@ class HierarchicalIndex(RevisableTree):
         """Check the index against its invariants; with `repair`, mend what needs no model."""
         from hierindex.verify.verify import verify
 
-        return verify(self.store, repair=repair)
+        return verify(self.table, repair=repair)
 
     def explore(self, port: int | None = None, host: str = "127.0.0.1") -> "Explorer":
         """Serve a page to read, search and ask the tree, in a thread; see `Explorer`.
@@ -208,7 +209,7 @@ class HierarchicalIndex(RevisableTree):
         """
         from hierindex.plot.tree import plot_tree
 
-        return plot_tree(self.store, node_id, max_nodes)
+        return plot_tree(self.table, node_id, max_nodes)
 
     def plot_map(self, level: "Level | None" = None, max_chunks: int = 2000) -> "Figure":
         """Draw the chunks as points, similar ones near each other, coloured by their parents.
@@ -217,7 +218,7 @@ class HierarchicalIndex(RevisableTree):
         """
         from hierindex.plot.map import plot_map
 
-        return plot_map(self.store, level, max_chunks)
+        return plot_map(self.table, level, max_chunks)
 
     def insert(self, document: "Document", **options: Any) -> None:
         """Add a LlamaIndex document, or replace the one with its id; see `update`."""

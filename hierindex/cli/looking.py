@@ -73,9 +73,9 @@ def tree(
 def _opened(index: str) -> "StoredTree":
     """Return an index without what answers questions, whose import takes long."""
     from hierindex.retrieve.stored_tree import StoredTree
-    from hierindex.store.vector_store import HierarchyStore
+    from hierindex.store.table import Table
 
-    return StoredTree(HierarchyStore(index))
+    return StoredTree(Table.of(index))
 
 
 def outline(

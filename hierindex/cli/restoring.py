@@ -30,10 +30,10 @@ def verify(
     The exit status is 0 if all checks hold, 1 if one does not.
     """
     os.environ.setdefault("LANCEDB_LOG", "error")  # its warnings of damaged files are reported
-    from hierindex.store.vector_store import HierarchyStore
+    from hierindex.store.table import Table
     from hierindex.verify.verify import verify as check
 
-    outcome = check(HierarchyStore(index), repair=repair)
+    outcome = check(Table.of(index), repair=repair)
     print_result(outcome.to_json(), as_json, verified)
     if not outcome.ok:
         raise typer.Exit(INVALID)
@@ -61,11 +61,11 @@ def _problems(checks: list[dict[str, Any]]) -> Iterator[str]:
 
 def generations(index: options.Index, as_json: options.AsJson = False) -> None:
     """Print the generations of an index that are kept, and what each write changed."""
-    from hierindex.store.vector_store import HierarchyStore
+    from hierindex.store.table import Table
 
-    store = HierarchyStore(index)
-    store.snapshot().require()
-    print_result({"generations": store.generations()}, as_json, listed)
+    table = Table.of(index)
+    table.snapshot().require()
+    print_result({"generations": table.history()}, as_json, listed)
 
 
 def rollback(
@@ -82,14 +82,14 @@ def rollback(
     and undoes this.
     """
     from hierindex.indexing.changes import difference
-    from hierindex.store.vector_store import HierarchyStore
+    from hierindex.store.table import Table
 
-    store = HierarchyStore(index)
-    store.snapshot().require()
-    with store.writing("rollback"):
-        before = store.snapshot()
-        store.rollback(generation)
-        made = store.generations()[-1] | difference(before, store.snapshot())
+    table = Table.of(index)
+    table.snapshot().require()
+    with table.lock.held("rollback", patience=0):
+        before = table.snapshot()
+        table.rollback(generation)
+        made = table.history()[-1] | difference(before, table.snapshot())
     print_result(made, as_json, _rolled_back)
 
 

@@ -117,9 +117,9 @@ def mcp(
 
     def open_reader() -> "Reader":
         from hierindex.serve.mcp.reader import Reader
-        from hierindex.store.vector_store import HierarchyStore
+        from hierindex.store.table import Table
 
-        return Reader(HierarchyStore(index))
+        return Reader(Table.of(index))
 
     with extra("serve", "The MCP server needs"):
         from hierindex.serve.mcp.server import server_of

@@ -30,7 +30,7 @@ from hierindex.index import HierarchicalIndex
 from hierindex.progress import Progress, silent
 from hierindex.retrieve.question import cuts
 from hierindex.store.filters import Filters
-from hierindex.store.vector_store import HierarchyStore
+from hierindex.store.table import Table
 
 BUDGETS = (500, 2_000)  # tokens; the second holds most of a short document
 AGAINST = "dense"
@@ -160,7 +160,7 @@ def _index_of(
     settings = [dataset.texts, fingerprint(model) or model.model_name, chunk_size]
     digest = sha256(json.dumps(settings).encode()).hexdigest()
     uri = folder / f"{dataset.name}-{digest[:8]}"
-    if HierarchyStore(uri).snapshot().exists:
+    if Table.of(uri).snapshot().exists:
         return HierarchicalIndex.open(uri, model)
 
     def shown(stage: str, done: int, total: int, cost: str = "", /) -> None:

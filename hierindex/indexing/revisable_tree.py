@@ -4,16 +4,14 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.llms import LLM
-
 from hierindex.errors import InputError, SourceError
 from hierindex.respond.answering_tree import AnsweringTree
-from hierindex.store.vector_store import HierarchyStore
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from llama_index.core.base.embeddings.base import BaseEmbedding
+    from llama_index.core.llms import LLM
     from llama_index.core.node_parser import NodeParser
 
     from hierindex.hierarchy.hierarchy import Hierarchy
@@ -24,6 +22,8 @@ if TYPE_CHECKING:
     from hierindex.indexing.update import Revise
     from hierindex.indexing.watch import Failed
     from hierindex.progress import Progress
+    from hierindex.store.table import Table
+    from hierindex.store.vector_store import HierarchyStore
 
 
 class RevisableTree(AnsweringTree):
@@ -40,8 +40,8 @@ class RevisableTree(AnsweringTree):
 
     def __init__(
         self,
-        store: HierarchyStore,
-        embed_model: BaseEmbedding | None = None,
+        store: "HierarchyStore | Table",
+        embed_model: "BaseEmbedding | None" = None,
         *,
         last_build: "BuildReport | None" = None,
     ) -> None:
@@ -60,7 +60,7 @@ class RevisableTree(AnsweringTree):
         sources: "Source | Sequence[Source] | None" = None,
         *,
         hierarchy: "Hierarchy | None" = None,
-        llm: LLM | None = None,
+        llm: "LLM | None" = None,
         splitter: "NodeParser | None" = None,
         purge: bool = False,
         progress: "Progress | None" = None,
@@ -126,7 +126,7 @@ class RevisableTree(AnsweringTree):
         *,
         failed: "Failed | None" = None,
         hierarchy: "Hierarchy | None" = None,
-        llm: LLM | None = None,
+        llm: "LLM | None" = None,
         splitter: "NodeParser | None" = None,
         purge: bool = False,
         progress: "Progress | None" = None,
@@ -180,7 +180,7 @@ class RevisableTree(AnsweringTree):
         self,
         *documents: str,
         hierarchy: "Hierarchy | None" = None,
-        llm: LLM | None = None,
+        llm: "LLM | None" = None,
         progress: "Progress | None" = None,
         **llm_options: Any,
     ) -> "BuildReport":
@@ -223,7 +223,7 @@ class RevisableTree(AnsweringTree):
         self,
         hierarchy: "Hierarchy | None" = None,
         *,
-        llm: LLM | None = None,
+        llm: "LLM | None" = None,
         progress: "Progress | None" = None,
         **llm_options: Any,
     ) -> "BuildReport":
@@ -257,7 +257,7 @@ class RevisableTree(AnsweringTree):
         *,
         delete: Sequence[str] = (),
         hierarchy: "Hierarchy | None" = None,
-        llm: LLM | None = None,
+        llm: "LLM | None" = None,
         splitter: "NodeParser | None" = None,
         progress: "Progress | None" = None,
         **llm_options: Any,

@@ -21,7 +21,7 @@ from hierindex.retrieve.map import MOST, chunk_map
 from hierindex.store.description import overview
 from hierindex.store.generations import on_newest
 from hierindex.store.snapshot import Snapshot
-from hierindex.store.vector_store import HierarchyStore
+from hierindex.store.table import Table
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -31,12 +31,12 @@ NAMED = len(COLOURS) * len(SYMBOLS)  # parents that have a colour and a symbol
 
 
 @on_newest
-def plot_map(store: HierarchyStore, level: Level | None = None, max_chunks: int = MOST) -> "Figure":
+def plot_map(table: Table, level: Level | None = None, max_chunks: int = MOST) -> "Figure":
     """Draw the chunks as points of a plane, similar ones near each other, coloured by parent.
 
     Parameters
     ----------
-    store : HierarchyStore
+    table : Table
     level : int or {"top", "documents", "sections", "chunks"}, optional
         Of the parents, of which the 18 with most points have a colour and a symbol; by default,
         the lowest that has no more.
@@ -60,7 +60,7 @@ def plot_map(store: HierarchyStore, level: Level | None = None, max_chunks: int 
     """
     go = graph_objects()
     require(is_whole(max_chunks, 1), "max_chunks", "an integer of at least 1", max_chunks)
-    snapshot = store.snapshot()
+    snapshot = table.snapshot()
     require_chunks(snapshot)
     if level is None:
         level = _coloured(overview(snapshot)["levels"])

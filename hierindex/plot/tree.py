@@ -24,7 +24,7 @@ from hierindex.plot.style import (
 )
 from hierindex.retrieve.reading_order import entries, reading_order
 from hierindex.store.generations import on_newest
-from hierindex.store.vector_store import HierarchyStore
+from hierindex.store.table import Table
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -36,7 +36,7 @@ ALL = "all"  # the box of several roots
 
 
 @on_newest
-def plot_tree(store: HierarchyStore, node_id: str | None = None, max_nodes: int = MOST) -> "Figure":
+def plot_tree(table: Table, node_id: str | None = None, max_nodes: int = MOST) -> "Figure":
     """Draw the tree, or a node and what is under it, as an icicle.
 
     A node is a box as high as the number of chunks under it, with its children to the right, in
@@ -44,7 +44,7 @@ def plot_tree(store: HierarchyStore, node_id: str | None = None, max_nodes: int 
 
     Parameters
     ----------
-    store : HierarchyStore
+    table : Table
     node_id : str, optional
         Id or unique id prefix of the node to begin with; by default all roots.
     max_nodes : int
@@ -66,7 +66,7 @@ def plot_tree(store: HierarchyStore, node_id: str | None = None, max_nodes: int 
     """
     go = graph_objects()
     require(is_whole(max_nodes, 1), "max_nodes", "an integer of at least 1", max_nodes)
-    snapshot = store.snapshot()
+    snapshot = table.snapshot()
     require_chunks(snapshot)
     order = reading_order(snapshot)
     icicle = order.icicle

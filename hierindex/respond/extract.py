@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from hierindex.core.arrays import Floats1d, Ints1d
 from hierindex.core.calibration import Scale
-from hierindex.core.membership import Floats1d, Ints1d
 from hierindex.core.passages import relevance, word_weights, words_around
 from hierindex.embed.embedder import Embedder, unit_vectors
 from hierindex.node import Node

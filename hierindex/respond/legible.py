@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hierindex.core.membership import Ints1d
+from hierindex.core.arrays import Ints1d
 from hierindex.node import Quote
 from hierindex.summarize.markup_blocks import ITEM_MARK, Block, split_blocks
 from hierindex.summarize.sentences import MIN_WORDS, Sentence, split_sentences, stripped, tokens

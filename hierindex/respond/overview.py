@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from hierindex.core.membership import Floats1d, Ints1d
+from hierindex.core.arrays import Floats1d, Ints1d
 from hierindex.core.salience import centroid_similarity
 from hierindex.core.stop_words import STOP_WORDS
 from hierindex.embed.embedder import Embedder

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hierindex.core.arrays import Floats1d, Ints1d
 from hierindex.core.context import places_of
-from hierindex.core.membership import Floats1d, Ints1d
 from hierindex.core.passages import select_passages, word_weights
 from hierindex.core.ranking import reading_order
 from hierindex.node import Quote

@@ -13,7 +13,7 @@ from llama_index.core.llms import LLM
 from llama_index.core.prompts import BasePromptTemplate
 from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore
 
-from hierindex.core.membership import Ints1d
+from hierindex.core.arrays import Ints1d
 from hierindex.core.packing import pack
 from hierindex.errors import InputError, ModelError
 from hierindex.respond.cited_text import cited_end, without_cut_citation

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hierindex.core.arrays import Floats1d, Floats2d
 from hierindex.core.calibration import Scale
-from hierindex.core.membership import Floats1d, Floats2d
 from hierindex.embed.embedder import unit_vectors
 from hierindex.embed.model import EmbedModel
 from hierindex.summarize.grounding import KnownPairs

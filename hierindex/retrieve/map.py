@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from hierindex.core.arguments import is_whole, require
-from hierindex.core.membership import Floats2d, Ints1d
+from hierindex.core.arrays import Floats2d, Ints1d
 from hierindex.core.reduce import plane_coordinates
 from hierindex.retrieve.levels import Level, ids_at
 from hierindex.retrieve.outline import is_in, whole_tree

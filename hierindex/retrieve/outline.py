@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from hierindex.core.arguments import is_whole, require
+from hierindex.core.arrays import Floats1d, Ints1d
 from hierindex.core.cut import Forest, Mask, select_cut, select_margin, share_and_value
-from hierindex.core.membership import Floats1d, Ints1d
 from hierindex.core.ranking import cosines
 from hierindex.errors import InputError
 from hierindex.node import Found

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal, Self, get_args
 
 import numpy as np
 
+from hierindex.core.arrays import Floats1d, Ints1d
 from hierindex.core.context import in_context, nearness, places_of
-from hierindex.core.membership import Floats1d, Ints1d
 from hierindex.core.ranking import DENSE_SHARE, blended, cosines, reading_order
 from hierindex.node import PREFIX, Found, Span
 from hierindex.store.filters import DOCUMENTS, Filter, Filters, Op, Part

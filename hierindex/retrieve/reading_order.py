@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from hierindex.core.arrays import Ints1d
 from hierindex.core.icicle import Icicle
-from hierindex.core.membership import Ints1d
 from hierindex.errors import InputError
 from hierindex.retrieve.outline import Tree, whole_tree
 from hierindex.store.prefilter import SUMMARIES, by_ids

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, Protocol, Self, get_args
 import numpy as np
 
 from hierindex.core.arguments import is_whole, require
-from hierindex.core.membership import Floats1d
+from hierindex.core.arrays import Floats1d
 from hierindex.core.ranking import blended
 from hierindex.embed.embedder import named_errors
 from hierindex.embed.load import load_reranker

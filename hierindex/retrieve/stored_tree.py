@@ -76,6 +76,9 @@ class StoredTree:
     @property
     def embed_model(self) -> "BaseEmbedding":
         """The embedding model that the tree was built with; another one after a build with it."""
+        from hierindex.embed.openvino_embedding import as_llama_index
+
+        return as_llama_index(self._model)
 
     @property
     def _model(self) -> EmbedModel:

@@ -4,10 +4,12 @@ import logging
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from copy import copy
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from hierindex.errors import GenerationError, InputError
-from hierindex.store.connection import Connection
+from hierindex.store.connection import TABLE, Connection
+from hierindex.store.description import generation_json
 from hierindex.store.fragments import Fragments
 from hierindex.store.generations import (
     ADDED,
@@ -59,6 +61,16 @@ class Table:
         self._keep = keep
         self._known: tuple[tuple[bytes, int], dict[str, Any]] = ((b"", 0), {})
 
+    @classmethod
+    def of(cls, uri: str | Path) -> Self:
+        """Return the table of an index; nothing is read."""
+        return cls(Connection(str(uri), TABLE))
+
+    @property
+    def uri(self) -> str:
+        """Of the index."""
+        return self.connection.uri
+
     def at(self, snapshot: Snapshot) -> Self:
         """Return this table with a snapshot instead of the newest generation, to read from."""
         table = copy(self)
@@ -106,6 +118,11 @@ class Table:
         with self.connection.named_refusals():
             table = self.connection.open()
             return [] if table is None else [*published(table)]
+
+    @on_newest
+    def history(self) -> list[dict[str, Any]]:
+        """Return the generations as `generation_json` describes them, the oldest first."""
+        return [generation_json(self.snapshot(number)) for number in self.generations()]
 
     def upsert(self, rows: "pa.Table") -> None:
         """Insert rows, replacing those with the same id, and publish the table.

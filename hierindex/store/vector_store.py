@@ -23,7 +23,6 @@ from hierindex.errors import InputError
 from hierindex.node import Node
 from hierindex.store.connection import TABLE, Connection
 from hierindex.store.deletion import delete_document, delete_nodes, doomed, with_the_rest
-from hierindex.store.description import generation_json
 from hierindex.store.filters import DOCUMENTS, Filter, Filters, Op, keys
 from hierindex.store.fragments import Fragments
 from hierindex.store.generations import ADDED, on_newest
@@ -172,15 +171,13 @@ class HierarchyStore(BasePydanticVectorStore):
         store._table = self._table.at(snapshot)
         return store
 
-    @on_newest
     def generations(self) -> list[dict[str, Any]]:
         """Return the generations that the store holds, the oldest first.
 
         Each is a dict of `generation`, `time`, when it was published, its numbers of `documents`,
         `levels` and `nodes`, `what` wrote it, such as "build", and the numbers of its `changes`.
         """
-        numbers = self._table.generations()
-        return [generation_json(self.snapshot(number)) for number in numbers]
+        return self._table.history()
 
     def rollback(self, generation: int | None = None) -> int:
         """Publish an earlier generation, by default the previous one, and return its new number.

@@ -10,7 +10,6 @@ from typing import IO, TYPE_CHECKING, Self
 
 import numpy as np
 import orjson
-from llama_index.core.schema import Document
 from numpy.typing import NDArray
 
 from hierindex.errors import InputError
@@ -19,6 +18,7 @@ from hierindex.store.rows import Row, as_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from llama_index.core.schema import Document
 
 AT_ONCE = 1024  # rows that are a table in memory
 FLOAT = np.dtype(np.float32)
@@ -62,12 +62,14 @@ class WaitingFile:
 class DocumentFile(WaitingFile):
     """Documents in a temporary file."""
 
-    def add(self, document: Document) -> "partial[Document]":
+    def add(self, document: "Document") -> "partial[Document]":
         """Add a document of JSON values, and return what reads it again."""
         data = json.dumps(document.to_dict(), ensure_ascii=False).encode()
         return partial(self._at, self._append(data), len(data))
 
-    def _at(self, start: int, length: int) -> Document:
+    def _at(self, start: int, length: int) -> "Document":
+        from llama_index.core.schema import Document
+
         return Document.from_dict(json.loads(self._read(start, length)))
 
 

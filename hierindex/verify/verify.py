@@ -17,7 +17,6 @@ from hierindex.store.indices import neglected
 from hierindex.store.schema import NAMES
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
-from hierindex.store.vector_store import HierarchyStore
 from hierindex.verify.links import COLUMNS, Links, check_links
 from hierindex.verify.quotes import COLUMNS as QUOTED
 from hierindex.verify.report import Check, Verification
@@ -33,7 +32,7 @@ MENDABLE = {
 """Checks whose problems may be repaired without a model, and what was done if they hold."""
 
 
-def verify(store: HierarchyStore, *, repair: bool = False) -> Verification:
+def verify(table: Table, *, repair: bool = False) -> Verification:
     """Check that an index is whole: its files, links, texts, quotes, vectors and indices.
 
     All rows of the newest generation are read, and each index of LanceDB is loaded once. Memory
@@ -41,7 +40,7 @@ def verify(store: HierarchyStore, *, repair: bool = False) -> Verification:
 
     Parameters
     ----------
-    store : HierarchyStore
+    table : Table
     repair : bool
         Whether to remove a damaged cache, to create all indices again if one is missing, damaged
         or incomplete, and then to check again.
@@ -53,31 +52,31 @@ def verify(store: HierarchyStore, *, repair: bool = False) -> Verification:
     FormatError
         If another version of hierindex wrote it.
     """
-    outcome = _verified(store)
+    outcome = _verified(table)
     before = [name for name in outcome.failed if name in MENDABLE]
     if repair and before:
-        with store.writing("repair"):
+        with table.lock.held("repair", patience=0):
             if "cache" in before:
                 with suppress(OSError):  # the cache is then checked again and named
-                    remove(cache_file(store.uri))
+                    remove(cache_file(table.uri))
             if "indices" in before and "files" not in outcome.failed:
                 with damages():
-                    store._table.mend_indices()
-        outcome = _verified(store)
+                    table.mend_indices()
+        outcome = _verified(table)
         done = [MENDABLE[name] for name in before if name not in outcome.failed]
         outcome = replace(outcome, repaired=tuple(done))
-    return replace(outcome, left=tuple(_left(outcome, store, repair=repair)))
+    return replace(outcome, left=tuple(_left(outcome, table, repair=repair)))
 
 
-def _verified(store: HierarchyStore) -> Verification:
-    files, done = Check("files"), [_check_cache(store.uri)]
+def _verified(table: Table) -> Verification:
+    files, done = Check("files"), [_check_cache(table.uri)]
     generation = n_nodes = n_stale = 0
     try:
-        snapshot = _opened(store)
+        snapshot = _opened(table)
         generation = snapshot.generation
         files.checked = _n_files(snapshot)
         done.append(_check_indices(snapshot))
-        snapshot = _opened(store, generation)  # the indices need no longer be in memory
+        snapshot = _opened(table, generation)  # the indices need no longer be in memory
         links = Links(_read(snapshot, *COLUMNS))
         n_nodes, n_stale = len(links), int(np.sum(~links.is_any("stale", "")))
         done += check_links(links)
@@ -85,19 +84,21 @@ def _verified(store: HierarchyStore) -> Verification:
         done += rows.check(_read(snapshot, *NAMES))
         done.append(rows.quotes.check(_read(snapshot, *QUOTED)))
     except DamagedError as error:
-        files.add(error.file or f"{store.table_name}.lance", f"it cannot be read: {error.reason}")
+        files.add(
+            error.file or f"{table.connection.name}.lance", f"it cannot be read: {error.reason}"
+        )
     except GenerationError:
         if generation:  # a later write has removed it
             raise
-        files.add(f"{store.table_name}.lance", "its newest generation is missing")
+        files.add(f"{table.connection.name}.lance", "its newest generation is missing")
     return Verification(generation, n_nodes, n_stale, (*done, files))
 
 
 @on_newest
-def _opened(store: HierarchyStore, generation: int | None = None) -> Snapshot:
+def _opened(table: Table, generation: int | None = None) -> Snapshot:
     """Return a generation, read from its files: nothing that the store has cached is used."""
     with damages():
-        snapshot = Table(Connection(*store.connection.parameters)).snapshot(generation)
+        snapshot = Table(Connection(*table.connection.parameters)).snapshot(generation)
         snapshot.require()
     return snapshot
 
@@ -158,18 +159,18 @@ def _check_indices(snapshot: Snapshot) -> Check:
     return found
 
 
-def _left(outcome: Verification, store: HierarchyStore, *, repair: bool) -> Iterator[str]:
+def _left(outcome: Verification, table: Table, *, repair: bool) -> Iterator[str]:
     """Yield what to do about the problems that are left."""
-    uri, table = quote(str(store.uri)), f"{store.table_name}.lance"
+    uri, file = quote(str(table.uri)), f"{table.connection.name}.lance"
     mendable = [name for name in outcome.failed if name in MENDABLE and not repair]
     if mendable:
         names = ", ".join(mendable)
         yield f"`hierindex verify --repair --index {uri}` may repair: {names}."
     elif "cache" in outcome.failed:
-        yield f"Delete {quote(str(cache_file(store.uri)))} when nothing writes to the index."
+        yield f"Delete {quote(str(cache_file(table.uri)))} when nothing writes to the index."
     if others := [name for name in outcome.failed if name not in {*mendable, "cache"}]:
         yield (
-            f"Restore the folder {uri}, or delete {table} in it and build the index again "
+            f"Restore the folder {uri}, or delete {file} in it and build the index again "
             f"(`hierindex build SOURCE... --index {uri}`), to repair: {', '.join(others)}."
         )
     if outcome.stale:

@@ -4,9 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from hashlib import blake2b
-from typing import Any, NotRequired, TypedDict, TypeVar, cast
-
-from llama_index.core.base.embeddings.base import BaseEmbedding
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, TypeVar, cast
 
 from hierindex.errors import InputError
 from hierindex.node import PREFIX, Node
@@ -31,8 +29,13 @@ from hierindex.serve.mcp.replies import (
 from hierindex.store.filters import Filter, Filters
 from hierindex.store.generations import on_newest
 from hierindex.store.snapshot import Snapshot
-from hierindex.store.vector_store import HierarchyStore
+from hierindex.store.table import Table
 from hierindex.unsafe import visible
+
+if TYPE_CHECKING:
+    from llama_index.core.base.embeddings.base import BaseEmbedding
+
+    from hierindex.store.vector_store import HierarchyStore
 
 MOST_FOUND = 50  # nodes of a search, in parts
 PAGE, CHILDREN = 5, 20  # most entries of a part: found, and children
@@ -119,12 +122,14 @@ class Reader:
 
     Parameters
     ----------
-    store : HierarchyStore
+    store : HierarchyStore or Table
     embed_model : BaseEmbedding, optional
         By default the model that the newest generation was built with, loaded when it is needed.
     """
 
-    def __init__(self, store: HierarchyStore, embed_model: BaseEmbedding | None = None) -> None:
+    def __init__(
+        self, store: "HierarchyStore | Table", embed_model: "BaseEmbedding | None" = None
+    ) -> None:
         self._tree = AnsweringTree(store, embed_model)
 
     def warm(self) -> None:

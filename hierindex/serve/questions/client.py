@@ -18,9 +18,9 @@ def answer_to(asked: Endpoint, uri: str) -> dict[str, Any]:
     if reply is not None:
         return reply
     from hierindex.respond.answering_tree import AnsweringTree
-    from hierindex.store.vector_store import HierarchyStore
+    from hierindex.store.table import Table
 
-    return asked.answer(AnsweringTree(HierarchyStore(uri)), {})
+    return asked.answer(AnsweringTree(Table.of(uri)), {})
 
 
 def reply_to(asked: Endpoint, folder: Path) -> dict[str, Any] | None:
