@@ -10,6 +10,7 @@ from hierindex.core.arrays import Floats1d, Floats2d
 from hierindex.core.calibration import Scale
 from hierindex.embed.embedder import unit_vectors
 from hierindex.embed.model import EmbedModel
+from hierindex.embed.openvino import OpenVinoEncoder
 from hierindex.summarize.grounding import KnownPairs
 
 ABOUT_THE_WHOLE = (
@@ -99,11 +100,14 @@ def known_vectors(model: EmbedModel) -> list[Floats2d]:
 
     They are embedded as texts, in one batch instead of a request each, once for each model.
     """
+    encoder = getattr(model, "encoder", model)  # inside LlamaIndex's form
 
     def embed(texts: Sequence[str]) -> Floats2d:
+        if isinstance(encoder, OpenVinoEncoder):
+            return unit_vectors(encoder.kept_vectors(texts))
         return unit_vectors(model.get_text_embedding_batch(list(texts)))
 
-    return [X.astype(np.float64) for X in ANSWERS.vectors(model, embed)]
+    return [X.astype(np.float64) for X in ANSWERS.vectors(encoder, embed)]
 
 
 class AboutTheWhole(NamedTuple):
