@@ -257,7 +257,7 @@ class OpenVinoEncoder(Exported):
         with suppress(OSError):  # a folder that cannot be written
             with NamedTemporaryFile(dir=self.folder, suffix=".npy", delete=False) as file:
                 np.save(file, X)
-            os.replace(file.name, path)
+            Path(file.name).replace(path)
         return X
 
 

@@ -30,7 +30,7 @@ SHARE_OF_A_NAME = 0.2  # of vectors, if the question is a single word or a name:
 LONGEST_NAME = 5  # words, or characters in a script without blanks
 
 LEVEL, LEVEL_MAX = PREFIX + "level", PREFIX + "level_max"
-COLUMNS = ("id", "record", "vector")
+COLUMNS = (*NODE_COLUMNS, "vector")
 MOST_COMPARED = 500  # nodes, as scores in context cost their square
 
 
@@ -97,9 +97,9 @@ class Search:
         question = np.asarray(self.embedding)
         share = SHARE_OF_A_NAME if is_name(self.question) else DENSE_SHARE
         ranked = rank_in_context(rows, question, lexical, share)
-        best = dict(ranked[:n])
-        found = self.snapshot.rows(best, columns=NODE_COLUMNS) if best else []
-        return [Found(node_of(row), best[row["id"]]) for row in found]
+        place = {node_id: i for i, node_id in enumerate(rows["id"].to_pylist())}
+        best = rows.drop_columns(["vector"]).take([place[node_id] for node_id, _ in ranked[:n]])
+        return [Found(node, score) for node, (_, score) in zip(to_nodes(best), ranked, strict=False)]
 
     def by_meaning(self) -> Self:
         """Return the same search scored by cosine similarity, comparable between parts."""
