@@ -3,10 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from llama_index.core.schema import BaseNode, NodeWithScore
 
 FILE_NAME = "file_name"  # metadata key of a document's file name, as LlamaIndex's
 TITLE = "title"  # metadata key of a document's title
@@ -204,6 +207,13 @@ class Node:
     source: Mapping[str, Any] = field(default_factory=dict)
     others: Mapping[str, Any] = field(default_factory=dict)
     vector: NDArray[np.floating] | None = field(default=None, compare=False)
+
+    @classmethod
+    def of(cls, found: "BaseNode | NodeWithScore") -> "Node":
+        """Return the node that a LlamaIndex node stands for, such as one of a pipeline's."""
+        from hierindex.text_node import from_text_node
+
+        return from_text_node(getattr(found, "node", found))
 
     @property
     def citations(self) -> list[Span]:

@@ -18,7 +18,7 @@ from hierindex import (
     HierarchicalIndex,
     HierarchyStore,
     LLMRewriter,
-    NodeRecord,
+    Node,
     TwoStageSummarizer,
     load_embed_model,
     read_documents,
@@ -48,7 +48,7 @@ def main(folder: str, uri: str, question: str, model: str = "", address: str = "
 
     index = HierarchicalIndex.open(uri, embed_model)
     best = index.as_retriever(level=1, top_k=1).retrieve(question)[0]
-    (document,) = NodeRecord.from_metadata(best.node.metadata).documents
+    (document,) = Node.of(best.node).documents
     print(f"{document}: {best.node.get_content()}\n")
     print(index.as_query_engine(mode="document", n_documents=1, **answering).query(question))
 

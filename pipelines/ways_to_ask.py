@@ -9,7 +9,7 @@ from typing import Any
 
 from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
 
-from hierindex import HierarchicalIndex, NodeRecord, RetrievedNode
+from hierindex import HierarchicalIndex, Node, RetrievedNode
 
 SUMMARIES = MetadataFilters(filters=[MetadataFilter(key="hierindex_kind", value="extractive")])
 WAYS: dict[str, dict[str, Any]] = {
@@ -37,7 +37,7 @@ def main(folder: str, uri: str, question: str) -> None:
         found = retriever.retrieve(question)
         print(f"\n{way}: {len(found)} nodes, {1000 * (time.perf_counter() - start):.0f} ms")
         for each in found[:5]:
-            record = NodeRecord.from_metadata(each.node.metadata)
+            record = Node.of(each.node)
             place = record.citations[0]
             text = " ".join(each.node.get_content().split())[:240]
             print(

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 from llama_index.core.schema import Document
 
+from hierindex.node import HEADINGS, PAGE_BREAK, PAGE_LABEL, PAGE_LABELS, PAGES
 from hierindex.read.markdown import markdown_headings
-from hierindex.record import HEADINGS, PAGE_BREAK, PAGE_LABEL, PAGE_LABELS, PAGES
 
 WORDS = (
     "anchor bell boat crew dough flour gate grain harbour island keel keeper lamp letter market "

@@ -20,7 +20,7 @@ from loopback import (
 )
 from tenacity import wait_none
 
-from hierindex import HierarchicalIndex, NodeRecord, SemanticHierarchy
+from hierindex import HierarchicalIndex, Node, SemanticHierarchy
 from hierindex.errors import FallbackWarning
 from hierindex.summarize.llm import LLMRewriter
 from hierindex.summarize.two_stage import TwoStageSummarizer
@@ -95,7 +95,7 @@ def build(server, tmp_path):
 
 def check_whole(nodes) -> None:
     """Every node but the one root has a parent, and every parent its children."""
-    records = {node.node_id: NodeRecord.from_metadata(node.metadata) for node in nodes}
+    records = {node.node_id: Node.of(node) for node in nodes}
     assert sum(not record.parents for record in records.values()) == 1
     assert max(record.level for record in records.values()) >= 3
     for node in nodes:
@@ -116,7 +116,7 @@ def test_every_group_and_every_request_is_accounted_for(tmp_path, seed):
     assert {outcome.fault for outcome in server.outcomes} == {Fault(), *FAULTS}
 
     check_whole(nodes)
-    records = [NodeRecord.from_metadata(node.metadata) for node in nodes]
+    records = [Node.of(node) for node in nodes]
     kinds = [record.kind for record in records if record.level > 0]
     assert set(kinds) == {"abstractive", "extractive_fallback"}
     replies = {names_words(request.prompt) for request in server.requests}
@@ -135,6 +135,6 @@ def test_a_service_without_faults_leaves_no_extract(tmp_path):
     with LoopbackServer(reply=names_words) as server:
         nodes, usage = build(server, tmp_path)
     check_whole(nodes)
-    kinds = [NodeRecord.from_metadata(node.metadata).kind for node in nodes]
+    kinds = [Node.of(node).kind for node in nodes]
     assert kinds.count("abstractive") == usage.llm_calls == len(server.requests) > 20
     assert usage.fallbacks == kinds.count("extractive_fallback") == 0

@@ -7,7 +7,7 @@ import pytest
 from hierindex import (
     DocumentHierarchy,
     HierarchicalIndex,
-    NodeRecord,
+    Node,
     RaptorHierarchy,
     SemanticHierarchy,
 )
@@ -25,7 +25,7 @@ def check_tree(index: HierarchicalIndex, folder: Path) -> None:
     assert len(cuts) >= 3
     texts = {document.id_: document.text for document in read_documents(folder)[0]}
     for node in nodes.values():
-        record = NodeRecord.from_metadata(node.metadata)
+        record = Node.of(node)
         assert record.n_tokens <= WINDOW
         assert record.parents or node.node_id in info["roots"]
         assert all(parent in nodes for parent, _ in record.parents)

@@ -34,8 +34,8 @@ from hierindex import (
     TwoStageSummarizer,
 )
 from hierindex.llm.client import load_llm
+from hierindex.node import MODIFIED
 from hierindex.read.documents import Skipped
-from hierindex.record import MODIFIED
 from hierindex.store.table import Table
 
 NAMES = ("a.txt", "b.txt", "deep/c.txt")

@@ -13,7 +13,7 @@ from hierindex.core.context import in_context, nearness, places_of
 from hierindex.core.ranking import DENSE_SHARE, blended, cosines, reading_order
 from hierindex.node import PREFIX, Found, Span
 from hierindex.store.filters import DOCUMENTS, Filter, Filters, Op, Part
-from hierindex.store.rows import node_of, quotes_in, to_nodes
+from hierindex.store.rows import quotes_in, to_nodes
 from hierindex.store.schema import NODE_COLUMNS
 from hierindex.store.search import DEPTH, Scope, fused, matching, nearest, united
 from hierindex.store.snapshot import Snapshot
@@ -99,7 +99,9 @@ class Search:
         ranked = rank_in_context(rows, question, lexical, share)
         place = {node_id: i for i, node_id in enumerate(rows["id"].to_pylist())}
         best = rows.drop_columns(["vector"]).take([place[node_id] for node_id, _ in ranked[:n]])
-        return [Found(node, score) for node, (_, score) in zip(to_nodes(best), ranked, strict=False)]
+        return [
+            Found(node, score) for node, (_, score) in zip(to_nodes(best), ranked, strict=False)
+        ]
 
     def by_meaning(self) -> Self:
         """Return the same search scored by cosine similarity, comparable between parts."""

@@ -30,7 +30,7 @@ from update import METHODS, Counting
 
 from hierindex import (
     HierarchicalIndex,
-    NodeRecord,
+    Node,
 )
 from hierindex.cache.file import cache_file
 from hierindex.embed.load import load_embed_model
@@ -115,9 +115,7 @@ def found(
 
 def labels(index: HierarchicalIndex) -> dict[str, str]:
     """The ancestor of each chunk just below the top."""
-    nodes = {
-        node.node_id: NodeRecord.from_metadata(node.metadata) for node in index.store.get_nodes()
-    }
+    nodes = {node.node_id: Node.of(node) for node in index.store.get_nodes()}
     label = {}
     for node_id, record in nodes.items():
         if record.level == 0:

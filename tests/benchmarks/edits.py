@@ -18,7 +18,7 @@ from typing import Any
 
 from typer.testing import CliRunner
 
-from hierindex import HierarchyStore, NodeRecord
+from hierindex import HierarchyStore, Node
 from hierindex.cli.app import app
 
 N_FILES = 4
@@ -90,7 +90,7 @@ def citations(store: HierarchyStore, folder: Path) -> tuple[int, int]:
     texts = {file.name: read(file) for file in folder.iterdir()}
     n_sources = n_wrong = 0
     for node in store.get_nodes():
-        for quote in NodeRecord.from_metadata(node.metadata).quotes:
+        for quote in Node.of(node).quotes:
             for span in quote.sources:
                 text = texts.get(span.document, "")
                 said = node.get_content()[quote.at : quote.to]

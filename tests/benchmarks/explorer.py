@@ -26,9 +26,10 @@ from typing import Any
 
 import httpx
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
+from records import metadata_of
 from scale import WordSums
 
-from hierindex import HierarchicalIndex, HierarchyStore, NodeRecord, Quote, Span
+from hierindex import HierarchicalIndex, HierarchyStore, Quote, Span
 from hierindex.serve.explorer.inline import PAGE
 from hierindex.store.rows import row_of
 from hierindex.store.waiting import RowFile
@@ -93,7 +94,7 @@ def node_of(layers: list[list[Made]], level: int, i: int) -> TextNode:
     (text, quotes), size = layers[level][i], FAN_OUT**level
     last = min((i + 1) * size, len(layers[0])) - 1
     names = [f"{n:05}.txt" for n in range(i * size // OF_DOCUMENT, last // OF_DOCUMENT + 1)]
-    record = NodeRecord(
+    record = metadata_of(
         level=level,
         level_max=level,
         kind="extractive" if level else "chunk",
@@ -111,7 +112,7 @@ def node_of(layers: list[list[Made]], level: int, i: int) -> TextNode:
     return TextNode(
         id_=id_of(level, i),
         text=text,
-        metadata=record.to_metadata(),
+        metadata=record,
         relationships={
             NodeRelationship.CHILD: [RelatedNodeInfo(node_id=id_of(level - 1, j)) for j in below],
             **{

@@ -29,8 +29,8 @@ from llama_index.core.bridge.pydantic import Field
 from hierindex import load_embed_model, sentence_splitter
 from hierindex.embed.embedder import Embedder
 from hierindex.evaluate.measures import interval
+from hierindex.node import Quote, Span
 from hierindex.read.documents import read_documents
-from hierindex.record import Quote, Span
 from hierindex.summarize.bert import BertExtractor
 from hierindex.summarize.extractive import Extractor, SalientSentences, fitting_sentences
 from hierindex.summarize.sentences import TOKEN, Sentence, split_sentences, telling

@@ -18,8 +18,8 @@ from pathlib import Path
 from lxml import etree
 
 from hierindex.errors import SourceError
+from hierindex.node import HEADINGS, Heading
 from hierindex.read.documents import read_documents
-from hierindex.record import HEADINGS, Heading
 
 Titles = list[str]
 NUMBER = re.compile(r"^(?:(?:part|chapter|appendix) )?(?:(?:\d+|[a-z]|[ivx]+)(?:\.\d+)*[.:]? +)+")

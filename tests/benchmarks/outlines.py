@@ -6,7 +6,7 @@ Usage: python tests/benchmarks/outlines.py INDEX...
 import sys
 
 from hierindex import HierarchicalIndex
-from hierindex.record import NodeRecord
+from hierindex.node import Node
 
 BUDGETS = (250, 500, 1000, 2000)
 
@@ -18,7 +18,7 @@ def main(folders: list[str]) -> None:
         n_documents = index.info()["documents"]
         for budget in BUDGETS:
             found = index.outline(budget)
-            of = {d for each in found for d in NodeRecord.from_metadata(each.metadata).documents}
+            of = {d for each in found for d in Node.of(each).documents}
             share = sum(each.score for each in found)
             documents = f"{len(of)} of {n_documents}"
             print(f"{folder[-39:]:<40}{budget:8}{len(found):8}{share:8.2f}{documents:>12}")

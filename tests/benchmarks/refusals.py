@@ -32,7 +32,7 @@ from sklearn.metrics import roc_auc_score
 
 from hierindex import HierarchicalIndex
 from hierindex.evaluate.measures import Passage
-from hierindex.record import NodeRecord
+from hierindex.node import Node
 from hierindex.retrieve.question import cuts, of_documents
 
 SETS = ("squad", "hotpotqa100", "qmsum")
@@ -233,7 +233,7 @@ def held_by(
     every = {
         "words": word.findall(text),
         "names": name.findall(text),
-        "titles": [NodeRecord.from_metadata(node.metadata).title for node in nodes],
+        "titles": [Node.of(node).title for node in nodes],
         "documents": [span.document for span in spans],
     }
     rng = np.random.default_rng(0)

@@ -49,8 +49,8 @@ from hierindex.embed.embedder import Embedder
 from hierindex.evaluate.measures import interval
 from hierindex.hierarchy.arrays import headings_between
 from hierindex.hierarchy.hierarchy import MAX_CHILDREN, MAX_TOKENS, SUMMARY_TOKENS
+from hierindex.node import HEADINGS, Heading
 from hierindex.read.markdown import read_markdown
-from hierindex.record import HEADINGS, Heading
 
 CAPS = Caps(MAX_TOKENS, MAX_CHILDREN)
 ROWS = 6

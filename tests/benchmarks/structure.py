@@ -31,8 +31,8 @@ from hierindex.embed.model_identity import fingerprint
 from hierindex.evaluate import evaluate
 from hierindex.evaluate.ways import WAYS, Asked, Way
 from hierindex.hierarchy.transforms import SEGMENTS
+from hierindex.node import HEADINGS, SECTION, TITLE
 from hierindex.read.split import sentence_splitter, split_documents
-from hierindex.record import HEADINGS, SECTION, TITLE
 
 ADDED = (
     "chunks end at headings",

@@ -22,7 +22,7 @@ from loopback import Fault, LoopbackServer, names_words
 from tenacity import wait_none
 from typer.main import get_command
 
-from hierindex import HierarchicalIndex, HierarchyStore, NodeRecord
+from hierindex import HierarchicalIndex, HierarchyStore, Node
 from hierindex.cli.app import app
 from hierindex.cli.output import print_note
 from hierindex.cli.progress import RepeatedProgress, shown_progress
@@ -779,7 +779,7 @@ def test_the_precision_of_a_build_is_that_of_its_updates(
     monkeypatch.setenv("HIERINDEX_PRECISION", "bfloat16")
     assert hierindex("update", "--index", "exact")[0] == 0
     nodes = HierarchyStore("exact").get_nodes()
-    settings = {NodeRecord.from_metadata(node.metadata).embed_settings for node in nodes}
+    settings = {Node.of(node).embed_settings for node in nodes}
     assert settings == {'{"precision": "float32"}'}
     for name, precision in (("exact", "float32"), ("index", fastest_precision())):
         assert json.loads(hierindex("info", "--index", name, "--json")[1])["precision"] == precision

@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from hierindex import HierarchyStore, NodeRecord
+from hierindex import HierarchyStore, Node
 
 BUILDING = "hierindex.indexing.job.Job.publish"
 ASKING = "hierindex.respond.answering_tree.AnsweringTree.ask"
@@ -76,7 +76,7 @@ def test_a_build_reports_what_was_read_and_the_levels_and_no_more(folder, run) -
 def test_an_index_that_lost_nodes_names_the_update(folder, run) -> None:
     assert run("info", "--index", "my-index")[2] == ""
     store = HierarchyStore("my-index")
-    chunks = (n for n in store.get_nodes() if not NodeRecord.from_metadata(n.metadata).level)
+    chunks = (n for n in store.get_nodes() if not Node.of(n).level)
     store.delete_nodes([next(chunks).node_id])
     status, out, err = run("info", "--index", "my-index")
     assert status == 0

@@ -6,7 +6,7 @@ import pytest
 
 from hierindex.errors import InputError
 from hierindex.evaluate import Question, read_dataset
-from hierindex.record import Span
+from hierindex.node import Span
 
 TEXT = "Ann: hello.\nBo: the budget is short.\nAnn: bye."
 

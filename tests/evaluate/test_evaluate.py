@@ -13,7 +13,7 @@ from hierindex.errors import InputError
 from hierindex.evaluate import Dataset, Question, evaluate, retrieved
 from hierindex.evaluate.measures import Passage, count_tokens
 from hierindex.evaluate.ways import WAYS
-from hierindex.record import Span
+from hierindex.node import Span
 
 ANIMALS = ("cats", "dogs", "hens", "fish", "owls", "rats", "goats", "mice", "bees", "ants")
 FARM = "\n\n".join(

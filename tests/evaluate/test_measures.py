@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
+from records import metadata_of
 
 from hierindex.evaluate import Question
 from hierindex.evaluate.measures import (
@@ -16,7 +17,7 @@ from hierindex.evaluate.measures import (
     ranked,
 )
 from hierindex.evaluate.measures import held as measured
-from hierindex.record import NodeRecord, Quote, Span
+from hierindex.node import Quote, Span
 
 WORDS = "one two three four five six seven eight nine ten"  # a token each
 TEXTS = {"d": WORDS, "e": "other words"}
@@ -93,8 +94,8 @@ def test_a_passage_of_a_gold_document_is_a_hit() -> None:
 
 
 def test_passages_of_our_nodes_and_of_llama_indexs() -> None:
-    record = NodeRecord(quotes=(Quote(0, 3, Span("d", 4, 7)), Quote(4, 7, Span("d", 14, 17))))
-    ours = TextNode(id_="n", text="two foo", metadata=record.to_metadata())
+    record = metadata_of(quotes=(Quote(0, 3, Span("d", 4, 7)), Quote(4, 7, Span("d", 14, 17))))
+    ours = TextNode(id_="n", text="two foo", metadata=record)
     assert Passage.of(ours) == Passage("n", "two foo", (Span("d", 4, 7), Span("d", 14, 17)))
     source = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id="d")}
     theirs = TextNode(id_="n", text="two", start_char_idx=4, end_char_idx=7, relationships=source)

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
+from records import metadata_of
 
 from hierindex import HierarchicalIndex, HierarchyStore, InputError, to_parquet, to_tree
-from hierindex.record import NodeRecord, Quote, Span
+from hierindex.node import Quote, Span
 from hierindex.store import snapshot as snapshots
 
 
@@ -94,7 +95,7 @@ weights = st.sampled_from([(), (1.0,), (0.75, 0.25), (0.5, 0.3, 0.2)])
 def test_round_trip_is_exact(rows) -> None:
     nodes = []
     for i, (text, vector, metadata, shares, page) in enumerate(rows):
-        record = NodeRecord(
+        record = metadata_of(
             documents=(text,),
             parents=tuple((f"p{j}", weight) for j, weight in enumerate(shares)),
             quotes=(Quote(0, len(text), Span(text, i, i + 1, page)),),
@@ -106,7 +107,7 @@ def test_round_trip_is_exact(rows) -> None:
                 id_=str(i),
                 text=text,
                 embedding=vector,
-                metadata=metadata | record.to_metadata(),
+                metadata=metadata | record,
                 relationships={NodeRelationship.CHILD: children},
             )
         )

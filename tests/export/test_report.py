@@ -8,9 +8,10 @@ import re
 import pytest
 from fakes import HashingEmbedding
 from llama_index.core.schema import Document, TextNode
+from records import metadata_of
 from store.trees import columns_of
 
-from hierindex import DocumentHierarchy, HierarchicalIndex, InputError, NodeRecord, Quote, Span
+from hierindex import DocumentHierarchy, HierarchicalIndex, InputError, Quote, Span
 from hierindex.errors import HierindexError
 from hierindex.export.report import to_html
 from hierindex.serve.explorer.inline import PAGE, inlined, modules
@@ -149,9 +150,9 @@ def test_too_small_a_bound_and_too_large_a_file(index, tmp_path) -> None:
 def test_only_the_page_may_run_script(index, tmp_path) -> None:
     text = "</script><script>alert(1)</script><!--<script>"
     quotes = (Quote(0, len(text), Span("<b>.txt", 0, len(text))),)
-    record = NodeRecord(quotes=quotes, documents=("<b>.txt",), title=text)
+    record = metadata_of(quotes=quotes, documents=("<b>.txt",), title=text)
     vector = HashingEmbedding().get_text_embedding("x")
-    place = record.to_metadata()
+    place = record
     index.store.add([TextNode(id_="<i>", text=text, embedding=vector, metadata=place)])
     to_html(index, tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")

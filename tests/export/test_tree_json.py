@@ -4,10 +4,11 @@ import json
 
 import pytest
 from llama_index.core.schema import TextNode
+from records import metadata_of
 from store.trees import columns_of
 
 from hierindex import HierarchicalIndex, HierarchyStore, InputError, to_json, to_tree
-from hierindex.record import NodeRecord, Quote, Span
+from hierindex.node import Quote, Span
 
 
 def test_the_tree_hangs_together(soft) -> None:
@@ -45,7 +46,7 @@ def test_a_file_holds_the_tree(soft, tmp_path) -> None:
 
 
 def test_several_parents_any_script_and_no_number(tmp_path) -> None:
-    record = NodeRecord(
+    record = metadata_of(
         level_max=1,
         parents=(("aa", 0.75), ("bb", 0.25)),
         documents=("ü.pdf",),
@@ -55,7 +56,7 @@ def test_several_parents_any_script_and_no_number(tmp_path) -> None:
         id_="cc",
         text="塔\U0001f5fc",
         embedding=[1.0],
-        metadata={"größe": float("nan"), **record.to_metadata()},
+        metadata={"größe": float("nan"), **record},
     )
     store = HierarchyStore(tmp_path / "index")
     store.add([node])

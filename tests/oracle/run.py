@@ -71,12 +71,12 @@ def hierarchy(method: str, llm: Any = None, **options: Any) -> Any:
 
 def tree(index: Any) -> dict[str, Any]:
     """Return the nodes of an index by id, with their texts, links and quotes."""
-    from hierindex import NodeRecord, to_tree
+    from hierindex import Node, to_tree
 
     found, stored = to_tree(index), {node.node_id: node for node in index.store.get_nodes()}
     for node in found["nodes"]:
         del node["citations"]  # they are the places of the quotes
-        record = NodeRecord.from_metadata(stored[node["id"]].metadata)
+        record = Node.of(stored[node["id"]])
         node["quotes"] = [
             [quote.at, quote.to, quote.verbatim, *(source.to_json() for source in quote.sources)]
             for quote in record.quotes

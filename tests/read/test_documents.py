@@ -13,6 +13,7 @@ from llama_index.core.schema import Document
 from pdfs import locked, pdf_of
 
 from hierindex.errors import SourceError
+from hierindex.node import PAGES
 from hierindex.read.documents import (
     ATTEMPTS,
     FILE_NAME,
@@ -26,7 +27,6 @@ from hierindex.read.documents import (
 from hierindex.read.files import files_of
 from hierindex.read.markdown import read_markdown
 from hierindex.read.text import UnreadableError
-from hierindex.record import PAGES
 
 
 def test_a_document_knows_its_file(tmp_path):

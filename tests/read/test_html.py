@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hierindex.errors import SourceError
+from hierindex.node import HEADINGS, Heading
 from hierindex.read.documents import FILE_NAME, read_documents
 from hierindex.read.html import MAX_ROW
 from hierindex.read.records import BETWEEN
 from hierindex.read.text import MAX_TITLE
-from hierindex.record import HEADINGS, Heading
 
 
 @pytest.fixture

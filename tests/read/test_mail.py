@@ -3,9 +3,9 @@ from io import BytesIO
 
 import pytest
 
+from hierindex.node import Heading
 from hierindex.read.documents import read_documents
 from hierindex.read.mail import read_mail
-from hierindex.record import Heading
 
 
 def mail(text="", html="", **header):

@@ -7,10 +7,10 @@ from io import BytesIO
 import pytest
 from outlook import ADDRESS, BODY, FROM, HEADERS, HTML, SENT, SUBJECT, TO, compound, outlook
 
+from hierindex.node import Heading
 from hierindex.read import mail as reader
 from hierindex.read.documents import Skipped, read_documents
 from hierindex.read.mail import read_outlook
-from hierindex.record import Heading
 
 FIELDS = {
     SUBJECT: "Grüße aus dem Büro",

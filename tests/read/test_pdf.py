@@ -3,10 +3,10 @@
 import pytest
 from pdfs import Typed, pdf_of, typed
 
+from hierindex.node import HEADINGS, PAGE_LABELS, PAGES, TITLE, Heading
 from hierindex.read.documents import (
     read_documents,
 )
-from hierindex.record import HEADINGS, PAGE_LABELS, PAGES, TITLE, Heading
 
 TEXT = "A line of the text, which is long enough to be one, and so there are many of them."
 

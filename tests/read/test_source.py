@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hierindex.node import SECTION
 from hierindex.read.documents import READERS, read_documents
 from hierindex.read.source import DEEPEST, MAX_PARSED, SUFFIXES
 from hierindex.read.split import PlacedSentenceSplitter, split_documents
-from hierindex.record import SECTION
 
 STORE = '''\
 """Stores of texts.

@@ -13,6 +13,7 @@ from pdfs import pdf_of
 
 from hierindex.embed.embedder import Embedder
 from hierindex.hierarchy.nodes import make_leaves
+from hierindex.node import HEADINGS, PAGE
 from hierindex.read.markdown import markdown_headings
 from hierindex.read.split import (
     CHUNK_TOKENS,
@@ -21,7 +22,6 @@ from hierindex.read.split import (
     split_documents,
     split_stretches,
 )
-from hierindex.record import HEADINGS, PAGE
 from hierindex.summarize.sentences import split_sentences
 
 

@@ -14,7 +14,7 @@ from respond.asking import WAYS, serve
 
 from hierindex import HierarchicalIndex, SemanticHierarchy
 from hierindex.errors import HierindexError, InputError
-from hierindex.record import NodeRecord
+from hierindex.node import Node
 from hierindex.respond.chat import CHAT_ENGINES, Conversation, memory_for
 from hierindex.respond.citing_prompts import QUOTED
 
@@ -143,7 +143,7 @@ def test_options_of_the_retriever_and_of_the_engine(index, mode):
         engine = index.as_chat_engine(llm=llm_of(server), chat_mode=mode, **options)
         response = engine.chat(FIRST)
         (node,) = response.source_nodes
-        assert NodeRecord.from_metadata(node.metadata).level > 0
+        assert Node.of(node).level > 0
         assert "Hello." in server.requests[0].prompt
         assert len(history) == 2  # is not modified
         memory = ChatMemoryBuffer.from_defaults(chat_history=history, token_limit=100)

@@ -12,10 +12,11 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.prompts import PromptTemplate
 from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
 from pydantic import BaseModel
+from records import metadata_of
 from respond.asking import WAYS, count_tokens, serve
 
 from hierindex import HierarchicalIndex, HierarchyRetriever, HierarchyStore, InputError
-from hierindex.record import NodeRecord, Quote, Span
+from hierindex.node import Node, Quote, Span
 from hierindex.respond.citing_prompts import PassageHelper
 from hierindex.respond.engine import CITING, MODES, SYNTHESIZERS, can_stream, query_engine
 from hierindex.respond.extractive_synthesizer import NO_ANSWER
@@ -35,10 +36,8 @@ LINE = re.compile(r"(?m)^===(\w+)===\[(\d+)\]$")
 
 def node(name, text, level=0, **metadata):
     quotes = (Quote(0, len(text), Span(name, 0, len(text), 4, "Results")),)
-    record = NodeRecord(quotes=quotes, documents=(name,), level=level)
-    return NodeWithScore(
-        node=TextNode(id_=name, text=text, metadata=record.to_metadata() | metadata), score=1.0
-    )
+    record = metadata_of(quotes=quotes, documents=(name,), level=level)
+    return NodeWithScore(node=TextNode(id_=name, text=text, metadata=record | metadata), score=1.0)
 
 
 class Found(BaseRetriever):
@@ -316,7 +315,7 @@ def test_a_summary_that_is_read_instead_of_chunks_is_cited(store):
     options = {"mode": "collapsed", "top_k": 100, "token_budget": None}
     retriever = HierarchyRetriever(store, model, **options)
     retriever.retrieve = lambda query, found=retriever.retrieve: [
-        each for each in found(query) if NodeRecord.from_metadata(each.metadata).level == 0
+        each for each in found(query) if Node.of(each).level == 0
     ]
     said = " ".join(f"Passage {i} is here [{i}]." for i in range(1, 40))
     with serve(lambda prompt: said) as server:

@@ -8,13 +8,14 @@ from fakes import HashingEmbedding
 from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core.schema import Document, NodeWithScore, QueryBundle, TextNode
+from records import metadata_of
 from store.trees import HIERARCHIES, NOUNS, documents, record, tree
 
 from hierindex import HierarchicalIndex
 from hierindex.embed.embedder import unit_vectors
 from hierindex.embed.load import load_embed_model
 from hierindex.errors import InputError
-from hierindex.record import NodeRecord, Quote, Span
+from hierindex.node import Quote, Span
 from hierindex.respond.extractive_synthesizer import NO_ANSWER, ExtractiveSynthesizer
 from hierindex.retrieve.known_questions import THRESHOLD, about_the_whole
 
@@ -276,7 +277,7 @@ def test_a_citation_is_that_of_the_first_find(synthesizer):
     def at(start):
         text = "Lantern met falcon here."
         quotes = (Quote(0, len(text), Span("d", start, start + len(text))),)
-        return TextNode(text=text, metadata=NodeRecord(quotes=quotes).to_metadata())
+        return TextNode(text=text, metadata=metadata_of(quotes=quotes))
 
     response = synthesizer.synthesize("lantern", found(at(40), at(7)))
     assert response.metadata["citations"] == [{"document": "d", "start": 40, "end": 64}]
@@ -290,7 +291,7 @@ def test_a_copy_that_lacks_a_part_of_the_passage_is_not_its_place(synthesizer):
         Quote(0, n, Span("d", 0, n), beside=copies[:1]),
         Quote(n + 1, len(text), Span("d", n + 1, len(text)), beside=copies[1:]),
     )
-    node = TextNode(text=text, metadata=NodeRecord(quotes=quotes).to_metadata())
+    node = TextNode(text=text, metadata=metadata_of(quotes=quotes))
     response = synthesizer.synthesize("Which lantern met falcon again?", found(node))
     assert response.metadata["citations"] == [{"document": "d", "start": 0, "end": len(text)}]
 
@@ -319,7 +320,7 @@ def test_a_label_is_not_dropped_for_want_of_tokens(embed_model):
 def test_a_page_is_cited(synthesizer):
     text = "Lantern met falcon here."
     quotes = (Quote(0, len(text), Span("d.pdf", 5, 5 + len(text), page=3)),)
-    node = TextNode(text=text, metadata=NodeRecord(quotes=quotes).to_metadata())
+    node = TextNode(text=text, metadata=metadata_of(quotes=quotes))
     response = synthesizer.synthesize("lantern", found(node))
     assert response.metadata["citations"] == [
         {"document": "d.pdf", "start": 5, "end": 29, "page": 3}

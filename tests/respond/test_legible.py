@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hierindex.record import Quote, Span
+from hierindex.node import Quote, Span
 from hierindex.respond.legible import Pool
 
 DOCUMENT = "The pump failed. It was old.\n\nThe valve is new. Nobody saw the keeper that night."

@@ -5,13 +5,13 @@ import pytest
 from clients import llm_of
 from llama_index.core.schema import Document, NodeWithScore, TextNode
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
+from records import metadata_of
 from respond.asking import count_tokens, serve
 
 from hierindex import SemanticHierarchy
 from hierindex.embed.embedder import unit_vectors
 from hierindex.embed.load import load_embed_model
 from hierindex.index import HierarchicalIndex
-from hierindex.record import NodeRecord
 from hierindex.respond.bounded_tree import BoundedTreeSummarize
 from hierindex.respond.extractive_synthesizer import ExtractiveSynthesizer
 from hierindex.retrieve.known_questions import about_the_whole
@@ -115,7 +115,7 @@ def test_nodes_that_are_no_outline_have_no_shares(tmp_path):
 
 def ask(*texts, answer_tokens=150):
     nodes = [
-        NodeWithScore(node=TextNode(text=text, metadata=NodeRecord(title=title).to_metadata()))
+        NodeWithScore(node=TextNode(text=text, metadata=metadata_of(title=title)))
         for title, text in texts
     ]
     return str(

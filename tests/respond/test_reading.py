@@ -8,14 +8,14 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, TextNode
 from respond.asking import QUESTION, serve
 
-from hierindex.record import NodeRecord
+from hierindex.node import Node
 from hierindex.respond.engine import query_engine
 from hierindex.retrieve.question import in_reading_order
 from hierindex.retrieve.retriever import HierarchyRetriever
 
 
 def place(found):
-    span = NodeRecord.from_metadata(found.metadata).citations[0]
+    span = Node.of(found).citations[0]
     return span.document, span.start
 
 

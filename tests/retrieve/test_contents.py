@@ -3,9 +3,10 @@
 import pytest
 from fakes import HashingEmbedding
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
+from records import metadata_of
 from store.trees import HIERARCHIES, documents, record, tree
 
-from hierindex import HierarchicalIndex, HierarchyStore, InputError, NodeRecord, SemanticHierarchy
+from hierindex import HierarchicalIndex, HierarchyStore, InputError, SemanticHierarchy
 from hierindex.errors import IndexNotFoundError
 from hierindex.retrieve import reading_order, stored_tree
 
@@ -122,13 +123,13 @@ def test_a_child_that_its_parent_does_not_name_comes_last(tmp_path):
     """As while a pipeline adds nodes."""
 
     def node(name, level, parent=None, children=()):
-        place = NodeRecord(level=level, parents=((parent, 1.0),) if parent else ())
+        place = metadata_of(level=level, parents=((parent, 1.0),) if parent else ())
         links = {NodeRelationship.CHILD: [RelatedNodeInfo(node_id=c) for c in children]}
         return TextNode(
             id_=name,
             text=name,
             embedding=HashingEmbedding().get_text_embedding(name),
-            metadata=place.to_metadata(),
+            metadata=place,
             relationships=links if children else {},
         )
 

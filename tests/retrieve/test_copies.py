@@ -5,9 +5,10 @@ from fakes import HashingEmbedding
 from llama_index.core.schema import Document, MetadataMode, NodeWithScore, TextNode
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from readers import WAYS
+from records import metadata_of
 
-from hierindex import HierarchicalIndex, HierarchyStore, NodeRecord, SemanticHierarchy
-from hierindex.record import Quote, Span
+from hierindex import HierarchicalIndex, HierarchyStore, Node, SemanticHierarchy
+from hierindex.node import Quote, Span
 from hierindex.retrieve.copies import _merged, best_texts, without_copies
 from hierindex.retrieve.question import Search
 from hierindex.store.snapshot import Snapshot
@@ -71,7 +72,7 @@ def test_equal_texts_are_one_result_with_all_places(index, alone, way, top_k):
     assert len({*texts(found)}) == len(found)
     text_of_document = {each.doc_id: each.text for each in COPIES}
     for node in found:
-        record = NodeRecord.from_metadata(node.metadata)
+        record = Node.of(node)
         if {"a.md", "b.md", "d.md"} & places(node) and not record.level:
             assert places(node) == {"a.md", "b.md", "d.md"}
         for quote in record.quotes:
@@ -177,12 +178,12 @@ def test_many_copies_are_merged_in_one_pass(monkeypatch):
     copies = [[Quote(0, 4, Span(f"{i:03}", 0, 4))] for i in range(300)]
     found = NodeWithScore(node=node_of("One.", *copies[0]))
     merged = _merged([found], copies)
-    assert len(NodeRecord.from_metadata(merged.metadata).citations) == len(parts) == 300
+    assert len(Node.of(merged).citations) == len(parts) == 300
 
 
 def node_of(text, *quotes, **record):
-    record = NodeRecord(quotes=quotes, **record)
-    return TextNode(text=text, embedding=[1.0], metadata=record.to_metadata())
+    record = metadata_of(quotes=quotes, **record)
+    return TextNode(text=text, embedding=[1.0], metadata=record)
 
 
 @pytest.fixture
@@ -204,7 +205,7 @@ def test_quotes_are_divided_where_those_of_a_copy_end(merge):
     paged = Quote(0, 5, Span("b.pdf", 9, 14, 1)), Quote(5, 10, Span("b.pdf", 14, 19, 2))
     text = "One.\fTwo.."
     (found,) = merge([node_of(text, Quote(0, 10, Span("a", 0, 10)))], node_of(text, *paged))
-    assert NodeRecord.from_metadata(found.metadata).quotes == (
+    assert Node.of(found).quotes == (
         Quote(0, 5, Span("a", 0, 5), beside=(Span("b.pdf", 9, 14, 1),)),
         Quote(5, 10, Span("a", 5, 10), beside=(Span("b.pdf", 14, 19, 2),)),
     )

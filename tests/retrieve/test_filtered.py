@@ -18,7 +18,7 @@ from store.oracle import Oracle, seen
 from hierindex import HierarchicalIndex
 from hierindex.errors import InputError
 from hierindex.hierarchy.transforms import DocumentHierarchy, RaptorHierarchy, SemanticHierarchy
-from hierindex.record import NodeRecord
+from hierindex.node import Node
 from hierindex.retrieve.retriever import HierarchyRetriever
 from hierindex.store.filters import holds, keys
 from hierindex.store.vector_store import HierarchyStore
@@ -204,7 +204,7 @@ def level_of(node):
 
 
 def citations(node):
-    return NodeRecord.from_metadata(node.metadata).citations
+    return Node.of(node).citations
 
 
 @pytest.mark.spread
@@ -240,11 +240,11 @@ def two_tenants(tmp_path_factory):
 @pytest.mark.parametrize("operator", [Op.EQ, Op.NE])
 def test_a_summary_of_both_passes_neither(two_tenants, operator):
     nodes, store = two_tenants
-    root = max(nodes, key=lambda n: NodeRecord.from_metadata(n.metadata).level)
+    root = max(nodes, key=lambda n: Node.of(n).level)
     one = MetadataFilters(filters=[MetadataFilter(key="tenant", value="a", operator=operator)])
     assert root.node_id not in {n.node_id for n in store.get_nodes(filters=one)}
     options = {"filters": one, "partial_summaries": True, **ALL}
-    level = NodeRecord.from_metadata(root.metadata).level
+    level = Node.of(root).level
     retriever = HierarchyRetriever(store, HashingEmbedding(), level=level, **options)
     assert [n.node.node_id for n in retriever.retrieve(QUESTION)] == [root.node_id]
 

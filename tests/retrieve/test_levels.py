@@ -15,7 +15,7 @@ from store.trees import record, tree
 from hierindex import DocumentHierarchy, HierarchicalIndex, RaptorHierarchy, SemanticHierarchy
 from hierindex.errors import InputError, LevelError
 from hierindex.export.langchain import to_langchain_documents
-from hierindex.record import shared_section
+from hierindex.node import shared_section
 from hierindex.retrieve.levels import WORDS, ids_at, levels_of
 from hierindex.retrieve.retriever import HierarchyRetriever
 from hierindex.store.vector_store import HierarchyStore

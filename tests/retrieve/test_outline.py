@@ -10,13 +10,13 @@ from llama_index.core.schema import (
 )
 from llama_index.core.utils import get_tokenizer
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
+from records import metadata_of
 from store.oracle import Oracle
 from store.trees import HIERARCHIES, chunks, documents, record, tree
 
 from hierindex import HierarchicalIndex
 from hierindex.errors import InputError
 from hierindex.hierarchy.transforms import SemanticHierarchy
-from hierindex.record import NodeRecord
 from hierindex.retrieve import outline
 from hierindex.store.vector_store import HierarchyStore
 
@@ -103,7 +103,7 @@ def soft(tmp_path):
     parents = {each: ((f"of {each}", 0.9), ("both", 0.1)) for each in "xy"}
     nodes = []
     for at, (name, below) in enumerate(children.items()):
-        record = NodeRecord(
+        record = metadata_of(
             level=int(bool(below)),
             level_max=int(bool(below)),
             documents=(*(below or [name]),),
@@ -116,7 +116,7 @@ def soft(tmp_path):
                 id_=name,
                 text=f"The tale of {name}.",
                 embedding=[1.0, at],
-                metadata=record.to_metadata(),
+                metadata=record,
                 relationships={NodeRelationship.CHILD: links} if links else {},
             )
         )

@@ -19,6 +19,7 @@ from llama_index.core.vector_stores.types import (
     MetadataFilter,
     MetadataFilters,
 )
+from records import metadata_of
 from store.oracle import passing as passing_ids
 from store.trees import HIERARCHIES, NOUNS, SIZES, record, tree
 
@@ -26,7 +27,6 @@ from hierindex.embed.load import load_embed_model
 from hierindex.errors import HierindexError, InputError, LevelError
 from hierindex.hierarchy.transforms import DocumentHierarchy, SemanticHierarchy
 from hierindex.index import HierarchicalIndex
-from hierindex.record import NodeRecord
 from hierindex.retrieve import traversal
 from hierindex.retrieve.retriever import TOP_K, HierarchyRetriever
 from hierindex.store.snapshot import Snapshot
@@ -508,12 +508,12 @@ def linked(node_id, text, *, parent=None, children=(), level=0, top=0, **metadat
     """A node with its links, as a pipeline would have written it."""
     parents = ((parent, 1.0),) if parent else ()
     documents = (metadata.pop("document", "a.txt"),)
-    place = NodeRecord(level=level, level_max=top, documents=documents, parents=parents)
+    place = metadata_of(level=level, level_max=top, documents=documents, parents=parents)
     child = [RelatedNodeInfo(node_id=i) for i in children]
     return TextNode(
         id_=node_id,
         text=text,
-        metadata=metadata | place.to_metadata(),
+        metadata=metadata | place,
         embedding=HashingEmbedding()._vector(text),
         relationships={NodeRelationship.CHILD: child} if child else {},
     )

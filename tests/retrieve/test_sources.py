@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from llama_index.core.node_parser import MarkdownNodeParser, SentenceSplitter
 from llama_index.core.schema import Document, TextNode
 from pdfs import Typed, typed
+from records import metadata_of
 
-from hierindex import HierarchicalIndex, HierarchyStore, InputError, NodeRecord, SemanticHierarchy
-from hierindex.record import Quote, Span
+from hierindex import HierarchicalIndex, HierarchyStore, InputError, Node, SemanticHierarchy
+from hierindex.node import Quote, Span
 from hierindex.retrieve.sources import SourcePassage, Stretch, passage_at, source_passages
 
 SENTENCES = [f"The keeper of the lighthouse wrote letter {i} to the harbour." for i in range(12)]
@@ -36,7 +37,7 @@ def check(index: HierarchicalIndex, texts: dict[str, str], context: int = 60) ->
     opened = list[Span]()
     for node in index.store.get_nodes():
         passages = index.sources(node.node_id, context=context)
-        cited = NodeRecord.from_metadata(node.metadata).citations
+        cited = Node.of(node).citations
         for passage in passages:
             document, start, end = passage.citation[:3]
             shown = passage.before + passage.text + passage.after
@@ -86,8 +87,8 @@ def test_adjoining_citations_are_one_passage_with_the_place_of_its_start(tmp_pat
         for i in (8, 2, 3, 6)  # of several chunks
     ]
     quotes = tuple(Quote(0, 1, span, verbatim=False) for span in spans)
-    record = NodeRecord(level=1, documents=("a",), quotes=quotes)
-    node = TextNode(text="They wrote.", metadata=record.to_metadata())
+    record = metadata_of(level=1, documents=("a",), quotes=quotes)
+    node = TextNode(text="They wrote.", metadata=record)
     found = source_passages(index.store.snapshot(), node, 20)
     assert [passage.citation for passage in found] == [
         spans[1]._replace(end=spans[2].end),
@@ -120,7 +121,7 @@ def test_nothing_of_a_deleted_document_is_shown(tmp_path):
 
 def test_no_text_is_shown_across_a_deleted_chunk(tmp_path):
     index = built([Document(text=TEXT, id_="a")], tmp_path)
-    leaves = [n for n in index.store.get_nodes() if not NodeRecord.from_metadata(n.metadata).level]
+    leaves = [n for n in index.store.get_nodes() if not Node.of(n).level]
     leaves.sort(key=lambda node: node.start_char_idx)
     index.store.delete_nodes([leaves[2].node_id])
     (before,) = index.sources(leaves[1].node_id, context=10_000)

@@ -26,11 +26,10 @@ from llama_index.core.vector_stores.types import (
     VectorStoreQuery,
     VectorStoreQueryMode,
 )
-from store.oracle import passing, seen
+from store.oracle import holds, passing, seen
 from store.trees import record, tree
 
 from hierindex.hierarchy.transforms import DocumentHierarchy
-from hierindex.store.filters import holds
 
 Op = FilterOperator
 Mode = VectorStoreQueryMode

@@ -2,13 +2,20 @@
 
 from llama_index.core.vector_stores.types import FilterCondition, MetadataFilter, MetadataFilters
 
-from hierindex.store.filters import OF_NODE, OURS, filtered_by, holds
+from hierindex.node import Node
+from hierindex.store.filters import OF_NODE, OURS, Filters, filtered_by
+from hierindex.store.filters import holds as ours
 from hierindex.store.rows import row_of
 
 
 def seen(node):
     """What filters see of a node."""
-    return filtered_by(row_of(node))
+    return filtered_by(row_of(Node.of(node)))
+
+
+def holds(filters, values):
+    """Whether values pass LlamaIndex's filters."""
+    return ours(Filters.of(filters) or Filters(), values)
 
 
 class Oracle:

@@ -1,12 +1,13 @@
 import pytest
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
+from records import metadata_of
 from store.trees import columns_of, record
 
-from hierindex.record import NodeRecord
+from hierindex.node import Node
 from hierindex.store.deletion import unlinked
-from hierindex.store.nodes import node_of
-from hierindex.store.rows import row_of
+from hierindex.store.rows import node_of, row_of
 from hierindex.store.vector_store import HierarchyStore
+from hierindex.text_node import to_text_node
 
 NEXT, PREVIOUS = NodeRelationship.NEXT, NodeRelationship.PREVIOUS
 PARENT, CHILD = NodeRelationship.PARENT, NodeRelationship.CHILD
@@ -15,7 +16,7 @@ PARENT, CHILD = NodeRelationship.PARENT, NodeRelationship.CHILD
 def node(node_id="n", *, parents=None, children=(), **beside):
     """A node with parents by weight, in that order, children, and `next` and `previous`."""
     made = TextNode(id_=node_id, text=node_id, embedding=[1.0, 0.0])
-    made.metadata = NodeRecord(parents=tuple((parents or {}).items())).to_metadata()
+    made.metadata = metadata_of(parents=tuple((parents or {}).items()))
     if parents:
         made.relationships[PARENT] = RelatedNodeInfo(node_id=next(iter(parents)))
     if children:
@@ -27,7 +28,7 @@ def node(node_id="n", *, parents=None, children=(), **beside):
 
 def freed_of(node, gone, top):
     """The node without links to what goes."""
-    return node_of(unlinked(row_of(node), set(gone), top))
+    return to_text_node(node_of(unlinked(row_of(Node.of(node)), set(gone), top)))
 
 
 def parent(node):
@@ -55,10 +56,12 @@ def test_the_parents_that_are_left(parents, gone, left):
 
 
 def test_the_rest_of_a_record_stays():
-    full = NodeRecord(level=1, level_max=2, documents=("d",), parents=(("p", 1.0),), n_tokens=7)
-    made = TextNode(text="text", metadata={"own": 1} | full.to_metadata())
+    full = metadata_of(level=1, level_max=2, documents=("d",), parents=(("p", 1.0),), n_tokens=7)
+    made = TextNode(text="text", metadata={"own": 1} | full)
     freed = freed_of(made, "p", top=5)
-    assert record(freed) == NodeRecord(level=1, level_max=5, documents=("d",), n_tokens=7)
+    left = record(freed)
+    assert (left.level, left.level_max, left.documents, left.n_tokens) == (1, 5, ["d"], 7)
+    assert not left.parents
     assert freed.metadata["own"] == 1
 
 

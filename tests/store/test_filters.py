@@ -10,11 +10,12 @@ from llama_index.core.vector_stores.types import (
     VectorStoreQuery,
 )
 from llama_index.core.vector_stores.utils import build_metadata_filter_fn
-from store.oracle import Oracle, seen
+from records import metadata_of
+from store.oracle import Oracle, holds, seen
 
 from hierindex.errors import InputError
-from hierindex.record import NodeRecord
-from hierindex.store.filters import MOST_DEEP, OURS, filters_of, holds
+from hierindex.node import Node
+from hierindex.store.filters import MOST_DEEP, OURS
 from hierindex.store.vector_store import HierarchyStore
 
 pytestmark = pytest.mark.filterwarnings("ignore:The filter on .* matches nothing")
@@ -69,12 +70,12 @@ def node(i):
     values = {"author": ODD[-i - 1], "n": NUMBERS[i % len(NUMBERS)], SQL: i}
     values |= {"tags": ODD[i : i + 3] if i % 2 else NUMBERS[: i % 4]}
     made.metadata = {key: value for j, (key, value) in enumerate(values.items()) if (i + j) % 5}
-    made.metadata |= NodeRecord(
+    made.metadata |= metadata_of(
         level=i % 3,
         level_max=i % 3 + i % 2,
         kind=["chunk", "extractive", SQL][i % 3],
         documents=tuple(ODD[i : i + i % 3]),
-    ).to_metadata()
+    )
     return made
 
 
@@ -409,7 +410,7 @@ def test_node_ids_of_a_query(store, ids, expected):
 @pytest.mark.parametrize("document", [*ODD[1:], "nobody"])
 def test_doc_ids_of_a_query(store, document):
     def of(node):
-        return NodeRecord.from_metadata(node.metadata).documents or (node.ref_doc_id,)
+        return Node.of(node).documents
 
     chunks = [node for node in NODES if seen(node)["hierindex_level"] == 0]
     assert found(store, doc_ids=[document]) == {n.node_id for n in chunks if document in of(n)}
@@ -428,17 +429,15 @@ def test_ids_documents_and_filters_of_a_query_all_hold(store):
 
 
 @pytest.mark.parametrize(
-    "query",
-    [VectorStoreQuery(), VectorStoreQuery(filters=all_of()), VectorStoreQuery(node_ids=[])],
-    ids=["nothing", "no filters", "no ids"],
+    "asked", [{}, {"filters": all_of()}, {"node_ids": []}], ids=["nothing", "no filters", "no ids"]
 )
-def test_a_query_without_filters(query):
-    assert filters_of(query) is None
+def test_a_query_without_filters(store, asked):
+    assert found(store, **asked) == {node.node_id for node in NODES}
 
 
 def test_what_filters_see_of_a_node():
-    record = NodeRecord(level=1, level_max=2, kind="extractive", documents=("a", "b"))
-    made = TextNode(id_="n", text="", metadata={"author": "Ada"} | record.to_metadata())
+    record = metadata_of(level=1, level_max=2, kind="extractive", documents=("a", "b"))
+    made = TextNode(id_="n", text="", metadata={"author": "Ada"} | record)
     told = seen(made)
     own = {"id": "n", "level": 1, "level_max": 2, "kind": "extractive", "documents": ["a", "b"]}
     assert {key: told[f"hierindex_{key}"] for key in own} == own

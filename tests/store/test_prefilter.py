@@ -14,11 +14,12 @@ from llama_index.core.vector_stores.types import (
     MetadataFilters,
     VectorStoreQuery,
 )
+from records import metadata_of
 from store.oracle import passing
 
-from hierindex.record import SOURCE_SIMILARITY, NodeRecord
+from hierindex.node import PREFIX
 from hierindex.store import indices
-from hierindex.store.filters import PREFIX
+from hierindex.store.filters import Filters
 from hierindex.store.hashed_metadata import MOST_ITEMS, hash_entry
 from hierindex.store.prefilter import TYPE_OF, prefilter
 from hierindex.store.schema import schema
@@ -82,8 +83,8 @@ def all_of(*filters):
 
 
 def with_record(i, given):
-    place = NodeRecord(level=i % 3, level_max=2, source_similarity=[None, 0.5, 1.0][i % 3])
-    own = place.to_metadata() if i % 2 else {}
+    place = metadata_of(level=i % 3, level_max=2, source_similarity=[None, 0.5, 1.0][i % 3])
+    own = place if i % 2 else {}
     return TextNode(id_=f"{i}", text=f"t{i}", metadata=own | given, embedding=[1.0, i])
 
 
@@ -140,7 +141,7 @@ def test_no_row_of_any_kind_too_many(tmp_path_factory, rows, filters):
 
 @given(nested)
 def test_a_value_enters_a_condition_only_in_quotes(filters):
-    outside_quotes = re.sub("'(?:[^']|'')*'", "''", prefilter(filters).sql)
+    outside_quotes = re.sub("'(?:[^']|'')*'", "''", prefilter(Filters.of(filters)).sql)
     columns = "|".join(["digests", "source_similarity", *TYPE_OF])
     words = rf"array_has_any|AND|OR|NOT|IN|true|false|`?(?:{columns})`?"
     assert re.fullmatch(rf"(?:{words}|''|[-+.\de]+|[<>=!]+|[][(), ])*", outside_quotes)
@@ -154,7 +155,7 @@ EXACT = {
     "one of some": f("author", ["x", "y"], Op.IN),
     "none of some": f("author", ["x", "y"], Op.NIN),
     "empty": f("author", None, Op.IS_EMPTY),
-    "a similarity": f(PREFIX + SOURCE_SIMILARITY, 0.5, Op.GTE),
+    "a similarity": f("hierindex_source_similarity", 0.5, Op.GTE),
 }
 NARROW = {
     "an item": f("tags", "x", Op.CONTAINS),
@@ -169,17 +170,18 @@ NARROW = {
 @pytest.mark.parametrize("one", EXACT.values(), ids=EXACT)
 def test_lancedb_alone_filters_by_values(one):
     for condition in FilterCondition:
-        where = prefilter(MetadataFilters(filters=[one], condition=condition))
+        where = prefilter(Filters.of(MetadataFilters(filters=[one], condition=condition)))
         assert where.exact
         assert where.sql
 
 
 @pytest.mark.parametrize("one", NARROW.values(), ids=NARROW)
 def test_lancedb_narrows_the_rest(one):
-    where = prefilter(all_of(f("hierindex_level", 1), one))
+    where = prefilter(Filters.of(all_of(f("hierindex_level", 1), one)))
     assert where.sql
     assert not where.exact
-    assert not prefilter(MetadataFilters(filters=[one], condition=FilterCondition.NOT)).sql
+    negated = MetadataFilters(filters=[one], condition=FilterCondition.NOT)
+    assert not prefilter(Filters.of(negated)).sql
 
 
 def test_columns_of_their_own_are_compared_as_they_are():

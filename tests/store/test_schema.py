@@ -9,21 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core.schema import (
     Document,
-    MetadataMode,
     NodeRelationship,
     ObjectType,
     RelatedNodeInfo,
     TextNode,
 )
+from records import metadata_of
 from store.trees import HIERARCHIES, tree
 
 from hierindex import HierarchicalIndex, SemanticHierarchy
 from hierindex.errors import InputError
-from hierindex.record import RECORD_KEYS, NodeRecord, Quote, Span, record_keys, user_metadata
-from hierindex.store.nodes import EMBEDDED, embedded_text, record_of, to_nodes
-from hierindex.store.rows import row_of, to_table
+from hierindex.node import Maker, Node, Quote, Span
+from hierindex.store.rows import to_nodes, to_table
 from hierindex.store.schema import schema
 from hierindex.store.vector_store import HierarchyStore
+from hierindex.text_node import RECORD_KEYS, to_text_node
 
 N_DIMS = 3
 ids = st.text(min_size=1, max_size=8)
@@ -59,21 +59,20 @@ embeddings = st.lists(
     st.floats(allow_nan=False, allow_infinity=False, width=32), min_size=N_DIMS, max_size=N_DIMS
 )
 spans = st.builds(Span, ids, st.integers(0), st.integers(0), st.none() | st.integers(1))
-records = st.builds(
-    NodeRecord,
-    level=st.integers(0, 5),
-    level_max=st.integers(5, 9),
-    kind=st.text(max_size=5),
-    documents=st.lists(ids, min_size=1, max_size=3).map(tuple),
-    parents=st.lists(st.tuples(ids, st.floats(0, 1)), max_size=3).map(tuple),
-    quotes=st.lists(
-        st.builds(Quote, st.integers(0), st.integers(0), st.none() | spans), max_size=3
-    ).map(tuple),
-    n_tokens=st.integers(0, 10**6),
-    method=st.text(max_size=5),
-    embed_model=st.text(max_size=5),
-    embed_settings=st.text(max_size=5),
-    summarizer=st.text(max_size=5),
+text = st.text(max_size=5)
+records = st.fixed_dictionaries(
+    {
+        "level": st.integers(0, 5),
+        "level_max": st.integers(5, 9),
+        "kind": text,
+        "documents": st.lists(ids, min_size=1, max_size=3),
+        "parents": st.lists(st.tuples(ids, st.floats(0, 1)), max_size=3),
+        "quotes": st.lists(
+            st.builds(Quote, st.integers(0), st.integers(0), st.none() | spans), max_size=3
+        ),
+        "n_tokens": st.integers(0, 10**6),
+        "maker": st.builds(Maker, text, text, text, text),
+    }
 )
 
 
@@ -99,10 +98,12 @@ def nodes(draw):
     )
     if draw(st.booleans()):
         record = draw(records)
-        node.metadata |= record.to_metadata()
+        node.metadata |= metadata_of(**record)
+        node.excluded_embed_metadata_keys += RECORD_KEYS
+        node.excluded_llm_metadata_keys += RECORD_KEYS
         node.relationships.pop(NodeRelationship.PARENT, None)
-        if record.parents:  # as a hierarchy has it: the strongest of them
-            strongest = draw(related).model_copy(update={"node_id": record.parents[0][0]})
+        if record["parents"]:  # as a hierarchy has it: the strongest of them
+            strongest = draw(related).model_copy(update={"node_id": record["parents"][0][0]})
             node.relationships[NodeRelationship.PARENT] = strongest
     return node
 
@@ -124,46 +125,26 @@ def test_nodes_come_back_as_they_were(store, collection):
 
 @pytest.mark.parametrize("hierarchy", HIERARCHIES)
 def test_a_row_says_what_its_node_says(hierarchy):
-    grown = tree(hierarchy)
+    grown = [*map(Node.of, tree(hierarchy))]
     table = to_table(grown)
     assert table.schema == schema(64)
     for node, row in zip(grown, table.to_pylist(), strict=True):
-        record = NodeRecord.from_metadata(node.metadata)
-        assert row["id"] == node.node_id
+        assert row["id"] == node.id
         assert row["text"] == node.text
-        assert (row["level"], row["level_max"]) == (record.level, record.level_max)
-        assert (row["kind"], row["n_tokens"]) == (record.kind, record.n_tokens)
-        assert tuple(row["documents"]) == record.documents
-        assert dict(zip(row["parent_ids"], row["parent_weights"], strict=True)) == dict(
-            record.parents
-        )
-        assert row["child_ids"] == [child.node_id for child in node.child_nodes or ()]
-        assert json.loads(row["metadata"]) == user_metadata(node.metadata)
-        np.testing.assert_array_equal(row["vector"], np.float32(node.embedding))
-        assert embedded_text(row) == node.get_content(MetadataMode.EMBED)
-
-
-@given(nodes().filter(lambda node: not record_keys(node.metadata)))
-def test_any_chunk_says_what_was_embedded(chunk):
-    (row,) = to_table([chunk]).select(EMBEDDED).to_pylist()
-    assert embedded_text(row) == chunk.get_content(MetadataMode.EMBED)
+        assert (row["level"], row["level_max"]) == (node.level, node.level_max)
+        assert (row["kind"], row["n_tokens"]) == (node.kind, node.n_tokens)
+        assert row["documents"] == node.documents
+        assert [*zip(row["parent_ids"], row["parent_weights"], strict=True)] == node.parents
+        assert row["child_ids"] == node.children
+        assert json.loads(row["metadata"]) == node.metadata
+        np.testing.assert_array_equal(row["vector"], np.float32(node.vector))
 
 
 def test_a_node_without_a_document_is_its_own():
-    alone = TextNode(id_="alone", text="", embedding=[1.0])
+    alone = TextNode(id_="alone", text="")
     source = RelatedNodeInfo(node_id="doc")
-    of_one = TextNode(text="", embedding=[1.0], relationships={NodeRelationship.SOURCE: source})
-    assert to_table([alone, of_one])["documents"].to_pylist() == [["alone"], ["doc"]]
-
-
-def test_the_record_of_a_node_that_has_none_is_that_of_its_row():
-    parent = RelatedNodeInfo(node_id="above")
-    alone = TextNode(
-        id_="alone", text="", embedding=[1.0], relationships={NodeRelationship.PARENT: parent}
-    )
-    record = record_of(row_of(alone))
-    assert (record.documents, record.parents) == (("alone",), (("above", 1.0),))
-    assert record.source_similarity is None
+    of_one = TextNode(text="", relationships={NodeRelationship.SOURCE: source})
+    assert [Node.of(node).documents for node in (alone, of_one)] == [["alone"], ["doc"]]
 
 
 @pytest.mark.parametrize(
@@ -221,5 +202,5 @@ def test_a_template_that_cannot_be_formatted_is_named(tmp_path, door, templates)
 
 def test_rows_without_vectors_are_nodes_without_embeddings():
     node = TextNode(text="text", embedding=[1.0, 2.0])
-    (found,) = to_nodes(to_table([node]).drop_columns("vector"))
-    assert found == node.model_copy(update={"embedding": None})
+    (found,) = to_nodes(to_table([Node.of(node)]).drop_columns("vector"))
+    assert to_text_node(found) == node.model_copy(update={"embedding": None})

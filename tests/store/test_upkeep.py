@@ -15,11 +15,11 @@ from llama_index.core.vector_stores.types import (
     VectorStoreQuery,
     VectorStoreQueryMode,
 )
+from records import metadata_of
 from store.trees import columns_of, record, tree
 
 from hierindex.hierarchy.transforms import DocumentHierarchy
 from hierindex.index import HierarchicalIndex
-from hierindex.record import NodeRecord
 from hierindex.store import indices
 from hierindex.store.hashed_metadata import MOST_ITEMS
 from hierindex.store.vector_store import HierarchyStore
@@ -77,7 +77,7 @@ class TestStale:
 @pytest.mark.parametrize("n_documents", [1, MOST_ITEMS, MOST_ITEMS + 1])
 def test_a_summary_of_many_documents_goes_with_any_of_them(store, n_documents):
     documents = tuple(f"doc {i}" for i in range(n_documents))
-    store.add([node(0, metadata=NodeRecord(documents=documents).to_metadata()), node(1)])
+    store.add([node(0, metadata=metadata_of(documents=documents)), node(1)])
     assert store.query(VectorStoreQuery([1.0, 0.0], doc_ids=["doc 0", "x"])).ids == ["0000"]
     store.delete(f"doc {n_documents}")
     assert columns_of(store, "id") == {"id": ["0000", "0001"]}

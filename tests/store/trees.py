@@ -12,7 +12,7 @@ from hierindex.hierarchy.transforms import (
     RaptorHierarchy,
     SemanticHierarchy,
 )
-from hierindex.record import NodeRecord
+from hierindex.node import Node
 from hierindex.store.vector_store import HierarchyStore
 
 NOUNS = [
@@ -92,8 +92,8 @@ def _grown(hierarchy: type[Hierarchy], **options) -> list[TextNode]:
     return grow([chunk for document in documents() for chunk in chunks(document)])
 
 
-def record(node: TextNode) -> NodeRecord:
-    return NodeRecord.from_metadata(node.metadata)
+def record(node: TextNode) -> Node:
+    return Node.of(node)
 
 
 def linked(node: TextNode) -> set[str]:

@@ -27,7 +27,7 @@ from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.tools import QueryEngineTool, RetrieverTool
 from store.trees import HIERARCHIES
 
-from hierindex import HierarchyRetriever, HierarchyStore, NodeRecord
+from hierindex import HierarchyRetriever, HierarchyStore, Node
 
 QUESTION = "Which harbour met a lantern?"
 
@@ -76,7 +76,7 @@ def ingest(request, tmp_path):
 
 
 def documents_in(store: HierarchyStore) -> set[str]:
-    records = [NodeRecord.from_metadata(node.metadata) for node in store.get_nodes()]
+    records = [Node.of(node) for node in store.get_nodes()]
     return {document for record in records for document in record.documents}
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from hierindex.llm.record import Usage
-from hierindex.record import Quote, Span
+from hierindex.node import Quote, Span
 from hierindex.summarize.claims import resolve_claims
 from hierindex.summarize.sentences import Sentence, split_sentences
 from hierindex.summarize.summary import Budget, Group, Summary

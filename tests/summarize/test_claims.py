@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hierindex.record import Quote, Span
+from hierindex.node import Quote, Span
 from hierindex.summarize.claims import Claim, Excerpt, resolve_claims
 from hierindex.summarize.summary import Summary, Usage
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hierindex.record import Quote, Span
+from hierindex.node import Quote, Span
 from hierindex.summarize.sentences import MAX_CHARS, split_sentences, telling
 
 PIECES = (

@@ -21,7 +21,7 @@ from tiny_models import SENTENCES
 
 from hierindex.errors import FallbackWarning, InputError, SummaryError
 from hierindex.llm.record import Usage
-from hierindex.record import Quote, Span
+from hierindex.node import Quote, Span
 from hierindex.summarize.claims import Claim, Excerpt
 from hierindex.summarize.extractive import ExtractiveSummarizer, SalientSentences
 from hierindex.summarize.grounding import EmbeddingGrounding, Support

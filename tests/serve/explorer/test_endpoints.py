@@ -10,10 +10,11 @@ import pytest
 from fakes import HashingEmbedding
 from llama_index.core.schema import TextNode
 from pydantic import Field
+from records import metadata_of
 from serve.conftest import client_of
 from store.trees import columns_of, documents, tree
 
-from hierindex import DocumentHierarchy, HierarchicalIndex, HierarchyStore, NodeRecord, Quote, Span
+from hierindex import DocumentHierarchy, HierarchicalIndex, HierarchyStore, Quote, Span
 
 TEXTS = {document.doc_id: document.text for document in documents()}
 
@@ -211,9 +212,9 @@ def test_what_is_wrong_is_said_in_a_sentence(client, path, query, said) -> None:
 def test_hostile_text_is_data(own, own_client) -> None:
     text = "</script><script>alert(1)</script>\u202e\0" + "x" * 1_000_000
     quotes = (Quote(0, len(text), Span("<b>.txt", 0, len(text))),)
-    record = NodeRecord(quotes=quotes, documents=("<b>.txt",), title="<img onerror=alert(1)>")
+    record = metadata_of(quotes=quotes, documents=("<b>.txt",), title="<img onerror=alert(1)>")
     vector = HashingEmbedding().get_text_embedding("x")
-    own.store.add([TextNode(id_="<i>", text=text, embedding=vector, metadata=record.to_metadata())])
+    own.store.add([TextNode(id_="<i>", text=text, embedding=vector, metadata=record)])
     answer = own_client.get("/api/node", params={"id": "<i>"})
     assert answer.headers["content-type"] == "application/json"
     assert answer.headers["x-content-type-options"] == "nosniff"

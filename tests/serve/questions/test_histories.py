@@ -22,7 +22,7 @@ from other_user import NOBODY, ask
 from processes import process
 from store.trees import tree
 
-from hierindex import HierarchicalIndex, HierarchyStore, InputError, NodeRecord
+from hierindex import HierarchicalIndex, HierarchyStore, InputError, Node
 from hierindex.embed.model_identity import identity
 from hierindex.retrieve import stored_tree
 from hierindex.serve.questions.client import reply_to
@@ -111,7 +111,7 @@ def test_an_index_of_another_model_is_asked_with_that_one(own, monkeypatch) -> N
         assert reply_to(ASKED, Path(own.store.uri))["nodes"]
         nodes = tree()
         for node in nodes:
-            made = NodeRecord.from_metadata(node.metadata)
+            made = Node.of(node)
             made = replace(made, embed_model="other", embed_settings=identity(other))
             node.metadata.update(made.to_metadata())
             node.embedding = other.get_text_embedding(node.text)
