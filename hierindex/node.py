@@ -213,7 +213,8 @@ class Node:
         """Return the node that a LlamaIndex node stands for, such as one of a pipeline's."""
         from hierindex.text_node import from_text_node
 
-        return from_text_node(getattr(found, "node", found))
+        node: Any = getattr(found, "node", found)
+        return from_text_node(node)
 
     @property
     def citations(self) -> list[Span]:

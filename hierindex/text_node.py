@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 from llama_index.core.schema import (
     BaseNode,
+    Document,
     ImageNode,
     IndexNode,
     MetadataMode,
     NodeRelationship,
+    ObjectType,
     RelatedNodeInfo,
     TextNode,
 )
@@ -86,6 +88,34 @@ def from_text_node(node: BaseNode) -> Node:
     )
 
 
+def chunk_of(node: BaseNode) -> Node:
+    """Return a chunk to grow a tree over.
+
+    Raises
+    ------
+    InputError
+        If it is not a text node, is a summary, has a template that cannot be formatted, or uses a
+        metadata key that hierindex writes; names the node.
+    """
+    if not isinstance(node, TextNode | Document) or isinstance(node, ImageNode):
+        raise InputError(
+            f"A hierarchy needs text nodes, but node {node.node_id} is {type(node).__name__}; "
+            "remove it."
+        )
+    check_text_node(node)
+    chunk = from_text_node(node)
+    if chunk.level > 0:
+        raise InputError(
+            f"Node {node.node_id} is a summary of an earlier hierarchy; pass only chunks."
+        )
+    if isinstance(node, Document):
+        chunk.others = {**chunk.others, "start_char_idx": 0}
+    if not chunk.source:
+        source = RelatedNodeInfo(node_id=chunk.documents[0], node_type=ObjectType.DOCUMENT)
+        chunk.source = source.model_dump(mode="json")
+    return chunk
+
+
 def to_text_node(node: Node) -> TextNode:
     """Return the LlamaIndex node, with its embedding if there is a vector.
 
@@ -115,7 +145,7 @@ def to_text_node(node: Node) -> TextNode:
             **others,
             "id_": node.id,
             "text": node.text,
-            "metadata": {**node.metadata, **_record(node)},
+            "metadata": {**node.metadata, **metadata_of(node)},
             "relationships": relationships,
             "embedding": None if node.vector is None else node.vector.tolist(),
         }
@@ -154,7 +184,7 @@ def more_documents(node: BaseNode) -> int:
     return number
 
 
-def _record(node: Node) -> dict[str, Any]:
+def metadata_of(node: Node) -> dict[str, Any]:
     """Return the metadata entries that store a node's place in the tree."""
     if node.maker is None:
         return {}

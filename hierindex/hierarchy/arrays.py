@@ -4,24 +4,22 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
-from llama_index.core.schema import BaseNode
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from hierindex.core.membership import Floats2d, Ints1d
+from hierindex.core.arrays import Floats2d, Ints1d
 from hierindex.core.rows import NO_HEADINGS, Rows
 from hierindex.embed.embedder import unit_vectors
-from hierindex.hierarchy.nodes import Draft
-from hierindex.record import SECTION, shared_section, titles_of
+from hierindex.node import SECTION, Node, shared_section, titles_of
 
 ALIKE = 0.5  # cosine from which a node that replaces another takes its place among the others
 
 
-def headings_between(chunks: Sequence[BaseNode]) -> Ints1d:
+def headings_between(chunks: Sequence[Node]) -> Ints1d:
     """Return the level of the highest heading between each chunk and the one before it.
 
-    >>> from llama_index.core.schema import TextNode
     >>> paths = ["Results", "Results › Timing", "Results › Timing", "Outlook", ""]
-    >>> headings_between([TextNode(metadata={"section": path}) for path in paths]).tolist()
+    >>> headings_between([Node("", "", {"section": path}) for path in paths]).tolist()
     [1, 2, 0, 1, 1]
     """
     known = [chunk.metadata.get(SECTION) for chunk in chunks]
@@ -34,33 +32,32 @@ def headings_between(chunks: Sequence[BaseNode]) -> Ints1d:
 
 
 def level_rows(
-    drafts: Sequence[Draft], X: Floats2d, level: int, heading: Ints1d | None = None
+    nodes: Sequence[Node], X: Floats2d, level: int, heading: Ints1d | None = None
 ) -> Rows:
     """Return the rows of nodes; see `Rows` for the arrays. Without `heading`, there are none."""
-    records = [draft.record for draft in drafts]
-    number = {d: i for i, d in enumerate(dict.fromkeys(d for r in records for d in r.documents))}
+    number = {d: i for i, d in enumerate(dict.fromkeys(d for n in nodes for d in n.documents))}
     document = [
-        number[record.documents[0]] if len(record.documents) == 1 else -1 - i
-        for i, record in enumerate(records)
+        number[node.documents[0]] if len(node.documents) == 1 else -1 - i
+        for i, node in enumerate(nodes)
     ]
-    n_tokens = np.array([record.n_tokens for record in records], dtype=np.int64)
+    n_tokens = np.array([node.n_tokens for node in nodes], dtype=np.int64)
     heading = NO_HEADINGS if heading is None else heading
     return Rows(X, n_tokens, np.array(document, dtype=np.int64), level, heading)
 
 
-def most_alike(new: Sequence[Draft], gone: Sequence[Draft]) -> dict[str, str]:
+def most_alike(new: Sequence[Node], gone: Sequence[Node]) -> dict[str, str]:
     """Return which node of the same document each new one is most like, each of them once."""
     if not (new and gone):
         return {}
-    documents = [[draft.record.documents[0] for draft in drafts] for drafts in (new, gone)]
+    documents = [[node.documents[0] for node in nodes] for nodes in (new, gone)]
     X, Y = map(vectors_of, (new, gone))
     similarity = np.where(np.equal.outer(*map(np.array, documents)), X @ Y.T, -1.0)
     rows, columns = np.nonzero(similarity >= ALIKE)
     follows: dict[str, str] = {}
     for i in np.argsort(-similarity[rows, columns], kind="stable"):
-        node, other = new[rows[i]].id, gone[columns[i]].id
-        if node not in follows and other not in follows.values():
-            follows[node] = other
+        follower, other = new[rows[i]].id, gone[columns[i]].id
+        if follower not in follows and other not in follows.values():
+            follows[follower] = other
     return follows
 
 
@@ -78,13 +75,19 @@ def weight_matrix(weights: Sequence[Mapping[str, float]], groups: Sequence[str])
     return csr_array((weight, places), shape=(len(weights), len(groups)))
 
 
-def stacked(X: Floats2d, drafts: Sequence[Draft]) -> Floats2d:
+def stacked(X: Floats2d, nodes: Sequence[Node]) -> Floats2d:
     """Return rows of vectors with those of nodes below them."""
-    if not drafts:
+    if not nodes:
         return X
-    return np.concatenate([X, vectors_of(drafts)]) if len(X) else vectors_of(drafts)
+    return np.concatenate([X, vectors_of(nodes)]) if len(X) else vectors_of(nodes)
 
 
-def vectors_of(drafts: Sequence[Draft]) -> Floats2d:
+def vector_of(node: Node) -> NDArray[np.floating]:
+    """Return the vector of an embedded node, (n_dims,)."""
+    assert node.vector is not None
+    return node.vector
+
+
+def vectors_of(nodes: Sequence[Node]) -> Floats2d:
     """Return the unit vectors of nodes, (n_nodes, n_dims)."""
-    return unit_vectors([draft.embedding for draft in drafts])
+    return unit_vectors([vector_of(node) for node in nodes])

@@ -5,13 +5,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from llama_index.core.schema import BaseNode
-
 from hierindex.hierarchy.earlier import EarlierTree
 from hierindex.hierarchy.grown_parts import GrownPart, grow_documents
 from hierindex.hierarchy.growth import Aside, Grown, Growth, Parts
 from hierindex.hierarchy.pools import GrownPools, GrowPools, PoolRows, Pools, grow_pools
 from hierindex.hierarchy.recipe import Models, Recipe
+from hierindex.node import Node
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class Grower:
         documents = (self.documents(chunks, finish=aside is not None) for chunks in parts)
         return self.above(documents, earlier, aside)
 
-    def documents(self, chunks: Sequence[BaseNode], *, finish: bool) -> GrownPart:
+    def documents(self, chunks: Sequence[Node], *, finish: bool) -> GrownPart:
         """Grow the trees of documents by themselves; see `grow_documents`."""
         return grow_documents(chunks, self.recipe, self.models, finish=finish)
 

@@ -5,19 +5,19 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
-from llama_index.core.schema import BaseNode, MetadataMode
 
-from hierindex.core.membership import Floats2d
+from hierindex.core.arrays import Floats2d
 from hierindex.core.statistics import Tally
 from hierindex.hierarchy.arrays import headings_between, level_rows, vectors_of
-from hierindex.hierarchy.levels import Levels, note_documents, note_models
-from hierindex.hierarchy.nodes import Draft, make_leaves
+from hierindex.hierarchy.levels import Levels, note_documents
+from hierindex.hierarchy.nodes import make_leaves
 from hierindex.hierarchy.recipe import Models, Recipe
 from hierindex.hierarchy.titles import note_phrases
 from hierindex.hierarchy.whole_documents import chunks_of
 from hierindex.llm.record import Usage
+from hierindex.node import Node
 from hierindex.progress import Stopwatch, Timing
-from hierindex.store.rows import Row
+from hierindex.store.rows import Row, row_of
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class GrownPart:
     wrote.
     """
 
-    left: Sequence[Draft]
-    tops: Sequence[Draft]
+    left: Sequence[Node]
+    tops: Sequence[Node]
     X: Floats2d
     finished: Sequence[Row]
     done: Set[str]
@@ -43,13 +43,13 @@ class GrownPart:
 
 
 def grow_documents(
-    chunks: Sequence[BaseNode], recipe: Recipe, models: Models, *, finish: bool
+    chunks: Sequence[Node], recipe: Recipe, models: Models, *, finish: bool
 ) -> GrownPart:
     """Grow the trees of documents over all their chunks, which are not modified.
 
     Parameters
     ----------
-    chunks : Sequence[BaseNode]
+    chunks : Sequence[Node]
     recipe : Recipe
     models : Models
     finish : bool
@@ -58,19 +58,18 @@ def grow_documents(
     levels = Levels(recipe, models)
     leaves, X = _embedded_leaves(chunks, recipe, models, levels.watch)
     levels.made += leaves
-    rows = level_rows(leaves, X, 0, headings_between([leaf.node for leaf in leaves]))
+    rows = level_rows(leaves, X, 0, headings_between(leaves))
     tops, rows = levels.grow(leaves, rows, recipe.within)
     with levels.watch("cluster", None):
         tallies = levels.tallies()
     with levels.watch("link", None):
         done = _of_one_root(levels.made) if finish else set()
-        whole = [draft for draft in levels.made if draft.record.documents[0] in done]
+        whole = [node for node in levels.made if node.documents[0] in done]
         note_documents(whole, done, chunks_of(whole))
-        below = [draft for draft in whole if not _is_top(draft)]
+        below = [node for node in whole if not _is_top(node)]
         note_phrases(below)
-        note_models(below, recipe)
-        finished = [draft.row() for draft in below]
-        left = [d for d in levels.made if d.record.documents[0] not in done or _is_top(d)]
+        finished = [row_of(node) for node in below]
+        left = [d for d in levels.made if d.documents[0] not in done or _is_top(d)]
     return GrownPart(
         left=left,
         tops=tops,
@@ -84,34 +83,34 @@ def grow_documents(
     )
 
 
-def _is_top(draft: Draft) -> bool:
-    return not draft.record.parents
+def _is_top(node: Node) -> bool:
+    return not node.parents
 
 
-def _of_one_root(drafts: Sequence[Draft]) -> set[str]:
-    n_roots = Counter(draft.record.documents[0] for draft in drafts if _is_top(draft))
+def _of_one_root(nodes: Sequence[Node]) -> set[str]:
+    n_roots = Counter(node.documents[0] for node in nodes if _is_top(node))
     return {document for document, n in n_roots.items() if n == 1}
 
 
 def _embedded_leaves(
-    chunks: Sequence[BaseNode], recipe: Recipe, models: Models, watch: Stopwatch
-) -> tuple[list[Draft], Floats2d]:
+    chunks: Sequence[Node], recipe: Recipe, models: Models, watch: Stopwatch
+) -> tuple[list[Node], Floats2d]:
     """Return leaves made of chunks with their unit vectors, (n_leaves, n_dims).
 
     Those without a vector are embedded.
     """
     embedder = recipe.embedder
     with watch("link", 0):
-        leaves = make_leaves(chunks, recipe.namespace)
+        leaves = make_leaves(chunks, recipe.namespace, recipe.maker)
     embedder.warn_of_summaries(recipe.summary_tokens)
     if not leaves:
         return [], np.zeros((0, 1))
     with watch("embed", 0):
-        texts = [leaf.node.get_content(MetadataMode.EMBED) for leaf in leaves]
+        texts = [leaf.embedded_text for leaf in leaves]
         n_tokens = embedder.count_tokens(texts)
         embedder.warn_of_cut(n_tokens)
         for leaf, n in zip(leaves, n_tokens.tolist(), strict=True):
-            leaf.note(n_tokens=n)
+            leaf.n_tokens = n
         new = [i for i, leaf in enumerate(leaves) if leaf.vector is None]
         if new:
             X = models.embed([texts[i] for i in new], "embed chunks")

@@ -6,24 +6,23 @@ from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
-from llama_index.core.schema import BaseNode, TextNode
 
-from hierindex.core.membership import Floats2d
+from hierindex.core.arrays import Floats2d
 from hierindex.core.revision import Revised
 from hierindex.core.statistics import LevelStatistics, Tally, added
 from hierindex.errors import InputError
-from hierindex.hierarchy.arrays import level_rows
+from hierindex.hierarchy.arrays import level_rows, vector_of
 from hierindex.hierarchy.earlier import EarlierTree
 from hierindex.hierarchy.grown_parts import GrownPart
-from hierindex.hierarchy.levels import Levels, note_documents, note_models
-from hierindex.hierarchy.nodes import Draft
+from hierindex.hierarchy.levels import Levels, note_documents
 from hierindex.hierarchy.pools import Pools
 from hierindex.hierarchy.recipe import Models, Recipe
 from hierindex.hierarchy.titles import note_phrases
 from hierindex.hierarchy.whole_documents import chunks_of, documents_alone
 from hierindex.llm.record import Usage
+from hierindex.node import Node
 from hierindex.progress import Stopwatch, Timing
-from hierindex.store.rows import Row
+from hierindex.store.rows import Row, row_of
 from hierindex.store.waiting import LeafFile
 
 
@@ -38,7 +37,7 @@ class Grown:
     `statistics` are of the nodes that were grouped.
     """
 
-    nodes: list[TextNode]
+    nodes: list[Node]
     gone: frozenset[str]
     made: frozenset[str]
     usage: Usage
@@ -47,7 +46,7 @@ class Grown:
     timings: list[Timing]
 
 
-Parts = Iterable[Sequence[BaseNode]]
+Parts = Iterable[Sequence[Node]]
 """Chunks of all documents, those of one document in one part."""
 
 Finished = Callable[[Iterable[Row]], None]
@@ -96,7 +95,7 @@ class Growth:
         self._levels = Levels(recipe, models, earlier)  # above the parts
         self._ids: set[str] = set()  # also of finished nodes, if there is an earlier tree
         self._done: set[str] = set()  # documents of the finished nodes
-        self._tops: list[Draft] = []  # of the parts
+        self._tops: list[Node] = []  # of the parts
         self._vectors: list[Floats2d] = []  # theirs, by part
         self._tallies: list[Sequence[Tally]] = []  # by part
         self._part_levels = 0  # of the parts, above the chunks
@@ -128,7 +127,7 @@ class Growth:
         if len(widths := {X.shape[1] for X in self._vectors}) > 1:
             raise InputError(f"Embeddings must have one dimension, got {sorted(widths)}.")
         if self._earlier:
-            self._ids.update(draft.id for draft in part.left)
+            self._ids.update(node.id for node in part.left)
             self._ids.update(row["id"] for row in part.finished)
         if self._aside:
             with self.watch("write", None):
@@ -150,8 +149,8 @@ class Growth:
                 is_grouped = bool(recipe.within)
                 level = earlier.replace_documents(tops, self._ids, level, is_grouped=is_grouped)
             self._part_levels = level
-            for draft in tops:
-                draft.note(level_max=level)
+            for node in tops:
+                node.level_max = level
             if earlier and recipe.across:
                 nodes, rows = earlier.around(tops, X, level)
             else:
@@ -164,17 +163,13 @@ class Growth:
         with self.watch("cluster", None):
             statistics = [tally.statistics() for tally in self._all_tallies()]
         with self.watch("link", None):
-            drafts = self._noted()
-        nodes = list[TextNode]()
+            nodes = self._noted()
         if self._aside:
             with self.watch("write", None):
-                self._aside(self._rows(drafts))
-        else:
-            with self.watch("link", None):
-                nodes = [draft.finished() for draft in drafts]
+                self._aside(self._rows(nodes))
         shares, earlier = self._levels.shares, self._earlier
         return Grown(
-            nodes,
+            [] if self._aside else nodes,
             frozenset(earlier.gone if earlier else ()),
             frozenset(self._ids),
             self._levels.usage,
@@ -183,33 +178,30 @@ class Growth:
             self.watch.timings,
         )
 
-    def _noted(self) -> list[Draft]:
+    def _noted(self) -> list[Node]:
         """Return all nodes, which are not kept, after noting what depends on all of the tree."""
         earlier, made = self._earlier, self._levels.made
-        drafts, documents = made, documents_alone(made)
+        nodes, documents = made, documents_alone(made)
         if earlier:
-            self._ids.update(draft.id for draft in made)
+            self._ids.update(node.id for node in made)
             earlier.finish(self._ids)
-            documents |= documents_alone(
-                d for d in earlier.changed if d.record.level > self._part_levels
-            )
-            drafts = earlier.among_related(made, documents - self._done)
-        chunks = self._pooled.chunks if self._pooled else chunks_of(drafts)
-        note_documents(drafts, documents - self._done, chunks)
-        note_phrases(sorted(drafts, key=lambda draft: draft.record.level))
-        note_models(made, self._recipe)
+            documents |= documents_alone(d for d in earlier.changed if d.level > self._part_levels)
+            nodes = earlier.among_related(made, documents - self._done)
+        chunks = self._pooled.chunks if self._pooled else chunks_of(nodes)
+        note_documents(nodes, documents - self._done, chunks)
+        note_phrases(sorted(nodes, key=lambda node: node.level))
         self._levels.made, self._tops = [], []
         return [*made, *(earlier.changed if earlier else ())]
 
-    def _rows(self, drafts: list[Draft]) -> Iterator[Row]:
+    def _rows(self, nodes: list[Node]) -> Iterator[Row]:
         """Yield the rows of nodes, of which the list keeps none."""
         if pools := self._pooled:
-            alone = {draft.id: draft for draft in drafts if draft.record.level == 0}
-            drafts = [draft for draft in drafts if draft.record.level > 0]
+            alone = {node.id: node for node in nodes if node.level == 0}
+            nodes = [node for node in nodes if node.level > 0]
             yield from pools.rows(alone)
-        drafts.reverse()
-        while drafts:
-            yield drafts.pop().row()
+        nodes.reverse()
+        while nodes:
+            yield row_of(nodes.pop())
 
     def _all_tallies(self) -> list[Tally]:
         """Return the tallies of all levels; of a tree that is changed, of what was grouped."""
@@ -220,8 +212,8 @@ class Growth:
         return [*within, *across]
 
 
-def _share(X: Floats2d, drafts: Sequence[Draft]) -> None:
+def _share(X: Floats2d, nodes: Sequence[Node]) -> None:
     """Let vectors be the rows of a matrix, which is in memory, instead of copies."""
-    for draft, x in zip(drafts, X, strict=True):
-        if np.array_equal(draft.embedding, x):
-            draft.vector = x
+    for node, x in zip(nodes, X, strict=True):
+        if np.array_equal(vector_of(node), x):
+            node.vector = x

@@ -4,11 +4,12 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from hierindex.core.membership import Floats2d
+from hierindex.core.arrays import Floats2d
 from hierindex.core.revision import NEIGHBOURS
-from hierindex.hierarchy.nodes import Draft
+from hierindex.node import Node
 from hierindex.store.passing import Passing
 from hierindex.store.prefilter import Prefilter, at_cut, by_ids, of_documents
+from hierindex.store.rows import to_nodes
 from hierindex.store.schema import NODE_COLUMNS
 from hierindex.store.search import Scope, nearest
 from hierindex.store.snapshot import Snapshot
@@ -100,13 +101,13 @@ class HeldTree:
         ids: list[str] = self._select("id", where=Prefilter(f"level > {level:d}"))["id"].to_pylist()
         return ids
 
-    def drafts(self, ids: Collection[str]) -> list[Draft]:
+    def nodes(self, ids: Collection[str]) -> list[Node]:
         """Return nodes with their vectors."""
-        return self._drafts(by_ids(ids)) if ids else []
+        return self._nodes(by_ids(ids)) if ids else []
 
-    def cut(self, level: int) -> list[Draft]:
+    def cut(self, level: int) -> list[Node]:
         """Return the nodes of a cut with their vectors."""
-        return self._drafts(at_cut(level))
+        return self._nodes(at_cut(level))
 
     def near(self, X: Floats2d, level: int, without: Collection[str]) -> list[str]:
         """Return the ids of the nodes of a cut, without some, that are the nearest to any row.
@@ -122,10 +123,10 @@ class HeldTree:
         found = each((partial(nearest, scope, x.tolist(), NEIGHBOURS) for x in X), AT_ONCE)
         return sorted({i for rows in found for i in rows["id"].to_pylist()})
 
-    def _drafts(self, where: Prefilter) -> list[Draft]:
+    def _nodes(self, where: Prefilter) -> list[Node]:
         rows = self._select(*NODE_COLUMNS, "vector", where=where).sort_by("id")
         self._learn(rows)
-        return list(map(Draft.of, rows.to_pylist()))
+        return to_nodes(rows)
 
     def _select(self, *columns: str, where: Prefilter) -> "pa.Table":
         return self._snapshot.select(*columns, where=where)

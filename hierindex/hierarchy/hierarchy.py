@@ -41,6 +41,7 @@ from hierindex.summarize.choice import (
     summarizer_from_dict,
 )
 from hierindex.summarize.summary import Resources, Summarizer
+from hierindex.text_node import chunk_of, to_text_node
 from hierindex.threads import in_daemon_thread, may_be_given_up
 
 dispatcher = get_dispatcher(__name__)
@@ -168,8 +169,8 @@ class Hierarchy(TransformComponent):
             If nodes are not chunks with text. A pipeline with num_workers is refused, too.
         """
         with self._cache() as cache:
-            grown = self.grow([nodes], cache)
-        return list(grown.nodes)
+            grown = self.grow([[*map(chunk_of, nodes)]], cache)
+        return [*map(to_text_node, grown.nodes)]
 
     async def acall(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[BaseNode]:
         """Do what `__call__` does, in a thread."""

@@ -1,7 +1,7 @@
 """Levels of nodes that grow above one another."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -11,10 +11,8 @@ from hierindex.core.membership import Membership, centroids, groups_of
 from hierindex.core.rows import Rows
 from hierindex.core.statistics import Tally, tallies
 from hierindex.core.tree import Grouper, grow_tree
-from hierindex.embed.model_identity import identity
 from hierindex.hierarchy.arrays import level_rows
 from hierindex.hierarchy.earlier import EarlierTree
-from hierindex.hierarchy.nodes import Draft
 from hierindex.hierarchy.parents import parents_of
 from hierindex.hierarchy.recipe import Models, Recipe
 from hierindex.hierarchy.titles import note_given_titles
@@ -24,9 +22,10 @@ from hierindex.hierarchy.whole_documents import (
     note_whole_documents,
 )
 from hierindex.llm.record import Usage
+from hierindex.node import Node
 from hierindex.progress import Stopwatch
 
-Level = tuple[Sequence[Draft], Rows]
+Level = tuple[Sequence[Node], Rows]
 
 
 @dataclass
@@ -39,7 +38,7 @@ class Levels:
     models : Models
     earlier : EarlierTree or None
         The tree that they change.
-    made : list[Draft]
+    made : list[Node]
         The nodes of all levels but the lowest.
     usage : Usage
     shares : list[float]
@@ -50,14 +49,14 @@ class Levels:
     recipe: Recipe
     models: Models
     earlier: EarlierTree | None = None
-    made: list[Draft] = field(default_factory=list)
+    made: list[Node] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     shares: list[float] = field(default_factory=list)
     watch: Stopwatch = field(default_factory=Stopwatch)
     _layers: list[Membership] = field(default_factory=list)
     _rows: list[Rows] = field(default_factory=list)
 
-    def grow(self, nodes: Sequence[Draft], rows: Rows, groupers: Sequence[Grouper]) -> Level:
+    def grow(self, nodes: Sequence[Node], rows: Rows, groupers: Sequence[Grouper]) -> Level:
         """Grow levels above one until the groupers are done, and return the highest."""
         most = self.recipe.max_levels
         growth = grow_tree(rows, groupers, max_levels=None if most is None else most - rows.level)
@@ -77,7 +76,7 @@ class Levels:
         """Return the tallies of the levels, the lowest first."""
         return tallies(self._layers, self._rows)
 
-    def _level_above(self, nodes: Sequence[Draft], rows: Rows, M: Membership) -> Level:
+    def _level_above(self, nodes: Sequence[Node], rows: Rows, M: Membership) -> Level:
         """Return the parents of nodes with their rows; a group of one passes up unchanged."""
         earlier, level, groups = self.earlier, rows.level + 1, groups_of(M)
         kept = earlier.kept(nodes, M) if earlier else {}
@@ -94,15 +93,15 @@ class Levels:
         self.made += made
         self.usage += usage
         self.shares += [
-            draft.record.source_similarity
-            for draft in made
-            if draft.record.kind == "abstractive" and draft.record.source_similarity is not None
+            node.source_similarity
+            for node in made
+            if node.kind == "abstractive" and node.source_similarity is not None
         ]
         with self.watch("link", level):
             first = np.array([group[0] for group in groups], dtype=np.int64)
             X = rows.X[first]
             X[new] = X_new
-            parents: list[Draft | str] = [nodes[row] for row in first]  # passing up
+            parents: list[Node | str] = [nodes[row] for row in first]  # passing up
             for g, parent in zip(new, made, strict=True):
                 parents[g] = parent
             for g, node_id in kept.items():
@@ -110,41 +109,29 @@ class Levels:
             _link(nodes, parents, M, level, earlier)
             if earlier:
                 return earlier.rise(nodes, M, parents, X)
-            current = [draft for draft in parents if isinstance(draft, Draft)]
+            current = [node for node in parents if isinstance(node, Node)]
             return current, level_rows(current, X, level, rows.heading[first])
 
 
-def note_models(drafts: Iterable[Draft], recipe: Recipe) -> None:
-    """Note what nodes were made by."""
-    settings = identity(recipe.embedder.embed_model)
-    for draft in drafts:
-        draft.note(
-            method=recipe.method,
-            embed_model=recipe.embedder.name,
-            embed_settings=settings,
-            summarizer=recipe.summarizer,
-        )
-
-
-def note_documents(drafts: Sequence[Draft], documents: Set[str], chunks: Chunks) -> None:
+def note_documents(nodes: Sequence[Node], documents: Set[str], chunks: Chunks) -> None:
     """Note which nodes are whole documents, and the titles that documents give them.
 
     Parameters
     ----------
-    drafts : Sequence[Draft]
+    nodes : Sequence[Node]
         See `chunks_of_one_document`.
     documents : Set[str]
     chunks : Chunks
         Those of these documents, and maybe of others.
     """
-    under = chunks_of_one_document(drafts, documents, chunks)
-    note_whole_documents(drafts, under, chunks)
-    note_given_titles(drafts, under, chunks)
+    under = chunks_of_one_document(nodes, documents, chunks)
+    note_whole_documents(nodes, under, chunks)
+    note_given_titles(nodes, under, chunks)
 
 
 def _link(
-    nodes: Sequence[Draft],
-    parents: list[Draft | str],
+    nodes: Sequence[Node],
+    parents: list[Node | str],
     M: Membership,
     level: int,
     earlier: EarlierTree | None,
@@ -153,13 +140,13 @@ def _link(
 
     A node that would pass up, but has parents beside these groups, stays with those parents.
     """
-    for i, draft in enumerate(nodes):
+    for i, node in enumerate(nodes):
         row = slice(M.indptr[i], M.indptr[i + 1])
         columns, weights = M.indices[row], M.data[row]
-        beside = earlier.parents_beside(draft) if earlier else {}
-        passes = parents[columns[0]] is draft
+        beside = earlier.parents_beside(node) if earlier else {}
+        passes = parents[columns[0]] is node
         if passes and not beside:
-            draft.note(level_max=level)
+            node.level_max = level
             continue
         total = sum(beside.values())
         if passes:
@@ -170,11 +157,11 @@ def _link(
             for g, share in zip(columns, ((1 - total) * weights).tolist(), strict=True):
                 weight_of[_id(parents[g])] += share
         pairs = sorted(weight_of.items(), key=lambda pair: -pair[1])
-        known = {parent for parent, _ in draft.record.parents}
+        known = {parent for parent, _ in node.parents}
         if known != {parent for parent, _ in pairs}:
-            draft.note(parents=tuple(pairs))
-        draft.note(level_max=level - 1)
+            node.parents = pairs
+        node.level_max = level - 1
 
 
-def _id(parent: Draft | str) -> str:
+def _id(parent: Node | str) -> str:
     return parent if isinstance(parent, str) else parent.id

@@ -3,30 +3,31 @@
 import json
 from collections.abc import Sequence
 
+from hierindex.core.arrays import Floats2d
 from hierindex.core.identity import digest
-from hierindex.core.membership import Floats2d
 from hierindex.errors import InputError
-from hierindex.hierarchy.nodes import Draft, make_parent
+from hierindex.hierarchy.nodes import make_parent
 from hierindex.hierarchy.recipe import Models, Recipe
 from hierindex.llm.record import Usage
+from hierindex.node import Node
 from hierindex.progress import Stopwatch
 from hierindex.summarize.sentences import split_all
 from hierindex.summarize.summary import Group, Summary
 
 
 def parents_of(
-    groups: Sequence[Sequence[Draft]],
+    groups: Sequence[Sequence[Node]],
     centroids: Floats2d,
     level: int,
     recipe: Recipe,
     models: Models,
     watch: Stopwatch,
-) -> tuple[list[Draft], Floats2d, Usage]:
+) -> tuple[list[Node], Floats2d, Usage]:
     """Return a parent of each group with its unit vector, (n_groups, n_dims), and their usage.
 
     Parameters
     ----------
-    groups : Sequence[Sequence[Draft]]
+    groups : Sequence[Sequence[Node]]
     centroids : (n_groups, n_dims) unit vectors
         The vectors of parents if `recipe` says so.
     level : int
@@ -44,7 +45,7 @@ def parents_of(
             for key, group, summary in zip(keys, groups, summaries, strict=True)
         ]
     with watch("embed", level):
-        X, texts = centroids, [parent.node.text for parent in parents]
+        X, texts = centroids, [parent.text for parent in parents]
         if recipe.parent_embedding == "text" and texts:
             X = models.embed(texts, f"embed level {level}")
             if X.shape[1] != centroids.shape[1]:
@@ -56,26 +57,26 @@ def parents_of(
         n_tokens = recipe.embedder.count_tokens(texts)
     for parent, x, n in zip(parents, X, n_tokens.tolist(), strict=True):
         parent.vector = x.copy()  # not all of them
-        parent.note(n_tokens=n)
+        parent.n_tokens = n
     return parents, X, sum((summary.usage for summary in summaries), Usage())
 
 
-def _key(children: Sequence[Draft], recipe: Recipe) -> str:
+def _key(children: Sequence[Node], recipe: Recipe) -> str:
     """Digest everything that determines a group's summary."""
     number: dict[str | None, int] = {}  # documents by order: renaming one keeps the cache hit
     fields = []
     for child in children:
         parts = [
             (q.at, q.to, number.setdefault(q.source and q.source.document, len(number)))
-            for q in child.record.quotes
+            for q in child.quotes
         ]
-        fields += [child.node.text, json.dumps(parts)]
+        fields += [child.text, json.dumps(parts)]
     return digest("summary", recipe.shaped_by, str(recipe.budget.max_tokens), *fields)
 
 
 def _summaries(
     keys: Sequence[str],
-    children: Sequence[Sequence[Draft]],
+    children: Sequence[Sequence[Node]],
     recipe: Recipe,
     models: Models,
     level: int,
@@ -87,9 +88,7 @@ def _summaries(
     for i, key in enumerate(keys):
         first.setdefault(key, i)  # equal groups, as of copies, share a summary
     new = [i for key, i in first.items() if key not in known]
-    wanted: list[Group] = [
-        split_all((c.node.text, c.record.quotes) for c in children[i]) for i in new
-    ]
+    wanted: list[Group] = [split_all((c.text, c.quotes) for c in children[i]) for i in new]
     written = models.summarize(wanted, recipe.budget, f"summarize level {level}") if new else []
     fresh = dict(zip(new, written, strict=True))
     if memory is not None and not recipe.is_rehearsal:

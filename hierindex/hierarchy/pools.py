@@ -12,18 +12,18 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from hierindex.core.membership import Floats2d, Ints1d
+from hierindex.core.arrays import Floats2d, Ints1d
 from hierindex.core.rows import blocks
 from hierindex.embed.embedder import unit_vectors
 from hierindex.hierarchy.arrays import level_rows, vectors_of
 from hierindex.hierarchy.grown_parts import GrownPart
-from hierindex.hierarchy.levels import Levels, note_documents, note_models
-from hierindex.hierarchy.nodes import Draft
+from hierindex.hierarchy.levels import Levels, note_documents
 from hierindex.hierarchy.recipe import Models, Recipe
 from hierindex.hierarchy.titles import note_phrases
 from hierindex.hierarchy.whole_documents import Chunk, chunks_of, documents_alone
+from hierindex.node import Node
 from hierindex.progress import Progress, silent
-from hierindex.store.rows import Row, parent_columns
+from hierindex.store.rows import Row, node_of, parent_columns, row_of
 from hierindex.store.schema import schema
 from hierindex.store.waiting import LeafFile
 
@@ -97,13 +97,13 @@ class Pools:
                 self._progress("grow pools", n_done, len(batches))
                 yield part
 
-    def order(self, tops: Sequence[Draft]) -> list[int]:
+    def order(self, tops: Sequence[Node]) -> list[int]:
         """Return the places of the nodes of all pools in the order of their leaves."""
         number = {node_id: i for i, node_id in enumerate(self.chunks)}
-        leaves = [[number[i] for i in draft.children or [draft.id]] for draft in tops]
+        leaves = [[number[i] for i in node.children or [node.id]] for node in tops]
         return sorted(range(len(tops)), key=leaves.__getitem__)
 
-    def rows(self, alone: Mapping[str, Draft]) -> Iterator[Row]:
+    def rows(self, alone: Mapping[str, Node]) -> Iterator[Row]:
         """Yield the rows of all leaves in order, given those that have passed up.
 
         An index has its documents in this order.
@@ -114,15 +114,14 @@ class Pools:
             if columns["parent_ids"]:
                 yield self._waiting[number] | columns
             else:
-                yield alone[leaf_id].row()
+                yield row_of(alone[leaf_id])
 
     def _put(self, part: GrownPart) -> GrownPart:
         """Put leaves into the file, with the titles that documents give them; return the rest."""
         leaves, chunks = part.tops, chunks_of(part.tops)
         note_documents(leaves, documents_alone(leaves), chunks)
-        note_models(leaves, self._recipe)
         for leaf in leaves:
-            self._waiting.add(leaf.row())
+            self._waiting.add(row_of(leaf))
         self.chunks |= chunks
         return replace(part, left=(), tops=(), X=part.X[:0], tallies=())
 
@@ -147,16 +146,16 @@ def grow_pools(pools: PoolRows, recipe: Recipe, models: Models) -> GrownPools:
     models : Models
     """
     levels = Levels(replace(recipe, max_levels=1), models)
-    drafts = [[*map(Draft.of, pool)] for pool in pools]
-    leaves = [*chain(*drafts)]
-    ends = np.cumsum([len(pool) for pool in drafts])
+    nodes = [[*map(node_of, pool)] for pool in pools]
+    leaves = [*chain(*nodes)]
+    ends = np.cumsum([len(pool) for pool in nodes])
     grouper = partial(recipe.across[0].of_pools, pools=np.split(np.arange(ends[-1]), ends[:-1]))
     rows = level_rows(leaves, vectors_of(leaves), 0)
     tops, rows = levels.grow(leaves, rows, [grouper])
     with levels.watch("cluster", None):
         tallies = levels.tallies()
     with levels.watch("link", None):
-        note_phrases([leaf for leaf in leaves if leaf.record.parents])
+        note_phrases([leaf for leaf in leaves if leaf.parents])
         grouped = pa.Table.from_pylist([*map(_columns, leaves)], GROUPED)
     part = GrownPart(
         left=tops,
@@ -172,8 +171,8 @@ def grow_pools(pools: PoolRows, recipe: Recipe, models: Models) -> GrownPools:
     return GrownPools(part, grouped)
 
 
-def _columns(leaf: Draft) -> Row:
-    return parent_columns(leaf.record.parents) | {"title": leaf.record.title}
+def _columns(leaf: Node) -> Row:
+    return parent_columns(leaf.parents) | {"title": leaf.title}
 
 
 def _batches(pools: Iterable[Ints1d], most: int) -> Iterator[list[list[int]]]:

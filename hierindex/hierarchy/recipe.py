@@ -6,10 +6,12 @@ from typing import Literal
 
 from hierindex.cache.texts import TextCache
 from hierindex.cache.vectors import VectorCache
-from hierindex.core.membership import Floats2d
+from hierindex.core.arrays import Floats2d
 from hierindex.core.tree import ByMixture, Grouper
 from hierindex.embed.embedder import Embedder
+from hierindex.embed.model_identity import identity
 from hierindex.hierarchy.nodes import Merge
+from hierindex.node import Maker
 from hierindex.progress import Progress
 from hierindex.summarize.summary import Budget, Group, Resources, Summarizer, Summary
 
@@ -33,6 +35,12 @@ class Recipe:
     namespace: str
     metadata_rules: Mapping[str, Merge]
     is_rehearsal: bool  # an estimate: summaries are placeholders and are not cached
+
+    @property
+    def maker(self) -> Maker:
+        """What makes the nodes."""
+        settings = identity(self.embedder.embed_model)
+        return Maker(self.method, self.embedder.name, settings, self.summarizer)
 
     @property
     def budget(self) -> Budget:

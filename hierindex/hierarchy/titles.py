@@ -6,14 +6,13 @@ from itertools import accumulate
 from pathlib import PurePath
 
 from hierindex.core.titles import distinctive_phrases, first_words
-from hierindex.hierarchy.nodes import Draft
 from hierindex.hierarchy.whole_documents import Chunk, Chunks
-from hierindex.record import TITLES_BETWEEN, shared_section, titles_of
+from hierindex.node import TITLES_BETWEEN, Node, shared_section, titles_of
 
 MAX_GIVEN = 100  # characters of a heading or a document's title
 
 
-def note_given_titles(drafts: Sequence[Draft], under: Mapping[str, Chunks], chunks: Chunks) -> None:
+def note_given_titles(nodes: Sequence[Node], under: Mapping[str, Chunks], chunks: Chunks) -> None:
     """Set the titles of nodes that documents give.
 
     A node that is a whole document gets the document's title or the name of its file, and a node
@@ -22,39 +21,39 @@ def note_given_titles(drafts: Sequence[Draft], under: Mapping[str, Chunks], chun
 
     Parameters
     ----------
-    drafts : Sequence[Draft]
+    nodes : Sequence[Node]
         With `whole_document` set.
     under : Mapping
         See `chunks_of_one_document`. Of other nodes, those that have a title keep it.
     chunks : Chunks
     """
     sizes = _sizes_of_sections(chunks)
-    for draft in drafts:
-        if below := [*under.get(draft.id, {}).values()]:
-            given = draft.record.whole_document and _document_title(below[0])
+    for node in nodes:
+        if below := [*under.get(node.id, {}).values()]:
+            given = node.whole_document and _document_title(below[0])
             if given := given or _heading(below, sizes):
-                draft.note(title=given)
+                node.title = given
 
 
-def note_phrases(drafts: Sequence[Draft]) -> None:
+def note_phrases(nodes: Sequence[Node]) -> None:
     """Set the titles that are missing to phrases that tell nodes from their siblings.
 
     Siblings are the nodes with the same strongest parent, or the roots.
 
     Parameters
     ----------
-    drafts : Sequence[Draft]
+    nodes : Sequence[Node]
         In reading order within each level, with all siblings of those that have no title.
     """
-    siblings = defaultdict[str, list[Draft]](list)
-    for draft in drafts:
-        siblings[next((parent for parent, _ in draft.record.parents), "")].append(draft)
+    siblings = defaultdict[str, list[Node]](list)
+    for node in nodes:
+        siblings[next((parent for parent, _ in node.parents), "")].append(node)
     for group in siblings.values():
-        if all(draft.record.title for draft in group):
+        if all(node.title for node in group):
             continue
-        phrases = distinctive_phrases([draft.node.text for draft in group])
-        for draft, phrase in zip(group, phrases, strict=True):
-            draft.note(title=draft.record.title or phrase)
+        phrases = distinctive_phrases([node.text for node in group])
+        for node, phrase in zip(group, phrases, strict=True):
+            node.title = node.title or phrase
 
 
 def _document_title(chunk: Chunk) -> str:

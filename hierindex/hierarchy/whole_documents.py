@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
-from hierindex.hierarchy.nodes import Draft
-from hierindex.record import FILE_NAME, SECTION, TITLE
+from hierindex.node import FILE_NAME, SECTION, TITLE, Node
 
 
 class Chunk(NamedTuple):
@@ -17,12 +16,12 @@ class Chunk(NamedTuple):
     file_name: Any
 
     @classmethod
-    def of(cls, leaf: Draft) -> Self:
+    def of(cls, leaf: Node) -> Self:
         """Return what a leaf says."""
-        metadata = leaf.node.metadata
+        metadata = leaf.metadata
         section = metadata.get(SECTION)
         return cls(
-            leaf.record.documents[0],
+            leaf.documents[0],
             section if isinstance(section, str) else "",
             metadata.get(TITLE),
             metadata.get(FILE_NAME),
@@ -33,24 +32,24 @@ Chunks = Mapping[str, Chunk]
 """Chunks by id, in order."""
 
 
-def chunks_of(drafts: Iterable[Draft]) -> dict[str, Chunk]:
+def chunks_of(nodes: Iterable[Node]) -> dict[str, Chunk]:
     """Return the chunks among nodes."""
-    return {draft.id: Chunk.of(draft) for draft in drafts if draft.record.level == 0}
+    return {node.id: Chunk.of(node) for node in nodes if node.level == 0}
 
 
-def documents_alone(drafts: Iterable[Draft]) -> set[str]:
+def documents_alone(nodes: Iterable[Node]) -> set[str]:
     """Return the documents of the nodes that have text of one document only."""
-    return {d.record.documents[0] for d in drafts if len(d.record.documents) == 1}
+    return {d.documents[0] for d in nodes if len(d.documents) == 1}
 
 
 def chunks_of_one_document(
-    drafts: Sequence[Draft], documents: Container[str], chunks: Chunks
+    nodes: Sequence[Node], documents: Container[str], chunks: Chunks
 ) -> dict[str, Chunks]:
     """Return the chunks under each node that holds chunks of a single document.
 
     Parameters
     ----------
-    drafts : Sequence[Draft]
+    nodes : Sequence[Node]
         All nodes above the chunks that hold chunks of one of the documents alone, children before
         their parents. Others are ignored.
     documents : Container[str]
@@ -63,36 +62,36 @@ def chunks_of_one_document(
         By the node's id, each chunk once, in order. A chunk is under itself.
     """
     under: dict[str, Chunks] = {}
-    for draft in drafts:
-        if len(draft.record.documents) > 1 or draft.record.documents[0] not in documents:
+    for node in nodes:
+        if len(node.documents) > 1 or node.documents[0] not in documents:
             continue
-        if draft.record.level == 0:
-            under[draft.id] = {draft.id: chunks[draft.id]}
+        if node.level == 0:
+            under[node.id] = {node.id: chunks[node.id]}
             continue
         found: dict[str, Chunk] = {}
-        for child in draft.children:
+        for child in node.children:
             found |= under[child] if child in under else {child: chunks[child]}
-        under[draft.id] = found
+        under[node.id] = found
     return under
 
 
 def note_whole_documents(
-    drafts: Sequence[Draft], under: Mapping[str, Collection[str]], chunks: Chunks
+    nodes: Sequence[Node], under: Mapping[str, Collection[str]], chunks: Chunks
 ) -> None:
     """Set `whole_document` on the highest node that holds all chunks of one document only.
 
     Parameters
     ----------
-    drafts : Sequence[Draft]
+    nodes : Sequence[Node]
     under : Mapping
         See `chunks_of_one_document`; other nodes stay as they are.
     chunks : Chunks
     """
     n_chunks = Counter(chunk.document for chunk in chunks.values())
-    for draft in drafts:
-        if draft.id not in under:
+    for node in nodes:
+        if node.id not in under:
             continue
-        document = draft.record.documents[0]
-        is_highest = not any(parent in under for parent, _ in draft.record.parents)
-        is_whole = is_highest and len(under[draft.id]) == n_chunks[document]
-        draft.note(whole_document=document if is_whole else "")
+        document = node.documents[0]
+        is_highest = not any(parent in under for parent, _ in node.parents)
+        is_whole = is_highest and len(under[node.id]) == n_chunks[document]
+        node.whole_document = document if is_whole else ""

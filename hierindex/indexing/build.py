@@ -97,11 +97,11 @@ def held_by(store: HierarchyStore) -> Snapshot:
 
 def _check_models(snapshot: Snapshot, hierarchy: Hierarchy) -> None:
     """Raise InputError if a build would replace a tree of another method or of other models."""
-    record = snapshot.record()
+    was_made = snapshot.maker()
     known = [
-        ("method", record.method, hierarchy.method),
-        ("embedding model", record.embed_model, hierarchy.embedder.name),
-        ("summariser", record.summarizer, hierarchy.summarizer_name),
+        ("method", was_made.method, hierarchy.method),
+        ("embedding model", was_made.embed_model, hierarchy.embedder.name),
+        ("summariser", was_made.summarizer, hierarchy.summarizer_name),
     ]
     for what, was, now in known:
         if was != now and not (what == "embedding model" and is_same_name(was, now)):

@@ -6,14 +6,13 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
-from llama_index.core.schema import TextNode
-
 from hierindex.errors import InputError
 from hierindex.indexing.reading import ReadDocument
 from hierindex.llm.record import Usage
+from hierindex.node import Node
 from hierindex.read.documents import Skipped
-from hierindex.store.nodes import to_nodes
 from hierindex.store.prefilter import CHUNKS, of_documents
+from hierindex.store.rows import to_nodes
 from hierindex.store.schema import NODE_COLUMNS
 from hierindex.store.snapshot import Snapshot
 
@@ -228,7 +227,7 @@ def chunks_per_document(snapshot: Snapshot) -> dict[str, int]:
     return {count["values"].as_py(): count["counts"].as_py() for count in counts}
 
 
-def kept_chunks(snapshot: Snapshot, documents: Collection[str]) -> list[TextNode]:
+def kept_chunks(snapshot: Snapshot, documents: Collection[str]) -> list[Node]:
     """Return the chunks of documents as the index holds them, each document's in reading order."""
     if not documents:
         return []
@@ -239,11 +238,7 @@ def kept_chunks(snapshot: Snapshot, documents: Collection[str]) -> list[TextNode
     rows = snapshot.select(*NODE_COLUMNS, "vector", where=where)
     wanted = pa.array(sorted(documents), pa.string())
     rows = rows.filter(pc.is_in(pc.list_element(rows["documents"], 0), value_set=wanted))
-    return sorted(to_nodes(rows), key=_start)
-
-
-def _start(chunk: TextNode) -> int:
-    return -1 if chunk.start_char_idx is None else chunk.start_char_idx
+    return sorted(to_nodes(rows), key=lambda chunk: chunk.others.get("start_char_idx", -1))
 
 
 def check_losses(what: str, n_lost: int, before: Documents, instead: str) -> None:

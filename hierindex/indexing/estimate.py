@@ -6,7 +6,6 @@ from itertools import chain
 from typing import Any
 
 from llama_index.core.node_parser import NodeParser
-from llama_index.core.schema import MetadataMode
 
 from hierindex.cache.file import open_cache
 from hierindex.embed.model_identity import fingerprint
@@ -90,7 +89,7 @@ def estimated(job: Job) -> Estimate:
     """Estimate the cost of a build, an update or a deletion; see `estimate_tree`."""
     rehearsal, chunks = job.hierarchy.rehearsal(), [*chain.from_iterable(job.chunks())]
     job.cache.begin({origin.document_hash for origin in job.revision.after.values()})
-    new = [chunk.get_content(MetadataMode.EMBED) for chunk in chunks if chunk.embedding is None]
+    new = [chunk.embedded_text for chunk in chunks if chunk.vector is None]
     known = job.cache.vectors.recall(new) if job.cache.vectors else {}
     n_tokens = job.hierarchy.embedder.count_tokens([text for text in new if text not in known])
     grown = rehearsal.grow([chunks], job.cache, job.progress, job.earlier())

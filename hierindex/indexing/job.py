@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from llama_index.core.node_parser import NodeParser
-from llama_index.core.schema import BaseNode, MetadataMode
 
 from hierindex.cache.file import Cache
 from hierindex.cache.vectors import text_digest
@@ -17,10 +16,12 @@ from hierindex.indexing.engine import HERE, Rows, Workers
 from hierindex.indexing.parts import Part, parted
 from hierindex.indexing.report import BuildReport, reported
 from hierindex.indexing.settings import settings_of
+from hierindex.node import Node
 from hierindex.progress import Progress, Stopwatch
 from hierindex.read.split import sentence_splitter
-from hierindex.store.nodes import EMBEDDED, embedded_text
 from hierindex.store.prefilter import by_texts
+from hierindex.store.rows import to_nodes
+from hierindex.store.schema import NODE_COLUMNS
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.store.waiting import RowFile
@@ -78,13 +79,13 @@ class Job:
         for documents in parted(sizes, most or self.part):
             with self.watch("load"):
                 held = kept_chunks(self.snapshot, kept.keys() & documents - read.keys())
-                self.cache.use(chunk.get_content(MetadataMode.EMBED) for chunk in held)
+                self.cache.use(chunk.embedded_text for chunk in held)
             origins = {document: after[document] for document in documents}
             yield Part(
                 origins, held, [read[document] for document in documents if document in read]
             )
 
-    def chunks(self) -> Iterator[list[BaseNode]]:
+    def chunks(self) -> Iterator[list[Node]]:
         """Yield the chunks of the parts; all chunks of a document are in one part."""
         with self.watch("load"):
             splitter = self.splitter or sentence_splitter(
@@ -134,12 +135,12 @@ class Job:
         assert isinstance(rows, RowFile)  # others take whole trees
         return self.store.revise(rows, grown.gone, report, purge=self.purge, moved=revision.moved)
 
-    def _forget(self, gone: Sequence[BaseNode], new: Set[str], *, is_clean: bool) -> None:
+    def _forget(self, gone: Sequence[Node], new: Set[str], *, is_clean: bool) -> None:
         """Delete what the cache has of text that the index no longer holds.
 
         Parameters
         ----------
-        gone : Sequence[BaseNode]
+        gone : Sequence[Node]
             The nodes that the tree no longer has.
         new : Set[str]
             Ids of those that it did not have, for which the cache was used.
@@ -152,11 +153,11 @@ class Job:
             self.cache.forget_the_rest(something_is_gone=is_gone)
             return
         is_all = self.purge or not is_clean
-        where = None if is_all else by_texts({node.get_content(MetadataMode.NONE) for node in gone})
-        batches = self.store.snapshot().batches(*EMBEDDED, where=where)
-        rows = (row for batch in batches for row in batch.to_pylist())
-        held = {text_digest(embedded_text(row)) for row in rows if row["id"] not in new}
-        texts = {node.get_content(MetadataMode.EMBED) for node in gone}
+        where = None if is_all else by_texts({node.text for node in gone})
+        batches = self.store.snapshot().batches(*NODE_COLUMNS, where=where)
+        nodes = (node for batch in batches for node in to_nodes(batch))
+        held = {text_digest(node.embedded_text) for node in nodes if node.id not in new}
+        texts = {node.embedded_text for node in gone}
         left = {text for text in texts if text_digest(text) not in held}
         self.cache.forget(left, held if is_all else None)
 

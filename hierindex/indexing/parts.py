@@ -2,16 +2,17 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-
-from llama_index.core.node_parser import NodeParser
-from llama_index.core.schema import BaseNode
+from typing import TYPE_CHECKING
 
 from hierindex.cache.readings import ReadingCache
 from hierindex.indexing.changes import Documents, Origin
 from hierindex.indexing.reading import ReadDocument
+from hierindex.node import Node
 from hierindex.progress import Progress
 from hierindex.read.split import split_documents
-from hierindex.record import NO_RECORD, RECORD_KEYS, as_metadata, fields_in
+
+if TYPE_CHECKING:
+    from llama_index.core.node_parser import NodeParser
 
 
 @dataclass(frozen=True)
@@ -22,27 +23,28 @@ class Part:
     ----------
     origins : Documents
         Of these documents, in their order.
-    held : Sequence[BaseNode]
+    held : Sequence[Node]
         The chunks that an index holds of some of them.
     read : Sequence[ReadDocument]
         The others.
     """
 
     origins: Documents
-    held: Sequence[BaseNode]
+    held: Sequence[Node]
     read: Sequence[ReadDocument]
 
     def chunks(
-        self, splitter: NodeParser, progress: Progress, memory: ReadingCache | None
-    ) -> list[BaseNode]:
+        self, splitter: "NodeParser", progress: Progress, memory: ReadingCache | None
+    ) -> list[Node]:
         """Return the chunks of all documents, in their order, with their origins."""
         documents = [each.load() for each in self.read]
         split = split_documents(documents, splitter, progress=progress, memory=memory)
         chunks = [*self.held, *split]
         for chunk in chunks:
-            _note_origin(chunk, self.origins.get(_document(chunk), Origin()))
+            origin = self.origins.get(chunk.documents[0], Origin())
+            chunk.document_hash, chunk.read_from = origin
         place = {document: i for i, document in enumerate(self.origins)}
-        return sorted(chunks, key=lambda chunk: place.get(_document(chunk), len(place)))
+        return sorted(chunks, key=lambda chunk: place.get(chunk.documents[0], len(place)))
 
 
 def parted(sizes: Mapping[str, int], most: int) -> Iterator[list[str]]:
@@ -60,14 +62,3 @@ def parted(sizes: Mapping[str, int], most: int) -> Iterator[list[str]]:
         total += size
     if part:
         yield part
-
-
-def _document(chunk: BaseNode) -> str:
-    return chunk.ref_doc_id or chunk.node_id
-
-
-def _note_origin(chunk: BaseNode, origin: Origin) -> None:
-    """Write the origin of a chunk's document into its record."""
-    chunk.metadata |= as_metadata(NO_RECORD | fields_in(chunk.metadata) | origin._asdict())
-    for hidden in (chunk.excluded_embed_metadata_keys, chunk.excluded_llm_metadata_keys):
-        hidden += [key for key in RECORD_KEYS if key not in hidden]

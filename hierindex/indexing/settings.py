@@ -20,7 +20,7 @@ from hierindex.embed.model_identity import (
 from hierindex.errors import InputError, without_password
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.hierarchy.transforms import DocumentHierarchy, RaptorHierarchy, SemanticHierarchy
-from hierindex.record import NodeRecord
+from hierindex.node import Maker
 from hierindex.summarize.choice import as_summarizer, summarizer_from_dict
 
 KINDS = {
@@ -51,14 +51,14 @@ def settings_of(
     return plain
 
 
-def settings_in(record: NodeRecord) -> dict[str, Any]:
+def settings_in(maker: Maker) -> dict[str, Any]:
     """Return what the nodes of an index say that a pipeline made."""
-    kind = BY_METHOD.get(record.method)
+    kind = BY_METHOD.get(maker.method)
     return {
         "class_name": kind.class_name() if kind else "",
-        "embed_model": record.embed_model,
-        "embed_settings": record.embed_settings,
-        "summarizer": {"name": record.summarizer},
+        "embed_model": maker.embed_model,
+        "embed_settings": maker.embed_settings,
+        "summarizer": {"name": maker.summarizer},
     }
 
 

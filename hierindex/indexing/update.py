@@ -145,7 +145,7 @@ def revise(
 
 def settings_held(snapshot: Snapshot) -> Settings:
     """Return the settings that an index remembers, or else what its nodes say."""
-    return Remembered.of(snapshot).settings or settings_in(snapshot.record())
+    return Remembered.of(snapshot).settings or settings_in(snapshot.maker())
 
 
 def _is_stale(snapshot: Snapshot) -> bool:

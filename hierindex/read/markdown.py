@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from hierindex.node import HEADINGS, PAGE, PAGE_LABEL, PAGE_LABELS, PAGES, SECTION, TITLE, Heading
 from hierindex.read.records import LONG_TABLE, as_block, parse_json, read_json, records_of_table
 from hierindex.read.text import MAX_TITLE, Reading, read_text
-from hierindex.record import RECORD_KEYS
+from hierindex.text_node import RECORD_KEYS
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

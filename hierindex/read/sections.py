@@ -7,7 +7,7 @@ from itertools import islice
 
 from llama_index.core.schema import BaseNode, MetadataMode
 
-from hierindex.record import (
+from hierindex.node import (
     PAGE,
     PAGE_BREAK,
     PAGE_LABELS,

@@ -16,12 +16,21 @@ from hierindex.cache.readings import ReadingCache
 from hierindex.embed.embedder import Embedder
 from hierindex.embed.load import load_encoder
 from hierindex.embed.model import EmbedModel
+from hierindex.node import (
+    PAGE,
+    SECTION,
+    TITLE,
+    Heading,
+    Maker,
+    Node,
+    for_chunks,
+    shared_section,
+)
 from hierindex.progress import Progress, silent
 from hierindex.read.remembered import content_hash, split_once
 from hierindex.read.sections import Places, Sections, headings_of, split_at_headings
-from hierindex.record import PAGE, SECTION, TITLE, Heading, NodeRecord, for_chunks, shared_section
-from hierindex.store.rows import check_node
 from hierindex.summarize.sentences import bounds_in_prose
+from hierindex.text_node import check_text_node, chunk_of, metadata_of
 
 CHUNK_TOKENS = 256  # if the window of the model is unknown
 SHORT = 8  # characters
@@ -187,7 +196,7 @@ def split_documents(
     *,
     progress: Progress = silent,
     memory: ReadingCache | None = None,
-) -> list[BaseNode]:
+) -> list[Node]:
     """Split documents into chunks, with their first pages and their sections as metadata.
 
     Only the splitter of `sentence_splitter` ends chunks where sections end, and has what it split
@@ -198,17 +207,17 @@ def split_documents(
     InputError
         If a document cannot be written, see `row_of`; names the document.
     """
-    chunks: list[BaseNode] = []
+    chunks: list[Node] = []
     for i, document in enumerate(documents, start=1):
-        check_node(document)
+        check_text_node(document)
         if isinstance(splitter, PlacedSentenceSplitter):
-            chunks += splitter([document], memory=memory)
+            chunks += map(chunk_of, splitter([document], memory=memory))
             if memory is not None:
                 memory.read_for(content_hash(document))
         else:
             found = splitter([_bare(document)])
             _place(found, document)
-            chunks += found
+            chunks += map(chunk_of, found)
         progress("split", i, len(documents))
     return chunks
 
@@ -229,7 +238,7 @@ def _place(
         if not isinstance(chunk, TextNode) or (start := chunk.start_char_idx) is None:
             continue
         quotes = places.quotes(chunk.text, start)
-        own = NodeRecord(documents=(document.node_id,), quotes=quotes).to_metadata()
+        own = metadata_of(Node("", "", documents=[document.node_id], quotes=quotes, maker=Maker()))
         hidden = [*own, SECTION]
         if places.is_paged:
             own[PAGE] = places.page(start)

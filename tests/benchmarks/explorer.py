@@ -25,11 +25,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import httpx
-from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
-from records import metadata_of
+import numpy as np
 from scale import WordSums
 
-from hierindex import HierarchicalIndex, HierarchyStore, Quote, Span
+from hierindex import HierarchicalIndex, HierarchyStore, Node, Quote, Span
+from hierindex.node import Maker
 from hierindex.serve.explorer.inline import PAGE
 from hierindex.store.rows import row_of
 from hierindex.store.waiting import RowFile
@@ -63,7 +63,7 @@ def make(folder: Path, n_nodes: int, at: Path) -> None:
                 nodes = [node_of(layers, level, i) for i in numbers]
                 vectors = model.get_text_embedding_batch([node.text for node in nodes])
                 for node, vector in zip(nodes, vectors, strict=True):
-                    node.embedding = vector
+                    node.vector = np.array(vector)
                 rows.add(map(row_of, nodes))
         store.replace(rows, {})
 
@@ -90,38 +90,36 @@ def summary(children: list[Made]) -> Made:
     return " ".join(texts), tuple(quotes)
 
 
-def node_of(layers: list[list[Made]], level: int, i: int) -> TextNode:
+def node_of(layers: list[list[Made]], level: int, i: int) -> Node:
     (text, quotes), size = layers[level][i], FAN_OUT**level
     last = min((i + 1) * size, len(layers[0])) - 1
     names = [f"{n:05}.txt" for n in range(i * size // OF_DOCUMENT, last // OF_DOCUMENT + 1)]
-    record = metadata_of(
+    below = range(i * FAN_OUT, min((i + 1) * FAN_OUT, len(layers[level - 1]))) if level else ()
+    before, after = (
+        id_of(0, j) if not level and 0 <= j < len(layers[0]) and same_document(i, j) else ""
+        for j in (i - 1, i + 1)
+    )
+    return Node(
+        id=id_of(level, i),
+        text=text,
         level=level,
         level_max=level,
         kind="extractive" if level else "chunk",
-        documents=tuple(names),
-        parents=((id_of(level + 1, i // FAN_OUT), 1.0),) if level + 1 < len(layers) else (),
+        documents=names,
+        parents=[(id_of(level + 1, i // FAN_OUT), 1.0)] if level + 1 < len(layers) else [],
+        children=[id_of(level - 1, j) for j in below],
+        previous=before,
+        next=after,
         quotes=quotes,
         n_tokens=len(text) // 5,
-        method="semantic",
-        embed_model=MODEL,
+        maker=Maker("semantic", MODEL),
         whole_document=names[0] if level == 2 else "",
         title=", ".join(sorted({*text.split()}, key=len)[-2:]),
     )
-    below = range(i * FAN_OUT, min((i + 1) * FAN_OUT, len(layers[level - 1]))) if level else ()
-    beside = {NodeRelationship.PREVIOUS: i - 1, NodeRelationship.NEXT: i + 1} if not level else {}
-    return TextNode(
-        id_=id_of(level, i),
-        text=text,
-        metadata=record,
-        relationships={
-            NodeRelationship.CHILD: [RelatedNodeInfo(node_id=id_of(level - 1, j)) for j in below],
-            **{
-                kind: RelatedNodeInfo(node_id=id_of(0, j))
-                for kind, j in beside.items()
-                if 0 <= j < len(layers[0]) and j // OF_DOCUMENT == i // OF_DOCUMENT
-            },
-        },
-    )
+
+
+def same_document(i: int, j: int) -> bool:
+    return i // OF_DOCUMENT == j // OF_DOCUMENT
 
 
 def id_of(level: int, i: int) -> str:
