@@ -11,7 +11,7 @@ from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from tenacity import RetryCallState, Retrying
 from tenacity.wait import wait_base, wait_random_exponential
@@ -27,7 +27,7 @@ from hierindex.llm.failures import (
     request_errors,
 )
 from hierindex.llm.limits import AdaptiveLimit, TokenLimit
-from hierindex.llm.record import CUT, Call, Request, Response, UnusableError, finish_reason, text_of
+from hierindex.llm.record import CUT, Call, Request, UnusableError, finish_reason, text_of
 from hierindex.llm.thoughts import THINKS, Stream, answer_in, begins_within, with_answer
 from hierindex.threads import in_daemon_thread, is_given_up, run_apart, started
 
@@ -43,9 +43,13 @@ NO_ANSWER = (
     "Python max_tokens of the model)"
 )
 
+if TYPE_CHECKING:
+    from hierindex.llm.record import Response
+
+
 S = TypeVar("S")
 T = TypeVar("T")
-R = TypeVar("R", bound=Response)
+R = TypeVar("R", bound="Response")
 Note = Callable[[Call], None]
 """Records a call."""
 
