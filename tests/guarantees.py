@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from llama_index.core.schema import NodeRelationship
 
-from hierindex import HierarchicalIndex, NodeRecord, RaptorHierarchy
+from hierindex import HierarchicalIndex, Node, RaptorHierarchy
 from hierindex.hierarchy.hierarchy import Hierarchy
 
 
@@ -15,7 +15,7 @@ def guaranteed(index: HierarchicalIndex, kind: type[Hierarchy], **instead: str) 
     fields of records that are of no account.
     """
     nodes = {node.node_id: node for node in index.store.get_nodes()}
-    records = {i: NodeRecord.from_metadata(node.metadata) for i, node in nodes.items()}
+    records = {i: Node.of(node) for i, node in nodes.items()}
     plain = []
     for i, node in sorted(nodes.items()):
         record = records[i]
@@ -33,7 +33,7 @@ def guaranteed(index: HierarchicalIndex, kind: type[Hierarchy], **instead: str) 
 def inconsistent(index: HierarchicalIndex) -> list[str]:
     """Nodes whose parents' weights do not sum to 1, or whose documents are not their children's."""
     nodes = {node.node_id: node for node in index.store.get_nodes()}
-    records = {i: NodeRecord.from_metadata(node.metadata) for i, node in nodes.items()}
+    records = {i: Node.of(node) for i, node in nodes.items()}
     wrong = []
     for i, record in records.items():
         children = [records[child.node_id] for child in nodes[i].child_nodes or ()]

@@ -3,9 +3,9 @@
 from typing import Any
 
 from hierindex.node import Maker, Node
-from hierindex.text_node import to_text_node
+from hierindex.text_node import metadata_of as entries
 
 
 def metadata_of(maker: Maker = Maker(), **fields: Any) -> dict[str, Any]:  # noqa: B008
     """Return the metadata entries that store attributes of a node."""
-    return to_text_node(Node("", "", maker=maker, **fields)).metadata
+    return entries(Node("", "", maker=maker, **fields))

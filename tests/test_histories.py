@@ -24,7 +24,7 @@ from hierindex import (
     HierarchicalIndex,
     HierarchyStore,
     LLMRewriter,
-    NodeRecord,
+    Node,
     RaptorHierarchy,
     SemanticHierarchy,
     TwoStageSummarizer,
@@ -71,14 +71,14 @@ def as_plain(nodes: list[BaseNode]) -> list[dict]:
 
 
 def levels_of(nodes: list[BaseNode]) -> int:
-    return 1 + max(NodeRecord.from_metadata(node.metadata).level for node in nodes)
+    return 1 + max(Node.of(node).level for node in nodes)
 
 
 def wrong_citations(nodes: list[BaseNode], texts: dict[str, str]) -> tuple[int, int]:
     """How many sources the nodes cite, and how many of them are not what or where they should."""
     n_sources = n_wrong = 0
     for node in nodes:
-        for quote in NodeRecord.from_metadata(node.metadata).quotes:
+        for quote in Node.of(node).quotes:
             for document, start, end, *_ in quote.sources:
                 text = texts[document]
                 inside = 0 <= start < end <= len(text)
@@ -263,9 +263,7 @@ def test_twelve_documents_at_once_or_one_by_one(tmp_path, min_grounding, group_d
         at_once = built(documents(texts), tmp_path / "at once", hierarchy)
     nodes = at_once.store.get_nodes()
     assert as_plain(index.store.get_nodes()) == as_plain(nodes)
-    summaries = [
-        record for node in nodes if (record := NodeRecord.from_metadata(node.metadata)).level
-    ]
+    summaries = [record for node in nodes if (record := Node.of(node)).level]
     kinds = {"abstractive"} if min_grounding is None else {"abstractive", "extractive_fallback"}
     assert {record.kind for record in summaries} == kinds
     assert (len({record.source_similarity for record in summaries}) > 1) == (min_grounding is None)

@@ -25,7 +25,7 @@ from hierindex import (
     IndexNotFoundError,
     InputError,
     LevelError,
-    NodeRecord,
+    Node,
     RaptorHierarchy,
     SemanticHierarchy,
     SourceError,
@@ -253,16 +253,16 @@ class TestBuildingAgain:
 def test_after_a_deletion_every_leaf_is_in_every_cut(folder, tmp_path) -> None:
     index = built(folder, tmp_path / "index", RaptorHierarchy)
     index.store.delete("a.txt")
-    records = [NodeRecord.from_metadata(node.metadata) for node in index.store.get_nodes()]
+    records = [Node.of(node) for node in index.store.get_nodes()]
     top = max(record.level_max for record in records)
     assert {d for record in records for d in record.documents} == {"b.md", "deep/c.txt"}
     for record in records:
         assert record.parents or record.level_max == top
     by_id = {node.node_id: node for node in index.store.get_nodes()}
     for node in by_id.values():
-        for parent, _ in NodeRecord.from_metadata(node.metadata).parents:
-            above = NodeRecord.from_metadata(by_id[parent].metadata)
-            assert above.level == NodeRecord.from_metadata(node.metadata).level_max + 1
+        for parent, _ in Node.of(node).parents:
+            above = Node.of(by_id[parent])
+            assert above.level == Node.of(node).level_max + 1
 
 
 def test_what_a_store_held_is_reported(folder, tmp_path) -> None:

@@ -9,8 +9,9 @@ from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter,
 from hierindex import HierarchicalIndex, HierarchyStore, RaptorHierarchy, sentence_splitter
 from hierindex.errors import InputError
 from hierindex.hierarchy.held import HeldTree
-from hierindex.record import DETAILS, NodeRecord
+from hierindex.node import Node
 from hierindex.store.prefilter import ROOTS
+from hierindex.text_node import DETAILS
 
 MODEL = HashingEmbedding()
 MOST_DOCUMENTS, MORE = 30, 10
@@ -32,7 +33,7 @@ def hierarchy():
 
 
 def record(node):
-    return NodeRecord.from_metadata(node.metadata)
+    return Node.of(node)
 
 
 def held(store):

@@ -11,13 +11,13 @@ from hierindex import (
     DocumentHierarchy,
     ExtractiveSynthesizer,
     HierarchicalIndex,
-    NodeRecord,
+    Node,
     RaptorHierarchy,
     SemanticHierarchy,
 )
+from hierindex.node import PAGE_BREAK, PAGE_LABEL, PAGES
 from hierindex.read.documents import read_documents
 from hierindex.read.split import sentence_splitter, split_documents
-from hierindex.record import PAGE_BREAK, PAGE_LABEL, PAGES
 from hierindex.summarize.sentences import split_sentences
 
 HIERARCHIES = [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy]
@@ -65,7 +65,7 @@ def expected_page(document: Document, start: int) -> int | None:
 
 def check(node: TextNode, source: dict[str, Document]) -> None:
     """A node's quotes stand in documents as in the node, and all its sentences have one."""
-    quotes = NodeRecord.from_metadata(node.metadata).quotes
+    quotes = Node.of(node).quotes
     owned = [False] * len(node.text)
     for at, to, span, verbatim, _ in quotes:
         document = source[span.document]
@@ -105,7 +105,7 @@ def test_a_document_that_is_a_page_has_its_label_if_that_is_a_number(label, page
     document = Document(text="The keeper wrote. He left.", id_="p", metadata={PAGE_LABEL: label})
     chunks = split_documents([document], SentenceSplitter(chunk_size=200))
     (node,) = SemanticHierarchy(embed_model=HashingEmbedding())(chunks)
-    assert [span.page for span in NodeRecord.from_metadata(node.metadata).citations] == [page]
+    assert [span.page for span in Node.of(node).citations] == [page]
 
 
 def test_a_chunk_that_was_rewritten_cites_its_place_as_a_whole():
@@ -113,7 +113,7 @@ def test_a_chunk_that_was_rewritten_cites_its_place_as_a_whole():
     (chunk,) = SentenceSplitter()([document])
     chunk.text = "One thing. Another thing."
     (node,) = SemanticHierarchy(embed_model=HashingEmbedding())([chunk])
-    (quote,) = NodeRecord.from_metadata(node.metadata).quotes
+    (quote,) = Node.of(node).quotes
     assert not quote.verbatim
     assert document.text[quote.source.start : quote.source.end] == document.text
 
@@ -139,6 +139,6 @@ def test_every_citation_of_a_corpus_is_found_at_its_place(corpus, tmp_path, name
     )
     source = {document.id_: document for document in read_documents(*files)[0]}
     nodes = index.store.get_nodes()
-    assert max(NodeRecord.from_metadata(node.metadata).level for node in nodes) >= 3
+    assert max(Node.of(node).level for node in nodes) >= 3
     for node in nodes:
         check(node, source)

@@ -2,18 +2,12 @@ import json
 from dataclasses import replace
 
 import pytest
+from hierindex.record import user_metadata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hierindex.record import (
-    RECORD_KEYS,
-    NodeRecord,
-    Quote,
-    Span,
-    quotes_of,
-    shared_section,
-    user_metadata,
-)
+from hierindex.node import Quote, Span, quotes_of, shared_section
+from hierindex.text_node import RECORD_KEYS
 
 NUMBERS = st.integers(0, 10**12)
 PAGES = st.none() | NUMBERS

@@ -46,8 +46,8 @@ from hierindex.embed.load import load_embed_model
 from hierindex.embed.model_identity import built_precision
 from hierindex.indexing.changes import ChangedDocuments
 from hierindex.llm.client import load_llm
+from hierindex.node import Node
 from hierindex.read.documents import READERS, Skipped
-from hierindex.record import NodeRecord
 
 REWRITTEN = TwoStageSummarizer(RewriterOf(str))
 
@@ -216,7 +216,7 @@ def test_the_precision_is_remembered(folder, tmp_path):
     (folder / "last.txt").write_text(text_of("last"))
     asked.update(hierarchy=SemanticHierarchy(others))
     asked.regrow(SemanticHierarchy(others))
-    records = [NodeRecord.from_metadata(node.metadata) for node in asked.store.get_nodes()]
+    records = [Node.of(node) for node in asked.store.get_nodes()]
     said = {record.embed_settings for record in records}
     assert [built_precision(settings) for settings in said] == [model.precision]
 

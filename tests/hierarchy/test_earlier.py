@@ -14,7 +14,7 @@ from hierindex import (
     DocumentHierarchy,
     ExtractiveSummarizer,
     HierarchyStore,
-    NodeRecord,
+    Node,
     RaptorHierarchy,
     SemanticHierarchy,
 )
@@ -92,7 +92,7 @@ def hierarchy_of(kind, **options) -> Hierarchy:
 
 
 def record_of(node) -> NodeRecord:
-    return NodeRecord.from_metadata(node.metadata)
+    return Node.of(node)
 
 
 def as_plain(nodes) -> list[dict]:

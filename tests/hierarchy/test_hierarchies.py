@@ -34,7 +34,7 @@ from hierindex import (
     InputError,
     LLMRewriter,
     Mixture,
-    NodeRecord,
+    Node,
     RaptorHierarchy,
     SalientSentences,
     SemanticHierarchy,
@@ -139,7 +139,7 @@ def grown_once(kind) -> list[TextNode]:
 
 
 def record(node: TextNode) -> NodeRecord:
-    return NodeRecord.from_metadata(node.metadata)
+    return Node.of(node)
 
 
 def test_sentences_know_their_child() -> None:

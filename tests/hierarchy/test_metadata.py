@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from records import metadata_of
 
 from hierindex.hierarchy.nodes import MAX_DISTINCT, merged_metadata
-from hierindex.record import NodeRecord
 
 CASES = {
     "shared value": ([{"a": 1}, {"a": 1}], {"a": 1}),
@@ -37,7 +37,7 @@ CASES = {
         {"sections": ["A", "B", "C", "D", "D › E"]},
     ),
     "no section in one": ([{"section": "A"}, {}], {}),
-    "own keys": ([NodeRecord().to_metadata()] * 2, {}),
+    "own keys": ([metadata_of()] * 2, {}),
     "none": ([], {}),
 }
 

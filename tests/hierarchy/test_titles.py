@@ -12,7 +12,7 @@ from tenacity import wait_none
 from hierindex import (
     DocumentHierarchy,
     LLMRewriter,
-    NodeRecord,
+    Node,
     RaptorHierarchy,
     SemanticHierarchy,
     TwoStageSummarizer,
@@ -21,9 +21,9 @@ from hierindex.cache.file import Cache, open_cache
 from hierindex.core.titles import distinctive_phrases
 from hierindex.errors import FallbackWarning
 from hierindex.llm.client import load_llm
+from hierindex.node import HEADINGS, TITLE
 from hierindex.read.markdown import markdown_headings
 from hierindex.read.split import sentence_splitter, split_documents
-from hierindex.record import HEADINGS, TITLE
 
 KINDS = pytest.mark.parametrize("kind", [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy])
 SAILS = " ".join(f"The sail of canvas number {i} hangs in the wind." for i in range(8))
@@ -51,7 +51,7 @@ def grown(kind, *documents, **options):
 
 
 def record(node):
-    return NodeRecord.from_metadata(node.metadata)
+    return Node.of(node)
 
 
 def section_of(node):

@@ -7,11 +7,11 @@ from llama_index.core.node_parser import TokenTextSplitter
 from llama_index.core.schema import Document, NodeRelationship
 from pdfs import Typed, typed
 
-from hierindex import NodeRecord, SemanticHierarchy
+from hierindex import Node, SemanticHierarchy
 from hierindex.hierarchy.nodes import make_leaves
+from hierindex.node import HEADINGS, Span
 from hierindex.read.documents import FileReader
 from hierindex.read.split import PlacedSentenceSplitter, split_documents
-from hierindex.record import HEADINGS, Span
 from hierindex.summarize.sentences import split_sentences
 
 PAGE = """
@@ -156,7 +156,7 @@ def test_places_reach_no_model_and_no_leaf_twice(page):
     for mode in ("embed", "llm"):
         assert "hierindex" not in node.get_content(mode)
     assert HEADINGS not in node.metadata
-    assert len(NodeRecord.from_metadata(node.metadata).quotes) == 4
+    assert len(Node.of(node).quotes) == 4
 
 
 def test_a_citation_has_what_is_known():

@@ -4,18 +4,19 @@ from itertools import pairwise
 
 import pytest
 from fakes import HashingEmbedding
+from hierindex.record import user_metadata
 from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core.ingestion import IngestionPipeline
 from llama_index.core.node_parser import SentenceSplitter, TokenTextSplitter
 from llama_index.core.schema import Document, MetadataMode, TextNode
 
-from hierindex import HierarchicalIndex, NodeRecord, SemanticHierarchy
+from hierindex import HierarchicalIndex, Node, SemanticHierarchy
 from hierindex.hierarchy.nodes import make_leaves
+from hierindex.node import HEADINGS, SECTION, Heading
 from hierindex.read.markdown import markdown_headings
 from hierindex.read.sections import MAX_PATH, Sections
 from hierindex.read.split import PlacedSentenceSplitter, sentence_splitter, split_documents
-from hierindex.record import HEADINGS, SECTION, Heading, user_metadata
 
 SENTENCE = "The keeper of the lighthouse wrote a letter. "
 
@@ -147,7 +148,7 @@ def test_sections_are_known_in_a_pipeline():
     model = HashingEmbedding()
     steps = [sentence_splitter(model, 60), model, SemanticHierarchy(embed_model=model)]
     nodes = IngestionPipeline(transformations=steps).run(documents=[document_of(text)])
-    records = [NodeRecord.from_metadata(node.metadata) for node in nodes]
+    records = [Node.of(node) for node in nodes]
     leaves = [node for node, record in zip(nodes, records, strict=True) if not record.level]
     assert sections(leaves) == ["A", "A › B"]
     assert [[s.section for s in r.citations] for r in records[:2]] == [["A"], ["A › B"]]

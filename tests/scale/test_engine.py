@@ -31,7 +31,7 @@ from hierindex import (
 from hierindex.errors import InputError, LimitError
 from hierindex.indexing.job import Job
 from hierindex.llm.client import load_llm
-from hierindex.record import NodeRecord
+from hierindex.node import Node
 from hierindex.scale.engine import RayEngine
 from hierindex.summarize.seq2seq import Seq2SeqRewriter
 
@@ -128,7 +128,7 @@ def test_pools_grow_in_all_workers(cluster, folder, tmp_path, monkeypatch, is_ki
     monkeypatch.setattr(Job, "part", 10)
     alone = built(folder, tmp_path / "alone", hierarchy(SmallPools))
     nodes = alone.store.get_nodes()
-    texts = {n.text for n in nodes if NodeRecord.from_metadata(n.metadata).level == 1}
+    texts = {n.text for n in nodes if Node.of(n).level == 1}
     model = Telling(file=str(tmp_path / "asked"), deadly=min(texts) if is_killed else "")
     tree, steps = hierarchy(SmallPools, model), []
     tree.progress = lambda *step: steps.append(step)
@@ -180,7 +180,7 @@ def test_a_model_of_transformers_is_loaded_by_workers(cluster, folder, tmp_path)
         built([*folder.glob("?.md")], tmp_path / str(n), tree, engine)
         for n, engine in enumerate([None, RayEngine(workers=2)])
     )
-    kinds = Counter(NodeRecord.from_metadata(node.metadata).kind for node in many.store.get_nodes())
+    kinds = Counter(Node.of(node).kind for node in many.store.get_nodes())
     assert kinds["abstractive"] > 1
     assert rows(many) == rows(alone)
 
