@@ -69,10 +69,10 @@ def from_text_node(node: BaseNode) -> Node:
         level_max=(level_max or 0) if keys else 0,
         kind=record.get("kind", "chunk"),
         title=record.get("title", ""),
-        documents=record.get("documents") or [node.ref_doc_id or node.node_id],
-        parents=[(parent, weight) for parent, weight in record.get("parents", ())]
-        or [(parent, 1.0) for parent in links[PARENT]],
-        children=[*links[CHILD]],
+        documents=tuple(record.get("documents") or [node.ref_doc_id or node.node_id]),
+        parents=tuple((parent, weight) for parent, weight in record.get("parents", ()))
+        or tuple((parent, 1.0) for parent in links[PARENT]),
+        children=tuple(links[CHILD]),
         previous=next(iter(links[PREVIOUS]), ""),
         next=next(iter(links[NEXT]), ""),
         quotes=quotes_of(record.get("quotes", ())),
