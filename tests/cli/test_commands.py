@@ -36,7 +36,7 @@ from hierindex.indexing.report import STAGES
 from hierindex.respond.compare import ANSWERING
 from hierindex.respond.extractive_synthesizer import MIN_SCORE
 from hierindex.retrieve.conditions import filters_of
-from hierindex.retrieve.retriever import N_DOCUMENTS, TOP_K
+from hierindex.retrieve.retrieval import N_DOCUMENTS, TOP_K
 from hierindex.settings import Settings
 from hierindex.store.filters import holds
 
