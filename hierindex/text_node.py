@@ -110,7 +110,9 @@ def chunk_of(node: BaseNode) -> Node:
         )
     if isinstance(node, Document):
         chunk.others = {**chunk.others, "start_char_idx": 0}
-    if not chunk.source:
+    if node.ref_doc_id:  # may have changed since the chunk was made
+        chunk.documents = (node.ref_doc_id,)
+    else:
         source = RelatedNodeInfo(node_id=chunk.documents[0], node_type=ObjectType.DOCUMENT)
         chunk.source = source.model_dump(mode="json")
     return chunk

@@ -1,11 +1,37 @@
-"""LlamaIndex nodes with a place in a tree, as a hierarchy would have written them."""
+"""Nodes in their two forms, ours and LlamaIndex's."""
 
+from collections.abc import Iterable
 from typing import Any
 
+from llama_index.core.schema import BaseNode
+
+from hierindex.hierarchy.nodes import make_leaves
 from hierindex.node import Maker, Node
+from hierindex.text_node import chunk_of, to_text_node
 from hierindex.text_node import metadata_of as entries
 
 
 def metadata_of(maker: Maker = Maker(), **fields: Any) -> dict[str, Any]:  # noqa: B008
     """Return the metadata entries that store attributes of a node."""
     return entries(Node("", "", maker=maker, **fields))
+
+
+def as_chunks(nodes: Iterable[Node | BaseNode]) -> list[Node]:
+    """Return chunks as a growth takes them."""
+    return [node if isinstance(node, Node) else chunk_of(node) for node in nodes]
+
+
+def leaves_of(nodes: Iterable[Node | BaseNode]) -> list[Node]:
+    """Return the leaves that a growth makes of chunks."""
+    return make_leaves(as_chunks(nodes), "", Maker())
+
+
+def as_text_nodes(nodes: Iterable[Node]) -> list[BaseNode]:
+    """Return nodes as LlamaIndex has them."""
+    return [*map(to_text_node, nodes)]
+
+
+def as_plain(nodes: Iterable[Node | BaseNode]) -> list[dict[str, Any]]:
+    """Return all that is known of each node, by id, its vector included."""
+    given = (to_text_node(node) if isinstance(node, Node) else node for node in nodes)
+    return sorted((node.to_dict() for node in given), key=lambda node: node["id_"])

@@ -238,7 +238,7 @@ def _place(
         if not isinstance(chunk, TextNode) or (start := chunk.start_char_idx) is None:
             continue
         quotes = places.quotes(chunk.text, start)
-        own = metadata_of(Node("", "", documents=(document.node_id,), quotes=quotes, maker=Maker()))
+        own = metadata_of(Node("", "", quotes=quotes, maker=Maker()))
         hidden = [*own, SECTION]
         if places.is_paged:
             own[PAGE] = places.page(start)

@@ -8,7 +8,8 @@ import pytest
 from fakes import HashingEmbedding
 from histories import documents
 from llama_index.core.node_parser import SentenceSplitter
-from llama_index.core.schema import Document, TextNode
+from llama_index.core.schema import Document
+from records import as_chunks, as_plain, as_text_nodes
 
 from hierindex import (
     DocumentHierarchy,
@@ -58,8 +59,8 @@ def texts_of(n_documents: int) -> dict[str, str]:
     }
 
 
-def chunks_of(texts) -> list[TextNode]:
-    return SentenceSplitter(chunk_size=64, chunk_overlap=0)(documents(texts))
+def chunks_of(texts) -> list[Node]:
+    return as_chunks(SentenceSplitter(chunk_size=64, chunk_overlap=0)(documents(texts)))
 
 
 class Held:
@@ -68,35 +69,28 @@ class Held:
     def __init__(self, folder, hierarchy: Hierarchy, texts) -> None:
         self.store, self.hierarchy, self.texts = HierarchyStore(folder), hierarchy, {}
         with open_cache(str(folder), "model") as cache:
-            self.store.replace(hierarchy.grow([chunks_of(texts)], cache).nodes, {})
+            grown = hierarchy.grow([chunks_of(texts)], cache)
+        self.store.replace(as_text_nodes(grown.nodes), {})
         self.texts = dict(texts)
 
     def become(self, texts) -> Grown:
         """Change the documents of the index to these and return what was grown."""
         changed = {n for n in self.texts.keys() | texts if self.texts.get(n) != texts.get(n)}
         held = EarlierTree(self.store.snapshot(), changed & self.texts.keys(), [*texts])
-        chunks = [chunk for chunk in chunks_of(texts) if chunk.ref_doc_id in changed]
+        chunks = [chunk for chunk in chunks_of(texts) if chunk.documents[0] in changed]
         with open_cache(self.store.uri, "model") as cache:
             grown = self.hierarchy.grow([chunks], cache, earlier=held)
-        self.store.revise(grown.nodes, grown.gone, {})
+        self.store.revise(as_text_nodes(grown.nodes), grown.gone, {})
         self.texts = dict(texts)
         return grown
 
     @property
-    def nodes(self) -> list[TextNode]:
-        return self.store.get_nodes()
+    def nodes(self) -> list[Node]:
+        return self.store.snapshot().nodes()
 
 
 def hierarchy_of(kind, **options) -> Hierarchy:
     return kind(embed_model=HashingEmbedding(), **{"max_children": 4, **options})
-
-
-def record_of(node) -> NodeRecord:
-    return Node.of(node)
-
-
-def as_plain(nodes) -> list[dict]:
-    return sorted((node.to_dict() for node in nodes), key=lambda node: node["id_"])
 
 
 @pytest.fixture(autouse=True)
@@ -113,7 +107,7 @@ def test_one_edit_costs_the_summaries_above_it(kind, tmp_path) -> None:
     n_summaries, summarizer.n_groups = summarizer.n_groups, 0
     texts["005.txt"] += "\n\nThe harbour of 5 has a new mast and an old anchor."
     grown = held.become(texts)
-    n_levels = 1 + max(record_of(node).level for node in held.nodes)
+    n_levels = 1 + max(node.level for node in held.nodes)
     assert 0 < summarizer.n_groups <= min(3 * n_levels, n_summaries / 2)
     assert len(grown.nodes) < len(held.nodes) / 2
 
@@ -154,30 +148,26 @@ def test_a_taller_document_lifts_the_levels_above_documents_and_they_sink_withou
 
 
 def document_levels(nodes) -> int:
-    return max(r.level for r in map(record_of, nodes) if len(r.documents) == 1)
+    return max(node.level for node in nodes if len(node.documents) == 1)
 
 
 def check_tree(nodes) -> None:
     """There is one root, which is the highest node."""
-    records = {node.node_id: record_of(node) for node in nodes}
-    assert [i for i, record in records.items() if not record.parents] == [
-        max(records, key=lambda i: records[i].level)
-    ]
+    highest = max(nodes, key=lambda node: node.level)
+    assert [node.id for node in nodes if not node.parents] == [highest.id]
     check_links(nodes)
 
 
 def check_links(nodes) -> None:
     """Links both ways, weights of 1, and no gap between a node and its parents."""
-    records = {node.node_id: record_of(node) for node in nodes}
-    children = {n.node_id: {c.node_id for c in n.child_nodes or ()} for n in nodes}
-    for i, record in records.items():
-        assert len(dict(record.parents)) == len(record.parents)
-        assert sum(weight for _, weight in record.parents) == pytest.approx(
-            1.0 if record.parents else 0.0
-        )
-        assert all(records[p].level == record.level_max + 1 for p, _ in record.parents)
-        assert all(i in children[p] for p, _ in record.parents)
-        assert all(i in dict(records[c].parents) for c in children[i])
+    by_id = {node.id: node for node in nodes}
+    for node in nodes:
+        parents = dict(node.parents)
+        assert len(parents) == len(node.parents)
+        assert sum(parents.values()) == pytest.approx(1.0 if parents else 0.0)
+        assert all(by_id[parent].level == node.level_max + 1 for parent in parents)
+        assert all(node.id in by_id[parent].children for parent in parents)
+        assert all(node.id in dict(by_id[child].parents) for child in node.children)
 
 
 def short_documents(n: int) -> list[Document]:
@@ -187,14 +177,14 @@ def short_documents(n: int) -> list[Document]:
     ]
 
 
-def changed_tree(tree: Hierarchy, docs, gone, new, folder) -> list[TextNode]:
+def changed_tree(tree: Hierarchy, docs, gone, new, folder) -> list[Node]:
     """The nodes of an index of documents after a change."""
     store = HierarchyStore(folder)
-    store.replace(tree.grow([docs]).nodes, {})
+    store.replace(tree(docs), {})
     order = [doc.id_ for doc in docs if doc.id_ not in gone] + [doc.id_ for doc in new]
-    grown = tree.grow([new], earlier=EarlierTree(store.snapshot(), gone, order))
-    store.revise(grown.nodes, grown.gone, {})
-    return store.get_nodes()
+    grown = tree.grow([as_chunks(new)], earlier=EarlierTree(store.snapshot(), gone, order))
+    store.revise(as_text_nodes(grown.nodes), grown.gone, {})
+    return store.snapshot().nodes()
 
 
 @pytest.mark.parametrize(
@@ -235,4 +225,4 @@ def test_a_level_at_which_nothing_fits_together_is_no_level(tmp_path) -> None:
         for i in range(12)
     ]
     nodes = changed_tree(tree, docs, ["00"], [], tmp_path)
-    assert {record_of(node).level_max for node in nodes} == {0}
+    assert {node.level_max for node in nodes} == {0}

@@ -24,6 +24,7 @@ from llama_index.core.llms import MockLLM
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import BaseNode, ImageNode, NodeRelationship, TextNode
 from loopback import LoopbackServer
+from records import as_chunks, as_plain, as_text_nodes
 from store.trees import columns_of, tree
 
 from hierindex import (
@@ -138,7 +139,7 @@ def grown_once(kind) -> list[TextNode]:
     return grown(kind)
 
 
-def record(node: TextNode) -> NodeRecord:
+def record(node: TextNode) -> Node:
     return Node.of(node)
 
 
@@ -241,14 +242,14 @@ def test_what_is_remembered_is_not_made_again(tmp_path) -> None:
     hierarchy = SemanticHierarchy(embed_model=embed_model, summarizer=summarizer, max_children=4)
     chunks = chunks_of(documents_of(*"abc"))
     with open_cache(str(tmp_path), "m") as cache:
-        first = hierarchy.grow([chunks], cache).nodes
+        first = hierarchy.grow([as_chunks(chunks)], cache).nodes
         embed_model.batches.clear()
         summarizer.calls.clear()
-        second = hierarchy.grow([chunks], cache)
-    assert [n.to_dict() for n in second.nodes] == [n.to_dict() for n in first]
+        second = hierarchy.grow([as_chunks(chunks)], cache)
+    assert as_plain(second.nodes) == as_plain(first)
     assert embed_model.batches == []
     assert summarizer.calls == []
-    assert second.usage.cached_summaries == sum(record(node).level > 0 for node in first)
+    assert second.usage.cached_summaries == sum(node.level > 0 for node in first)
 
 
 @pytest.mark.parametrize(
@@ -264,7 +265,8 @@ def test_what_is_shaped_in_another_way_is_made_again(tmp_path, other) -> None:
     with open_cache(str(tmp_path), "m") as cache:
         for options in {}, other:
             options = {"embed_model": HashingEmbedding(), "max_children": 4, **options}
-            assert SemanticHierarchy(**options).grow([chunks], cache).usage.cached_summaries == 0
+            grown = SemanticHierarchy(**options).grow([as_chunks(chunks)], cache)
+            assert grown.usage.cached_summaries == 0
 
 
 def test_a_summary_is_known_again_under_other_names_of_its_documents(tmp_path) -> None:
@@ -274,11 +276,11 @@ def test_a_summary_is_known_again_under_other_names_of_its_documents(tmp_path) -
         for document in documents_of(*"abc")
     ]
     with open_cache(str(tmp_path), "m") as cache:
-        hierarchy.grow([chunks_of(documents_of(*"abc"))], cache)
-        grown = hierarchy.grow([chunks_of(renamed)], cache)
+        hierarchy.grow([as_chunks(chunks_of(documents_of(*"abc")))], cache)
+        grown = hierarchy.grow([as_chunks(chunks_of(renamed))], cache)
     fresh = hierarchy(chunks_of(renamed))
     assert grown.usage.cached_summaries == sum(record(node).level > 0 for node in fresh)
-    assert [node.to_dict() for node in grown.nodes] == [node.to_dict() for node in fresh]
+    assert as_plain(grown.nodes) == as_plain(fresh)
 
 
 def test_texts_that_are_split_differently_are_other_summaries() -> None:
@@ -367,14 +369,15 @@ def test_a_known_chunk_with_other_metadata_is_embedded_again(tmp_path) -> None:
     embed_model = HashingEmbedding()
     hierarchy = SemanticHierarchy(embed_model=embed_model)
     with open_cache(str(tmp_path), "m") as cache:
-        before = {n.node_id for n in hierarchy.grow([chunks_of(documents_of("a"))], cache).nodes}
+        known = as_chunks(chunks_of(documents_of("a")))
+        before = {node.id for node in hierarchy.grow([known], cache).nodes}
         documents = [Document(text=text_of("a"), id_="a", metadata={"title": "Alpha"})]
         embed_model.batches.clear()
         chunks = SentenceSplitter(chunk_size=52, chunk_overlap=0)(documents)
-        after = hierarchy.grow([chunks], cache)
-    titled = [node for node in after.nodes if node.node_id in before and not record(node).level]
+        after = hierarchy.grow([as_chunks(chunks)], cache)
+    titled = [node for node in after.nodes if node.id in before and not node.level]
     assert titled
-    assert all(node.get_content("embed") in embed_model.batches[0] for node in titled)
+    assert all(node.embedded_text in embed_model.batches[0] for node in titled)
 
 
 def test_levels_can_be_bounded() -> None:
@@ -392,7 +395,8 @@ class TestFewChunks:
     @pytest.mark.parametrize("kind", [SemanticHierarchy, RaptorHierarchy])
     def test_one_is_its_own_root(self, kind) -> None:
         (node,) = kind(embed_model=HashingEmbedding())([TextNode(text="One sentence.")])
-        assert (record(node).level, record(node).level_max, record(node).parents) == (0, 0, ())
+        assert (record(node).level, record(node).level_max) == (0, 0)
+        assert not record(node).parents
 
     def test_one_has_a_document_summary(self) -> None:
         hierarchy = DocumentHierarchy(embed_model=HashingEmbedding())
@@ -645,7 +649,7 @@ def test_copies_are_paid_for_once(tmp_path, hierarchy, cached):
         chunks = SentenceSplitter(chunk_size=60, chunk_overlap=0)(copies)
         if cached:
             with open_cache(str(tmp_path / names), "m") as cache:
-                nodes = grow.grow([chunks], cache).nodes
+                nodes = as_text_nodes(grow.grow([as_chunks(chunks)], cache).nodes)
         else:
             nodes = grow(chunks)
         return model.batches, summarizer.calls, [(n.text, record(n).level) for n in nodes]

@@ -3,7 +3,6 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from records import metadata_of
 
 from hierindex.hierarchy.nodes import MAX_DISTINCT, merged_metadata
 
@@ -37,7 +36,6 @@ CASES = {
         {"sections": ["A", "B", "C", "D", "D › E"]},
     ),
     "no section in one": ([{"section": "A"}, {}], {}),
-    "own keys": ([metadata_of()] * 2, {}),
     "none": ([], {}),
 }
 

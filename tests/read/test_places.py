@@ -6,9 +6,9 @@ from llama_index.core.ingestion import IngestionPipeline
 from llama_index.core.node_parser import TokenTextSplitter
 from llama_index.core.schema import Document, NodeRelationship
 from pdfs import Typed, typed
+from records import as_text_nodes, leaves_of
 
 from hierindex import Node, SemanticHierarchy
-from hierindex.hierarchy.nodes import make_leaves
 from hierindex.node import HEADINGS, Span
 from hierindex.read.documents import FileReader
 from hierindex.read.split import PlacedSentenceSplitter, split_documents
@@ -53,10 +53,10 @@ def pdf(tmp_path) -> Document:
 
 def sentences(document: Document, splitter) -> dict[str, Span]:
     """Sources of the sentences of the chunks, by text."""
-    leaves = make_leaves(split_documents([document], splitter))
+    leaves = leaves_of(split_documents([document], splitter))
     found = {}
     for leaf in leaves:
-        for sentence in split_sentences(leaf.node.text, leaf.record.quotes):
+        for sentence in split_sentences(leaf.text, leaf.quotes):
             found[sentence.text] = span = sentence.quote.source
             assert document.text[span.start : span.end] == sentence.text
     return found
@@ -112,41 +112,42 @@ def test_a_page_of_llama_index_has_its_label():
         document = Document(text="It was calm.", metadata={"page_label": label})
         (span,) = sentences(document, by_words(300)).values()
         assert (span.page, span.page_label) == expected
-        (leaf,) = make_leaves([document])  # not split
-        assert leaf.record.citations[0][3::2] == expected
+        (leaf,) = leaves_of([document])  # not split
+        assert leaf.citations[0][3::2] == expected
 
 
 def test_a_page_of_the_users_is_where_a_document_begins():
     document = Document(text="It was calm.\fIt blew.", metadata={"page": 3})
-    for leaves in make_leaves([document]), make_leaves(split_documents([document], by_words(300))):
-        assert [span.page for span in leaves[0].record.citations] == [3, 4]
+    for leaves in leaves_of([document]), leaves_of(split_documents([document], by_words(300))):
+        assert [span.page for span in leaves[0].citations] == [3, 4]
 
 
 def test_blank_pages_are_not_cited():
     document = Document(text="A\f\f \fB", metadata={"pages": 4})
-    spans = make_leaves(split_documents([document], by_words(300)))[0].record.citations
+    spans = leaves_of(split_documents([document], by_words(300)))[0].citations
     assert [(span.start, span.end, span.page) for span in spans] == [(0, 1, 1), (5, 6, 4)]
 
 
 def test_chunks_of_chunks_are_cited_as_one(page):
     """A second splitter copies metadata to chunks that are at other places."""
-    coarse = split_documents([page], by_words(300))
-    for leaf in make_leaves(by_words(5)(coarse)):
-        (span,) = leaf.record.citations
-        assert page.text[span.start : span.end] == leaf.node.text
+    coarse = as_text_nodes(split_documents([page], by_words(300)))
+    for leaf in leaves_of(by_words(5)(coarse)):
+        (span,) = leaf.citations
+        assert page.text[span.start : span.end] == leaf.text
 
 
 def test_an_edited_chunk_is_not_quoted(page):
     (chunk,) = split_documents([page], by_words(300))
     chunk.text = chunk.text.upper() + "!"
-    (quote,) = make_leaves([chunk])[0].record.quotes
+    (quote,) = leaves_of([chunk])[0].quotes
     assert not quote.verbatim
 
 
 def test_a_renamed_document_is_cited_by_its_new_name(page):
     (chunk,) = split_documents([page], by_words(300))
+    (chunk,) = as_text_nodes([chunk])
     chunk.relationships[NodeRelationship.SOURCE].node_id = "other"
-    assert {span.document for span in make_leaves([chunk])[0].record.citations} == {"other"}
+    assert {span.document for span in leaves_of([chunk])[0].citations} == {"other"}
 
 
 def test_places_reach_no_model_and_no_leaf_twice(page):

@@ -9,6 +9,7 @@ from fakes import HashingEmbedding
 from llama_index.core.schema import Document
 from llama_index.core.utils import get_tokenizer
 from pdfs import Typed, typed
+from records import as_text_nodes
 from tiktoken import Encoding
 
 import hierindex.read.remembered
@@ -176,7 +177,7 @@ def document(text: str = LETTERS, **more) -> Document:
 
 
 def split(documents, splitter, memory=None) -> list[dict]:
-    found = plain(split_documents(documents, splitter, memory=memory))
+    found = plain(as_text_nodes(split_documents(documents, splitter, memory=memory)))
     names = {chunk["id_"]: f"chunk {i}" for i, chunk in enumerate(found)}  # ids are random
     text = json.dumps(found)
     for name, number in names.items():

@@ -4,15 +4,14 @@ from itertools import pairwise
 
 import pytest
 from fakes import HashingEmbedding
-from hierindex.record import user_metadata
 from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core.ingestion import IngestionPipeline
 from llama_index.core.node_parser import SentenceSplitter, TokenTextSplitter
 from llama_index.core.schema import Document, MetadataMode, TextNode
+from records import as_text_nodes, leaves_of
 
 from hierindex import HierarchicalIndex, Node, SemanticHierarchy
-from hierindex.hierarchy.nodes import make_leaves
 from hierindex.node import HEADINGS, SECTION, Heading
 from hierindex.read.markdown import markdown_headings
 from hierindex.read.sections import MAX_PATH, Sections
@@ -116,7 +115,7 @@ def test_no_chunk_keeps_the_headings_of_its_document(splitter):
     chunks = split_documents([document], splitter(chunk_size=60, chunk_overlap=0))
     assert len(chunks) > 1
     assert document.to_dict() == before
-    for chunk in chunks:
+    for chunk in as_text_nodes(chunks):
         assert chunk.metadata["title"] == "A"
         for each in (chunk, *chunk.relationships.values()):
             assert HEADINGS not in each.metadata
@@ -128,7 +127,7 @@ def test_no_chunk_keeps_the_labels_of_all_pages():
     document = document_of(f"# A\n{LONG}", pages=1, page_labels=["iv"])
     for splitter in by_words(100), SentenceSplitter(chunk_size=100, chunk_overlap=0):
         (chunk,) = split_documents([document], splitter)
-        assert user_metadata(chunk.metadata) == {"pages": 1, "page": 1, SECTION: "A"}
+        assert chunk.metadata == {"pages": 1, "page": 1, SECTION: "A"}
 
 
 def test_chunks_of_another_splitter_have_the_section_that_holds_them():
@@ -181,14 +180,13 @@ def test_a_chunk_is_embedded_with_short_titles(head, metadata, shown):
 
 def test_chunks_of_chunks_keep_their_section():
     text = f"# A\n{LONG * 3}\n# B\n{LONG * 3}"
-    coarse = split_documents([document_of(text)], by_words(200))
+    coarse = as_text_nodes(split_documents([document_of(text)], by_words(200)))
     fine = by_words(30)(coarse)
     assert {*sections(fine)} == {"A", "B"}
     llama = SentenceSplitter(chunk_size=200, chunk_overlap=0)([document_of(text)])
     assert not any(HEADINGS in chunk.metadata for chunk in by_words(30)(llama))
-    for leaf in make_leaves(llama):
-        for each in (leaf.node, leaf.node.source_node):
-            assert HEADINGS not in each.metadata
+    for leaf in leaves_of(llama):
+        assert HEADINGS not in {**leaf.metadata, **leaf.source["metadata"]}
 
 
 @pytest.mark.parametrize(
@@ -204,8 +202,8 @@ def test_headings_of_another_kind_are_let_be(entry):
 
 def test_a_section_of_the_users_is_no_place():
     document = Document(text=LONG, id_="a", metadata={SECTION: 3})
-    (leaf,) = make_leaves(by_words(100)([document]))
-    assert leaf.record.citations[0].section == ""
+    (leaf,) = leaves_of(by_words(100)([document]))
+    assert leaf.citations[0].section == ""
 
 
 def test_a_path_is_short_and_can_be_split():
@@ -260,7 +258,7 @@ def test_renaming_a_heading_moves_sections_and_calls_no_model(tmp_path, monkeypa
 def test_headings_of_another_shape_are_metadata_of_the_user(headings):
     document = Document(text="A long time ago.", metadata={HEADINGS: headings})
     (chunk,) = split_documents([document], by_words(50))
-    assert user_metadata(chunk.metadata) == {HEADINGS: headings}
+    assert chunk.metadata == {HEADINGS: headings}
 
 
 def test_a_section_and_a_number_of_pages_of_the_user_stay():

@@ -10,9 +10,9 @@ from llama_index.core.ingestion import IngestionPipeline
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import Document, MetadataMode
 from pdfs import pdf_of
+from records import as_text_nodes, leaves_of
 
 from hierindex.embed.embedder import Embedder
-from hierindex.hierarchy.nodes import make_leaves
 from hierindex.node import HEADINGS, PAGE
 from hierindex.read.markdown import markdown_headings
 from hierindex.read.split import (
@@ -37,8 +37,8 @@ def pages_of_spans(chunks):
     """(page, text) of every sentence of the chunks as leaves."""
     return [
         (sentence.quote.source.page, sentence.text)
-        for leaf in make_leaves(chunks)
-        for sentence in split_sentences(leaf.node.text, leaf.record.quotes)
+        for leaf in leaves_of(chunks)
+        for sentence in split_sentences(leaf.text, leaf.quotes)
     ]
 
 
@@ -49,7 +49,7 @@ def test_chunks_and_sentences_know_their_pages(read_one, chunk_size):
     chunks = split_documents([document], SentenceSplitter(chunk_size=chunk_size, chunk_overlap=0))
     for chunk in chunks:
         assert chunk.text.split("\f")[0] in pages[chunk.metadata[PAGE] - 1]
-        assert str(chunk.metadata[PAGE]) not in chunk.get_content(MetadataMode.EMBED)
+        assert str(chunk.metadata[PAGE]) not in chunk.embedded_text
     for page, sentence in pages_of_spans(chunks):
         assert sentence in pages[page - 1]
 
@@ -108,9 +108,9 @@ TEXTS = st.lists(st.sampled_from(PIECES) | st.text(max_size=300), min_size=1, ma
 def test_default_chunks_are_verbatim_and_fit_the_window(embed_model, splitter, text):
     embedder, document = Embedder(embed_model), Document(text=text, id_="a")
     chunks = split_documents([document], splitter)
-    embedded = [chunk.get_content(MetadataMode.EMBED) for chunk in chunks]
+    embedded = [chunk.embedded_text for chunk in chunks]
     assert embedder.count_tokens(embedded).max() <= embedder.window == splitter.chunk_size + 2
-    for chunk in chunks:
+    for chunk in as_text_nodes(chunks):
         assert chunk.text == text[chunk.start_char_idx : chunk.end_char_idx]
 
 
@@ -118,7 +118,7 @@ def test_default_chunks_are_verbatim_and_fit_the_window(embed_model, splitter, t
 @example(MARKS_AT_THE_END_OF_A_CHUNK)
 def test_default_chunks_cover_the_document(splitter, text):
     n_chunks_at = [0] * len(text)
-    for chunk in split_documents([Document(text=text, id_="a")], splitter):
+    for chunk in as_text_nodes(split_documents([Document(text=text, id_="a")], splitter)):
         for i in range(chunk.start_char_idx, chunk.end_char_idx):
             n_chunks_at[i] += 1
     for n, character in zip(n_chunks_at, text, strict=True):
@@ -138,9 +138,9 @@ def test_default_chunks_cover_the_document(splitter, text):
 def test_chunks_do_not_overlap_also_where_a_document_repeats_itself(splitter, text):
     chunks = split_documents([Document(text=text, id_="a")], splitter)
     assert len(chunks) > 1
-    for chunk in chunks:
+    for chunk in as_text_nodes(chunks):
         assert chunk.text == text[chunk.start_char_idx : chunk.end_char_idx]
-    for before, after in pairwise(chunks):
+    for before, after in pairwise(as_text_nodes(chunks)):
         assert before.end_char_idx <= after.start_char_idx
 
 
@@ -231,9 +231,9 @@ def test_a_chunk_of_two_sections_fits_with_the_title_that_they_share(embed_model
     splitter = sentence_splitter(embed_model)
     first, *_ = split_documents([document], splitter)
     assert first.metadata["section"] == town
-    assert town in first.get_content(MetadataMode.EMBED).removesuffix(first.text)
+    assert town in first.embedded_text.removesuffix(first.text)
     embedder = Embedder(embed_model)
-    assert len(embedder.tokens_of(first.get_content(MetadataMode.EMBED))) <= splitter.chunk_size
+    assert len(embedder.tokens_of(first.embedded_text)) <= splitter.chunk_size
 
 
 @pytest.mark.parametrize(
