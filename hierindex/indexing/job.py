@@ -2,9 +2,7 @@
 
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
-from typing import ClassVar
-
-from llama_index.core.node_parser import NodeParser
+from typing import TYPE_CHECKING, ClassVar
 
 from hierindex.cache.file import Cache
 from hierindex.cache.vectors import text_digest
@@ -25,6 +23,9 @@ from hierindex.store.schema import NODE_COLUMNS
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.store.waiting import RowFile
+
+if TYPE_CHECKING:
+    from llama_index.core.node_parser import NodeParser
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Job:
     store: HierarchyStore
     snapshot: Snapshot
     hierarchy: Hierarchy
-    splitter: NodeParser | None
+    splitter: "NodeParser | None"
     chunk_size: int | None
     cache: Cache
     progress: Progress

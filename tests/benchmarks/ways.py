@@ -58,8 +58,12 @@ from hierindex.evaluate import Dataset, evaluate, retrieved
 from hierindex.evaluate.measures import Passage, count_tokens, fill
 from hierindex.evaluate.ways import WAYS, Asked, Way
 from hierindex.hierarchy.hierarchy import Hierarchy
+<<<<<<< HEAD
 from hierindex.retrieve.question import cuts
 from hierindex.retrieve.retrieval import TOKEN_BUDGET
+=======
+from hierindex.retrieve.retriever import TOKEN_BUDGET
+>>>>>>> tests-node
 
 N_DOCUMENTS = 3  # summaries that the document-summary index finds
 MERGED, MERGED_LEVELS = 4, 2  # as LlamaIndex's HierarchicalNodeParser by its default sizes
@@ -69,7 +73,7 @@ class Chunks:
     """The chunks of an index in reading order, with their places and unit vectors."""
 
     def __init__(self, index: HierarchicalIndex) -> None:
-        nodes = index.store.get_nodes(filters=MetadataFilters(filters=[cuts([0])]))
+        nodes = index.store.get_nodes(filters=MetadataFilters.from_dict({"hierindex_level": 0}))
         passages = {node.node_id: Passage.of(node) for node in nodes}
         self.nodes = sorted(nodes, key=lambda node: passages[node.node_id].spans[0][:3])
         self.passages = [passages[node.node_id] for node in self.nodes]

@@ -28,6 +28,7 @@ from hierindex.retrieve import stored_tree
 from hierindex.serve.questions.client import reply_to
 from hierindex.serve.questions.endpoints import Outline, Retrieve, Show
 from hierindex.serve.questions.local_socket import HOLDER, NAME, connected
+from hierindex.text_node import metadata_of
 
 PATIENCE = 60  # seconds, for a machine that is busy
 ASKED = Retrieve(question="the harbour of a1", mode="collapsed", top_k=50, token_budget=10_000)
