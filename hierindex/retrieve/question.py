@@ -13,9 +13,9 @@ from hierindex.core.context import in_context, nearness, places_of
 from hierindex.core.ranking import DENSE_SHARE, blended, cosines, reading_order
 from hierindex.node import PREFIX, Found, Span
 from hierindex.store.filters import DOCUMENTS, Filter, Filters, Op, Part
-from hierindex.store.rows import node_of, quotes_in, to_nodes
+from hierindex.store.rows import quotes_in, to_nodes
 from hierindex.store.schema import NODE_COLUMNS
-from hierindex.store.search import DEPTH, Scope, fused, matching, nearest, united
+from hierindex.store.search import DEPTH, ROW, Scope, fused, matching, nearest, united
 from hierindex.store.snapshot import Snapshot
 from hierindex.threads import each
 
@@ -93,13 +93,14 @@ class Search:
         )
         by_meaning, by_words = each(searches, 2)
         lexical = dict(zip(by_words["id"].to_pylist(), by_words["score"].to_pylist(), strict=True))
-        rows = united(by_meaning, by_words, columns=COLUMNS)
+        rows = united(by_meaning, by_words, columns=(*COLUMNS, ROW))
         question = np.asarray(self.embedding)
         share = SHARE_OF_A_NAME if is_name(self.question) else DENSE_SHARE
-        ranked = rank_in_context(rows, question, lexical, share)
-        best = dict(ranked[:n])
-        found = self.snapshot.rows(best, columns=NODE_COLUMNS) if best else []
-        return [Found(node_of(row), best[row["id"]]) for row in found]
+        ranked = rank_in_context(rows, question, lexical, share)[:n]
+        row = dict(zip(rows["id"].to_pylist(), rows[ROW].to_pylist(), strict=True))
+        found = self.snapshot.taken([row[node_id] for node_id, _ in ranked], NODE_COLUMNS)
+        nodes = {node.id: node for node in to_nodes(found)}
+        return [Found(nodes[node_id], score) for node_id, score in ranked]
 
     def by_meaning(self) -> Self:
         """Return the same search scored by cosine similarity, comparable between parts."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 DEPTH = 50  # minimum length of the lists to fuse: rows in both are rarely on top of both
 MOST_KNOWN = 1_000  # cached conditions
 ALPHA = 0.5  # share of the vectors in fused scores
+ROW = "_rowid"  # column of what is found, by which `Snapshot.taken` reads more of a row
 WIDER = 8  # factor by which the limit grows while too few rows pass
 
 
@@ -48,7 +49,8 @@ class Scope:
 
     def search(self, sought: "list[float] | MatchQuery | None" = None) -> Any:
         """Return a search of LanceDB among the rows that meet its condition."""
-        return self.passes.where.narrow(self.snapshot.require().search(sought))
+        search = self.snapshot.require().search(sought).with_row_id(True)
+        return self.passes.where.narrow(search)
 
 
 def nearest(
