@@ -9,6 +9,7 @@ from itertools import islice
 import numpy as np
 import pytest
 from edited_index import KINDS, MODEL
+from hierindex.hierarchy.nodes import Draft
 from histories import insert, text
 from llama_index.core.schema import Document, TextNode
 from scale.models import SmallPools
@@ -23,9 +24,7 @@ from hierindex import (
 )
 from hierindex.errors import InputError
 from hierindex.hierarchy.growth import Aside
-from hierindex.hierarchy.nodes import Draft
-from hierindex.indexing.job import Job
-from hierindex.indexing.parts import parted
+from hierindex.indexing.job import Job, parted
 from hierindex.store.rows import row_of
 from hierindex.store.waiting import LeafFile, RowFile
 
