@@ -2,10 +2,12 @@
 
 import importlib
 import inspect
-
-from llama_index.core.schema import Document
+from typing import TYPE_CHECKING
 
 from hierindex.node import TITLE
+
+if TYPE_CHECKING:
+    from llama_index.core.schema import Document
 
 QUESTIONS = {
     0: "How does DBSCAN treat points in regions of low density?",
@@ -15,9 +17,10 @@ QUESTIONS = {
 """An example question per level."""
 
 
-def demo_documents() -> list[Document]:
+def demo_documents() -> "list[Document]":
     """Return one document per public module of scikit-learn, of its docstrings' prose."""
     import sklearn
+    from llama_index.core.schema import Document
 
     texts = {f"sklearn.{name}": _module_text(f"sklearn.{name}") for name in sklearn.__all__}
     hidden = {"excluded_embed_metadata_keys": [TITLE], "excluded_llm_metadata_keys": [TITLE]}

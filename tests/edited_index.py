@@ -15,6 +15,7 @@ from llama_index.core.ingestion import IngestionPipeline
 from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
 from llama_index.core.schema import BaseNode, Document
 from loopback import names_words
+from records import as_text_nodes
 
 from hierindex import (
     DocumentHierarchy,
@@ -63,7 +64,7 @@ class Tree:
 
 def chunks_of(document: str, text: str) -> list[BaseNode]:
     splitter = sentence_splitter(MODEL, CHUNK_SIZE)
-    return split_documents([Document(text=text, id_=document)], splitter)
+    return as_text_nodes(split_documents([Document(text=text, id_=document)], splitter))
 
 
 @dataclass(frozen=True)

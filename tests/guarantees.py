@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from llama_index.core.schema import NodeRelationship
+from records import as_plain
 
-from hierindex import HierarchicalIndex, Node, RaptorHierarchy
+from hierindex import HierarchicalIndex, RaptorHierarchy
 from hierindex.hierarchy.hierarchy import Hierarchy
 
 
@@ -12,33 +12,28 @@ def guaranteed(index: HierarchicalIndex, kind: type[Hierarchy], **instead: str) 
     """All that an update leaves as a fresh build makes it: documents' trees, or the chunks.
 
     What places them among others, such as parents across documents, is left out; `instead` are
-    fields of records that are of no account.
+    fields that are of no account.
     """
-    nodes = {node.node_id: node for node in index.store.get_nodes()}
-    records = {i: Node.of(node) for i, node in nodes.items()}
-    plain = []
-    for i, node in sorted(nodes.items()):
-        record = records[i]
-        if len(record.documents) > 1 or (kind is RaptorHierarchy and record.level):
+    nodes = {node.id: node for node in index.store.snapshot().nodes()}
+    found = []
+    for node in nodes.values():
+        if len(node.documents) > 1 or (kind is RaptorHierarchy and node.level):
             continue
-        inside = record.parents and len(records[record.parents[0][0]].documents) == 1
+        inside = node.parents and len(nodes[node.parents[0][0]].documents) == 1
         if kind is RaptorHierarchy or not inside:
-            record = replace(record, parents=(), level_max=record.level, title="")
-            node.relationships.pop(NodeRelationship.PARENT, None)
-        node.metadata |= replace(record, **instead).to_metadata()
-        plain.append(node.to_dict())
-    return plain
+            node = replace(node, parents=(), level_max=node.level, title="")
+        found.append(replace(node, **instead))
+    return as_plain(found)
 
 
 def inconsistent(index: HierarchicalIndex) -> list[str]:
     """Nodes whose parents' weights do not sum to 1, or whose documents are not their children's."""
-    nodes = {node.node_id: node for node in index.store.get_nodes()}
-    records = {i: Node.of(node) for i, node in nodes.items()}
+    nodes = {node.id: node for node in index.store.snapshot().nodes()}
     wrong = []
-    for i, record in records.items():
-        children = [records[child.node_id] for child in nodes[i].child_nodes or ()]
-        documents = {d for child in children or [record] for d in child.documents}
-        total = sum(weight for _, weight in record.parents)
-        if {*record.documents} != documents or (record.parents and abs(total - 1) > 1e-6):
-            wrong.append(i)
+    for node in nodes.values():
+        children = [nodes[child] for child in node.children]
+        documents = {d for child in children or [node] for d in child.documents}
+        total = sum(weight for _, weight in node.parents)
+        if {*node.documents} != documents or (node.parents and abs(total - 1) > 1e-6):
+            wrong.append(node.id)
     return wrong

@@ -12,11 +12,12 @@ from typing import Any
 from zlib import crc32
 
 import pytest
+import records
 from fakes import HashingEmbedding
 from histories import documents, history
 from llama_index.core.bridge.pydantic import Field
 from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
-from llama_index.core.schema import BaseNode, Document
+from llama_index.core.schema import Document
 from loopback import names_words
 
 from hierindex import (
@@ -57,32 +58,36 @@ def built(sources, uri: Path, hierarchy: Hierarchy) -> HierarchicalIndex:
     return HierarchicalIndex.build(sources, uri, hierarchy=hierarchy, chunk_size=CHUNK_SIZE)
 
 
-def chunks_of(texts: dict[str, str], hierarchy: Hierarchy) -> list[BaseNode]:
+def chunks_of(texts: dict[str, str], hierarchy: Hierarchy) -> list[Node]:
     return split_documents(documents(texts), sentence_splitter(hierarchy.embed_model, CHUNK_SIZE))
 
 
-def as_plain(nodes: list[BaseNode]) -> list[dict]:
+def held(index: HierarchicalIndex) -> list[Node]:
+    return index.store.snapshot().nodes()
+
+
+def grown(hierarchy: Hierarchy, texts: dict[str, str], *cache: Cache) -> list[Node]:
+    return hierarchy.grow([chunks_of(texts, hierarchy)], *cache).nodes
+
+
+def as_plain(nodes: list[Node]) -> list[dict]:
     """All that is known of each node, by id, but the origin of its document in an index."""
-    plain = sorted((node.to_dict() for node in nodes), key=lambda node: node["id_"])
-    for node in plain:
-        known = replace(NodeRecord.from_metadata(node["metadata"]), document_hash="", read_from="")
-        node["metadata"] |= known.to_metadata()
-    return plain
+    return records.as_plain(replace(node, document_hash="", read_from="") for node in nodes)
 
 
-def levels_of(nodes: list[BaseNode]) -> int:
-    return 1 + max(Node.of(node).level for node in nodes)
+def levels_of(nodes: list[Node]) -> int:
+    return 1 + max(node.level for node in nodes)
 
 
-def wrong_citations(nodes: list[BaseNode], texts: dict[str, str]) -> tuple[int, int]:
+def wrong_citations(nodes: list[Node], texts: dict[str, str]) -> tuple[int, int]:
     """How many sources the nodes cite, and how many of them are not what or where they should."""
     n_sources = n_wrong = 0
     for node in nodes:
-        for quote in Node.of(node).quotes:
+        for quote in node.quotes:
             for document, start, end, *_ in quote.sources:
                 text = texts[document]
                 inside = 0 <= start < end <= len(text)
-                verbatim = text[start:end] == node.get_content("none")[quote.at : quote.to]
+                verbatim = text[start:end] == node.text[quote.at : quote.to]
                 n_sources += 1
                 n_wrong += not inside or (quote.verbatim and not verbatim)
     return n_sources, n_wrong
@@ -95,11 +100,11 @@ def check_history(folder: Path, seed: int, *hierarchies: Hierarchy, n_edits: int
     """
     states = [(t, h) for t in history(seed, n_edits) for h in hierarchies]
     for i, (texts, hierarchy) in enumerate(states):
-        nodes = built(documents(texts), folder / "index", hierarchy).store.get_nodes()
-        fresh = hierarchy.grow([chunks_of(texts, hierarchy)]).nodes
+        nodes = held(built(documents(texts), folder / "index", hierarchy))
+        fresh = grown(hierarchy, texts)
         assert as_plain(nodes) == as_plain(fresh), f"seed {seed}, state {i}"
         assert wrong_citations(nodes, texts)[1] == 0, f"seed {seed}, state {i}"
-    apart = built(documents(texts), folder / "apart", hierarchy).store.get_nodes()
+    apart = held(built(documents(texts), folder / "apart", hierarchy))
     assert as_plain(nodes) == as_plain(apart)
 
 
@@ -112,7 +117,7 @@ def test_three_hundred_histories(tmp_path, kind, seed):
 
 def test_histories_have_trees_of_three_levels_and_more():
     hierarchy = hierarchy_of(RaptorHierarchy)
-    levels = [levels_of(hierarchy(chunks_of(history(seed, 4)[-1], hierarchy))) for seed in range(2)]
+    levels = [levels_of(grown(hierarchy, history(seed, 4)[-1])) for seed in range(2)]
     assert max(levels) >= 4
     assert min(levels) >= 3
 
@@ -133,7 +138,7 @@ def test_a_line_on_top_of_a_file_moves_all_citations(tmp_path, kind):
     texts["a"] = f"Bergen, in the winter of that year\n\n{texts['a']}"
     for _ in range(2):
         index = built(documents(texts), tmp_path, hierarchy)
-        n_sources, n_wrong = wrong_citations(index.store.get_nodes(), texts)
+        n_sources, n_wrong = wrong_citations(held(index), texts)
         assert (n_sources > 60, n_wrong) == (True, 0)
     assert index.last_build.usage.cached_summaries > 0
 
@@ -151,7 +156,7 @@ def test_a_line_on_top_of_a_meeting_moves_all_citations(corpus, embed_model, tmp
     first.write_text("Yes.\n" + first.read_text(encoding="utf-8"), encoding="utf-8")
     index = HierarchicalIndex.build([folder], tmp_path / "index", hierarchy=hierarchy)
     texts = {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
-    n_sources, n_wrong = wrong_citations(index.store.get_nodes(), texts)
+    n_sources, n_wrong = wrong_citations(held(index), texts)
     assert index.last_build.usage.cached_summaries > 0
     assert (n_sources > 50, n_wrong) == (True, 0)
 
@@ -205,10 +210,11 @@ def test_any_history_in_an_event_loop_on_one_cache(tmp_path, llm, kind):
 
     with open_cache(str(tmp_path), fingerprint(hierarchy.embed_model)) as cache:
         for texts in history(7, 1):
-            grown = hierarchy.grow([chunks_of(texts, hierarchy)], cache)
-            fresh = asyncio.run(hierarchy.acall(chunks_of(texts, hierarchy)))
-            assert as_plain(grown.nodes) == as_plain(fresh)
-            assert wrong_citations(grown.nodes, texts)[1] == 0
+            nodes = grown(hierarchy, texts, cache)
+            chunks = records.as_text_nodes(chunks_of(texts, hierarchy))
+            fresh = map(Node.of, asyncio.run(hierarchy.acall(chunks)))
+            assert as_plain(nodes) == as_plain(fresh)
+            assert wrong_citations(nodes, texts)[1] == 0
 
 
 def half_invented(prompt: str) -> str:
@@ -235,8 +241,8 @@ def test_a_model_that_does_not_tell_what_it_is_judges_each_summary_again(tmp_pat
         hierarchy = hierarchy_of(DocumentHierarchy, None if remembered else by_llm(llm), dim)
         hierarchy.embed_model.model_name = "unknown"
         index = built(documents(texts), tmp_path, hierarchy)
-        fresh = hierarchy.grow([chunks_of(texts, hierarchy)]).nodes
-        assert as_plain(index.store.get_nodes()) == as_plain(fresh)
+        fresh = grown(hierarchy, texts)
+        assert as_plain(held(index)) == as_plain(fresh)
     assert index.last_build.usage.cached_summaries > 0
 
 
@@ -261,24 +267,20 @@ def test_twelve_documents_at_once_or_one_by_one(tmp_path, min_grounding, group_d
             some = dict(list(texts.items())[:n])
             index = built(documents(some), tmp_path / "one by one", hierarchy)
         at_once = built(documents(texts), tmp_path / "at once", hierarchy)
-    nodes = at_once.store.get_nodes()
-    assert as_plain(index.store.get_nodes()) == as_plain(nodes)
-    summaries = [record for node in nodes if (record := Node.of(node)).level]
+    nodes = held(at_once)
+    assert as_plain(held(index)) == as_plain(nodes)
+    summaries = [node for node in nodes if node.level]
     kinds = {"abstractive"} if min_grounding is None else {"abstractive", "extractive_fallback"}
-    assert {record.kind for record in summaries} == kinds
-    assert (len({record.source_similarity for record in summaries}) > 1) == (min_grounding is None)
+    assert {node.kind for node in summaries} == kinds
+    assert (len({node.source_similarity for node in summaries}) > 1) == (min_grounding is None)
 
 
 def test_a_summary_has_the_same_similarity_alone_and_among_others(llm):
     """Of one group of a level, and of twelve."""
     texts = {f"{i:02}": text_of(f"place {i}", 12) for i in range(12)}
     hierarchy = hierarchy_of(DocumentHierarchy, by_llm(llm), group_documents=False)
-    together = as_plain(hierarchy(chunks_of(texts, hierarchy)))
-    alone = [
-        node
-        for name, text in texts.items()
-        for node in hierarchy(chunks_of({name: text}, hierarchy))
-    ]
+    together = as_plain(grown(hierarchy, texts))
+    alone = [node for name, text in texts.items() for node in grown(hierarchy, {name: text})]
     assert as_plain(alone) == together
 
 
@@ -293,17 +295,17 @@ class TestWhatIsPaidFor:
     def test_a_renamed_document_is_asked_about_no_more(self, tmp_path, llm, texts, kind):
         hierarchy = hierarchy_of(kind, by_llm(llm))
         plain = [Document(text=text, id_=name) for name, text in texts.items()]
-        before = built(plain, tmp_path, hierarchy).store.get_nodes()
+        before = held(built(plain, tmp_path, hierarchy))
         n_asked, n_embedded = len(llm.prompts), len(hierarchy.embed_model.batches)
         texts = {name.replace("Bergen", "Bergen 2"): text for name, text in texts.items()}
         renamed = [Document(text=text, id_=name) for name, text in texts.items()]
         index = built(renamed, tmp_path, hierarchy)
-        nodes = index.store.get_nodes()
+        nodes = held(index)
         assert len(llm.prompts) == n_asked
         assert len(hierarchy.embed_model.batches) == n_embedded
-        n_summaries = sum(node.metadata["hierindex_level"] > 0 for node in nodes)
+        n_summaries = sum(node.level > 0 for node in nodes)
         assert index.last_build.usage.cached_summaries == n_summaries
-        assert {node.node_id for node in nodes} != {node.node_id for node in before}
+        assert {node.id for node in nodes} != {node.id for node in before}
         assert wrong_citations(nodes, texts)[1] == 0
 
     @RAPTOR_OR_ALL
@@ -315,11 +317,11 @@ class TestWhatIsPaidFor:
         assert b"Bergen" in cache_file(str(tmp_path)).read_bytes()
         index.store.delete("Bergen")
         assert b"Bergen" not in cache_file(str(tmp_path)).read_bytes()
-        staying = {n.node_id for n in index.store.get_nodes() if n.metadata["hierindex_level"]}
+        staying = {node.id for node in held(index) if node.level}
         n_asked, texts = len(llm.prompts), {k: v for k, v in texts.items() if k != "Bergen"}
         index = built(documents(texts), tmp_path, hierarchy)
-        nodes = [n for n in index.store.get_nodes() if n.metadata["hierindex_level"]]
-        new = {n.node_id for n in nodes} - staying
+        nodes = [node for node in held(index) if node.level]
+        new = {node.id for node in nodes} - staying
         assert index.last_build.usage.cached_summaries == len(nodes) - len(new) > 0
         assert len(llm.prompts) - n_asked == index.last_build.usage.llm_calls == len(new)
 
@@ -382,8 +384,8 @@ class TestWhatIsPaidFor:
         )
         index = built(documents(texts), tmp_path, hierarchy)
         assert index.last_build.usage.cached_summaries == 0
-        fresh = hierarchy.grow([chunks_of(texts, hierarchy)]).nodes
-        assert as_plain(index.store.get_nodes()) == as_plain(fresh)
+        fresh = grown(hierarchy, texts)
+        assert as_plain(held(index)) == as_plain(fresh)
 
     def test_a_fallback_is_tried_again(self, tmp_path, texts):
         hierarchy_by = partial(hierarchy_of, DocumentHierarchy)

@@ -11,7 +11,7 @@ from hierindex.errors import InputError
 from hierindex.hierarchy.held import HeldTree
 from hierindex.node import Node
 from hierindex.store.prefilter import ROOTS
-from hierindex.text_node import DETAILS
+from hierindex.text_node import DETAILS, more_documents
 
 MODEL = HashingEmbedding()
 MOST_DOCUMENTS, MORE = 30, 10
@@ -32,10 +32,6 @@ def hierarchy():
     return RaptorHierarchy(MODEL, max_children=20, max_tokens=8_000)
 
 
-def record(node):
-    return Node.of(node)
-
-
 def held(store):
     """The documents of each node above the chunks, as stored."""
     columns = store.snapshot().columns("id", "level", "documents")
@@ -46,7 +42,8 @@ def held(store):
 @pytest.fixture(scope="module", autouse=True)
 def few_are_named():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("hierindex.record.MOST_DOCUMENTS", MOST_DOCUMENTS)
+        for room in "text_node", "store.description":
+            patch.setattr(f"hierindex.{room}.MOST_DOCUMENTS", MOST_DOCUMENTS)
         yield
 
 
@@ -65,13 +62,13 @@ def index(few_are_named, tmp_path_factory):
 
 
 def is_top(node):
-    return record(node).more_documents > 0
+    return more_documents(node) > 0
 
 
 def test_metadata_name_the_first_documents(nodes):
     top = nodes[-1]
-    assert len(record(top).documents) == MOST_DOCUMENTS
-    assert record(top).more_documents == MORE
+    assert len(Node.of(top).documents) == MOST_DOCUMENTS
+    assert more_documents(top) == MORE
     assert all("more_documents" not in node.metadata[DETAILS] for node in nodes if not is_top(node))
 
 
@@ -100,7 +97,7 @@ def test_a_node_that_was_read_is_written_again_with_all_documents(nodes, tmp_pat
     store.add(tops)
     before = held(store)
     read = store.get_nodes([tops[-1].node_id])
-    assert record(read[0]).more_documents == MORE
+    assert more_documents(read[0]) == MORE
     store.add(read)
     assert held(store) == before
     store.delete(nodes[0].ref_doc_id)  # and all summaries above
@@ -113,7 +110,7 @@ def test_trees_that_are_replaced_and_revised_have_all_documents(nodes, index, tm
     store.replace(nodes, {})
     assert held(store) == held(index.store)
     (root,) = store.get_nodes([nodes[-1].node_id])
-    assert record(root).more_documents == MORE
+    assert more_documents(root) == MORE
     store.revise([root], (), {})
     assert held(store) == held(index.store)
     store.revise([root], (), {}, purge=True)
@@ -150,6 +147,5 @@ def test_a_description_names_the_first_documents(index):
 
 
 def test_a_node_that_an_update_changes_keeps_all_documents(index):
-    (root,) = HeldTree(index.store.snapshot()).drafts(index.info()["roots"])
-    assert sorted(root.record.documents) == [*texts()]
-    assert root.record.more_documents == 0
+    (root,) = HeldTree(index.store.snapshot()).nodes(index.info()["roots"])
+    assert sorted(root.documents) == [*texts()]

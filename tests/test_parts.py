@@ -9,15 +9,16 @@ from itertools import islice
 import numpy as np
 import pytest
 from edited_index import KINDS, MODEL
-from hierindex.hierarchy.nodes import Draft
 from histories import insert, text
 from llama_index.core.schema import Document, TextNode
+from records import as_chunks
 from scale.models import SmallPools
 
 from hierindex import (
     DocumentHierarchy,
     HierarchicalIndex,
     HierarchyStore,
+    Node,
     RaptorHierarchy,
     SemanticHierarchy,
     sentence_splitter,
@@ -125,19 +126,19 @@ def test_memory_holds_a_part_of_the_nodes(tmp_path, monkeypatch):
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_what_is_set_aside_are_the_rows_of_the_nodes(tmp_path, options):
     grouping = hierarchy(**options)
-    chunks = sentence_splitter(MODEL, 60)(given(documents(2)))
+    chunks = as_chunks(sentence_splitter(MODEL, 60)(given(documents(2))))
     chunks[0].metadata |= {"section": "Part › 1", "who": ["Ada", None], "when": 1.5}
-    first = [chunk for chunk in chunks if chunk.ref_doc_id in ("first.md", "0.md", "1.md")]
+    first = [chunk for chunk in chunks if chunk.documents[0] in ("first.md", "0.md", "1.md")]
     parts, finished = [first, chunks[len(first) :]], []
     with LeafFile(HierarchyStore(tmp_path).connection) as waiting:
         grouping.grow(parts, aside=Aside(finished.extend, waiting, len(chunks)))
-    assert by_id(finished) == by_id(map(row_of, grouping(chunks)))
+    assert by_id(finished) == by_id(map(row_of, grouping.grow([chunks]).nodes))
 
 
 @pytest.mark.parametrize("most", [3, 20])
 def test_pools_wait_in_a_file_and_give_the_tree_that_is_grown_at_once(tmp_path, most):
     grouping = hierarchy(SmallPools)
-    chunks = sentence_splitter(MODEL, 60)(given(documents(3)))
+    chunks = as_chunks(sentence_splitter(MODEL, 60)(given(documents(3))))
     for number, chunk in enumerate(chunks):
         chunk.metadata |= {"section": f"Part › {number // 2}", "when": ["today", None]}
     at_once, finished = grouping.grow([chunks]), []
@@ -161,13 +162,14 @@ def test_leaves_are_not_in_memory_when_they_are_written(tmp_path):
     def is_leaf(each):
         if type(each) is dict:
             return "text_hash" in each and each["level"] == 0
-        return type(each) is Draft and each.record.level == 0
+        return type(each) is Node and each.level == 0
 
     def finished(rows):
         alive.extend(sum(map(is_leaf, gc.get_objects())) for _ in islice(rows, 0, None, 20))
 
     with LeafFile(HierarchyStore(tmp_path).connection) as waiting:
-        hierarchy(SmallPools).grow([chunks], aside=Aside(finished, waiting, 5))
+        parts = map(as_chunks, [chunks])
+        hierarchy(SmallPools).grow(parts, aside=Aside(finished, waiting, 5))
     assert len(alive) > len(chunks) / 20
     assert max(alive) < len(chunks) / 3
 
@@ -175,11 +177,11 @@ def test_leaves_are_not_in_memory_when_they_are_written(tmp_path):
 def test_leaves_that_no_group_holds_are_roots(tmp_path):
     grouping = hierarchy(SmallPools, max_tokens=60)
     words = " ".join(["bell"] * 50)
-    chunks = [TextNode(text=f"{words} {n}.", id_=str(n)) for n in range(20)]
+    chunks = as_chunks(TextNode(text=f"{words} {n}.", id_=str(n)) for n in range(20))
     finished = []
     with LeafFile(HierarchyStore(tmp_path).connection) as waiting:
         grouping.grow([chunks], aside=Aside(finished.extend, waiting, 5))
-    assert as_rows(finished) == as_rows(map(row_of, grouping(chunks)))
+    assert as_rows(finished) == as_rows(map(row_of, grouping.grow([chunks]).nodes))
 
 
 def test_what_cannot_wait_is_named(tmp_path):
@@ -188,7 +190,7 @@ def test_what_cannot_wait_is_named(tmp_path):
     chunks[3].metadata["when"] = date(2026, 1, 2)
     error = pytest.raises(InputError, match=r"Metadata of node .* must be JSON")
     with LeafFile(HierarchyStore(tmp_path).connection) as waiting, error:
-        grouping.grow([chunks], aside=Aside(list, waiting, 5))
+        grouping.grow([as_chunks(chunks)], aside=Aside(list, waiting, 5))
 
 
 def test_progress_counts_all_documents(tmp_path, monkeypatch):
@@ -208,9 +210,9 @@ def test_progress_counts_all_documents(tmp_path, monkeypatch):
 @pytest.mark.parametrize("kind", [SemanticHierarchy, RaptorHierarchy])
 @pytest.mark.parametrize("is_set_aside", [False, True])
 def test_vectors_of_parts_have_one_dimension(tmp_path, is_set_aside, kind):
-    chunks = [
+    chunks = as_chunks(
         TextNode(text="The bell rang.", id_=str(n), embedding=[1.0] + [0.0] * n) for n in (2, 3)
-    ]
+    )
     store = HierarchyStore(tmp_path)
     with RowFile(store.connection) as rows, LeafFile(store.connection) as waiting:
         aside = Aside(rows.add, waiting, 1) if is_set_aside else None

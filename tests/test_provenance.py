@@ -6,6 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import Document, NodeWithScore, TextNode
+from records import as_text_nodes
 
 from hierindex import (
     DocumentHierarchy,
@@ -83,7 +84,7 @@ def check(node: TextNode, source: dict[str, Document]) -> None:
 def test_every_citation_is_found_at_its_place(found, kind, splitter):
     source = {document.node_id: document for document in found}
     model = HashingEmbedding()
-    chunks = split_documents(found, splitter)
+    chunks = as_text_nodes(split_documents(found, splitter))
     # LlamaIndex's own splitter does not find the place of every chunk.
     assume(all(chunk.start_char_idx is not None for chunk in chunks))
     nodes = kind(embed_model=model, summary_tokens=40)(chunks)
@@ -104,8 +105,8 @@ def test_every_citation_is_found_at_its_place(found, kind, splitter):
 def test_a_document_that_is_a_page_has_its_label_if_that_is_a_number(label, page):
     document = Document(text="The keeper wrote. He left.", id_="p", metadata={PAGE_LABEL: label})
     chunks = split_documents([document], SentenceSplitter(chunk_size=200))
-    (node,) = SemanticHierarchy(embed_model=HashingEmbedding())(chunks)
-    assert [span.page for span in Node.of(node).citations] == [page]
+    (node,) = SemanticHierarchy(embed_model=HashingEmbedding()).grow([chunks]).nodes
+    assert [span.page for span in node.citations] == [page]
 
 
 def test_a_chunk_that_was_rewritten_cites_its_place_as_a_whole():

@@ -834,7 +834,7 @@ class TestPipelines:
         leaves = [n for n in index.store.get_nodes() if not n.metadata["hierindex_level"]]
         place = {name: i for i, name in enumerate(documents_of(index))}
         leaves.sort(key=lambda n: (place[n.ref_doc_id], n.start_char_idx))
-        fresh = hierarchy_of().grow([leaves]).nodes
+        fresh = hierarchy_of()(leaves)
         assert {n.node_id for n in fresh} == {n.node_id for n in index.store.get_nodes()}
 
     def test_what_a_pipeline_adds_is_grown_again_also_after_a_deletion(self, tmp_path):

@@ -10,4 +10,4 @@ from hierindex.indexing import build, job, update  # noqa: F401
 
 _CHUNKS = chunks_of("", "\n\n".join(f"The keeper met boat {i} at the gate." for i in range(40)))
 for _kind in KINDS:
-    Tree(_kind, rewritten=True).hierarchy().grow([_CHUNKS])
+    Tree(_kind, rewritten=True).hierarchy()(_CHUNKS)

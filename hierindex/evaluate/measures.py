@@ -4,16 +4,17 @@ import math
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
-from llama_index.core.schema import BaseNode, MetadataMode
-from llama_index.core.utils import get_tokenizer
 
 from hierindex.core.arrays import Floats1d
 from hierindex.evaluate.datasets import Question
+from hierindex.llm.tokenizer import llm_tokenizer
 from hierindex.node import Node, Span
-from hierindex.text_node import from_text_node, record_keys
+
+if TYPE_CHECKING:
+    from llama_index.core.schema import BaseNode
 
 OVERLAP = 41  # characters of gold that make a passage a hit; fewer may be the end of a sentence
 N_RESAMPLES = 2_000  # of an interval
@@ -31,25 +32,20 @@ class Passage(NamedTuple):
     spans: tuple[Span, ...]
 
     @classmethod
-    def of(cls, node: Node | BaseNode) -> Self:
+    def of(cls, node: "Node | BaseNode") -> Self:
         """Return the passage of a node of ours, or of another with offsets in its document."""
-        if not isinstance(node, Node) and record_keys(node.metadata):
-            node = from_text_node(node)
-        if isinstance(node, Node):
+        node = node if isinstance(node, Node) else Node.of(node)
+        if node.maker is not None:
             return cls(node.id, node.text, tuple(node.citations))
-        text = node.get_content(MetadataMode.NONE)
-        place = (
-            node.ref_doc_id,
-            getattr(node, "start_char_idx", None),
-            getattr(node, "end_char_idx", None),
-        )
-        return cls(node.node_id, text, () if None in place else (Span(*place),))  # type: ignore[arg-type]
+        offsets = (node.others.get(name) for name in ("start_char_idx", "end_char_idx"))
+        place = node.source.get("node_id"), *offsets
+        return cls(node.id, node.text, () if None in place else (Span(*place),))  # type: ignore[arg-type]
 
 
 @lru_cache(maxsize=100_000)
 def count_tokens(text: str) -> int:
     """Count the tokens of a text by LlamaIndex's global tokenizer, as retrievers do."""
-    return len(get_tokenizer()(text))
+    return len(llm_tokenizer()(text))
 
 
 def fill(passages: Iterable[Passage], budget: int) -> list[Passage]:

@@ -3,9 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-from llama_index.core.schema import BaseNode, QueryBundle
+from typing import TYPE_CHECKING, Any
 
 from hierindex.core.arguments import require
 from hierindex.errors import InputError, LevelError
@@ -13,6 +11,9 @@ from hierindex.evaluate.datasets import Question
 from hierindex.index import HierarchicalIndex
 from hierindex.retrieve.question import of_documents
 from hierindex.store.filters import Filters
+
+if TYPE_CHECKING:
+    from llama_index.core.schema import BaseNode, QueryBundle
 
 
 @dataclass(frozen=True)
@@ -24,10 +25,10 @@ class Asked:
 
     question: Question
     index: HierarchicalIndex
-    bundle: QueryBundle
+    bundle: "QueryBundle"
 
 
-Way = Callable[[Asked, int, int | None], Sequence[BaseNode]]
+Way = Callable[[Asked, int, int | None], Sequence["BaseNode"]]
 """A way to retrieve. It gets a question, a number of nodes that is enough, and the token budget
 (None where a ranking is measured), and returns nodes in order; what exceeds the budget is skipped.
 """
@@ -39,7 +40,7 @@ def retrieved(**options: Any) -> Way:
     It returns nothing if no node fits the budget.
     """
 
-    def way(asked: Asked, top_k: int, budget: int | None) -> Sequence[BaseNode]:
+    def way(asked: Asked, top_k: int, budget: int | None) -> "Sequence[BaseNode]":
         within = asked.question.within
         filters = None if within is None else Filters((of_documents([within]),))
         retriever = asked.index.as_retriever(

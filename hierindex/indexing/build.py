@@ -4,8 +4,7 @@ import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-
-from llama_index.core.node_parser import NodeParser
+from typing import TYPE_CHECKING
 
 from hierindex.embed.model_identity import is_same_name
 from hierindex.errors import FormatError, InputError
@@ -20,13 +19,16 @@ from hierindex.progress import Progress, Stopwatch
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
 
+if TYPE_CHECKING:
+    from llama_index.core.node_parser import NodeParser
+
 
 def build_tree(
     sources: Source | Sequence[Source],
     store: HierarchyStore,
     hierarchy: Hierarchy,
     *,
-    splitter: NodeParser | None,
+    splitter: "NodeParser | None",
     chunk_size: int | None,
     replace: bool,
     progress: Progress | None,

@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import chain
-from typing import Any
-
-from llama_index.core.node_parser import NodeParser
+from typing import TYPE_CHECKING, Any
 
 from hierindex.cache.file import open_cache
 from hierindex.embed.model_identity import fingerprint
@@ -18,6 +16,9 @@ from hierindex.indexing.revisions import Source, built, checked
 from hierindex.progress import Progress, Stopwatch
 from hierindex.read.documents import Skipped
 from hierindex.store.vector_store import HierarchyStore
+
+if TYPE_CHECKING:
+    from llama_index.core.node_parser import NodeParser
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def estimate_tree(
     store: HierarchyStore,
     hierarchy: Hierarchy,
     *,
-    splitter: NodeParser | None,
+    splitter: "NodeParser | None",
     chunk_size: int | None,
     progress: Progress | None,
 ) -> Estimate:

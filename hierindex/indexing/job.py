@@ -2,9 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import ClassVar
-
-from llama_index.core.node_parser import NodeParser
+from typing import TYPE_CHECKING, ClassVar
 
 from hierindex.cache.file import Cache
 from hierindex.cache.readings import ReadingCache
@@ -33,6 +31,9 @@ from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.store.waiting import RowFile
 
+if TYPE_CHECKING:
+    from llama_index.core.node_parser import NodeParser
+
 
 @dataclass(frozen=True)
 class Part:
@@ -53,7 +54,7 @@ class Part:
     read: Sequence[ReadDocument]
 
     def chunks(
-        self, splitter: NodeParser, progress: Progress, memory: ReadingCache | None
+        self, splitter: "NodeParser", progress: Progress, memory: ReadingCache | None
     ) -> list[Node]:
         """Return the chunks of all documents, in their order, with their origins."""
         documents = [each.load() for each in self.read]
@@ -91,7 +92,7 @@ class Job:
     store: HierarchyStore
     snapshot: Snapshot
     hierarchy: Hierarchy
-    splitter: NodeParser | None
+    splitter: "NodeParser | None"
     chunk_size: int | None
     cache: Cache
     progress: Progress

@@ -2,9 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import NamedTuple, Protocol, Self
-
-from llama_index.core.schema import Document
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
 from hierindex.cache.readings import ReadingCache
 from hierindex.progress import Progress
@@ -13,6 +11,9 @@ from hierindex.read.files import File
 from hierindex.read.remembered import content_hash
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.store.waiting import DocumentFile
+
+if TYPE_CHECKING:
+    from llama_index.core.schema import Document
 
 CHUNK = 800  # characters, about
 
@@ -34,10 +35,10 @@ class ReadDocument(NamedTuple):
     doc_id: str
     document_hash: str
     n_chunks: int
-    load: Callable[[], Document]
+    load: "Callable[[], Document]"
 
     @classmethod
-    def of(cls, document: Document, load: Callable[[], Document] | None = None) -> Self:
+    def of(cls, document: "Document", load: "Callable[[], Document] | None" = None) -> Self:
         """Describe a document; without `load`, it stays in memory."""
         load = load or (lambda: document)
         return cls(document.doc_id, content_hash(document), 1 + len(document.text) // CHUNK, load)

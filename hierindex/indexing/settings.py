@@ -2,12 +2,8 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
-
-from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.llms import LLM
-from llama_index.core.node_parser import NodeParser
 
 from hierindex.embed.load import load_embed_model
 from hierindex.embed.model_identity import (
@@ -23,6 +19,11 @@ from hierindex.hierarchy.transforms import DocumentHierarchy, RaptorHierarchy, S
 from hierindex.node import Maker
 from hierindex.summarize.choice import as_summarizer, summarizer_from_dict
 
+if TYPE_CHECKING:
+    from llama_index.core.base.embeddings.base import BaseEmbedding
+    from llama_index.core.llms import LLM
+    from llama_index.core.node_parser import NodeParser
+
 KINDS = {
     kind.class_name(): kind for kind in (SemanticHierarchy, RaptorHierarchy, DocumentHierarchy)
 }
@@ -34,7 +35,7 @@ Settings = Mapping[str, Any]
 
 
 def settings_of(
-    hierarchy: Hierarchy, splitter: NodeParser | None, chunk_size: int | None
+    hierarchy: Hierarchy, splitter: "NodeParser | None", chunk_size: int | None
 ) -> dict[str, Any]:
     """Return what an index remembers: all that determines its tree, and no key.
 
@@ -64,8 +65,8 @@ def settings_in(maker: Maker) -> dict[str, Any]:
 
 def hierarchy_of(
     settings: Settings,
-    embed_model: BaseEmbedding | None = None,
-    llm: LLM | None = None,
+    embed_model: "BaseEmbedding | None" = None,
+    llm: "LLM | None" = None,
     **limits: Any,
 ) -> Hierarchy:
     """Return the hierarchy that an index was built with.
@@ -135,7 +136,7 @@ def _are_alike(key: str, was: Any, now: Any) -> bool:
     return bool(was == now)
 
 
-def check_splitter(settings: Settings, splitter: NodeParser | None) -> None:
+def check_splitter(settings: Settings, splitter: "NodeParser | None") -> None:
     """Raise InputError if a splitter is not the one that an index was built with."""
     was, now = settings.get("splitter"), _plain(splitter)
     if "splitter" in settings and was != now:
@@ -145,7 +146,7 @@ def check_splitter(settings: Settings, splitter: NodeParser | None) -> None:
         )
 
 
-def _plain(splitter: NodeParser | None) -> dict[str, Any] | None:
+def _plain(splitter: "NodeParser | None") -> dict[str, Any] | None:
     """Return the class of a splitter and those of its settings that are JSON values, but no key."""
     if splitter is None:
         return None

@@ -2,11 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
-
-from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.llms import LLM
-from llama_index.core.node_parser import NodeParser
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hierindex.cache.file import forget, open_cache
 from hierindex.cache.texts import UNUSED
@@ -30,6 +26,11 @@ from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import PURGED
 from hierindex.store.vector_store import HierarchyStore
 
+if TYPE_CHECKING:
+    from llama_index.core.base.embeddings.base import BaseEmbedding
+    from llama_index.core.llms import LLM
+    from llama_index.core.node_parser import NodeParser
+
 T = TypeVar("T")
 LLM_OPTIONS = ("concurrency", "timeout", "deadline", "token_limit", "record", "strict")
 
@@ -47,9 +48,9 @@ class Given:
     """
 
     hierarchy: Hierarchy | None = None
-    embed_model: BaseEmbedding | None = None
-    llm: LLM | None = None
-    splitter: NodeParser | None = None
+    embed_model: "BaseEmbedding | None" = None
+    llm: "LLM | None" = None
+    splitter: "NodeParser | None" = None
     progress: Progress | None = None
     llm_options: Mapping[str, Any] = field(default_factory=dict)
     may_differ: bool = False

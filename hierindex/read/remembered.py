@@ -8,14 +8,15 @@ from importlib.metadata import PackageNotFoundError, version
 from io import BytesIO
 from os import SEEK_END
 from pathlib import Path
-from typing import BinaryIO
-
-from llama_index.core.schema import Document
+from typing import TYPE_CHECKING, BinaryIO
 
 from hierindex.cache.readings import ReadingCache
 from hierindex.core.identity import digest
 from hierindex.node import FILE_NAME, HEADINGS, MODIFIED, TITLE, headings_in
 from hierindex.read.text import MAX_BYTES, Reading, UnreadableError
+
+if TYPE_CHECKING:
+    from llama_index.core.schema import Document
 
 LIBRARIES = (
     "hierindex beautifulsoup4 charset-normalizer llama-index-core lxml mammoth "
@@ -131,7 +132,7 @@ def named_by(document_id: str) -> dict[str, str]:
     return {FILE_NAME: path.name, FILE_PATH: document_id, FOLDER: path.parent.as_posix()}
 
 
-def content_hash(document: Document) -> str:
+def content_hash(document: "Document") -> str:
     """Return a digest of a document's text and metadata, equal for a file that was renamed.
 
     It covers what determines the document's chunks, except its id and the day when its file was

@@ -78,7 +78,7 @@ class Extractive:
             sources=sources_of(retrieved, known),
             usage=Usage(),
             seconds=seconds_of(watch),
-            why=retrieved.why,
+            why=retrieved.why if retrieved.found else None,
             score=extracted.extract.score,
             best=None if refused else extracted.extract.best or None,
             refused=refused,

@@ -4,9 +4,7 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self, TypeVar
-
-from llama_index.core.base.embeddings.base import BaseEmbedding
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from hierindex.cache.file import Cache
 from hierindex.embed.embedder import Embedder
@@ -24,6 +22,9 @@ from hierindex.summarize.choice import as_summarizer
 from hierindex.summarize.llm import LLMRewriter
 from hierindex.summarize.summary import Summarizer
 from hierindex.summarize.two_stage import Rewriter
+
+if TYPE_CHECKING:
+    from llama_index.core.base.embeddings.base import BaseEmbedding
 
 T = TypeVar("T")
 
@@ -54,7 +55,7 @@ class Setup:
     """
 
     hierarchy: Hierarchy
-    load_model: Callable[[], BaseEmbedding]
+    load_model: "Callable[[], BaseEmbedding]"
     model: str | None
     load_summarizer: Callable[[], Summarizer]
     chunk_size: int | None
@@ -108,7 +109,7 @@ def language_model(summarizer: Summarizer) -> LLMRewriter | None:
     return rewriter if isinstance(rewriter, LLMRewriter) else None
 
 
-def _loading(model: BaseEmbedding) -> Callable[[], BaseEmbedding]:
+def _loading(model: "BaseEmbedding") -> "Callable[[], BaseEmbedding]":
     """Return what loads a model on another machine, whose folders and devices may differ."""
     if isinstance(model, OpenVinoEmbedding):
         return partial(load_embed_model, model.model_name, precision=model.precision)

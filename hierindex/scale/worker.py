@@ -6,9 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from threading import Lock
-from typing import Any, NamedTuple
-
-from llama_index.core.schema import Document
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hierindex.cache.readings import ReadingCache
 from hierindex.errors import FallbackWarning, WindowWarning
@@ -28,6 +26,9 @@ from hierindex.scale.setup import Setup
 from hierindex.store.fragments import Fragments, Written
 from hierindex.store.rows import row_of
 from hierindex.store.waiting import LeafFile
+
+if TYPE_CHECKING:
+    from llama_index.core.schema import Document
 
 Described = Skipped | tuple[str, int]
 """A file that is skipped, or the content hash of its document and the number of its chunks."""
@@ -148,8 +149,10 @@ def read(
     return described, documents
 
 
-def load_document(documents: Any, document_id: str) -> Document:
+def load_document(documents: Any, document_id: str) -> "Document":
     """Return one of the documents that a reference of Ray stands for."""
+    from llama_index.core.schema import Document
+
     return Document.from_dict(json.loads(_texts(documents)[document_id]))
 
 

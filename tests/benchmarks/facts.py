@@ -23,6 +23,7 @@ import re
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from string import punctuation
@@ -31,14 +32,13 @@ from unicodedata import category
 import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.schema import MetadataMode
-from llama_index.core.vector_stores.types import MetadataFilters
+from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters
 from measures import LabelledQuestion, read_labelled
 
 from hierindex import HierarchicalIndex, load_embed_model
 from hierindex.core.ranking import blended, shared_words
 from hierindex.embed.embedder import Embedder
 from hierindex.evaluate.measures import interval
-from hierindex.retrieve.question import of_documents
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.summarize.sentences import TOKEN, split_all, split_sentences, telling
 
@@ -121,7 +121,13 @@ def within(question: LabelledQuestion) -> dict:
     """The options that search only the document that a question is asked of."""
     if question.within is None:
         return {}
-    return {"filters": MetadataFilters(filters=[of_documents([question.within])])}
+    return {"filters": of_documents([question.within])}
+
+
+def of_documents(documents: Sequence[str]) -> MetadataFilters:
+    """A filter for the nodes that stand on these documents alone."""
+    of = MetadataFilter(key="hierindex_documents", value=[*documents], operator=FilterOperator.ANY)
+    return MetadataFilters(filters=[of])
 
 
 def passages(index: HierarchicalIndex, question: LabelledQuestion) -> dict[str, str]:

@@ -18,7 +18,6 @@ from statistics import median
 
 import numpy as np
 from build import on_torch
-from llama_index.core.schema import MetadataMode
 
 from hierindex import load_embed_model
 from hierindex.read.documents import read_documents
@@ -31,7 +30,7 @@ PRECISIONS = "bfloat16", "float32"
 def chunks_of(folder: Path, number: int) -> list[str]:
     documents, _ = read_documents(folder)
     nodes = split_documents(documents, sentence_splitter(load_embed_model()))
-    return [node.get_content(MetadataMode.EMBED) for node in nodes[:number]]
+    return [node.embedded_text for node in nodes[:number]]
 
 
 def digest(X: np.ndarray) -> str:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from facts import index_of, read, says, short, within
+from facts import index_of, of_documents, read, says, short, within
 from llama_index.core.schema import MetadataMode
 from llama_index.core.vector_stores.types import MetadataFilters
 from measures import LabelledQuestion as Question
@@ -33,7 +33,6 @@ from sklearn.metrics import roc_auc_score
 from hierindex import HierarchicalIndex
 from hierindex.evaluate.measures import Passage
 from hierindex.node import Node
-from hierindex.retrieve.question import cuts, of_documents
 
 SETS = ("squad", "hotpotqa100", "qmsum")
 ELSEWHERE = {"squad": "tech-books", "hotpotqa100": "warren-report", "qmsum": "tech-books"}
@@ -227,7 +226,7 @@ def held_by(
     index: HierarchicalIndex, most: int, word: re.Pattern = WORD, name: re.Pattern = NAME
 ) -> dict[str, list[str]]:
     """Words, names, titles and file names that an index holds, as many of each."""
-    nodes = index.store.get_nodes(filters=MetadataFilters(filters=[cuts([0])]))
+    nodes = index.store.get_nodes(filters=MetadataFilters.from_dict({"hierindex_level": 0}))
     text = "\n".join(node.get_content(MetadataMode.NONE) for node in nodes)
     spans = [span for node in nodes for span in Passage.of(node).spans]
     every = {
@@ -258,8 +257,8 @@ def overviews(indices: Indices) -> None:
     for name in HOLDING[:2]:
         documents = sorted(held_by(indices[name], 400)["documents"])[::5]
         top = {"level": len(indices[name].info()["levels"]) - 1}
-        some = [[of_documents(documents[:1])], [of_documents(documents[1:6])]]
-        scopes = [{}, top, *({"filters": MetadataFilters(filters=[*each])} for each in some)]
+        some = of_documents(documents[:1]), of_documents(documents[1:6])
+        scopes = [{}, top, *({"filters": each} for each in some)]
         every = list(product(OVERVIEWS, scopes))
         drawn = np.random.default_rng(0).permutation(len(every))[: N_OVERVIEWS // 2]
         asked = [every[i] for i in drawn]

@@ -29,7 +29,6 @@ from llama_index.core.vector_stores.types import MetadataFilters
 from refusals import area, held_by
 
 from hierindex import HierarchicalIndex, load_embed_model
-from hierindex.retrieve.question import cuts
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.summarize.sentences import split_sentences
 
@@ -119,7 +118,9 @@ class Asker:
         self.language, self.how = language, LANGUAGES[language]
         self.index = index_of(language, pages, folder)
         self._told = dict[str, tuple[float, bool]]()
-        nodes = self.index.store.get_nodes(filters=MetadataFilters(filters=[cuts([0])]))
+        nodes = self.index.store.get_nodes(
+            filters=MetadataFilters.from_dict({"hierindex_level": 0})
+        )
         texts = [node.get_content(MetadataMode.NONE) for node in nodes]
         self.text = "\n".join(texts)
         self.sentences = sorted({s.text for text in texts for s in split_sentences(text)})

@@ -33,6 +33,7 @@ from hierindex.evaluate.ways import WAYS, Asked, Way
 from hierindex.hierarchy.transforms import SEGMENTS
 from hierindex.node import HEADINGS, SECTION, TITLE
 from hierindex.read.split import sentence_splitter, split_documents
+from hierindex.text_node import chunk_of, to_text_node
 
 ADDED = (
     "chunks end at headings",
@@ -77,7 +78,7 @@ def grown(
     documents: Sequence[Document], uri: Path, model: BaseEmbedding, n: int, cache: Cache
 ) -> HierarchicalIndex:
     """Build a tree of chunks that end at headings, with the first `n` other additions."""
-    chunks = split_documents(documents, sentence_splitter(model))
+    chunks = [*map(to_text_node, split_documents(documents, sentence_splitter(model)))]
     for chunk in chunks:
         section = chunk.metadata.pop(SECTION, "")
         if n == 1:
@@ -88,7 +89,8 @@ def grown(
             chunk.excluded_embed_metadata_keys = [*chunk.metadata]
     hierarchy = SemanticHierarchy(model) if n == 3 else SemanticHierarchy(model, rule=ByMeaning())
     store = HierarchyStore(uri)
-    store.replace(hierarchy.grow([chunks], cache).nodes, {})
+    grown = hierarchy.grow([[*map(chunk_of, chunks)]], cache)
+    store.replace([*map(to_text_node, grown.nodes)], {})
     return HierarchicalIndex.open(uri, model)
 
 

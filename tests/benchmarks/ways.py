@@ -58,7 +58,6 @@ from hierindex.evaluate import Dataset, evaluate, retrieved
 from hierindex.evaluate.measures import Passage, count_tokens, fill
 from hierindex.evaluate.ways import WAYS, Asked, Way
 from hierindex.hierarchy.hierarchy import Hierarchy
-from hierindex.retrieve.question import cuts
 from hierindex.retrieve.retrieval import TOKEN_BUDGET
 
 N_DOCUMENTS = 3  # summaries that the document-summary index finds
@@ -69,7 +68,7 @@ class Chunks:
     """The chunks of an index in reading order, with their places and unit vectors."""
 
     def __init__(self, index: HierarchicalIndex) -> None:
-        nodes = index.store.get_nodes(filters=MetadataFilters(filters=[cuts([0])]))
+        nodes = index.store.get_nodes(filters=MetadataFilters.from_dict({"hierindex_level": 0}))
         passages = {node.node_id: Passage.of(node) for node in nodes}
         self.nodes = sorted(nodes, key=lambda node: passages[node.node_id].spans[0][:3])
         self.passages = [passages[node.node_id] for node in self.nodes]

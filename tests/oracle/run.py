@@ -71,12 +71,18 @@ def hierarchy(method: str, llm: Any = None, **options: Any) -> Any:
 
 def tree(index: Any) -> dict[str, Any]:
     """Return the nodes of an index by id, with their texts, links and quotes."""
-    from hierindex import Node, to_tree
+    import hierindex
 
-    found, stored = to_tree(index), {node.node_id: node for node in index.store.get_nodes()}
+    found, stored = (
+        hierindex.to_tree(index),
+        {node.node_id: node for node in index.store.get_nodes()},
+    )
     for node in found["nodes"]:
         del node["citations"]  # they are the places of the quotes
-        record = Node.of(stored[node["id"]])
+        if hasattr(hierindex, "Node"):
+            record = hierindex.Node.of(stored[node["id"]])
+        else:  # of an earlier commit
+            record = hierindex.NodeRecord.from_metadata(stored[node["id"]].metadata)
         node["quotes"] = [
             [quote.at, quote.to, quote.verbatim, *(source.to_json() for source in quote.sources)]
             for quote in record.quotes
