@@ -13,7 +13,7 @@ from hierindex.core.context import in_context, nearness, places_of
 from hierindex.core.ranking import DENSE_SHARE, blended, cosines, reading_order
 from hierindex.node import PREFIX, Found, Span
 from hierindex.store.filters import DOCUMENTS, Filter, Filters, Op, Part
-from hierindex.store.rows import quotes_in, to_nodes
+from hierindex.store.rows import node_of, quotes_in, to_nodes
 from hierindex.store.schema import NODE_COLUMNS
 from hierindex.store.search import DEPTH, Scope, fused, matching, nearest, united
 from hierindex.store.snapshot import Snapshot
@@ -30,7 +30,7 @@ SHARE_OF_A_NAME = 0.2  # of vectors, if the question is a single word or a name:
 LONGEST_NAME = 5  # words, or characters in a script without blanks
 
 LEVEL, LEVEL_MAX = PREFIX + "level", PREFIX + "level_max"
-COLUMNS = (*NODE_COLUMNS, "vector")
+COLUMNS = ("id", "record", "vector")
 MOST_COMPARED = 500  # nodes, as scores in context cost their square
 
 
@@ -97,13 +97,9 @@ class Search:
         question = np.asarray(self.embedding)
         share = SHARE_OF_A_NAME if is_name(self.question) else DENSE_SHARE
         ranked = rank_in_context(rows, question, lexical, share)
-        place = {node_id: i for i, node_id in enumerate(rows["id"].to_pylist())}
-        best = rows.drop_columns(["vector"]).take(
-            np.array([place[i] for i, _ in ranked[:n]], np.int64)
-        )
-        return [
-            Found(node, score) for node, (_, score) in zip(to_nodes(best), ranked, strict=False)
-        ]
+        best = dict(ranked[:n])
+        found = self.snapshot.rows(best, columns=NODE_COLUMNS) if best else []
+        return [Found(node_of(row), best[row["id"]]) for row in found]
 
     def by_meaning(self) -> Self:
         """Return the same search scored by cosine similarity, comparable between parts."""
