@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from edited_index import MODEL
-from llama_index.core.vector_stores.types import VectorStoreQuery, VectorStoreQueryMode
 
 from hierindex import HierarchyStore
 from hierindex.errors import GenerationError
+from hierindex.store.search import matching, nearest
 from hierindex.store.snapshot import Snapshot
 
 A_MOMENT = 0.01  # seconds between readings
@@ -58,12 +58,9 @@ def _read_once(snapshot: Snapshot, seen: Seen) -> None:
     linked = {i for name in ("parent_ids", "child_ids") for row in rows[name] for i in row}
     if not linked <= ids:
         seen.mixtures.append(f"generation {snapshot.generation}: links to {linked - ids}")
-    words = VectorStoreQuery(
-        query_str="keeper boat gate", similarity_top_k=9, mode=VectorStoreQueryMode.TEXT_SEARCH
-    )
-    near = VectorStoreQuery(MODEL.get_query_embedding("keeper boat gate"), similarity_top_k=9)
-    for query in words, near:
-        found = {*snapshot.query(query).ids}
+    scope, words = snapshot.scope(), "keeper boat gate"
+    for best in matching(scope, words, 9), nearest(scope, MODEL.get_query_embedding(words), 9):
+        found = {*best["id"].to_pylist()}
         if not found <= ids:
             seen.mixtures.append(f"generation {snapshot.generation}: finds {found - ids}")
     content = repr(sorted(zip(*rows.values(), strict=True)))

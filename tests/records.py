@@ -5,7 +5,7 @@ from typing import Any
 
 from llama_index.core.schema import BaseNode
 
-from hierindex.hierarchy.nodes import make_leaves
+from hierindex.hierarchy.leaves import make_leaves
 from hierindex.node import Maker, Node
 from hierindex.text_node import chunk_of, to_text_node
 from hierindex.text_node import metadata_of as entries

@@ -6,7 +6,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "hierindex"
 FLOORS = [
-    set("errors record progress settings loading".split()) | set("threads device unsafe".split()),
+    set("errors node text_node progress settings loading threads device unsafe".split()),
     {"core"},
     {"cache", "llm", "rules"},
     {"embed", "summarize", "store"},
@@ -18,6 +18,8 @@ FLOORS = [
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 BESIDE = {  # rooms of one floor that may meet
+    "node": {"text_node"},
+    "text_node": {"node", "errors"},
     "settings": {"errors"},
     "loading": {"errors"},
     "respond": {"retrieve"},

@@ -62,9 +62,9 @@ NODES = st.builds(
     level_max=NUMBERS,
     kind=st.text(),
     title=st.text(),
-    documents=st.lists(IDS, min_size=1, max_size=3),
-    parents=st.lists(st.tuples(IDS, st.floats(0, 1)), max_size=3),
-    children=st.lists(IDS, max_size=3, unique=True),
+    documents=st.lists(IDS, min_size=1, max_size=3).map(tuple),
+    parents=st.lists(st.tuples(IDS, st.floats(0, 1)), max_size=3).map(tuple),
+    children=st.lists(IDS, max_size=3, unique=True).map(tuple),
     previous=st.just("") | IDS,
     next=st.just("") | IDS,
     quotes=st.lists(QUOTES, max_size=5).map(tuple),
@@ -126,12 +126,12 @@ def test_a_node_that_hierindex_did_not_make_is_a_chunk_of_its_document(metadata)
     source = RelatedNodeInfo(node_id="doc")
     alone = Node.of(TextNode(id_="a", text="text", metadata=metadata))
     of_one = Node.of(TextNode(text="text", relationships={NodeRelationship.SOURCE: source}))
-    assert (alone.metadata, alone.documents, alone.maker) == (metadata, ["a"], None)
+    assert (alone.metadata, alone.documents, alone.maker) == (metadata, ("a",), None)
     assert (alone.level, alone.level_max, alone.kind) == (0, 0, "chunk")
     assert alone.source_similarity is None
     assert not alone.parents
     assert not alone.children
-    assert of_one.documents == ["doc"]
+    assert of_one.documents == ("doc",)
     assert not record_keys(to_text_node(alone).metadata)
 
 

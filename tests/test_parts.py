@@ -25,8 +25,7 @@ from hierindex import (
 )
 from hierindex.errors import InputError
 from hierindex.hierarchy.growth import Aside
-from hierindex.indexing.job import Job
-from hierindex.indexing.parts import parted
+from hierindex.indexing.job import Job, parted
 from hierindex.store.rows import row_of
 from hierindex.store.waiting import LeafFile, RowFile
 
@@ -168,6 +167,7 @@ def test_leaves_are_not_in_memory_when_they_are_written(tmp_path):
     def finished(rows):
         alive.extend(sum(map(is_leaf, gc.get_objects())) for _ in islice(rows, 0, None, 20))
 
+    gc.collect()  # nodes of other tests
     with LeafFile(HierarchyStore(tmp_path).connection) as waiting:
         parts = map(as_chunks, [chunks])
         hierarchy(SmallPools).grow(parts, aside=Aside(finished, waiting, 5))

@@ -217,7 +217,7 @@ def test_the_precision_is_remembered(folder, tmp_path):
     asked.update(hierarchy=SemanticHierarchy(others))
     asked.regrow(SemanticHierarchy(others))
     records = [Node.of(node) for node in asked.store.get_nodes()]
-    said = {record.embed_settings for record in records}
+    said = {record.maker.embed_settings for record in records}
     assert [built_precision(settings) for settings in said] == [model.precision]
 
 

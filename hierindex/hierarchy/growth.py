@@ -1,7 +1,9 @@
-"""The growth of a tree above its parts."""
+"""The growth of a tree, part by part and then above the parts."""
 
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from statistics import fmean
 from typing import NamedTuple
 
@@ -11,14 +13,13 @@ from hierindex.core.arrays import Floats2d
 from hierindex.core.revision import Revised
 from hierindex.core.statistics import LevelStatistics, Tally, added
 from hierindex.errors import InputError
-from hierindex.hierarchy.arrays import level_rows, vector_of
+from hierindex.hierarchy.arrays import headings_between, level_rows, vector_of
 from hierindex.hierarchy.earlier import EarlierTree
-from hierindex.hierarchy.grown_parts import GrownPart
-from hierindex.hierarchy.levels import Levels, note_documents
-from hierindex.hierarchy.pools import Pools
+from hierindex.hierarchy.leaves import embedded_leaves
+from hierindex.hierarchy.levels import GrownPart, Levels
+from hierindex.hierarchy.pools import GrownPools, GrowPools, PoolRows, Pools, grow_pools
 from hierindex.hierarchy.recipe import Models, Recipe
-from hierindex.hierarchy.titles import note_phrases
-from hierindex.hierarchy.whole_documents import chunks_of, documents_alone
+from hierindex.hierarchy.titles import chunks_of, documents_alone, note_documents, note_phrases
 from hierindex.llm.record import Usage
 from hierindex.node import Node
 from hierindex.progress import Stopwatch, Timing
@@ -63,6 +64,86 @@ class Aside(NamedTuple):
     finished: Finished
     waiting: LeafFile
     most: int
+
+
+@dataclass(frozen=True)
+class Grower:
+    """Grows trees by a recipe with models."""
+
+    recipe: Recipe
+    models: Models
+
+    def grow(
+        self, parts: Parts, earlier: EarlierTree | None = None, aside: Aside | None = None
+    ) -> Grown:
+        """Grow a tree over chunks; see `Hierarchy.grow`."""
+        documents = (self.documents(chunks, finish=aside is not None) for chunks in parts)
+        return self.above(documents, earlier, aside)
+
+    def documents(self, chunks: Sequence[Node], *, finish: bool) -> GrownPart:
+        """Grow the trees of documents by themselves; see `grow_documents`."""
+        return grow_documents(chunks, self.recipe, self.models, finish=finish)
+
+    def pools(self, pools: PoolRows) -> GrownPools:
+        """Group pools of leaves; see `grow_pools`."""
+        return grow_pools(pools, self.recipe, self.models)
+
+    def above(
+        self,
+        parts: Iterable[GrownPart],
+        earlier: EarlierTree | None = None,
+        aside: Aside | None = None,
+        grow: GrowPools | None = None,
+    ) -> Grown:
+        """Grow the levels above the trees of documents, or above leaves.
+
+        By default, this process grows pools one after the other.
+        """
+        pools = None
+        if aside and not (earlier or self.recipe.within):
+            pools = Pools(self.recipe, aside.waiting, aside.most, self.models.progress)
+            parts = pools.grown(parts, grow or partial(map, self.pools))
+        growth = Growth(self.recipe, self.models, earlier, aside and aside.finished, pools)
+        deque(map(growth.add, parts), maxlen=0)  # a loop would keep the part before
+        growth.above_parts()
+        return growth.finished()
+
+
+def grow_documents(
+    chunks: Sequence[Node], recipe: Recipe, models: Models, *, finish: bool
+) -> GrownPart:
+    """Grow the trees of documents over all their chunks, which are not modified.
+
+    Parameters
+    ----------
+    chunks : Sequence[Node]
+    recipe : Recipe
+    models : Models
+    finish : bool
+        Whether to finish the nodes that the levels above do not change; else all are left.
+    """
+    levels = Levels(recipe, models)
+    leaves, X = embedded_leaves(chunks, recipe, models, levels.watch)
+    levels.made += leaves
+    rows = level_rows(leaves, X, 0, headings_between(leaves))
+    tops, rows = levels.grow(leaves, rows, recipe.within)
+    with levels.watch("link", None):
+        done = _of_one_root(levels.made) if finish else set()
+        whole = [node for node in levels.made if node.documents[0] in done]
+        note_documents(whole, done, chunks_of(whole))
+        below = [node for node in whole if not _is_top(node)]
+        note_phrases(below)
+        left = [d for d in levels.made if d.documents[0] not in done or _is_top(d)]
+    return levels.part(tops, rows, left, below, done)
+
+
+def _is_top(node: Node) -> bool:
+    return not node.parents
+
+
+def _of_one_root(nodes: Sequence[Node]) -> set[str]:
+    n_roots = Counter(node.documents[0] for node in nodes if _is_top(node))
+    return {document for document, n in n_roots.items() if n == 1}
 
 
 class Growth:
@@ -128,10 +209,10 @@ class Growth:
             raise InputError(f"Embeddings must have one dimension, got {sorted(widths)}.")
         if self._earlier:
             self._ids.update(node.id for node in part.left)
-            self._ids.update(row["id"] for row in part.finished)
+            self._ids.update(node.id for node in part.finished)
         if self._aside:
             with self.watch("write", None):
-                self._aside(part.finished)
+                self._aside(map(row_of, part.finished))
 
     def above_parts(self) -> None:
         """Grow the levels above the parts, of an earlier tree among them."""

@@ -29,9 +29,8 @@ from hierindex.embed.openvino import Precision
 from hierindex.errors import InputError
 from hierindex.hierarchy.code_digest import code_digest
 from hierindex.hierarchy.earlier import EarlierTree
-from hierindex.hierarchy.grower import Grower
-from hierindex.hierarchy.growth import Aside, Grown, Parts
-from hierindex.hierarchy.nodes import Merge
+from hierindex.hierarchy.growth import Aside, Grower, Grown, Parts
+from hierindex.hierarchy.metadata import Merge
 from hierindex.hierarchy.recipe import Models, ParentEmbedding, Recipe
 from hierindex.progress import Progress, silent
 from hierindex.summarize.choice import (

@@ -1,4 +1,4 @@
-"""Levels of nodes that grow above one another."""
+"""Levels of nodes that grow above one another, of a part of a tree or of all of it."""
 
 from collections import defaultdict
 from collections.abc import Sequence, Set
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from hierindex.core.arrays import Floats2d
 from hierindex.core.membership import Membership, centroids, groups_of
 from hierindex.core.rows import Rows
 from hierindex.core.statistics import Tally, tallies
@@ -15,17 +16,33 @@ from hierindex.hierarchy.arrays import level_rows
 from hierindex.hierarchy.earlier import EarlierTree
 from hierindex.hierarchy.parents import parents_of
 from hierindex.hierarchy.recipe import Models, Recipe
-from hierindex.hierarchy.titles import note_given_titles
-from hierindex.hierarchy.whole_documents import (
-    Chunks,
-    chunks_of_one_document,
-    note_whole_documents,
-)
 from hierindex.llm.record import Usage
 from hierindex.node import Node
-from hierindex.progress import Stopwatch
+from hierindex.progress import Stopwatch, Timing
 
 Level = tuple[Sequence[Node], Rows]
+
+
+@dataclass(frozen=True)
+class GrownPart:
+    """A part of a tree, as the levels above need it.
+
+    `tops` are the highest nodes of the part, and `X`, (n_tops, n_dims), their unit vectors.
+    `finished` are nodes below that nothing changes any more; `left` are all others, the
+    tops among them. Of the documents `done`, all nodes but the root are finished. `tallies` are by
+    level, the lowest first, and `shares` the similarity to the sources of each summary that a model
+    wrote.
+    """
+
+    left: Sequence[Node]
+    tops: Sequence[Node]
+    X: Floats2d
+    finished: Sequence[Node]
+    done: Set[str]
+    tallies: Sequence[Tally]
+    usage: Usage
+    shares: Sequence[float]
+    timings: Sequence[Timing]
 
 
 @dataclass
@@ -72,6 +89,29 @@ class Levels:
                     M = growth.send(rows)
         return nodes, rows
 
+    def part(
+        self,
+        tops: Sequence[Node],
+        rows: Rows,
+        left: Sequence[Node],
+        finished: Sequence[Node] = (),
+        done: Set[str] = frozenset(),
+    ) -> GrownPart:
+        """Return the levels as a part of a tree; `rows` are those of `tops`."""
+        with self.watch("cluster", None):
+            tallies = self.tallies()
+        return GrownPart(
+            left=left,
+            tops=tops,
+            X=rows.X,
+            finished=finished,
+            done=done,
+            tallies=tallies,
+            usage=self.usage,
+            shares=self.shares,
+            timings=self.watch.timings,
+        )
+
     def tallies(self) -> list[Tally]:
         """Return the tallies of the levels, the lowest first."""
         return tallies(self._layers, self._rows)
@@ -111,22 +151,6 @@ class Levels:
                 return earlier.rise(nodes, M, parents, X)
             current = [node for node in parents if isinstance(node, Node)]
             return current, level_rows(current, X, level, rows.heading[first])
-
-
-def note_documents(nodes: Sequence[Node], documents: Set[str], chunks: Chunks) -> None:
-    """Note which nodes are whole documents, and the titles that documents give them.
-
-    Parameters
-    ----------
-    nodes : Sequence[Node]
-        See `chunks_of_one_document`.
-    documents : Set[str]
-    chunks : Chunks
-        Those of these documents, and maybe of others.
-    """
-    under = chunks_of_one_document(nodes, documents, chunks)
-    note_whole_documents(nodes, under, chunks)
-    note_given_titles(nodes, under, chunks)
 
 
 def _link(

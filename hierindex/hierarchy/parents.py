@@ -4,13 +4,14 @@ import json
 from collections.abc import Sequence
 
 from hierindex.core.arrays import Floats2d
-from hierindex.core.identity import digest
+from hierindex.core.identity import digest, parent_id
 from hierindex.errors import InputError
-from hierindex.hierarchy.nodes import make_parent
+from hierindex.hierarchy.metadata import merged_metadata
 from hierindex.hierarchy.recipe import Models, Recipe
 from hierindex.llm.record import Usage
-from hierindex.node import Node
+from hierindex.node import EMBED_HIDDEN, LLM_HIDDEN, Maker, Node
 from hierindex.progress import Stopwatch
+from hierindex.summarize.claims import resolve_claims
 from hierindex.summarize.sentences import split_all
 from hierindex.summarize.summary import Group, Summary
 
@@ -40,8 +41,9 @@ def parents_of(
         keys = [_key(group, recipe) for group in groups]
         summaries = _summaries(keys, groups, recipe, models, level)
     with watch("link", level):
+        maker = recipe.maker
         parents = [
-            make_parent(key, group, summary, level=level, rules=recipe.metadata_rules)
+            _parent(key, group, summary, level, recipe, maker)
             for key, group, summary in zip(keys, groups, summaries, strict=True)
         ]
     with watch("embed", level):
@@ -59,6 +61,43 @@ def parents_of(
         parent.vector = x.copy()  # not all of them
         parent.n_tokens = n
     return parents, X, sum((summary.usage for summary in summaries), Usage())
+
+
+def _parent(
+    text_key: str,
+    children: Sequence[Node],
+    summary: Summary,
+    level: int,
+    recipe: Recipe,
+    maker: Maker,
+) -> Node:
+    """Make a group's parent; its own parents are noted later.
+
+    Metadata is excluded from the embedded text. An LLM sees the entries that are equal in all
+    children and hidden in none.
+    """
+    documents = tuple(dict.fromkeys(d for child in children for d in child.documents))
+    metadata = merged_metadata([child.metadata for child in children], recipe.metadata_rules)
+    hidden = {key for child in children for key in child.others.get(LLM_HIDDEN, ())}
+    differing = {k for k in metadata for c in children if c.metadata.get(k) != metadata[k]}
+    child_ids = tuple(child.id for child in children)
+    keys = {EMBED_HIDDEN: list(metadata), LLM_HIDDEN: sorted(hidden | differing)}
+    return Node(
+        parent_id(child_ids, text_key),
+        summary.text,
+        metadata,
+        level=level,
+        level_max=level,
+        kind=summary.kind,
+        title=summary.title,
+        documents=documents,
+        children=child_ids,
+        quotes=resolve_claims(summary.claims, [child.quotes for child in children]),
+        source_similarity=summary.source_similarity,
+        maker=maker,
+        source=children[0].source if len(documents) == 1 else {},
+        others={name: hidden for name, hidden in keys.items() if hidden},
+    )
 
 
 def _key(children: Sequence[Node], recipe: Recipe) -> str:

@@ -16,11 +16,15 @@ from hierindex.core.arrays import Floats2d, Ints1d
 from hierindex.core.rows import blocks
 from hierindex.embed.embedder import unit_vectors
 from hierindex.hierarchy.arrays import level_rows, vectors_of
-from hierindex.hierarchy.grown_parts import GrownPart
-from hierindex.hierarchy.levels import Levels, note_documents
+from hierindex.hierarchy.levels import GrownPart, Levels
 from hierindex.hierarchy.recipe import Models, Recipe
-from hierindex.hierarchy.titles import note_phrases
-from hierindex.hierarchy.whole_documents import Chunk, chunks_of, documents_alone
+from hierindex.hierarchy.titles import (
+    Chunk,
+    chunks_of,
+    documents_alone,
+    note_documents,
+    note_phrases,
+)
 from hierindex.node import Node
 from hierindex.progress import Progress, silent
 from hierindex.store.rows import Row, node_of, parent_columns, row_of
@@ -152,23 +156,10 @@ def grow_pools(pools: PoolRows, recipe: Recipe, models: Models) -> GrownPools:
     grouper = partial(recipe.across[0].of_pools, pools=np.split(np.arange(ends[-1]), ends[:-1]))
     rows = level_rows(leaves, vectors_of(leaves), 0)
     tops, rows = levels.grow(leaves, rows, [grouper])
-    with levels.watch("cluster", None):
-        tallies = levels.tallies()
     with levels.watch("link", None):
         note_phrases([leaf for leaf in leaves if leaf.parents])
         grouped = pa.Table.from_pylist([*map(_columns, leaves)], GROUPED)
-    part = GrownPart(
-        left=tops,
-        tops=tops,
-        X=rows.X,
-        finished=(),
-        done=frozenset(),
-        tallies=tallies,
-        usage=levels.usage,
-        shares=levels.shares,
-        timings=levels.watch.timings,
-    )
-    return GrownPools(part, grouped)
+    return GrownPools(levels.part(tops, rows, tops), grouped)
 
 
 def _columns(leaf: Node) -> Row:

@@ -10,7 +10,7 @@ from hierindex.core.arrays import Floats2d
 from hierindex.core.tree import ByMixture, Grouper
 from hierindex.embed.embedder import Embedder
 from hierindex.embed.model_identity import identity
-from hierindex.hierarchy.nodes import Merge
+from hierindex.hierarchy.metadata import Merge
 from hierindex.node import Maker
 from hierindex.progress import Progress
 from hierindex.summarize.summary import Budget, Group, Resources, Summarizer, Summary

@@ -1,38 +1,111 @@
-"""Titles of nodes: headings, documents' titles, and phrases that tell nodes from their siblings."""
+"""Which nodes are whole documents, and the titles of nodes.
+
+Titles are headings, documents' titles, and phrases that tell nodes from their siblings.
+"""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import accumulate
 from pathlib import PurePath
+from typing import Any, NamedTuple, Self
 
 from hierindex.core.titles import distinctive_phrases, first_words
-from hierindex.hierarchy.whole_documents import Chunk, Chunks
-from hierindex.node import TITLES_BETWEEN, Node, shared_section, titles_of
+from hierindex.node import (
+    FILE_NAME,
+    SECTION,
+    TITLE,
+    TITLES_BETWEEN,
+    Node,
+    shared_section,
+    titles_of,
+)
 
 MAX_GIVEN = 100  # characters of a heading or a document's title
 
 
-def note_given_titles(nodes: Sequence[Node], under: Mapping[str, Chunks], chunks: Chunks) -> None:
-    """Set the titles of nodes that documents give.
+class Chunk(NamedTuple):
+    """What a chunk says of its document: `section` is the path of its headings, "" for none."""
 
-    A node that is a whole document gets the document's title or the name of its file, and a node
-    of all chunks of one section gets its heading. Others keep the title that a language model
-    wrote with the summary, if there is one.
+    document: str
+    section: str
+    title: Any
+    file_name: Any
+
+    @classmethod
+    def of(cls, leaf: Node) -> Self:
+        """Return what a leaf says."""
+        metadata = leaf.metadata
+        section = metadata.get(SECTION)
+        return cls(
+            leaf.documents[0],
+            section if isinstance(section, str) else "",
+            metadata.get(TITLE),
+            metadata.get(FILE_NAME),
+        )
+
+
+Chunks = Mapping[str, Chunk]
+"""Chunks by id, in order."""
+
+
+def chunks_of(nodes: Iterable[Node]) -> dict[str, Chunk]:
+    """Return the chunks among nodes."""
+    return {node.id: Chunk.of(node) for node in nodes if node.level == 0}
+
+
+def documents_alone(nodes: Iterable[Node]) -> set[str]:
+    """Return the documents of the nodes that have text of one document only."""
+    return {d.documents[0] for d in nodes if len(d.documents) == 1}
+
+
+def note_documents(nodes: Sequence[Node], documents: Set[str], chunks: Chunks) -> None:
+    """Note which nodes are whole documents, and the titles that documents give them.
+
+    `whole_document` is set on the highest node that holds all chunks of one document only. It gets
+    the document's title or the name of its file, and a node of all chunks of one section gets its
+    heading. Others keep the title that a language model wrote with the summary, if there is one.
 
     Parameters
     ----------
     nodes : Sequence[Node]
-        With `whole_document` set.
-    under : Mapping
-        See `chunks_of_one_document`. Of other nodes, those that have a title keep it.
+        All nodes above the chunks that hold chunks of one of the documents alone, children before
+        their parents. Others stay as they are.
+    documents : Set[str]
     chunks : Chunks
+        All chunks of these documents, and maybe of others.
     """
-    sizes = _sizes_of_sections(chunks)
+    under = _chunks_under(nodes, documents, chunks)
+    n_chunks, sizes = Counter(c.document for c in chunks.values()), _sizes_of_sections(chunks)
     for node in nodes:
-        if below := [*under.get(node.id, {}).values()]:
-            given = node.whole_document and _document_title(below[0])
-            if given := given or _heading(below, sizes):
-                node.title = given
+        if node.id not in under:
+            continue
+        document, below = node.documents[0], [*under[node.id].values()]
+        is_highest = not any(parent in under for parent, _ in node.parents)
+        is_whole = is_highest and len(below) == n_chunks[document]
+        node.whole_document = document if is_whole else ""
+        given = _document_title(below[0]) if is_whole else ""
+        node.title = given or _heading(below, sizes) or node.title
+
+
+def _chunks_under(
+    nodes: Sequence[Node], documents: Set[str], chunks: Chunks
+) -> dict[str, dict[str, Chunk]]:
+    """Return the chunks under each node that holds chunks of one of the documents alone.
+
+    They are by the node's id, each once, in order. A chunk is under itself.
+    """
+    under: dict[str, dict[str, Chunk]] = {}
+    for node in nodes:
+        if len(node.documents) > 1 or node.documents[0] not in documents:
+            continue
+        if node.level == 0:
+            under[node.id] = {node.id: chunks[node.id]}
+            continue
+        found = dict[str, Chunk]()
+        for child in node.children:
+            found |= under[child] if child in under else {child: chunks[child]}
+        under[node.id] = found
+    return under
 
 
 def note_phrases(nodes: Sequence[Node]) -> None:

@@ -1,22 +1,29 @@
 """Growing and publishing the tree of what an index is to hold."""
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from hierindex.cache.file import Cache
+from hierindex.cache.readings import ReadingCache
 from hierindex.cache.vectors import text_digest
 from hierindex.hierarchy.earlier import EarlierTree
 from hierindex.hierarchy.growth import Grown
 from hierindex.hierarchy.hierarchy import Hierarchy
-from hierindex.indexing.changes import Revision, chunks_per_document, kept_chunks
+from hierindex.indexing.changes import (
+    Documents,
+    Origin,
+    Revision,
+    chunks_per_document,
+    kept_chunks,
+)
 from hierindex.indexing.engine import HERE, Rows, Workers
-from hierindex.indexing.parts import Part, parted
+from hierindex.indexing.reading import ReadDocument
 from hierindex.indexing.report import BuildReport, reported
 from hierindex.indexing.settings import settings_of
 from hierindex.node import Node
 from hierindex.progress import Progress, Stopwatch
-from hierindex.read.split import sentence_splitter
+from hierindex.read.split import sentence_splitter, split_documents
 from hierindex.store.prefilter import by_texts
 from hierindex.store.rows import to_nodes
 from hierindex.store.schema import NODE_COLUMNS
@@ -26,6 +33,38 @@ from hierindex.store.waiting import RowFile
 
 if TYPE_CHECKING:
     from llama_index.core.node_parser import NodeParser
+
+
+@dataclass(frozen=True)
+class Part:
+    """Documents whose trees are grown at once.
+
+    Attributes
+    ----------
+    origins : Documents
+        Of these documents, in their order.
+    held : Sequence[Node]
+        The chunks that an index holds of some of them.
+    read : Sequence[ReadDocument]
+        The others.
+    """
+
+    origins: Documents
+    held: Sequence[Node]
+    read: Sequence[ReadDocument]
+
+    def chunks(
+        self, splitter: "NodeParser", progress: Progress, memory: ReadingCache | None
+    ) -> list[Node]:
+        """Return the chunks of all documents, in their order, with their origins."""
+        documents = [each.load() for each in self.read]
+        split = split_documents(documents, splitter, progress=progress, memory=memory)
+        chunks = [*self.held, *split]
+        for chunk in chunks:
+            origin = self.origins.get(chunk.documents[0], Origin())
+            chunk.document_hash, chunk.read_from = origin
+        place = {document: i for i, document in enumerate(self.origins)}
+        return sorted(chunks, key=lambda chunk: place.get(chunk.documents[0], len(place)))
 
 
 @dataclass(frozen=True)
@@ -161,6 +200,23 @@ class Job:
         texts = {node.embedded_text for node in gone}
         left = {text for text in texts if text_digest(text) not in held}
         self.cache.forget(left, held if is_all else None)
+
+
+def parted(sizes: Mapping[str, int], most: int) -> Iterator[list[str]]:
+    """Yield documents in parts of at least one document and at most a size, in order.
+
+    >>> [*parted({"a": 2, "b": 3, "c": 9, "d": 1}, 5)]
+    [['a', 'b'], ['c'], ['d']]
+    """
+    part, total = list[str](), 0
+    for document, size in sizes.items():
+        if part and total + size > most:
+            yield part
+            part, total = [], 0
+        part.append(document)
+        total += size
+    if part:
+        yield part
 
 
 def _of_all(progress: Progress, n_before: int, total: int) -> Progress:

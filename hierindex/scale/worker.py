@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hierindex.cache.readings import ReadingCache
 from hierindex.errors import FallbackWarning, WindowWarning
-from hierindex.hierarchy.grown_parts import GrownPart
 from hierindex.hierarchy.growth import Aside, Grown
 from hierindex.hierarchy.hierarchy import Hierarchy
+from hierindex.hierarchy.levels import GrownPart
 from hierindex.hierarchy.pools import GrownPools, PoolRows
-from hierindex.indexing.parts import Part
+from hierindex.indexing.job import Part
 from hierindex.indexing.reading import ReadDocument
 from hierindex.progress import silent
 from hierindex.read.documents import Skipped, each_file
@@ -24,6 +24,7 @@ from hierindex.read.split import sentence_splitter
 from hierindex.scale.cluster import check_code, in_turn, result_of
 from hierindex.scale.setup import Setup
 from hierindex.store.fragments import Fragments, Written
+from hierindex.store.rows import row_of
 from hierindex.store.waiting import LeafFile
 
 if TYPE_CHECKING:
@@ -70,7 +71,8 @@ class Worker:
         splitter = sentence_splitter(hierarchy.embedder.embed_model, setup.chunk_size)
         chunks = part.chunks(splitter, silent, setup.cache.readings)
         grown = hierarchy.grower(setup.cache, silent).documents(chunks, finish=True)
-        return replace(grown, finished=()), self._done(setup.place.write(grown.finished))
+        written = setup.place.write(map(row_of, grown.finished))
+        return replace(grown, finished=()), self._done(written)
 
     def pools(self, setup: Setup, pools: PoolRows) -> tuple[GrownPools, Warned]:
         """Grow the pools of a batch; see `GrowPools`."""
