@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 if TYPE_CHECKING:
+    import numpy as np
     from llama_index.core.schema import BaseNode, NodeWithScore
+    from numpy.typing import NDArray
 
 FILE_NAME = "file_name"  # metadata key of a document's file name, as LlamaIndex's
 TITLE = "title"  # metadata key of a document's title
@@ -206,7 +205,7 @@ class Node:
     maker: Maker | None = None
     source: Mapping[str, Any] = field(default_factory=dict)
     others: Mapping[str, Any] = field(default_factory=dict)
-    vector: NDArray[np.floating] | None = field(default=None, compare=False)
+    vector: "NDArray[np.floating] | None" = field(default=None, compare=False)
 
     @classmethod
     def of(cls, found: "BaseNode | NodeWithScore") -> "Node":
