@@ -156,15 +156,15 @@ class Node:
     title : str
         A heading or a short phrase that names the node among its siblings; the title in the
         metadata is the document's.
-    documents : sequence of str
+    documents : tuple of str
         Ids of the documents that the text is from.
-    parents : sequence of (str, float)
+    parents : tuple of (str, float)
         Ids with weights that sum to 1, the strongest first; empty for a root.
-    children : sequence of str
+    children : tuple of str
         Ids.
     previous, next : str
         Ids of the chunks beside it; "" for none.
-    quotes : sequence of Quote
+    quotes : tuple of Quote
         The parts of the text with their sources.
     n_tokens : int
         Length of the embedded text in the embedding model's tokens.
@@ -191,12 +191,12 @@ class Node:
     level_max: int = 0
     kind: str = "chunk"
     title: str = ""
-    documents: Sequence[str] = ()
-    parents: Sequence[tuple[str, float]] = ()
-    children: Sequence[str] = ()
+    documents: tuple[str, ...] = ()
+    parents: tuple[tuple[str, float], ...] = ()
+    children: tuple[str, ...] = ()
     previous: str = ""
     next: str = ""
-    quotes: Sequence[Quote] = ()
+    quotes: tuple[Quote, ...] = ()
     n_tokens: int = 0
     source_similarity: float | None = 1.0
     whole_document: str = ""

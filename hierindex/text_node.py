@@ -69,10 +69,10 @@ def from_text_node(node: BaseNode) -> Node:
         level_max=(level_max or 0) if keys else 0,
         kind=record.get("kind", "chunk"),
         title=record.get("title", ""),
-        documents=record.get("documents") or [node.ref_doc_id or node.node_id],
-        parents=[(parent, weight) for parent, weight in record.get("parents", ())]
-        or [(parent, 1.0) for parent in links[PARENT]],
-        children=[*links[CHILD]],
+        documents=tuple(record.get("documents") or [node.ref_doc_id or node.node_id]),
+        parents=tuple((parent, weight) for parent, weight in record.get("parents", ()))
+        or tuple((parent, 1.0) for parent in links[PARENT]),
+        children=tuple(links[CHILD]),
         previous=next(iter(links[PREVIOUS]), ""),
         next=next(iter(links[NEXT]), ""),
         quotes=quotes_of(record.get("quotes", ())),
@@ -111,7 +111,7 @@ def chunk_of(node: BaseNode) -> Node:
     if isinstance(node, Document):
         chunk.others = {**chunk.others, "start_char_idx": 0}
     if node.ref_doc_id:  # may have changed since the chunk was made
-        chunk.documents = [node.ref_doc_id]
+        chunk.documents = (node.ref_doc_id,)
     else:
         source = RelatedNodeInfo(node_id=chunk.documents[0], node_type=ObjectType.DOCUMENT)
         chunk.source = source.model_dump(mode="json")

@@ -228,7 +228,7 @@ class EarlierTree:
         if self._is_whole:
             top = max((node.level for node in self._nodes), default=0)
             for node in self._nodes:
-                node.parents, node.level_max = [], top
+                node.parents, node.level_max = (), top
             self.gone.update(self._held.above(self._cut))
             self.gone -= made
 

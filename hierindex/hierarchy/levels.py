@@ -159,7 +159,7 @@ def _link(
         pairs = sorted(weight_of.items(), key=lambda pair: -pair[1])
         known = {parent for parent, _ in node.parents}
         if known != {parent for parent, _ in pairs}:
-            node.parents = pairs
+            node.parents = tuple(pairs)
         node.level_max = level - 1
 
 

@@ -60,7 +60,7 @@ def _leaf(chunk: Node, node_id: str, renamed: Mapping[str, str], maker: Maker) -
         node_id,
         chunk.text,
         for_chunks(chunk.metadata),
-        documents=[_document(chunk)],
+        documents=(_document(chunk),),
         previous=renamed.get(chunk.previous, ""),
         next=renamed.get(chunk.next, ""),
         quotes=_quotes(chunk),
@@ -125,11 +125,11 @@ def make_parent(
     Metadata is excluded from the embedded text. An LLM sees the entries that are equal in all
     children and hidden in none.
     """
-    documents = [*dict.fromkeys(d for child in children for d in child.documents)]
+    documents = tuple(dict.fromkeys(d for child in children for d in child.documents))
     metadata = merged_metadata([child.metadata for child in children], rules)
     hidden = {key for child in children for key in child.others.get(LLM_HIDDEN, ())}
     differing = {k for k in metadata for c in children if c.metadata.get(k) != metadata[k]}
-    child_ids = [child.id for child in children]
+    child_ids = tuple(child.id for child in children)
     keys = {EMBED_HIDDEN: list(metadata), LLM_HIDDEN: sorted(hidden | differing)}
     return Node(
         parent_id(child_ids, text_key),

@@ -59,7 +59,7 @@ class Asked:
     def sources(self, nodes: Sequence[NodeWithScore]) -> list[Source]:
         """Convert nodes, of these or others, to sources of an answer."""
         others = [node for node in nodes if node.node_id not in self.scores]
-        known = self.scores | _scores(self.query, others, self.embed_model)
+        known = self.scores | scores_of(self.query, others, self.embed_model)
         return [source_of_node(node, known.get(node.node_id)) for node in nodes]
 
 
@@ -80,7 +80,7 @@ def asked(question: str, retriever: BaseRetriever, embed_model: BaseEmbedding) -
         query = QueryBundle(text, embedding=vector)
     with watch("search"):
         nodes = retriever.retrieve(query)
-        evidence = _scores(query, nodes, embed_model)
+        evidence = scores_of(query, nodes, embed_model)
     return Asked(query, nodes, evidence, seconds_of(watch), embed_model)
 
 
@@ -94,10 +94,12 @@ def _why(nodes: Sequence[NodeWithScore]) -> str | None:
     return next((node.why for node in nodes if isinstance(node, RetrievedNode)), None)
 
 
-def _scores(
+def scores_of(
     query: QueryBundle, nodes: Sequence[NodeWithScore], model: BaseEmbedding
 ) -> dict[str, float]:
-    assert query.embedding is not None  # it was embedded
+    """Return how well each node alone answers; nothing without the question's vector."""
+    if query.embedding is None:
+        return {}
     return scores(retrieved_of(Question(query.query_str, query.embedding), nodes), model)
 
 

@@ -78,7 +78,7 @@ class Extractive:
             sources=sources_of(retrieved, known),
             usage=Usage(),
             seconds=seconds_of(watch),
-            why=retrieved.why,
+            why=retrieved.why if retrieved.found else None,
             score=extracted.extract.score,
             best=None if refused else extracted.extract.best or None,
             refused=refused,
@@ -123,3 +123,6 @@ def no_answer(retrieval: Retrieval | None = None) -> str:
     levels, filters = (retrieval.levels, retrieval.filters) if retrieval else ((), None)
     where = f"at level {' or '.join(map(repr, levels))}" if levels else "in the index"
     return f"Nothing {where}{' that passes the filters' if filters else ''} answers this."
+
+
+NO_ANSWER = no_answer()

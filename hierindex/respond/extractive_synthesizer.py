@@ -12,7 +12,7 @@ from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 from hierindex.embed.embedder import named_errors
-from hierindex.respond.extractive import ANSWER_TOKENS, MIN_SCORE, Extractive, no_answer
+from hierindex.respond.extractive import ANSWER_TOKENS, MIN_SCORE, NO_ANSWER, Extracted, Extractive
 from hierindex.retrieve.retrieval import Question
 from hierindex.retrieve.retrieved import retrieved_of
 
@@ -84,11 +84,9 @@ class ExtractiveSynthesizer(BaseSynthesizer):
     ) -> Response:
         """Return an answer made of passages of the nodes."""
         query = QueryBundle(query) if isinstance(query, str) else query
-        extract, refused = extracted = self._extractive.extracted(
-            retrieved_of(self._question(query), nodes)
-        )
+        extract, refused = extracted = self._extracted(query, nodes)
         return Response(
-            extracted.text(no_answer()),
+            extracted.text(NO_ANSWER),
             source_nodes=[*nodes, *(additional_source_nodes or ())],
             metadata={
                 CITATIONS: [passage.citation for passage in extracted.passages],
@@ -112,19 +110,18 @@ class ExtractiveSynthesizer(BaseSynthesizer):
     def get_response(self, query_str: str, text_chunks: Sequence[str], **kwargs: Any) -> str:
         """Return the passages that answer, from texts without sources."""
         nodes = [NodeWithScore(node=TextNode(text=text)) for text in text_chunks]
-        found = self._extractive.extracted(
-            retrieved_of(self._question(QueryBundle(query_str)), nodes)
-        )
-        return found.text(no_answer(), numbered=False)
+        return self._extracted(QueryBundle(query_str), nodes).text(NO_ANSWER, numbered=False)
 
     async def aget_response(self, query_str: str, text_chunks: Sequence[str], **kwargs: Any) -> str:
         """Do what `get_response` does, in a thread."""
         return await asyncio.to_thread(self.get_response, query_str, text_chunks)
 
-    def _question(self, query: QueryBundle) -> Question:
+    def _extracted(self, query: QueryBundle, nodes: Sequence[NodeWithScore]) -> Extracted:
+        has_text = any(node.text.strip() for node in nodes)
         with named_errors(self._embed_model):
-            vector = query.embedding or self._embed_model.get_query_embedding(query.query_str)
-        return Question(query.query_str, vector)
+            embed = self._embed_model.get_query_embedding
+            vector = query.embedding or (embed(query.query_str) if has_text else [])
+        return self._extractive.extracted(retrieved_of(Question(query.query_str, vector), nodes))
 
     def _get_prompts(self) -> PromptDictType:
         return {}

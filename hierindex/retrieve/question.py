@@ -98,7 +98,9 @@ class Search:
         share = SHARE_OF_A_NAME if is_name(self.question) else DENSE_SHARE
         ranked = rank_in_context(rows, question, lexical, share)
         place = {node_id: i for i, node_id in enumerate(rows["id"].to_pylist())}
-        best = rows.drop_columns(["vector"]).take([place[node_id] for node_id, _ in ranked[:n]])
+        best = rows.drop_columns(["vector"]).take(
+            np.array([place[i] for i, _ in ranked[:n]], np.int64)
+        )
         return [
             Found(node, score) for node, (_, score) in zip(to_nodes(best), ranked, strict=False)
         ]

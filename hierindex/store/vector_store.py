@@ -515,7 +515,7 @@ class HierarchyStore(BasePydanticVectorStore):
                     f"Node {node.id!r} names only {len(node.documents):,} of its {number:,} "
                     "documents; write its children with it or before it."
                 )
-            node.documents = known[node.id] = found
+            node.documents = known[node.id] = tuple(found)
         return nodes
 
 

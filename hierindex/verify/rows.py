@@ -67,7 +67,7 @@ class Rows:
 
     def _check_row(self, node: int, row: dict[str, Any]) -> None:
         self._readable.checked += 1
-        node_of(row)
+        _ = node_of(row).embedded_text
         if wrong := wrong_columns(row):
             what = f"{', '.join(wrong)} differ from what its other columns give"
             self._derived.add(row["id"], what)

@@ -58,7 +58,7 @@ from hierindex.evaluate import Dataset, evaluate, retrieved
 from hierindex.evaluate.measures import Passage, count_tokens, fill
 from hierindex.evaluate.ways import WAYS, Asked, Way
 from hierindex.hierarchy.hierarchy import Hierarchy
-from hierindex.retrieve.retriever import TOKEN_BUDGET
+from hierindex.retrieve.retrieval import TOKEN_BUDGET
 
 N_DOCUMENTS = 3  # summaries that the document-summary index finds
 MERGED, MERGED_LEVELS = 4, 2  # as LlamaIndex's HierarchicalNodeParser by its default sizes

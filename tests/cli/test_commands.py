@@ -36,7 +36,7 @@ from hierindex.indexing.report import STAGES
 from hierindex.respond.compare import ANSWERING
 from hierindex.respond.extractive_synthesizer import MIN_SCORE
 from hierindex.retrieve.conditions import filters_of
-from hierindex.retrieve.retriever import N_DOCUMENTS, TOP_K
+from hierindex.retrieve.retrieval import N_DOCUMENTS, TOP_K
 from hierindex.settings import Settings
 from hierindex.store.filters import holds
 
@@ -779,7 +779,7 @@ def test_the_precision_of_a_build_is_that_of_its_updates(
     monkeypatch.setenv("HIERINDEX_PRECISION", "bfloat16")
     assert hierindex("update", "--index", "exact")[0] == 0
     nodes = HierarchyStore("exact").get_nodes()
-    settings = {Node.of(node).embed_settings for node in nodes}
+    settings = {Node.of(node).maker.embed_settings for node in nodes}
     assert settings == {'{"precision": "float32"}'}
     for name, precision in (("exact", "float32"), ("index", fastest_precision())):
         assert json.loads(hierindex("info", "--index", name, "--json")[1])["precision"] == precision
@@ -832,7 +832,7 @@ def test_rerank(hierindex, index, monkeypatch, command) -> None:
 
     loaded = dict[str, AnyButTheFirst]()
     monkeypatch.setattr(
-        "hierindex.retrieve.retriever.load_reranker",
+        "hierindex.retrieve.retrieval.load_reranker",
         lambda name: loaded.setdefault(name, AnyButTheFirst()),
     )
     asked = (command, "What did the storm break?", "--index", index, "--top-k", 2, "--json")

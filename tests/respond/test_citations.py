@@ -18,8 +18,9 @@ from respond.asking import WAYS, count_tokens, serve
 from hierindex import HierarchicalIndex, HierarchyRetriever, HierarchyStore, InputError
 from hierindex.node import Node, Quote, Span
 from hierindex.respond.citing_prompts import PassageHelper
-from hierindex.respond.engine import CITING, MODES, SYNTHESIZERS, can_stream, query_engine
-from hierindex.respond.extractive_synthesizer import NO_ANSWER
+from hierindex.respond.engine import CITING, SYNTHESIZERS, can_stream, query_engine
+from hierindex.respond.extractive import NO_ANSWER
+from hierindex.respond.modes import MODES
 from hierindex.respond.numbered import Passages
 
 QUESTION = "Why did the pump fail?"

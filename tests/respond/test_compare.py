@@ -12,7 +12,7 @@ from respond.asking import QUESTION, asked_of, count_tokens, log_of, serve, usag
 from hierindex import HierarchicalIndex, InputError, ModelError
 from hierindex.cli.answer_text import compared
 from hierindex.respond.compare import ANSWERING
-from hierindex.respond.engine import NEED_LLM
+from hierindex.respond.modes import NEED_LLM
 from hierindex.retrieve.retriever import HierarchyRetriever
 
 EVERYTHING = {"top_k": 100, "token_budget": None}
@@ -174,7 +174,7 @@ def test_a_wrong_mode_is_refused_before_a_model_is_loaded(
     def refuse(*args, **options):
         raise AssertionError
 
-    monkeypatch.setattr("hierindex.retrieve.stored_tree.load_embed_model", refuse)
+    monkeypatch.setattr("hierindex.retrieve.stored_tree.load_encoder", refuse)
     llm = llm_of(server) if with_llm else None
     with pytest.raises(InputError, match=message):
         HierarchicalIndex(store).compare(QUESTION, llm=llm, response_modes=["extractive", mode])

@@ -18,9 +18,10 @@ from store.trees import documents, record, tree
 from hierindex.errors import InputError, ModelError
 from hierindex.llm.record import Calls, Usage
 from hierindex.llm.served import served
-from hierindex.respond.answer import answered, retrieved
-from hierindex.respond.engine import MODES, WITHOUT_LLM, query_engine
-from hierindex.respond.extractive_synthesizer import NO_ANSWER
+from hierindex.respond.engine import query_engine
+from hierindex.respond.engine_answer import answered, asked
+from hierindex.respond.extractive import NO_ANSWER
+from hierindex.respond.modes import MODES, WITHOUT_LLM
 from hierindex.retrieve.retriever import HierarchyRetriever
 from hierindex.store.vector_store import HierarchyStore
 
@@ -141,7 +142,7 @@ def ask(store, embed_model, llm=None, retriever=None, **options):
     retriever = retriever or HierarchyRetriever(store, embed_model, top_k=3)
     calls = Calls()
     engine = query_engine(retriever, embed_model, llm=llm and served(llm, calls), **options)
-    return answered(retrieved(QUESTION, retriever, embed_model), engine, llm, calls)
+    return answered(asked(QUESTION, retriever, embed_model), engine, llm, calls)
 
 
 def test_an_answer_without_a_model(store, embed_model):
@@ -168,7 +169,7 @@ def test_usage_counts_from_now_on(store, embed_model, server):
     assert (first.usage.llm_calls, second.usage.llm_calls) == (1, 1)
 
 
-def test_sources_are_what_was_retrieved(store, embed_model):
+def test_sources_are_what_was_asked(store, embed_model):
     found = HierarchyRetriever(store, embed_model, top_k=3).retrieve(QUESTION)
     sources = ask(store, embed_model).sources
     assert [s.id for s in sources] == [n.node.node_id for n in found]
@@ -252,7 +253,7 @@ NOBODY = MetadataFilters(filters=[MetadataFilter(key="author", value="nobody")])
 )
 def test_a_refusal_says_what_was_searched(store, embed_model, server, options, searched):
     question, retriever = "Who wrote sonnets?", HierarchyRetriever(store, embed_model, **options)
-    found = retrieved(question, retriever, embed_model)
+    found = asked(question, retriever, embed_model)
     extractive = query_engine(retriever, embed_model, min_score=1)
     given = [str(extractive.query(question)), str(asyncio.run(extractive.aquery(question)))]
     given.append(answered(found, extractive).answer)

@@ -5,8 +5,10 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from store.trees import NOUNS
 
 from hierindex.embed.load import load_embed_model
-from hierindex.respond.answer import Retrieved, retrieved
-from hierindex.respond.evidence import LOOKED_UP, N_BEST, Asked, scores, words_about, words_of
+from hierindex.node import Node
+from hierindex.respond import engine_answer
+from hierindex.respond.engine_answer import asked, scores_of
+from hierindex.respond.evidence import LOOKED_UP, N_BEST, Asked, words_about, words_of
 from hierindex.retrieve.retriever import HierarchyRetriever
 
 QUESTION = "Did the lantern meet a falcon?"
@@ -201,14 +203,14 @@ def test_what_is_looked_up_and_found_is_never_refused():
 
 def test_titles_and_file_names_are_words_of_a_node():
     metadata = {"title": "The Bridge", "file_name": "log-7.md", "section": "Repairs", "page": 99}
-    node = NodeWithScore(node=TextNode(text="It was closed.", metadata=metadata))
+    node = Node("n", "It was closed.", metadata, documents=("a.md",))
     assert words_about(node) >= {"bridge", "log", "7", "md", "repairs", "closed"}
     assert "99" not in words_about(node)
 
 
 def found_by(store, embed_model, by, question=QUESTION):
     found = HierarchyRetriever(store, embed_model, level=0, by=by, top_k=100, token_budget=None)
-    return retrieved(question, found, embed_model)
+    return asked(question, found, embed_model)
 
 
 def test_scores_do_not_depend_on_the_way_of_asking(store, embed_model):
@@ -224,9 +226,9 @@ def test_scores_do_not_depend_on_the_way_of_asking(store, embed_model):
 
 @pytest.mark.parametrize(("question", "is_looked_up"), [("A Lantern", True), ("a lantern", False)])
 def test_a_name_is_looked_up_by_its_words(store, embed_model, question, is_looked_up):
-    asked = QueryBundle(question, embedding=embed_model.get_query_embedding("falcon falcon"))
+    query = QueryBundle(question, embedding=embed_model.get_query_embedding("falcon falcon"))
     found = HierarchyRetriever(store, embed_model, level=0, by="context", top_k=3)
-    assert all("lantern" in node.text for node in found.retrieve(asked)) == is_looked_up
+    assert all("lantern" in node.text for node in found.retrieve(query)) == is_looked_up
 
 
 @pytest.mark.parametrize("by", WAYS)
@@ -239,7 +241,7 @@ def test_a_source_has_both_scores(store, embed_model, by):
 
 def test_a_node_that_was_not_searched_for_keeps_its_score(embed_model):
     node = NodeWithScore(node=TextNode(text="The pump failed."), score=0.7)
-    found = Retrieved(QueryBundle(QUESTION), [node], {}, {}, embed_model)
+    found = engine_answer.Asked(QueryBundle(QUESTION), [node], {}, {}, embed_model)
     source = found.sources([node])[0]
     assert source.score == source.raw_score == 0.7
 
@@ -247,17 +249,17 @@ def test_a_node_that_was_not_searched_for_keeps_its_score(embed_model):
 def test_nodes_of_no_index_or_without_the_questions_vector_have_no_scores(store, embed_model):
     vector = embed_model.get_query_embedding(QUESTION)
     nodes = [NodeWithScore(node=TextNode(text="The pump failed."), score=0.7)]
-    asked = QueryBundle(QUESTION, embedding=vector)
-    assert scores(asked, nodes, embed_model) == {}
+    query = QueryBundle(QUESTION, embedding=vector)
+    assert scores_of(query, nodes, embed_model) == {}
     nodes = found_by(store, embed_model, "dense").nodes
-    assert scores(QueryBundle(QUESTION), nodes, embed_model) == {}
-    assert len(scores(asked, nodes, embed_model)) == len(nodes)
+    assert scores_of(QueryBundle(QUESTION), nodes, embed_model) == {}
+    assert len(scores_of(query, nodes, embed_model)) == len(nodes)
 
 
 def test_nodes_of_an_overview_keep_their_scores_within_0_and_1(store, embed_model):
     model, question = load_embed_model(), "What is this about?"
-    asked = QueryBundle(question, embedding=model.get_query_embedding(question))
+    query = QueryBundle(question, embedding=model.get_query_embedding(question))
     nodes = found_by(store, embed_model, "dense").nodes[:3]
     for node, each in zip(nodes, (-0.1, 0.4, 19.9), strict=True):
         node.score = each
-    assert [*scores(asked, nodes, model).values()] == [0, 0.4, 1]
+    assert [*scores_of(query, nodes, model).values()] == [0, 0.4, 1]

@@ -16,7 +16,8 @@ from hierindex.embed.embedder import unit_vectors
 from hierindex.embed.load import load_embed_model
 from hierindex.errors import InputError
 from hierindex.node import Quote, Span
-from hierindex.respond.extractive_synthesizer import NO_ANSWER, ExtractiveSynthesizer
+from hierindex.respond.extractive import NO_ANSWER
+from hierindex.respond.extractive_synthesizer import ExtractiveSynthesizer
 from hierindex.retrieve.known_questions import THRESHOLD, about_the_whole
 
 TEXT_OF = {document.doc_id: document.text for document in documents()}

@@ -27,7 +27,8 @@ from hierindex.llm.failures import RequestError
 from hierindex.llm.record import Calls
 from hierindex.llm.served import served, service_of
 from hierindex.llm.service import ATTEMPTS
-from hierindex.respond.engine import NEED_LLM, SYNTHESIZERS, options_of, query_engine
+from hierindex.respond.engine import SYNTHESIZERS, options_of, query_engine
+from hierindex.respond.modes import NEED_LLM
 from hierindex.retrieve.retriever import HierarchyRetriever
 from hierindex.summarize.llm import LLMRewriter
 from hierindex.threads import started

@@ -32,14 +32,8 @@ from hierindex import (
 from hierindex.llm.record import Call, Calls, Usage
 from hierindex.llm.served import served
 from hierindex.llm.service import ATTEMPTS
-from hierindex.respond.engine import (
-    CANNOT_STREAM,
-    MODES,
-    NEED_LLM,
-    SYNTHESIZERS,
-    options_of,
-    query_engine,
-)
+from hierindex.respond.engine import CANNOT_STREAM, SYNTHESIZERS, options_of, query_engine
+from hierindex.respond.modes import MODES, NEED_LLM
 
 STREAMING = {m for m, kind in SYNTHESIZERS.items() if "streaming" in options_of(kind)}
 WINDOWS = {"fits": 8192, "does not fit": 1300}

@@ -5,10 +5,9 @@ import asyncio
 import pytest
 from clients import async_llm_of, llm_of
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
-from llama_index.core.schema import NodeWithScore, TextNode
 from respond.asking import QUESTION, serve
 
-from hierindex.node import Node
+from hierindex.node import Found, Node
 from hierindex.respond.engine import query_engine
 from hierindex.retrieve.question import in_reading_order
 from hierindex.retrieve.retriever import HierarchyRetriever
@@ -46,8 +45,8 @@ def test_a_prompt_is_in_reading_order_and_sources_are_best_first(store, embed_mo
 
 
 def test_nodes_without_a_place_stay_by_their_scores():
-    nodes = [NodeWithScore(node=TextNode(text=str(s)), score=s) for s in (0.9, None, 0.5)]
-    assert in_reading_order(nodes) == [nodes[0], nodes[2], nodes[1]]
+    nodes = [Found(Node(f"{score}", ""), score) for score in (0.9, 0.0, 0.5)]
+    assert in_reading_order(nodes) == [0, 2, 1]
     assert in_reading_order([]) == []
 
 

@@ -15,7 +15,7 @@ from hierindex import HierarchicalIndex, SemanticHierarchy
 from hierindex.llm.failures import RequestError
 from hierindex.llm.served import served
 from hierindex.respond.chat import CHAT_ENGINES
-from hierindex.respond.engine import NEED_LLM
+from hierindex.respond.modes import NEED_LLM
 
 SAID = "The lantern met a falcon."
 CHANNEL = "<|channel|>analysis<|message|>Hm [1].<|end|><|start|>assistant"

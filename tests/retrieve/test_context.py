@@ -4,20 +4,19 @@ import numpy as np
 import pytest
 from fakes import HashingEmbedding
 from llama_index.core.schema import TextNode
-from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters, VectorStoreQuery
 from store.trees import record, tree
 
 from hierindex.hierarchy.transforms import RaptorHierarchy
-from hierindex.retrieve.question import COLUMNS, rank_in_context
+from hierindex.node import Node
+from hierindex.retrieve.question import COLUMNS, cuts, rank_in_context
 from hierindex.store.rows import as_table, row_of
+from hierindex.store.search import nearest
 
 VECTOR = HashingEmbedding().get_query_embedding("the lantern of b3 met a falcon")
-LEAVES = MetadataFilters(filters=[MetadataFilter(key="hierindex_level", value=0)])
 
 
 def search(store, top_k):
-    query = VectorStoreQuery(query_embedding=VECTOR, similarity_top_k=top_k, filters=LEAVES)
-    return store.snapshot().found(query, *COLUMNS)
+    return nearest(store.snapshot().scope(cuts([0]), columns=COLUMNS), VECTOR, top_k)
 
 
 def rank(rows, lexical=None, question=VECTOR):
@@ -27,7 +26,9 @@ def rank(rows, lexical=None, question=VECTOR):
 def table(nodes, own):
     """Rows of nodes with so high a similarity to the question (1, 0)."""
     vectors = [[x, (1 - x * x) ** 0.5] for x in own]
-    return as_table([{**row_of(n), "vector": v} for n, v in zip(nodes, vectors, strict=True)])
+    return as_table(
+        [{**row_of(Node.of(n)), "vector": v} for n, v in zip(nodes, vectors, strict=True)]
+    )
 
 
 def ids(ranked):

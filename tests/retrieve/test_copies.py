@@ -2,13 +2,13 @@
 
 import pytest
 from fakes import HashingEmbedding
-from llama_index.core.schema import Document, MetadataMode, NodeWithScore, TextNode
+from llama_index.core.schema import Document, MetadataMode, TextNode
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from readers import WAYS
 from records import metadata_of
 
 from hierindex import HierarchicalIndex, HierarchyStore, Node, SemanticHierarchy
-from hierindex.node import Quote, Span
+from hierindex.node import Found, Quote, Span
 from hierindex.retrieve.copies import _merged, best_texts, without_copies
 from hierindex.retrieve.question import Search
 from hierindex.store.snapshot import Snapshot
@@ -176,9 +176,9 @@ def test_many_copies_are_merged_in_one_pass(monkeypatch):
     part = Quote.part
     monkeypatch.setattr(Quote, "part", lambda *args: parts.append(1) or part(*args))
     copies = [[Quote(0, 4, Span(f"{i:03}", 0, 4))] for i in range(300)]
-    found = NodeWithScore(node=node_of("One.", *copies[0]))
+    found = Found(Node.of(node_of("One.", *copies[0])), 1.0)
     merged = _merged([found], copies)
-    assert len(Node.of(merged).citations) == len(parts) == 300
+    assert len(merged.node.citations) == len(parts) == 300
 
 
 def node_of(text, *quotes, **record):
@@ -194,7 +194,7 @@ def merge(tmp_path):
         store = HierarchyStore(tmp_path)
         store.add([*found, *others])
         search = Search(store.snapshot(), "", [1.0])
-        scored = [NodeWithScore(node=node, score=1 / i) for i, node in enumerate(found, start=1)]
+        scored = [Found(Node.of(node), 1 / i) for i, node in enumerate(found, start=1)]
         return without_copies(scored, search)
 
     return merge
@@ -205,7 +205,7 @@ def test_quotes_are_divided_where_those_of_a_copy_end(merge):
     paged = Quote(0, 5, Span("b.pdf", 9, 14, 1)), Quote(5, 10, Span("b.pdf", 14, 19, 2))
     text = "One.\fTwo.."
     (found,) = merge([node_of(text, Quote(0, 10, Span("a", 0, 10)))], node_of(text, *paged))
-    assert Node.of(found).quotes == (
+    assert found.node.quotes == (
         Quote(0, 5, Span("a", 0, 5), beside=(Span("b.pdf", 9, 14, 1),)),
         Quote(5, 10, Span("a", 5, 10), beside=(Span("b.pdf", 14, 19, 2),)),
     )
@@ -215,23 +215,20 @@ def test_a_chunk_is_shown_and_not_its_summary_of_the_same_text(merge):
     chunk = node_of("One. Two.", Quote(0, 9, Span("a", 10, 19)))
     sentences = Quote(0, 4, Span("a", 10, 14)), Quote(5, 9, Span("a", 15, 19))
     summary = node_of("One. Two.", *sentences, level=1)
-    before = summary.metadata.copy()
     (found,) = merge([summary, chunk])
-    assert (found.node_id, found.score) == (chunk.node_id, 1.0)
-    assert found.metadata == chunk.metadata
-    assert summary.metadata == before
+    assert (found.node.id, found.score) == (chunk.node_id, 1.0)
+    assert found.node == Node.of(chunk)
 
 
 def test_copies_without_known_places_are_one(merge):
     nodes = [node_of("One.", Quote(0, 4, None)) for _ in "ab"]
     (found,) = merge(nodes)
-    assert found.node_id == nodes[0].node_id
-    assert found.metadata == nodes[0].metadata
+    assert found.node == Node.of(nodes[0])
 
 
 def test_a_text_of_which_no_record_is_known_is_one(merge):
     (found,) = merge([TextNode(text="One.", embedding=[1.0]) for _ in "ab"])
-    assert found.text == "One."
+    assert found.node.text == "One."
     assert not merge([], TextNode(text="One.", embedding=[1.0]))
 
 
@@ -248,7 +245,7 @@ def test_a_text_of_which_no_record_is_known_is_one(merge):
     ],
 )
 def test_nodes_are_searched_until_there_are_enough_texts(texts, n, asked, n_found):
-    nodes, most = [NodeWithScore(node=node_of(text)) for text in texts], []
+    nodes, most = [Found(Node.of(node_of(text)), 0.0) for text in texts], []
 
     def best(n):
         most.append(n)

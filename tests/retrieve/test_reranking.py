@@ -9,7 +9,8 @@ from store.trees import record, tree
 from hierindex.core.ranking import blended
 from hierindex.errors import InputError
 from hierindex.retrieve.auto import Choice
-from hierindex.retrieve.retriever import CANDIDATES, SHARE, HierarchyRetriever
+from hierindex.retrieve.retrieval import CANDIDATES, SHARE
+from hierindex.retrieve.retriever import HierarchyRetriever
 from hierindex.store.vector_store import HierarchyStore
 
 QUESTION = "the lantern of b3 met a falcon"
@@ -87,7 +88,7 @@ def test_an_outline_is_not_reranked(store, embed_model, monkeypatch):
     def outline(*_):
         return Choice(True, "all levels for an outline")
 
-    monkeypatch.setattr("hierindex.retrieve.retriever.choose", outline)
+    monkeypatch.setattr("hierindex.retrieve.retrieval.choose", outline)
     reranker = Longest()
     assert found(store, embed_model, reranker) == found(store, embed_model)
     assert reranker.asked == []

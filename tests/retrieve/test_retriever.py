@@ -28,7 +28,8 @@ from hierindex.errors import HierindexError, InputError, LevelError
 from hierindex.hierarchy.transforms import DocumentHierarchy, SemanticHierarchy
 from hierindex.index import HierarchicalIndex
 from hierindex.retrieve import traversal
-from hierindex.retrieve.retriever import TOP_K, HierarchyRetriever
+from hierindex.retrieve.retrieval import TOP_K
+from hierindex.retrieve.retriever import HierarchyRetriever
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
 
@@ -40,13 +41,13 @@ ALL = {"top_k": 1000, "token_budget": None}
 @pytest.fixture
 def counted(monkeypatch):
     """The queries that a store is asked."""
-    queries, ask = [], Snapshot.query
+    queries, ask = [], Snapshot.scope
 
-    def counting(self, query, *arguments, **options):
-        queries.append(query)
-        return ask(self, query, *arguments, **options)
+    def counting(self, filters=None, node_ids=None, **options):
+        queries.append(node_ids)
+        return ask(self, filters, node_ids, **options)
 
-    monkeypatch.setattr(Snapshot, "query", counting)
+    monkeypatch.setattr(Snapshot, "scope", counting)
     return queries
 
 
@@ -349,7 +350,7 @@ class TestTraversal:
     def test_each_step_searches_among_the_children_alone(self, store, nodes, embed_model, counted):
         HierarchyRetriever(store, embed_model, mode="traversal", beam=2).retrieve(QUESTION)
         assert len(counted) <= highest(nodes) + 2
-        assert all(query.filters or query.node_ids for query in counted)
+        assert all(counted)
 
 
 class TestDocuments:

@@ -2,9 +2,9 @@ import llama_index.core
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 
 from hierindex.errors import InputError
+from hierindex.node import Found, Node
 from hierindex.retrieve.selection import selected
 
 
@@ -17,10 +17,7 @@ def words_are_tokens():
 
 def found(*lengths):
     """Nodes of so many words, best first."""
-    return [
-        NodeWithScore(node=TextNode(text=" ".join(["word"] * n)), score=1 / (i + 1))
-        for i, n in enumerate(lengths)
-    ]
+    return [Found(Node(f"{i}", " ".join(["word"] * n)), 1 / (i + 1)) for i, n in enumerate(lengths)]
 
 
 def lengths(nodes):
@@ -65,10 +62,8 @@ def test_named_cases(sizes, budget, kept):
 
 @pytest.mark.parametrize(("hidden", "n_tokens"), [([], 5), (["author"], 3)])
 def test_metadata_that_a_model_is_shown_counts(hidden, n_tokens):
-    node = TextNode(
-        text="one two three", metadata={"author": "Ada"}, excluded_llm_metadata_keys=hidden
-    )
-    nodes = [NodeWithScore(node=node, score=1.0)]
+    others = {"excluded_llm_metadata_keys": hidden}
+    nodes = [Found(Node("n", "one two three", {"author": "Ada"}, others=others), 1.0)]
     assert selected(nodes, None, n_tokens) == nodes
     with pytest.raises(
         InputError, match=f"fits token_budget={n_tokens - 1}; the shortest has {n_tokens} tokens"
@@ -79,18 +74,7 @@ def test_metadata_that_a_model_is_shown_counts(hidden, n_tokens):
 def family(*names):
     """Nodes by name, best first; one named "abc" has the children "a", "b" and "c"."""
     return [
-        NodeWithScore(
-            node=TextNode(
-                id_=name,
-                text="word",
-                relationships={
-                    NodeRelationship.CHILD: [RelatedNodeInfo(node_id=child) for child in name]
-                }
-                if len(name) > 1
-                else {},
-            ),
-            score=1 / (i + 1),
-        )
+        Found(Node(name, "word", children=[*name] if len(name) > 1 else []), 1 / (i + 1))
         for i, name in enumerate(names)
     ]
 
@@ -107,4 +91,4 @@ def family(*names):
     ],
 )
 def test_a_parent_whose_children_are_all_taken_makes_room(found, top_k, kept):
-    assert [n.node.node_id for n in selected(family(*found), top_k)] == kept
+    assert [n.node.id for n in selected(family(*found), top_k)] == kept

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from llama_index.core.node_parser import MarkdownNodeParser, SentenceSplitter
 from llama_index.core.schema import Document, TextNode
 from pdfs import Typed, typed
-from records import metadata_of
 
 from hierindex import HierarchicalIndex, HierarchyStore, InputError, Node, SemanticHierarchy
 from hierindex.node import Quote, Span
@@ -87,8 +86,7 @@ def test_adjoining_citations_are_one_passage_with_the_place_of_its_start(tmp_pat
         for i in (8, 2, 3, 6)  # of several chunks
     ]
     quotes = tuple(Quote(0, 1, span, verbatim=False) for span in spans)
-    record = metadata_of(level=1, documents=("a",), quotes=quotes)
-    node = TextNode(text="They wrote.", metadata=record)
+    node = Node("n", "They wrote.", level=1, documents=("a",), quotes=quotes)
     found = source_passages(index.store.snapshot(), node, 20)
     assert [passage.citation for passage in found] == [
         spans[1]._replace(end=spans[2].end),

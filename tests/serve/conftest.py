@@ -18,6 +18,7 @@ from store.trees import record, tree
 
 from hierindex import HierarchicalIndex, HierarchyStore
 from hierindex import serve as servers
+from hierindex.text_node import metadata_of
 
 PATIENCE = 60  # seconds, for a machine that is busy
 
@@ -45,7 +46,7 @@ def soft_tree() -> list[TextNode]:
     first, second = [n for n in nodes if record(n).level == 1 and "a.txt" in record(n).documents]
     child = next(n for n in nodes if record(n).parents == ((first.node_id, 1.0),))
     parents = ((first.node_id, 0.75), (second.node_id, 0.25))
-    child.metadata |= replace(record(child), parents=parents).to_metadata()
+    child.metadata |= metadata_of(replace(record(child), parents=parents))
     below = second.relationships[NodeRelationship.CHILD]
     second.relationships[NodeRelationship.CHILD] = [
         RelatedNodeInfo(node_id=child.node_id),

@@ -60,7 +60,7 @@ def test_the_rest_of_a_record_stays():
     made = TextNode(text="text", metadata={"own": 1} | full)
     freed = freed_of(made, "p", top=5)
     left = record(freed)
-    assert (left.level, left.level_max, left.documents, left.n_tokens) == (1, 5, ["d"], 7)
+    assert (left.level, left.level_max, left.documents, left.n_tokens) == (1, 5, ("d",), 7)
     assert not left.parents
     assert freed.metadata["own"] == 1
 

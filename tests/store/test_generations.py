@@ -231,13 +231,13 @@ class TestReaders:
         store.replace(nodes("ab"), {})
         pinned = store.snapshot()
         store.replace(nodes("cd"), {})
-        assert [n.node_id for n in pinned.nodes()] == ["a", "b"]
+        assert [n.id for n in pinned.nodes()] == ["a", "b"]
         store.replace(nodes("ef"), {})
         reads = [
             lambda: pinned.nodes(),
             lambda: pinned.columns("text"),
-            lambda: pinned.query(VectorStoreQuery([1.0, 0.0])),
-            lambda: pinned.record(),
+            lambda: store.at(pinned).query(VectorStoreQuery([1.0, 0.0])),
+            lambda: pinned.maker(),
             lambda: pinned.has_key("author"),
             lambda: next(pinned.batches("id")),
         ]

@@ -7,7 +7,7 @@ from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
 from hierindex import SemanticHierarchy
 from hierindex.errors import InputError
-from hierindex.store.filters import OURS
+from hierindex.store.filters import OURS, Filters
 from hierindex.store.passing import MOST_LISTED, metadata_keys, with_known_keys
 from hierindex.store.vector_store import HierarchyStore
 
@@ -30,7 +30,7 @@ def store_of(folder, *chunks: TextNode) -> HierarchyStore:
 def check(store: HierarchyStore, *keys: str) -> None:
     filters = [MetadataFilter(key=key, value=1, operator="!=") for key in keys]
     nested = MetadataFilters(filters=[MetadataFilters(filters=filters)])
-    with_known_keys(store.snapshot(), nested, strict=True)
+    with_known_keys(store.snapshot(), Filters.of(nested), strict=True)
 
 
 def refusal(store: HierarchyStore, *keys: str) -> str:

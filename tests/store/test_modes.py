@@ -16,8 +16,7 @@ from strategies import seeds
 
 from hierindex.errors import InputError
 from hierindex.store import indices, search
-from hierindex.store.search import MODES
-from hierindex.store.vector_store import HierarchyStore
+from hierindex.store.vector_store import MODES, HierarchyStore
 
 Mode = VectorStoreQueryMode
 Op = FilterOperator

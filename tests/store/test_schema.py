@@ -133,9 +133,10 @@ def test_a_row_says_what_its_node_says(hierarchy):
         assert row["text"] == node.text
         assert (row["level"], row["level_max"]) == (node.level, node.level_max)
         assert (row["kind"], row["n_tokens"]) == (node.kind, node.n_tokens)
-        assert row["documents"] == node.documents
-        assert [*zip(row["parent_ids"], row["parent_weights"], strict=True)] == node.parents
-        assert row["child_ids"] == node.children
+        assert tuple(row["documents"]) == node.documents
+        weighted = zip(row["parent_ids"], row["parent_weights"], strict=True)
+        assert tuple(weighted) == node.parents
+        assert tuple(row["child_ids"]) == node.children
         assert json.loads(row["metadata"]) == node.metadata
         np.testing.assert_array_equal(row["vector"], np.float32(node.vector))
 
@@ -144,7 +145,7 @@ def test_a_node_without_a_document_is_its_own():
     alone = TextNode(id_="alone", text="")
     source = RelatedNodeInfo(node_id="doc")
     of_one = TextNode(text="", relationships={NodeRelationship.SOURCE: source})
-    assert [Node.of(node).documents for node in (alone, of_one)] == [["alone"], ["doc"]]
+    assert [Node.of(node).documents for node in (alone, of_one)] == [("alone",), ("doc",)]
 
 
 @pytest.mark.parametrize(

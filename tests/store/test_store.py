@@ -23,6 +23,7 @@ from strategies import seeds
 from hierindex.errors import FormatError, InputError
 from hierindex.hierarchy.transforms import RaptorHierarchy, SemanticHierarchy
 from hierindex.index import HierarchicalIndex
+from hierindex.node import Node
 from hierindex.store.rows import to_table
 from hierindex.store.vector_store import HierarchyStore
 
@@ -423,7 +424,7 @@ def test_tables_of_one_folder_are_apart(tmp_path):
 def test_a_table_of_another_version_says_so_and_can_be_replaced(tmp_path, older):
     store = HierarchyStore(tmp_path)
     if older == "without a format":
-        lancedb.connect(tmp_path).create_table("nodes", to_table(tree()))
+        lancedb.connect(tmp_path).create_table("nodes", to_table([*map(Node.of, tree())]))
     else:
         store.add(tree())
         table = store.client.open_table("nodes")

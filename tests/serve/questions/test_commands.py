@@ -106,7 +106,7 @@ def test_a_model_that_cannot_be_loaded_is_the_same_error(run, own, monkeypatch) 
     def fail(name, **options):
         raise ModelError(f"There is no {name}.")
 
-    monkeypatch.setattr(stored_tree, "load_embed_model", fail)
+    monkeypatch.setattr(stored_tree, "load_encoder", fail)
     args = ("query", QUESTION, "--index", own.store.uri)
     alone = run(*args)
     with HierarchicalIndex.open(own.store.uri).serve(0):
@@ -131,7 +131,7 @@ def test_no_key_and_no_stream_is_sent(run, letters, served, monkeypatch) -> None
     def fail(name):
         raise ModelError(f"There is no {name}.")
 
-    monkeypatch.setattr("hierindex.retrieve.retriever.load_reranker", fail)
+    monkeypatch.setattr("hierindex.retrieve.retrieval.load_reranker", fail)
     with letters.serve(0):
         url = ("--llm", "none", "--llm-base-url", "http://127.0.0.1:9/v1")
         assert run("query", QUESTION, "--index", "index", *url)[0] == 2

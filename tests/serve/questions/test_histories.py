@@ -28,6 +28,7 @@ from hierindex.retrieve import stored_tree
 from hierindex.serve.questions.client import reply_to
 from hierindex.serve.questions.endpoints import Outline, Retrieve, Show
 from hierindex.serve.questions.local_socket import HOLDER, NAME, connected
+from hierindex.text_node import metadata_of
 
 PATIENCE = 60  # seconds, for a machine that is busy
 ASKED = Retrieve(question="the harbour of a1", mode="collapsed", top_k=50, token_budget=10_000)
@@ -104,7 +105,7 @@ def test_an_index_of_another_model_is_asked_with_that_one(own, monkeypatch) -> N
         loaded.append(name)
         return HashingEmbedding(model_name=name, dim=64 if name == "hashing" else 32)
 
-    monkeypatch.setattr(stored_tree, "load_embed_model", load)
+    monkeypatch.setattr(stored_tree, "load_encoder", load)
     other = load("other")
     loaded.clear()
     with HierarchicalIndex.open(own.store.uri).serve(0):
@@ -112,8 +113,8 @@ def test_an_index_of_another_model_is_asked_with_that_one(own, monkeypatch) -> N
         nodes = tree()
         for node in nodes:
             made = Node.of(node)
-            made = replace(made, embed_model="other", embed_settings=identity(other))
-            node.metadata.update(made.to_metadata())
+            maker = made.maker._replace(embed_model="other", embed_settings=identity(other))
+            node.metadata.update(metadata_of(replace(made, maker=maker)))
             node.embedding = other.get_text_embedding(node.text)
         own.store.replace(nodes, {})
         assert reply_to(ASKED, Path(own.store.uri))["nodes"]

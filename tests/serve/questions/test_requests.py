@@ -14,7 +14,8 @@ import pytest
 from fakes import HashingEmbedding
 from serve.questions.conftest import Http
 
-from hierindex.respond.answer import Answer, source_of
+from hierindex.respond.answer import Answer
+from hierindex.respond.engine_answer import source_of_node
 from hierindex.serve import endpoint
 from hierindex.serve.app import MOST_BYTES, described
 from hierindex.serve.explorer.endpoints import ENDPOINTS as OF_EXPLORER
@@ -102,7 +103,7 @@ def test_a_retrieval_is_that_of_the_index(http, index) -> None:
     found = http.ask("/retrieve", **asked, where=["author=Ada"])["nodes"]
     retriever = index.as_retriever(mode="level", level=0, by="dense")
     nodes = retriever.retrieve(asked["question"])
-    sources = [asdict(source_of(node)) for node in nodes]
+    sources = [asdict(source_of_node(node)) for node in nodes]
     assert [each.pop("raw_score") for each in sources] == [each["score"] for each in sources]
     assert http.ask("/retrieve", **asked)["nodes"] == sources
     of_ada = [node.node_id for node in nodes if node.metadata["author"] == "Ada"]
