@@ -11,7 +11,6 @@ from edited_index import MODEL
 from hierindex import HierarchyStore
 from hierindex.errors import GenerationError
 from hierindex.store.search import matching, nearest
-from hierindex.store.snapshot import Snapshot
 
 A_MOMENT = 0.01  # seconds between readings
 COLUMNS = ("id", "text", "parent_ids", "child_ids")
@@ -38,21 +37,23 @@ class Seen:
 
 def read(uri: Path) -> Seen:
     """Read an index again and again until there is a file `stop` beside it."""
-    seen, stop, snapshot = Seen(), uri.parent / "stop", None
+    seen, stop, store = Seen(), uri.parent / "stop", None
     while not stop.exists():
         try:
-            if snapshot is None or seen.n_readings % 3 == 0:  # else that which is known
-                snapshot = HierarchyStore(uri).snapshot()
-            if snapshot.exists:
-                _read_once(snapshot, seen)
+            if store is None or seen.n_readings % 3 == 0:  # else that which is known
+                newest = HierarchyStore(uri)
+                store = newest.at(newest.snapshot())
+            if store.snapshot().exists:
+                _read_once(store, seen)
         except GenerationError:
             seen.gone += 1
-            snapshot = None
+            store = None
         time.sleep(A_MOMENT)
     return seen
 
 
-def _read_once(snapshot: Snapshot, seen: Seen) -> None:
+def _read_once(store: HierarchyStore, seen: Seen) -> None:
+    snapshot = store.snapshot()
     rows = snapshot.columns(*COLUMNS)
     ids = {*rows["id"]}
     linked = {i for name in ("parent_ids", "child_ids") for row in rows[name] for i in row}

@@ -8,6 +8,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array
 
+from hierindex.core.arrays import Floats2d, Ints1d
 from hierindex.core.bounds import Caps
 from hierindex.core.breakpoints import (
     Cosine,
@@ -18,8 +19,6 @@ from hierindex.core.breakpoints import (
     TargetSize,
 )
 from hierindex.core.membership import (
-    Floats2d,
-    Ints1d,
     Membership,
     centroids,
     groups_of,

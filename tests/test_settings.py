@@ -6,7 +6,6 @@ import pytest
 import hierindex
 from hierindex.errors import InputError
 from hierindex.llm.client import KEY
-from hierindex.retrieve import retriever
 from hierindex.settings import (
     MODE_OF,
     OTHER_VARIABLES,
@@ -119,7 +118,6 @@ def test_settings_of_another_mode_are_ignored_unless_they_are_flags(folder, monk
     for name, value in values.items() if source == "environment" else ():
         monkeypatch.setenv(f"HIERINDEX_{name.upper()}", str(value))
     unset = {name: Settings.model_fields[name].default for name in values}
-    assert retriever.MODE_OF == MODE_OF
     for mode in (None, "auto", "collapsed", "level", "traversal", "document"):
         kept = {name: value for name, value in values.items() if MODE_OF[name] == mode}
         assert load_settings(mode=mode).model_dump(include={*values}) == unset | kept

@@ -46,7 +46,6 @@ from hierindex.embed.load import load_embed_model
 from hierindex.embed.model_identity import built_precision
 from hierindex.indexing.changes import ChangedDocuments
 from hierindex.llm.client import load_llm
-from hierindex.node import Node
 from hierindex.read.documents import READERS, Skipped
 
 REWRITTEN = TwoStageSummarizer(RewriterOf(str))
@@ -216,8 +215,7 @@ def test_the_precision_is_remembered(folder, tmp_path):
     (folder / "last.txt").write_text(text_of("last"))
     asked.update(hierarchy=SemanticHierarchy(others))
     asked.regrow(SemanticHierarchy(others))
-    records = [Node.of(node) for node in asked.store.get_nodes()]
-    said = {record.maker.embed_settings for record in records}
+    said = {node.maker.embed_settings for node in asked.store.snapshot().nodes()}
     assert [built_precision(settings) for settings in said] == [model.precision]
 
 

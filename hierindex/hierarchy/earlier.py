@@ -13,7 +13,8 @@ from dataclasses import replace
 import numpy as np
 from scipy.sparse import csr_array
 
-from hierindex.core.membership import Floats2d, Membership, groups_of
+from hierindex.core.arrays import Floats2d
+from hierindex.core.membership import Membership, groups_of
 from hierindex.core.revision import continued, joined
 from hierindex.core.rows import Rows
 from hierindex.hierarchy.arrays import level_rows, most_alike, stacked, weight_matrix

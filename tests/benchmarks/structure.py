@@ -24,8 +24,8 @@ from measures import further, read_labelled
 
 from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy, load_embed_model
 from hierindex.cache.file import Cache, open_cache
+from hierindex.core.arrays import Ints1d
 from hierindex.core.bounds import Caps
-from hierindex.core.membership import Ints1d
 from hierindex.core.rows import NO_HEADINGS, Rows
 from hierindex.embed.model_identity import fingerprint
 from hierindex.evaluate import evaluate

@@ -48,8 +48,8 @@ from hierindex import (
     to_document_summary_index,
 )
 from hierindex.cache.file import cache_file
+from hierindex.core.arrays import Floats1d, Ints1d
 from hierindex.core.bounds import Caps
-from hierindex.core.membership import Floats1d, Ints1d
 from hierindex.core.ranking import diversified, reciprocal_ranks
 from hierindex.core.rows import Rows
 from hierindex.embed.embedder import unit_vectors
