@@ -34,9 +34,8 @@ test: $(TESTABLE)  ## everything that CI checks
 types: $(TESTABLE)
 	$(BIN)/mypy
 
-test-core: $(TESTABLE)  ## every branch is covered by a test that names its case, not by a random example
-	$(BIN)/pytest --cov -q -m 'not slow and not hypothesis' tests/core hierindex/core
-	$(BIN)/pytest -q -m 'not slow and hypothesis' tests/core
+test-core: $(TESTABLE)  ## on threads that do not spin while they wait
+	OMP_WAIT_POLICY=passive $(BIN)/pytest --cov -q tests/core hierindex/core
 
 test-rest: $(TESTABLE)
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 --dist worksteal --ignore=tests/core --ignore=hierindex/core
