@@ -5,7 +5,7 @@ READY := .venv/.ready
 TESTABLE := .venv/.testable
 DOCUMENTABLE := .venv/.documentable
 INSTALL = $(BIN)/python -m pip install -qq --no-compile -c $(CONSTRAINTS)  # Python compiles what it imports
-# About half of the rest of the tests: two processes collect theirs once, where workers collect all.
+# Half of the tests that are not core's: two processes collect theirs, where workers collect all.
 ANSWERS := $(addprefix tests/,cli docs evaluate export llm plot respond retrieve serve)
 # Let subprocesses of tests write and reuse compiled modules.
 export PYTHONDONTWRITEBYTECODE :=
