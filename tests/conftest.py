@@ -67,6 +67,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("slow")
 
 
+def pytest_collection_finish() -> None:
+    """No later collection of garbage looks at what was imported."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def no_variables_of_this_machine() -> None:
     """No test meets a setting, or a variable of tests, from outside."""

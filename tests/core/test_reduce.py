@@ -72,6 +72,7 @@ def test_umap_keeps_blobs_apart(n):
 def test_umap_keeps_its_compiled_functions_on_disk():
     from umap import layouts
 
+    reduce._umap_class.cache_clear()
     reduce._umap_class()
     assert layouts._nb_optimize_layout_euclidean_single_epoch._cache.cache_path
 
