@@ -114,7 +114,7 @@ def test_our_metadata_are_scalars_and_have_no_similarity_that_nobody_measured(no
 @pytest.mark.parametrize("fields", [{"level": 2}, {"source_similarity": None}])
 def test_common_words_are_the_users(fields):
     own = {"level": "advanced", "level_max": 3, "source_similarity": "earth", "kind": "x"}
-    node = Node("a", "text", own, documents=["d"], maker=Maker(), **fields)
+    node = Node("a", "text", own, documents=("d",), maker=Maker(), **fields)
     again = Node.of(to_text_node(node))
     assert again.metadata == own
     assert (again.level, again.level_max, again.kind) == (node.level, 0, "chunk")

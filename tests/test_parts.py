@@ -158,12 +158,12 @@ def test_pools_wait_in_a_file_and_give_the_tree_that_is_grown_at_once(tmp_path, 
 
 def test_leaves_are_not_in_memory_when_they_are_written(tmp_path):
     chunks = sentence_splitter(MODEL, 60)(given(documents(4)))
-    alive = []
+    texts, alive = {chunk.text for chunk in chunks}, []
 
     def is_leaf(each):
         if type(each) is dict:
             return "text_hash" in each and each["level"] == 0
-        return type(each) is Node and each.level == 0
+        return type(each) is Node and each.level == 0 and each.text in texts
 
     def finished(rows):
         alive.extend(sum(map(is_leaf, gc.get_objects())) for _ in islice(rows, 0, None, 20))
