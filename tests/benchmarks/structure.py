@@ -91,7 +91,7 @@ def grown(
     hierarchy = SemanticHierarchy(model) if n == 3 else SemanticHierarchy(model, rule=ByMeaning())
     store = HierarchyStore(uri)
     grown = hierarchy.grow([[*map(chunk_of, chunks)]], cache)
-    replace_all(store, [*map(to_text_node, grown.nodes)])
+    replace_all(store, grown.nodes)
     return HierarchicalIndex.open(uri, model)
 
 
