@@ -106,13 +106,12 @@ class HierarchicalIndex(RevisableTree):
         from hierindex.hierarchy.transforms import SemanticHierarchy
         from hierindex.indexing.build import build_tree  # not needed for queries
         from hierindex.indexing.engine import in_this_process
-        from hierindex.store.vector_store import HierarchyStore
 
         hierarchy = hierarchy or SemanticHierarchy()
-        store = HierarchyStore(uri)
+        table = Table.of(uri)
         report = build_tree(
             sources,
-            store,
+            table,
             hierarchy,
             splitter=splitter,
             chunk_size=chunk_size,
@@ -120,7 +119,7 @@ class HierarchicalIndex(RevisableTree):
             progress=progress,
             engine=engine or in_this_process,
         )
-        return cls(store, as_llama_index(hierarchy.embedder.embed_model), last_build=report)
+        return cls(table, as_llama_index(hierarchy.embedder.embed_model), last_build=report)
 
     @staticmethod
     def estimate(
@@ -138,11 +137,10 @@ class HierarchicalIndex(RevisableTree):
         """
         from hierindex.hierarchy.transforms import SemanticHierarchy
         from hierindex.indexing.estimate import estimate_tree
-        from hierindex.store.vector_store import HierarchyStore
 
         return estimate_tree(
             sources,
-            HierarchyStore(uri),
+            Table.of(uri),
             hierarchy or SemanticHierarchy(),
             splitter=splitter,
             chunk_size=chunk_size,

@@ -1,12 +1,14 @@
 """Nodes in their two forms, ours and LlamaIndex's."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from llama_index.core.schema import BaseNode
 
 from hierindex.hierarchy.leaves import make_leaves
 from hierindex.node import Maker, Node
+from hierindex.store.rows import to_table
+from hierindex.store.vector_store import HierarchyStore
 from hierindex.text_node import chunk_of, to_text_node
 from hierindex.text_node import metadata_of as entries
 
@@ -35,3 +37,30 @@ def as_plain(nodes: Iterable[Node | BaseNode]) -> list[dict[str, Any]]:
     """Return all that is known of each node, by id, its vector included."""
     given = (to_text_node(node) if isinstance(node, Node) else node for node in nodes)
     return sorted((node.to_dict() for node in given), key=lambda node: node["id_"])
+
+
+def replace_all(
+    store: HierarchyStore,
+    nodes: Sequence[Node | BaseNode],
+    report: dict[str, Any] | None = None,
+    **options: Any,
+) -> int:
+    """Replace all nodes of a store, as a build does."""
+    rows = to_table(_ours(nodes)).to_reader() if nodes else None
+    return store.table.replace(rows, report or {}, **options)
+
+
+def revise(
+    store: HierarchyStore,
+    nodes: Sequence[Node | BaseNode],
+    gone: Collection[str] = (),
+    report: dict[str, Any] | None = None,
+    **options: Any,
+) -> int:
+    """Replace nodes by id and remove others, as an update does."""
+    rows = to_table(_ours(nodes)) if nodes else None
+    return store.table.revise(rows, gone, report or {}, **options)
+
+
+def _ours(nodes: Sequence[Node | BaseNode]) -> list[Node]:
+    return [node if isinstance(node, Node) else Node.of(node) for node in nodes]

@@ -14,6 +14,7 @@ from faulty_writes import TO_CACHE, TO_TABLE, failing_writes
 from histories import add, insert
 from llama_index.core.schema import Document
 from llama_index.core.vector_stores.types import VectorStoreQuery, VectorStoreQueryMode
+from records import replace_all
 from set_clock import run_with_clock
 
 from hierindex import DocumentHierarchy, HierarchicalIndex, HierarchyStore, InputError
@@ -108,7 +109,7 @@ def test_a_deletion_that_fails_is_ended_by_the_next_writer(tmp_path, from_store,
     store = HierarchyStore(tmp_path, keep_generations=5)
     index = HierarchicalIndex(store, MODEL)
     hierarchy = Tree(DocumentHierarchy).hierarchy()
-    store.replace(hierarchy(chunks_of("kept", "Nothing is secret.")), {})
+    replace_all(store, hierarchy(chunks_of("kept", "Nothing is secret.")))
     for fails_at in moments:
         index.insert(Document(text=f"{SECRET} lies by the sea, {fails_at}.", id_="secret"))
         with failing_writes(RuntimeError(FULL), fails_at, methods=TO_TABLE) as made:
@@ -200,7 +201,7 @@ assert len(store.generations()) == 1
 print(secrets())
 set_clock(7200)
 for _ in range(2):
-    store.replace([node("c", "The last.")], {})
+    replace_all(store, [node("c", "The last.")])
 print(secrets(), len(store.client.open_table("nodes").list_versions()))
 """
 

@@ -23,7 +23,6 @@ from loopback import names_words
 from hierindex import (
     DocumentHierarchy,
     HierarchicalIndex,
-    HierarchyStore,
     LLMRewriter,
     Node,
     RaptorHierarchy,
@@ -35,6 +34,7 @@ from hierindex.embed.model_identity import fingerprint
 from hierindex.errors import FallbackWarning
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.read.split import sentence_splitter, split_documents
+from hierindex.store.table import Table
 
 KINDS = pytest.mark.parametrize("kind", [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy])
 RAPTOR_OR_ALL = pytest.mark.parametrize(
@@ -347,7 +347,7 @@ class TestWhatIsPaidFor:
             return b"".join(file.read_bytes() for file in files)
 
         hierarchy = hierarchy_of(DocumentHierarchy, by_llm(llm), group_documents=False)
-        owner, method, states = HierarchyStore, "replace", [[*"AC"], [*"ABC"], [*"AC"]]
+        owner, method, states = Table, "replace", [[*"AC"], [*"ABC"], [*"AC"]]
         if dies == "before it forgets":
             owner, method, states = Cache, "forget_the_rest", [[*"ABC"], [*"AC"], [*"AC"]]
         for i, initials in enumerate(states):
@@ -370,7 +370,7 @@ class TestWhatIsPaidFor:
     ):
         hierarchy = hierarchy_of(DocumentHierarchy, by_llm(llm))
         with monkeypatch.context() as patch:
-            patch.setattr(HierarchyStore, "replace", lambda *_, **__: 1 / 0)
+            patch.setattr(Table, "replace", lambda *_, **__: 1 / 0)
             with pytest.raises(ZeroDivisionError):
                 built(documents(texts), tmp_path, hierarchy)
         n_asked = len(llm.prompts)

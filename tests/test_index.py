@@ -32,6 +32,7 @@ from hierindex import (
     SummaryError,
 )
 from hierindex.cache.file import open_cache
+from hierindex.store.table import Table
 
 WORDS = "harbour sail mast anchor keel rudder tide wind deck crew flour yeast oven dough".split()
 
@@ -86,7 +87,7 @@ def test_the_repr_names_the_index_even_if_it_is_damaged_or_gone(folder, tmp_path
     rmtree(uri)
     assert repr(index) == f"HierarchicalIndex({uri!r}, generation=None)"
     secret = HierarchicalIndex(HierarchyStore("s3://ada:secret@bucket/index"), HashingEmbedding())
-    monkeypatch.setattr(HierarchyStore, "snapshot", Mock(side_effect=OSError("no network")))
+    monkeypatch.setattr(Table, "snapshot", Mock(side_effect=OSError("no network")))
     assert repr(secret) == "HierarchicalIndex('s3://bucket/index', generation=None)"
 
 

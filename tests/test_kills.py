@@ -5,6 +5,7 @@ from edited_index import EditedIndex, Planned, State, Tree
 from kills import Soak
 from llama_index.core.schema import TextNode
 from readers_beside import read
+from records import replace_all
 from writers import Writer
 
 from hierindex import DocumentHierarchy, HierarchyStore, RaptorHierarchy, SemanticHierarchy
@@ -83,7 +84,7 @@ def test_a_reader_through_many_publishes(tmp_path, n_publishes):
             TextNode(id_=f"{n} {i}", text=f"keeper {n}", embedding=[1.0] + [0.0] * 63)
             for i in range(20)
         ]
-        store.replace(nodes, {})
+        replace_all(store, nodes)
         reader = reader or Writer(read, tmp_path / "index")
     (tmp_path / "stop").touch()
     told = reader.ended()

@@ -105,20 +105,6 @@ def test_a_node_that_was_read_is_written_again_with_all_documents(nodes, tmp_pat
         store.add(read)
 
 
-def test_trees_that_are_replaced_and_revised_have_all_documents(nodes, index, tmp_path):
-    store = HierarchyStore(tmp_path)
-    store.replace(nodes, {})
-    assert held(store) == held(index.store)
-    (root,) = store.get_nodes([nodes[-1].node_id])
-    assert more_documents(root) == MORE
-    store.revise([root], (), {})
-    assert held(store) == held(index.store)
-    store.revise([root], (), {}, purge=True)
-    assert held(store) == held(index.store)
-    store.replace([*store.get_nodes()], {})
-    assert held(store) == held(index.store)
-
-
 def test_after_an_edit_all_documents_are_stored(tmp_path):
     folder, at = tmp_path / "texts", tmp_path / "index"
     folder.mkdir()

@@ -47,6 +47,7 @@ from hierindex.embed.model_identity import built_precision
 from hierindex.indexing.changes import ChangedDocuments
 from hierindex.llm.client import load_llm
 from hierindex.read.documents import READERS, Skipped
+from hierindex.store.table import Table
 
 REWRITTEN = TwoStageSummarizer(RewriterOf(str))
 
@@ -502,7 +503,7 @@ class TestCaches:
             raise KeyboardInterrupt
 
         before = as_plain(index)
-        where = DocumentHierarchy if dies == "grow" else HierarchyStore
+        where = DocumentHierarchy if dies == "grow" else Table
         (folder / "b.txt").write_text(text_of("other"))
         (folder / "d.txt").write_text(text_of("d"))
         with monkeypatch.context() as patch:

@@ -173,7 +173,7 @@ def test_an_update_that_is_refused_is_tried_again_without_a_change(
     watched, index, folder, monkeypatch
 ):
     monkeypatch.setattr(watch, "AGAIN", 0.1)
-    with HierarchyStore(index.store.uri).writing("build"):
+    with HierarchyStore(index.store.uri).table.writing("build"):
         for n in range(2):  # each change is answered
             (folder / "a.txt").write_text(text_of(f"draft {n}"))
             assert "is being written by process" in str(watched.next())
@@ -218,7 +218,7 @@ def test_without_a_handler_an_error_is_raised(index, folder):
     reports = index.watch()
     assert next(reports).names == ChangedDocuments([], [], [], [])
     (folder / "a.txt").write_text(text_of("other"))
-    writing = HierarchyStore(index.store.uri).writing("build")
+    writing = HierarchyStore(index.store.uri).table.writing("build")
     with writing, pytest.raises(InputError, match="is being written"):
         next(reports)
 

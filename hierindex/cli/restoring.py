@@ -86,7 +86,7 @@ def rollback(
 
     table = Table.of(index)
     table.snapshot().require()
-    with table.lock.held("rollback", patience=0):
+    with table.writing("rollback"):
         before = table.snapshot()
         table.rollback(generation)
         made = table.history()[-1] | difference(before, table.snapshot())

@@ -17,7 +17,7 @@ from hierindex.indexing.revisions import Source, built, checked
 from hierindex.llm.record import Usage
 from hierindex.progress import Progress, Stopwatch
 from hierindex.store.snapshot import Snapshot
-from hierindex.store.vector_store import HierarchyStore
+from hierindex.store.table import Table
 
 if TYPE_CHECKING:
     from llama_index.core.node_parser import NodeParser
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def build_tree(
     sources: Source | Sequence[Source],
-    store: HierarchyStore,
+    table: Table,
     hierarchy: Hierarchy,
     *,
     splitter: "NodeParser | None",
@@ -34,7 +34,7 @@ def build_tree(
     progress: Progress | None,
     engine: Engine = in_this_process,
 ) -> BuildReport:
-    """Build a tree over sources and publish it in place of the store's; see `HierarchicalIndex`.
+    """Build a tree over sources and publish it in place of the table's; see `HierarchicalIndex`.
 
     Raises
     ------
@@ -44,14 +44,14 @@ def build_tree(
         If the index is not to be replaced, and the build would lose much of what it holds.
     """
     progress, watch = progress or hierarchy.progress, Stopwatch()
-    check_writable(store.uri)
+    check_writable(table.uri)
     sources = checked(sources)
     with ExitStack() as opened:
         with watch("load"):
-            opened.enter_context(store.writing("build"))
-            at_work = engine(store, hierarchy, progress)
+            opened.enter_context(table.writing("build"))
+            at_work = engine(table, hierarchy, progress)
             cache, read, workers = opened.enter_context(at_work)
-            snapshot = held_by(store)
+            snapshot = held_by(table)
             before, was = held_documents(snapshot), Remembered.of(snapshot)
             if snapshot.exists and not replace:
                 _check_models(snapshot, hierarchy)
@@ -67,7 +67,7 @@ def build_tree(
             )
         return Job(
             revision=revision,
-            store=store,
+            table=table,
             snapshot=snapshot,
             hierarchy=hierarchy,
             splitter=splitter,
@@ -79,22 +79,22 @@ def build_tree(
         ).publish()
 
 
-def publish_moved(revision: Revision, store: HierarchyStore, watch: Stopwatch) -> BuildReport:
+def publish_moved(revision: Revision, table: Table, watch: Stopwatch) -> BuildReport:
     """Publish the new paths of sources, if any have moved, and the tree as it is."""
-    generation = store.snapshot().generation
+    generation = table.snapshot().generation
     if revision.moved:
         with watch("write"):
             report = revision.report(revision.was.settings, Usage())
-            generation = store.revise([], (), report, moved=revision.moved)
+            generation = table.revise(None, (), report, moved=revision.moved)
     return nothing_changed(revision, generation, watch)
 
 
-def held_by(store: HierarchyStore) -> Snapshot:
+def held_by(table: Table) -> Snapshot:
     """Return what an index holds: nothing if another version of hierindex wrote it."""
     try:
-        return store.snapshot()
+        return table.snapshot()
     except FormatError:  # the build replaces it
-        return Snapshot(store.uri)
+        return Snapshot(table.uri)
 
 
 def _check_models(snapshot: Snapshot, hierarchy: Hierarchy) -> None:

@@ -10,7 +10,7 @@ from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.indexing.reading import ReadFiles, file_reader
 from hierindex.progress import Progress
 from hierindex.store.fragments import Fragments
-from hierindex.store.vector_store import HierarchyStore
+from hierindex.store.table import Table
 from hierindex.store.waiting import LeafFile, RowFile
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ Rows = RowFile | Fragments
 class Workers(Protocol):
     """Grow the tree of a job."""
 
-    def rows(self, store: HierarchyStore) -> AbstractContextManager[Rows]:
+    def rows(self, table: Table) -> AbstractContextManager[Rows]:
         """Return where rows wait until all of the tree is written, to be used by `with`."""
 
     def grown(self, job: "Job", rows: Rows) -> Grown:
@@ -39,20 +39,20 @@ class AtWork(NamedTuple):
     workers: Workers
 
 
-Engine = Callable[[HierarchyStore, Hierarchy, Progress], AbstractContextManager[AtWork]]
+Engine = Callable[[Table, Hierarchy, Progress], AbstractContextManager[AtWork]]
 """Starts workers for the build of an index."""
 
 
 class Here:
     """Workers that are this process."""
 
-    def rows(self, store: HierarchyStore) -> AbstractContextManager[Rows]:
+    def rows(self, table: Table) -> AbstractContextManager[Rows]:
         """Return a file of rows."""
-        return RowFile(store.connection)
+        return RowFile(table.connection)
 
     def grown(self, job: "Job", rows: Rows) -> Grown:
         """Grow the parts of a tree one after the other."""
-        with LeafFile(job.store.connection) as waiting:
+        with LeafFile(job.table.connection) as waiting:
             aside = Aside(rows.add, waiting, job.part)
             return job.hierarchy.grow(job.chunks(), job.cache, job.progress, job.earlier(), aside)
 
@@ -61,13 +61,11 @@ HERE = Here()
 
 
 @contextmanager
-def in_this_process(
-    store: HierarchyStore, hierarchy: Hierarchy, progress: Progress
-) -> Iterator[AtWork]:
+def in_this_process(table: Table, hierarchy: Hierarchy, progress: Progress) -> Iterator[AtWork]:
     """Read and grow in this process; see `Engine`."""
     model = hierarchy.embedder.fingerprint
     with (
-        open_cache(store.uri, model) as cache,
-        file_reader(store, progress, cache.readings) as read,
+        open_cache(table.uri, model) as cache,
+        file_reader(table, progress, cache.readings) as read,
     ):
         yield AtWork(cache, read, HERE)

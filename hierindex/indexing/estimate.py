@@ -15,7 +15,7 @@ from hierindex.indexing.reading import file_reader
 from hierindex.indexing.revisions import Source, built, checked
 from hierindex.progress import Progress, Stopwatch
 from hierindex.read.documents import Skipped
-from hierindex.store.vector_store import HierarchyStore
+from hierindex.store.table import Table
 
 if TYPE_CHECKING:
     from llama_index.core.node_parser import NodeParser
@@ -60,7 +60,7 @@ class Estimate:
 
 def estimate_tree(
     sources: Source | Sequence[Source],
-    store: HierarchyStore,
+    table: Table,
     hierarchy: Hierarchy,
     *,
     splitter: "NodeParser | None",
@@ -73,15 +73,15 @@ def estimate_tree(
     """
     progress, watch = progress or hierarchy.progress, Stopwatch()
     sources = checked(sources)
-    model, snapshot = fingerprint(hierarchy.embedder.embed_model), held_by(store)
+    model, snapshot = fingerprint(hierarchy.embedder.embed_model), held_by(table)
     before, was = held_documents(snapshot), Remembered.of(snapshot)
     with (
-        open_cache(store.uri, model) as cache,
-        file_reader(store, progress, cache.readings) as read,
+        open_cache(table.uri, model) as cache,
+        file_reader(table, progress, cache.readings) as read,
     ):
         revision = built(sources, before, was, read)
         job = Job(
-            revision, store, snapshot, hierarchy, splitter, chunk_size, cache, progress, watch
+            revision, table, snapshot, hierarchy, splitter, chunk_size, cache, progress, watch
         )
         return estimated(job)
 
@@ -106,7 +106,7 @@ def estimated(job: Job) -> Estimate:
     )
 
 
-def costs_nothing(revision: Revision, store: HierarchyStore, watch: Stopwatch) -> Estimate:
+def costs_nothing(revision: Revision, table: Table, watch: Stopwatch) -> Estimate:
     """Return the estimate of an update that changes nothing."""
     return Estimate([], 0, 0, 0, 0, **_changes(revision))
 

@@ -28,7 +28,7 @@ from hierindex.store.prefilter import by_texts
 from hierindex.store.rows import to_nodes
 from hierindex.store.schema import NODE_COLUMNS
 from hierindex.store.snapshot import Snapshot
-from hierindex.store.vector_store import HierarchyStore
+from hierindex.store.table import Table
 from hierindex.store.waiting import RowFile
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Job:
     Attributes
     ----------
     revision : Revision
-    store : HierarchyStore
+    table : Table
     snapshot : Snapshot
         Of what the index holds.
     hierarchy : Hierarchy
@@ -89,7 +89,7 @@ class Job:
     """
 
     revision: Revision
-    store: HierarchyStore
+    table: Table
     snapshot: Snapshot
     hierarchy: Hierarchy
     splitter: "NodeParser | None"
@@ -152,7 +152,7 @@ class Job:
         cache, hashes = self.cache, {of.document_hash for of in self.revision.after.values()}
         is_clean = cache.holds_only({of.document_hash for of in self.revision.before.values()})
         cache.begin(hashes)
-        with self.workers.rows(self.store) as rows:
+        with self.workers.rows(self.table) as rows:
             grown = self.workers.grown(self, rows)
             with self.watch("write"):
                 self.progress("write", 0, 1)
@@ -171,9 +171,12 @@ class Job:
             settings["splitter"] = revision.was.settings.get("splitter")
         report = revision.report(settings, grown.usage)
         if self.is_anew:
-            return self.store.replace(rows, report, purge=self.purge)
+            every = rows.reader() if isinstance(rows, RowFile) else rows
+            return self.table.replace(every, report, purge=self.purge)
         assert isinstance(rows, RowFile)  # others take whole trees
-        return self.store.revise(rows, grown.gone, report, purge=self.purge, moved=revision.moved)
+        reader, moved = rows.reader(), revision.moved
+        changed = None if reader is None else reader.read_all()
+        return self.table.revise(changed, grown.gone, report, purge=self.purge, moved=moved)
 
     def _forget(self, gone: Sequence[Node], new: Set[str], *, is_clean: bool) -> None:
         """Delete what the cache has of text that the index no longer holds.
@@ -194,7 +197,7 @@ class Job:
             return
         is_all = self.purge or not is_clean
         where = None if is_all else by_texts({node.text for node in gone})
-        batches = self.store.snapshot().batches(*NODE_COLUMNS, where=where)
+        batches = self.table.snapshot().batches(*NODE_COLUMNS, where=where)
         nodes = (node for batch in batches for node in to_nodes(batch))
         held = {text_digest(node.embedded_text) for node in nodes if node.id not in new}
         texts = {node.embedded_text for node in gone}

@@ -9,7 +9,7 @@ from hierindex.progress import Progress
 from hierindex.read.documents import Skipped, each_file
 from hierindex.read.files import File
 from hierindex.read.remembered import content_hash
-from hierindex.store.vector_store import HierarchyStore
+from hierindex.store.table import Table
 from hierindex.store.waiting import DocumentFile
 
 if TYPE_CHECKING:
@@ -53,19 +53,19 @@ class ReadFiles(Protocol):
 
 @contextmanager
 def file_reader(
-    store: HierarchyStore, progress: Progress, memory: ReadingCache | None
+    table: Table, progress: Progress, memory: ReadingCache | None
 ) -> Iterator[ReadFiles]:
     """Give what reads files into documents that wait in a temporary file of an index.
 
     Parameters
     ----------
-    store : HierarchyStore
+    table : Table
         The index.
     progress : Progress
     memory : ReadingCache or None
         See `read_documents`.
     """
-    with DocumentFile(store.connection) as waiting:
+    with DocumentFile(table.connection) as waiting:
 
         def read(files: Mapping[str, File]) -> tuple[list[ReadDocument], list[Skipped]]:
             documents, skipped = dict[str, ReadDocument](), dict[str, Skipped]()

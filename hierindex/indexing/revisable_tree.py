@@ -31,7 +31,7 @@ class RevisableTree(AnsweringTree):
 
     Parameters
     ----------
-    store : HierarchyStore
+    table : Table
     embed_model : BaseEmbedding, optional
         The model that the tree was built with; by default loaded by the name stored in the tree.
     last_build : BuildReport, optional
@@ -53,7 +53,7 @@ class RevisableTree(AnsweringTree):
         """The settings of the build that made the index: its hierarchy, models and chunk size."""
         from hierindex.indexing.update import settings_held
 
-        return settings_held(self.store.snapshot())
+        return settings_held(self.table.snapshot())
 
     def update(
         self,
@@ -162,7 +162,7 @@ class RevisableTree(AnsweringTree):
         from hierindex.indexing.watch import reports
 
         read = None if sources is None else checked(sources)
-        places = Remembered.of(self.store.snapshot()).sources if read is None else [*map(str, read)]
+        places = Remembered.of(self.table.snapshot()).sources if read is None else [*map(str, read)]
         if not places:
             raise SourceError("The index was built from no files; name the sources to watch.")
         given = Given(hierarchy, self._embed_model, llm, llm_options=llm_options)
@@ -279,7 +279,7 @@ class RevisableTree(AnsweringTree):
             llm_options=llm_options,
         )
         change = partial(without, delete) if delete else partial(updated, sources)
-        return revise(self.store, change, given, then=estimated, unchanged=costs_nothing)
+        return revise(self.table, change, given, then=estimated, unchanged=costs_nothing)
 
     def _revise(self, what: str, change: "Revise", **given: Any) -> "BuildReport":
         """Publish a revision of the index; `given` are the fields of `Given`."""
@@ -287,10 +287,10 @@ class RevisableTree(AnsweringTree):
         from hierindex.indexing.job import Job
         from hierindex.indexing.update import Given, revise
 
-        check_writable(self.store.uri)
-        self.store.snapshot().require()
+        check_writable(self.table.uri)
+        self.table.snapshot().require()
         by = Given(embed_model=self._embed_model, **given)
-        with self.store.writing(what):
-            report = revise(self.store, change, by, then=Job.publish, unchanged=publish_moved)
+        with self.table.writing(what):
+            report = revise(self.table, change, by, then=Job.publish, unchanged=publish_moved)
         self.last_build = report
         return report

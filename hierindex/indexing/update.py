@@ -23,8 +23,7 @@ from hierindex.indexing.settings import (
 from hierindex.progress import Progress, Stopwatch, silent
 from hierindex.store.prefilter import STALE, SUMMARIES
 from hierindex.store.snapshot import Snapshot
-from hierindex.store.table import PURGED
-from hierindex.store.vector_store import HierarchyStore
+from hierindex.store.table import PURGED, Table
 
 if TYPE_CHECKING:
     from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -77,25 +76,25 @@ class Given:
 
 
 def revise(
-    store: HierarchyStore,
+    table: Table,
     change: Revise,
     given: Given,
     *,
     then: Callable[[Job], T],
-    unchanged: Callable[[Revision, HierarchyStore, Stopwatch], T],
+    unchanged: Callable[[Revision, Table, Stopwatch], T],
 ) -> T:
     """Find out what an index is to hold, and do something with the job of growing its tree.
 
     Parameters
     ----------
-    store : HierarchyStore
+    table : Table
     change : callable
         Returns the revision.
     given : Given
     then : callable
         Called with the job, unless the revision is empty.
     unchanged : callable
-        Called with an empty revision, the store and the stopwatch. No model has been loaded by
+        Called with an empty revision, the table and the stopwatch. No model has been loaded by
         then.
 
     Raises
@@ -107,13 +106,13 @@ def revise(
     """
     watch = Stopwatch()
     with watch("load"):
-        snapshot = store.snapshot()
+        snapshot = table.snapshot()
         snapshot.require()
         before, was = held_documents(snapshot), Remembered.of(snapshot)
         settings = settings_held(snapshot)
         hierarchy = given.checked_hierarchy(settings) if given.hierarchy else None
     progress = given.progress or (hierarchy.progress if hierarchy else silent)
-    with open_cache(store.uri) as cache, file_reader(store, progress, cache.readings) as read:
+    with open_cache(table.uri) as cache, file_reader(table, progress, cache.readings) as read:
         with watch("read"):
             revision = change(before, was, read)
         if _is_stale(snapshot):
@@ -123,7 +122,7 @@ def revise(
                 [UNUSED, *(origin.document_hash for origin in before.values())]
             ):
                 _forget_the_rest(snapshot)  # a job that was killed, or an edit taken back
-            return unchanged(revision, store, watch)
+            return unchanged(revision, table, watch)
         with watch("load"):
             hierarchy = hierarchy or given.checked_hierarchy(settings)
             known = cache.of_model(fingerprint(hierarchy.embedder.embed_model))
@@ -131,7 +130,7 @@ def revise(
                 check_splitter(settings, given.splitter)
         job = Job(
             revision=revision,
-            store=store,
+            table=table,
             snapshot=snapshot,
             hierarchy=hierarchy,
             splitter=given.splitter,

@@ -34,7 +34,7 @@ from hierindex.scale.setup import Setup, language_model
 from hierindex.scale.shared import Shared, report_steps, shared_cache, watched
 from hierindex.scale.worker import Done, Worker, load_document, read
 from hierindex.store.fragments import Fragments, Place
-from hierindex.store.vector_store import HierarchyStore
+from hierindex.store.table import Table
 
 FILES = 64  # that a task reads at most
 PARTS = 4  # per worker, so that none is idle for long at the end
@@ -74,13 +74,11 @@ class RayEngine:
         require(valid, "workers", "an integer of at least 1", self.workers)
 
     @contextmanager
-    def __call__(
-        self, store: HierarchyStore, hierarchy: Hierarchy, progress: Progress
-    ) -> Iterator[AtWork]:
+    def __call__(self, table: Table, hierarchy: Hierarchy, progress: Progress) -> Iterator[AtWork]:
         """Start workers for a build; see `Engine`."""
         with (
             cluster(self.address),  # before the model is loaded
-            _shared(store.uri, hierarchy.embedder.fingerprint) as actor,
+            _shared(table.uri, hierarchy.embedder.fingerprint) as actor,
         ):
             cache = shared_cache(actor)
             reader = partial(_read, memory=cache.readings, progress=progress)
@@ -94,9 +92,9 @@ class _OnCluster:
     actor: Any
     n_workers: int | None
 
-    def rows(self, store: HierarchyStore) -> AbstractContextManager[Rows]:
+    def rows(self, table: Table) -> AbstractContextManager[Rows]:
         """Return the files of rows that workers write; another process joins and indexes them."""
-        return nullcontext(Fragments(Place(*store.connection.parameters), elsewhere))
+        return nullcontext(Fragments(Place(*table.connection.parameters), elsewhere))
 
     def grown(self, job: Job, rows: Rows) -> Grown:
         """Grow trees of documents and pools in workers, and the levels above in one of these."""

@@ -1,7 +1,6 @@
 """Deletion of rows and of the links to them."""
 
-from collections.abc import Collection, Iterator, Mapping, Set
-from itertools import chain
+from collections.abc import Collection, Mapping, Set
 from typing import TYPE_CHECKING, Any
 
 from hierindex.cache.file import forget
@@ -14,7 +13,7 @@ from hierindex.store.prefilter import SUMMARIES, of_documents
 from hierindex.store.rows import node_of
 from hierindex.store.schema import LOST_CHILD, LOST_PARENT, NAMES
 from hierindex.store.snapshot import Snapshot
-from hierindex.store.table import Table
+from hierindex.store.table import Table, with_the_rest
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -80,47 +79,7 @@ def _delete_rows(gone: set[str], snapshot: Snapshot, table: Table) -> None:
     columns = snapshot.require().schema
     reader = with_the_rest(pa.Table.from_pylist(changed, columns), gone, snapshot)
     added, changes = ADDED in snapshot.details(), {"nodes_removed": len(gone)}
-    table.replace(reader, snapshot.report(), changes, added=added, purge=True)
-
-
-def with_the_rest(
-    rows: "pa.Table | None",
-    gone: Set[str],
-    snapshot: Snapshot,
-    moved: Mapping[str, str] | None = None,
-) -> "pa.RecordBatchReader":
-    """Return rows, and those of a snapshot that have neither their ids nor those of deleted ones.
-
-    They are read from the snapshot in batches while they are written. `moved` has new paths of
-    sources by the old ones.
-    """
-    import pyarrow as pa
-
-    columns = snapshot.require().schema
-    new = [] if rows is None else rows.cast(columns).to_batches()
-    away = {*gone, *chain.from_iterable(batch["id"].to_pylist() for batch in new)}
-    batches = chain(_without(away, snapshot), new)
-    read = (_read_from(batch, moved) for batch in batches) if moved else batches
-    return pa.RecordBatchReader.from_batches(columns, read)
-
-
-def _without(ids: Set[str], snapshot: Snapshot) -> "Iterator[pa.RecordBatch]":
-    """Yield the rows that have none of these ids."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    excluded = pa.array(sorted(ids), pa.string())
-    for batch in snapshot.batches(*NAMES):
-        yield batch.filter(pc.invert(pc.is_in(batch["id"], value_set=excluded)))
-
-
-def _read_from(batch: "pa.RecordBatch", moved: Mapping[str, str]) -> "pa.RecordBatch":
-    """Return rows with the new paths of their sources."""
-    import pyarrow as pa
-
-    at = batch.schema.get_field_index("read_from")
-    paths = [moved.get(path, path) for path in batch.column(at).to_pylist()]
-    return batch.set_column(at, batch.schema.field(at), pa.array(paths, pa.string()))
+    table.replace(reader, snapshot.report(), changes=changes, added=added, purge=True)
 
 
 def linked_to(rows: "pa.Table", gone: set[str]) -> list[str]:

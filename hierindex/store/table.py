@@ -1,9 +1,10 @@
 """The table of an index: its generations, and writes to it."""
 
 import logging
-from collections.abc import Collection, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping, Set
+from contextlib import AbstractContextManager, suppress
 from copy import copy
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -27,7 +28,7 @@ from hierindex.store.generations import (
 )
 from hierindex.store.indices import tend
 from hierindex.store.prefilter import by_ids
-from hierindex.store.schema import NAME_KEY, check_dimension, check_format, identity
+from hierindex.store.schema import NAME_KEY, NAMES, check_dimension, check_format, identity
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.write_lock import WriteLock
 
@@ -124,6 +125,21 @@ class Table:
         """Return the generations as `generation_json` describes them, the oldest first."""
         return [generation_json(self.snapshot(number)) for number in self.generations()]
 
+    def writing(self, what: str) -> AbstractContextManager[None]:
+        """Exclude all other writers for a `with` block, in which this table can be written.
+
+        Parameters
+        ----------
+        what : str
+            What is done, such as "build"; other writers and `generations` show it.
+
+        Raises
+        ------
+        InputError
+            If another writer is at work; the error names it.
+        """
+        return self.lock.held(what, patience=0)
+
     def upsert(self, rows: "pa.Table") -> None:
         """Insert rows, replacing those with the same id, and publish the table.
 
@@ -161,18 +177,38 @@ class Table:
 
     def replace(
         self,
-        rows: "pa.RecordBatchReader | Fragments",
+        rows: "pa.RecordBatchReader | Fragments | None",
         report: dict[str, Any],
-        changes: dict[str, int],
         *,
+        changes: dict[str, int] | None = None,
         added: bool = False,
         purge: bool = False,
     ) -> int:
-        """Replace all rows, publish the table and return the generation.
+        """Replace all rows, publish the table and return the generation, 1 for the first.
 
-        `added` says that nodes remain beside the tree of the last build. With `purge`, all other
-        generations are removed with their files.
+        A reader sees the old tree or the new one, never a mixture.
+
+        Parameters
+        ----------
+        rows : RecordBatchReader or Fragments
+            At least one; None stands for none.
+        report : dict
+            Of the build; stored with the rows, see `Snapshot.report`.
+        changes : dict, optional
+            Numbers by kind of change, which `generations` shows; by default the report's.
+        added : bool
+            Whether nodes remain beside the tree of the last build.
+        purge : bool
+            Whether to remove all earlier generations, so that no file contains their text.
+
+        Raises
+        ------
+        InputError
+            If there are no rows.
         """
+        if rows is None or (isinstance(rows, Fragments) and not rows.n_rows):
+            raise InputError("There are no nodes to write.")
+        changes = report.get("changes", {}) if changes is None else changes
         with self.lock.held("build"), self.connection.named_refusals():
             before = self.connection.open()
             held = {} if before is None else published(before)
@@ -185,9 +221,29 @@ class Table:
         rows: "pa.Table | None",
         gone: Collection[str],
         report: dict[str, Any],
-        changes: dict[str, int],
+        *,
+        purge: bool = False,
+        moved: Mapping[str, str] | None = None,
     ) -> int:
-        """Write rows by id, delete others, publish the table and return the generation."""
+        """Write rows by id, delete others, publish the table and return the generation.
+
+        Parameters
+        ----------
+        rows : Table, optional
+        gone : Collection[str]
+            Ids of the rows to delete.
+        report, purge
+            See `replace`.
+        moved : Mapping[str, str], optional
+            New paths of sources, by the old ones. All rows are then written again.
+        """
+        if purge or moved:
+            snapshot = self.snapshot()
+            every, added = (
+                with_the_rest(rows, {*gone}, snapshot, moved),
+                ADDED in snapshot.details(),
+            )
+            return self.replace(every, report, added=added, purge=purge)
         with self.lock.held("update"), self.connection.named_refusals():
             table, held = self._newest()
             assert table is not None  # it was read
@@ -196,7 +252,7 @@ class Table:
             if rows is not None:  # not by a merge, which puts them in any order
                 table.add(rows)
             added = ADDED in details_of(table.schema)
-            return self._publish(table, held, changes, report, added=added)
+            return self._publish(table, held, report.get("changes", {}), report, added=added)
 
     def rollback(self, generation: int | None = None) -> int:
         """Publish an earlier generation, by default the previous one, under a new number."""
@@ -304,3 +360,43 @@ class Table:
                 self.connection.uri,
             )
         return generation
+
+
+def with_the_rest(
+    rows: "pa.Table | None",
+    gone: Set[str],
+    snapshot: Snapshot,
+    moved: Mapping[str, str] | None = None,
+) -> "pa.RecordBatchReader":
+    """Return rows, and those of a snapshot that have neither their ids nor those of deleted ones.
+
+    They are read from the snapshot in batches while they are written. `moved` has new paths of
+    sources by the old ones.
+    """
+    import pyarrow as pa
+
+    columns = snapshot.require().schema
+    new = [] if rows is None else rows.cast(columns).to_batches()
+    away = {*gone, *chain.from_iterable(batch["id"].to_pylist() for batch in new)}
+    batches = chain(_without(away, snapshot), new)
+    read = (_read_from(batch, moved) for batch in batches) if moved else batches
+    return pa.RecordBatchReader.from_batches(columns, read)
+
+
+def _without(ids: Set[str], snapshot: Snapshot) -> "Iterator[pa.RecordBatch]":
+    """Yield the rows that have none of these ids."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    excluded = pa.array(sorted(ids), pa.string())
+    for batch in snapshot.batches(*NAMES):
+        yield batch.filter(pc.invert(pc.is_in(batch["id"], value_set=excluded)))
+
+
+def _read_from(batch: "pa.RecordBatch", moved: Mapping[str, str]) -> "pa.RecordBatch":
+    """Return rows with the new paths of their sources."""
+    import pyarrow as pa
+
+    at = batch.schema.get_field_index("read_from")
+    paths = [moved.get(path, path) for path in batch.column(at).to_pylist()]
+    return batch.set_column(at, batch.schema.field(at), pa.array(paths, pa.string()))

@@ -2,8 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -22,16 +21,14 @@ from hierindex.cache.file import cache_file, remove
 from hierindex.errors import InputError
 from hierindex.node import Node
 from hierindex.store.connection import TABLE, Connection
-from hierindex.store.deletion import delete_document, delete_nodes, doomed, with_the_rest
+from hierindex.store.deletion import delete_document, delete_nodes, doomed
 from hierindex.store.filters import DOCUMENTS, Filter, Filters, Op, keys
-from hierindex.store.fragments import Fragments
-from hierindex.store.generations import ADDED, on_newest
+from hierindex.store.generations import on_newest
 from hierindex.store.rows import to_nodes, to_table
 from hierindex.store.schema import NODE_COLUMNS
 from hierindex.store.search import ALPHA, DEPTH, diverse, fused, matching, nearest
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
-from hierindex.store.waiting import RowFile
 from hierindex.text_node import check_text_node, from_text_node, more_documents, to_text_node
 from hierindex.threads import in_daemon_thread
 
@@ -98,7 +95,7 @@ class HierarchyStore(BasePydanticVectorStore):
     earlier generations as well, so that no file contains what was deleted.
 
     One process writes at a time. In a folder, a lock ensures it: writes wait up to a minute for
-    another writer, `writing` does not. In an object store, the second of two writers fails when it
+    another writer. In an object store, the second of two writers fails when it
     writes. Async methods run the sync ones in a thread.
     """
 
@@ -143,11 +140,6 @@ class HierarchyStore(BasePydanticVectorStore):
         return self._table
 
     @property
-    def connection(self) -> Connection:
-        """The connection to the table's database."""
-        return self._table.connection
-
-    @property
     def client(self) -> "DBConnection":
         """A LanceDB connection to the database."""
         return self._table.connection.connect()
@@ -188,87 +180,6 @@ class HierarchyStore(BasePydanticVectorStore):
             If the store does not hold this generation, or it is the current one.
         """
         return self._table.rollback(generation)
-
-    def writing(self, what: str) -> AbstractContextManager[None]:
-        """Exclude all other writers for a `with` block, in which this store can write.
-
-        Parameters
-        ----------
-        what : str
-            What is done, such as "build"; other writers and `generations` show it.
-
-        Raises
-        ------
-        InputError
-            If another writer is at work; the error names it.
-        """
-        return self._table.lock.held(what, patience=0)
-
-    def replace(
-        self,
-        nodes: Sequence[BaseNode] | RowFile | Fragments,
-        report: dict[str, Any],
-        *,
-        purge: bool = False,
-    ) -> int:
-        """Replace all nodes; a reader sees the old tree or the new one, never a mixture.
-
-        Parameters
-        ----------
-        nodes : Sequence[BaseNode], RowFile or Fragments
-            At least one.
-        report : dict
-            Of the build; stored with the nodes, see `Snapshot.report`. Its `changes`, a dict of
-            numbers by kind of change, are shown by `generations`.
-        purge : bool
-            Whether to remove all earlier generations, so that no file contains their text.
-
-        Returns
-        -------
-        int
-            The number of the generation: 1 for the first that is published.
-
-        Raises
-        ------
-        InputError
-            If there are no nodes, or one of them cannot be written, see `HierarchyStore.add`.
-        """
-        rows = nodes if isinstance(nodes, Fragments) else self._reader(nodes)
-        if rows is None or (isinstance(rows, Fragments) and not rows.n_rows):
-            raise InputError("There are no nodes to write.")
-        changes = report.get("changes", {})
-        return self._table.replace(rows, report, changes, purge=purge)
-
-    def revise(
-        self,
-        nodes: Sequence[BaseNode] | RowFile,
-        gone: Collection[str],
-        report: dict[str, Any],
-        *,
-        purge: bool = False,
-        moved: Mapping[str, str] | None = None,
-    ) -> int:
-        """Replace nodes by id, insert new ones and remove others, in one generation.
-
-        Parameters
-        ----------
-        nodes : Sequence[BaseNode] or RowFile
-        gone : Collection[str]
-            Ids of the nodes to remove.
-        report, purge
-            See `replace`.
-        moved : Mapping[str, str], optional
-            New paths of sources, by the old ones. All rows are then written again.
-        """
-        changes = report.get("changes", {})
-        reader = self._reader(nodes)
-        rows = None if reader is None else reader.read_all()
-        if not (purge or moved):
-            return self._table.revise(rows, gone, report, changes)
-        snapshot = self.snapshot()
-        every = with_the_rest(rows, {*gone}, snapshot, moved)
-        added = ADDED in snapshot.details()
-        return self._table.replace(every, report, changes, added=added, purge=purge)
 
     def add(self, /, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
         """Insert nodes, replacing those with the same id, and return their ids.
@@ -473,12 +384,6 @@ class HierarchyStore(BasePydanticVectorStore):
                 )
                 return rows[: query.hybrid_top_k or top_k]
         return nearest(scope, _vector_of(query), top_k)
-
-    def _reader(self, nodes: Sequence[BaseNode] | RowFile) -> "pa.RecordBatchReader | None":
-        """Return the rows of nodes; None if there are none."""
-        if isinstance(nodes, RowFile):
-            return nodes.reader()
-        return to_table(self._nodes(nodes)).to_reader() if nodes else None
 
     def _nodes(self, given: Sequence[BaseNode]) -> list[Node]:
         """Return LlamaIndex's nodes in our form, each with all of its documents.

@@ -55,7 +55,7 @@ def verify(table: Table, *, repair: bool = False) -> Verification:
     outcome = _verified(table)
     before = [name for name in outcome.failed if name in MENDABLE]
     if repair and before:
-        with table.lock.held("repair", patience=0):
+        with table.writing("repair"):
             if "cache" in before:
                 with suppress(OSError):  # the cache is then checked again and named
                     remove(cache_file(table.uri))

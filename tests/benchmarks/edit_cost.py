@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from fakes import HashingEmbedding
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import Document
+from records import revise
 from update import METHODS
 
 from hierindex import HierarchicalIndex
@@ -86,7 +87,7 @@ def measure(method: str, size: int, folder: str) -> None:
         n_rows.append(counted.n)
         node = index.store.get_nodes([index.info()["roots"][0]])[0]
         start = time.perf_counter()
-        index.store.revise([node], (), index.store.snapshot().report())
+        revise(index.store, [node], (), index.store.snapshot().report())
         commits.append(time.perf_counter() - start)
     stages = {k: s for k, s in index.last_build.seconds.items() if s > 0.02}
     print(

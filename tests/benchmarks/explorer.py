@@ -56,7 +56,7 @@ def make(folder: Path, n_nodes: int, at: Path) -> None:
         groups = (below[i : i + FAN_OUT] for i in range(0, len(below), FAN_OUT))
         layers.append([summary(group) for group in groups])
     store, model = HierarchyStore(at), WordSums()
-    with RowFile(store.connection) as rows:
+    with RowFile(store.table.connection) as rows:
         for level in range(len(layers)):
             for start in range(0, len(layers[level]), 1024):
                 numbers = range(start, min(start + 1024, len(layers[level])))
@@ -65,7 +65,7 @@ def make(folder: Path, n_nodes: int, at: Path) -> None:
                 for node, vector in zip(nodes, vectors, strict=True):
                     node.vector = np.array(vector)
                 rows.add(map(row_of, nodes))
-        store.replace(rows, {})
+        store.table.replace(rows.reader(), {})
 
 
 def chunks(words: list[str], number: int) -> list[Made]:

@@ -87,7 +87,7 @@ def written(store: HierarchyStore, rows: pa.Table, n_nodes: int) -> Table:
     """A table of so many nodes, with the indices that a store makes."""
     batches = pa.RecordBatchReader.from_batches(rows.schema, copies(rows, n_nodes))
     store._table.replace(batches, {}, {})
-    table = store.connection.open()
+    table = store.table.connection.open()
     assert table is not None
     return table
 

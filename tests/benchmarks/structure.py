@@ -21,6 +21,7 @@ from typing import Any
 from llama_index.core.embeddings import BaseEmbedding
 from llama_index.core.schema import BaseNode, Document
 from measures import further, read_labelled
+from records import replace_all
 
 from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy, load_embed_model
 from hierindex.cache.file import Cache, open_cache
@@ -90,7 +91,7 @@ def grown(
     hierarchy = SemanticHierarchy(model) if n == 3 else SemanticHierarchy(model, rule=ByMeaning())
     store = HierarchyStore(uri)
     grown = hierarchy.grow([[*map(chunk_of, chunks)]], cache)
-    store.replace([*map(to_text_node, grown.nodes)], {})
+    replace_all(store, [*map(to_text_node, grown.nodes)])
     return HierarchicalIndex.open(uri, model)
 
 

@@ -6,6 +6,7 @@ from datetime import datetime
 import pytest
 from fakes import HashingEmbedding
 from llama_index.core.schema import TextNode
+from records import replace_all
 
 from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy
 
@@ -17,8 +18,8 @@ def nodes(ids):
 @pytest.fixture
 def index(tmp_path):
     store = HierarchyStore(tmp_path)
-    with store.writing("build"):
-        store.replace(nodes("ab"), {"changes": {"added": 2, "removed": 0}})
+    with store.table.writing("build"):
+        replace_all(store, nodes("ab"), {"changes": {"added": 2, "removed": 0}})
     store.add(nodes("bc"))
     return tmp_path
 
@@ -80,7 +81,7 @@ def test_a_rollback_names_what_the_index_holds_again_and_no_longer(run, tmp_path
 
 
 def test_a_rollback_does_not_wait_for_a_writer(run, index):
-    with HierarchyStore(index).writing("build"):
+    with HierarchyStore(index).table.writing("build"):
         status, _, err = run("rollback", "--index", index)
     assert status == 2
     assert "is being written by process" in err

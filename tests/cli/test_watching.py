@@ -101,7 +101,7 @@ def test_each_update_is_a_line_until_the_command_is_stopped(index, folder, watch
     assert watched.line().endswith(f" s. Added: {added} and 2 more; Removed: c.md")
     assert watched.stop(signal.SIGINT) == (0, "", STOPPED)
     assert HierarchyStore(index).snapshot().generation == 4
-    with HierarchyStore(index).writing("test"):
+    with HierarchyStore(index).table.writing("test"):
         pass
 
 

@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 import pytest
 from fakes import HashingEmbedding
 from llama_index.core.schema import Document, TextNode
+from records import replace_all
 
 from hierindex import HierarchicalIndex, HierarchyStore, InputError, SemanticHierarchy, to_svg
 from hierindex.errors import IndexNotFoundError
@@ -104,11 +105,11 @@ def test_low_nodes_are_left_out(tmp_path, monkeypatch) -> None:
 def test_another_generation_is_published_while_it_is_drawn(tmp_path, monkeypatch) -> None:
     nodes = [TextNode(text=f"Text {i}.", embedding=[1.0]) for i in range(3)]
     store, read = HierarchyStore(tmp_path / "index"), svg.overview
-    store.replace(nodes[:1], {})
+    replace_all(store, nodes[:1])
 
     def published_first(snapshot):
         if snapshot.generation == 1:
-            store.replace(nodes[1:], {}, purge=True)
+            replace_all(store, nodes[1:], purge=True)
         return read(snapshot)
 
     monkeypatch.setattr(svg, "overview", published_first)

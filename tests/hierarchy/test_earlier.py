@@ -9,7 +9,7 @@ from fakes import HashingEmbedding
 from histories import documents
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import Document
-from records import as_chunks, as_plain, as_text_nodes
+from records import as_chunks, as_plain, replace_all, revise
 
 from hierindex import (
     DocumentHierarchy,
@@ -70,7 +70,7 @@ class Held:
         self.store, self.hierarchy, self.texts = HierarchyStore(folder), hierarchy, {}
         with open_cache(str(folder), "model") as cache:
             grown = hierarchy.grow([chunks_of(texts)], cache)
-        self.store.replace(as_text_nodes(grown.nodes), {})
+        replace_all(self.store, grown.nodes)
         self.texts = dict(texts)
 
     def become(self, texts) -> Grown:
@@ -80,7 +80,7 @@ class Held:
         chunks = [chunk for chunk in chunks_of(texts) if chunk.documents[0] in changed]
         with open_cache(self.store.uri, "model") as cache:
             grown = self.hierarchy.grow([chunks], cache, earlier=held)
-        self.store.revise(as_text_nodes(grown.nodes), grown.gone, {})
+        revise(self.store, grown.nodes, grown.gone)
         self.texts = dict(texts)
         return grown
 
@@ -180,10 +180,10 @@ def short_documents(n: int) -> list[Document]:
 def changed_tree(tree: Hierarchy, docs, gone, new, folder) -> list[Node]:
     """The nodes of an index of documents after a change."""
     store = HierarchyStore(folder)
-    store.replace(tree(docs), {})
+    replace_all(store, tree(docs))
     order = [doc.id_ for doc in docs if doc.id_ not in gone] + [doc.id_ for doc in new]
     grown = tree.grow([as_chunks(new)], earlier=EarlierTree(store.snapshot(), gone, order))
-    store.revise(as_text_nodes(grown.nodes), grown.gone, {})
+    revise(store, grown.nodes, grown.gone)
     return store.snapshot().nodes()
 
 

@@ -10,6 +10,7 @@ from fakes import HashingEmbedding
 from llama_index.core.schema import TextNode
 from loopback import LoopbackServer
 from readers import QUESTION, TREES, WAYS, read, words_of
+from records import replace_all
 
 from hierindex import HierarchicalIndex
 from hierindex.errors import InputError
@@ -24,13 +25,13 @@ def published(tmp_path, monkeypatch):
     """A store in which another tree is published before each opening of its table."""
     store, opened = HierarchyStore(tmp_path), Connection.open
     writer = HierarchyStore(tmp_path)
-    writer.replace(TREES["old"], {})
+    replace_all(writer, TREES["old"])
     others, openings = cycle(["new", "old"]), []
 
     def publish_first(self):
-        if self is store.connection:
+        if self is store.table.connection:
             openings.append(self)
-            writer.replace(TREES[next(others)], {})
+            replace_all(writer, TREES[next(others)])
         return opened(self)
 
     monkeypatch.setattr(Connection, "open", publish_first)
@@ -69,7 +70,7 @@ def test_an_answer_that_reads_summaries_is_of_the_tree_it_was_found_in(published
 def test_a_deletion_is_seen_whole_or_not_at_all(tmp_path):
     """Whatever version of the table is read, its links lead to what it holds."""
     store = HierarchyStore(tmp_path)
-    store.replace(TREES["old"], {})
+    replace_all(store, TREES["old"])
     store.delete("b.txt")
     table = store.client.open_table("nodes")
     for version in [version["version"] for version in table.list_versions()]:
@@ -85,14 +86,14 @@ def publish(folder, n, readers, stop):
     for reader in readers:
         reader.start()
     for _, word in zip(range(n), cycle(TREES), strict=False):
-        store.replace(TREES[word], {})
+        replace_all(store, TREES[word])
     stop.set()
     for reader in readers:
         reader.join()
 
 
 def test_a_thread_that_reads_while_trees_are_published(tmp_path):
-    HierarchyStore(tmp_path).replace(TREES["new"], {})
+    replace_all(HierarchyStore(tmp_path), TREES["new"])
     seen, stop = [], threading.Event()
     publish(tmp_path, 10, [threading.Thread(target=read, args=(tmp_path, stop, seen))], stop)
     assert len(seen) > 3
@@ -101,7 +102,7 @@ def test_a_thread_that_reads_while_trees_are_published(tmp_path):
 
 @pytest.mark.slow
 def test_a_thread_and_a_process_that_read_through_a_hundred_publishes(tmp_path):
-    HierarchyStore(tmp_path).replace(TREES["new"], {})
+    replace_all(HierarchyStore(tmp_path), TREES["new"])
     spawn = multiprocessing.get_context("spawn")
     with spawn.Manager() as manager:
         seen, stop = manager.list(), manager.Event()
@@ -124,12 +125,12 @@ def test_a_model_is_compared_with_the_tree_that_is_asked(tmp_path):
         model_name: str = "other"
 
     store = HierarchyStore(tmp_path)
-    store.replace(TREES["old"], {})
+    replace_all(store, TREES["old"])
     retriever = HierarchyRetriever(store, HashingEmbedding())
     assert retriever.retrieve(QUESTION)
     grow = SemanticHierarchy(embed_model=Other(), summary_tokens=40)
     chunks = [TextNode(text=f"A lantern {i}.") for i in range(3)]
-    HierarchyStore(tmp_path).replace(grow(chunks), {})
+    replace_all(HierarchyStore(tmp_path), grow(chunks))
     with pytest.raises(InputError, match=r"model 'other'; the question is asked with 'hashing'"):
         retriever.retrieve(QUESTION)
     assert HierarchyRetriever(store, Other()).retrieve(QUESTION)

@@ -6,6 +6,7 @@ import time
 
 import pytest
 from fakes import HashingEmbedding
+from records import replace_all
 from store.trees import tree
 
 from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy
@@ -65,15 +66,15 @@ def store(tmp_path):
 
 def replaced(store, nodes, n_writers):
     """Write nodes as so many processes would, and publish them."""
-    rows = Fragments(Place(*store.connection.parameters))
+    rows = Fragments(Place(*store.table.connection.parameters))
     for i in range(n_writers):
         rows.add_written(rows.place.write(map(row_of, nodes[i::n_writers])))
-    return store.replace(rows, {})
+    return store.table.replace(rows, {})
 
 
 def test_rows_of_many_writers_are_one_generation(store, tmp_path):
     nodes = tree()
-    store.replace(nodes, {})
+    replace_all(store, nodes)
     held = [node.to_dict() for node in store.get_nodes()]
     other = HierarchyStore(tmp_path / "other")
     assert replaced(other, nodes, 1) == 1
@@ -95,10 +96,10 @@ def test_files_of_earlier_generations_do_not_remain(store, tmp_path):
 def test_rows_are_counted_before_they_are_published(store):
     nodes = tree()
     replaced(store, nodes, 2)
-    torn = Fragments(Place(*store.connection.parameters))
+    torn = Fragments(Place(*store.table.connection.parameters))
     torn.add_written(torn.place.write(map(row_of, nodes[1:]))._replace(n_rows=len(nodes)))
     with pytest.raises(HierindexError, match="nothing was published"):
-        store.replace(torn, {})
+        store.table.replace(torn, {})
     assert store.snapshot().generation == 1
     assert len(store.get_nodes()) == len(nodes)
     store.add(nodes[:1])  # after which the next writer goes on from the published generation
@@ -106,7 +107,7 @@ def test_rows_are_counted_before_they_are_published(store):
 
 
 def test_vectors_of_many_writers_have_one_dimension(store):
-    rows = Fragments(Place(*store.connection.parameters))
+    rows = Fragments(Place(*store.table.connection.parameters))
     rows.add_written(Written(["{}"], 1, 3))
     with pytest.raises(InputError, match=r"one dimension, got \[3, 4\]"):
         rows.add_written(Written(["{}"], 1, 4))

@@ -2,6 +2,7 @@
 
 import pytest
 from llama_index.core.schema import TextNode
+from records import revise
 
 from hierindex.errors import GenerationError, IndexNotFoundError
 from hierindex.store import snapshot as snapshots
@@ -29,7 +30,7 @@ def test_they_have_each_row_once_after_writes_that_leave_gaps(store) -> None:
     for i in range(6):
         new = TextNode(id_=f"new {i}", text="y", embedding=[1.0, float(i)])
         changed = TextNode(id_=f"{3 * i:02}", text="z", embedding=[0.0, 1.0])
-        store.revise([new, changed], [f"{3 * i + 1:02}"], {})
+        revise(store, [new, changed], [f"{3 * i + 1:02}"])
         rows = store.snapshot().columns("id", "text")
         expected = [*zip(*rows.values(), strict=True)]
         read = [

@@ -12,6 +12,7 @@ from hierindex.errors import InputError
 from hierindex.indexing import reading
 from hierindex.read.documents import read_documents, read_files
 from hierindex.read.files import files_of
+from hierindex.store.table import Table
 from hierindex.store.waiting import DocumentFile
 
 
@@ -28,7 +29,7 @@ def folder(tmp_path):
 
 def test_they_come_back_in_any_order(tmp_path, folder):
     documents, _ = read_documents(folder)
-    with DocumentFile(HierarchyStore(tmp_path / "index").connection) as waiting:
+    with DocumentFile(Table.of(tmp_path / "index").connection) as waiting:
         load = [waiting.add(document) for document in documents]
         for i in (3, 0, 2, 0, 1):
             assert load[i]().to_dict() == documents[i].to_dict()
@@ -40,7 +41,7 @@ def test_read_files_are_not_kept_in_memory(tmp_path, folder):
     """What is read is described, and is the document that is read without waiting."""
     files = files_of([folder])
     store = HierarchyStore(tmp_path / "index")
-    with reading.file_reader(store, lambda *_: None, None) as read:
+    with reading.file_reader(store.table, lambda *_: None, None) as read:
         found, skipped = read(files)
         gc.collect()
         alive = [each for each in gc.get_objects() if type(each) is Document]
@@ -55,7 +56,7 @@ def test_they_lie_in_the_folder_of_the_index_without_a_name(tmp_path):
     store = HierarchyStore(tmp_path / "index")
     store.add([TextNode(text="A text.", embedding=[1.0])])
     before = {path.name for path in (tmp_path / "index").iterdir()}
-    with DocumentFile(store.connection) as waiting:
+    with DocumentFile(store.table.connection) as waiting:
         waiting.add(Document(text="The bell rang."))
         assert {path.name for path in (tmp_path / "index").iterdir()} == before
         assert any(path.is_relative_to(tmp_path / "index") for path in _open_files())
@@ -63,7 +64,7 @@ def test_they_lie_in_the_folder_of_the_index_without_a_name(tmp_path):
 
 def test_a_full_disk_is_named(tmp_path, monkeypatch):
     with (
-        DocumentFile(HierarchyStore(tmp_path).connection) as waiting,
+        DocumentFile(Table.of(tmp_path).connection) as waiting,
         Path("/dev/full").open("wb", buffering=0) as full,
         monkeypatch.context() as patch,
     ):

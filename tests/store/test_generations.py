@@ -15,6 +15,7 @@ from lancedb.index import Bitmap
 from lancedb.table import LanceTable
 from llama_index.core.schema import TextNode
 from llama_index.core.vector_stores.types import VectorStoreQuery, VectorStoreQueryMode
+from records import replace_all
 from store.trees import columns_of
 
 from hierindex import HierarchyStore, InputError
@@ -62,7 +63,7 @@ def store(tmp_path):
 
 
 WRITES = {
-    "replace": lambda store: store.replace(nodes("xyz"), {}),
+    "replace": lambda store: replace_all(store, nodes("xyz")),
     "add": lambda store: store.add(nodes("xa")),
     "delete": lambda store: store.delete_nodes(["a"]),
     "rollback": lambda store: store.rollback(),
@@ -74,7 +75,7 @@ def test_each_write_publishes_one_generation(store):
     assert store.generations() == []
     store.add(nodes("ab"))
     store.add(nodes("bc"))
-    assert store.replace(nodes("de"), {"changes": {"added": 2}}) == 3
+    assert replace_all(store, nodes("de"), {"changes": {"added": 2}}) == 3
     assert store.snapshot().generation == 3
     second, third = store.generations()
     assert second == {
@@ -91,15 +92,15 @@ def test_each_write_publishes_one_generation(store):
 
 
 def test_what_is_done_is_named_by_the_outermost(store):
-    with store.writing("update"):
-        store.replace(nodes("a"), {})
+    with store.table.writing("update"):
+        replace_all(store, nodes("a"))
     assert [each["what"] for each in store.generations()] == ["update"]
 
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
 def test_a_killed_write_is_never_seen(tmp_path, store, write):
-    store.replace(nodes("abc"), {"by": "first"})
-    store.replace(nodes("abcd"), {"by": "second"})
+    replace_all(store, nodes("abc"), {"by": "first"})
+    replace_all(store, nodes("abcd"), {"by": "second"})
     with killed_before_publishing():
         write(store)
     for reader in (store, HierarchyStore(tmp_path)):
@@ -128,15 +129,15 @@ def test_an_index_whose_first_write_was_killed_is_none(tmp_path, store, write):
 @pytest.mark.parametrize("kill", [False, True], ids=["whole", "killed"])
 def test_rebuilds_do_not_let_the_folder_grow(tmp_path, kill):
     store = HierarchyStore(tmp_path)
-    store.replace([node(str(i), f"text {i} " * 9) for i in range(200)], {})
+    replace_all(store, [node(str(i), f"text {i} " * 9) for i in range(200)])
     once = size(tmp_path)
     for build in range(6):
         rows = [node(str(i), f"text {i} {build} " * 9) for i in range(200)]
         if kill:
             with killed_before_publishing():
-                store.replace(rows, {})
+                replace_all(store, rows)
         else:
-            store.replace(rows, {})
+            replace_all(store, rows)
     assert size(tmp_path) < 3.2 * once
 
 
@@ -167,7 +168,7 @@ def test_additions_are_cleaned_up_once_they_are_joined(tmp_path, store, monkeypa
 def test_the_last_generations_are_kept(tmp_path, keep):
     store = HierarchyStore(tmp_path, keep_generations=keep)
     for i in range(6):
-        store.replace(nodes("abcdef"[: i + 1]), {"n": i})
+        replace_all(store, nodes("abcdef"[: i + 1]), {"n": i})
     kept = [*range(7 - keep, 7)]
     assert [each["generation"] for each in store.generations()] == kept
     for n in kept:
@@ -189,8 +190,8 @@ def test_at_least_one_generation_is_kept(tmp_path):
 
 class TestRollback:
     def test_an_earlier_generation_is_published_anew(self, store):
-        store.replace(nodes("ab"), {"by": "first"})
-        store.replace(nodes("cd"), {"by": "second"})
+        replace_all(store, nodes("ab"), {"by": "first"})
+        replace_all(store, nodes("cd"), {"by": "second"})
         assert store.rollback() == 3
         assert (held(store), store.snapshot().report()) == ("ab", {"by": "first"})
         assert store.generations()[-1]["changes"] == {"generation": 1}
@@ -199,7 +200,7 @@ class TestRollback:
         assert sorted(store.query(words).ids) == ["a", "b"]
         assert store.rollback(2) == 4
         assert held(store) == "cd"
-        assert store.replace(nodes("e"), {}) == 5
+        assert replace_all(store, nodes("e")) == 5
         store.add(nodes("f"))
         assert held(store) == "ef"
 
@@ -228,11 +229,11 @@ class TestRollback:
 
 class TestReaders:
     def test_a_pinned_reader_is_told_once_its_generation_is_removed(self, store):
-        store.replace(nodes("ab"), {})
+        replace_all(store, nodes("ab"))
         pinned = store.snapshot()
-        store.replace(nodes("cd"), {})
+        replace_all(store, nodes("cd"))
         assert [n.id for n in pinned.nodes()] == ["a", "b"]
-        store.replace(nodes("ef"), {})
+        replace_all(store, nodes("ef"))
         reads = [
             lambda: pinned.nodes(),
             lambda: pinned.columns("text"),
@@ -247,14 +248,14 @@ class TestReaders:
 
     def test_a_question_whose_generation_is_removed_is_asked_again(self, tmp_path):
         writer = HierarchyStore(tmp_path)
-        writer.replace(nodes("ab"), {})
+        replace_all(writer, nodes("ab"))
 
         class Slow(HierarchyStore):
             def snapshot(self, generation=None):
                 snapshot = super().snapshot(generation)
                 if len(taken) < 2:
                     for ids in ("cd", "ef"):
-                        writer.replace(nodes(ids), {})
+                        replace_all(writer, nodes(ids))
                 taken.append(snapshot.generation)
                 return snapshot
 
@@ -265,7 +266,7 @@ class TestReaders:
         assert len(Slow(tmp_path).get_nodes()) == 2
 
     def test_a_damaged_table_is_not_taken_for_a_removed_generation(self, tmp_path, store):
-        store.replace(nodes("ab"), {})
+        replace_all(store, nodes("ab"))
         for file in (tmp_path / "nodes.lance" / "data").iterdir():
             file.unlink()
         with pytest.raises(RuntimeError, match="Not found"):
@@ -285,32 +286,35 @@ sys.stdin.read()
 class TestWriters:
     def test_the_second_is_told_who_writes(self, tmp_path, store):
         store.add(nodes("a"))
-        with store.writing("build"):
+        with store.table.writing("build"):
             store.add(nodes("b"))
             with (
                 pytest.raises(
                     InputError, match=r"process \d+ on .* \(build, since \d\d:\d\d\); try"
                 ),
-                HierarchyStore(tmp_path).writing("update"),
+                HierarchyStore(tmp_path).table.writing("update"),
             ):
                 pass
             assert held(HierarchyStore(tmp_path)) == "ab"
-        with HierarchyStore(tmp_path).writing("update"):
+        with HierarchyStore(tmp_path).table.writing("update"):
             pass
 
     def test_an_addition_waits_no_longer_than_a_minute(self, tmp_path, store, monkeypatch):
         monkeypatch.setattr(write_lock, "PATIENCE", 0.01)
-        with store.writing("build"), pytest.raises(InputError, match="is being written by process"):
+        with (
+            store.table.writing("build"),
+            pytest.raises(InputError, match="is being written by process"),
+        ):
             HierarchyStore(tmp_path).add(nodes("a"))
 
     def test_what_outlives_its_writer_needs_the_lock_again(self, tmp_path, store, monkeypatch):
         """Such as an async write that goes on in its thread after it was cancelled."""
         monkeypatch.setattr(write_lock, "PATIENCE", 0.01)
-        with store.writing("build"):
+        with store.table.writing("build"):
             context = copy_context()
             context.run(store.add, nodes("a"))
         other, refused = HierarchyStore(tmp_path), pytest.raises(InputError, match="being written")
-        with other.writing("update"), refused:
+        with other.table.writing("update"), refused:
             context.run(store.add, nodes("b"))
         context.run(store.add, nodes("b"))
         assert held(store) == "ab"
@@ -319,7 +323,10 @@ class TestWriters:
         command = [sys.executable, "-c", HOLD, str(tmp_path)]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
             assert other.stdout.readline() == b"held\n"
-            with pytest.raises(InputError, match=f"process {other.pid} on"), store.writing("build"):
+            with (
+                pytest.raises(InputError, match=f"process {other.pid} on"),
+                store.table.writing("build"),
+            ):
                 pass
             other.kill()
         store.add(nodes("a"))
@@ -327,20 +334,20 @@ class TestWriters:
 
     @pytest.mark.parametrize("holder", [None, "", "{}", '{"since": 1}'])
     def test_a_writer_that_has_not_said_who_it_is(self, tmp_path, store, holder):
-        with store.writing("build"):
+        with store.table.writing("build"):
             (tmp_path / HOLDER).unlink()
             if holder is not None:
                 (tmp_path / HOLDER).write_text(holder)
             with (
                 pytest.raises(InputError, match="is being written by another process; try"),
-                HierarchyStore(tmp_path).writing("build"),
+                HierarchyStore(tmp_path).table.writing("build"),
             ):
                 pass
 
     @pytest.mark.parametrize("folder", [".", "new", "new/and/newer"])
     def test_a_writer_that_writes_nothing_leaves_nothing(self, tmp_path, folder):
         def write_nothing():
-            with HierarchyStore(tmp_path / folder).writing("build"):
+            with HierarchyStore(tmp_path / folder).table.writing("build"):
                 raise InputError("Nothing to index.")
 
         with pytest.raises(InputError, match="Nothing"):
@@ -349,7 +356,7 @@ class TestWriters:
 
     def test_a_folder_that_is_deleted_while_it_is_written(self, tmp_path):
         store = HierarchyStore(tmp_path / "index")
-        with store.writing("build"):
+        with store.table.writing("build"):
             rmtree(tmp_path / "index")
         store.add(nodes("a"))
         assert held(store) == "a"
@@ -426,10 +433,10 @@ def test_a_deletion_leaves_no_byte_of_the_text(tmp_path, store, others):
 
 
 def test_a_replacement_may_purge(tmp_path, store):
-    store.replace([node("a", SECRET), node("b")], {})
-    store.replace([node("b")], {})
+    replace_all(store, [node("a", SECRET), node("b")])
+    replace_all(store, [node("b")])
     assert mentions(tmp_path, SECRET)
-    assert store.replace([node("b")], {}, purge=True) == 3
+    assert replace_all(store, [node("b")], purge=True) == 3
     assert not mentions(tmp_path, SECRET)
     assert [each["generation"] for each in store.generations()] == [3]
 
@@ -475,13 +482,13 @@ def test_any_history_is_that_of_its_whole_writes(tmp_path_factory, history):
         match kind.split():
             case ["killed", name]:
                 with killed_before_publishing():
-                    write = store.add if name == "add" else lambda some: store.replace(some, {})
+                    write = store.add if name == "add" else lambda some: replace_all(store, some)
                     write(nodes(ids))
             case ["add"]:
                 store.add(nodes(ids))
                 kept.append({*(kept or [set()])[-1], *ids})
             case ["replace"]:
-                store.replace(nodes(ids), {})
+                replace_all(store, nodes(ids))
                 kept.append({*ids})
             case ["delete"] if kept and kept[-1] & {*ids}:
                 store.delete_nodes([*ids])

@@ -80,7 +80,7 @@ def test_a_writer_is_told_of_another_that_removed_what_it_reads(endpoint):
     store.add(tree())
 
     def write():
-        with store.writing("build"):
+        with store.table.writing("build"):
             read = store.snapshot()
             other.delete_nodes([tree()[0].node_id])  # with all earlier generations
             read.select("text")

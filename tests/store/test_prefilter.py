@@ -14,7 +14,7 @@ from llama_index.core.vector_stores.types import (
     MetadataFilters,
     VectorStoreQuery,
 )
-from records import metadata_of
+from records import metadata_of, replace_all
 from store.oracle import passing
 
 from hierindex.node import PREFIX
@@ -103,7 +103,7 @@ def indexed(folder, nodes):
     store = HierarchyStore(folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(indices, "SCALAR_ROWS", 1)
-        store.replace(nodes, {})
+        replace_all(store, nodes)
     return store
 
 

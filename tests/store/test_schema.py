@@ -14,7 +14,7 @@ from llama_index.core.schema import (
     RelatedNodeInfo,
     TextNode,
 )
-from records import metadata_of
+from records import metadata_of, replace_all
 from store.trees import HIERARCHIES, tree
 
 from hierindex import HierarchicalIndex, SemanticHierarchy
@@ -118,7 +118,7 @@ def store(tmp_path_factory):
 
 @given(collections)
 def test_nodes_come_back_as_they_were(store, collection):
-    store.replace(collection, {})
+    replace_all(store, collection)
     assert store.get_nodes() == collection
     assert [store.get_nodes([node.node_id])[0] for node in collection] == collection
 

@@ -17,6 +17,7 @@ from llama_index.core.vector_stores.types import (
     MetadataFilters,
     VectorStoreQuery,
 )
+from records import replace_all
 from store.trees import HIERARCHIES, columns_of, linked, record, tree
 from strategies import seeds
 
@@ -100,7 +101,7 @@ def test_of_one_id_twice_in_a_batch_the_last_stays(store, before):
 def test_an_addition_waits_for_another_writer(tmp_path):
     """A table that another writer makes meanwhile is added to and not overwritten."""
     builder = HierarchyStore(tmp_path)
-    with ThreadPoolExecutor(1) as pool, builder.writing("build"):
+    with ThreadPoolExecutor(1) as pool, builder.table.writing("build"):
         waiting = pool.submit(HierarchyStore(tmp_path).add, [node("b")])
         with pytest.raises(TimeoutError):
             waiting.result(0.2)
@@ -336,9 +337,9 @@ def test_a_question_needs_a_direction(store, embedding):
 
 
 def test_nothing_replaces_nothing(store):
-    store.replace([node()], {})
+    replace_all(store, [node()])
     with pytest.raises(InputError):
-        store.replace([], {})
+        replace_all(store, [])
     assert ids(store.get_nodes()) == ["a"]
 
 
@@ -379,8 +380,8 @@ def test_the_ways_to_call_can_be_mixed(store):
 
 
 def test_replacing_may_change_the_dimension(store):
-    store.replace([node()], {})
-    store.replace([node("b", embedding=(1.0, 2.0, 3.0))], {})
+    replace_all(store, [node()])
+    replace_all(store, [node("b", embedding=(1.0, 2.0, 3.0))])
     assert store.query(asking(1.0, 2.0, 3.0)).ids == ["b"]
 
 
@@ -388,7 +389,7 @@ def test_a_report_outlives_changes_and_a_generation_grows_with_each(store):
     report = {"é\0": [1, True, None], "": -(2**70), "text": "日本"}
     store.add([node("z")])
     assert store.snapshot().report() == {}
-    generations = [store.replace([node("a"), node("b")], report)]
+    generations = [replace_all(store, [node("a"), node("b")], report)]
     for change in (
         lambda: store.add([node("c")]),
         lambda: store.delete("a"),
@@ -440,7 +441,7 @@ def test_a_table_of_another_version_says_so_and_can_be_replaced(tmp_path, older)
     for ask in asked:
         with pytest.raises(FormatError, match=r"another version of hierindex.*; build it again\.$"):
             ask()
-    store.replace(tree(), {})
+    replace_all(store, tree())
     assert len(store.get_nodes()) == len(tree())
 
 

@@ -15,7 +15,7 @@ from llama_index.core.vector_stores.types import (
     VectorStoreQuery,
     VectorStoreQueryMode,
 )
-from records import metadata_of
+from records import metadata_of, replace_all
 from store.trees import columns_of, record, tree
 
 from hierindex.hierarchy.transforms import DocumentHierarchy
@@ -43,7 +43,7 @@ def store(tmp_path):
 class TestStale:
     def test_what_lost_its_summary_is_stale_until_it_is_written_again(self, store):
         nodes = tree(DocumentHierarchy)
-        store.replace(nodes, {})
+        replace_all(store, nodes)
         index = HierarchicalIndex(store, HashingEmbedding())
         assert index.info()["stale"] == 0
         store.delete("a.txt")
@@ -55,7 +55,7 @@ class TestStale:
         store.delete("c.txt")
         assert stale(store) == orphans & set(columns_of(store, "id")["id"])
         assert stale(HierarchyStore(store.uri)) == stale(store)
-        store.replace(nodes, {})
+        replace_all(store, nodes)
         assert stale(store) == set()
 
     def test_a_summary_of_what_is_gone_is_stale(self, store):

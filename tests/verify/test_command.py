@@ -6,6 +6,7 @@ from pathlib import Path
 from shutil import copytree
 
 import pytest
+from records import replace_all
 from store.trees import tree
 from verify.direct import written
 
@@ -16,7 +17,7 @@ from hierindex.cli.app import main
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("whole") / "index"
-    HierarchyStore(folder).replace(tree(), {"usage": {}})
+    replace_all(HierarchyStore(folder), tree(), {"usage": {}})
     return folder
 
 

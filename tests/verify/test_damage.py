@@ -5,6 +5,7 @@ from shutil import copytree, rmtree
 
 import pytest
 from llama_index.core.schema import MetadataMode
+from records import replace_all
 from store.trees import tree
 
 from hierindex import HierarchicalIndex, HierarchyStore
@@ -21,7 +22,7 @@ def whole(tmp_path_factory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(indices, "SCALAR_ROWS", 5)
         patch.setattr(indices, "VECTOR_ROWS", 15)
-        HierarchyStore(folder).replace(tree(), {"usage": {}})
+        replace_all(HierarchyStore(folder), tree(), {"usage": {}})
     with open_cache(str(folder), "model") as cache:
         cache.texts.keep("key", "text " * 10_000)
     return folder

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from guarantees import inconsistent
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
+from records import replace_all
 from store.trees import HIERARCHIES, tree
 from verify.direct import written
 
@@ -37,7 +38,7 @@ REPORT = {
 def whole(tmp_path_factory) -> Path:
     """An index of four levels with a cache."""
     folder = tmp_path_factory.mktemp("whole") / "index"
-    HierarchyStore(folder).replace(tree(), REPORT)
+    replace_all(HierarchyStore(folder), tree(), REPORT)
     with open_cache(str(folder), "model"):
         pass
     return folder
@@ -198,7 +199,7 @@ def test_an_index_that_lacks_rows(index, monkeypatch) -> None:
 
 @pytest.mark.parametrize("kind", HIERARCHIES)
 def test_a_good_index_passes(tmp_path, kind) -> None:
-    HierarchyStore(tmp_path).replace(tree(kind), REPORT)
+    replace_all(HierarchyStore(tmp_path), tree(kind), REPORT)
     outcome = verified(tmp_path, repair=True)
     assert (outcome.ok, outcome.repaired, outcome.left) == (True, (), ())
     checked = {check.name: check.checked for check in outcome.checks}
@@ -216,7 +217,7 @@ def test_a_good_index_passes(tmp_path, kind) -> None:
 )
 def test_trees_of_several_roots_pass(tmp_path, kind, options) -> None:
     store = HierarchyStore(tmp_path)
-    store.replace(tree(kind, **options), REPORT)
+    replace_all(store, tree(kind, **options), REPORT)
     assert failed(tmp_path) == inconsistent(HierarchicalIndex(store)) == []
     store.delete("a.txt")
     assert failed(tmp_path) == []
@@ -237,7 +238,7 @@ class TestPipelines:
                 node.embedding = [3 * x for x in node.embedding]
         HierarchyStore(tmp_path).add(nodes)
         assert failed(tmp_path) == []
-        HierarchyStore(tmp_path).replace(nodes, REPORT)
+        replace_all(HierarchyStore(tmp_path), nodes, REPORT)
         assert failed(tmp_path) == ["vectors"]
 
     def test_nodes_of_no_hierarchy(self, tmp_path) -> None:

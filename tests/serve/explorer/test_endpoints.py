@@ -10,7 +10,7 @@ import pytest
 from fakes import HashingEmbedding
 from llama_index.core.schema import TextNode
 from pydantic import Field
-from records import metadata_of
+from records import metadata_of, replace_all
 from serve.conftest import client_of
 from store.trees import columns_of, documents, tree
 
@@ -292,9 +292,9 @@ class Publishing(HashingEmbedding):
 def test_a_question_is_answered_from_the_generation_that_it_names(tmp_path, purge) -> None:
     """Another one is published between the check of its filters and its search."""
     store = HierarchyStore(tmp_path)
-    store.replace(tree(), {})
+    replace_all(store, tree())
     others = tree(DocumentHierarchy)
-    model = Publishing(publish=lambda: store.replace(others, {}, purge=purge))
+    model = Publishing(publish=lambda: replace_all(store, others, {}, purge=purge))
     for client in client_of(HierarchicalIndex(store, model)):
         asked = {"q": "Who met a kettle?", "level": 1, "where": "author!=Nobody"}
         answer = client.get("/api/ask", params=asked)
@@ -340,13 +340,13 @@ def test_each_request_is_answered_from_one_generation(tmp_path) -> None:
     trees = [tree(), tree(DocumentHierarchy)]
     ids = [{node.node_id for node in nodes} for nodes in trees]
     index = HierarchicalIndex(HierarchyStore(tmp_path, keep_generations=1), HashingEmbedding())
-    index.store.replace(trees[0], {})
+    replace_all(index.store, trees[0])
     seen = []
 
     def publish() -> None:
         store = HierarchyStore(tmp_path, keep_generations=1)
         for i in range(4):
-            store.replace(trees[(i + 1) % 2], {}, purge=True)
+            replace_all(store, trees[(i + 1) % 2], purge=True)
 
     with ThreadPoolExecutor(1) as pool:
         for client in client_of(index):

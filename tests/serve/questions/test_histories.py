@@ -20,6 +20,7 @@ import pytest
 from fakes import HashingEmbedding
 from other_user import NOBODY, ask
 from processes import process
+from records import replace_all
 from store.trees import tree
 
 from hierindex import HierarchicalIndex, HierarchyStore, InputError, Node
@@ -70,7 +71,7 @@ def test_answers_go_on_while_generations_are_published_and_removed(own) -> None:
         for client in clients:
             client.start()
         for _ in range(3):
-            own.store.replace(tree(), {}, purge=True)
+            replace_all(own.store, tree(), purge=True)
         done.set()
         for client in clients:
             client.join(PATIENCE)
@@ -116,7 +117,7 @@ def test_an_index_of_another_model_is_asked_with_that_one(own, monkeypatch) -> N
             maker = made.maker._replace(embed_model="other", embed_settings=identity(other))
             node.metadata.update(metadata_of(replace(made, maker=maker)))
             node.embedding = other.get_text_embedding(node.text)
-        own.store.replace(nodes, {})
+        replace_all(own.store, nodes)
         assert reply_to(ASKED, Path(own.store.uri))["nodes"]
         assert reply_to(ASKED, Path(own.store.uri))["nodes"]
     assert loaded == ["hashing", "other"]
