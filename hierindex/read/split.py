@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -17,6 +17,8 @@ from hierindex.embed.embedder import Embedder
 from hierindex.embed.load import load_encoder
 from hierindex.embed.model import EmbedModel
 from hierindex.node import (
+    EMBED_HIDDEN,
+    LLM_HIDDEN,
     PAGE,
     SECTION,
     TITLE,
@@ -30,7 +32,7 @@ from hierindex.progress import Progress, silent
 from hierindex.read.remembered import content_hash, split_once
 from hierindex.read.sections import Places, Sections, headings_of, split_at_headings
 from hierindex.summarize.sentences import bounds_in_prose
-from hierindex.text_node import check_text_node, chunk_of, metadata_of
+from hierindex.text_node import check_text_node, chunk_of, from_text_node, to_text_node
 
 CHUNK_TOKENS = 256  # if the window of the model is unknown
 SHORT = 8  # characters
@@ -101,7 +103,8 @@ class PlacedSentenceSplitter(SentenceSplitter):
         """Return a document as its chunks in a section are embedded."""
         if not section or SECTION in bare.metadata:
             return bare
-        metadata, hidden = _in_section(bare, section, self.is_prefix)
+        hidden = bare.excluded_embed_metadata_keys
+        metadata, hidden = _in_section(bare.metadata, hidden, section, self.is_prefix)
         update = {"metadata": metadata, "excluded_embed_metadata_keys": hidden}
         return bare.model_copy(update=update)
 
@@ -109,30 +112,39 @@ class PlacedSentenceSplitter(SentenceSplitter):
         """Return whether titles are so short that the chunks below them are embedded with them."""
         return self._token_size(titles) <= self.chunk_size // PREFIX
 
+    def chunks_of(self, document: Document, memory: ReadingCache | None = None) -> list[Node]:
+        """Return the chunks of a document; `memory` recalls where it was split."""
+        parsed = self._parse_nodes([document], memory=memory)
+        return self._placed(parsed, {document.node_id: document})
+
     def _postprocess_parsed_nodes(
         self, nodes: list[BaseNode], parent_doc_map: dict[str, Document]
     ) -> list[BaseNode]:
+        return [*map(to_text_node, self._placed(nodes, parent_doc_map))]
+
+    def _placed(self, nodes: list[BaseNode], parent_doc_map: Mapping[str, Document]) -> list[Node]:
+        """Return chunks with their offsets, and those of whole documents with their places."""
         parents = [parent_doc_map.get(node.ref_doc_id or "") for node in nodes]
         bare = {name: _bare(each) for name, each in parent_doc_map.items()}
         nodes = super()._postprocess_parsed_nodes(nodes, bare)
-        ends = dict.fromkeys(parent_doc_map, 0)
-        chunks: dict[str, list[BaseNode]] = {name: [] for name in parent_doc_map}
+        whole = (each for each in parent_doc_map.values() if each.source_node is None)
+        places = {document.node_id: Places(document) for document in whole}
+        ends, chunks = dict.fromkeys(parent_doc_map, 0), list[Node]()
         for node, parent in zip(nodes, parents, strict=True):
-            if parent is None or not isinstance(node, TextNode):
-                continue
-            at = parent.get_content(MetadataMode.NONE).find(node.text, ends[parent.node_id])
-            # Offset of the splitter's input in its document.
-            start = 0 if parent.source_node is None else getattr(parent, "start_char_idx", None)
-            if at < 0 or start is None:
-                node.start_char_idx = node.end_char_idx = None
-                continue
-            ends[parent.node_id] = at + len(node.text)
-            node.start_char_idx, node.end_char_idx = start + at, start + ends[parent.node_id]
-            chunks[parent.node_id].append(node)
-        for name, parent in parent_doc_map.items():
-            if parent.source_node is None:
-                _place(chunks[name], parent, self.is_prefix)
-        return nodes
+            if parent is not None and isinstance(node, TextNode):
+                name, text = parent.node_id, parent.get_content(MetadataMode.NONE)
+                at = text.find(node.text, ends[name])
+                # Offset of the splitter's input in its document.
+                start = 0 if name in places else getattr(parent, "start_char_idx", None)
+                if at < 0 or start is None:
+                    node.start_char_idx = node.end_char_idx = None
+                else:
+                    ends[name] = at + len(node.text)
+                    node.start_char_idx, node.end_char_idx = start + at, start + ends[name]
+            chunks.append(from_text_node(node))
+            if parent is not None and parent.node_id in places:
+                _place(chunks[-1], places[parent.node_id], self.is_prefix)
+        return chunks
 
     def _is_short(self, text: str) -> bool:
         """Return whether a text has less than a quarter of a chunk's tokens."""
@@ -211,13 +223,14 @@ def split_documents(
     for i, document in enumerate(documents, start=1):
         check_text_node(document)
         if isinstance(splitter, PlacedSentenceSplitter):
-            chunks += map(chunk_of, splitter([document], memory=memory))
+            chunks += splitter.chunks_of(document, memory)
             if memory is not None:
                 memory.read_for(content_hash(document))
         else:
-            found = splitter([_bare(document)])
-            _place(found, document)
-            chunks += map(chunk_of, found)
+            found, places = [*map(chunk_of, splitter([_bare(document)]))], Places(document)
+            for chunk in found:
+                _place(chunk, places)
+            chunks += found
         progress("split", i, len(documents))
     return chunks
 
@@ -228,47 +241,41 @@ def _bare(document: DocumentLike) -> DocumentLike:
 
 
 def _place(
-    chunks: Sequence[BaseNode],
-    document: BaseNode,
-    is_prefix: Callable[[str], bool] = lambda titles: False,
+    chunk: Node, places: Places, is_prefix: Callable[[str], bool] = lambda titles: False
 ) -> None:
-    """Give chunks their first page, their section, and the quotes that cite their parts."""
-    places = Places(document)
-    for chunk in chunks:
-        if not isinstance(chunk, TextNode) or (start := chunk.start_char_idx) is None:
-            continue
-        quotes = places.quotes(chunk.text, start)
-        own = metadata_of(Node("", "", quotes=quotes, maker=Maker()))
-        hidden = [*own, SECTION]
-        if places.is_paged:
-            own[PAGE] = places.page(start)
-        chunk.metadata |= own
-        chunk.excluded_embed_metadata_keys = _with(own, chunk.excluded_embed_metadata_keys)
-        if section := places.sections.around(start, start + len(chunk.text)):
-            chunk.metadata, unseen = _in_section(chunk, section, is_prefix)
-            chunk.excluded_embed_metadata_keys = unseen
-        chunk.excluded_llm_metadata_keys = _with(hidden, chunk.excluded_llm_metadata_keys)
+    """Give a chunk its first page, its section, and the quotes that cite its parts."""
+    if (start := chunk.others.get("start_char_idx")) is None:
+        return
+    chunk.quotes, chunk.maker = places.quotes(chunk.text, start), Maker()
+    chunk.source_similarity = 1.0
+    embed_hidden, llm_hidden = (chunk.others.get(key, []) for key in (EMBED_HIDDEN, LLM_HIDDEN))
+    if places.is_paged:
+        chunk.metadata[PAGE] = places.page(start)
+        embed_hidden = _with(PAGE, embed_hidden)
+    if section := places.sections.around(start, start + len(chunk.text)):
+        chunk.metadata, embed_hidden = _in_section(chunk.metadata, embed_hidden, section, is_prefix)
+    hidden = {EMBED_HIDDEN: embed_hidden, LLM_HIDDEN: _with(SECTION, llm_hidden)}
+    chunk.others = {**chunk.others, **hidden}
 
 
 def _in_section(
-    node: BaseNode, section: str, is_prefix: Callable[[str], bool]
+    metadata: dict[str, Any], hidden: Sequence[str], section: str, is_prefix: Callable[[str], bool]
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return the metadata of a node in a section, and the keys that are not embedded.
+    """Return metadata in a section, and the keys that are not embedded, given those outside.
 
     The title of the document and the section are embedded if they are short; the title is left
     out if the section begins with it. tests/benchmarks/structure.py measures what this finds.
     """
-    metadata = {**node.metadata, SECTION: section}
+    metadata = {**metadata, SECTION: section}
     title = str(metadata.get(TITLE, ""))
     shown = [SECTION] if section.startswith(title) else [TITLE, SECTION]
-    hidden = node.excluded_embed_metadata_keys
     if is_prefix(" ".join(str(metadata[key]) for key in shown)):
         return metadata, [key for key in hidden if key not in shown]
-    return metadata, _with([SECTION], hidden)
+    return metadata, _with(SECTION, hidden)
 
 
-def _with(more: Iterable[str], keys: Sequence[str]) -> list[str]:
-    return list(dict.fromkeys([*keys, *more]))
+def _with(key: str, keys: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys([*keys, key]))
 
 
 def split_stretches(text: str) -> list[str]:
