@@ -71,10 +71,10 @@ class OpenVinoEmbedding(BaseEmbedding):
 
 def as_llama_index(model: EmbedModel) -> BaseEmbedding:
     """Return LlamaIndex's form of a model that `load_encoder` returned, with the same graph."""
-    if isinstance(model, OpenVinoEncoder):
-        form = OpenVinoEmbedding(
-            folder=str(model.folder), model_name=model.model_name, precision=model.precision
-        )
-        vars(form)["encoder"] = model
-        return form
-    return cast(BaseEmbedding, model)
+    if not isinstance(model, OpenVinoEncoder):
+        return cast(BaseEmbedding, model)
+    form = OpenVinoEmbedding(
+        folder=str(model.folder), model_name=model.model_name, precision=model.precision
+    )
+    vars(form)["encoder"] = model
+    return form

@@ -57,20 +57,24 @@ class StoredTree:
         self, store: "HierarchyStore | Table", embed_model: "BaseEmbedding | None" = None
     ) -> None:
         self.table = store if isinstance(store, Table) else store.table
+        self._store = None if isinstance(store, Table) else store
         self._embed_model = embed_model
         self._loaded = dict[tuple[str, Precision], EmbedModel]()  # at most one
+        self._llama_index: tuple[EmbedModel, BaseEmbedding] | None = None  # a model, its form there
 
     @property
     def store(self) -> "HierarchyStore":
         """The LlamaIndex vector store of the tree."""
         from hierindex.store.vector_store import HierarchyStore
 
-        return HierarchyStore.of(self.table)
+        if self._store is None:
+            self._store = HierarchyStore.of(self.table)
+        return self._store
 
     def at(self, snapshot: Snapshot) -> Self:
         """Return this tree with a snapshot instead of the newest generation, to read from."""
         tree = copy(self)
-        tree.table = self.table.at(snapshot)
+        tree.table, tree._store = self.table.at(snapshot), None
         return tree
 
     @property
@@ -78,7 +82,10 @@ class StoredTree:
         """The embedding model that the tree was built with; another one after a build with it."""
         from hierindex.embed.openvino_embedding import as_llama_index
 
-        return as_llama_index(self._model)
+        model, known = self._model, self._llama_index
+        if known is None or known[0] is not model:
+            known = self._llama_index = model, as_llama_index(model)
+        return known[1]
 
     @property
     def _model(self) -> EmbedModel:

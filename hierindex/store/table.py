@@ -59,7 +59,7 @@ class Table:
         self.connection = connection
         self._only: Snapshot | None = None
         self.lock = WriteLock(connection, self._recover, lambda: max(self.generations(), default=0))
-        self._keep = keep
+        self.keep = keep
         self._known: tuple[tuple[bytes, int], dict[str, Any]] = ((b"", 0), {})
 
     @classmethod
@@ -352,7 +352,7 @@ class Table:
         details |= {ADDED: True} if added else {}
         publish(table, generation, details)
         self.lock.writer.generation = generation
-        keep_last(table, 1 if purge else self._keep, alone=self.connection.folder is not None)
+        keep_last(table, 1 if purge else self.keep, alone=self.connection.folder is not None)
         if purge and min(times(table)) < published(table)[generation]:
             logger.warning(
                 "The files of %r still contain deleted text, because they are in use or the clock "

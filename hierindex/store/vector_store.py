@@ -130,7 +130,7 @@ class HierarchyStore(BasePydanticVectorStore):
     @classmethod
     def of(cls, table: Table) -> Self:
         """Return the store of a table."""
-        store = cls(table.connection.uri, table.connection.name)
+        store = cls(table.uri, table.connection.name, keep_generations=table.keep)
         store._table = table
         return store
 
