@@ -55,9 +55,9 @@ Finished = Callable[[Iterable[Row]], None]
 
 
 class Aside(NamedTuple):
-    """Where nodes go that a growth does not need in memory.
+    """Where finished nodes, and the leaves of pools, are written during a build.
 
-    `finished` takes those that nothing changes any more, and `waiting` the leaves of pools if
+    `finished` takes nodes that nothing changes any more, and `waiting` the leaves of pools if
     there are more than `most`.
     """
 

@@ -223,5 +223,5 @@ def parted(sizes: Mapping[str, int], most: int) -> Iterator[list[str]]:
 
 
 def _of_all(progress: Progress, n_before: int, total: int) -> Progress:
-    """Return the progress of a part of a stage as that of all of it."""
+    """Report a part's progress as progress of the whole stage."""
     return lambda stage, done, of, *cost: progress(stage, n_before + done, total, *cost)

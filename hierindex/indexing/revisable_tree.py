@@ -31,7 +31,7 @@ class RevisableTree(AnsweringTree):
 
     Parameters
     ----------
-    table : Table
+    store : HierarchyStore or Table
     embed_model : BaseEmbedding, optional
         The model that the tree was built with; by default loaded by the name stored in the tree.
     last_build : BuildReport, optional

@@ -78,10 +78,10 @@ def overview(
 
 
 def _first(pool: Pool, n_tokens: Ints1d, node: int, budget: Budget) -> int | None:
-    """Return the first sentence of a node that tells something and leaves room for others.
+    """Return the sentence that stands for a node; None if no sentence can be quoted alone.
 
-    If all that tell something are too long, it is the shortest of them. If none does, it is the
-    one that tells most; None if no sentence can be quoted alone.
+    Prefer the first informative sentence that fits; otherwise the shortest, otherwise the most
+    informative.
     """
     fits = (pool.node == node) & pool.own & (n_tokens <= budget.max_tokens)
     rows = [i for i in np.flatnonzero(fits).tolist() if not pool.needs[i]]

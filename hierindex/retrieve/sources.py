@@ -59,7 +59,7 @@ class Stretch(NamedTuple):
         return self.start + len(self.text)
 
     def part(self, start: int, end: int) -> str:
-        """Return the characters from `start` to `end` of the document, as far as they are here."""
+        """Return document[start:end], clipped to this stretch."""
         return self.text[max(0, start - self.start) : max(0, end - self.start)]
 
     def around(self, span: Span, context: int) -> SourcePassage:

@@ -61,7 +61,7 @@ def schema(n_dims: int) -> pa.Schema:
 
 APART = {"text_hash", "words", "digests", "stale", "vector"}
 NODE_COLUMNS = [name for name in schema(1).names if name not in APART]
-"""Columns that `nodes.to_nodes` needs; add "vector" for embeddings."""
+"""Columns that `rows.to_nodes` needs; add "vector" for embeddings."""
 
 
 def identity() -> dict[bytes, bytes]:
