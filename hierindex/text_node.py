@@ -82,7 +82,7 @@ def from_text_node(node: BaseNode) -> Node:
         document_hash=record.get("document_hash", ""),
         read_from=record.get("read_from", ""),
         maker=Maker(*(record[field] for field in Maker._fields)) if keys else None,
-        source={} if source is None else source.model_dump(mode="json"),
+        source={} if source is None else _fields(source),
         others=others,
         vector=None if node.embedding is None else np.array(node.embedding),
     )
@@ -114,7 +114,7 @@ def chunk_of(node: BaseNode) -> Node:
         chunk.documents = (node.ref_doc_id,)
     else:
         source = RelatedNodeInfo(node_id=chunk.documents[0], node_type=ObjectType.DOCUMENT)
-        chunk.source = source.model_dump(mode="json")
+        chunk.source = _fields(source)
     return chunk
 
 
@@ -205,11 +205,17 @@ def _links(node: BaseNode, kind: NodeRelationship) -> dict[str, RelatedNodeInfo]
     return {info.node_id: info for info in (related if isinstance(related, list) else [related])}
 
 
+def _fields(info: RelatedNodeInfo) -> dict[str, Any]:
+    """Return a link's fields; its metadata need not be JSON until the node is stored."""
+    kind = info.node_type
+    return info.model_dump() | {"node_type": kind.value if isinstance(kind, ObjectType) else kind}
+
+
 def _linked(links: Mapping[NodeRelationship, Mapping[str, RelatedNodeInfo]]) -> dict[str, Any]:
     """Return what links carry besides ids, by relationship and id."""
     details = {
         kind.name: {
-            node_id: info.model_dump(mode="json")
+            node_id: _fields(info)
             for node_id, info in infos.items()
             if info != RelatedNodeInfo(node_id=node_id)
         }

@@ -2,7 +2,9 @@
 
 import json
 from dataclasses import replace
+from datetime import date
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -185,6 +187,16 @@ def test_a_document_becomes_a_text_node():
     assert type(again) is TextNode
     for mode in MetadataMode:
         assert again.get_content(mode) == document.get_content(mode)
+
+
+def test_metadata_of_a_document_need_not_be_json_until_they_are_stored():
+    odd = {"when": date(2020, 1, 1), "tags": {1}, "n": np.int64(3), "at": object()}
+    link = RelatedNodeInfo(node_id="a", node_type=ObjectType.DOCUMENT, metadata=odd)
+    node = TextNode(text="text", metadata=odd, relationships={NodeRelationship.SOURCE: link})
+    again = to_text_node(Node.of(node))
+    assert again.metadata == odd
+    assert again.source_node.metadata == odd
+    assert again.source_node.node_type == ObjectType.DOCUMENT
 
 
 @given(NODES, st.fixed_dictionaries({}, optional=TEMPLATES), st.booleans())

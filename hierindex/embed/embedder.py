@@ -15,7 +15,7 @@ from hierindex.core.arrays import Floats1d, Floats2d
 from hierindex.core.identity import digest
 from hierindex.embed.model import EmbedModel
 from hierindex.embed.model_identity import fingerprint, model_name
-from hierindex.embed.openvino import OpenVinoEncoder, whole_tokenizer
+from hierindex.embed.openvino import OpenVinoEncoder, encoder_of, whole_tokenizer
 from hierindex.errors import InputError, WindowWarning
 from hierindex.llm.failures import error_of, failure_of, service_errors
 from hierindex.llm.tokenizer import llm_tokenizer
@@ -131,9 +131,7 @@ class Embedder:
 
     @property
     def _encoder(self) -> OpenVinoEncoder | None:
-        """The model on OpenVINO, which LlamaIndex's form of it has inside; None for others."""
-        model = getattr(self.embed_model, "encoder", self.embed_model)
-        return model if isinstance(model, OpenVinoEncoder) else None
+        return encoder_of(self.embed_model)
 
     @property
     def _transformer(self) -> Any:

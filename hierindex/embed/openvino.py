@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 from weakref import WeakSet
@@ -252,13 +252,20 @@ class OpenVinoEncoder(Exported):
         name = digest(self.precision, *texts)[:16]
         path = self.folder / f"vectors-{name}.npy"
         with suppress(OSError, ValueError, EOFError):  # none yet, or not whole
-            return np.asarray(np.load(path, allow_pickle=False))
+            X = np.asarray(np.load(path, allow_pickle=False))
+            if X.ndim == 2 and len(X) == len(texts):
+                return X
         X = np.array(self.get_text_embedding_batch(texts), np.float32)
-        with suppress(OSError):  # a folder that cannot be written
-            with NamedTemporaryFile(dir=self.folder, suffix=".npy", delete=False) as file:
-                np.save(file, X)
-            Path(file.name).replace(path)
+        with suppress(OSError), TemporaryDirectory(dir=self.folder) as made:  # if it can be written
+            np.save(Path(made, path.name), X)
+            Path(made, path.name).replace(path)
         return X
+
+
+def encoder_of(model: object) -> OpenVinoEncoder | None:
+    """Return the encoder of a model on OpenVINO, which LlamaIndex's form of it has inside."""
+    encoder = getattr(model, "encoder", model)
+    return encoder if isinstance(encoder, OpenVinoEncoder) else None
 
 
 def whole_tokenizer(content: str) -> "Tokenizer":

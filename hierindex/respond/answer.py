@@ -84,7 +84,7 @@ def sources_of(retrieved: Retrieved, scores: Mapping[str, float]) -> list[Source
 
 
 def source_of(found: Found, path: Sequence[str] = (), score: float | None = None) -> Source:
-    """Return a source of an answer; its score is by default that of the search."""
+    """Return a source of an answer; its score defaults to that of the search."""
     node = found.node
     return Source(
         id=node.id,

@@ -133,13 +133,18 @@ class AnsweringTree(StoredTree):
         mode, llamas = choose_mode(response_mode, llm), SYNTHESIZER | POSTPROCESSORS
         given = options.get("synthesizer") or {}
         if mode == EXTRACTIVE and not any(map(options.get, llamas)) and given.keys() <= EXTRACTS:
-            return on_newest(self._quote)(question, show, **options)
+            for name in SYNTHESIZER:  # none of them is on
+                options.pop(name, None)
+            answer = self._quote(question, **options)
+            if show is not None:
+                show(answer.answer)
+            return answer
         return self._ask_engine(question, llm, response_mode, show, options)
 
+    @on_newest
     def _quote(
         self,
         question: str,
-        show: Callable[[str], object] | None,
         *,
         level: Level | Sequence[Level] | None = None,
         synthesizer: dict[str, Any] | None = None,
@@ -148,7 +153,7 @@ class AnsweringTree(StoredTree):
         check_levels(self.table.snapshot(), levels_of(level))
         retrieval = self.retrieval(level=level, **options)
         retrieval.check_budget()
-        return Extractive(self._model, **synthesizer or {}).answer(retrieval, question, show)
+        return Extractive(self._model, **synthesizer or {}).answer(retrieval, question)
 
     def _ask_engine(
         self,

@@ -85,7 +85,7 @@ def asked(question: str, retriever: BaseRetriever, embed_model: BaseEmbedding) -
 
 
 def source_of_node(found: NodeWithScore, score: float | None = None) -> Source:
-    """Convert a retrieved node to a source of an answer; its score is by default that found."""
+    """Convert a retrieved node to a source; its score defaults to that of the search."""
     path = found.path if isinstance(found, RetrievedNode) else ()
     return source_of(Found(from_text_node(found.node), found.score or 0.0), path, score)
 

@@ -1,6 +1,5 @@
 """Answers without a language model, made of cited passages of the nodes that were found."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -45,9 +44,7 @@ class Extractive:
         found = extract(retrieved, self.embedder, self._budget)
         return Extracted(found, not found.passages or found.score < self._min_score)
 
-    def answer(
-        self, retrieval: Retrieval, question: str, show: Callable[[str], object] | None = None
-    ) -> Answer:
+    def answer(self, retrieval: Retrieval, question: str) -> Answer:
         """Find nodes for a question and answer it from them, in their reading order.
 
         If a question names documents that do not answer it, others may.
@@ -67,8 +64,6 @@ class Extractive:
                     said, retrieved, extracted = from_others_said(others.why), others, from_others
                     known = scores(retrieved, self.embedder.embed_model)
             text = f"{said}{extracted.text(no_answer(retrieval))}"
-            if show is not None:
-                show(text)
         passages, snapshot = extracted.passages, retrieved.snapshot
         refused = extracted.refused
         return Answer(

@@ -10,7 +10,7 @@ from hierindex.core.arrays import Floats1d, Floats2d
 from hierindex.core.calibration import Scale
 from hierindex.embed.embedder import unit_vectors
 from hierindex.embed.model import EmbedModel
-from hierindex.embed.openvino import OpenVinoEncoder
+from hierindex.embed.openvino import encoder_of
 from hierindex.summarize.grounding import KnownPairs
 
 ABOUT_THE_WHOLE = (
@@ -100,14 +100,14 @@ def known_vectors(model: EmbedModel) -> list[Floats2d]:
 
     They are embedded as texts, in one batch instead of a request each, once for each model.
     """
-    encoder = getattr(model, "encoder", model)  # inside LlamaIndex's form
+    encoder = encoder_of(model)
 
     def embed(texts: Sequence[str]) -> Floats2d:
-        if isinstance(encoder, OpenVinoEncoder):
+        if encoder is not None:
             return unit_vectors(encoder.kept_vectors(texts))
         return unit_vectors(model.get_text_embedding_batch(list(texts)))
 
-    return [X.astype(np.float64) for X in ANSWERS.vectors(encoder, embed)]
+    return [X.astype(np.float64) for X in ANSWERS.vectors(encoder or model, embed)]
 
 
 class AboutTheWhole(NamedTuple):

@@ -62,8 +62,7 @@ class Retrieved:
 
     `snapshot` is what was searched, None if that is unknown.
     `why` is the reason for chunks or an outline if mode "auto" chose, `shares` are those of an
-    outline's nodes by id, and `named` tells that the question names the documents that were
-    searched, and no others were.
+    outline's nodes by id. `named`: only documents that the question names were searched.
     """
 
     question: Question
@@ -72,6 +71,11 @@ class Retrieved:
     why: str | None = None
     shares: Mapping[str, float] = field(default_factory=dict)
     named: bool = False
+
+    def __post_init__(self) -> None:
+        """Read what `path` needs, while the generation is there."""
+        if self.snapshot is not None:
+            self.snapshot.parents_of_summaries()
 
     def path(self, node: Node) -> list[str]:
         """Return the ids from a node's strongest parent up to the root; empty for a root."""
@@ -157,7 +161,7 @@ class Retrieval:
         return narrow
 
     def others(self) -> Self:
-        """Return a retrieval of other documents than a question names; if of none, of nothing."""
+        """Exclude the documents that the question names; find nothing if it names none."""
         retrieval = copy(self)
         retrieval._others = True
         return retrieval

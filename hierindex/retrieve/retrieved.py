@@ -57,15 +57,22 @@ def retrieved_of(question: Question, nodes: Sequence[NodeWithScore]) -> Retrieve
 
 def retrieved_nodes(retrieved: Retrieved) -> list[RetrievedNode]:
     """Return what was found as LlamaIndex's nodes."""
+    nodes = [NodeWithScore(node=to_text_node(node), score=score) for node, score in retrieved.found]
+    return placed(nodes, retrieved)
+
+
+def placed(nodes: Sequence[NodeWithScore], retrieved: Retrieved) -> list[RetrievedNode]:
+    """Return nodes with their paths; a postprocessor may have made others of them."""
+    found = {node.id: node for node, _ in retrieved.found}
     return [
         RetrievedNode(
-            node=to_text_node(node),
-            score=score,
-            path=retrieved.path(node),
+            node=each.node,
+            score=each.score,
+            path=retrieved.path(found.get(each.node_id) or from_text_node(each.node)),
             why=retrieved.why,
-            share=retrieved.shares.get(node.id),
+            share=retrieved.shares.get(each.node_id),
             named=retrieved.named,
             snapshot=retrieved.snapshot,
         )
-        for node, score in retrieved.found
+        for each in nodes
     ]

@@ -19,7 +19,7 @@ from hierindex.errors import InputError
 from hierindex.retrieve.levels import Level
 from hierindex.retrieve.question import By
 from hierindex.retrieve.retrieval import TOKEN_BUDGET, Mode, Question, Retrieval
-from hierindex.retrieve.retrieved import retrieved_nodes
+from hierindex.retrieve.retrieved import placed, retrieved_nodes
 from hierindex.store.filters import Filters
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import in_daemon_thread
@@ -157,7 +157,7 @@ class HierarchyRetriever(BaseRetriever):
         return self._with(self.retrieval.narrowed(top_k, Filters.of(filters)))
 
     def others(self) -> Self:
-        """Return a retriever of other documents than a question names; if of none, of nothing."""
+        """Exclude the documents that the question names; find nothing if it names none."""
         return self._with(self.retrieval.others())
 
     def _with(self, retrieval: Retrieval) -> Self:
@@ -174,7 +174,7 @@ class HierarchyRetriever(BaseRetriever):
         found: list[NodeWithScore] = [*retrieved_nodes(retrieved)]
         for postprocessor in self.postprocessors:
             found = postprocessor.postprocess_nodes(found, query_bundle)
-        return found
+        return [*placed(found, retrieved)] if self.postprocessors else found
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         _check_question(query_bundle)

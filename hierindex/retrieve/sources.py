@@ -115,7 +115,9 @@ def source_passages(snapshot: Snapshot, node: Node, context: int) -> list[Source
         If the index does not hold the text of any citation.
     """
     order = {document: i for i, document in enumerate(node.documents)}
-    spans = sorted(node.citations, key=lambda span: (order[span.document], span[:2]))
+    spans = sorted(
+        node.citations, key=lambda span: (order.get(span.document, len(order)), span[:2])
+    )
     chunks = _chunks(snapshot, {span.document for span in spans}, *COLUMNS)
     passages = [
         stretch.around(span, context)

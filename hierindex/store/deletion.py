@@ -31,7 +31,7 @@ def delete_nodes(table: Table, node_ids: Collection[str] | None, filters: Filter
     """Delete nodes by ids, by filters or by both, together with their links and cache entries."""
     if not table.snapshot().exists:
         return 0
-    with table.lock.held("delete"):  # a later deletion must see the links that this one removes
+    with table.held("delete"):  # a later deletion must see the links that this one removes
         snapshot = table.snapshot()
         going = doomed(snapshot, node_ids, filters)
         if not going:

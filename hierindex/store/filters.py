@@ -59,11 +59,12 @@ class Filters:
     def _of(cls, given: Any) -> "Filters":
         filters = tuple(
             cls._of(each)
-            if isinstance(each, type(given))
+            if hasattr(each, "filters")
             else Filter(each.key, each.value, Op(each.operator.value))
             for each in given.filters
         )
-        return cls(filters, "and" if given.condition is None else given.condition.value)
+        condition: Any = given.condition or "and"
+        return cls(filters, getattr(condition, "value", condition))
 
 
 OPPOSITE = {Op.NE: Op.EQ, Op.NIN: Op.IN}

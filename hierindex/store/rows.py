@@ -87,7 +87,7 @@ def row_of(node: Node) -> Row:
         raise InputError(
             f"Metadata of node {node.id!r} must be JSON and its text Unicode: {error}."
         ) from error
-    values = {**node.source.get("metadata", {}), **json.loads(metadata)}
+    values = {**(json.loads(source).get("metadata", {}) if source else {}), **json.loads(metadata)}
     record = "" if node.maker is None else to_json({"quotes": node.quotes, "maker": node.maker})
     return {
         "id": node.id,

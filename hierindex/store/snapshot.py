@@ -137,7 +137,7 @@ class Snapshot:
 
     @property
     def of_each_document(self) -> Prefilter:
-        """The condition of chunks that tell the documents of the index, and which lost chunks.
+        """The condition of chunks at the ends of documents and beside lost chunks.
 
         These are the chunks that have no neighbour on one side: the first and the last one of each
         document, and those beside a lost one. Chunks that were added may have any links, so that

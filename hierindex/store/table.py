@@ -138,7 +138,21 @@ class Table:
         InputError
             If another writer is at work; the error names it.
         """
-        return self.lock.held(what, patience=0)
+        return self.held(what, patience=0)
+
+    def held(self, what: str, patience: float | None = None) -> AbstractContextManager[None]:
+        """Exclude all other writers, see `WriteLock.held`.
+
+        Raises
+        ------
+        InputError
+            If this is a table to read from, see `at`, or another writer is at work.
+        """
+        if self._only is not None:
+            raise InputError(
+                "A single generation is only read from; write with the store that it is of."
+            )
+        return self.lock.held(what, patience)
 
     def upsert(self, rows: "pa.Table") -> None:
         """Insert rows, replacing those with the same id, and publish the table.
@@ -150,7 +164,7 @@ class Table:
         FormatError
             If another version of hierindex wrote the table.
         """
-        with self.lock.held("add"), self.connection.named_refusals():
+        with self.held("add"), self.connection.named_refusals():
             table, held = self._newest()
             if table is None:
                 table = self._overwritten(rows.to_reader())
@@ -168,7 +182,7 @@ class Table:
 
     def mend_indices(self) -> None:
         """Create all indices again and publish the table."""
-        with self.lock.held("repair"), self.connection.named_refusals():
+        with self.held("repair"), self.connection.named_refusals():
             table, held = self._newest()
             assert table is not None  # it was checked
             for index in table.list_indices():
@@ -209,7 +223,7 @@ class Table:
         if rows is None or (isinstance(rows, Fragments) and not rows.n_rows):
             raise InputError("There are no nodes to write.")
         changes = report.get("changes", {}) if changes is None else changes
-        with self.lock.held("build"), self.connection.named_refusals():
+        with self.held("build"), self.connection.named_refusals():
             before = self.connection.open()
             held = {} if before is None else published(before)
             self.lock.check_alone(max(held, default=0))
@@ -244,7 +258,7 @@ class Table:
                 ADDED in snapshot.details(),
             )
             return self.replace(every, report, added=added, purge=purge)
-        with self.lock.held("update"), self.connection.named_refusals():
+        with self.held("update"), self.connection.named_refusals():
             table, held = self._newest()
             assert table is not None  # it was read
             ids = [] if rows is None else rows["id"].to_pylist()
@@ -257,7 +271,7 @@ class Table:
     def rollback(self, generation: int | None = None) -> int:
         """Publish an earlier generation, by default the previous one, under a new number."""
         self.snapshot().require()
-        with self.lock.held("rollback"):
+        with self.held("rollback"):
             self.snapshot(generation)  # raises if it is not held
             with self.connection.named_refusals():
                 table, held = self._newest()
@@ -280,7 +294,7 @@ class Table:
         with self.connection.named_refusals():
             if self.connection.open() is None:
                 return
-            with self.lock.held("clear"):
+            with self.held("clear"):
                 self.connection.connect().drop_table(self.connection.name)
 
     def _recover(self) -> None:

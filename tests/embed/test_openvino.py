@@ -2,6 +2,7 @@ import asyncio
 import json
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 from functools import cache
@@ -9,11 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fakes import HashingEmbedding
 from hypothesis import given
 from hypothesis import strategies as st
+from llama_index.core.schema import TextNode
 from tiny_models import SENTENCES, on_torch
 
-from hierindex import OpenVinoEmbedding
+from hierindex import HierarchicalIndex, HierarchyStore, OpenVinoEmbedding
 from hierindex.embed import openvino
 from hierindex.embed.embedder import Embedder
 from hierindex.embed.model_identity import fingerprint, identity, model_name
@@ -177,6 +180,34 @@ def test_a_question_needs_no_llama_index(embed_model):
     told = [told(embed_model) for told in (fingerprint, identity, model_name)]
     counted = Embedder(embed_model).count_tokens(["salt"]).tolist()
     assert json.loads(run.stdout) == [vector, told, counted, []]
+
+
+def test_vectors_that_are_kept_are_those_of_the_texts(tiny, tmp_path):
+    folder = Path(shutil.copytree(tiny.folder, tmp_path / "export"))
+    files = {*folder.iterdir()}
+    model = OpenVinoEncoder(folder, tiny.precision, "tiny")
+    X = np.array(model.get_text_embedding_batch(TEXTS), np.float32)
+    for _ in range(2):
+        np.testing.assert_array_equal(model.kept_vectors(TEXTS), X)
+    (kept,) = {*folder.iterdir()} - files
+    for other in (b"", b"not an array", X[:1], X[0]):  # of a writer that was killed, or by hand
+        if isinstance(other, bytes):
+            kept.write_bytes(other)
+        else:
+            np.save(kept, other)
+        np.testing.assert_array_equal(model.kept_vectors(TEXTS), X)
+    assert {*folder.iterdir()} - files == {kept}
+
+
+def test_the_users_model_may_have_an_encoder(tmp_path):
+    class Mine(HashingEmbedding):
+        encoder: str = "of mine"
+
+    store, model = HierarchyStore(tmp_path), Mine()
+    node = TextNode(text="A lantern met a falcon.")
+    store.add([node.model_copy(update={"embedding": model.get_text_embedding(node.text)})])
+    index = HierarchicalIndex(store, model)
+    assert index.ask("lantern").sources
 
 
 def test_a_lone_surrogate_is_read_as_a_question_mark(tiny):

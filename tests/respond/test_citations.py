@@ -16,7 +16,9 @@ from records import metadata_of
 from respond.asking import WAYS, count_tokens, serve
 
 from hierindex import HierarchicalIndex, HierarchyRetriever, HierarchyStore, InputError
+from hierindex.errors import GenerationError
 from hierindex.node import Node, Quote, Span
+from hierindex.respond import extractive
 from hierindex.respond.citing_prompts import PassageHelper
 from hierindex.respond.engine import CITING, SYNTHESIZERS, can_stream, query_engine
 from hierindex.respond.extractive import NO_ANSWER
@@ -347,6 +349,24 @@ def test_an_answer_is_shown_as_it_comes(index, mode):
     assert "".join(shown) == answer.answer
     assert (len(shown) > 1) == (mode in (None, "tree_summarize"))
     assert bool(answer.citations) == (mode != "extractive" or not answer.refused)
+
+
+def test_an_answer_is_shown_once_if_its_generation_is_removed_before_it_is_made(index, monkeypatch):
+    shown, named = [], extractive.unknown_names
+
+    def removed_once(*asked):
+        monkeypatch.setattr(extractive, "unknown_names", named)
+        raise GenerationError("It was removed.")
+
+    monkeypatch.setattr(extractive, "unknown_names", removed_once)
+    answer = index.ask("zyzzyva", show=shown.append)
+    assert answer.refused
+    assert shown == [answer.answer]
+
+
+def test_options_of_llama_index_that_are_off_change_nothing(index):
+    off = {"streaming": False, "use_async": False, "output_cls": None, "text_qa_template": None}
+    assert index.ask(QUESTION, **off).answer == index.ask(QUESTION).answer
 
 
 def test_that_nothing_was_found_is_shown(tmp_path):

@@ -9,6 +9,7 @@ from llama_index.core.postprocessor import LongContextReorder
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import (
     NodeRelationship,
+    NodeWithScore,
     QueryBundle,
     RelatedNodeInfo,
     TextNode,
@@ -486,6 +487,23 @@ def test_postprocessors_get_the_selected_nodes(store, embed_model, question, opt
         store, embed_model, postprocessors=[LongContextReorder()], **options
     )
     assert sorted(ids(reorder.retrieve(question))) == sorted(ids(plain))
+
+
+class Copying(BaseNodePostprocessor):
+    """Makes new nodes with scores of its own, as a reranker by a language model does."""
+
+    def _postprocess_nodes(self, nodes, query_bundle=None):
+        return [NodeWithScore(node=node.node, score=0.5) for node in nodes]
+
+
+@pytest.mark.parametrize("question", [QUESTION, WHOLE])
+def test_what_a_postprocessor_makes_keeps_its_place(store, embed_model, question):
+    def retrieved(**options):
+        return HierarchyRetriever(store, embed_model, **options).retrieve(question)
+
+    plain, made = retrieved(), retrieved(postprocessors=[Copying()])
+    assert [each.model_copy(update={"score": 0.5}) for each in plain] == made
+    assert all(each.snapshot == plain[0].snapshot for each in made)
 
 
 @pytest.mark.parametrize("by", ["hybrid", "text", "context"])

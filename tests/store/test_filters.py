@@ -429,10 +429,22 @@ def test_ids_documents_and_filters_of_a_query_all_hold(store):
 
 
 @pytest.mark.parametrize(
-    "asked", [{}, {"filters": all_of()}, {"node_ids": []}], ids=["nothing", "no filters", "no ids"]
+    "asked",
+    [{}, {"filters": all_of()}, {"filters": any_of()}, {"node_ids": []}],
+    ids=["nothing", "no filters", "no alternatives", "no ids"],
 )
 def test_a_query_without_filters(store, asked):
     assert found(store, **asked) == {node.node_id for node in NODES}
+    assert len(store.get_nodes(filters=asked.get("filters"))) == len(NODES)
+
+
+def test_filters_of_a_class_of_the_users(store):
+    class Mine(MetadataFilters):
+        pass
+
+    mine = Mine(filters=[any_of(f("n", 1), f("n", 2))])
+    mine.condition = "or"
+    assert found(store, filters=mine) == found(store, filters=any_of(f("n", 1), f("n", 2)))
 
 
 def test_what_filters_see_of_a_node():

@@ -246,6 +246,22 @@ class TestReaders:
             with pytest.raises(GenerationError, match=r"Generation 1 of .* was removed by a later"):
                 read()
 
+    def test_a_pinned_store_is_not_written(self, store):
+        replace_all(store, nodes("ab"))
+        pinned = store.at(store.snapshot())
+        replace_all(store, nodes("cd"))
+        writes = [
+            lambda: pinned.add(nodes("e")),
+            lambda: pinned.delete("a.txt"),
+            lambda: pinned.delete_nodes(["a"]),
+            lambda: pinned.rollback(1),
+            lambda: pinned.clear(),
+        ]
+        for write in writes:
+            with pytest.raises(InputError, match="only read from"):
+                write()
+        assert [n.id for n in store.snapshot().nodes()] == ["c", "d"]
+
     def test_a_question_whose_generation_is_removed_is_asked_again(self, tmp_path):
         writer = HierarchyStore(tmp_path)
         replace_all(writer, nodes("ab"))
