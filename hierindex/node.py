@@ -23,6 +23,7 @@ PAGE_LABELS = "page_labels"  # metadata key of a document's printed page numbers
 PAGE_BREAK = "\f"  # begins the next page of a text
 MOST_DOCUMENTS = 1_000  # listed in a node's metadata; the table has all
 PREFIX = "hierindex_"  # of our metadata keys; every other one is the user's
+LEFT_OUT = "left_out"  # metadata key of what a file has that was not read, as short phrases
 HEADINGS = "headings"  # metadata key of a document's headings, see `Heading`
 EMBED_HIDDEN, LLM_HIDDEN = "excluded_embed_metadata_keys", "excluded_llm_metadata_keys"
 """LlamaIndex's names for the metadata keys that are neither embedded nor shown to an LLM."""

@@ -7,7 +7,17 @@ from datetime import date
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from hierindex.node import HEADINGS, PAGE, PAGE_LABEL, PAGE_LABELS, PAGES, SECTION, TITLE, Heading
+from hierindex.node import (
+    HEADINGS,
+    LEFT_OUT,
+    PAGE,
+    PAGE_LABEL,
+    PAGE_LABELS,
+    PAGES,
+    SECTION,
+    TITLE,
+    Heading,
+)
 from hierindex.read.records import LONG_TABLE, as_block, parse_json, read_json, records_of_table
 from hierindex.read.text import MAX_TITLE, Reading, read_text
 from hierindex.text_node import RECORD_KEYS
@@ -16,7 +26,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 FRONT_MATTER = re.compile(r"---[ \t]*\n(?P<yaml>.{,20000}?)\n(---|\.\.\.)[ \t]*(\n|$)", re.S)
-RESERVED = {*RECORD_KEYS, HEADINGS, SECTION, PAGE, PAGES, PAGE_LABEL, PAGE_LABELS}
+RESERVED = {*RECORD_KEYS, HEADINGS, LEFT_OUT, SECTION, PAGE, PAGES, PAGE_LABEL, PAGE_LABELS}
 PERHAPS = re.compile(r"^ {,3}(#|=+[ \t]*$|-+[ \t]*$)", re.M)  # a heading's mark, or code
 ATTRIBUTES = re.compile(r"\s*\{[#.:-][^{}]*\}\s*$")  # of a heading, such as {#anchor}
 TABLE = re.compile(r"^ {,3}(?=.*\|)[|:-][ \t|:-]*\n(?:.+\n)*", re.M)  # perhaps, below its header
