@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Self
 
 from llama_index.core.readers.base import BaseReader
 from llama_index.core.schema import Document
 
 from hierindex.cache.readings import ReadingCache
 from hierindex.errors import SourceError
-from hierindex.node import FILE_NAME, HEADINGS, MODIFIED, TITLE
+from hierindex.node import FILE_NAME, HEADINGS, LEFT_OUT, MODIFIED, PAGES, TITLE
 from hierindex.progress import Progress, silent
 from hierindex.read.files import File, files_of, is_link, nothing_to_index, quoted, valid_name
 from hierindex.read.html import read_html
@@ -84,6 +84,33 @@ class Skipped:
         return {"path": self.path, "reason": self.reason}
 
 
+@dataclass(frozen=True)
+class FileContent:
+    """How much was read of a file, and what was not.
+
+    `kind` is the file's suffix, or "text". `pages` is None where there are none. `left_out` are
+    short phrases on what the file has besides its text, such as "2 of 5 pages have no text".
+    """
+
+    path: str
+    kind: str
+    pages: int | None
+    words: int
+    left_out: list[str]
+
+    @classmethod
+    def of(cls, document: Document) -> Self:
+        """Count what a document has."""
+        pages, left_out = document.metadata.get(PAGES), document.metadata.get(LEFT_OUT)
+        return cls(
+            document.doc_id,
+            Path(document.doc_id).suffix[1:].lower() or "text",
+            pages if isinstance(pages, int) else None,
+            len(document.text.split()),
+            [*map(str, left_out)] if isinstance(left_out, list) else [],
+        )
+
+
 def read_documents(
     *sources: str | Path, progress: Progress = silent, memory: ReadingCache | None = None
 ) -> tuple[list[Document], list[Skipped]]:
@@ -110,7 +137,8 @@ def read_documents(
         file relative to the source, with bytes that are not UTF-8 escaped. Metadata are its
         `file_name`, `file_path` (the id), `folder`, `last_modified_date` and `title`, the
         entries of Markdown's front matter, and its `headings`, each of them a list of its level,
-        title, first character and, of HTML, anchor.
+        title, first character and, of HTML, anchor. `left_out` lists, in a few words each, what
+        the file has that was not read.
     skipped : list[Skipped]
         The files that cannot be read as text, and links to files that are read.
 
