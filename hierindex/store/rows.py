@@ -14,15 +14,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hierindex.errors import InputError
-from hierindex.node import FILE_NAME, SECTION, TITLE, Maker, Node, Quote, quotes_of
+from hierindex.node import FILE_NAME, SECTION, TITLE, Maker, Node, Quote, quotes_of, to_json
 from hierindex.store.hashed_metadata import hash_text, row_digests
 from hierindex.store.schema import schema
 
 Row = dict[str, Any]
 """The values of a row by column."""
-
-# Compact JSON; `json.dumps` would make an encoder at each call.
-to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def to_table(nodes: Sequence[Node]) -> pa.Table:
