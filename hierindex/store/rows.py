@@ -18,6 +18,8 @@ from hierindex.node import FILE_NAME, SECTION, TITLE, Maker, Node, Quote, quotes
 from hierindex.store.hashed_metadata import hash_text, row_digests
 from hierindex.store.schema import schema
 
+EMBEDDED = "id", "text", "metadata", "node"
+
 Row = dict[str, Any]
 """The values of a row by column."""
 
@@ -156,6 +158,12 @@ def node_of(row: Mapping[str, Any]) -> Node:
         others=json.loads(row["node"]),
         vector=None if vector is None else np.asarray(vector, np.float32),
     )
+
+
+def embedded_text(row: Mapping[str, Any]) -> str:
+    """Return `Node.embedded_text` of a row; needs the columns `EMBEDDED`."""
+    metadata, others = json.loads(row["metadata"]), json.loads(row["node"])
+    return Node(id=row["id"], text=row["text"], metadata=metadata, others=others).embedded_text
 
 
 def quotes_in(record: str) -> tuple[Quote, ...]:
