@@ -3,10 +3,11 @@
 import json
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
@@ -14,8 +15,9 @@ from llama_index.core.readers.base import BaseReader
 from llama_index.core.schema import Document
 
 from hierindex.cache.readings import ReadingCache
+from hierindex.core.characters import composed
 from hierindex.errors import SourceError
-from hierindex.node import FILE_NAME, HEADINGS, LEFT_OUT, MODIFIED, PAGES, TITLE
+from hierindex.node import FILE_NAME, HEADINGS, LEFT_OUT, MODIFIED, PAGES, TITLE, Heading
 from hierindex.progress import Progress, silent
 from hierindex.read.files import File, files_of, is_link, nothing_to_index, quoted, valid_name
 from hierindex.read.html import read_html
@@ -289,6 +291,7 @@ def _document(
         raise UnreadableError(
             f"has a line of {longest:,} characters, more than {MAX_LINE:,}; divide it into lines"
         )
+    text, headings = _composed(text, headings)
     named = named_by(document_id)
     metadata = {**read, **named, **more}
     if headings:
@@ -299,6 +302,19 @@ def _document(
     document.excluded_embed_metadata_keys = list(metadata)
     document.excluded_llm_metadata_keys = [key for key in metadata if key != FILE_NAME]
     return well_formed(document)
+
+
+def _composed(text: str, headings: Sequence[Heading]) -> tuple[str, Sequence[Heading]]:
+    """Return a text in its composed form, and the headings at their places in it."""
+    if composed(text) == text:
+        return text, headings
+    starts = [0, *(heading.start for heading in headings), len(text)]
+    parts = [composed(text[start:end]) for start, end in pairwise(starts)]
+    places = [*accumulate(map(len, parts))][:-1]
+    return "".join(parts), [
+        heading._replace(title=composed(heading.title), start=place)
+        for heading, place in zip(headings, places, strict=True)
+    ]
 
 
 def well_formed(document: Document) -> Document:

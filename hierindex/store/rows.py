@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from hierindex.core.characters import folded
 from hierindex.errors import InputError
 from hierindex.node import FILE_NAME, SECTION, TITLE, Maker, Node, Quote, quotes_of, to_json
 from hierindex.store.hashed_metadata import hash_text, row_digests
@@ -179,7 +180,8 @@ def matched_words(metadata: Mapping[str, Any], text: str) -> str:
     """
     values = [metadata.get(key, ()) for key in (TITLE, FILE_NAME, SECTION)]
     names = [name for value in values for name in (value if isinstance(value, list) else [value])]
-    return "\n".join(dict.fromkeys([*(name for name in names if isinstance(name, str)), text]))
+    parts = dict.fromkeys([*(name for name in names if isinstance(name, str)), text])
+    return folded("\n".join(parts))
 
 
 def _share(similarity: Any) -> float:
