@@ -10,6 +10,7 @@ from unicodedata import category
 import sentencex
 
 from hierindex.node import Quote
+from hierindex.summarize.abbreviations import is_abbreviated
 from hierindex.summarize.claims import Excerpt
 from hierindex.summarize.markup_blocks import FRONT_MATTER, ITEM_MARK, split_blocks
 
@@ -25,7 +26,9 @@ UNSPACED = re.compile("[.?!][\u2013\u2014#-&*-Z\\\\-~]|[\u300d\u300f]\u3068")
 CLOSING = re.compile("(?:[)\\]}\"'\u00bb\u2019\u201d]|\\*/)+(?:\\s+|$)")
 NAME_ALONE = re.compile(r"(?<=\n)\w+\s*")  # of what the next block is about
 ASIDE = re.compile(r"\([^()]*(?:\([^()]*\)[^()]*)*[.?!][\"'\u201d\u2019]?\)\s+(?=[^\W\d_a-z])")
-SHORT = re.compile(r"(?:.*\W)?(?:[Aa]pprox|bzw|evtl|Ft|ggf|inkl|resp|sog|[Vv]gl)\.", re.DOTALL)
+SHORT = re.compile(
+    r"(?:.*\W)?(?:[Aa]pprox|bzw|evtl|Ft|ggf|inkl|Mio|Mrd|resp|sog|[Vv]gl)\.", re.DOTALL
+)
 NUMBERED = re.compile(  # what stands before a number
     r"(?:.*\W)?(?:Abb|Abs|Anm|[Aa]pp|[Aa]rts|Bd|[Cc]h(?:s|ap)?|eds?|[Ee]qs?|[Ee]xs?|[Ff]igs|Kap|max|[Pp]aras?"
     r"|[Rr]efs|[Ss]ec(?:s|t)|[Tt]ab|[Vv]ols?)\.",
@@ -33,7 +36,9 @@ NUMBERED = re.compile(  # what stands before a number
 )
 NUMERAL = re.compile(r"\(?(?:\d|[IVXLC]+\b)")
 DAY = re.compile(r"(?:.*\s)?\d{1,2}\.", re.DOTALL)
-MONTH = re.compile("Jan|Feb|M\u00e4r|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez")  # in German
+MONTH = re.compile(
+    r"Jan|Feb|M\u00e4r|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez|\d\d?\.\s[a-z]"
+)  # in German
 SURROGATE = re.compile("[\ud800-\udfff]")
 BLANK = re.compile(r"[^\S\x00-\x7f]")  # of several bytes in UTF-8
 ZERO_WIDTH_JOINER = "\u200d"
@@ -241,6 +246,7 @@ def _goes_on(text: str, start: int, at: int, to: int) -> bool:
         SHORT.fullmatch(before) is not None
         or (NUMERAL.match(text, at) is not None and NUMBERED.fullmatch(before) is not None)
         or (MONTH.match(text, at) is not None and DAY.fullmatch(before) is not None)
+        or is_abbreviated(text, at)
     )
 
 

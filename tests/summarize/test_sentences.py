@@ -316,3 +316,45 @@ def test_an_initial_after_a_blank_that_is_not_ascii(blank):
     """At which sentencex panics."""
     text = f"Ask{blank}B.\u201d{blank}C.\u201d Then go."
     assert [word for s in split_sentences(text) for word in s.text.split()] == text.split()
+
+
+OF_LANGUAGES = {
+    "ru": [
+        "Музей открыт по просп. Мира, д. 12 во дворе.",
+        "Доклад акад. Павлова и доц. Климова лежит на столе.",
+        "Школа построена в 1980 г. Ремонт начался не скоро.",
+    ],
+    "nl": [
+        "De brief is van mr. Bos en van drs. Smit uit het dorp.",
+        "Het pad loopt langs o.a. Breda en de rivier.",
+    ],
+    "pl": [
+        "Spotkanie jest na os. Jasnym przy szkole nr. Pięć.",
+        "List do ks. Adama i do mgr. Kowal leży na stole.",
+    ],
+    "cs": ["Pan ing. Kos a doc. Sova se sešli na nám. Republiky.", "Viz obr. Alfa je na str. B."],
+    "it": [
+        "La lettera è del geom. Riva e del rag. Neri di Como.",
+        "Il museo di S. Marco non è lontano.",
+    ],
+    "de": [
+        "Der Bericht lag bei Hr. Lang und bei Fr. Kurz in der Abt. Bau.",
+        "Das Fest ist am 7. 9. und kostet 2 Mio. Euro.",
+    ],
+    "en": ["It was ok. Then the train came at st. Al. Nobody was on it."],
+}
+
+
+@pytest.mark.parametrize("language", OF_LANGUAGES)
+def test_an_abbreviation_of_the_language_ends_no_sentence(language):
+    sentences = OF_LANGUAGES[language]
+    found = [sentence.text for sentence in split_sentences(" ".join(sentences))]
+    if language == "ru":
+        *sentences, last = sentences
+        sentences += ["Школа построена в 1980 г.", "Ремонт начался не скоро."]
+        assert last == " ".join(sentences[-2:])
+    if language == "en":
+        assert found[0] == "It was ok."
+        assert len(found) > 1
+    else:
+        assert found == sentences
