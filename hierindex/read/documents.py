@@ -19,7 +19,13 @@ from hierindex.node import FILE_NAME, HEADINGS, MODIFIED, TITLE
 from hierindex.progress import Progress, silent
 from hierindex.read.files import File, files_of, is_link, nothing_to_index, quoted, valid_name
 from hierindex.read.html import read_html
-from hierindex.read.mail import read_mail, read_outlook
+from hierindex.read.mail import (
+    read_calendar,
+    read_mail,
+    read_mailbox,
+    read_outlook,
+    read_web_archive,
+)
 from hierindex.read.markdown import read_markdown, read_notebook
 from hierindex.read.office import (
     OLD,
@@ -58,12 +64,15 @@ READERS: dict[str, Reader] = {
     ".txt": read_plain,
     ".epub": read_epub,
     ".eml": read_mail,
+    ".mbox": read_mailbox,
+    ".ics": read_calendar,
+    **dict.fromkeys((".mht", ".mhtml"), read_web_archive),
     ".msg": read_outlook,
     ".ipynb": read_notebook,
 }
 """Readers by suffix; other files are read as text."""
 
-NAMED = {*PYTHON, *SUFFIXES, ".xlsx", ".xlsm", ".pdf"}
+NAMED = {*PYTHON, *SUFFIXES, ".mbox", ".xlsx", ".xlsm", ".pdf"}
 """Suffixes of files whose first heading is no title of the whole."""
 
 
