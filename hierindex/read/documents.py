@@ -39,8 +39,10 @@ from hierindex.read.pdf import read_pdf
 from hierindex.read.plain import read_plain, read_rst
 from hierindex.read.records import read_csv, read_json
 from hierindex.read.remembered import content_hash, named_by, read_once
+from hierindex.read.rtf import read_rtf, read_unnamed
 from hierindex.read.source import PYTHON, SUFFIXES, read_python, read_source
-from hierindex.read.text import HEAD, Reading, UnreadableError, is_binary_head, read_text
+from hierindex.read.subtitles import read_subtitles
+from hierindex.read.text import HEAD, Reading, UnreadableError, is_binary_head
 
 MAX_LINE = 1_000_000  # characters; a file with a longer line is data
 ATTEMPTS = 3  # to read a file that changes
@@ -58,9 +60,11 @@ READERS: dict[str, Reader] = {
     **dict.fromkeys((".json", ".jsonl", ".ndjson"), read_json),
     **dict.fromkeys(PYTHON, read_python),
     **dict.fromkeys(SUFFIXES, read_source),
+    **dict.fromkeys((".srt", ".vtt"), read_subtitles),
     **{suffix: partial(read_old, suffix) for suffix in OLD},
     ".pdf": read_pdf,
     ".rst": read_rst,
+    ".rtf": read_rtf,
     ".txt": read_plain,
     ".epub": read_epub,
     ".eml": read_mail,
@@ -263,7 +267,7 @@ def _document(
     if suffix in READERS:
         text, read, headings = read_once(READERS[suffix], suffix, file, memory)
     else:  # decoding is all, and the file may be large
-        text, read, headings = read_text(file)
+        text, read, headings = read_unnamed(file)
     if not text.strip():
         raise UnreadableError("is empty" if not text else "contains only white space")
     if (longest := max(map(len, text.splitlines()))) > MAX_LINE:

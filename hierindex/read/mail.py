@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from hierindex.node import LEFT_OUT, TITLE, Heading
 from hierindex.read.html import read_html
 from hierindex.read.office import MAX_GROWTH, OLE
-from hierindex.read.text import MAX_TITLE, Reading, UnreadableError, decode, read_bytes, read_text
+from hierindex.read.text import (
+    MAX_TITLE,
+    Reading,
+    UnreadableError,
+    counted,
+    decode,
+    read_bytes,
+    read_text,
+)
 
 if TYPE_CHECKING:
     from oxmsg import Message
@@ -24,6 +32,7 @@ WORD = re.compile(r"[^\W_]+")
 POSTED = re.compile(  # the line before an e-mail, with its sender and date
     rb"(?:\A|(?<=\n\n)|(?<=\n\r\n))From [^\r\n]*\d:\d\d[^\r\n]*\d{4}[^\r\n]*\r?\n"
 )
+ATTACHMENTS = re.compile(r"([\d,]+) attachments?")
 QUOTED = re.compile(rb"^>(>*From )", re.MULTILINE)
 CALENDAR = {
     "SUMMARY": "Summary",
@@ -81,8 +90,8 @@ def mail_reading(message: EmailMessage, *, inside: bool = False) -> Reading:
     if title:
         found.insert(0, Reading(title, {}))
     if names:
-        n_names = f"{len(names):,} attachment{'s' * (len(names) > 1)}"
-        found.append(Reading(f"Attachments: {', '.join(names)}", {LEFT_OUT: [n_names]}))
+        left_out = {LEFT_OUT: [counted(len(names), "attachment")]}
+        found.append(Reading(f"Attachments: {', '.join(names)}", left_out))
     text, more, headings = joined(found, 1 if title else 0)
     first = [Heading(1, title, 0)] if title else []
     return Reading(text, {**more, **metadata}, [*first, *headings])
@@ -95,14 +104,22 @@ def joined(readings: Iterable[Reading], level: int = 0, between: str = "\n\n") -
     """
     texts, headings, start = list[str](), list[Heading](), 0
     metadata: dict[str, Any] = {}
+    left_out, n_attachments = list[str](), 0
     for text, more, within in readings:
         texts.append(text)
         headings += (h._replace(level=h.level + level, start=start + h.start) for h in within)
         start += len(text) + len(between)
         if "encoding" in more:
             metadata.setdefault("encoding", more["encoding"])
-        if LEFT_OUT in more:
-            metadata.setdefault(LEFT_OUT, []).extend(more[LEFT_OUT])
+        for said in more.get(LEFT_OUT, []):
+            if (match := ATTACHMENTS.fullmatch(said)) is not None:
+                n_attachments += int(match[1].replace(",", ""))
+            else:
+                left_out.append(said)
+    if n_attachments:
+        left_out.append(counted(n_attachments, "attachment"))
+    if left_out:
+        metadata[LEFT_OUT] = left_out
     return Reading(between.join(texts), metadata, headings)
 
 
@@ -191,7 +208,7 @@ def read_mailbox(file: BinaryIO) -> Reading:
         except MALFORMED:
             n_bad += 1
     if n_bad:
-        mails.append(Reading("", {LEFT_OUT: [f"{n_bad:,} e-mail{'s' * (n_bad > 1)}"]}))
+        mails.append(Reading("", {LEFT_OUT: [counted(n_bad, "e-mail")]}))
     return joined(mails)
 
 

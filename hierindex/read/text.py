@@ -102,6 +102,15 @@ def decode(data: bytes, declared: str = "") -> Reading:
     return Reading(text.replace("\r\n", "\n").replace("\r", "\n"), metadata)
 
 
+def counted(n: int, what: str) -> str:
+    """Return a number of things.
+
+    >>> counted(1, "picture"), counted(2000, "picture")
+    ('1 picture', '2,000 pictures')
+    """
+    return f"{n:,} {what}{'s' * (n > 1)}"
+
+
 def _encoding(data: bytes, declared: str) -> str:
     """Return Python's name of the encoding of a text."""
     for mark, encoding in BOMS.items():

@@ -65,7 +65,7 @@ def test_rows_of_a_long_table_carry_their_header():
             },
             "",
         ),
-        ({"output_type": "display_data", "data": {"text/html": "<b>x</b>"}}, ""),
+        ({"output_type": "display_data", "data": {"text/html": "<b>x</b>"}}, "x"),
         ({"output_type": "error", "ename": "E", "evalue": "v", "traceback": ["long"]}, ""),
         ({"output_type": "stream", "text": "\x1b[31mred\x1b[0m\n"}, "red"),
         ({"output_type": "stream", "text": " 1%\r50%\r100%\nend"}, "100%\nend"),
