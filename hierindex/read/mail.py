@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 FIELDS = {"subject": TITLE, "from": "from", "to": "to", "date": "date"}
 WORD = re.compile(r"[^\W_]+")
 POSTED = re.compile(  # the line before an e-mail, with its sender and date
-    rb"(?:\A|(?<=\n\n)|(?<=\n\r\n))From [^\r\n]*\d:\d\d[^\r\n]*\d{4}[^\r\n]*\r?\n"
+    rb"(?:\A|(?<=\n\n)|(?<=\n\r\n))From [^\r\n]{1,200}?\d:\d\d[^\r\n]{,40}?\d{4}[^\r\n]{,40}\r?\n"
 )
 ATTACHMENTS = re.compile(r"([\d,]+) attachments?")
 QUOTED = re.compile(rb"^>(>*From )", re.MULTILINE)

@@ -36,7 +36,7 @@ TABLE = re.compile(r"^ {,3}(?=.*\|)[|:-][ \t|:-]*\n(?:.+\n)*", re.M)  # perhaps,
 PIPE = re.compile(r"(?<!\\)\|")  # between cells
 WORDS = {"text", "text_special", "code_inline"}  # tokens whose content is shown
 MAX_OUTPUT = 1000  # characters of each output
-OBJECT = re.compile(r"<[\w.]+[ \w.]* (object|at 0x[\da-f]+)[^<>]*>|<IPython[^<>]*>")  # its name
+OBJECT = re.compile(r"<[\w.]{1,99}[^<>]{,99}? (object|at 0x[\da-f]+)[^<>]{,99}>")  # its name
 COLOURS = re.compile("\x1b\\[[0-9;]*[A-Za-z]")
 
 

@@ -165,6 +165,7 @@ class _RtfText:
             if match["word"] == "bin":
                 at += max(0, int(match["number"] or 0))
             self._take(match)
+        self._flush()
         self._end_line()
         self._end_row()
 

@@ -7,7 +7,7 @@ from typing import BinaryIO
 from hierindex.read.text import Reading, read_text
 
 CUE = re.compile(r"((?:\d{1,3}:)?\d\d:\d\d)[.,]\d{1,3}[ \t]*-->.*\n?")
-VOICE = re.compile(r"<v(?:\.[^\s<>]*)?\s+([^<>]*)>")
+VOICE = re.compile(r"<v(?:\.[^\s<>]{,99})?\s([^<>]{,200})>")
 TAG = re.compile(r"<[a-z/\d][^<>]*>|\{\\[^{}]*\}", re.IGNORECASE)
 GROWING = re.compile(r"<\d\d:\d\d[^<>]*><c>")  # words as they are recognised; lines come again
 

@@ -38,6 +38,7 @@ SEVEN_BIT = ("hz", "iso2022", "utf-7")  # whose files look like ASCII
 CONTROLS = bytes({*range(32), 127} - {*b"\t\n\v\f\r\x1b"})
 MOST_CONTROLS = 0.02  # share of a text's bytes
 FEWEST_VALID = 5  # bytes that only UTF-8 has, for each that it cannot have
+CUT = re.compile(rb"[\xc2-\xf4][\x80-\xbf]{,2}")  # the beginning of a character at the end
 BAD_BYTES = re.compile("[\udc80-\udcff]+")  # as `surrogateescape` decodes them
 SAMPLE = 2**20  # bytes
 WESTERN = re.compile(r"(?=.*[A-Za-z])[^\W\d_]+")  # a word with letters of ASCII
@@ -123,7 +124,7 @@ def _encoding(data: bytes, declared: str) -> str:
         seven_bit = named.startswith(SEVEN_BIT) and _fits(data, named)
         with_zeros = named.startswith(("utf-16", "utf-32")) and b"\0" in data
         return named if seven_bit or with_zeros else "utf-8"
-    if _is_utf8(data, FEWEST_VALID if named != "utf-8" else 1):
+    if _is_utf8(data, named):
         return "utf-8"
     if named and not named.startswith("utf-8") and _fits(data, named):
         return named
@@ -150,18 +151,21 @@ def _fits(data: bytes, encoding: str) -> bool:
     return text.count("\ufffd") <= len(text) / 100 + 1
 
 
-def _is_utf8(data: bytes, fewest_valid: int) -> bool:
-    """Return whether nearly all is UTF-8; the end may be cut off."""
+def _is_utf8(data: bytes, named: str) -> bool:
+    """Return whether nearly all is UTF-8, or most if it is named so; the end may be cut off."""
     _, n_runs, text = _bad_bytes(data)
     n_valid = len(data) - len(text)  # bytes beyond the first of each character
-    return not n_runs or fewest_valid * n_runs <= n_valid or (n_runs == 1 and n_valid > 1)
+    if named == "utf-8":
+        return n_runs <= n_valid
+    return FEWEST_VALID * n_runs <= n_valid or (not named and n_runs == 1 < n_valid)
 
 
 def _bad_bytes(data: bytes) -> tuple[int, int, str]:
     """Return how many bytes are not UTF-8, in how many runs apart from the end, and the text."""
     text = data.decode("utf-8", "surrogateescape")
     runs = [len(run) for run in BAD_BYTES.findall(text)]
-    is_cut = len(data) > len(text) and BAD_BYTES.match(text, len(text) - 1) is not None
+    is_cut = bool(runs) and BAD_BYTES.fullmatch(text, len(text) - runs[-1]) is not None
+    is_cut = is_cut and CUT.fullmatch(data, len(data) - runs[-1]) is not None
     return sum(runs), len(runs) - is_cut, text
 
 
