@@ -128,13 +128,18 @@ def _metadata(message: EmailMessage) -> dict[str, str]:
     metadata: dict[str, str] = {}  # parsing takes time quadratic in the length
     for name, raw in message.raw_items():
         key = FIELDS.get(name.lower(), "")
-        value = message.policy.header_fetch_parse(name, raw[:MAX_TITLE]) if key else ""
+        value = message.policy.header_fetch_parse(name, _plain(raw[:MAX_TITLE])) if key else ""
         if said := " ".join(value.split()):
             metadata.setdefault(key, said)
     if "date" in metadata:
         with suppress(ValueError, OverflowError):
             metadata["date"] = parsedate_to_datetime(metadata["date"]).isoformat()
     return metadata
+
+
+def _plain(raw: str) -> str:
+    """Return a field, in which bytes that are not ASCII should be encoded and may not be."""
+    return raw if raw.isascii() else decode(raw.encode("utf-8", "surrogateescape")).text
 
 
 def _texts(part: EmailMessage, names: list[str]) -> Iterator[Reading]:
@@ -289,7 +294,7 @@ def _as_email(file: BinaryIO) -> EmailMessage:
 
 
 def _converted(saved: "Message") -> EmailMessage:
-    """Return a message with its plain or HTML text, and with attachments that are empty."""
+    """Return a message with its plain and HTML text, and with attachments that are empty."""
     email = EmailMessage()
     to = saved.properties.str_prop_value(DISPLAY_TO) or ""
     to = saved.message_headers.get("To", to.replace(";", ","))
@@ -299,8 +304,9 @@ def _converted(saved: "Message") -> EmailMessage:
     if saved.sent_date is not None:
         email["Date"] = saved.sent_date
     text = (saved.body or "").rstrip("\0")
-    html = "" if text.strip() else saved.html_body or ""
-    email.set_content(html or text, subtype="html" if html else "plain")
+    email.set_content(text)
+    if html := saved.html_body:
+        email.add_alternative(html, subtype="html")
     for attachment in saved.attachments:
         name = _line(attachment.file_name or "unnamed")
         email.add_attachment(b"", maintype="application", subtype="octet-stream", filename=name)

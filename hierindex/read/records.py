@@ -19,6 +19,7 @@ MOST_LONGER = 4  # times; records that repeat longer headers are no help
 DELIMITERS = ",|;\t"  # of equally good ones, the last is taken
 SEPARATOR = re.compile(r"\"?sep=(.)\"?[ \t]*\n", re.IGNORECASE)  # a line for Excel
 REGULAR = 0.9  # share of rows with at least two values and none beyond the header
+OFTEN = 0.2  # share of rows
 MOST_AFTER = 5  # lines after a table, such as its source
 NAME = re.compile(r"\d{4}|.*[^\W\d_].*", re.DOTALL)  # a year, or with a letter
 
@@ -129,10 +130,12 @@ Rows = Sequence[Sequence[str]]
 def _table(rows: Iterable[list[str]]) -> tuple[Rows, Sequence[str], Rows, Rows]:
     """Return the lines above a table, its header, the rows below, and the lines after them.
 
-    The lines above have fewer values than most rows, those after only one of at least three.
+    The lines above have fewer values than rows usually, those after only one of at least three.
     """
     rows = [*rows]
-    usual = Counter(map(_width, rows)).most_common(1)[0][0] if rows else 0
+    widths = Counter(map(_width, rows))
+    often = [width for width, n in widths.items() if n > max(1, OFTEN * len(rows))] or [*widths]
+    usual = max(often, key=lambda width: width * widths[width], default=0)
     start = next((i for i, row in enumerate(rows) if _width(row) >= usual), 0)
     end = len(rows)
     while usual > 2 and end > max(start + 2, len(rows) - MOST_AFTER) and len(rows[end - 1]) == 1:

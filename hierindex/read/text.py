@@ -95,7 +95,7 @@ def decode(data: bytes, declared: str = "") -> Reading:
         raise UnreadableError("is not text")
     metadata: dict[str, Any] = {}
     if n_bad or not encoding.startswith("utf-8"):
-        metadata["encoding"] = encoding.replace("-", "_")
+        metadata["encoding"] = encoding.removesuffix("-sig").replace("-", "_")
     if n_bad:
         name = "UTF-8" if encoding.startswith("utf-8") else encoding
         are = "byte that is" if n_bad == 1 else "bytes that are"
@@ -119,7 +119,7 @@ def _encoding(data: bytes, declared: str) -> str:
             return encoding
     if not declared and (found := DECLARED.search(data, 0, HEAD)):
         declared = found[1].decode("ascii", "replace")
-    named = _codec(declared)
+    named = _codec(declared) or ("iso2022_jp" if b"\x1b$" in data else "")
     if data.isascii():
         seven_bit = named.startswith(SEVEN_BIT) and _fits(data, named)
         with_zeros = named.startswith(("utf-16", "utf-32")) and b"\0" in data

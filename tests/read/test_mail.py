@@ -258,3 +258,10 @@ def test_a_calendar_is_its_events(read_one):
     day = "BEGIN:VEVENT\r\nSUMMARY:Tea\r\nDTSTART;VALUE=DATE:20240514\r\nEND:VEVENT\r\n"
     assert read_one("a.ics", day * 2).text == "\n\n".join(["Summary: Tea\nStart: 2024-05-14"] * 2)
     assert read_one("a.ics", "No event.\n").text == "No event.\n"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252"])
+def test_fields_in_plain_bytes_are_read(encoding):
+    data = "Subject: Café – £5 für Öl\nFrom: Müller <m@example.org>\n\nText.\n".encode(encoding)
+    reading = read(data)
+    assert reading.metadata == {"title": "Café – £5 für Öl", "from": "Müller <m@example.org>"}

@@ -55,6 +55,11 @@ def test_without_plain_text_the_html_is_read():
     assert reading.metadata == {"title": "Question"}
 
 
+def test_html_beside_a_stub_is_read():
+    html = b"<p>The pier closes on Friday at noon."
+    assert read({SUBJECT: "x", BODY: "See in a browser.", HTML: html}).text.endswith("at noon.")
+
+
 def test_messages_beside_other_files(tmp_path, monkeypatch):
     """Other files with the suffix are text, and malformed ones are skipped with the reason."""
     message = outlook({**FIELDS, BODY: "The oil is low."})

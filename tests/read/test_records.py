@@ -88,6 +88,14 @@ def test_what_has_no_header_stays_as_it_is(text):
                 "Source: the harbour",
             ],
         ),
+        (
+            "Run,7\nBy,Ada\nOn,Monday\nAt,noon\nDepth,Salt,Heat,Oxygen\n1,2,3,4\n5,6,7,8\n",
+            [
+                "Run, 7\nBy, Ada\nOn, Monday\nAt, noon",
+                "Depth: 1; Salt: 2; Heat: 3; Oxygen: 4",
+                "Depth: 5; Salt: 6; Heat: 7; Oxygen: 8",
+            ],
+        ),
         ("x,x\n1,2\n", ["x: 1; x (2): 2"]),
         ("day,low,high,low\nMon,1,2,3\n", ["day: Mon; low: 1; high: 2; low (2): 3"]),
         ("sep=|\na,b|c\n1,5|2\n", ["a,b: 1,5; c: 2"]),
