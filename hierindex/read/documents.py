@@ -103,7 +103,8 @@ def read_documents(
     """Read files and folders, each file as one document.
 
     Text, Markdown, HTML, RTF, PDF, CSV, JSON, notebooks, e-mails, mailboxes, calendars and
-    subtitles are read; with the extra `hierindex[office]` also Word, PowerPoint, Excel, EPUB and messages of Outlook.
+    subtitles are read; with the extra `hierindex[office]` also Word, PowerPoint, Excel, EPUB and
+    messages of Outlook.
 
     Parameters
     ----------
