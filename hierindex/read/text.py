@@ -2,6 +2,7 @@
 
 import codecs
 import re
+from collections import Counter
 from collections.abc import Sequence
 from os import SEEK_END
 from typing import Any, BinaryIO, NamedTuple
@@ -41,7 +42,22 @@ FEWEST_VALID = 5  # bytes that only UTF-8 has, for each that it cannot have
 CUT = re.compile(rb"[\xc2-\xf4][\x80-\xbf]{,2}")  # the beginning of a character at the end
 BAD_BYTES = re.compile("[\udc80-\udcff]+")  # as `surrogateescape` decodes them
 SAMPLE = 2**20  # bytes
-WESTERN = re.compile(r"(?=.*[A-Za-z])[^\W\d_]+")  # a word with letters of ASCII
+EASTERN = ("ąćęłńóśźż", "áčďéěíňóřšťúůýž", "áäčďéíĺľňóôŕšťúýž", "áéíóöőúüű", "čćđšž", "ăâîşţ")
+ALPHABETS = (  # letters beyond ASCII of languages, by the encodings that people have, in order
+    ("cp1252", ("áàâäåçéèêëíïñóôöü", "áéíóöúý")),  # of English, foreign words; ga, is in part
+    ("cp1252", ("àâæçéèêëîïôœùûüÿ", "äöüßé", "áéíñóúü", "ãõáâàéêíóôúüç")),  # fr de es pt
+    ("cp1252", ("àèéìíîòóùú", "áéèêëíïóöúü", "àçèéíïòóúü", "äõöüšž")),  # it nl ca et
+    ("cp1252", ("åäöé", "æøåéèêòóôäöü")),  # sv and fi, da and no
+    ("cp1254", ("çğıöşü\u0130",)),  # tr
+    ("cp1252", ("ðþáéíóúýæö",)),  # is
+    ("cp1250", EASTERN),  # pl cs sk hu hr ro
+    ("iso8859-2", EASTERN),
+    ("cp1257", ("ąčęėįšųūž", "āčēģīķļņšūž")),  # lt lv
+)
+ODD_SIGN = re.compile(  # within a word or at its start, and so a letter; C1 controls
+    "[^\\W\\d_][¡¢£¤¥¦§¨©¬¯°±²³\xb4¶\xb8¹º»¼½¾¿ª„†‡‰][^\\W\\d_]"
+    "|[¹³¼¾¦¶±\xb8][^\\W\\d_]|(?<![\\w.])[ºª][^\\W\\d_]|[\x80-\x9f]"
+)
 
 
 class Reading(NamedTuple):
@@ -156,8 +172,8 @@ def _is_utf8(data: bytes, named: str) -> bool:
     _, n_runs, text = _bad_bytes(data)
     n_valid = len(data) - len(text)  # bytes beyond the first of each character
     if named == "utf-8":
-        return n_runs <= n_valid
-    return FEWEST_VALID * n_runs <= n_valid or (not named and n_runs == 1 < n_valid)
+        return n_runs <= n_valid != 0
+    return FEWEST_VALID * n_runs <= n_valid != 0 or (not named and n_runs == 1 < n_valid)
 
 
 def _bad_bytes(data: bytes) -> tuple[int, int, str]:
@@ -176,26 +192,33 @@ def _detected(data: bytes) -> str:
     sample = data[:HEAD]
     if len(sample) - len(sample.translate(None, CONTROLS)) > MOST_CONTROLS * len(sample):
         raise UnreadableError("is not text")
+    for encoding, alphabets in ALPHABETS:
+        if _is_one_of(data[:SAMPLE], encoding, alphabets):
+            return encoding
     found = codecs.lookup(detect(data)).name
-    if found == "cp1252" or _is_western(data[:SAMPLE], found):
-        return "cp1252" if _fits(data, "cp1252") else "cp850"  # which DOS had
-    return found
+    return "cp850" if found == "cp1252" and not _fits(data, found) else found  # of DOS
 
 
-def _is_western(data: bytes, encoding: str) -> bool:
-    """Return whether a text differs in one word or in signs only if read as Windows-1252.
+def _is_one_of(data: bytes, encoding: str, alphabets: Sequence[str]) -> bool:
+    """Return whether a text in the Latin script has the letters of one language, and no odd signs.
 
-    >>> [_is_western(text.encode("cp1252"), "cp1250") for text in ("£3", "³za, ³zy")]
-    [True, False]
+    >>> [_is_one_of(text.encode("cp1252"), "cp1252", ["é"]) for text in ("£3 née", "z³oty", "ñu")]
+    [True, False, False]
     """
-    beyond = bytes(range(0x80, 0x100)).decode("cp1252", "replace")
-    other = bytes(range(0x80, 0x100)).decode(encoding, "replace")
-    if len(other) != len(beyond):  # several bytes a character
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError:
         return False
-    odd = "".join(a for a, b in zip(beyond, other, strict=True) if a != b)
-    found = re.finditer(rf"[^\W\d_]*(?:[{odd}][^\W\d_]*)+", data.decode("cp1252", "replace"))
-    words = {word for match in found if any(map(str.isalpha, word := match[0]))}
-    return not words or (len(words) == 1 and WESTERN.fullmatch(words.pop()) is not None)
+    letters = Counter(filter(str.isalpha, text))
+    n_ascii = sum(n for letter, n in letters.items() if letter.isascii())
+    foreign = {a: n for a, n in letters.items() if not a.isascii() and a not in "ªºµåÅ"}
+    n_foreign = sum(foreign.values())
+    if n_foreign > n_ascii or ODD_SIGN.search(text):
+        return False
+    return any(
+        sum(n for a, n in foreign.items() if a.lower() not in alphabet) <= n_foreign / 50
+        for alphabet in alphabets
+    )
 
 
 def is_binary_head(data: bytes) -> bool:

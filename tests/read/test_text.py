@@ -83,6 +83,10 @@ WESTERN = [
     "São três lições; a mãe não está em casa.\n",
     "Færgen går på søndag fra øen.\n",
     "Señor Muñoz\n",
+    "Não foi possível salvar; a configuração padrão já está em uso, e o botão não some.\n",
+    "Il menù è così: caffè, tè, e Å come unità.\n",
+    "Það er ekki vitað hvenær brúin verður opnuð á ný.\n",
+    "A final é em caf\u00e9",
     "5 °C\n",
     "don’t\n",
 ]
@@ -99,6 +103,9 @@ def test_western_text_is_windows_1252(read_one, text):
     ("encoding", "text"),
     [
         ("cp1250", "Źródła są zamknięte, a żółte łódki płyną później.\n"),
+        ("cp1250", "Az őrök tűzoltók voltak, és később jöttek.\n"),
+        ("iso8859-2", "Źródła są zamknięte, a żółte łódki płyną później.\n"),
+        ("cp1250", "Začetek šole je jutri, žal, rekla je učiteljica.\n"),
         ("cp1250", "Děti šly domů a kůň stál u řeky, že.\n"),
         (
             "cp1250",
