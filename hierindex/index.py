@@ -98,7 +98,8 @@ class HierarchicalIndex(RevisableTree):
         SourceError
             If there is nothing to index, or two documents have the same id.
         InputError
-            If the index is not to be replaced, and the build would lose much of it.
+            If the index is not to be replaced, and the build would lose much of it, or another
+            version of hierindex wrote it.
         ModelError, SummaryError
             If a model fails; the index is unchanged.
         """

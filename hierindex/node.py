@@ -1,5 +1,6 @@
 """The one form of a node, from the splitter to the answer, and the places that it quotes."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
@@ -27,6 +28,9 @@ LEFT_OUT = "left_out"  # metadata key of what a file has that was not read, as s
 HEADINGS = "headings"  # metadata key of a document's headings, see `Heading`
 EMBED_HIDDEN, LLM_HIDDEN = "excluded_embed_metadata_keys", "excluded_llm_metadata_keys"
 """LlamaIndex's names for the metadata keys that are neither embedded nor shown to an LLM."""
+
+# Compact JSON; `json.dumps` would make an encoder at each call.
+to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def page_in(metadata: Mapping[str, Any]) -> tuple[int | None, str]:

@@ -24,7 +24,16 @@ from llama_index.core.schema import (
 )
 
 from hierindex.errors import InputError
-from hierindex.node import EMBED_HIDDEN, LLM_HIDDEN, MOST_DOCUMENTS, PREFIX, Maker, Node, quotes_of
+from hierindex.node import (
+    EMBED_HIDDEN,
+    LLM_HIDDEN,
+    MOST_DOCUMENTS,
+    PREFIX,
+    Maker,
+    Node,
+    quotes_of,
+    to_json,
+)
 
 DETAILS = "hierindex"
 RECORD_KEYS = ("hierindex_level", "hierindex_level_max", "hierindex_source_similarity", DETAILS)
@@ -39,9 +48,6 @@ PREVIOUS, NEXT, CHILD = NodeRelationship.PREVIOUS, NodeRelationship.NEXT, NodeRe
 LINKS = PARENT, CHILD, PREVIOUS, NEXT
 TEMPLATES = {"text_template": ["metadata_str", "content"], "metadata_template": ["key", "value"]}
 """Templates of a node, and what they are formatted with."""
-
-# Compact JSON; `json.dumps` would make an encoder at each call.
-to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def from_text_node(node: BaseNode) -> Node:

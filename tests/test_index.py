@@ -213,14 +213,18 @@ class TestBuildingAgain:
         HierarchicalIndex.build([folder], tmp_path / "index", hierarchy=made, chunk_size=40)
         assert made.embedder.embed_model.batches == []
 
-    def test_an_index_of_another_version_is_asked_in_vain_and_built_again(
+    def test_an_index_of_another_version_is_replaced_only_if_that_is_said(
         self, folder, tmp_path
     ) -> None:
         old = built(folder, tmp_path / "new").store.client.open_table("nodes").to_arrow()
         lancedb.connect(tmp_path / "index").create_table("nodes", old.replace_schema_metadata(None))
         with pytest.raises(FormatError, match=r"format 1, this version reads format 7\); build it"):
             HierarchicalIndex.open(tmp_path / "index")
-        report = built(folder, tmp_path / "index").last_build
+        with pytest.raises(FormatError, match="--replace"):
+            built(folder, tmp_path / "index")
+        report = HierarchicalIndex.build(
+            [folder], tmp_path / "index", hierarchy=hierarchy(), replace=True
+        ).last_build
         assert (report.added, report.unchanged) == (3, 0)
         assert HierarchicalIndex.open(tmp_path / "index").info()["documents"] == 3
 
@@ -271,6 +275,21 @@ def test_what_a_store_held_is_reported(folder, tmp_path) -> None:
     index.store.delete("a.txt")
     report = built(folder, tmp_path / "index").last_build
     assert (report.added, report.changed, report.removed, report.unchanged) == (1, 0, 0, 2)
+
+
+def test_what_was_not_read_of_a_file_is_reported(folder, tmp_path) -> None:
+    said = {"left_out": ["2 of 5 pages have no text"], "pages": 5}
+    scan = Document(id_="scan.pdf", text="One page. Three words.", metadata=said)
+    index = HierarchicalIndex.build([folder, scan], tmp_path / "index", hierarchy=hierarchy())
+    files = {file["path"]: file for file in index.last_build.to_json()["files"]}
+    assert {"a.txt", "scan.pdf"} < files.keys()
+    assert files["scan.pdf"] == {"path": "scan.pdf", "kind": "pdf", "words": 4, **said}
+    assert files["a.txt"]["left_out"] == []
+    partly = [{"path": "scan.pdf", "left_out": said["left_out"]}]
+    assert index.info()["read_in_part"] == partly
+    index.update()
+    assert index.last_build.files == []
+    assert index.info()["read_in_part"] == partly
 
 
 def test_one_source_needs_no_list(folder, tmp_path) -> None:

@@ -8,7 +8,7 @@ import typer
 from hierindex.cli import options
 from hierindex.cli.output import note_next, print_result
 from hierindex.cli.progress import shown_progress
-from hierindex.cli.text import built, described, estimated, timed
+from hierindex.cli.text import built, described, estimated, files_read, timed
 from hierindex.errors import InputError
 from hierindex.read.files import check_sources
 from hierindex.unsafe import visible
@@ -88,7 +88,12 @@ def build(
         print_estimate(estimate, settings, as_json)
     else:
         assert report is not None
-        print_result(report.to_json(), as_json, timed if timings else built)
+        summary = timed if timings else built
+        print_result(
+            report.to_json(),
+            as_json,
+            lambda told: "\n\n".join([summary(told), *files_read(told["files"])]),
+        )
         if report.generation == 1:
             note_next("Ask it", "query", "QUESTION", "--index", str(index), as_json=as_json)
 

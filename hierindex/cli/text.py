@@ -15,6 +15,7 @@ CITED = "⟦", "⟧"  # marks around a cited passage
 MAX_LISTED = 10  # files that are skipped for one reason
 OUTCOMES = "added", "changed", "removed", "renamed", "unchanged"
 MOST_NAMED = 10
+MOST_FILES = 40  # in a table
 USAGE = {
     "llm_calls": "call",
     "prompt_tokens": "prompt token",
@@ -52,6 +53,30 @@ def built(report: dict[str, Any], columns: Mapping[str, str] = SIZES) -> str:
     if (mean := report["source_similarity"]) is not None:
         lines.append(f"Share of rewritten sentences that are similar to their sources: {mean:.2f}.")
     return "\n".join([*lines, *skipped_files(report["skipped"])])
+
+
+def files_read(files: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a table of the files that were read; of many, of those that were read in part."""
+    partly = [each for each in files if each["left_out"]]
+    listed = files if len(files) <= MOST_FILES else partly[:MOST_FILES]
+    if not listed:
+        return []
+    head = "path", "kind", "pages", "words"
+    rows = table(("file", *head[1:]), ([each[key] for key in head] for each in listed))
+    left_out = ["; ".join(each["left_out"]) for each in listed]
+    shown = beside(rows, "not read", left_out) if any(left_out) else rows
+    if len(files) > MOST_FILES < len(partly):
+        shown += f"\n{counted(len(partly) - MOST_FILES, 'more file')} in part (see --json)."
+    return [shown]
+
+
+def not_read(files: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a line for each file, up to ten, that was read in part."""
+    partly = [each for each in files if each["left_out"]]
+    lines = [f"Not read of {each['path']}: {'; '.join(each['left_out'])}." for each in partly]
+    n_more = len(lines) - MOST_NAMED
+    more = [f"Not read of {counted(n_more, 'more file')} (see --json)."] if n_more > 0 else []
+    return lines[:MOST_NAMED] + more
 
 
 def moved(report: Mapping[str, Any]) -> list[str]:
@@ -154,6 +179,7 @@ def described(info: dict[str, Any]) -> str:
         "",
         f"roots {roots}" + (" ..." if len(info["roots"]) > 5 else ""),
     ]
+    lines += not_read(info["read_in_part"])
     if info["stale"]:
         lines.append(f"{counted(info['stale'], 'node')} lost a parent or a child to a deletion.")
     return "\n".join(lines)

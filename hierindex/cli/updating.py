@@ -11,7 +11,7 @@ from hierindex.cli.building import print_estimate
 from hierindex.cli.output import print_note, print_result, wrapped
 from hierindex.cli.progress import RepeatedProgress, shown_progress
 from hierindex.cli.stopping import until_stopped
-from hierindex.cli.text import built, changed, moved, skipped_files, some, timed, usage_of
+from hierindex.cli.text import built, changed, moved, not_read, skipped_files, some, timed, usage_of
 from hierindex.errors import HierindexError
 
 if TYPE_CHECKING:
@@ -165,7 +165,12 @@ def delete(
 
 
 def _print(report: "BuildReport", timings: bool, as_json: bool) -> None:
-    print_result(report.to_json(), as_json, timed if timings else built)
+    summary = timed if timings else built
+    print_result(
+        report.to_json(),
+        as_json,
+        lambda told: "\n".join([summary(told), *not_read(told["files"])]),
+    )
 
 
 def _updated(report: dict[str, Any]) -> str:
@@ -174,4 +179,5 @@ def _updated(report: dict[str, Any]) -> str:
     at, seconds = f"{datetime.now():%H:%M:%S}", f"{report['seconds']['total']:.1f} s"
     usage = [usage_of(report["usage"])] if report["usage"]["llm_calls"] else []
     line = f"{at}  Generation {report['generation']}, {seconds}. {names}"
-    return "\n".join([line, *usage, *skipped_files(report["skipped"])])
+    partly = not_read(report["files"])
+    return "\n".join([line, *usage, *partly, *skipped_files(report["skipped"])])

@@ -17,6 +17,7 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
+from hierindex.core.characters import without_surrogates
 from hierindex.core.identity import digest
 
 if TYPE_CHECKING:
@@ -276,11 +277,6 @@ def whole_tokenizer(content: str) -> "Tokenizer":
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
-
-
-def without_surrogates(text: str) -> str:
-    """Replace lone surrogates, which no tokenizer reads, by question marks."""
-    return text.encode("utf-8", "replace").decode()
 
 
 class Reranker(Protocol):

@@ -41,7 +41,8 @@ def build_tree(
     SourceError
         If there is nothing to index, or two documents have the same id.
     InputError
-        If the index is not to be replaced, and the build would lose much of what it holds.
+        If the index is not to be replaced, and the build would lose much of what it holds, or
+        another version of hierindex wrote it.
     """
     progress, watch = progress or hierarchy.progress, Stopwatch()
     check_writable(table.uri)
@@ -51,7 +52,7 @@ def build_tree(
             opened.enter_context(table.writing("build"))
             at_work = engine(table, hierarchy, progress)
             cache, read, workers = opened.enter_context(at_work)
-            snapshot = held_by(table)
+            snapshot = held_by(table) if replace else table.snapshot()
             before, was = held_documents(snapshot), Remembered.of(snapshot)
             if snapshot.exists and not replace:
                 _check_models(snapshot, hierarchy)

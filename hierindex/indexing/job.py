@@ -25,8 +25,7 @@ from hierindex.node import Node
 from hierindex.progress import Progress, Stopwatch
 from hierindex.read.split import sentence_splitter, split_documents
 from hierindex.store.prefilter import by_texts
-from hierindex.store.rows import to_nodes
-from hierindex.store.schema import NODE_COLUMNS
+from hierindex.store.rows import EMBEDDED, embedded_text
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
 from hierindex.store.waiting import RowFile
@@ -197,9 +196,9 @@ class Job:
             return
         is_all = self.purge or not is_clean
         where = None if is_all else by_texts({node.text for node in gone})
-        batches = self.table.snapshot().batches(*NODE_COLUMNS, where=where)
-        nodes = (node for batch in batches for node in to_nodes(batch))
-        held = {text_digest(node.embedded_text) for node in nodes if node.id not in new}
+        batches = self.table.snapshot().batches(*EMBEDDED, where=where)
+        rows = (row for batch in batches for row in batch.to_pylist())
+        held = {text_digest(embedded_text(row)) for row in rows if row["id"] not in new}
         texts = {node.embedded_text for node in gone}
         left = {text for text in texts if text_digest(text) not in held}
         self.cache.forget(left, held if is_all else None)

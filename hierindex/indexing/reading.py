@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
 from hierindex.cache.readings import ReadingCache
 from hierindex.progress import Progress
-from hierindex.read.documents import Skipped, each_file
+from hierindex.read.documents import FileContent, Skipped, each_file
 from hierindex.read.files import File
 from hierindex.read.remembered import content_hash
 from hierindex.store.table import Table
@@ -28,6 +28,7 @@ class ReadDocument(NamedTuple):
         See `content_hash`.
     n_chunks : int
         That it will have, about.
+    file : FileContent
     load : callable
         Returns the document.
     """
@@ -35,13 +36,15 @@ class ReadDocument(NamedTuple):
     doc_id: str
     document_hash: str
     n_chunks: int
+    file: FileContent
     load: "Callable[[], Document]"
 
     @classmethod
     def of(cls, document: "Document", load: "Callable[[], Document] | None" = None) -> Self:
         """Describe a document; without `load`, it stays in memory."""
         load = load or (lambda: document)
-        return cls(document.doc_id, content_hash(document), 1 + len(document.text) // CHUNK, load)
+        n_chunks, file = 1 + len(document.text) // CHUNK, FileContent.of(document)
+        return cls(document.doc_id, content_hash(document), n_chunks, file, load)
 
 
 class ReadFiles(Protocol):

@@ -9,7 +9,7 @@ from hierindex.hierarchy.growth import Grown
 from hierindex.indexing.changes import ChangedDocuments, Revision
 from hierindex.llm.record import Usage
 from hierindex.progress import Stopwatch, Timing
-from hierindex.read.documents import Skipped
+from hierindex.read.documents import FileContent, Skipped
 
 STAGES = ("load", "read", "split", "embed", "cluster", "summarize", "link", "write")
 """Stages in order; "load" loads the model and the index, "link" connects the nodes."""
@@ -24,8 +24,9 @@ class BuildReport:
     `added`, `changed`, `removed`, `renamed` and `unchanged` count documents, and `names` has the
     ids of those that are not unchanged. `moved` has pairs of the old and the new path of sources
     that have moved. `source_similarity` is the mean of the summaries that a model wrote, None if it
-    wrote none. `seconds` are by stage, `timings` by stage and level, and
-    `statistics` describe the groups of each level: of an update, those that were grouped again.
+    wrote none. `files` are those that were read. `seconds` are by stage, `timings` by stage and
+    level, and `statistics` describe the groups of each level: of an update, those that were
+    grouped again.
     An update that changes nothing publishes nothing: `generation` is the one before, and
     `statistics` is empty. If only sources have moved, their new paths are published.
     """
@@ -38,6 +39,7 @@ class BuildReport:
     unchanged: int
     names: ChangedDocuments
     moved: Sequence[tuple[str, str]]
+    files: list[FileContent]
     skipped: list[Skipped]
     usage: Usage
     source_similarity: float | None
@@ -77,6 +79,7 @@ def reported(revision: Revision, grown: Grown, generation: int, watch: Stopwatch
         **asdict(revision.changes),
         names=revision.names,
         moved=[*revision.moved.items()],
+        files=[document.file for document in revision.read],
         skipped=[*revision.skipped],
         usage=grown.usage,
         source_similarity=grown.source_similarity,
@@ -96,6 +99,7 @@ def nothing_changed(revision: Revision, generation: int, watch: Stopwatch) -> Bu
         **asdict(revision.changes),
         names=revision.names,
         moved=[*revision.moved.items()],
+        files=[],
         skipped=[*revision.skipped],
         usage=Usage(),
         source_similarity=None,

@@ -3,19 +3,21 @@
 import json
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Self
 
 from llama_index.core.readers.base import BaseReader
 from llama_index.core.schema import Document
 
 from hierindex.cache.readings import ReadingCache
+from hierindex.core.characters import composed
 from hierindex.errors import SourceError
-from hierindex.node import FILE_NAME, HEADINGS, MODIFIED, TITLE
+from hierindex.node import FILE_NAME, HEADINGS, LEFT_OUT, MODIFIED, PAGES, TITLE, Heading
 from hierindex.progress import Progress, silent
 from hierindex.read.files import File, files_of, is_link, nothing_to_index, quoted, valid_name
 from hierindex.read.html import read_html
@@ -97,6 +99,33 @@ class Skipped:
         return {"path": self.path, "reason": self.reason}
 
 
+@dataclass(frozen=True)
+class FileContent:
+    """How much was read of a file, and what was not.
+
+    `kind` is the file's suffix, or "text". `pages` is None where there are none. `left_out` are
+    short phrases on what the file has besides its text, such as "2 of 5 pages have no text".
+    """
+
+    path: str
+    kind: str
+    pages: int | None
+    words: int
+    left_out: list[str]
+
+    @classmethod
+    def of(cls, document: Document) -> Self:
+        """Count what a document has."""
+        pages, left_out = document.metadata.get(PAGES), document.metadata.get(LEFT_OUT)
+        return cls(
+            document.doc_id,
+            Path(document.doc_id).suffix[1:].lower() or "text",
+            pages if isinstance(pages, int) else None,
+            len(document.text.split()),
+            [*map(str, left_out)] if isinstance(left_out, list) else [],
+        )
+
+
 def read_documents(
     *sources: str | Path, progress: Progress = silent, memory: ReadingCache | None = None
 ) -> tuple[list[Document], list[Skipped]]:
@@ -124,7 +153,8 @@ def read_documents(
         file relative to the source, with bytes that are not UTF-8 escaped. Metadata are its
         `file_name`, `file_path` (the id), `folder`, `last_modified_date` and `title`, the
         entries of Markdown's front matter, and its `headings`, each of them a list of its level,
-        title, first character and, of HTML, anchor.
+        title, first character and, of HTML, anchor. `left_out` lists, in a few words each, what
+        the file has that was not read.
     skipped : list[Skipped]
         The files that cannot be read as text, and links to files that are read.
 
@@ -275,6 +305,7 @@ def _document(
         raise UnreadableError(
             f"has a line of {longest:,} characters, more than {MAX_LINE:,}; divide it into lines"
         )
+    text, headings = _composed(text, headings)
     named = named_by(document_id)
     metadata = {**read, **named, **more}
     if headings:
@@ -285,6 +316,19 @@ def _document(
     document.excluded_embed_metadata_keys = list(metadata)
     document.excluded_llm_metadata_keys = [key for key in metadata if key != FILE_NAME]
     return well_formed(document)
+
+
+def _composed(text: str, headings: Sequence[Heading]) -> tuple[str, Sequence[Heading]]:
+    """Return a text in its composed form, and the headings at their places in it."""
+    if composed(text) == text:
+        return text, headings
+    starts = [0, *(heading.start for heading in headings), len(text)]
+    parts = [composed(text[start:end]) for start, end in pairwise(starts)]
+    places = [*accumulate(map(len, parts))][:-1]
+    return "".join(parts), [
+        heading._replace(title=composed(heading.title), start=place)
+        for heading, place in zip(headings, places, strict=True)
+    ]
 
 
 def well_formed(document: Document) -> Document:

@@ -10,6 +10,7 @@ import numpy as np
 
 from hierindex.core.arguments import is_whole, require
 from hierindex.core.arrays import Floats1d
+from hierindex.core.characters import without_surrogates
 from hierindex.core.ranking import blended
 from hierindex.embed.embedder import named_errors
 from hierindex.embed.load import load_reranker
@@ -254,7 +255,7 @@ def embedded(question: str, model: EmbedModel) -> Question:
     """
     if not question.strip():
         raise InputError("The question is empty; pass some text.")
-    question = question.encode("utf-8", "replace").decode()  # a shell passes on any byte
+    question = without_surrogates(question)  # a shell passes on any byte
     with named_errors(model):
         return Question(question, model.get_query_embedding(question))
 

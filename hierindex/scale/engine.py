@@ -201,7 +201,8 @@ def _read(
                 skipped[document_id] = what
             else:
                 load = partial(load_document, texts, document_id)
-                documents[document_id] = ReadDocument(document_id, what[0], what[1], load)
+                content, n_chunks, file = what
+                documents[document_id] = ReadDocument(document_id, content, n_chunks, file, load)
         progress("read", len(documents) + len(skipped), len(files))
     return (
         [documents[document_id] for document_id in files if document_id in documents],

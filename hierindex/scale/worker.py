@@ -17,9 +17,8 @@ from hierindex.hierarchy.pools import GrownPools, PoolRows
 from hierindex.indexing.job import Part
 from hierindex.indexing.reading import ReadDocument
 from hierindex.progress import silent
-from hierindex.read.documents import Skipped, each_file
+from hierindex.read.documents import FileContent, Skipped, each_file
 from hierindex.read.files import File
-from hierindex.read.remembered import content_hash
 from hierindex.read.split import sentence_splitter
 from hierindex.scale.cluster import check_code, in_turn, result_of
 from hierindex.scale.setup import Setup
@@ -30,8 +29,8 @@ from hierindex.store.waiting import LeafFile
 if TYPE_CHECKING:
     from llama_index.core.schema import Document
 
-Described = Skipped | tuple[str, int]
-"""A file that is skipped, or the content hash of its document and the number of its chunks."""
+Described = Skipped | tuple[str, int, FileContent]
+"""A file that is skipped, or what a `ReadDocument` tells of one that is read."""
 REPORTED = FallbackWarning, WindowWarning
 
 
@@ -144,7 +143,8 @@ def read(
         if isinstance(found, Skipped):
             described[document_id] = found
         else:
-            described[document_id] = content_hash(found), ReadDocument.of(found).n_chunks
+            read = ReadDocument.of(found)
+            described[document_id] = read.document_hash, read.n_chunks, read.file
             documents[document_id] = json.dumps(found.to_dict(), ensure_ascii=False)
     return described, documents
 

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from hierindex.llm.record import Usage
-from hierindex.node import MOST_DOCUMENTS, Node
+from hierindex.node import LEFT_OUT, MOST_DOCUMENTS, Node
 from hierindex.store.prefilter import ROOTS, STALE
 from hierindex.store.snapshot import Snapshot
 
@@ -45,7 +45,7 @@ def overview(snapshot: Snapshot) -> dict[str, Any]:
     """Return the numbers of documents, nodes and tokens, the roots, models and usage.
 
     `titles` are those of the roots, in the same order; `precision` is that of the embedding model,
-    None if it has no choice of it.
+    None if it has no choice of it; `read_in_part` tells of files what was not read.
 
     A node that passed up is counted at each level that it belongs to.
     """
@@ -62,6 +62,7 @@ def overview(snapshot: Snapshot) -> dict[str, Any]:
             tokens[level] += each["n_tokens_sum"]
     return {
         "documents": snapshot.n_documents(),
+        "read_in_part": _read_in_part(snapshot),
         "levels": [
             {"level": level, "nodes": nodes[level], "tokens": tokens[level]}
             for level in sorted(nodes)
@@ -76,6 +77,15 @@ def overview(snapshot: Snapshot) -> dict[str, Any]:
         "generation": snapshot.generation,
         "usage": snapshot.report().get("usage", asdict(Usage())),
     }
+
+
+def _read_in_part(snapshot: Snapshot) -> list[dict[str, Any]]:
+    if not snapshot.has_key(LEFT_OUT):
+        return []
+    rows = snapshot.select("documents", "metadata", where=snapshot.of_each_document).to_pylist()
+    found = {row["documents"][0]: json.loads(row["metadata"]).get(LEFT_OUT) for row in rows}
+    partly = sorted((path, said) for path, said in found.items() if isinstance(said, list))
+    return [{"path": path, "left_out": [*map(str, said)]} for path, said in partly]
 
 
 def generation_json(snapshot: Snapshot) -> dict[str, Any]:

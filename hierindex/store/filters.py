@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
 
+from hierindex.core.arguments import require
 from hierindex.errors import InputError
 from hierindex.node import PREFIX
 
@@ -50,8 +51,17 @@ class Filters:
 
     @classmethod
     def of(cls, given: "MetadataFilters | Filters | None") -> "Filters | None":
-        """Return LlamaIndex's filters in this form, or these; None if there are none."""
-        if given is None or not given.filters:
+        """Return LlamaIndex's filters in this form, or these; None if there are none.
+
+        Raises
+        ------
+        InputError
+            If they are of another type.
+        """
+        if not given:
+            return None
+        require(hasattr(given, "filters"), "filters", "MetadataFilters", given)
+        if not given.filters:
             return None
         return given if isinstance(given, cls) else cls._of(given)
 

@@ -13,16 +13,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from hierindex.core.characters import folded
 from hierindex.errors import InputError
-from hierindex.node import FILE_NAME, SECTION, TITLE, Maker, Node, Quote, quotes_of
+from hierindex.node import FILE_NAME, SECTION, TITLE, Maker, Node, Quote, quotes_of, to_json
 from hierindex.store.hashed_metadata import hash_text, row_digests
 from hierindex.store.schema import schema
 
+EMBEDDED = "id", "text", "metadata", "node"
+
 Row = dict[str, Any]
 """The values of a row by column."""
-
-# Compact JSON; `json.dumps` would make an encoder at each call.
-to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def to_table(nodes: Sequence[Node]) -> pa.Table:
@@ -161,6 +161,12 @@ def node_of(row: Mapping[str, Any]) -> Node:
     )
 
 
+def embedded_text(row: Mapping[str, Any]) -> str:
+    """Return `Node.embedded_text` of a row; needs the columns `EMBEDDED`."""
+    metadata, others = json.loads(row["metadata"]), json.loads(row["node"])
+    return Node(id=row["id"], text=row["text"], metadata=metadata, others=others).embedded_text
+
+
 def quotes_in(record: str) -> tuple[Quote, ...]:
     """Return the quotes of a node from its column `record`."""
     return quotes_of(json.loads(record)["quotes"]) if record else ()
@@ -174,7 +180,8 @@ def matched_words(metadata: Mapping[str, Any], text: str) -> str:
     """
     values = [metadata.get(key, ()) for key in (TITLE, FILE_NAME, SECTION)]
     names = [name for value in values for name in (value if isinstance(value, list) else [value])]
-    return "\n".join(dict.fromkeys([*(name for name in names if isinstance(name, str)), text]))
+    parts = dict.fromkeys([*(name for name in names if isinstance(name, str)), text])
+    return folded("\n".join(parts))
 
 
 def _share(similarity: Any) -> float:

@@ -87,7 +87,8 @@ def check_format(schema: pa.Schema, uri: str) -> None:
     if found != FORMAT or schema.names != NAMES:
         raise FormatError(
             f"The index {uri!r} was written by another version of hierindex (format {found}, this "
-            f"version reads format {FORMAT}); build it again."
+            f"version reads format {FORMAT}); build it again with --replace (in Python "
+            "replace=True)."
         )
 
 

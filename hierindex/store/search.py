@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hierindex.core.characters import folded, without_surrogates
 from hierindex.core.ranking import diversified, reciprocal_ranks
 from hierindex.store.indices import ALL_PARTITIONS, FEW_ROWS, REFINE_FACTOR, VECTOR_ROWS
 from hierindex.store.passing import Passing
@@ -180,7 +181,7 @@ def _words(text: str) -> Any:
     from lancedb.query import MatchQuery
 
     query: Any = MatchQuery
-    return query(text.encode("utf-8", "replace").decode(), "words")
+    return query(folded(without_surrogates(text)), "words")
 
 
 def _scored(rows: "pa.Table", scores: "np.ndarray[Any, Any]") -> "pa.Table":

@@ -228,7 +228,9 @@ def test_nothing_that_is_read_acts_on_a_terminal(hierindex, evil, terminal) -> N
     assert report["skipped"] == [{"path": f"b\n{EVIL}.txt", "reason": "is empty"}]
     terminal(1000)
     out = hierindex("build", evil, "--index", "W")[1]
-    assert out.splitlines()[-1] == rf"Skipped $'b\n{SHOWN}.txt': is empty."
+    told, _, files = out.partition("\n\n")
+    assert told.splitlines()[-1] == rf"Skipped $'b\n{SHOWN}.txt': is empty."
+    assert files.splitlines()[-1].startswith(rf"$'a\n{SHOWN}.txt' ")
     question = ("query", "Who slept?", "--index", "W", "--min-score", 0)
     (source,) = (answer := json.loads(hierindex(*question, "--json")[1]))["sources"]
     assert source["text"] == f"The keeper {EVIL} slept\tall day.\n\nHe {EVIL} woke."
@@ -744,7 +746,8 @@ def test_timings_are_a_table_of_stages_and_levels(hierindex, folder) -> None:
     options = ("--index", "W", "--chunk-size", 64, "--timings")
     status, out, _ = hierindex("build", folder, *options)
     assert status == 0
-    _, _, table = out.partition("\n\n")
+    _, table, files = out.split("\n\n")
+    assert files.startswith("file ")
     head, *rows = [line.split() for line in table.splitlines()]
     assert head[:4] == ["seconds", "all", "once", "0"]
     assert [row[0] for row in rows] == [*STAGES, "total"]

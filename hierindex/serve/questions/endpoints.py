@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import Field, model_validator
 
 from hierindex import __version__
+from hierindex.core.characters import without_surrogates
 from hierindex.serve.endpoint import Endpoint
 from hierindex.settings import Retrieval, Settings
 
@@ -180,7 +181,7 @@ def _in_utf8(value: Any) -> Any:
     """Replace lone surrogates by question marks, as a shell passes on any byte."""
     match value:
         case str():
-            return value.encode("utf-8", "replace").decode()
+            return without_surrogates(value)
         case list():
             return [*map(_in_utf8, value)]
         case dict():

@@ -1,0 +1,33 @@
+"""Characters: one form for texts that look the same."""
+
+import re
+from unicodedata import is_normalized, normalize
+
+SOFT_HYPHEN = "\xad"
+HYPHENATED = re.compile(r"\xad(?:\n(?=\w))?")  # also at the end of a line, inside a word
+UNSEEN = dict.fromkeys(map(ord, "\xad\u200b\u200c\u200d\u2060\ufeff"))
+
+
+def composed(text: str) -> str:
+    r"""Return a text in NFC, in which soft hyphens are left out.
+
+    >>> composed("Mu\u0308ll\xadabfuhr")
+    'Müllabfuhr'
+    """
+    if SOFT_HYPHEN in text:
+        text = HYPHENATED.sub("", text)
+    return text if is_normalized("NFC", text) else normalize("NFC", text)
+
+
+def folded(text: str) -> str:
+    r"""Return what the words of a text are searched by: NFKC without unseen characters.
+
+    >>> folded("\uff21\uff22 \ufb01nds")
+    'AB finds'
+    """
+    return normalize("NFKC", text.translate(UNSEEN)) if not text.isascii() else text
+
+
+def without_surrogates(text: str) -> str:
+    """Replace lone surrogates, which UTF-8 cannot encode, by question marks."""
+    return text.encode("utf-8", "replace").decode()
