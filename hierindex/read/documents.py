@@ -21,7 +21,13 @@ from hierindex.node import FILE_NAME, HEADINGS, LEFT_OUT, MODIFIED, PAGES, TITLE
 from hierindex.progress import Progress, silent
 from hierindex.read.files import File, files_of, is_link, nothing_to_index, quoted, valid_name
 from hierindex.read.html import read_html
-from hierindex.read.mail import read_mail, read_outlook
+from hierindex.read.mail import (
+    read_calendar,
+    read_mail,
+    read_mailbox,
+    read_outlook,
+    read_web_archive,
+)
 from hierindex.read.markdown import read_markdown, read_notebook
 from hierindex.read.office import (
     OLD,
@@ -35,8 +41,10 @@ from hierindex.read.pdf import read_pdf
 from hierindex.read.plain import read_plain, read_rst
 from hierindex.read.records import read_csv, read_json
 from hierindex.read.remembered import content_hash, named_by, read_once
+from hierindex.read.rtf import read_rtf, read_unnamed
 from hierindex.read.source import PYTHON, SUFFIXES, read_python, read_source
-from hierindex.read.text import HEAD, Reading, UnreadableError, is_binary_head, read_text
+from hierindex.read.subtitles import read_subtitles
+from hierindex.read.text import HEAD, Reading, UnreadableError, is_binary_head
 
 MAX_LINE = 1_000_000  # characters; a file with a longer line is data
 ATTEMPTS = 3  # to read a file that changes
@@ -54,18 +62,23 @@ READERS: dict[str, Reader] = {
     **dict.fromkeys((".json", ".jsonl", ".ndjson"), read_json),
     **dict.fromkeys(PYTHON, read_python),
     **dict.fromkeys(SUFFIXES, read_source),
+    **dict.fromkeys((".srt", ".vtt"), read_subtitles),
     **{suffix: partial(read_old, suffix) for suffix in OLD},
     ".pdf": read_pdf,
     ".rst": read_rst,
+    ".rtf": read_rtf,
     ".txt": read_plain,
     ".epub": read_epub,
     ".eml": read_mail,
+    ".mbox": read_mailbox,
+    ".ics": read_calendar,
+    **dict.fromkeys((".mht", ".mhtml"), read_web_archive),
     ".msg": read_outlook,
     ".ipynb": read_notebook,
 }
 """Readers by suffix; other files are read as text."""
 
-NAMED = {*PYTHON, *SUFFIXES, ".xlsx", ".xlsm", ".pdf"}
+NAMED = {*PYTHON, *SUFFIXES, ".mbox", ".xlsx", ".xlsm", ".pdf"}
 """Suffixes of files whose first heading is no title of the whole."""
 
 
@@ -118,8 +131,9 @@ def read_documents(
 ) -> tuple[list[Document], list[Skipped]]:
     """Read files and folders, each file as one document.
 
-    Text, Markdown, HTML, PDF, CSV, JSON, notebooks and e-mails are read; with the extra
-    `hierindex[office]` also Word, PowerPoint, Excel, EPUB and messages of Outlook.
+    Text, Markdown, HTML, RTF, PDF, CSV, JSON, notebooks, e-mails, mailboxes, calendars and
+    subtitles are read; with the extra `hierindex[office]` also Word, PowerPoint, Excel, EPUB and
+    messages of Outlook.
 
     Parameters
     ----------
@@ -284,7 +298,7 @@ def _document(
     if suffix in READERS:
         text, read, headings = read_once(READERS[suffix], suffix, file, memory)
     else:  # decoding is all, and the file may be large
-        text, read, headings = read_text(file)
+        text, read, headings = read_unnamed(file)
     if not text.strip():
         raise UnreadableError("is empty" if not text else "contains only white space")
     if (longest := max(map(len, text.splitlines()))) > MAX_LINE:

@@ -1,23 +1,50 @@
-"""E-mails, also those that Outlook saved: their subject and body."""
+"""E-mails, mailboxes and invitations, also those that Outlook saved."""
 
+import re
 import struct
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from email import message_from_bytes
 from email.message import EmailMessage
 from email.utils import parsedate_to_datetime
 from io import BytesIO
 from os import SEEK_END
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-from hierindex.node import TITLE, Heading
+from hierindex.node import LEFT_OUT, TITLE, Heading
 from hierindex.read.html import read_html
 from hierindex.read.office import MAX_GROWTH, OLE
-from hierindex.read.text import MAX_TITLE, Reading, UnreadableError, read_bytes, read_text
+from hierindex.read.text import (
+    MAX_TITLE,
+    Reading,
+    UnreadableError,
+    counted,
+    decode,
+    read_bytes,
+    read_text,
+)
 
 if TYPE_CHECKING:
     from oxmsg import Message
 
 FIELDS = {"subject": TITLE, "from": "from", "to": "to", "date": "date"}
+WORD = re.compile(r"[^\W_]+")
+POSTED = re.compile(  # the line before an e-mail, with its sender and date
+    rb"(?:\A|(?<=\n\n)|(?<=\n\r\n))From [^\r\n]{1,200}?\d:\d\d[^\r\n]{,40}?\d{4}[^\r\n]{,40}\r?\n"
+)
+ATTACHMENTS = re.compile(r"([\d,]+) attachments?")
+QUOTED = re.compile(rb"^>(>*From )", re.MULTILINE)
+CALENDAR = {
+    "SUMMARY": "Summary",
+    "DTSTART": "Start",
+    "DTEND": "End",
+    "DUE": "Due",
+    "LOCATION": "Place",
+    "ORGANIZER": "Organiser",
+    "ATTENDEE": "Invited",
+    "DESCRIPTION": "Description",
+}
+TIME = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)\d\d(Z)?)?")
 DISPLAY_TO = 0x0E04  # property: the recipients' names, between semicolons
 
 MALFORMED = ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError
@@ -25,32 +52,75 @@ MALFORMED = ArithmeticError, AttributeError, LookupError, RuntimeError, TypeErro
 
 
 def read_mail(file: BinaryIO) -> Reading:
-    """Return subject, body and names of attachments; sender, recipients and date as metadata.
+    """Return subject, texts and names of attachments; sender, recipients and date as metadata.
 
-    The body is the plain part, or else the HTML part. A file without the header of an e-mail is
-    read as text.
+    Texts are all parts of text, forwarded messages and invitations, in their order; of
+    alternatives, the plain one unless the HTML says more. A file without the header of an e-mail
+    is read as text.
     """
-    from email.policy import default
-
     data = read_bytes(file)
     try:
-        message = message_from_bytes(data, _class=EmailMessage, policy=default)
-        if not _metadata(message):
-            return read_text(BytesIO(data))
-        return mail_reading(message)
+        message = _parsed(data)
+        return mail_reading(message) if _metadata(message) else decode(data)
     except MALFORMED as error:
         raise UnreadableError("cannot be read as an e-mail") from error
 
 
-def mail_reading(message: EmailMessage) -> Reading:
-    """Return what is read of an e-mail, see `read_mail`."""
-    metadata, body = _metadata(message), _body(message)
-    names = [part.get_filename() or part.get_content_type() for part in message.iter_attachments()]
-    before = f"{metadata[TITLE]}\n\n" if TITLE in metadata else ""
-    after = f"\n\nAttachments: {', '.join(names)}" if names else ""
-    headings = [Heading(1, metadata[TITLE], 0)] if before else []
-    headings += (h._replace(level=h.level + 1, start=len(before) + h.start) for h in body.headings)
-    return Reading(before + body.text + after, metadata, headings)
+def _parsed(data: bytes) -> EmailMessage:
+    from email.policy import default
+
+    return message_from_bytes(data, _class=EmailMessage, policy=default)
+
+
+def mail_reading(message: EmailMessage, *, inside: bool = False) -> Reading:
+    """Return what is read of an e-mail, see `read_mail`.
+
+    If it is inside another or a mailbox, sender, recipients and date are text as well, and it has
+    a heading even without a subject.
+    """
+    metadata = _metadata(message)
+    title = metadata.get(TITLE, metadata.get("from", "Message") if inside else "")
+    names = list[str]()
+    found = [*_texts(message, names)]
+    fields = [
+        f"{key.title()}: {metadata[key]}" for key in ("from", "to", "date") if key in metadata
+    ]
+    if inside and fields:
+        found.insert(0, Reading("\n".join(fields), {}))
+    if title:
+        found.insert(0, Reading(title, {}))
+    if names:
+        left_out = {LEFT_OUT: [counted(len(names), "attachment")]}
+        found.append(Reading(f"Attachments: {', '.join(names)}", left_out))
+    text, more, headings = joined(found, 1 if title else 0)
+    first = [Heading(1, title, 0)] if title else []
+    return Reading(text, {**more, **metadata}, [*first, *headings])
+
+
+def joined(readings: Iterable[Reading], level: int = 0, between: str = "\n\n") -> Reading:
+    """Return several readings as one, with headings that are so many levels lower.
+
+    Of their metadata, it has the first encoding and all that was left out.
+    """
+    texts, headings, start = list[str](), list[Heading](), 0
+    metadata: dict[str, Any] = {}
+    left_out, n_attachments = list[str](), 0
+    for text, more, within in readings:
+        texts.append(text)
+        headings += (h._replace(level=h.level + level, start=start + h.start) for h in within)
+        start += len(text) + len(between)
+        if "encoding" in more:
+            metadata.setdefault("encoding", more["encoding"])
+        for said in more.get(LEFT_OUT, []):
+            if (match := ATTACHMENTS.fullmatch(said)) is not None:
+                n_attachments += int(match[1].replace(",", ""))
+            else:
+                left_out.append(said)
+    if n_attachments:
+        left_out.append(counted(n_attachments, "attachment"))
+    if left_out:
+        metadata[LEFT_OUT] = left_out
+    return Reading(between.join(texts), metadata, headings)
 
 
 def _metadata(message: EmailMessage) -> dict[str, str]:
@@ -58,7 +128,7 @@ def _metadata(message: EmailMessage) -> dict[str, str]:
     metadata: dict[str, str] = {}  # parsing takes time quadratic in the length
     for name, raw in message.raw_items():
         key = FIELDS.get(name.lower(), "")
-        value = message.policy.header_fetch_parse(name, raw[:MAX_TITLE]) if key else ""
+        value = message.policy.header_fetch_parse(name, _plain(raw[:MAX_TITLE])) if key else ""
         if said := " ".join(value.split()):
             metadata.setdefault(key, said)
     if "date" in metadata:
@@ -67,13 +137,129 @@ def _metadata(message: EmailMessage) -> dict[str, str]:
     return metadata
 
 
-def _body(message: EmailMessage) -> Reading:
-    """Return the first part of text that is not blank."""
-    for kind, read in (("plain", read_text), ("html", read_html)):
-        part = message.get_body((kind,))
-        if part is not None and (text := part.get_content()).strip():
-            return read(BytesIO(text.encode("utf-8", "replace")))
-    return Reading("", {})
+def _plain(raw: str) -> str:
+    """Return a field, in which bytes that are not ASCII should be encoded and may not be."""
+    return raw if raw.isascii() else decode(raw.encode("utf-8", "surrogateescape")).text
+
+
+def _texts(part: EmailMessage, names: list[str]) -> Iterator[Reading]:
+    """Yield what is read of a part and those inside it; add names of what cannot be read."""
+    kind = part.get_content_type()
+    if kind == "multipart/alternative" and part.is_multipart():
+        yield from _alternatives(part, names)
+    elif kind.startswith("message/") and part.is_multipart():
+        for message in _parts(part):
+            yield mail_reading(message, inside=True)
+    elif part.is_multipart():
+        for inside in _parts(part):
+            yield from _texts(inside, names)
+    elif kind == "text/calendar" or (
+        kind.startswith(("text/", "multipart/")) and not part.is_attachment()
+    ):
+        if (reading := _text(part, kind)).text.strip():
+            yield reading
+    else:
+        names.append(part.get_filename() or kind)
+
+
+def _parts(part: EmailMessage) -> Iterator[EmailMessage]:
+    return (inside for inside in part.iter_parts() if isinstance(inside, EmailMessage))
+
+
+def _text(part: EmailMessage, kind: str) -> Reading:
+    """Return what is read of a part of text in the encoding that it has."""
+    data = part.get_payload(decode=True)
+    text, metadata, _ = decode(
+        data if isinstance(data, bytes) else b"", part.get_content_charset("")
+    )
+    if kind == "text/html":
+        html = read_html(BytesIO(text.encode("utf-8", "replace")))
+        return html._replace(metadata={**html.metadata, **metadata})
+    return Reading(as_lines(text) if kind == "text/calendar" else text, metadata)
+
+
+def _alternatives(part: EmailMessage, names: list[str]) -> Iterator[Reading]:
+    """Yield the plain text, or HTML that says more, and all invitations.
+
+    The plain text is a stub if it lacks most words of the HTML.
+    """
+    by_kind: dict[str, list[Reading]] = {}
+    for inside in _parts(part):
+        kind = inside.get_content_type()
+        if kind in ("text/plain", "text/calendar"):
+            by_kind.setdefault(kind, []).extend(_texts(inside, names))
+        else:  # HTML, alone or with its pictures
+            by_kind.setdefault("", []).extend(_texts(inside, names))
+    plain, rich = by_kind.get("text/plain", []), by_kind.get("", [])
+    in_plain, in_rich = (_words(readings) for readings in (plain, rich))
+    if len(in_plain & in_rich) < len(in_rich) / 2:
+        plain = rich if len(in_rich) >= len(in_plain) else [*plain, *rich]
+    yield from (*(plain or rich), *by_kind.get("text/calendar", []))
+
+
+def _words(readings: Iterable[Reading]) -> set[str]:
+    return {word for reading in readings for word in WORD.findall(reading.text.lower())}
+
+
+def read_mailbox(file: BinaryIO) -> Reading:
+    """Return the e-mails of a file in mbox format one after the other, each with a heading."""
+    data = read_bytes(file)
+    if POSTED.match(data) is None:
+        return decode(data)
+    mails, n_bad = list[Reading](), 0
+    for mail in POSTED.split(data)[1:]:
+        try:
+            mails.append(mail_reading(_parsed(QUOTED.sub(rb"\1", mail)), inside=True))
+        except MALFORMED:
+            n_bad += 1
+    if n_bad:
+        mails.append(Reading("", {LEFT_OUT: [counted(n_bad, "e-mail")]}))
+    return joined(mails)
+
+
+def read_web_archive(file: BinaryIO) -> Reading:
+    """Return the page in a file as which a browser saves it with its pictures."""
+    data = read_bytes(file)
+    try:
+        for part in _parsed(data).walk():
+            if part.get_content_type() == "text/html":
+                return _text(part, "text/html")
+    except MALFORMED as error:
+        raise UnreadableError("cannot be read as a web archive") from error
+    return decode(data)
+
+
+def read_calendar(file: BinaryIO) -> Reading:
+    """Return the events of a calendar, or the text as it is if it has none."""
+    text, metadata, _ = read_text(file)
+    return Reading(as_lines(text) or text, metadata)
+
+
+def as_lines(calendar: str) -> str:
+    r"""Return the fields of a calendar's events that people read.
+
+    >>> as_lines("BEGIN:VEVENT\nSUMMARY:Tea\\, cake\nDTSTART:20240514T100000Z\nEND:VEVENT")
+    'Summary: Tea, cake\nStart: 2024-05-14 10:00 UTC'
+    """
+    events = list[list[str]]()
+    for line in re.sub(r"\n[ \t]", "", calendar).split("\n"):
+        field, _, value = line.partition(":")
+        name = field.upper().partition(";")[0]
+        if name == "BEGIN" and value.strip().upper() in ("VEVENT", "VTODO"):
+            events.append([])
+        elif name in CALENDAR and events and value.strip():
+            said = re.sub(r"\\(.)", lambda m: "\n" if m[1] in "nN" else m[1], value.strip())
+            if (time := TIME.fullmatch(said)) is not None:
+                said = "-".join(time.groups("")[:3])
+                said += f" {time[4]}:{time[5]}" if time[4] else ""
+                said += " UTC" if time[6] else ""
+                zone = re.search(r'TZID="?([^";:]+)', field)
+                said += f" ({zone[1]})" if zone else ""
+            elif name in ("ORGANIZER", "ATTENDEE"):
+                called = re.search(r'CN="?([^";:]+)', field, re.IGNORECASE)
+                said = called[1] if called else said.rpartition(":")[2]
+            events[-1].append(f"{CALENDAR[name]}: {said}")
+    return "\n\n".join("\n".join(event) for event in events if event)
 
 
 def read_outlook(file: BinaryIO) -> Reading:
@@ -108,7 +294,7 @@ def _as_email(file: BinaryIO) -> EmailMessage:
 
 
 def _converted(saved: "Message") -> EmailMessage:
-    """Return a message with its plain or HTML text, and with attachments that are empty."""
+    """Return a message with its plain and HTML text, and with attachments that are empty."""
     email = EmailMessage()
     to = saved.properties.str_prop_value(DISPLAY_TO) or ""
     to = saved.message_headers.get("To", to.replace(";", ","))
@@ -118,8 +304,9 @@ def _converted(saved: "Message") -> EmailMessage:
     if saved.sent_date is not None:
         email["Date"] = saved.sent_date
     text = (saved.body or "").rstrip("\0")
-    html = "" if text.strip() else saved.html_body or ""
-    email.set_content(html or text, subtype="html" if html else "plain")
+    email.set_content(text)
+    if html := saved.html_body:
+        email.add_alternative(html, subtype="html")
     for attachment in saved.attachments:
         name = _line(attachment.file_name or "unnamed")
         email.add_attachment(b"", maintype="application", subtype="octet-stream", filename=name)

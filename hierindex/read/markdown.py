@@ -2,8 +2,10 @@
 
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from datetime import date
+from io import BytesIO
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -18,8 +20,9 @@ from hierindex.node import (
     TITLE,
     Heading,
 )
+from hierindex.read.html import read_html
 from hierindex.read.records import LONG_TABLE, as_block, parse_json, read_json, records_of_table
-from hierindex.read.text import MAX_TITLE, Reading, read_text
+from hierindex.read.text import MAX_TITLE, Reading, counted, read_text
 from hierindex.text_node import RECORD_KEYS
 
 if TYPE_CHECKING:
@@ -33,6 +36,7 @@ TABLE = re.compile(r"^ {,3}(?=.*\|)[|:-][ \t|:-]*\n(?:.+\n)*", re.M)  # perhaps,
 PIPE = re.compile(r"(?<!\\)\|")  # between cells
 WORDS = {"text", "text_special", "code_inline"}  # tokens whose content is shown
 MAX_OUTPUT = 1000  # characters of each output
+OBJECT = re.compile(r"<[\w.]{1,99}[^<>]{,99}? (object|at 0x[\da-f]+)[^<>]{,99}>")  # its name
 COLOURS = re.compile("\x1b\\[[0-9;]*[A-Za-z]")
 
 
@@ -161,47 +165,73 @@ def _shown(parts: "Sequence[Token]", kinds: Collection[str]) -> str:
 
 
 def read_notebook(file: BinaryIO) -> Reading:
-    """Return the cells as Markdown, with code and the beginnings of textual outputs in fences.
+    """Return the cells as Markdown, with code and the beginnings of its outputs in fences.
 
-    A file that is no notebook is read as JSON.
+    Outputs in Markdown have no fence. A file that is no notebook is read as JSON.
     """
     text, metadata, _ = read_text(file)
+    left_out = Counter[str]()
     try:
-        text = "\n\n".join(_notebook_cells(parse_json(text)))
+        cells = [*_notebook_cells(parse_json(text), left_out)]
+        if not any(map(str.strip, cells)):
+            raise ValueError
     except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
         file.seek(0)
         return read_json(file)
-    return markdown_reading(text, metadata)
+    if left_out:
+        said = [counted(n, what) for what, n in left_out.items()]
+        metadata[LEFT_OUT] = [*metadata.get(LEFT_OUT, []), *said]
+    return markdown_reading("\n\n".join(cells), metadata)
 
 
-def _notebook_cells(notebook: dict[str, Any]) -> Iterator[str]:
-    about = notebook["metadata"]
+def _notebook_cells(notebook: dict[str, Any], left_out: Counter[str]) -> Iterator[str]:
+    about = notebook.get("metadata") or {}
     language = about.get("language_info", {}).get("name", "")
     language = language or about.get("kernelspec", {}).get("language", "")
-    for cell in notebook["cells"]:
-        source = _joined(cell["source"]).strip("\n")
-        if cell["cell_type"] != "code":
+    sheets = notebook.get("worksheets", [notebook])  # up to version 3
+    for cell in (cell for sheet in sheets for cell in sheet["cells"]):
+        source = _joined(cell.get("source", cell.get("input"))).strip("\n")
+        if cell.get("cell_type") == "heading":
+            yield f"{'#' * min(6, int(cell.get('level', 1)))} {source}"
+        elif cell.get("cell_type") != "code":
             yield source
         elif source.strip():
-            yield _fenced(source, language)
-            for output in cell["outputs"]:
-                if said := _said(output.get("data", output)):
-                    yield _fenced(said)
+            yield _fenced(source, cell.get("language", language))
+            for output in cell.get("outputs") or []:
+                if said := _said(output.get("data", output), left_out):
+                    yield said
 
 
-def _said(output: dict[str, Any]) -> str:
-    """Return the beginning of a textual output; nothing of pictures and tracebacks."""
-    if any(kind.startswith("image/") for kind in output):
+def _said(output: dict[str, Any], left_out: Counter[str]) -> str:
+    """Return the beginning of an output, by preference Markdown; nothing of a traceback."""
+    if any(kind.startswith("image/") or kind in ("png", "jpeg", "svg") for kind in output):
+        left_out["picture"] += 1
         return ""
-    text = COLOURS.sub("", _joined(output.get("text/plain", output.get("text", ""))))
+    if "traceback" in output:
+        left_out["traceback"] += 1
+        return ""
+    if (markdown := _joined(output.get("text/markdown"))).strip():
+        return _beginning(markdown, left_out)
+    text = COLOURS.sub("", _joined(output.get("text/plain", output.get("text"))))
+    html = _joined(output.get("text/html", output.get("html")))
+    if html and (not text or OBJECT.fullmatch(text.strip())):
+        text = read_html(BytesIO(html.encode("utf-8", "replace"))).text
+    elif OBJECT.fullmatch(text.strip()):
+        return ""
     text = "\n".join(line.rpartition("\r")[2] for line in text.strip("\n").split("\n"))
+    return _fenced(_beginning(text, left_out)) if text else ""
+
+
+def _beginning(text: str, left_out: Counter[str]) -> str:
     if len(text) <= MAX_OUTPUT:
         return text
+    left_out["output end"] += 1
     return text[: max(text.rfind("\n", 0, MAX_OUTPUT), 0) or MAX_OUTPUT] + "\n..."
 
 
-def _joined(lines: str | list[str]) -> str:
-    return "".join(lines)
+def _joined(lines: Any) -> str:
+    """Return a text that may be stored as lines, or not be there."""
+    return lines if isinstance(lines, str) else "".join(map(str, lines or []))
 
 
 def _fenced(code: str, language: str = "") -> str:

@@ -16,7 +16,8 @@ from zipfile import BadZipFile, ZipFile
 from hierindex.node import TITLE, Heading
 from hierindex.read.markdown import markdown_headings
 from hierindex.read.records import BETWEEN, as_block, records_of_table
-from hierindex.read.text import MAX_TITLE, Reading, UnreadableError, read_text
+from hierindex.read.rtf import read_unnamed
+from hierindex.read.text import MAX_TITLE, Reading, UnreadableError
 
 MAX_GROWTH = 100_000_000  # bytes; converters need forty times as much memory
 MAX_CELLS = 10_000_000
@@ -114,7 +115,7 @@ def read_old(suffix: str, file: BinaryIO) -> Reading:
     if file.read(len(OLE)) == OLE:
         raise UnreadableError(OLD[suffix])
     file.seek(0)
-    return read_text(file)
+    return read_unnamed(file)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import BinaryIO
 
 from hierindex.node import Heading
+from hierindex.read.rtf import read_unnamed
 from hierindex.read.text import MAX_TITLE, Reading, read_text
 
 NUMBERED = re.compile(  # alone between blank lines
@@ -26,8 +27,8 @@ EMPHASIS = re.compile(r"(?<!\w)(\*{1,2})(\S[^*]*)\1")
 
 def read_plain(file: BinaryIO) -> Reading:
     """Return the text of a file and its headings."""
-    text, metadata, _ = read_text(file)
-    return Reading(text, metadata, plain_headings(text))
+    text, metadata, headings = read_unnamed(file)
+    return Reading(text, metadata, headings or plain_headings(text))
 
 
 def plain_headings(text: str) -> Sequence[Heading]:

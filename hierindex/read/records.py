@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from io import StringIO
 from itertools import accumulate, chain, groupby, starmap
@@ -15,8 +16,11 @@ SHORT = 200  # characters; a longer value stands on a line of its own
 LONG = 2000  # characters; a longer value of JSON is divided into records
 LONG_TABLE = 1000  # characters; a longer table does not fit a chunk of 256 tokens
 MOST_LONGER = 4  # times; records that repeat longer headers are no help
-DELIMITERS = ",;\t|"
+DELIMITERS = ",|;\t"  # of equally good ones, the last is taken
+SEPARATOR = re.compile(r"\"?sep=(.)\"?[ \t]*\n", re.IGNORECASE)  # a line for Excel
 REGULAR = 0.9  # share of rows with at least two values and none beyond the header
+OFTEN = 0.2  # share of rows
+MOST_AFTER = 5  # lines after a table, such as its source
 NAME = re.compile(r"\d{4}|.*[^\W\d_].*", re.DOTALL)  # a year, or with a letter
 
 Field = tuple[str, str]
@@ -93,21 +97,70 @@ def as_block(records: Iterable[str]) -> str:
 
 
 def read_csv(file: BinaryIO) -> Reading:
-    """Return the rows of a table as records, or the text as it is if it has no header."""
+    """Return the rows of a table as records, or the text as it is if it has no header.
+
+    Lines above the header, such as titles, stand above the records. The delimiter is that of a
+    line `sep=`, or the one that divides the rows best.
+    """
     text, metadata, _ = read_text(file)
+    said = SEPARATOR.match(text)
+    text = text[said.end() :] if said else text
     sample = text if len(text) <= HEAD else text[: text.rfind("\n", 0, HEAD) + 1]
-    tables = []
+    tables = list[tuple[float, bool, int, int, str]]()
     try:
-        for delimiter in DELIMITERS:
-            header, *below = _rows(sample, delimiter)
+        for rank, delimiter in enumerate(said[1] if said else DELIMITERS):
+            _, header, below, _ = _table(_rows(sample, delimiter))
             regular = sum(1 < len(row) <= len(header) for row in below)
-            if regular >= max(1, REGULAR * len(below)) and is_header(header, below):
-                tables.append((len(header), delimiter))
-        _, delimiter = max(tables)
-        header, *below = _rows(text, delimiter)
+            if regular >= max(1, REGULAR * len(below)) and is_header(_distinct(header), below):
+                is_prose = sample.count(f"{delimiter} ") > sample.count(delimiter) / 2
+                exact = sum(len(row) == len(header) for row in below) / len(below)
+                tables.append((exact, not is_prose, len(header), rank, delimiter))
+        *_, delimiter = max(tables)
+        above, header, below, after = _table(_rows(text, delimiter))
     except (ValueError, csv.Error):  # no table, or a field above `csv.field_size_limit`
         return Reading(text, metadata)
-    return Reading(BETWEEN.join(records_of(header, below)), metadata)
+    lines = ["\n".join(f"{delimiter} ".join(filter(None, row)) for row in above)] if above else []
+    records = records_of(_distinct(header), below)
+    return Reading(BETWEEN.join([*lines, *records, *records_of([], after)]), metadata)
+
+
+Rows = Sequence[Sequence[str]]
+
+
+def _table(rows: Iterable[list[str]]) -> tuple[Rows, Sequence[str], Rows, Rows]:
+    """Return the lines above a table, its header, the rows below, and the lines after them.
+
+    The lines above have fewer values than rows usually, those after only one of at least three.
+    """
+    rows = [*rows]
+    widths = Counter(map(_width, rows))
+    often = [width for width, n in widths.items() if n > max(1, OFTEN * len(rows))] or [*widths]
+    usual = max(often, key=lambda width: width * widths[width], default=0)
+    start = next((i for i, row in enumerate(rows) if _width(row) >= usual), 0)
+    end = len(rows)
+    while usual > 2 and end > max(start + 2, len(rows) - MOST_AFTER) and len(rows[end - 1]) == 1:
+        end -= 1
+    header, *below = rows[start:end] or [[]]
+    return rows[:start], header, below, rows[end:]
+
+
+def _width(row: Sequence[str]) -> int:
+    """Return how many values a row has apart from empty ones at its end."""
+    return max((i for i, value in enumerate(row, start=1) if value), default=0)
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """Return names of columns with numbers at those that come again.
+
+    >>> _distinct(["name", "price", "price", ""])
+    ['name', 'price', 'price (2)', '']
+    """
+    seen = Counter[str]()
+    distinct = list[str]()
+    for name in names:
+        seen[name] += 1
+        distinct.append(f"{name} ({seen[name]})" if name and seen[name] > 1 else name)
+    return distinct
 
 
 def _rows(text: str, delimiter: str) -> Iterator[list[str]]:

@@ -1,15 +1,63 @@
 """Text files: whether they are text, and in which encoding."""
 
 import codecs
+import re
+from collections import Counter
 from collections.abc import Sequence
 from os import SEEK_END
 from typing import Any, BinaryIO, NamedTuple
 
-from hierindex.node import Heading
+from hierindex.node import LEFT_OUT, Heading
 
 HEAD = 65_536  # bytes; a file is loaded only if they look like text
 MAX_BYTES = 2**28  # of a text; to build a tree over 100 MB takes some 4 GB of memory
 MAX_TITLE = 1000  # characters; each chunk stores the title
+
+BOMS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32",  # begins with that of UTF-16
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+"""Encodings by byte order mark; all but the first have zero bytes."""
+DECLARED = re.compile(rb"(?:charset|coding)\s*[:=]\s*[\"']?\s*([\w.:+-]+)", re.IGNORECASE)
+MEANT = {  # by labels, of which browsers take more than they say: encoding.spec.whatwg.org
+    "ascii": "cp1252",
+    "iso8859-1": "cp1252",
+    "iso8859-9": "cp1254",
+    "iso8859-11": "cp874",
+    "tis-620": "cp874",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "big5": "big5hkscs",
+    "shift_jis": "cp932",
+    "euc_kr": "cp949",
+}
+OF_TEXT = ("big5", "cp", "euc", "gb", "hz", "iso", "koi8", "mac", "shift", "utf")  # names' starts
+SEVEN_BIT = ("hz", "iso2022", "utf-7")  # whose files look like ASCII
+CONTROLS = bytes({*range(32), 127} - {*b"\t\n\v\f\r\x1b"})
+MOST_CONTROLS = 0.02  # share of a text's bytes
+FEWEST_VALID = 5  # bytes that only UTF-8 has, for each that it cannot have
+CUT = re.compile(rb"[\xc2-\xf4][\x80-\xbf]{,2}")  # the beginning of a character at the end
+BAD_BYTES = re.compile("[\udc80-\udcff]+")  # as `surrogateescape` decodes them
+SAMPLE = 2**20  # bytes
+EASTERN = ("ąćęłńóśźż", "áčďéěíňóřšťúůýž", "áäčďéíĺľňóôŕšťúýž", "áéíóöőúüű", "čćđšž", "ăâîşţ")
+ALPHABETS = (  # letters beyond ASCII of languages, by the encodings that people have, in order
+    ("cp1252", ("áàâäåçéèêëíïñóôöü", "áéíóöúý")),  # of English, foreign words; ga, is in part
+    ("cp1252", ("àâæçéèêëîïôœùûüÿ", "äöüßé", "áéíñóúü", "ãõáâàéêíóôúüç")),  # fr de es pt
+    ("cp1252", ("àèéìíîòóùú", "áéèêëíïóöúü", "àçèéíïòóúü", "äõöüšž")),  # it nl ca et
+    ("cp1252", ("åäöé", "æøåéèêòóôäöü")),  # sv and fi, da and no
+    ("cp1254", ("çğıöşü\u0130",)),  # tr
+    ("cp1252", ("ðþáéíóúýæö",)),  # is
+    ("cp1250", EASTERN),  # pl cs sk hu hr ro
+    ("iso8859-2", EASTERN),
+    ("cp1257", ("ąčęėįšųūž", "āčēģīķļņšūž")),  # lt lv
+)
+ODD_SIGN = re.compile(  # within a word or at its start, and so a letter; C1 controls
+    "[^\\W\\d_][¡¢£¤¥¦§¨©¬¯°±²³\xb4¶\xb8¹º»¼½¾¿ª„†‡‰][^\\W\\d_]"
+    "|[¹³¼¾¦¶±\xb8][^\\W\\d_]|(?<![\\w.])[ºª][^\\W\\d_]|[\x80-\x9f]"
+)
 
 
 class Reading(NamedTuple):
@@ -25,26 +73,152 @@ class UnreadableError(Exception):
 
 
 def read_text(file: BinaryIO) -> Reading:
-    """Decode a file as UTF-8, or else in the detected encoding, which becomes metadata."""
-    from charset_normalizer import from_bytes, is_binary
-    from charset_normalizer.utils import any_specified_encoding
+    """Return the text of a file, see `decode`."""
+    return decode(read_bytes(file))
 
-    data = read_bytes(file)
-    metadata = {}
+
+def decode(data: bytes, declared: str = "") -> Reading:
+    r"""Return the text of bytes, with ``\n`` at line ends; the encoding is metadata.
+
+    The first that fits: the byte order mark; UTF-8, also if a few bytes are not; the declared
+    encoding, as browsers take its name; the detected one.
+
+    Parameters
+    ----------
+    data : bytes
+    declared : str
+        Label of an encoding. By default, the one that the data name, as HTML, XML and Python do.
+
+    Raises
+    ------
+    UnreadableError
+        If the data are not text.
+
+    Examples
+    --------
+    >>> decode(b"\xa33,500")
+    Reading(text='£3,500', metadata={'encoding': 'cp1252'}, headings=())
+    >>> decode(b"caf\xc3\xa9s \xe2\x80\x93 \xff").metadata
+    {'encoding': 'utf_8', 'left_out': ['1 byte that is not UTF-8']}
+    """
+    encoding = _encoding(data, declared)
     try:
-        text = data.decode("utf-8-sig")
+        text, n_bad = data.decode(encoding), 0
     except UnicodeDecodeError:
-        best = None if is_binary(data) else from_bytes(data).best()
-        if best is None:
-            raise UnreadableError("is not text") from None
-        declared = any_specified_encoding(data) == best.encoding
-        if declared or best.multi_byte_usage or best.coherence or best.bom:
-            text, metadata = str(best), {"encoding": best.encoding}
-        else:  # too short for a detection
-            text, metadata = data.decode("cp1252", "replace"), {"encoding": "cp1252"}
+        text = data.decode(encoding, "replace")
+        n_bad = _bad_bytes(data)[0] if encoding == "utf-8" else text.count("\ufffd")
     if "\0" in text:
         raise UnreadableError("is not text")
+    metadata: dict[str, Any] = {}
+    if n_bad or not encoding.startswith("utf-8"):
+        metadata["encoding"] = encoding.removesuffix("-sig").replace("-", "_")
+    if n_bad:
+        name = "UTF-8" if encoding.startswith("utf-8") else encoding
+        are = "byte that is" if n_bad == 1 else "bytes that are"
+        metadata[LEFT_OUT] = [f"{n_bad:,} {are} not {name}"]
     return Reading(text.replace("\r\n", "\n").replace("\r", "\n"), metadata)
+
+
+def counted(n: int, what: str) -> str:
+    """Return a number of things.
+
+    >>> counted(1, "picture"), counted(2000, "picture")
+    ('1 picture', '2,000 pictures')
+    """
+    return f"{n:,} {what}{'s' * (n > 1)}"
+
+
+def _encoding(data: bytes, declared: str) -> str:
+    """Return Python's name of the encoding of a text."""
+    for mark, encoding in BOMS.items():
+        if data.startswith(mark):
+            return encoding
+    if not declared and (found := DECLARED.search(data, 0, HEAD)):
+        declared = found[1].decode("ascii", "replace")
+    named = _codec(declared) or ("iso2022_jp" if b"\x1b$" in data else "")
+    if data.isascii():
+        seven_bit = named.startswith(SEVEN_BIT) and _fits(data, named)
+        with_zeros = named.startswith(("utf-16", "utf-32")) and b"\0" in data
+        return named if seven_bit or with_zeros else "utf-8"
+    if _is_utf8(data, named):
+        return "utf-8"
+    if named and not named.startswith("utf-8") and _fits(data, named):
+        return named
+    return _detected(data)
+
+
+def _codec(label: str) -> str:
+    """Return the name of the codec that a label means, or "" if it is unknown."""
+    label = label.strip().lower()
+    for form in (label, re.sub(r"^(x|cs)[-_]?|-[ie]$", "", label), label.replace("-", "")):
+        try:
+            name = codecs.lookup(form).name
+        except (LookupError, ValueError):
+            continue
+        name = MEANT.get(name, name)
+        if name.startswith(OF_TEXT):
+            return name
+    return ""
+
+
+def _fits(data: bytes, encoding: str) -> bool:
+    """Return whether at most a hundredth of the characters cannot be decoded."""
+    text = data.decode(encoding, "replace")
+    return text.count("\ufffd") <= len(text) / 100 + 1
+
+
+def _is_utf8(data: bytes, named: str) -> bool:
+    """Return whether nearly all is UTF-8, or most if it is named so; the end may be cut off."""
+    _, n_runs, text = _bad_bytes(data)
+    n_valid = len(data) - len(text)  # bytes beyond the first of each character
+    if named == "utf-8":
+        return n_runs <= n_valid != 0
+    return FEWEST_VALID * n_runs <= n_valid != 0 or (not named and n_runs == 1 < n_valid)
+
+
+def _bad_bytes(data: bytes) -> tuple[int, int, str]:
+    """Return how many bytes are not UTF-8, in how many runs apart from the end, and the text."""
+    text = data.decode("utf-8", "surrogateescape")
+    runs = [len(run) for run in BAD_BYTES.findall(text)]
+    is_cut = bool(runs) and BAD_BYTES.fullmatch(text, len(text) - runs[-1]) is not None
+    is_cut = is_cut and CUT.fullmatch(data, len(data) - runs[-1]) is not None
+    return sum(runs), len(runs) - is_cut, text
+
+
+def _detected(data: bytes) -> str:
+    """Return the encoding that Firefox's detector finds, or the Windows-1252 that people have."""
+    from chardetng_py import detect
+
+    sample = data[:HEAD]
+    if len(sample) - len(sample.translate(None, CONTROLS)) > MOST_CONTROLS * len(sample):
+        raise UnreadableError("is not text")
+    for encoding, alphabets in ALPHABETS:
+        if _is_one_of(data[:SAMPLE], encoding, alphabets):
+            return encoding
+    found = codecs.lookup(detect(data)).name
+    return "cp850" if found == "cp1252" and not _fits(data, found) else found  # of DOS
+
+
+def _is_one_of(data: bytes, encoding: str, alphabets: Sequence[str]) -> bool:
+    """Return whether a text in the Latin script has the letters of one language, and no odd signs.
+
+    >>> [_is_one_of(text.encode("cp1252"), "cp1252", ["é"]) for text in ("£3 née", "z³oty", "ñu")]
+    [True, False, False]
+    """
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError:
+        return False
+    letters = Counter(filter(str.isalpha, text))
+    n_ascii = sum(n for letter, n in letters.items() if letter.isascii())
+    foreign = {a: n for a, n in letters.items() if not a.isascii() and a not in "ªºµåÅ"}
+    n_foreign = sum(foreign.values())
+    if n_foreign > n_ascii or ODD_SIGN.search(text):
+        return False
+    return any(
+        sum(n for a, n in foreign.items() if a.lower() not in alphabet) <= n_foreign / 50
+        for alphabet in alphabets
+    )
 
 
 def is_binary_head(data: bytes) -> bool:
@@ -66,5 +240,5 @@ def read_bytes(file: BinaryIO) -> bytes:
     return data + file.read()
 
 
-WITH_ZEROS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
-"""Byte order marks of texts with zero bytes; that of UTF-32-LE begins with that of UTF-16-LE."""
+WITH_ZEROS = tuple(mark for mark, encoding in BOMS.items() if encoding != "utf-8-sig")
+"""Byte order marks of texts with zero bytes."""

@@ -56,10 +56,10 @@ def test_without_a_plain_part_the_html_part_is_read():
 def test_attachments_are_named():
     message = mail("See below.\n", **HEADER)
     message.add_attachment(b"\0" * 99, maintype="image", subtype="png", filename="plan.png")
-    message.add_attachment(mail("Hidden.", Subject="Inner"))
-    text = read(message).text
-    assert text.endswith("See below.\n\n\nAttachments: plan.png, message/rfc822")
-    assert "Hidden" not in text
+    message.add_attachment(b"\0", maintype="application", subtype="pdf")
+    reading = read(message)
+    assert reading.text.endswith("See below.\n\n\nAttachments: plan.png, application/pdf")
+    assert reading.metadata["left_out"] == ["2 attachments"]
 
 
 @pytest.mark.parametrize(
@@ -89,3 +89,179 @@ def test_odd_mails_are_read_or_skipped_with_a_reason(tmp_path, header):
     documents, skipped = read_documents(tmp_path)
     assert len(documents) + len(skipped) == 2
     assert {each.reason for each in skipped} <= {"cannot be read as an e-mail"}
+
+
+def parts(subtype, *inside, **header):
+    """Return a mail of parts: pairs of a content type and a body, or mails."""
+    lines = [f"{name.replace('_', '-')}: {value}" for name, value in header.items()]
+    lines += [f'Content-Type: multipart/{subtype}; boundary="B{len(inside)}{subtype}"', ""]
+    for kind, body in inside:
+        lines += [f"--B{len(inside)}{subtype}", f"Content-Type: {kind}", "", body]
+    return "\n".join([*lines, f"--B{len(inside)}{subtype}--", ""])
+
+
+def inner(whole):
+    """Return a mail of parts as a part."""
+    header, _, body = whole.partition("\n\n")
+    return header.rpartition("Content-Type: ")[2], body
+
+
+PLAIN, HTML, PICTURE = (
+    "text/plain; charset=utf-8",
+    "text/html; charset=utf-8",
+    "image/png; name=a.png",
+)
+INVITATION = """BEGIN:VCALENDAR
+METHOD:REQUEST
+BEGIN:VTIMEZONE
+TZID:Europe/Oslo
+DTSTART:19700101T000000
+END:VTIMEZONE
+BEGIN:VEVENT
+SUMMARY:Review of
+  the pier
+DTSTART;TZID=Europe/Oslo:20240514T100000
+DTEND;TZID=Europe/Oslo:20240514T113000
+LOCATION:Room 2\\, first floor
+ORGANIZER;CN=Ada:mailto:ada@example.org
+BEGIN:VALARM
+TRIGGER:-PT15M
+END:VALARM
+END:VEVENT
+END:VCALENDAR
+"""
+
+
+@pytest.mark.parametrize(
+    ("mixed", "said"),
+    [
+        (
+            parts("mixed", (PLAIN, "One."), (PICTURE, "x"), (PLAIN, "Two.")),
+            ["One.", "Two.", "a.png"],
+        ),
+        (parts("mixed", (PLAIN, "One."), (HTML, "<p>Two <b>bold</b>.")), ["One.", "Two bold."]),
+        (
+            parts(
+                "mixed",
+                inner(parts("alternative", (PLAIN, "One."), (HTML, "<p>One."))),
+                (PLAIN, "The list's footer."),
+            ),
+            ["One.", "The list's footer."],
+        ),
+        (
+            parts("mixed", ("message/rfc822", "Subject: Inner\nFrom: Bo\nDate: 1 May\n\nHidden.")),
+            ["Inner", "From: Bo", "Date: 1 May", "Hidden."],
+        ),
+        (
+            parts("alternative", (PLAIN, "Come."), ("text/calendar; charset=utf-8", INVITATION)),
+            [
+                "Come.",
+                "Summary: Review of the pier",
+                "Start: 2024-05-14 10:00 (Europe/Oslo)",
+                "End: 2024-05-14 11:30 (Europe/Oslo)",
+                "Place: Room 2, first floor",
+                "Organiser: Ada",
+            ],
+        ),
+    ],
+    ids="picture html footer forwarded invitation".split(),
+)
+def test_all_texts_of_a_mail_are_read(mixed, said):
+    text = read(("Subject: All\n" + mixed).encode()).text
+    at = [text.index(part) for part in said]
+    assert at == sorted(at)
+    assert "<" not in text
+    assert text.count("One.") <= 1
+
+
+PAGE = "<p>The pier closes on Friday at noon. Bring your keys to the harbour office.</p>"
+
+
+@pytest.mark.parametrize(
+    ("plain", "html", "kept"),
+    [
+        ("View this mail in a browser: https://x.example/1", PAGE, [False, True]),
+        ("Your client cannot show HTML.", PAGE, [False, True]),
+        (
+            "This mail is in HTML. " + "Use a client that can show it, please. " * 3,
+            "<p>Noon.",
+            [1, 1],
+        ),
+        (
+            "The pier closes on Friday at noon. Bring keys to the harbour office.",
+            PAGE,
+            [True, False],
+        ),
+    ],
+)
+def test_html_is_read_beside_a_stub(plain, html, kept):
+    message = mail(plain, html, Subject="News")
+    text = " ".join(read(message).text.split())
+    html_said = html.replace("<p>", "").replace("</p>", "")
+    assert [plain.strip() in text, html_said in text] == kept
+
+
+@pytest.mark.parametrize("label", ["utf8mb4", "x-unknown", "unknown-8bit", "_", "iso-8859-8-i"])
+def test_unknown_labels_of_encodings_do_not_matter(label):
+    header = f"Subject: x\nContent-Type: text/plain; charset={label}\n\n"
+    assert "Überfahrt – täglich" in read(header.encode() + "Überfahrt – täglich\n".encode()).text
+
+
+@pytest.mark.parametrize(
+    ("label", "encoding"), [("cp-850", "cp850"), ("iso-8859-1", "cp1252"), ("x-sjis", "cp932")]
+)
+def test_labels_are_taken_as_browsers_do(label, encoding):
+    text = "橋は閉鎖" if encoding == "cp932" else "Größe ½"
+    header = f"Subject: x\nContent-Type: text/plain; charset={label}\n\n"
+    reading = read(header.encode() + text.encode(encoding))
+    assert reading.text == f"x\n\n{text}"
+    assert reading.metadata["encoding"] == encoding
+
+
+POSTED = "From ada@example.org Tue May 14 10:00:00 2024\n"
+
+
+def test_a_mailbox_is_its_mails(read_one):
+    first = mail("From 2019 on.\n\nFrom here on.\n", Subject="One", From="Ada")
+    second = mail("See it.\n", From="Bo <bo@example.org>")
+    second.add_attachment(b"x", maintype="image", subtype="png", filename="a.png")
+    third = mail("Café\n", Subject="One")
+    mails = [POSTED + each.as_string(unixfrom=False) + "\n" for each in (first, second, third)]
+    document = read_one("a.mbox", "".join(mails).replace("\nFrom here", "\n>From here"))
+    titles = [
+        (level, document.text[at:][: len(t)], t)
+        for level, t, at, _ in document.metadata["headings"]
+    ]
+    assert titles == [(1, t, t) for t in ("One", "Bo <bo@example.org>", "One")]
+    assert "From 2019 on.\n\nFrom here on." in document.text
+    assert "Café" in document.text
+    assert document.metadata["left_out"] == ["1 attachment"]
+    assert document.metadata["title"] == "a.mbox"
+
+
+@pytest.mark.parametrize("data", ["No mail.\n", "From here on it is text.\n", ">From me\n"])
+def test_a_mailbox_without_mails_is_text(read_one, data):
+    assert read_one("a.mbox", data).text == data
+
+
+@pytest.mark.parametrize("name", ["a.mht", "a.mhtml"])
+def test_a_web_archive_is_its_page(read_one, name):
+    page = "<title>Café</title><h1>Menu</h1><p>Tea &amp; cake"
+    whole = parts("related", ("text/css", "p {}"), (HTML, page), (PICTURE, "x"), Subject="x")
+    document = read_one(name, whole)
+    assert document.text == "Menu\nTea & cake"
+    assert document.metadata["title"] == "Café"
+    assert read_one(name, "Nothing.\n").text == "Nothing.\n"
+
+
+def test_a_calendar_is_its_events(read_one):
+    day = "BEGIN:VEVENT\r\nSUMMARY:Tea\r\nDTSTART;VALUE=DATE:20240514\r\nEND:VEVENT\r\n"
+    assert read_one("a.ics", day * 2).text == "\n\n".join(["Summary: Tea\nStart: 2024-05-14"] * 2)
+    assert read_one("a.ics", "No event.\n").text == "No event.\n"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252"])
+def test_fields_in_plain_bytes_are_read(encoding):
+    data = "Subject: Café – £5 für Öl\nFrom: Müller <m@example.org>\n\nText.\n".encode(encoding)
+    reading = read(data)
+    assert reading.metadata == {"title": "Café – £5 für Öl", "from": "Müller <m@example.org>"}

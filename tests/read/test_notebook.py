@@ -65,7 +65,7 @@ def test_rows_of_a_long_table_carry_their_header():
             },
             "",
         ),
-        ({"output_type": "display_data", "data": {"text/html": "<b>x</b>"}}, ""),
+        ({"output_type": "display_data", "data": {"text/html": "<b>x</b>"}}, "x"),
         ({"output_type": "error", "ename": "E", "evalue": "v", "traceback": ["long"]}, ""),
         ({"output_type": "stream", "text": "\x1b[31mred\x1b[0m\n"}, "red"),
         ({"output_type": "stream", "text": " 1%\r50%\r100%\nend"}, "100%\nend"),
@@ -102,6 +102,7 @@ def test_fences_name_the_language(about, language):
     ("text", "read_as"),
     [
         ('{"a": 1}', "a: 1"),
+        ('{"cells": [{"row": 1}, {"row": 2}]}', "cells.row: 1; cells.row: 2"),
         ('{"cells": [{"cell_type": "code"}], "metadata": {}}', "cells.cell_type: code"),
         ("[1]", "1"),
         ("no json", "no json"),
@@ -109,3 +110,78 @@ def test_fences_name_the_language(about, language):
 )
 def test_what_is_no_notebook_is_read_as_json(text, read_as):
     assert read(text).text == read_as
+
+
+TEXT = {"cell_type": "markdown", "source": "After."}
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        {"cell_type": "code", "source": "x = 1"},
+        {"cell_type": "code", "source": ["x = ", "1"], "outputs": None},
+        {"cell_type": "code", "source": "x = 1", "outputs": [{"output_type": "display_data"}]},
+        {"source": "```\nx = 1\n```"},
+    ],
+)
+def test_a_cell_that_lacks_something_is_read(cell):
+    assert read(notebook(cell, {"cell_type": "code"}, TEXT)).text == "```\nx = 1\n```\n\nAfter."
+
+
+def shown(**data):
+    return {
+        "output_type": "display_data",
+        "data": {k.replace("_", "/"): v for k, v in data.items()},
+    }
+
+
+@pytest.mark.parametrize(
+    ("output", "text"),
+    [
+        (
+            shown(text_markdown=["# Result\n", "**3** boats"], text_plain="<x>"),
+            "# Result\n**3** boats",
+        ),
+        (
+            shown(
+                text_html="<table><tr><td>Oslo<td>3</table>",
+                text_plain="<IPython.core.display.HTML object>",
+            ),
+            "```\nOslo | 3\n```",
+        ),
+        (
+            shown(text_html=["<p>a", "<p>b"], text_plain="<pandas.io.Styler at 0x7fab>"),
+            "```\na\nb\n```",
+        ),
+        (shown(text_html="<table>...", text_plain="   x\n0  1"), "```\n   x\n0  1\n```"),
+        (shown(application_json={"a": 1}, text_plain="<IPython.core.display.JSON object>"), ""),
+        (shown(text_plain="<made by me>"), "```\n<made by me>\n```"),
+    ],
+)
+def test_rich_outputs_are_text(output, text):
+    said = read(notebook(code("f()", output), TEXT)).text
+    assert said.removeprefix("```\nf()\n```\n\n") == (f"{text}\n\nAfter." if text else "After.")
+
+
+def test_notebooks_of_version_3(read_one):
+    cells = [
+        {"cell_type": "heading", "level": 2, "source": ["The pier"]},
+        {
+            "cell_type": "code",
+            "input": ["f()"],
+            "language": "python",
+            "outputs": [
+                {"output_type": "stream", "text": ["said"]},
+                {"output_type": "pyout", "text": ["<x.Y object at 0x1>"], "html": ["<b>bold</b>"]},
+                {"output_type": "display_data", "png": "iVBO", "text": ["<Figure>"]},
+                {"output_type": "pyerr", "ename": "E", "traceback": ["long"]},
+            ],
+        },
+    ]
+    sheets = [{"cells": cells}, {"cells": [TEXT]}]
+    document = read_one("a.ipynb", json.dumps({"nbformat": 3, "worksheets": sheets}))
+    assert document.text == (
+        "## The pier\n\n```python\nf()\n```\n\n```\nsaid\n```\n\n```\nbold\n```\n\nAfter."
+    )
+    assert document.metadata["headings"] == [[2, "The pier", 0, ""]]
+    assert document.metadata["left_out"] == ["1 picture", "1 traceback"]

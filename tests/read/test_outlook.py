@@ -37,6 +37,7 @@ def test_a_message_is_its_subject_its_plain_text_and_the_names_of_its_attachment
         "from": "Ada Lovelace <ada@example.org>",
         "to": "Bob, Eve",
         "date": "2026-11-22T17:00:00+00:00",
+        "left_out": ["2 attachments"],
     }
 
 
@@ -52,6 +53,11 @@ def test_without_plain_text_the_html_is_read():
     assert reading.text == "Question\n\nOù?\nIci."
     assert [heading.level for heading in reading.headings] == [1, 2]
     assert reading.metadata == {"title": "Question"}
+
+
+def test_html_beside_a_stub_is_read():
+    html = b"<p>The pier closes on Friday at noon."
+    assert read({SUBJECT: "x", BODY: "See in a browser.", HTML: html}).text.endswith("at noon.")
 
 
 def test_messages_beside_other_files(tmp_path, monkeypatch):

@@ -2,16 +2,15 @@
 
 import codecs
 import os
+import random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hierindex.errors import SourceError
-from hierindex.read.documents import (
-    MAX_LINE,
-    read_documents,
-)
+from hierindex.read.documents import MAX_LINE, read_documents
+from hierindex.read.text import decode
 
 GERMAN = "Der Schlüssel für die Tür hängt an der Wand. Über das Café läuft ein müder Kater.\n"
 
@@ -74,3 +73,107 @@ def test_a_file_that_does_not_begin_like_text_is_not_loaded(tmp_path, name, begi
     os.truncate(tmp_path / name, 2**40)
     with pytest.raises(SourceError, match=r"is not text|cannot be read as PDF"):
         read_documents(tmp_path)
+
+
+WESTERN = [
+    "The rent is £1,250 a month; of that, £90 is for water.\n",
+    "Add ½ cup of milk, ¾ lb of flour and 2×3 eggs, ±10 %.\n",
+    "Das Gerät wiegt 5 kg und ist für Öfen über 2 m² gedacht.\n",
+    "Les élèves n’ont pas été prévenus : où est la clé ?\n",
+    "São três lições; a mãe não está em casa.\n",
+    "Færgen går på søndag fra øen.\n",
+    "Señor Muñoz\n",
+    "Não foi possível salvar; a configuração padrão já está em uso, e o botão não some.\n",
+    "Il menù è così: caffè, tè, e Å come unità.\n",
+    "Það er ekki vitað hvenær brúin verður opnuð á ný.\n",
+    "A final é em caf\u00e9",
+    "5 °C\n",
+    "don’t\n",
+]
+
+
+@pytest.mark.parametrize("text", WESTERN)
+def test_western_text_is_windows_1252(read_one, text):
+    document = read_one("a.txt", text.encode("cp1252"))
+    assert document.text == text
+    assert document.metadata["encoding"] == "cp1252"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("cp1250", "Źródła są zamknięte, a żółte łódki płyną później.\n"),
+        ("cp1250", "Az őrök tűzoltók voltak, és később jöttek.\n"),
+        ("iso8859-2", "Źródła są zamknięte, a żółte łódki płyną później.\n"),
+        ("cp1250", "Začetek šole je jutri, žal, rekla je učiteljica.\n"),
+        ("cp1250", "Děti šly domů a kůň stál u řeky, že.\n"),
+        (
+            "cp1250",
+            "Podul este închis, iar oraşul aşteaptă staţia şi maşinile după sărbători.\n",
+        ),
+        ("cp1251", "Река замёрзла в ноябре, и лодки стоят на берегу.\n"),
+        ("koi8-r", "Река замёрзла в ноябре, и лодки стоят на берегу.\n"),
+        ("cp1253", "Το καράβι φεύγει νωρίς το πρωί από το λιμάνι.\n"),
+        ("cp1254", "Çocuğun ağacı büyüdü ve gölgesi şimdi geniş.\n"),
+        ("cp932", "川は十一月に凍り、舟は岸にあります。\n"),
+        ("gb18030", "河在十一月结冰，船停在岸边。\n"),
+        ("iso2022_jp", "川は凍り、舟は岸にある。\n"),
+        ("cp850", "Die Bäume für die größere Allee blühen spät.\n"),
+    ],
+)
+def test_other_scripts_are_detected(read_one, encoding, text):
+    assert read_one("a.txt", text.encode(encoding)).text == text
+
+
+NOTES = "Die Fähre fährt – wie üblich – um acht über den Fluß, 30 € die Fahrt.\n" * 3
+
+
+@pytest.mark.parametrize("at", [0, 1, len(NOTES.encode()) // 2, len(NOTES.encode())])
+@pytest.mark.parametrize("bad", [b"\xff", b"\xe9", b"\xe2\x80"])
+def test_a_bad_byte_does_not_change_the_encoding(read_one, at, bad):
+    data = NOTES.encode()
+    while at < len(data) and data[at] & 0xC0 == 0x80:
+        at += 1
+    document = read_one("a.txt", data[:at] + bad + data[at:])
+    assert document.text.replace("\ufffd", "") == NOTES
+    assert document.metadata["encoding"] == "utf_8"
+    (said,) = document.metadata["left_out"]
+    assert said.startswith(f"{len(bad)} byte")
+    assert said.endswith("not UTF-8")
+
+
+@pytest.mark.parametrize("text", [NOTES, "Straße der Würde", "Стоянка", "橋は三月"])
+def test_a_text_that_was_cut_off_within_a_character_is_utf_8(read_one, text):
+    data = (text + "é").encode()[:-1]
+    assert read_one("a.txt", data).text == text + "\ufffd"
+
+
+@pytest.mark.parametrize(
+    ("label", "encoding", "text"),
+    [
+        ("iso-8859-1", "cp1252", "“Ça – 5 €”"),
+        ("us-ascii", "cp1252", "It’s"),
+        ("ISO-8859-9", "cp1254", "Işık – ağaç €"),
+        ("gb2312", "gb18030", "朱镕基"),
+        ("shift_jis", "cp932", "①㈱"),
+        ("ks_c_5601-1987", "cp949", "똠방각하"),
+        ("x-sjis", "cp932", "川"),
+        ("windows-1250", "cp1250", "£ ł"),
+        ("iso-2022-jp", "iso2022_jp", "川は"),
+        ("no-such", "cp1252", "déjà"),
+        ("punycode", "cp1252", "déjà"),
+        ("utf-8", "cp1252", "déjà vu, £5"),
+        ("iso-8859-1", "utf-8", "déjà"),
+        ("utf-16", "utf-8", "déjà"),
+    ],
+)
+def test_declared_encodings_are_taken_as_browsers_do(label, encoding, text):
+    data = text.encode(encoding, "replace")
+    assert decode(data, label).text == data.decode(encoding)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_has_control_bytes_is_not_text(written, seed):
+    data = random.Random(seed).randbytes(3000).replace(b"\0", b"")
+    with pytest.raises(SourceError, match="is not text"):
+        read_documents(written({"a.txt": data}))

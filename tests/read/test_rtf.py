@@ -1,0 +1,93 @@
+"""Rich Text Format, and files whose suffix does not say what they are."""
+
+import pytest
+
+from hierindex.errors import SourceError
+from hierindex.read.documents import read_documents
+
+BEGIN = r"{\rtf1\ansi\ansicpg1252\deff0{\fonttbl{\f0\fnil Arial;}{\f1\fnil\fcharset204 Arial;}}"
+
+
+@pytest.mark.parametrize(
+    ("rtf", "text"),
+    [
+        (r"Two\par lines\par}", "Two\n\nlines"),
+        (r"caf\'e9, 5 \'80 \u8211 ? \u-10179?\u-8704?!}", "café, 5 € – 😀!"),
+        (r"\uc2\u233\'c3\'a9t\u233 ab\uc0\u233 .}", "étéé."),
+        (r"\f1 \'cf\'f0\'e8\'e2\'e5\'f2\f0  caf\'e9}", "Привет café"),
+        (r"a\ldblquote b\rdblquote\~c\_d\-e \{x\} \\}", "a“b”\xa0c-de {x} \\"),
+        (r"{\stylesheet{\s1 Title;}}{\*\generator X;}{\info{\operator Me}}Body}", "Body"),
+        (r"See{\field{\*\fldinst HYPERLINK 'u'}{\fldrslt  here}}.}", "See here."),
+        (r"Kept{\*\footnote \pard A note.\par}.}", "Kept [A note.]."),
+        (r"{\listtext\tab 14.\tab}Clause\par{\pntext 2.\tab}Next}", "14.\tClause\n\n2.\tNext"),
+        (r"10{\super 6} m}", "10⁶ m"),
+        (r"{\pict\bin4 }}}}x}y}", "y"),
+        (r"{\shp{\*\shpinst{\sp{\sn a}{\sv b}}{\shptxt In a box}}{\shprslt c}}}", "In a box"),
+        ("One line\nfolded\\\nand next", "One linefolded\n\nand next"),
+        (r"}}}}{{{{\u \f \uc x \'zz", "x zz"),
+        ("{" * 20_000 + "deep", "deep"),
+    ],
+)
+def test_text_of_rtf(read_one, rtf, text):
+    assert read_one("a.rtf", BEGIN + rtf).text == text
+
+
+def test_headings_tables_and_properties(read_one):
+    rows = r"\trowd\intbl Who\cell Fare\cell\row\intbl Adult\cell {40}\par each\cell\row\pard "
+    head = r"{\info{\title The f\'e9rry}{\author Ada}}"
+    rtf = (
+        head + r"\outlinelevel0 One\par\pard Text\par" + rows + r"\outlinelevel1 Two\par\pard End}"
+    )
+    document = read_one("a.rtf", BEGIN + rtf)
+    assert document.text == "One\n\nText\n\nWho | Fare\nAdult | 40 each\n\nTwo\n\nEnd"
+    assert document.metadata["title"] == "The férry"
+    assert document.metadata["author"] == "Ada"
+    found = [(level, document.text[at:][:3]) for level, _, at, _ in document.metadata["headings"]]
+    assert found == [(1, "One"), (2, "Two")]
+
+
+def test_rows_of_a_long_table_carry_their_header(read_one):
+    rows = r"\intbl the old one\cell 12345\cell\row" * 80
+    text = read_one("a.rtf", rf"{BEGIN}\intbl Way\cell Seconds\cell\row{rows}}}").text
+    assert text.count("Way: the old one; Seconds: 12345") == 80
+
+
+def test_what_is_not_read_is_said(read_one):
+    rtf = r"{\header H}{\footer F}{\pict ff}{\strike 40}{\v no}50{\*\annotation C}{\pict 00}}"
+    document = read_one("a.rtf", BEGIN + rtf)
+    assert document.text == "50"
+    assert document.metadata["left_out"] == [
+        *("1 page header", "1 page footer", "2 pictures", "2 struck or hidden passages"),
+        "1 comment",
+    ]
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.doc", "a.unknown", "a"])
+def test_rtf_is_known_by_its_content(read_one, name):
+    assert read_one(name, BEGIN + r"\b Bold\b0\par}").text == "Bold"
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        ("%!PS-Adobe-3.0\n/x 1 def\n", "is PostScript, which is not read; convert it to PDF"),
+        (r"\hdr\fld1\abc22\sep " * 50, "is markup of an unknown format"),
+        ("{" + r"\zone\row12\cell4 a" * 90 + "}", "is markup of an unknown format"),
+    ],
+)
+@pytest.mark.parametrize("name", ["a.txt", "a.xyz"])
+def test_other_markup_is_refused_by_name(written, data, reason, name):
+    with pytest.raises(SourceError, match=reason):
+        read_documents(written({name: data}))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\\section{Aims}\nWe \\emph{show} that $\\alpha < 2$ holds, as in \\cite{a}.\n",
+        "C:\\Users\\me\\notes is where the notes are kept.\n",
+        "No markup.\n",
+    ],
+)
+def test_text_with_some_commands_is_text(read_one, text):
+    assert read_one("a.txt", text).text == text
