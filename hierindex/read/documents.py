@@ -18,7 +18,7 @@ from hierindex.errors import SourceError
 from hierindex.node import FILE_NAME, HEADINGS, MODIFIED, TITLE
 from hierindex.progress import Progress, silent
 from hierindex.read.files import File, files_of, is_link, nothing_to_index, quoted, valid_name
-from hierindex.read.html import read_html
+from hierindex.read.html import is_html, read_html
 from hierindex.read.mail import read_mail, read_outlook
 from hierindex.read.markdown import read_markdown, read_notebook
 from hierindex.read.office import (
@@ -43,7 +43,7 @@ Reader = Callable[[BinaryIO], Reading]
 """Reads an open file."""
 
 READERS: dict[str, Reader] = {
-    **dict.fromkeys((".html", ".htm"), read_html),
+    **dict.fromkeys((".html", ".htm", ".xhtml", ".xht"), read_html),
     **dict.fromkeys((".md", ".markdown"), read_markdown),
     **dict.fromkeys((".docx", ".docm"), read_word),
     **dict.fromkeys((".pptx", ".pptm"), read_powerpoint),
@@ -63,7 +63,7 @@ READERS: dict[str, Reader] = {
 }
 """Readers by suffix; other files are read as text."""
 
-NAMED = {*PYTHON, *SUFFIXES, ".xlsx", ".xlsm", ".pdf"}
+NAMED = {*PYTHON, *SUFFIXES, ".html", ".htm", ".xhtml", ".xht", ".xlsx", ".xlsm", ".pdf"}
 """Suffixes of files whose first heading is no title of the whole."""
 
 
@@ -251,8 +251,11 @@ def _document(
     file: BinaryIO, document_id: str, memory: ReadingCache | None = None, **more: Any
 ) -> Document:
     suffix = Path(document_id).suffix.lower()
-    if suffix in READERS:
-        text, read, headings = read_once(READERS[suffix], suffix, file, memory)
+    reader = READERS.get(suffix)
+    if reader in (None, read_plain) and is_html(file):
+        reader = read_html
+    if reader is not None:
+        text, read, headings = read_once(reader, suffix, file, memory)
     else:  # decoding is all, and the file may be large
         text, read, headings = read_text(file)
     if not text.strip():

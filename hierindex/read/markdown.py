@@ -18,14 +18,19 @@ from hierindex.node import (
     TITLE,
     Heading,
 )
+from hierindex.read.html import html_lines
 from hierindex.read.records import LONG_TABLE, as_block, parse_json, read_json, records_of_table
-from hierindex.read.text import MAX_TITLE, Reading, read_text
+from hierindex.read.text import MAX_TITLE, Reading, read_text, without_embedded
 from hierindex.text_node import RECORD_KEYS
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-FRONT_MATTER = re.compile(r"---[ \t]*\n(?P<yaml>.{,20000}?)\n(---|\.\.\.)[ \t]*(\n|$)", re.S)
+FRONT_MATTER = re.compile(
+    r"(---[ \t]*\n(?P<yaml>.{,20000}?)\n(---|\.\.\.)|\+{3}[ \t]*\n(?P<toml>.{,20000}?)\n\+{3})"
+    r"[ \t]*(\n|$)",
+    re.DOTALL,
+)
 RESERVED = {*RECORD_KEYS, HEADINGS, LEFT_OUT, SECTION, PAGE, PAGES, PAGE_LABEL, PAGE_LABELS}
 PERHAPS = re.compile(r"^ {,3}(#|=+[ \t]*$|-+[ \t]*$)", re.M)  # a heading's mark, or code
 ATTRIBUTES = re.compile(r"\s*\{[#.:-][^{}]*\}\s*$")  # of a heading, such as {#anchor}
@@ -33,17 +38,77 @@ TABLE = re.compile(r"^ {,3}(?=.*\|)[|:-][ \t|:-]*\n(?:.+\n)*", re.M)  # perhaps,
 PIPE = re.compile(r"(?<!\\)\|")  # between cells
 WORDS = {"text", "text_special", "code_inline"}  # tokens whose content is shown
 MAX_OUTPUT = 1000  # characters of each output
+OF_HTML = re.compile(r"<!--|<table\b", re.I)
+COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+TABLE_TAG = re.compile(r"</?table\b[^<>]*>", re.I)
+LITERAL = re.compile(r" *<(?:pre|script|style|textarea)\b", re.I)
 COLOURS = re.compile("\x1b\\[[0-9;]*[A-Za-z]")
 
 
 def read_markdown(file: BinaryIO) -> Reading:
     """Return the text of a file, the entries of its front matter, and its headings.
 
-    The rows of long tables become records with their headers.
+    The rows of long tables become records with their headers. Comments and embedded pictures are
+    left out, and tables of HTML become those of Markdown.
     """
     text, metadata, _ = read_text(file)
+    text, n_embedded = without_embedded(text)
     entries, end = front_matter(text)
+    text, n_comments = _without_html(text, end)
+    counts = {"embedded picture": n_embedded, "comment": n_comments}
+    notes = [f"{n:,} {what}{'s' * (n > 1)}" for what, n in counts.items() if n]
+    if notes:
+        metadata[LEFT_OUT] = [*metadata.get(LEFT_OUT, []), *notes]
     return markdown_reading(text, {**entries, **metadata}, end)
+
+
+def _without_html(text: str, start: int) -> tuple[str, int]:
+    """Return Markdown without the comments of its HTML blocks, their number, and plain tables."""
+    from markdown_it import MarkdownIt
+
+    if not OF_HTML.search(text, start):
+        return text, 0
+    parts, done, n_comments = list[str](), 0, 0
+    lines = [*_lines(text, start), len(text)]
+    for token in MarkdownIt("commonmark").disable("inline").parse(text[start:]):
+        if token.type != "html_block" or token.level or token.map is None:
+            continue
+        at, end = (lines[line] for line in token.map)
+        if at < done or LITERAL.match(token.content):
+            continue
+        tables = [*_html_tables(text, at, end)]
+        for from_, to in [*tables, (end, end)]:
+            kept, n = COMMENT.subn("", text[max(at, done) : from_])
+            parts += text[done:at], kept
+            at, done, n_comments = to, to, n_comments + n
+            if to > from_:
+                parts.append(f"\n{_as_markdown(text[from_:to])}\n")
+    return "".join([*parts, text[done:]]), n_comments
+
+
+def _html_tables(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield where tables of HTML that start in a block start and end, maybe after the block."""
+    opened = depth = 0
+    for tag in TABLE_TAG.finditer(text, start):
+        if not depth:
+            if tag.start() >= end:
+                return
+            opened = tag.start()
+        depth = max(0, depth + (-1 if tag[0].startswith("</") else 1))
+        if not depth and not tag[0].startswith("<t"):
+            yield opened, tag.end()
+
+
+def _as_markdown(html: str) -> str:
+    """Return a table of HTML as one of Markdown, or as records."""
+    rows, n_cells = list[str](), 0
+    for line in html_lines(html):
+        is_row = " | " in line and not line.startswith("\n")
+        rows.append(f"| {line} |" if is_row else line)
+        if is_row and not n_cells:
+            n_cells = 1 + line.count(" | ")
+            rows.append("|---" * n_cells + "|")
+    return "\n".join(rows)
 
 
 def markdown_reading(text: str, metadata: dict[str, Any], start: int = 0) -> Reading:
@@ -103,12 +168,15 @@ def front_matter(text: str) -> tuple[dict[str, Any], int]:
     >>> front_matter("---\ntitle: The log\ndate: 1901-02-03\n---\nText.")
     ({'title': 'The log', 'date': '1901-02-03'}, 40)
     """
+    import tomllib
+
     import yaml
 
     if (match := FRONT_MATTER.match(text)) is None:
         return {}, 0
     try:
-        entries = yaml.safe_load(match["yaml"])
+        toml = match["toml"]
+        entries = yaml.safe_load(match["yaml"]) if toml is None else tomllib.loads(toml)
     except (yaml.YAMLError, ValueError, RecursionError):
         return {}, 0
     if not isinstance(entries, dict):

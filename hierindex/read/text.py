@@ -1,6 +1,7 @@
 """Text files: whether they are text, and in which encoding."""
 
 import codecs
+import re
 from collections.abc import Sequence
 from os import SEEK_END
 from typing import Any, BinaryIO, NamedTuple
@@ -50,6 +51,22 @@ def read_text(file: BinaryIO) -> Reading:
 def is_binary_head(data: bytes) -> bool:
     """Return whether the first bytes of a file show that it is not text."""
     return b"\0" in data and not data.startswith(WITH_ZEROS)
+
+
+def without_embedded(text: str) -> tuple[str, int]:
+    """Return a text without the files that URIs embed, such as pictures in base64; their number.
+
+    >>> without_embedded("![map](data:image/png;base64,iVBORw0KGgo=) of Lier")
+    ('![map]() of Lier', 1)
+    """
+    return EMBEDDED.subn("", text) if "data:" in text else (text, 0)
+
+
+EMBEDDED = re.compile(  # a file in a URI: in quotes, or up to what may end a link
+    r"""(?<=["'])data:(?:[\w.+-]+/[\w.+-]+)(?:;[\w.+=-]+)*,\s*[^"']{40,}|"""
+    r"""data:[\w.+-]+/[\w.+-]+(?:;[\w.+=-]+)*;base64,(?:[A-Za-z0-9+/_-]|%\w\w)+=*|"""
+    r"""data:[\w.+-]+/[\w.+-]+(?:;[\w.+=-]+)*,[^\s"'<>()\[\]]{40,}"""
+)
 
 
 def read_bytes(file: BinaryIO) -> bytes:

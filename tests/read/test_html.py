@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hierindex.errors import SourceError
 from hierindex.node import HEADINGS, Heading
 from hierindex.read.documents import FILE_NAME, read_documents
-from hierindex.read.html import MAX_ROW
+from hierindex.read.html_tables import MAX_ROW
 from hierindex.read.records import BETWEEN
 from hierindex.read.text import MAX_TITLE
 
@@ -217,16 +217,35 @@ def test_rows_of_a_long_table_carry_their_header(read):
     [
         HEAD + "<tr><td>1<td>x" * 9,
         "<tr><td>Name<td>Note" + ROWS,
-        "<tr><th>1<th>x" + "<tr><th colspan=2>y<td>z" + ROWS,
-        HEAD + ROWS + "<tr><td>only one",
         HEAD + "<tr><td>1<td><pre>x</pre>" + ROWS,
-        f"<caption>Notes</caption>{HEAD}{ROWS}<tr><td><td>",
         "<tr><th>N<th>" + "long " * 99 + "<tr><td>1<td>x" * 500,
     ],
-    ids="short headless spans narrow code blank repetitive".split(),
+    ids="short headless code repetitive".split(),
 )
 def test_other_tables_keep_their_lines(read, table):
     assert BETWEEN not in read(f"<table>{table}</table>").text
+
+
+RECORDS = [f"Name: {i}; Note: {note}" for i, note in enumerate(LONG)]
+
+
+@pytest.mark.parametrize(
+    ("table", "text"),
+    [
+        (HEAD + ROWS + "<tr><td>only one", [*RECORDS, "only one"]),
+        (f"<caption>Notes</caption>{HEAD}{ROWS}<tr><td><td>", ["Notes", *RECORDS]),
+        (f"<tr><th colspan=2>Of all{HEAD}{ROWS}", ["Of all", *RECORDS]),
+        (f"<thead><tr><td>Name<td>Note</thead>{ROWS}", RECORDS),
+        (f"{HEAD}<tr><td>x<td colspan=9>y{ROWS}", ["Name: x; Note: y" + "; y" * 8, *RECORDS]),
+        ("<tr><th rowspan=2>Name<th>Of<tr><th>it" + ROWS,
+         [r.replace("Note:", "Of it:") for r in RECORDS]),
+        (f"{HEAD}{ROWS}<tr><th>No<th>Why{ROWS}",
+         [*RECORDS, *(r.replace("Name:", "No:").replace("Note:", "Why:") for r in RECORDS)]),
+    ],
+    ids="narrow blank title thead wide two-rows two-heads".split(),
+)  # fmt: skip
+def test_long_tables_with_other_rows_carry_their_header(read, table, text):
+    assert read(f"<table>{table}</table>").text.strip("\n").split(BETWEEN) == text
 
 
 @pytest.mark.parametrize(
