@@ -1,7 +1,7 @@
 """HTML files: the text and the headings of their main content."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from itertools import groupby
@@ -16,6 +16,7 @@ from hierindex.read.html_elements import (
     CHROME,
     CONTENTS,
     DOCUMENT_TITLE,
+    FOLDED,
     HEADER,
     HEADING,
     HIDDEN,
@@ -76,6 +77,7 @@ ACTIONS = re.compile(
     r"subscribe|switch|toggle|try|view)\b",
     re.I,
 )
+SENTENCE_ENDS = tuple(".!?\u2026\u3002\uff01\uff1f")
 PROSE = 40  # characters; navigation has shorter lines, or links
 LABEL = 12  # bytes; a shorter word is a label
 ABOUT = {
@@ -114,8 +116,9 @@ def read_html(file: BinaryIO) -> Reading:
     """
     html, metadata, _ = read_text(file)
     found = _parsed(html)
-    lines = main_content(found.lines)
-    furniture = n_words(line.text for line in found.lines) - n_words(line.text for line in lines)
+    lines = main_content(found.lines, found.n_articles)
+    n_folded = _n_words(found.lines, FOLDED) - _n_words(lines, FOLDED)
+    furniture = _n_words(found.lines) - _n_words(lines) - n_folded
     headings, texts, start = [], list[str](), 0
     for line in lines:
         text = counted(line.text, found.list_lengths)
@@ -124,7 +127,7 @@ def read_html(file: BinaryIO) -> Reading:
         start += len(text) + 1
         texts.append(text)
     left_out = {"in menus, headers and footers": furniture + found.n_controls}
-    left_out |= {"not displayed": found.n_unseen, "struck out": found.n_struck}
+    left_out |= {"not displayed": found.n_unseen + n_folded, "struck out": found.n_struck}
     notes = [f"{n:,} word{'s' * (n != 1)} {where}" for where, n in left_out.items() if n]
     about = {**_about(found, headings), LEFT_OUT: [*metadata.get(LEFT_OUT, []), *notes]}
     return Reading(
@@ -150,9 +153,9 @@ def _parsed(html: str) -> "_HtmlText":
     return found
 
 
-def n_words(texts: Iterator[str]) -> int:
-    """Return how many words texts have together."""
-    return sum(len(text.split()) for text in texts)
+def _n_words(lines: Sequence[Line], kind: int = -1) -> int:
+    """Return how many words lines of a kind have together."""
+    return sum(len(line.text.split()) for line in lines if kind < 0 or line.inside & kind)
 
 
 def _about(found: "_HtmlText", headings: Sequence[Heading]) -> dict[str, Any]:
@@ -179,32 +182,51 @@ def _iso_date(text: str) -> str:
     return ""
 
 
-def main_content(lines: list[Line]) -> list[Line]:
+def main_content(lines: list[Line], n_articles: int = 0) -> list[Line]:
     """Return the lines of the content; all lines if there are no others than navigation.
 
     Content is what is not known to be navigation. Of headers, footers and asides, and of what is
     outside of `main` (or of `article` elements with most of the text), lines of links to other
     pages are left out, and all if there are only single words beside them.
     """
-    content = [line for line in lines if not line.inside & (CHROME | CONTENTS)]
-    prose = (x for x in lines if x.inside & CHROME and not x.inside & (CONTENTS | LINKED))
-    if sum(len(x.text) for x in prose if len(x.text) > PROSE) > sum(len(x.text) for x in content):
-        content = [x for x in lines if not x.inside & (CONTENTS | LINKED)]  # a mistaken tag
-    n = sum(len(line.text) for line in content)
-    within = {
-        kind: sum(len(x.text) for x in content if x.inside & kind) for kind in (MAIN, ARTICLE)
-    }
-    landmark = next((kind for kind in (MAIN, ARTICLE) if 2 * within[kind] >= max(n, 1)), 0)
+    around = CHROME | CONTENTS | FOLDED
+    content = [line for line in lines if not line.inside & around]
+    for kind in (
+        FOLDED,
+        CHROME,
+    ):  # mistaken if most is there: a script unfolds it, or a tag is open
+        prose = [x.text for x in lines if x.inside & (around | LINKED) == kind]
+        if sum(len(x) for x in prose if len(x) > PROSE) > sum(len(x.text) for x in content):
+            around = around & ~kind | LINKED
+            content = [x for x in lines if not x.inside & around]
+    landmark, is_sure = _landmark(content, n_articles)
     top = min((line.level for line in content if line.level), default=0)
     kept = []
     for (region, inside), group in groupby(content, lambda x: (x.region, x.inside & landmark)):
-        around = [*group]
+        part = [*group]
         if region or inside != landmark:
-            around = [x for x in around if not x.inside & LINKED and not NOTICES.match(x.text)]
-            if not any(_says(line, top) for line in around):
+            part = [x for x in part if not x.inside & LINKED and not NOTICES.match(x.text)]
+            if not any(_says(line, top) for line in part):
                 continue
-        kept += around
+            if inside != landmark and is_sure:
+                part = [x for x in part if x.level == top or _is_sentence(x.text)]
+        kept += part
     return kept or content or lines
+
+
+def _landmark(content: Sequence[Line], n_articles: int) -> tuple[int, bool]:
+    """Return MAIN or ARTICLE if such elements have most of the text, and whether all is there."""
+    lengths = [(line.inside, len(line.text)) for line in content if not line.inside & LINKED]
+    n = sum(length for _, length in lengths)
+    for kind in (MAIN, ARTICLE):
+        within = sum(length for inside, length in lengths if inside & kind)
+        if 2 * within >= max(n, 1):
+            return kind, kind == MAIN or n_articles == 1
+    return 0, False
+
+
+def _is_sentence(text: str) -> bool:
+    return len(text) > PROSE or text.endswith(SENTENCE_ENDS)
 
 
 def _says(line: Line, top: int) -> bool:
@@ -236,7 +258,7 @@ class _HtmlText:
         self.n_unseen = self.n_struck = self.n_controls = 0  # words
         self._title: list[str] = []
         self._open = [_Open(0, 0, 0)]
-        self._n_regions = 0
+        self._n_regions = self.n_articles = 0
         self._unfolded: set[str] = set()  # ids of parts that buttons show
         self._inline: list[str] = []  # the text of the line so far
         self._navigates = False  # whether the line links to the next page or the like
@@ -264,6 +286,9 @@ class _HtmlText:
         kind = kind_of(tag, attributes, inside)
         if kind & UNSEEN and attributes.get("id") in self._unfolded:
             kind &= ~UNSEEN
+        if kind & UNSEEN and kind & BLOCK and not self._rows:
+            kind ^= UNSEEN | FOLDED
+        self.n_articles += bool(kind & ARTICLE and not inside & ARTICLE)
         if kind & OUTER:
             self._n_regions += 1
             region = self._n_regions
@@ -301,7 +326,11 @@ class _HtmlText:
         if tag in ("ol", "ul", "menu"):
             self._lists.append(ItemNumbers(len(self.list_lengths), tag, attributes))
             self.list_lengths[self._lists[-1].index] = 0
-        elif tag == "li" and self._lists and not (kind | inside) & (SILENT | PRE):
+        elif (
+            tag == "li"
+            and self._lists
+            and not (inside & (SILENT | PRE) or kind & (SILENT | FOLDED))
+        ):
             self._mark += self._lists[-1].mark(attributes)
 
     def data(self, text: str) -> None:

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 BLOCK, HEADING, CELL, ROW, TABLE, PRE, LINK, DOCUMENT_TITLE = (1 << i for i in range(8))
 HIDDEN, CHROME, MAIN, ARTICLE, SECTION, HEADER, OUTER = (1 << i for i in range(8, 15))
 TERM, BUTTON, OPENS, STRUCK, UNSEEN, TABLE_HEAD, MATH = (1 << i for i in range(15, 22))
-CONTENTS, LINKED = (1 << i for i in range(22, 24))
+CONTENTS, LINKED, FOLDED = (1 << i for i in range(22, 25))
 """Kinds of elements and lines, as bits.
 
 `CHROME` is navigation and the like. `OUTER` are page headers, footers and asides, which may have
 content. `TERM` has the question that its neighbour answers. A `BUTTON` that `OPENS` shows text.
-`UNSEEN` is not displayed. `CONTENTS` is a line of links to places of the same page, `LINKED` a
-line of links to others.
+`UNSEEN` is not displayed, and `FOLDED` a block that is not. `CONTENTS` is a line of links to
+places of the same page, `LINKED` a line of links to others.
 """
 SILENT = HIDDEN | STRUCK | UNSEEN
 

@@ -6,7 +6,7 @@ from itertools import groupby, pairwise, zip_longest
 from operator import and_, or_
 from typing import NamedTuple
 
-from hierindex.read.html_elements import CONTENTS, LINKED
+from hierindex.read.html_elements import CONTENTS, FOLDED, LINKED
 from hierindex.read.records import records_of_table
 
 MAX_ROW = 4000  # characters; cells of a longer table row are text side by side, not data
@@ -77,7 +77,7 @@ class Table:
             return found
         row.cells = cells
         kinds = [line.inside for line in found]
-        of_all = CONTENTS | LINKED  # a row is a line of links if all its cells are
+        of_all = CONTENTS | LINKED | FOLDED  # a row is a line of links if all its cells are
         inside = reduce(or_, kinds) & ~of_all | reduce(and_, kinds)
         return [Line(_joined(cells), inside, region=found[0].region)]
 
@@ -117,7 +117,7 @@ class Table:
         texts = [(i, places.get(i, line.text)) for i, line in enumerate(lines[start:], start)]
         kept = [(i, text) for i, text in texts if text is not None]
         found = []
-        for (i, text), (after, _) in zip(kept, [*kept[1:], (-1, "")], strict=True):
+        for (i, text), (after, _) in pairwise([*kept, (-1, "")]):
             if i in records:  # blank lines around it
                 text = f"\n\n{text}" + ("" if after in records else "\n\n")
             found.append(lines[i]._replace(text=text))
