@@ -79,6 +79,11 @@ ACTIONS = re.compile(
 )
 SENTENCE_ENDS = tuple(".!?\u2026\u3002\uff01\uff1f")
 PROSE = 40  # characters; navigation has shorter lines, or links
+DISPLAYED = re.compile(r"\{\\displaystyle (.*)\}", re.DOTALL)  # as MediaWiki writes TeX
+ELEMENT = re.compile(  # after the number of an isotope
+    r"(?:[B-HJ-Z]|A[cglmru]|B[aeir]|C[adflmosu]|Eu|Fe|G[ade]|H[efgo]|Kr|Li|M[gno]|N[abeip]|P[abotu]|"
+    r"R[abnu]|S[beimnr]|T[chil]|Xe|Zn|Zr)\b"
+)
 LABEL = 12  # bytes; a shorter word is a label
 ABOUT = {
     "og:title": "og_title",
@@ -286,6 +291,8 @@ class _HtmlText:
         kind = kind_of(tag, attributes, inside)
         if kind & UNSEEN and attributes.get("id") in self._unfolded:
             kind &= ~UNSEEN
+        if tag == "noscript" and self._inline:  # as after a picture
+            kind &= ~BLOCK
         if kind & UNSEEN and kind & BLOCK and not self._rows:
             kind ^= UNSEEN | FOLDED
         self.n_articles += bool(kind & ARTICLE and not inside & ARTICLE)
@@ -509,7 +516,7 @@ class _Formula:
         if tag == "math":
             self._start, self._open = len(self._inline), []
             if alternative := attributes.get("alttext", "").strip():
-                self._inline.append(alternative)
+                self._inline.append(DISPLAYED.sub(r"\1", alternative))
                 kind = HIDDEN
         elif tag == "annotation":
             if "tex" in attributes.get("encoding", "").lower():
@@ -542,7 +549,7 @@ def continues(script: str, text: str) -> bool:
     """Return whether the text after a script would be read as part of it."""
     if script == "sub":
         return text[:1].isdigit()
-    return text[:1].isalnum() and not re.match(r"[A-Z][a-z]?\b", text)
+    return text[:1].isalnum() and not ELEMENT.match(text)
 
 
 def _asks(text: str) -> bool:

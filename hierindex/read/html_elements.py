@@ -110,7 +110,7 @@ TAGS = dict.fromkeys(
     "form hgroup hr html legend li menu ol p tbody tfoot ul".split(),
     BLOCK,
 )
-TAGS |= dict.fromkeys("script style template noscript select annotation-xml".split(), HIDDEN)
+TAGS |= dict.fromkeys("script style template select annotation-xml".split(), HIDDEN)
 TAGS |= dict.fromkeys("h1 h2 h3 h4 h5 h6".split(), BLOCK | HEADING)
 TAGS |= dict.fromkeys("header aside".split(), BLOCK | HEADER)
 TAGS |= dict.fromkeys("dt summary".split(), BLOCK | TERM)
@@ -124,6 +124,7 @@ TAGS |= {
     "main": BLOCK | MAIN,
     "math": MATH,
     "nav": BLOCK | CHROME,
+    "noscript": BLOCK | UNSEEN,
     "pre": BLOCK | PRE,
     "section": BLOCK | SECTION,
     "table": BLOCK | TABLE,

@@ -73,7 +73,8 @@ class Table:
         cells = self._expanded(own, row.spans)
         while cells and not cells[-1]:
             cells.pop()
-        if not found or n_texts < 2:  # also a title across all columns
+        is_group = row.is_header and "" in cells and max(columns for columns, _ in row.spans) > 1
+        if not found or (n_texts < 2 and not is_group):  # also a title across all columns
             return found
         row.cells = cells
         kinds = [line.inside for line in found]

@@ -39,7 +39,9 @@ PIPE = re.compile(r"(?<!\\)\|")  # between cells
 WORDS = {"text", "text_special", "code_inline"}  # tokens whose content is shown
 MAX_OUTPUT = 1000  # characters of each output
 OF_HTML = re.compile(r"<!--|<table\b", re.I)
-COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+OPEN = (-1, -1)
+MAX_OPEN = 10  # tables without an end, after which no more are looked for
 TABLE_TAG = re.compile(r"</?table\b[^<>]*>", re.I)
 LITERAL = re.compile(r" *<(?:pre|script|style|textarea)\b", re.I)
 COLOURS = re.compile("\x1b\\[[0-9;]*[A-Za-z]")
@@ -68,35 +70,53 @@ def _without_html(text: str, start: int) -> tuple[str, int]:
 
     if not OF_HTML.search(text, start):
         return text, 0
-    parts, done, n_comments = list[str](), 0, 0
+    parts, done, n_comments, n_open = list[str](), start, 0, 0
     lines = [*_lines(text, start), len(text)]
     for token in MarkdownIt("commonmark").disable("inline").parse(text[start:]):
-        if token.type != "html_block" or token.level or token.map is None:
+        is_html = token.type == "html_block" and not LITERAL.match(token.content)
+        if token.map is None or not (
+            is_html or (token.type == "inline" and "`" not in token.content)
+        ):
             continue
         at, end = (lines[line] for line in token.map)
-        if at < done or LITERAL.match(token.content):
-            continue
-        tables = [*_html_tables(text, at, end)]
+        tables = [*_html_tables(text, max(at, done), end)] if is_html and n_open < MAX_OPEN else []
+        n_open += tables[-1:] == [OPEN]
         for from_, to in [*tables, (end, end)]:
-            kept, n = COMMENT.subn("", text[max(at, done) : from_])
-            parts += text[done:at], kept
-            at, done, n_comments = to, to, n_comments + n
-            if to > from_:
-                parts.append(f"\n{_as_markdown(text[from_:to])}\n")
-    return "".join([*parts, text[done:]]), n_comments
+            if from_ >= done:
+                kept, n = _without_comments(text[max(at, done) : from_])
+                parts += text[done:at], kept
+                n_comments += n
+                done = to
+                if to > from_:
+                    parts.append(f"\n{_as_markdown(text[from_:to])}\n")
+    return "".join([text[:start], *parts, text[done:]]), n_comments
+
+
+def _without_comments(html: str) -> tuple[str, int]:
+    closed, end, rest = html.rpartition("-->")
+    closed, n = COMMENT.subn("", closed + end)
+    return closed + rest, n
 
 
 def _html_tables(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield where tables of HTML that start in a block start and end, maybe after the block."""
+    """Yield where tables of HTML that start in a block start and end, maybe after the block.
+
+    The last is OPEN if it has no end.
+    """
     opened = depth = 0
+    if not TABLE_TAG.search(text, start, end):
+        return
     for tag in TABLE_TAG.finditer(text, start):
-        if not depth:
-            if tag.start() >= end:
-                return
-            opened = tag.start()
-        depth = max(0, depth + (-1 if tag[0].startswith("</") else 1))
-        if not depth and not tag[0].startswith("<t"):
-            yield opened, tag.end()
+        if not depth and tag.start() >= end:
+            return
+        if tag[0].startswith("</"):
+            if depth == 1:
+                yield opened, tag.end()
+            depth = max(0, depth - 1)
+        else:
+            opened, depth = opened if depth else tag.start(), depth + 1
+    if depth:
+        yield OPEN
 
 
 def _as_markdown(html: str) -> str:

@@ -62,10 +62,10 @@ def without_embedded(text: str) -> tuple[str, int]:
     return EMBEDDED.subn("", text) if "data:" in text else (text, 0)
 
 
-EMBEDDED = re.compile(  # a file in a URI: in quotes, or up to what may end a link
-    r"""(?<=["'])data:(?:[\w.+-]+/[\w.+-]+)(?:;[\w.+=-]+)*,\s*[^"']{40,}|"""
-    r"""data:[\w.+-]+/[\w.+-]+(?:;[\w.+=-]+)*;base64,(?:[A-Za-z0-9+/_-]|%\w\w)+=*|"""
-    r"""data:[\w.+-]+/[\w.+-]+(?:;[\w.+=-]+)*,[^\s"'<>()\[\]]{40,}"""
+DATA = r"data:[\w.+-]+/[\w.+-]+(?:;[\w.+=-]+)*"
+EMBEDDED = re.compile(  # in quotes, or up to what may end a link
+    rf"""(?<="){DATA},(?:[^"\n]|\n(?!\n)){{40,}}|(?<='){DATA},(?:[^'\n]|\n(?!\n)){{40,}}|"""
+    rf"""{DATA};base64,(?:[A-Za-z0-9+/_-]|%\w\w)+=*|{DATA},[^\s"'<>()\[\]]{{40,}}"""
 )
 
 
