@@ -109,8 +109,9 @@ def read_documents(
         In the order of the sources and their paths. The id of a document is the path of its
         file relative to the source, with bytes that are not UTF-8 escaped. Metadata are its
         `file_name`, `file_path` (the id), `folder`, `last_modified_date` and `title`, the
-        entries of Markdown's front matter, and its `headings`, each of them a list of its level,
-        title, first character and, of HTML, anchor.
+        entries of Markdown's front matter, `author` and `date` of HTML, what was `left_out`, and
+        its `headings`, each of them a list of its level, title, first character and, of HTML,
+        anchor.
     skipped : list[Skipped]
         The files that cannot be read as text, and links to files that are read.
 

@@ -110,7 +110,7 @@ TAGS = dict.fromkeys(
     "form hgroup hr html legend li menu ol p tbody tfoot ul".split(),
     BLOCK,
 )
-TAGS |= dict.fromkeys("script style template select annotation-xml".split(), HIDDEN)
+TAGS |= dict.fromkeys("script style template select annotation-xml rp rt rtc".split(), HIDDEN)
 TAGS |= dict.fromkeys("h1 h2 h3 h4 h5 h6".split(), BLOCK | HEADING)
 TAGS |= dict.fromkeys("header aside".split(), BLOCK | HEADER)
 TAGS |= dict.fromkeys("dt summary".split(), BLOCK | TERM)
@@ -139,7 +139,7 @@ ROLES = dict.fromkeys(
 ROLES |= dict.fromkeys("banner complementary contentinfo".split(), OUTER)
 ROLES["main"] = MAIN
 CHROME_IDS = frozenset(
-    "breadcrumb breadcrumbs copy-path nav navbar navigation side-nav table-of-contents "
+    "breadcrumb breadcrumbs copy-path mdbook-help-container nav navbar navigation side-nav table-of-contents "
     "_table_of_contents titlearea toc".split()
 )
 CHROME_CLASSES = frozenset(

@@ -62,10 +62,11 @@ def without_embedded(text: str) -> tuple[str, int]:
     return EMBEDDED.subn("", text) if "data:" in text else (text, 0)
 
 
-DATA = r"data:[\w.+-]+/[\w.+-]+(?:;[\w.+=-]+)*"
+MEDIA = r"data:(?:audio|font|image|video)/[\w.+-]+(?:;[\w.+=-]+)*"
 EMBEDDED = re.compile(  # in quotes, or up to what may end a link
-    rf"""(?<="){DATA},(?:[^"\n]|\n(?!\n)){{40,}}|(?<='){DATA},(?:[^'\n]|\n(?!\n)){{40,}}|"""
-    rf"""{DATA};base64,(?:[A-Za-z0-9+/_-]|%\w\w)+=*|{DATA},[^\s"'<>()\[\]]{{40,}}"""
+    rf"""(?<="){MEDIA},(?:[^"\n]|\n(?!\n)){{40,}}|(?<='){MEDIA},(?:[^'\n]|\n(?!\n)){{40,}}|"""
+    rf"""data:[\w.+-]+/[\w.+-]+(?:;[\w.+=-]+)*;base64,(?:[A-Za-z0-9+/_-]|%\w\w)+=*|"""
+    rf"""{MEDIA},[^\s"'<>()\[\]]{{40,}}"""
 )
 
 

@@ -376,6 +376,7 @@ def test_questions_and_answers_that_unfold_are_read(read, html, text):
          "H2O, CO2e, SO4^2\u2212"),
         ("10<sub>2</sub>, x<sub>i</sub>, log<sub>10</sub>100", "10_2, x_i, log10 100"),
         ("a<sup></sup>b<sup> </sup>c", "ab c"),
+        ("<ruby>虐待<rp>(</rp><rt>ぎゃくたい</rt><rp>)</rp></ruby>する", "虐待する"),
         ("<del>40</del><ins>50</ins>", "50"),
         ("4<strike>0</strike>5<span style='text-decoration: line-through'>0</span>", "45"),
     ],

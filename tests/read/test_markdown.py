@@ -222,7 +222,15 @@ def test_embedded_pictures_are_left_out(read_one, text, kept):
     assert document.text[document.metadata[HEADINGS][1][2] :] == "## Lier\n"
 
 
-@pytest.mark.parametrize("text", ["`data:image/png;base64,...`", "data: a, b", "The data:x/y,z"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`data:image/png;base64,...`",
+        "data: a, b",
+        "The data:x/y,z",
+        f"`import 'data:text/javascript,{'f();' * 20}'`",
+    ],
+)
 def test_text_about_uris_is_kept(read_one, text):
     document = read_one("a.md", text)
     assert document.text == text
