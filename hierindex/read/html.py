@@ -38,6 +38,7 @@ from hierindex.read.html_elements import (
 from hierindex.read.html_marks import (
     JOINS,
     MAX_SCRIPT,
+    NUMBERS,
     ItemNumbers,
     counted,
     grouped,
@@ -238,7 +239,8 @@ def _says(line: Line, top: int) -> bool:
     """Return whether a line beside the main content has text, or is a heading of the page."""
     if line.level:
         return line.level == top
-    return len(line.text.split()) > 1 or len(line.text.encode("utf-8", "replace")) >= LABEL
+    is_long = len(line.text.encode("utf-8", "replace")) >= LABEL
+    return is_long or len(line.text.split()) > 1 or line.text.endswith("!")
 
 
 class _Open(NamedTuple):
@@ -432,6 +434,8 @@ class _HtmlText:
             self._links_back |= is_here
             if is_here and SIGNS.issuperset(text):
                 del self._inline[self._link :]
+            elif is_here and NUMBERS.fullmatch(text) and self._before(self._link).strip():
+                self._inline[self._link :] = [f"[{text}]"]  # the mark of a note
             elif is_here and not self._links_here:
                 self._linked += n
             elif not is_here:
@@ -441,6 +445,11 @@ class _HtmlText:
         if not self._inline:  # a picture links; the text that follows does not
             self._navigates = False
 
+    def _before(self, at: int) -> str:
+        """Return the last character before a part of the line, or ""."""
+        parts = (self._inline[i] for i in range(at - 1, -1, -1))
+        return next((part[-1] for part in parts if part), "")
+
     def _end_script(self, tag: str) -> None:
         """Write a superscript or subscript so that it does not change the word before it."""
         at, n_links = self._scripts.pop()
@@ -449,7 +458,7 @@ class _HtmlText:
         text = "".join(self._inline[at:])
         if not text.strip():
             return
-        before = next((part[-1] for part in reversed(self._inline[:at]) if part), "")
+        before = self._before(at)
         if tag == "sup":
             is_linked = self._link is not None or self._n_links > n_links
             self._inline[at:] = [superscript(text, before, is_linked=is_linked)]

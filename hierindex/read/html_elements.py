@@ -69,7 +69,7 @@ def _named(tag: str, attributes: Mapping[str, str], kind: int, inside: int) -> i
     if kind & (SECTION | ARTICLE) or "section" in classes:  # Sphinx makes ids from titles
         return 0
     if kind & BLOCK and (COOKIES.search(name) or COOKIES.search(names)):
-        return CHROME
+        return CHROME | CONTENTS  # however long
     if "footer" in classes:
         return OUTER
     if tag in ("a", "dt", "span") or inside & HEADING:  # an anchor of its text
@@ -139,8 +139,8 @@ ROLES = dict.fromkeys(
 ROLES |= dict.fromkeys("banner complementary contentinfo".split(), OUTER)
 ROLES["main"] = MAIN
 CHROME_IDS = frozenset(
-    "breadcrumb breadcrumbs copy-path mdbook-help-container nav navbar navigation side-nav table-of-contents "
-    "_table_of_contents titlearea toc".split()
+    "breadcrumb breadcrumbs copy-path mdbook-help-container nav navbar navigation side-nav "
+    "table-of-contents _table_of_contents titlearea toc".split()
 )
 CHROME_CLASSES = frozenset(
     "NAVFOOTER NAVHEADER TOC bottomNav breadcrumb breadcrumbs catlinks d-print-none gutter "
