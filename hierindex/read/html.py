@@ -40,7 +40,7 @@ from hierindex.read.html_marks import (
     MAX_SCRIPT,
     NUMBERS,
     ItemNumbers,
-    counted,
+    numbered,
     grouped,
     subscript,
     superscript,
@@ -127,7 +127,7 @@ def read_html(file: BinaryIO) -> Reading:
     furniture = _n_words(found.lines) - _n_words(lines) - n_folded
     headings, texts, start = [], list[str](), 0
     for line in lines:
-        text = counted(line.text, found.list_lengths)
+        text = numbered(line.text, found.list_lengths)
         if line.level:
             headings.append(Heading(line.level, text[:MAX_TITLE], start, line.anchor))
         start += len(text) + 1
@@ -144,7 +144,7 @@ def read_html(file: BinaryIO) -> Reading:
 def html_lines(html: str) -> list[str]:
     """Return the lines of a piece of HTML, such as a table."""
     found = _parsed(html)
-    return [counted(line.text, found.list_lengths) for line in found.lines]
+    return [numbered(line.text, found.list_lengths) for line in found.lines]
 
 
 def _parsed(html: str) -> "_HtmlText":

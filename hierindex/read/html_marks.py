@@ -49,7 +49,7 @@ class ItemNumbers:
         return f"{label(self._next - self._step, shape)}. "
 
 
-def counted(text: str, lengths: Mapping[int, int]) -> str:
+def numbered(text: str, lengths: Mapping[int, int]) -> str:
     """Return a text with the numbers of lists that count down to 1."""
     if "\0" not in text:
         return text
