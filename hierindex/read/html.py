@@ -1,13 +1,12 @@
-"""HTML files: the text and the headings of their main content."""
+"""HTML files: the text and the headings of their content."""
 
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime
-from itertools import groupby
 from typing import Any, BinaryIO, NamedTuple
 
 from hierindex.node import LEFT_OUT, TITLE, Heading
+from hierindex.read.html_content import main_content
 from hierindex.read.html_elements import (
     ARTICLE,
     BLOCK,
@@ -22,7 +21,6 @@ from hierindex.read.html_elements import (
     HIDDEN,
     LINK,
     LINKED,
-    MAIN,
     MATH,
     OPENS,
     OUTER,
@@ -36,12 +34,11 @@ from hierindex.read.html_elements import (
     kind_of,
 )
 from hierindex.read.html_marks import (
-    JOINS,
     MAX_SCRIPT,
     NUMBERS,
+    Formula,
     ItemNumbers,
     numbered,
-    grouped,
     subscript,
     superscript,
 )
@@ -61,13 +58,6 @@ SIGNS = frozenset("¶#§◆🔗⚓↩^↑\ufe0e\ufe0f\u200b\xa0 \n")  # of links
 HOME = re.compile(r"(?:https?://[^/?#]+)?[./]*(?:index\.\w+)?")  # a link to the front page
 UNTITLED = frozenset(["", "document", "home", "index", "new page 1", "untitled"])
 UNTITLED |= {"untitled document", "untitled page"}
-NOTICES = re.compile(
-    r"\W*(?:©|\(c\) (?:copyright )?\d{4}|copyright ?(?:©|\(c\)|\d{4}|$)|all rights reserved|"
-    r"(?:powered|built|created|generated|hosted|theme|design(?:ed)?) (?:by|using|with|on)\b|"
-    r"(?:back to )?top$|(?:skip|jump) to )",
-    re.I,
-)
-"""Lines of headers and footers that are no content."""
 INTRODUCTION = 500  # characters; a heading after longer text is that of a section
 MANY = 200  # lines, in the first of which the date of a page is
 QUESTION_MARKS = ("?", "\uff1f", "\u061f")
@@ -78,14 +68,10 @@ ACTIONS = re.compile(
     r"subscribe|switch|toggle|try|view)\b",
     re.I,
 )
-SENTENCE_ENDS = tuple(".!?\u2026\u3002\uff01\uff1f")
-PROSE = 40  # characters; navigation has shorter lines, or links
-DISPLAYED = re.compile(r"\{\\displaystyle (.*)\}", re.DOTALL)  # as MediaWiki writes TeX
 ELEMENT = re.compile(  # after the number of an isotope
     r"(?:[B-HJ-Z]|A[cglmru]|B[aeir]|C[adflmosu]|Eu|Fe|G[ade]|H[efgo]|Kr|Li|M[gno]|N[abeip]|P[abotu]|"
     r"R[abnu]|S[beimnr]|T[chil]|Xe|Zn|Zr)\b"
 )
-LABEL = 12  # bytes; a shorter word is a label
 ABOUT = {
     "og:title": "og_title",
     **dict.fromkeys("author article:author dc.creator dcterms.creator".split(), "author"),
@@ -136,9 +122,8 @@ def read_html(file: BinaryIO) -> Reading:
     left_out |= {"not displayed": found.n_unseen + n_folded, "struck out": found.n_struck}
     notes = [f"{n:,} word{'s' * (n != 1)} {where}" for where, n in left_out.items() if n]
     about = {**_about(found, headings), LEFT_OUT: [*metadata.get(LEFT_OUT, []), *notes]}
-    return Reading(
-        "\n".join(texts), metadata | {key: value for key, value in about.items() if value}, headings
-    )
+    metadata |= {key: value for key, value in about.items() if value}
+    return Reading("\n".join(texts), metadata, headings)
 
 
 def html_lines(html: str) -> list[str]:
@@ -174,73 +159,17 @@ def _about(found: "_HtmlText", headings: Sequence[Heading]) -> dict[str, Any]:
     if not title and len(heads) == 1 and heads[0].start <= (INTRODUCTION if top == 1 else 0):
         title = heads[0].title
     authors = [name for name in dict.fromkeys(said.get("author", [])) if "://" not in name]
-    dates = (
-        date for date in map(_iso_date, [*said.get("date", []), *said.get("time", [])]) if date
-    )
+    dates = filter(_is_date, [*said.get("date", []), *said.get("time", [])])
     return {TITLE: title, "author": ", ".join(authors)[:MAX_TITLE], "date": next(dates, "")}
 
 
-def _iso_date(text: str) -> str:
-    """Return a date if it is one in ISO 8601, or else ""."""
-    with suppress(ValueError):
+def _is_date(text: str) -> bool:
+    """Return whether a text is a date in ISO 8601."""
+    try:
         datetime.fromisoformat(text)
-        return text
-    return ""
-
-
-def main_content(lines: list[Line], n_articles: int = 0) -> list[Line]:
-    """Return the lines of the content; all lines if there are no others than navigation.
-
-    Content is what is not known to be navigation. Of headers, footers and asides, and of what is
-    outside of `main` (or of `article` elements with most of the text), lines of links to other
-    pages are left out, and all if there are only single words beside them.
-    """
-    around = CHROME | CONTENTS | FOLDED
-    content = [line for line in lines if not line.inside & around]
-    for kind in (
-        FOLDED,
-        CHROME,
-    ):  # mistaken if most is there: a script unfolds it, or a tag is open
-        prose = [x.text for x in lines if x.inside & (around | LINKED) == kind]
-        if sum(len(x) for x in prose if len(x) > PROSE) > sum(len(x.text) for x in content):
-            around = around & ~kind | LINKED
-            content = [x for x in lines if not x.inside & around]
-    landmark, is_sure = _landmark(content, n_articles)
-    top = min((line.level for line in content if line.level), default=0)
-    kept = []
-    for (region, inside), group in groupby(content, lambda x: (x.region, x.inside & landmark)):
-        part = [*group]
-        if region or inside != landmark:
-            part = [x for x in part if not x.inside & LINKED and not NOTICES.match(x.text)]
-            if not any(_says(line, top) for line in part):
-                continue
-            if inside != landmark and is_sure:
-                part = [x for x in part if x.level == top or _is_sentence(x.text)]
-        kept += part
-    return kept or content or lines
-
-
-def _landmark(content: Sequence[Line], n_articles: int) -> tuple[int, bool]:
-    """Return MAIN or ARTICLE if such elements have most of the text, and whether all is there."""
-    lengths = [(line.inside, len(line.text)) for line in content if not line.inside & LINKED]
-    n = sum(length for _, length in lengths)
-    for kind in (MAIN, ARTICLE):
-        within = sum(length for inside, length in lengths if inside & kind)
-        if 2 * within >= max(n, 1):
-            return kind, kind == MAIN or n_articles == 1
-    return 0, False
-
-
-def _is_sentence(text: str) -> bool:
-    return len(text) > PROSE or text.endswith(SENTENCE_ENDS)
-
-
-def _says(line: Line, top: int) -> bool:
-    """Return whether a line beside the main content has text, or is a heading of the page."""
-    if line.level:
-        return line.level == top
-    is_long = len(line.text.encode("utf-8", "replace")) >= LABEL
-    return is_long or len(line.text.split()) > 1 or line.text.endswith("!")
+    except ValueError:
+        return False
+    return True
 
 
 class _Open(NamedTuple):
@@ -285,7 +214,7 @@ class _HtmlText:
         self._mark = ""  # the numbers of the list items that the next line begins
         self._scripts: list[tuple[int, int]] = []  # index in `_inline`, links before it
         self._follows = ""  # tag of the script that has just ended
-        self._formula = _Formula(self._inline)
+        self._formula = Formula(self._inline)
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         tag = tag.rpartition(":")[2]
@@ -297,7 +226,7 @@ class _HtmlText:
             kind &= ~BLOCK
         if kind & UNSEEN and kind & BLOCK and not self._rows:
             kind ^= UNSEEN | FOLDED
-        self.n_articles += bool(kind & ARTICLE and not inside & ARTICLE)
+        self.n_articles += tag == "article" and not inside & ARTICLE
         if kind & OUTER:
             self._n_regions += 1
             region = self._n_regions
@@ -350,10 +279,21 @@ class _HtmlText:
             self.n_unseen += len(text.split()) if inside & UNSEEN and not inside & HIDDEN else 0
             self.n_struck += len(text.split()) if inside & SILENT == STRUCK else 0
         else:
-            if self._follows and continues(self._follows, text):
-                self._inline.append(" ")
-            self._follows = ""
+            if self._follows:
+                self._go_on(text)
             self._inline.append(text.strip() if inside & MATH else text)
+
+    def _go_on(self, text: str) -> None:
+        """Divide a script from the text that follows it; a number that begins a line is a mark."""
+        continues = self._follows == "sup" and text[:1].isalnum() and not ELEMENT.match(text)
+        continues |= self._follows == "sub" and text[:1].isdigit()
+        *before, number = self._inline
+        is_mark = self._follows == "sup" and (continues or text[:1].isspace())
+        if is_mark and number.isdigit() and len(before) < 2 and not "".join(before).strip():
+            self._inline[-1] = f"[{number}]"
+        if continues:
+            self._inline.append(" ")
+        self._follows = ""
 
     def end(self, tag: str) -> None:
         tag = tag.rpartition(":")[2]
@@ -458,7 +398,8 @@ class _HtmlText:
         text = "".join(self._inline[at:])
         if not text.strip():
             return
-        before = self._before(at)
+        begins = at < 3 and not "".join(self._inline[:at]).strip()
+        before = "" if begins else self._before(at)
         if tag == "sup":
             is_linked = self._link is not None or self._n_links > n_links
             self._inline[at:] = [superscript(text, before, is_linked=is_linked)]
@@ -508,57 +449,6 @@ class _HtmlText:
             texts = [mark + first, *more]
         self.lines += [Line(line, inside, region=region) for line in texts if line]
         self._anchor = self._last_anchor
-
-
-class _Formula:
-    """Writes MathML as text, once: its TeX, its alternative text, or what it shows."""
-
-    def __init__(self, inline: list[str]) -> None:
-        self._inline = inline
-        self._start = 0  # index in `inline`
-        self._open: list[tuple[str, int]] = []  # tag and number of children of each element
-        self._groups: list[int] = []  # indices in `inline` of parts of scripts and fractions
-
-    def start(self, tag: str, attributes: Mapping[str, str]) -> int:
-        """Note an element; return whether it is hidden."""
-        kind = 0
-        if tag == "math":
-            self._start, self._open = len(self._inline), []
-            if alternative := attributes.get("alttext", "").strip():
-                self._inline.append(DISPLAYED.sub(r"\1", alternative))
-                kind = HIDDEN
-        elif tag == "annotation":
-            if "tex" in attributes.get("encoding", "").lower():
-                del self._inline[self._start :]
-            else:
-                kind = HIDDEN
-        if self._open:
-            parent, n = self._open[-1]
-            self._open[-1] = parent, n + 1
-            if n and parent in JOINS:
-                self._inline.append(JOINS[parent][n - 1 : n])
-        self._open.append((tag, 0))
-        self._groups.append(len(self._inline))
-        return kind
-
-    def end(self, tag: str) -> None:
-        """Write the parentheses of an element that has ended."""
-        if not self._open:
-            return
-        self._open.pop()
-        at = self._groups.pop()
-        is_group = tag == "mrow" and self._open and self._open[-1][0] in JOINS
-        if not (is_group or tag == "msqrt") or sum(map(len, self._inline[at:])) > MAX_SCRIPT:
-            return
-        text = "".join(self._inline[at:])
-        self._inline[at:] = [grouped(text) if is_group else f"√({text})"]
-
-
-def continues(script: str, text: str) -> bool:
-    """Return whether the text after a script would be read as part of it."""
-    if script == "sub":
-        return text[:1].isdigit()
-    return text[:1].isalnum() and not ELEMENT.match(text)
 
 
 def _asks(text: str) -> bool:

@@ -70,6 +70,8 @@ def _named(tag: str, attributes: Mapping[str, str], kind: int, inside: int) -> i
         return 0
     if kind & BLOCK and (COOKIES.search(name) or COOKIES.search(names)):
         return CHROME | CONTENTS  # however long
+    if kind & BLOCK and (NOTES.search(names) or NOTES.search(name)):
+        return MAIN | ARTICLE  # as good as inside of them
     if "footer" in classes:
         return OUTER
     if tag in ("a", "dt", "span") or inside & HEADING:  # an anchor of its text
@@ -105,6 +107,11 @@ COOKIES = re.compile(
     r"|^(?:cc-window|cky-|cmplz|cybot|didomi|onetrust|osano|qc-cmp)",
     re.I,
 )
+NOTES = re.compile(
+    r"(?<![a-z])(?:admonition|alert|attention|callout|caution|danger|endnotes?|footnotes?|hint|"
+    r"important|notes?|tip|warning)(?![a-z])",
+    re.I,
+)
 TAGS = dict.fromkeys(
     "address blockquote body br caption center dd details div dl fieldset figcaption figure "
     "form hgroup hr html legend li menu ol p tbody tfoot ul".split(),
@@ -137,6 +144,7 @@ ROLES = dict.fromkeys(
     CHROME,
 )
 ROLES |= dict.fromkeys("banner complementary contentinfo".split(), OUTER)
+ROLES |= dict.fromkeys("alert doc-endnotes doc-footnote doc-tip note".split(), MAIN | ARTICLE)
 ROLES["main"] = MAIN
 CHROME_IDS = frozenset(
     "breadcrumb breadcrumbs copy-path mdbook-help-container nav navbar navigation side-nav "

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Mapping
 
+from hierindex.read.html_elements import HIDDEN
+
 MAX_DIGITS = 9  # of the number of a list item
 LIST_TYPES = {"arabic": "1", "decimal": "1", "disc": "", "none": ""}
 LIST_TYPES |= dict.fromkeys("loweralpha lower-alpha lower-latin".split(), "a")
@@ -17,6 +19,7 @@ NUMBERS = re.compile(r"\d+(?:\s*[,;\u2013-]\s*\d+)*")
 SENTENCE_ENDS = frozenset('.,;:!?"»)…。、\u201d\u2019')
 MAX_SCRIPT = 200  # characters; longer text is no script
 SIMPLE = re.compile(r"[+\u2212\u2013-]?\w+(?:[.,]\d+)?[+\u2212-]?")
+DISPLAYED = re.compile(r"\{\\displaystyle (.*)\}", re.DOTALL)  # as MediaWiki writes TeX
 JOINS = {"msup": "^", "msub": "_", "mfrac": "/", "msubsup": "_^", "munder": "_", "mover": "^"}
 JOINS["munderover"] = "_^"
 
@@ -128,3 +131,47 @@ def subscript(text: str, before: str) -> str:
 def grouped(text: str) -> str:
     """Return a script in parentheses if it is more than a word or number."""
     return text if SIMPLE.fullmatch(text) or not text else f"({text})"
+
+
+class Formula:
+    """Writes MathML as text, once: its TeX, its alternative text, or what it shows."""
+
+    def __init__(self, inline: list[str]) -> None:
+        self._inline = inline
+        self._start = 0  # index in `inline`
+        self._open: list[tuple[str, int]] = []  # tag and number of children of each element
+        self._groups: list[int] = []  # indices in `inline` of parts of scripts and fractions
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> int:
+        """Note an element; return whether it is hidden."""
+        kind = 0
+        if tag == "math":
+            self._start, self._open = len(self._inline), []
+            if alternative := attributes.get("alttext", "").strip():
+                self._inline.append(DISPLAYED.sub(r"\1", alternative))
+                kind = HIDDEN
+        elif tag == "annotation":
+            if "tex" in attributes.get("encoding", "").lower():
+                del self._inline[self._start :]
+            else:
+                kind = HIDDEN
+        if self._open:
+            parent, n = self._open[-1]
+            self._open[-1] = parent, n + 1
+            if n and parent in JOINS:
+                self._inline.append(JOINS[parent][n - 1 : n])
+        self._open.append((tag, 0))
+        self._groups.append(len(self._inline))
+        return kind
+
+    def end(self, tag: str) -> None:
+        """Write the parentheses of an element that has ended."""
+        if not self._open:
+            return
+        self._open.pop()
+        at = self._groups.pop()
+        is_group = tag == "mrow" and self._open and self._open[-1][0] in JOINS
+        if not (is_group or tag == "msqrt") or sum(map(len, self._inline[at:])) > MAX_SCRIPT:
+            return
+        text = "".join(self._inline[at:])
+        self._inline[at:] = [grouped(text) if is_group else f"√({text})"]

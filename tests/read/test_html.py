@@ -1,4 +1,4 @@
-"""HTML files are read for their main content, with headings and anchors."""
+"""HTML files are read for their content, with headings and anchors."""
 
 import re
 
@@ -294,6 +294,11 @@ BODY = "<p>The pier at Lier was built by the town in May.</p>"
         (f"<div class=note>{BODY}</div>" + "<article>So say I, too.</article>" * 9, BODY[3:-4]),
         (f"{BODY}<aside class=warning>Do not swim here.</aside>", "Do not swim here."),
         (f"<main>{BODY}</main><aside><p>Beware:</p>It is deep.</aside>", "It is deep."),
+        (f"<main>{BODY * 3}</main><aside class='box warning'>Thin ice</aside>", "Thin ice"),
+        (f"<article>{BODY * 3}</article><div role=note>Thin ice</div>", "Thin ice"),
+        (f"<main>{BODY * 3}</main><footer><p><sup>1</sup> In May</p></footer>", "[1] In May"),
+        (f"<main>{BODY * 3}</main><footer><p>By phone</p><p>It is deep.</p></footer>",
+         "It is deep."),
         (f"<main>{BODY}</main><aside><b>Danger!</b></aside>", "Danger!"),
         (f"<header><h1>Pier closed</h1>By Ada</header>{BODY}", "Pier closed\nBy Ada"),
         (f"<header><h1>Pier closed</h1></header><main>{BODY}</main>", "Pier closed"),
@@ -373,7 +378,9 @@ def test_questions_and_answers_that_unfold_are_read(read, html, text):
         ("in 1990.<sup>2</sup> So", "in 1990.[2] So"),
         ("wood<sup>2,3</sup>", "wood[2,3]"),
         ("wood<sup>[2]</sup> wood<sup>*</sup> TM<sup>®</sup>", "wood[2] wood* TM®"),
-        ("<sup>2</sup>Of wood", "2 Of wood"),
+        ("<sup>2</sup>Of wood", "[2] Of wood"),
+        (" <sup>2</sup> Of wood", "[2] Of wood"),
+        ("<sup>14</sup>C", "14C"),
         ("<sup>1</sup>/<sub>2</sub>", "1/2"),
         ("H<sub>2</sub>O, CO<sub>2</sub>e, SO<sub>4</sub><sup>2\u2212</sup>",
          "H2O, CO2e, SO4^2\u2212"),
