@@ -20,7 +20,7 @@ from hierindex.errors import SourceError
 from hierindex.node import FILE_NAME, HEADINGS, LEFT_OUT, MODIFIED, PAGES, TITLE, Heading
 from hierindex.progress import Progress, silent
 from hierindex.read.files import File, files_of, is_link, nothing_to_index, quoted, valid_name
-from hierindex.read.html import read_html
+from hierindex.read.html import is_html, read_html
 from hierindex.read.mail import (
     read_calendar,
     read_mail,
@@ -53,7 +53,7 @@ Reader = Callable[[BinaryIO], Reading]
 """Reads an open file."""
 
 READERS: dict[str, Reader] = {
-    **dict.fromkeys((".html", ".htm"), read_html),
+    **dict.fromkeys((".html", ".htm", ".xhtml", ".xht"), read_html),
     **dict.fromkeys((".md", ".markdown"), read_markdown),
     **dict.fromkeys((".docx", ".docm"), read_word),
     **dict.fromkeys((".pptx", ".pptm"), read_powerpoint),
@@ -78,7 +78,7 @@ READERS: dict[str, Reader] = {
 }
 """Readers by suffix; other files are read as text."""
 
-NAMED = {*PYTHON, *SUFFIXES, ".mbox", ".xlsx", ".xlsm", ".pdf"}
+NAMED = {*PYTHON, *SUFFIXES, ".html", ".htm", ".xhtml", ".xht", ".mbox", ".xlsx", ".xlsm", ".pdf"}
 """Suffixes of files whose first heading is no title of the whole."""
 
 
@@ -152,9 +152,9 @@ def read_documents(
         In the order of the sources and their paths. The id of a document is the path of its
         file relative to the source, with bytes that are not UTF-8 escaped. Metadata are its
         `file_name`, `file_path` (the id), `folder`, `last_modified_date` and `title`, the
-        entries of Markdown's front matter, and its `headings`, each of them a list of its level,
-        title, first character and, of HTML, anchor. `left_out` lists, in a few words each, what
-        the file has that was not read.
+        entries of Markdown's front matter, `author` and `date` of HTML, and its `headings`, each
+        of them a list of its level, title, first character and, of HTML, anchor. `left_out`
+        lists, in a few words each, what the file has that was not read.
     skipped : list[Skipped]
         The files that cannot be read as text, and links to files that are read.
 
@@ -295,8 +295,11 @@ def _document(
     file: BinaryIO, document_id: str, memory: ReadingCache | None = None, **more: Any
 ) -> Document:
     suffix = Path(document_id).suffix.lower()
-    if suffix in READERS:
-        text, read, headings = read_once(READERS[suffix], suffix, file, memory)
+    reader = READERS.get(suffix)
+    if reader in (None, read_plain) and is_html(file):
+        reader = read_html
+    if reader is not None:
+        text, read, headings = read_once(reader, suffix, file, memory)
     else:  # decoding is all, and the file may be large
         text, read, headings = read_unnamed(file)
     if not text.strip():

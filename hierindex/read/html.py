@@ -1,205 +1,183 @@
-"""HTML files: the text and the headings of their main content."""
+"""HTML files: the text and the headings of their content."""
 
-from collections.abc import Mapping
-from functools import reduce
-from itertools import pairwise
-from operator import and_, or_
-from typing import BinaryIO, NamedTuple
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, BinaryIO, NamedTuple
 
-from hierindex.node import TITLE, Heading
-from hierindex.read.records import records_of_table
-from hierindex.read.text import HEAD, MAX_TITLE, Reading, UnreadableError, read_text
-
-BLOCK, HEADING, CELL, ROW, TABLE, PRE, LINK, DOCUMENT_TITLE = (1 << i for i in range(8))
-HIDDEN, CHROME, MAIN, ARTICLE, SECTION, ASIDE, CONTENTS = (1 << i for i in range(8, 15))
-"""Kinds of elements and lines, as bits.
-
-`CHROME` is everything around the content, like navigation; `CONTENTS` is a line of links to
-places of the same page.
-"""
-MAX_DEPTH = 2048  # of HTML elements; lxml looks through all open ones at an end tag without start
-MAX_ROW = 4000  # characters; cells of a longer table row are text side by side, not data
-ENOUGH = 0.05  # of a page's text outside navigation, below which `main` is not the main content
-NAVIGATION_LINKS = frozenset("contents help home index next prev previous search start up".split())
-SIGNS = frozenset("¶#§◆🔗⚓↩\ufe0e\ufe0f\u200b\xa0 \n")  # of links to the place where they are
-
-
-def kind_of(tag: str, attributes: Mapping[str, str], inside: int) -> int:
-    """Return what an element is, by its tag, role, id and classes.
-
-    Parameters
-    ----------
-    tag : str
-    attributes : Mapping[str, str]
-    inside : int
-        Kinds of the elements around it.
-
-    Returns
-    -------
-    int
-        Bits of this module. What is around the content within a line is also hidden.
-    """
-    kind = TAGS.get(tag, 0)
-    if tag == "button" and inside & HEADING and attributes.get("id") not in CHROME_IDS:
-        return 0  # it unfolds what the heading is of
-    if kind & ASIDE and not inside & (MAIN | ARTICLE | SECTION):
-        kind |= CHROME
-    if attributes and not kind & HEADING:
-        if role := attributes.get("role"):
-            kind |= ROLES.get(role, 0)
-        if tag not in PAGE:
-            classes = attributes.get("class", "").split()
-            of_docutils = "contents" in classes and "topic" in classes
-            if of_docutils or not CHROME_CLASSES.isdisjoint(classes):
-                kind |= CHROME
-            elif "fragment" in classes:  # code of Doxygen
-                kind |= PRE
-            named = tag in ("a", "dt", "span") or inside & HEADING  # an anchor of its text
-            if attributes.get("id") in CHROME_IDS and not named and not kind & (SECTION | ARTICLE):
-                kind |= 0 if "section" in classes else CHROME  # Sphinx makes ids from titles
-        if kind & CHROME and not kind & BLOCK:
-            kind |= HIDDEN
-    return kind
-
-
-PAGE = frozenset(["html", "body", "main"])
-TAGS = dict.fromkeys(
-    "address blockquote body br caption center dd details div dl dt fieldset figcaption figure "
-    "form hgroup hr html legend li menu ol p summary ul".split(),
+from hierindex.node import LEFT_OUT, TITLE, Heading
+from hierindex.read.html_content import main_content
+from hierindex.read.html_elements import (
+    ARTICLE,
     BLOCK,
-)
-TAGS |= dict.fromkeys("script style template noscript button select".split(), HIDDEN)
-TAGS |= dict.fromkeys("h1 h2 h3 h4 h5 h6".split(), BLOCK | HEADING)
-TAGS |= dict.fromkeys("header aside".split(), BLOCK | ASIDE)
-TAGS |= dict.fromkeys("nav footer".split(), BLOCK | CHROME)
-TAGS |= dict.fromkeys("td th".split(), BLOCK | CELL)
-TAGS |= {
-    "a": LINK,
-    "article": BLOCK | ARTICLE,
-    "main": BLOCK | MAIN,
-    "pre": BLOCK | PRE,
-    "section": BLOCK | SECTION,
-    "table": BLOCK | TABLE,
-    "title": DOCUMENT_TITLE,
-    "tr": BLOCK | ROW,
-}
-ROLES = dict.fromkeys(
-    "banner complementary contentinfo dialog directory doc-pagelist doc-toc menu menubar "
-    "navigation search toolbar".split(),
+    BUTTON,
+    CELL,
     CHROME,
+    CONTENTS,
+    DOCUMENT_TITLE,
+    FOLDED,
+    HEADER,
+    HEADING,
+    HIDDEN,
+    LINK,
+    LINKED,
+    MATH,
+    OPENS,
+    OUTER,
+    PRE,
+    ROW,
+    SILENT,
+    STRUCK,
+    TABLE,
+    TABLE_HEAD,
+    UNSEEN,
+    kind_of,
 )
-ROLES["main"] = MAIN
-CHROME_IDS = frozenset(
-    "breadcrumb breadcrumbs copy-path footer nav navbar navigation side-nav table-of-contents "
-    "_table_of_contents titlearea toc".split()
+from hierindex.read.html_marks import (
+    MAX_SCRIPT,
+    NUMBERS,
+    Formula,
+    ItemNumbers,
+    numbered,
+    subscript,
+    superscript,
 )
-CHROME_CLASSES = frozenset(
-    "NAVFOOTER NAVHEADER TOC bottomNav breadcrumb breadcrumbs catlinks d-print-none gutter "
-    "headerlink hideme ingroups line-numbers lineno linenodiv linenos menu-bar mw-editsection "
-    "mw-jump-link nav nav-panel navbar navbox navfooter navheader navigation navpath no-print "
-    "noprint on-this-page out-of-band page-toc pagetoc pagination prev-next-area prev-next-footer "
-    "printfooter related rightside rst-versions skip-link skip-nav skip-to-content skiplink "
-    "sphinxsidebar spirit-nav subNav table-of-contents toc toctree-wrapper topNav viewcode-back "
-    "viewcode-link".split()
+from hierindex.read.html_tables import MAX_REPEATED, Line, Row, Table
+from hierindex.read.text import (
+    HEAD,
+    MAX_TITLE,
+    Reading,
+    UnreadableError,
+    read_text,
+    without_embedded,
 )
-"""Classes of Sphinx, DocBook, Doxygen, Javadoc, rustdoc, MediaWiki and Bootstrap, and the usual."""
+
+MAX_DEPTH = 2048  # of HTML elements; lxml looks through all open ones at an end tag without start
+NAVIGATION_LINKS = frozenset("contents help home index next prev previous search start up".split())
+SIGNS = frozenset("¶#§◆🔗⚓↩^↑\ufe0e\ufe0f\u200b\xa0 \n")  # of links to the place where they are
+HOME = re.compile(r"(?:https?://[^/?#]+)?[./]*(?:index\.\w+)?")  # a link to the front page
+UNTITLED = frozenset(["", "document", "home", "index", "new page 1", "untitled"])
+UNTITLED |= {"untitled document", "untitled page"}
+INTRODUCTION = 500  # characters; a heading after longer text is that of a section
+MANY = 200  # lines, in the first of which the date of a page is
+QUESTION_MARKS = ("?", "\uff1f", "\u061f")
+ACTIONS = re.compile(
+    r"\W*(?:accept|add|allow|apply|buy|cancel|change|choose|clear|click|close|copy|delete|download|"
+    r"edit|expand|go|hide|learn|load|log|more|next|open|play|previous|print|read|register|reject|"
+    r"remove|reply|report|reset|save|search|see|select|send|share|show|sign|skip|sort|start|submit|"
+    r"subscribe|switch|toggle|try|view)\b",
+    re.I,
+)
+ELEMENT = re.compile(  # after the number of an isotope
+    r"(?:[B-HJ-Z]|A[cglmru]|B[aeir]|C[adflmosu]|Eu|Fe|G[ade]|H[efgo]|Kr|Li|M[gno]|N[abeip]|P[abotu]|"
+    r"R[abnu]|S[beimnr]|T[chil]|Xe|Zn|Zr)\b"
+)
+ABOUT = {
+    "og:title": "og_title",
+    **dict.fromkeys("author article:author dc.creator dcterms.creator".split(), "author"),
+    **dict.fromkeys(
+        "article:published_time datepublished date dc.date dcterms.date dc.date.issued "
+        "dcterms.issued publish-date pubdate".split(),
+        "date",
+    ),
+}
+"""Names of `meta` elements, and what they say."""
+
+
+BEGINS_HTML = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]{0,200}\?>\s*)?(?:<!--.{0,2000}?-->\s*)?"
+    rb"(?:<!DOCTYPE\s+html\b|<html[\s>])",
+    re.I | re.DOTALL,
+)
+
+
+def is_html(file: BinaryIO) -> bool:
+    """Return whether a file begins as HTML or XHTML does; reads from there again."""
+    data = file.read(4000)
+    file.seek(0)
+    return BEGINS_HTML.match(data) is not None
 
 
 def read_html(file: BinaryIO) -> Reading:
-    """Return the text of the main content with its headings, and the title.
+    """Return the text of the content with its headings; title, author and date as metadata.
 
-    The main content is in `main` or, without it, in `article` elements, or else the whole page;
-    navigation, tables of contents, headers and footers are left out. Each block has lines of
-    its own, each table row one line with its cells separated by ``|``, or with their headers if
-    the table is long; `pre` is kept as it is.
+    Navigation, tables of contents and what is not displayed are left out, and of headers,
+    footers and asides what says nothing; see `main_content`. Each block has lines of its own,
+    each table row one line with its cells separated by ``|``, or with their headers if the table
+    is long; `pre` is kept as it is.
     """
+    html, metadata, _ = read_text(file)
+    found = _parsed(html)
+    lines = main_content(found.lines, found.n_articles)
+    n_folded = _n_words(found.lines, FOLDED) - _n_words(lines, FOLDED)
+    furniture = _n_words(found.lines) - _n_words(lines) - n_folded
+    headings, texts, start = [], list[str](), 0
+    for line in lines:
+        text = numbered(line.text, found.list_lengths)
+        if line.level:
+            headings.append(Heading(line.level, text[:MAX_TITLE], start, line.anchor))
+        start += len(text) + 1
+        texts.append(text)
+    left_out = {"in menus, headers and footers": furniture + found.n_controls}
+    left_out |= {"not displayed": found.n_unseen + n_folded, "struck out": found.n_struck}
+    notes = [f"{n:,} word{'s' * (n != 1)} {where}" for where, n in left_out.items() if n]
+    about = {**_about(found, headings), LEFT_OUT: [*metadata.get(LEFT_OUT, []), *notes]}
+    metadata |= {key: value for key, value in about.items() if value}
+    return Reading("\n".join(texts), metadata, headings)
+
+
+def html_lines(html: str) -> list[str]:
+    """Return the lines of a piece of HTML, such as a table."""
+    found = _parsed(html)
+    return [numbered(line.text, found.list_lengths) for line in found.lines]
+
+
+def _parsed(html: str) -> "_HtmlText":
     from lxml import etree
 
-    html, metadata, _ = read_text(file)
     found = _HtmlText()
     parser = etree.HTMLParser(encoding="utf-8", huge_tree=True, target=found)
     data = html.encode("utf-8", "replace")
     for at in range(0, len(data) or 1, HEAD):  # an error of `found` surfaces after a part
         parser.feed(data[at : at + HEAD])
     parser.close()
-    if found.title:
-        metadata[TITLE] = found.title
-    lines = main_content(found.lines)
-    headings, start = [], 0
-    for text, _, level, anchor in lines:
-        if level:
-            headings.append(Heading(level, text[:MAX_TITLE], start, anchor))
-        start += len(text) + 1
-    return Reading("\n".join(line.text for line in lines), metadata, headings)
+    return found
 
 
-class Line(NamedTuple):
-    """A block of text, the kinds of its elements, and its level and anchor if it is a heading."""
+def _n_words(lines: Sequence[Line], kind: int = -1) -> int:
+    """Return how many words lines of a kind have together."""
+    return sum(len(line.text.split()) for line in lines if kind < 0 or line.inside & kind)
 
-    text: str
+
+def _about(found: "_HtmlText", headings: Sequence[Heading]) -> dict[str, Any]:
+    """Return the title, the authors and the date of a page, or "" for what it does not say."""
+    said = found.about
+    titles = [found.title, *said.get("og_title", [])]
+    title = next((title for title in titles if title.lower() not in UNTITLED), "")
+    top = min((heading.level for heading in headings), default=0)
+    heads = [heading for heading in headings if heading.level == top]
+    if not title and len(heads) == 1 and heads[0].start <= (INTRODUCTION if top == 1 else 0):
+        title = heads[0].title
+    authors = [name for name in dict.fromkeys(said.get("author", [])) if "://" not in name]
+    dates = filter(_is_date, [*said.get("date", []), *said.get("time", [])])
+    return {TITLE: title, "author": ", ".join(authors)[:MAX_TITLE], "date": next(dates, "")}
+
+
+def _is_date(text: str) -> bool:
+    """Return whether a text is a date in ISO 8601."""
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+class _Open(NamedTuple):
+    """An open element: its kind, those of it and all around it, and the outer part where it is."""
+
+    kind: int
     inside: int
-    level: int = 0
-    anchor: str = ""
-
-
-def main_content(lines: list[Line]) -> list[Line]:
-    """Return the lines of the main content; all lines if there are no others than navigation."""
-    content = [line for line in lines if not line.inside & (CHROME | CONTENTS)]
-    enough = ENOUGH * sum(len(line.text) for line in content)
-    for landmark in (MAIN, ARTICLE):
-        inside = [line for line in content if line.inside & landmark]
-        if inside and sum(len(line.text) for line in inside) >= enough:
-            return inside
-    return content or lines
-
-
-class _Row:
-    """A table row: the index of its first line, and of the end of each cell."""
-
-    def __init__(self, start: int) -> None:
-        self.start = start
-        self.ends: list[int] = []
-        self.has_blocks = False  # headings, code or tables
-        self.is_header = True  # all cells are `th`
-        self.has_spans = False  # cells of several columns or rows
-
-    def joined(self, lines: list[Line]) -> tuple[list[Line], list[str]]:
-        """Return the row as one line with its cells, or its lines if it arranges more than words.
-
-        It then has no cells.
-        """
-        bounds = [0, *(end - self.start for end in self.ends)]
-        cells = [" ".join(line.text for line in lines[i:j]) for i, j in pairwise(bounds)]
-        while cells and not cells[-1]:
-            cells.pop()
-        if self.has_blocks or sum(map(bool, cells)) < 2 or sum(map(len, cells)) > MAX_ROW:
-            return lines, []
-        kinds = [line.inside for line in lines]
-        inside = reduce(or_, kinds) & ~CONTENTS | reduce(and_, kinds)
-        return [Line(" | ".join(cells).strip(), inside)], cells
-
-
-class _Table:
-    """A table: the cells of its rows, and whether each row is a line and the first a header."""
-
-    def __init__(self) -> None:
-        self.start = 0  # index of the line of the first row
-        self.rows: list[list[str]] = []
-        self.is_plain = True
-
-    def add(self, row: _Row, cells: list[str]) -> None:
-        """Add a row that has ended, with its cells if it is a line."""
-        if not self.rows:
-            self.start, self.is_plain = row.start, row.is_header
-        self.is_plain &= bool(cells) and not row.has_spans
-        self.rows.append(cells)
-
-    def records(self, end: int) -> list[str]:
-        """Return the rows as records if the table is long and its last line is before `end`."""
-        if not self.is_plain or end - self.start != len(self.rows):
-            return []
-        records = records_of_table(self.rows, named=True)
-        return records if len(records) == len(self.rows) - 1 else []
+    region: int
 
 
 class _HtmlText:
@@ -211,71 +189,143 @@ class _HtmlText:
     def __init__(self) -> None:
         self.lines: list[Line] = []
         self.title = ""
+        self.about: dict[str, list[str]] = {}
+        self.list_lengths: dict[int, int] = {}
+        self.n_unseen = self.n_struck = self.n_controls = 0  # words
         self._title: list[str] = []
-        self._inside = [0]  # kinds of each open element and those around it
+        self._open = [_Open(0, 0, 0)]
+        self._n_regions = self.n_articles = 0
+        self._unfolded: set[str] = set()  # ids of parts that buttons show
         self._inline: list[str] = []  # the text of the line so far
         self._navigates = False  # whether the line links to the next page or the like
-        self._linked = 0  # letters and digits of the line in links to other places of the page
-        self._link: int | None = None  # index in `_inline` of an open link to a place of the page
+        self._linked = self._to_others = self._to_home = 0  # letters and digits in links
+        self._links_back = False  # whether the line links to a place of the page
+        self._link: int | None = None  # index in `_inline` of an open link
+        self._n_links = 0
+        self._href = ""  # of the open link
         self._links_here = False  # whether it links to the place where it is
         self._level = 0  # of the open heading
         self._anchor = self._last_anchor = ""  # the nearest, and that of the last heading
         self._anchored = False  # whether the open heading has an anchor of its own
-        self._rows: list[_Row] = []
-        self._tables: list[_Table] = []
+        self._rows: list[Row] = []
+        self._tables: list[Table] = []
+        self._room = MAX_REPEATED
+        self._lists: list[ItemNumbers] = []
+        self._mark = ""  # the numbers of the list items that the next line begins
+        self._scripts: list[tuple[int, int]] = []  # index in `_inline`, links before it
+        self._follows = ""  # tag of the script that has just ended
+        self._formula = Formula(self._inline)
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        inside = self._inside[-1]
+        tag = tag.rpartition(":")[2]
+        _, inside, region = self._open[-1]
         kind = kind_of(tag, attributes, inside)
+        if kind & UNSEEN and attributes.get("id") in self._unfolded:
+            kind &= ~UNSEEN
+        if tag == "noscript" and self._inline:  # as after a picture
+            kind &= ~BLOCK
+        if kind & UNSEEN and kind & BLOCK and not self._rows:
+            kind ^= UNSEEN | FOLDED
+        self.n_articles += tag == "article" and not inside & ARTICLE
+        if kind & OUTER:
+            self._n_regions += 1
+            region = self._n_regions
         if kind & BLOCK:
             self._break(tag)
-            if self._rows and kind & (HEADING | PRE | TABLE):
-                self._rows[-1].has_blocks = True
-            if kind & ROW:
-                self._rows.append(_Row(len(self.lines)))
-            if kind & TABLE:
-                self._tables.append(_Table())
-            if kind & CELL and self._rows:
-                self._rows[-1].is_header &= tag == "th"
-                self._rows[-1].has_spans |= "colspan" in attributes or "rowspan" in attributes
-        if attributes and not kind & HIDDEN:
+            self._start_block(tag, kind, attributes)
+        if tag in ("sup", "sub"):
+            self._scripts.append((len(self._inline), self._n_links))
+        elif tag == "meta":
+            self._note_meta(attributes)
+        elif (kind | inside) & MATH and not inside & SILENT:
+            kind |= self._formula.start(tag, attributes)
+        if attributes and not kind & SILENT:
             self._note_anchor(tag, attributes)
         if kind & HEADING:
             self._level, self._anchored = int(tag[1]), "id" in attributes
-        self._inside.append(inside | kind)
-        if len(self._inside) > MAX_DEPTH + 1:
+        if tag == "time" and "time" not in self.about and self._is_of_page(attributes):
+            self.about["time"] = [attributes.get("datetime", "").strip()]
+        self._open.append(_Open(kind, inside | kind, region))
+        if len(self._open) > MAX_DEPTH + 1:
             raise UnreadableError(f"has elements nested more than {MAX_DEPTH:,} deep")
 
+    def _start_block(self, tag: str, kind: int, attributes: Mapping[str, str]) -> None:
+        inside = self._open[-1].inside
+        if self._rows and kind & (HEADING | PRE | TABLE):
+            self._rows[-1].has_blocks = True
+        if kind & ROW:
+            self._rows.append(Row(len(self.lines)))
+        if kind & TABLE:
+            self._tables.append(Table(self._room))
+        if kind & CELL and self._rows:
+            self._rows[-1].open_cell(attributes)
+        if kind & BUTTON and "aria-controls" in attributes:
+            self._unfolded.update(attributes["aria-controls"].split())
+        if tag in ("ol", "ul", "menu"):
+            self._lists.append(ItemNumbers(len(self.list_lengths), tag, attributes))
+            self.list_lengths[self._lists[-1].index] = 0
+        elif (
+            tag == "li"
+            and self._lists
+            and not (inside & (SILENT | PRE) or kind & (SILENT | FOLDED))
+        ):
+            self._mark += self._lists[-1].mark(attributes)
+
     def data(self, text: str) -> None:
-        inside = self._inside[-1]
+        inside = self._open[-1].inside
         if inside & DOCUMENT_TITLE:
             self._title.append(text)
-        elif not inside & HIDDEN:
-            self._inline.append(text)
+        elif inside & SILENT:
+            self.n_unseen += len(text.split()) if inside & UNSEEN and not inside & HIDDEN else 0
+            self.n_struck += len(text.split()) if inside & SILENT == STRUCK else 0
+        else:
+            if self._follows:
+                self._go_on(text)
+            self._inline.append(text.strip() if inside & MATH else text)
+
+    def _go_on(self, text: str) -> None:
+        """Divide a script from the text that follows it; a number that begins a line is a mark."""
+        continues = self._follows == "sup" and text[:1].isalnum() and not ELEMENT.match(text)
+        continues |= self._follows == "sub" and text[:1].isdigit()
+        *before, number = self._inline
+        is_mark = self._follows == "sup" and (continues or text[:1].isspace())
+        if is_mark and number.isdigit() and len(before) < 2 and not "".join(before).strip():
+            self._inline[-1] = f"[{number}]"
+        if continues:
+            self._inline.append(" ")
+        self._follows = ""
 
     def end(self, tag: str) -> None:
-        kind = TAGS.get(tag, 0)
+        tag = tag.rpartition(":")[2]
+        kind, inside, _ = self._open[-1]
         if kind & BLOCK:
             self._break(tag)
-        self._inside.pop()
+        self._open.pop()
+        if tag in ("sup", "sub"):
+            self._end_script(tag)
+        elif inside & MATH and not self._open[-1].inside & SILENT:
+            self._formula.end(tag)
+        if tag == "li":
+            self._mark = ""
+        elif tag in ("ol", "ul", "menu"):
+            items = self._lists.pop()
+            self.list_lengths[items.index] = items.n_items
         if kind & LINK:
             self._end_link()
         elif kind & HEADING:
             self._level = 0
         elif kind & CELL and self._rows:
-            self._rows[-1].ends.append(len(self.lines))
+            is_header = tag == "th" or bool(inside & TABLE_HEAD)
+            self._rows[-1].close_cell(len(self.lines), is_header=is_header)
         elif kind & ROW:
             row = self._rows.pop()
-            self.lines[row.start :], cells = row.joined(self.lines[row.start :])
-            if self._tables:
-                self._tables[-1].add(row, cells)
+            table = self._tables[-1] if self._tables else Table(0)
+            self.lines[row.start :] = table.lines_of(row, self.lines)
         elif kind & TABLE:
             table = self._tables.pop()
-            if records := table.records(len(self.lines)):
-                records[-1] += "\n\n"  # blank lines as between records
-                kinds = [line.inside for line in self.lines[table.start + 1 :]]
-                texts = (f"\n\n{record}" for record in records)
-                self.lines[table.start :] = map(Line, texts, kinds)
+            self._room = min(self._room, table.room)
+            if table.rows:
+                self.lines[table.rows[0].start :] = table.finished(self.lines)
         elif kind & DOCUMENT_TITLE:
             self.title = self.title or "".join(self._title).strip()[:MAX_TITLE]
             self._title.clear()
@@ -283,14 +333,32 @@ class _HtmlText:
     def close(self) -> None:
         """Do nothing; `html` has ended."""
 
+    def _is_of_page(self, attributes: Mapping[str, str]) -> bool:
+        """Return whether a time is when the page was published: so marked, or above its text."""
+        if "pubdate" in attributes or attributes.get("itemprop") == "datePublished":
+            return True
+        inside = self._open[-1].inside
+        if inside & CHROME or len(self.lines) > MANY:
+            return False
+        above = [line for line in self.lines if not line.level and not line.inside & CHROME]
+        return bool(inside & HEADER) or len(above) < 2
+
+    def _note_meta(self, attributes: Mapping[str, str]) -> None:
+        names = (attributes.get(key, "").lower() for key in ("name", "property", "itemprop"))
+        value = " ".join(attributes.get("content", "").split())[:MAX_TITLE]
+        for name in names:
+            if value and name in ABOUT:
+                self.about.setdefault(ABOUT[name], []).append(value)
+
     def _note_anchor(self, tag: str, attributes: Mapping[str, str]) -> None:
         """Note an element's anchor, and whether it links to another page or place."""
         anchor = attributes.get("id", "")
         if tag == "a":
             anchor = anchor or attributes.get("name", "")
-            href = attributes.get("href", "")
-            if href.startswith("#"):
-                self._link, self._links_here = len(self._inline), href[1:] == self._anchor
+            if href := attributes.get("href", ""):
+                self._link, self._href = len(self._inline), href
+                self._n_links += 1
+                self._links_here = href[1:] == self._anchor
             if "accesskey" in attributes or attributes.get("rel") in NAVIGATION_LINKS:
                 self._navigates = True
         if not anchor or (self._level and self._anchored):
@@ -302,44 +370,91 @@ class _HtmlText:
         """Drop a link that is only a sign; note how much of the line links to the page itself."""
         if self._link is not None:
             text = "".join(self._inline[self._link :])
-            if SIGNS.issuperset(text):
+            n, is_here = _n_alphanumeric(text), self._href.startswith("#")
+            self._links_back |= is_here
+            if is_here and SIGNS.issuperset(text):
                 del self._inline[self._link :]
-            elif not self._links_here:
-                self._linked += _n_alphanumeric(text)
+            elif is_here and NUMBERS.fullmatch(text) and self._before(self._link).strip():
+                self._inline[self._link :] = [f"[{text}]"]  # the mark of a note
+            elif is_here and not self._links_here:
+                self._linked += n
+            elif not is_here:
+                self._to_others += n
+                self._to_home += n if HOME.fullmatch(self._href) else 0
         self._link = None
         if not self._inline:  # a picture links; the text that follows does not
             self._navigates = False
 
+    def _before(self, at: int) -> str:
+        """Return the last character before a part of the line, or ""."""
+        parts = (self._inline[i] for i in range(at - 1, -1, -1))
+        return next((part[-1] for part in parts if part), "")
+
+    def _end_script(self, tag: str) -> None:
+        """Write a superscript or subscript so that it does not change the word before it."""
+        at, n_links = self._scripts.pop()
+        if sum(map(len, self._inline[at:])) > MAX_SCRIPT:
+            return
+        text = "".join(self._inline[at:])
+        if not text.strip():
+            return
+        begins = at < 3 and not "".join(self._inline[:at]).strip()
+        before = "" if begins else self._before(at)
+        if tag == "sup":
+            is_linked = self._link is not None or self._n_links > n_links
+            self._inline[at:] = [superscript(text, before, is_linked=is_linked)]
+        else:
+            self._inline[at:] = [subscript(text, before)]
+        self._follows = tag if self._inline[-1][-1:].isalnum() else ""
+
     def _break(self, tag: str) -> None:
         """End the line where a block starts or ends."""
+        self._follows = ""
         if not self._inline:
             return
         if self._level and tag in ("br", "div"):
             self._inline.append(" ")
             return
-        text = "".join(self._inline)
+        text = without_embedded("".join(self._inline))[0]
         self._inline.clear()
         if text and not text.isspace():
             self._add(text)
-        self._navigates, self._link, self._linked = False, None, 0
+        self._navigates = self._links_back = False
+        self._link = None
+        self._linked = self._to_others = self._to_home = 0
 
     def _add(self, text: str) -> None:
-        inside = self._inside[-1]
+        _, inside, region = self._open[-1]
+        if inside & BUTTON and not self._level and not inside & OPENS and not _asks(text):
+            self.n_controls += len(text.split())
+            return
+        mark, self._mark = self._mark, ""
         if self._navigates:
             inside |= CHROME
+        n_linked = self._to_home if self._level else self._to_others
+        is_note = mark or self._links_back
+        if n_linked and n_linked == _n_alphanumeric(text) and not is_note:
+            inside |= LINKED
         if self._level:
-            text = " ".join(text.split())
-            self.lines.append(Line(text, inside, self._level, self._anchor))
+            text = mark + " ".join(text.split())
+            self.lines.append(Line(text, inside, self._level, self._anchor, region))
             self._level, self._last_anchor = 0, self._anchor
             return
         if self._linked and self._linked == _n_alphanumeric(text):
             inside |= CONTENTS
         if inside & PRE:
-            self.lines.append(Line(text.strip("\n"), inside))
+            texts = [mark.strip(), text.strip("\n")]
         else:
-            flowing = (" ".join(line.split()) for line in text.splitlines())
-            self.lines += [Line(line, inside) for line in flowing if line]
+            first, *more = (" ".join(line.split()) for line in text.splitlines() if line.strip())
+            texts = [mark + first, *more]
+        self.lines += [Line(line, inside, region=region) for line in texts if line]
         self._anchor = self._last_anchor
+
+
+def _asks(text: str) -> bool:
+    """Return whether a button has a question or a topic, not the name of an action."""
+    n = len(text.split())
+    return text.rstrip().endswith(QUESTION_MARKS) or n > 3 or (n > 1 and not ACTIONS.match(text))
 
 
 def _n_alphanumeric(text: str) -> int:

@@ -20,15 +20,19 @@ from hierindex.node import (
     TITLE,
     Heading,
 )
-from hierindex.read.html import read_html
+from hierindex.read.html import html_lines, read_html
 from hierindex.read.records import LONG_TABLE, as_block, parse_json, read_json, records_of_table
-from hierindex.read.text import MAX_TITLE, Reading, counted, read_text
+from hierindex.read.text import MAX_TITLE, Reading, counted, read_text, without_embedded
 from hierindex.text_node import RECORD_KEYS
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-FRONT_MATTER = re.compile(r"---[ \t]*\n(?P<yaml>.{,20000}?)\n(---|\.\.\.)[ \t]*(\n|$)", re.S)
+FRONT_MATTER = re.compile(
+    r"(---[ \t]*\n(?P<yaml>.{,20000}?)\n(---|\.\.\.)|\+{3}[ \t]*\n(?P<toml>.{,20000}?)\n\+{3})"
+    r"[ \t]*(\n|$)",
+    re.DOTALL,
+)
 RESERVED = {*RECORD_KEYS, HEADINGS, LEFT_OUT, SECTION, PAGE, PAGES, PAGE_LABEL, PAGE_LABELS}
 PERHAPS = re.compile(r"^ {,3}(#|=+[ \t]*$|-+[ \t]*$)", re.M)  # a heading's mark, or code
 ATTRIBUTES = re.compile(r"\s*\{[#.:-][^{}]*\}\s*$")  # of a heading, such as {#anchor}
@@ -37,17 +41,97 @@ PIPE = re.compile(r"(?<!\\)\|")  # between cells
 WORDS = {"text", "text_special", "code_inline"}  # tokens whose content is shown
 MAX_OUTPUT = 1000  # characters of each output
 OBJECT = re.compile(r"<[\w.]{1,99}[^<>]{,99}? (object|at 0x[\da-f]+)[^<>]{,99}>")  # its name
+OF_HTML = re.compile(r"<!--|<table\b", re.I)
+COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+OPEN = (-1, -1)
+MAX_OPEN = 10  # tables without an end, after which no more are looked for
+TABLE_TAG = re.compile(r"</?table\b[^<>]*>", re.I)
+LITERAL = re.compile(r" *<(?:pre|script|style|textarea)\b", re.I)
 COLOURS = re.compile("\x1b\\[[0-9;]*[A-Za-z]")
 
 
 def read_markdown(file: BinaryIO) -> Reading:
     """Return the text of a file, the entries of its front matter, and its headings.
 
-    The rows of long tables become records with their headers.
+    The rows of long tables become records with their headers. Comments and embedded pictures are
+    left out, and tables of HTML become those of Markdown.
     """
     text, metadata, _ = read_text(file)
+    text, n_embedded = without_embedded(text)
     entries, end = front_matter(text)
+    text, n_comments = _without_html(text, end)
+    counts = {"embedded picture": n_embedded, "comment": n_comments}
+    notes = [f"{n:,} {what}{'s' * (n > 1)}" for what, n in counts.items() if n]
+    if notes:
+        metadata[LEFT_OUT] = [*metadata.get(LEFT_OUT, []), *notes]
     return markdown_reading(text, {**entries, **metadata}, end)
+
+
+def _without_html(text: str, start: int) -> tuple[str, int]:
+    """Return Markdown without the comments of its HTML blocks, their number, and plain tables."""
+    from markdown_it import MarkdownIt
+
+    if not OF_HTML.search(text, start):
+        return text, 0
+    parts, done, n_comments, n_open = list[str](), start, 0, 0
+    lines = [*_lines(text, start), len(text)]
+    for token in MarkdownIt("commonmark").disable("inline").parse(text[start:]):
+        is_html = token.type == "html_block" and not LITERAL.match(token.content)
+        if token.map is None or not (
+            is_html or (token.type == "inline" and "`" not in token.content)
+        ):
+            continue
+        at, end = (lines[line] for line in token.map)
+        tables = [*_html_tables(text, max(at, done), end)] if is_html and n_open < MAX_OPEN else []
+        n_open += tables[-1:] == [OPEN]
+        for from_, to in [*tables, (end, end)]:
+            if from_ >= done:
+                kept, n = _without_comments(text[max(at, done) : from_])
+                parts += text[done:at], kept
+                n_comments += n
+                done = to
+                if to > from_:
+                    parts.append(f"\n{_as_markdown(text[from_:to])}\n")
+    return "".join([text[:start], *parts, text[done:]]), n_comments
+
+
+def _without_comments(html: str) -> tuple[str, int]:
+    closed, end, rest = html.rpartition("-->")
+    closed, n = COMMENT.subn("", closed + end)
+    return closed + rest, n
+
+
+def _html_tables(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield where tables of HTML that start in a block start and end, maybe after the block.
+
+    The last is OPEN if it has no end.
+    """
+    opened = depth = 0
+    if not TABLE_TAG.search(text, start, end):
+        return
+    for tag in TABLE_TAG.finditer(text, start):
+        if not depth and tag.start() >= end:
+            return
+        if tag[0].startswith("</"):
+            if depth == 1:
+                yield opened, tag.end()
+            depth = max(0, depth - 1)
+        else:
+            opened, depth = opened if depth else tag.start(), depth + 1
+    if depth:
+        yield OPEN
+
+
+def _as_markdown(html: str) -> str:
+    """Return a table of HTML as one of Markdown, or as records."""
+    rows, n_cells = list[str](), 0
+    for line in html_lines(html):
+        is_row = " | " in line and not line.startswith("\n")
+        rows.append(f"| {line} |" if is_row else line)
+        if is_row and not n_cells:
+            n_cells = 1 + line.count(" | ")
+            rows.append("|---" * n_cells + "|")
+    return "\n".join(rows)
 
 
 def markdown_reading(text: str, metadata: dict[str, Any], start: int = 0) -> Reading:
@@ -107,12 +191,15 @@ def front_matter(text: str) -> tuple[dict[str, Any], int]:
     >>> front_matter("---\ntitle: The log\ndate: 1901-02-03\n---\nText.")
     ({'title': 'The log', 'date': '1901-02-03'}, 40)
     """
+    import tomllib
+
     import yaml
 
     if (match := FRONT_MATTER.match(text)) is None:
         return {}, 0
     try:
-        entries = yaml.safe_load(match["yaml"])
+        toml = match["toml"]
+        entries = yaml.safe_load(match["yaml"]) if toml is None else tomllib.loads(toml)
     except (yaml.YAMLError, ValueError, RecursionError):
         return {}, 0
     if not isinstance(entries, dict):

@@ -226,6 +226,23 @@ def is_binary_head(data: bytes) -> bool:
     return b"\0" in data and not data.startswith(WITH_ZEROS)
 
 
+def without_embedded(text: str) -> tuple[str, int]:
+    """Return a text without the files that URIs embed, such as pictures in base64; their number.
+
+    >>> without_embedded("![map](data:image/png;base64,iVBORw0KGgo=) of Lier")
+    ('![map]() of Lier', 1)
+    """
+    return EMBEDDED.subn("", text) if "data:" in text else (text, 0)
+
+
+MEDIA = r"data:(?:audio|font|image|video)/[\w.+-]+(?:;[\w.+=-]+)*"
+EMBEDDED = re.compile(  # in quotes, or up to what may end a link
+    rf"""(?<="){MEDIA},(?:[^"\n]|\n(?!\n)){{40,}}|(?<='){MEDIA},(?:[^'\n]|\n(?!\n)){{40,}}|"""
+    rf"""data:[\w.+-]+/[\w.+-]+(?:;[\w.+=-]+)*;base64,(?:[A-Za-z0-9+/_-]|%\w\w)+=*|"""
+    rf"""{MEDIA},[^\s"'<>()\[\]]{{40,}}"""
+)
+
+
 def read_bytes(file: BinaryIO) -> bytes:
     """Return the content of a file, unless it is too large or begins like no text."""
     data = file.read(HEAD)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from hierindex.node import HEADINGS, LEFT_OUT
 from hierindex.read.documents import (
     read_documents,
 )
@@ -127,6 +128,8 @@ def test_front_matter_is_metadata_and_text(text, entries):
         "\n---\na: 1\n---\n",
         "----\na: 1\n----\n",
         "---\n" + "a: 1\n" * 5000 + "---\n",
+        "+++\nno toml\n+++\n",
+        "+++\na = 1\n---\n",
         "---\nx: !!python/object/apply:os.system [ls]\n---\n",
     ],
 )
@@ -194,3 +197,97 @@ def test_cells_of_a_long_table_are_all_read():
     rows = ["| a \\| b |", "c | | d", "|| e |\n"]
     text = read_markdown(BytesIO((TABLE + "\n".join(rows)).encode())).text
     assert text.strip().split(BETWEEN)[60:] == ["Name: a \\| b", "Name: c; d", "Note: e"]
+
+
+PICTURE = "data:image/png;base64," + "iVBORw0K" * 200_000
+SVG = "data:image/svg+xml;utf8,<svg xmlns='x'>" + "<g/>" * 20 + "</svg>"
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        (f"![map]({PICTURE})", "![map]()"),
+        (f"![map]({PICTURE} 'Of Lier') here", "![map]( 'Of Lier') here"),
+        (f"![map][1]\n\n[1]: {PICTURE}\n\nhere", "![map][1]\n\n[1]: \n\nhere"),
+        (f'<img src="{PICTURE}">', '<img src="">'),
+        (f'<img src="{SVG}">', '<img src="">'),
+        ("<img src='data:image/gif;base64,\nR0lG" + "R0lG\n" * 20 + "'> x", "<img src=''> x"),
+        ("![](data:image/svg+xml,%3Csvg%20" + "x" * 40 + ")", "![]()"),
+    ],
+)
+def test_embedded_pictures_are_left_out(read_one, text, kept):
+    document = read_one("a.md", f"# Pier\n\n{text}\n\n## Lier\n")
+    assert document.text == f"# Pier\n\n{kept}\n\n## Lier\n"
+    assert document.metadata[LEFT_OUT] == ["1 embedded picture"]
+    assert document.text[document.metadata[HEADINGS][1][2] :] == "## Lier\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`data:image/png;base64,...`",
+        "data: a, b",
+        "The data:x/y,z",
+        f"`import 'data:text/javascript,{'f();' * 20}'`",
+    ],
+)
+def test_text_about_uris_is_kept(read_one, text):
+    document = read_one("a.md", text)
+    assert document.text == text
+    assert LEFT_OUT not in document.metadata
+
+
+def test_comments_are_left_out(read_one):
+    text = (
+        "# A\n\n<!-- one\n# x\n-->\n## B\nt <!-- two --> u\n\n- v <!-- three -->\n- `<!-- c -->`\n"
+    )
+    document = read_one("a.md", text)
+    assert document.text == "# A\n\n\n## B\nt  u\n\n- v \n- `<!-- c -->`\n"
+    assert document.metadata[LEFT_OUT] == ["3 comments"]
+    assert [document.text[h[2] :][:4] for h in document.metadata[HEADINGS]] == ["# A\n", "## B"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["```\n<!-- x -->\n```\n", "    <!-- x -->\n", "<pre>\n<!-- x -->\n</pre>\n", "<!-- open\n"],
+)
+def test_other_comments_are_text(read_one, text):
+    assert read_one("a.md", text).text == text
+
+
+SPANS = "<tr><th>Room<th>Fee<tr><td rowspan=2>A1<td>100{}<tr><td>120"
+GRID = "| Room | Fee |\n|---|---|\n| A1 | 100 |\n| A1 | 120 |"
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        f"<table>{SPANS.format('')}</table>",
+        f"<table>\n{SPANS.format(chr(10) * 2)}\n\n</table>",
+        f"<div><table>\n{SPANS.format('')}</table>\n</div>",
+    ],
+)
+def test_tables_of_html_have_their_grid(read_one, table):
+    text = read_one("a.md", f"Text.\n\n{table}\n\n# B\n").text
+    assert GRID in text
+    assert text.endswith("# B\n")
+    assert "<t" not in text
+
+
+def test_long_tables_of_html_are_records(read_one):
+    rows = "".join(f"<tr><td>r{i}<td>It is said that {i} is so." for i in range(60))
+    document = read_one("a.md", f"# A\n\n<table><tr><th>Name<th>Note{rows}</table>\n\n# B\n")
+    records = [f"Name: r{i}; Note: It is said that {i} is so." for i in range(60)]
+    assert [part.strip() for part in document.text.split(BETWEEN)] == ["# A", *records, "# B"]
+
+
+@pytest.mark.parametrize("text", ["<table>\n\n" * 3000, "<table><tr><td>x\n\n# B\n", "</table>\n"])
+def test_tables_without_an_end_are_text(read_one, text):
+    assert read_one("a.md", text).text == text
+
+
+def test_front_matter_may_be_toml(read_one):
+    document = read_one("a.md", '+++\ntitle = "The log"\ndate = 1901-02-03\npage = 1\n+++\n# One\n')
+    assert (document.metadata["title"], document.metadata["date"]) == ("The log", "1901-02-03")
+    assert "page" not in document.metadata
+    assert [heading[1] for heading in document.metadata[HEADINGS]] == ["One"]
