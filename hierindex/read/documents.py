@@ -17,24 +17,21 @@ from hierindex.cache.readings import ReadingCache
 from hierindex.errors import SourceError
 from hierindex.node import FILE_NAME, HEADINGS, MODIFIED, TITLE
 from hierindex.progress import Progress, silent
+from hierindex.read.book import read_epub
 from hierindex.read.files import File, files_of, is_link, nothing_to_index, quoted, valid_name
 from hierindex.read.html import read_html
 from hierindex.read.mail import read_mail, read_outlook
 from hierindex.read.markdown import read_markdown, read_notebook
-from hierindex.read.office import (
-    OLD,
-    read_epub,
-    read_excel,
-    read_old,
-    read_powerpoint,
-    read_word,
-)
+from hierindex.read.office import OLD, read_old
 from hierindex.read.pdf import read_pdf
 from hierindex.read.plain import read_plain, read_rst
 from hierindex.read.records import read_csv, read_json
 from hierindex.read.remembered import content_hash, named_by, read_once
+from hierindex.read.sheets import read_excel
+from hierindex.read.slides import read_powerpoint
 from hierindex.read.source import PYTHON, SUFFIXES, read_python, read_source
 from hierindex.read.text import HEAD, Reading, UnreadableError, is_binary_head, read_text
+from hierindex.read.word import read_word
 
 MAX_LINE = 1_000_000  # characters; a file with a longer line is data
 ATTEMPTS = 3  # to read a file that changes
@@ -63,7 +60,7 @@ READERS: dict[str, Reader] = {
 }
 """Readers by suffix; other files are read as text."""
 
-NAMED = {*PYTHON, *SUFFIXES, ".xlsx", ".xlsm", ".pdf"}
+NAMED = {*PYTHON, *SUFFIXES, ".docx", ".docm", ".xlsx", ".xlsm", ".pdf"}
 """Suffixes of files whose first heading is no title of the whole."""
 
 

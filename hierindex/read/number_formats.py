@@ -1,0 +1,105 @@
+"""Numbers as spreadsheets display them: with percent signs, currencies and their decimals."""
+
+import math
+import re
+from datetime import datetime, timedelta
+from decimal import ROUND_HALF_UP, Context, Decimal
+from functools import lru_cache
+from typing import NamedTuple
+
+TOKEN = re.compile(
+    r'"(?P<quoted>[^"]*)"|\\(?P<escaped>.)|_.|\*.|\[\$(?P<currency>[^\]-]*)[^\]]*\]|\[[^\]]*\]'
+    r"|(?P<digits>[#0?][#0?,.]*|\.[#0?]+)|(?P<other>.)",
+    re.DOTALL,
+)
+DATE = re.compile(r"[ymdhs]", re.IGNORECASE)
+PLAIN = {"", "general", "@"}
+MOST_DECIMALS = 30
+EXACT = Context(prec=400)  # of any float
+EPOCH = datetime(1899, 12, 30)
+
+
+class Format(NamedTuple):
+    """A section of a number format."""
+
+    before: str = ""
+    after: str = ""
+    n_digits: int = 1  # at least so many before the decimal point
+    decimals: tuple[int, int] = (0, 0)  # at least and at most
+    is_grouped: bool = False
+    scale: int = 0  # power of ten
+    is_date: bool = False
+
+
+def displayed(value: float, code: str) -> str:
+    """Return a number as a format of a spreadsheet displays it.
+
+    Formats with exponents or fractions show the number itself. Zero is always shown.
+
+    >>> displayed(0.125, "0.0%"), displayed(-1234.5, '#,##0.00 "EUR"'), displayed(7, "000")
+    ('12.5%', '-1,234.50 EUR', '007')
+    """
+    if not math.isfinite(value):
+        return str(value)
+    shape = _section(code, value < 0)
+    if shape is None:
+        return f"{value:.15g}"
+    if shape.is_date:
+        return _date(value)
+    number = Decimal(f"{abs(value):.15g}").scaleb(shape.scale, EXACT)
+    at_least, at_most = shape.decimals
+    number = number.quantize(Decimal(1).scaleb(-at_most), ROUND_HALF_UP, EXACT)
+    whole, _, decimals = f"{number:{',' * shape.is_grouped}f}".partition(".")
+    while len(decimals) > at_least and decimals.endswith("0"):
+        decimals = decimals[:-1]
+    number_text = whole.rjust(shape.n_digits, "0") + (decimals and f".{decimals}")
+    sign = "-" if value < 0 and "(" not in shape.before and "-" not in shape.before else ""
+    return " ".join(f"{sign}{shape.before}{number_text}{shape.after}".split())
+
+
+def _date(value: float) -> str:
+    try:
+        found = EPOCH + timedelta(days=value)
+    except OverflowError:
+        return f"{value:.15g}"
+    return found.isoformat(" ", "seconds").removesuffix(" 00:00:00")
+
+
+@lru_cache(maxsize=1024)
+def _section(code: str, is_negative: bool) -> Format | None:
+    """Return how a format shows numbers of a sign, or None if as they are."""
+    if code.strip().lower() in PLAIN or len(code) > 255:
+        return None
+    sections = re.findall(r'(?:"[^"]*"|\\.|\[[^\]]*\]|[^;"\\\[]|["\\\[])+', code)
+    section = sections[1] if is_negative and len(sections) > 1 else sections[0] if sections else ""
+    before, after, digits, is_percent, found_date = "", "", "", False, False
+    for token in TOKEN.finditer(section):
+        if token["digits"]:
+            if digits:  # as in fractions
+                return None
+            digits = token["digits"]
+            continue
+        other = token["other"] or ""
+        if other in "Ee/" and other and digits:
+            return None
+        is_percent |= other == "%"
+        found_date |= bool(DATE.match(other))
+        literal = token["quoted"] or token["escaped"] or token["currency"] or other
+        if digits:
+            after += literal
+        else:
+            before += literal
+    if not digits:
+        return Format(is_date=True) if found_date else None
+    whole, _, decimals = digits.partition(".")
+    bare = whole.rstrip(",")
+    scale = 2 * is_percent - 3 * (len(whole) - len(bare) + decimals.count(","))
+    most = min(len(decimals.replace(",", "")), MOST_DECIMALS)
+    return Format(
+        before,
+        after,
+        min(bare.count("0"), MOST_DECIMALS),
+        (min(decimals.count("0"), most), most),
+        "," in bare,
+        scale,
+    )

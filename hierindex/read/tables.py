@@ -1,0 +1,107 @@
+"""Tables with merged cells: their Markdown, with each value below its heads."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from hierindex.read.records import NAME, as_block, records_of_table
+
+MAX_REPEATED = 100  # characters; a longer text of merged cells is written once
+MAX_CELLS = 1_000_000  # of a document with merged cells, which small files can have many of
+MOST_HEADS = 4  # rows
+
+
+class Cell(NamedTuple):
+    """A place in the grid of a table; merged cells have the same text at each of their places."""
+
+    text: str
+    is_wide: bool = False  # merged with a cell beside it
+    is_below: bool = False  # merged with the cell above it
+
+
+BLANK = Cell("")
+
+
+def repeated(text: str) -> str:
+    """Return the text of merged cells as it is at all but the first of their places."""
+    return text if len(text) <= MAX_REPEATED else ""
+
+
+def merged(text: str, width: int, *, is_below: bool = False) -> list[Cell]:
+    """Return the places in a row of a cell that is `width` columns wide."""
+    first = Cell(text, width > 1, is_below)
+    return [first, *[first._replace(text=repeated(text))] * (width - 1)]
+
+
+def table_blocks(rows: Sequence[Sequence[Cell]], n_named: int = 0) -> Iterator[str]:
+    """Yield the titles above a table, and its Markdown or, if it is long, its records.
+
+    Parameters
+    ----------
+    rows : sequence of sequences of Cell
+    n_named : int
+        Rows that are known to name the columns; there may be more, see `n_heads`.
+    """
+    rows = [row for row in rows if any(cell.text for cell in row)]
+    while rows and (title := title_in(rows[0])):
+        yield title
+        rows, n_named = rows[1:], n_named - 1
+    if rows:
+        n = max(n_heads(rows), min(n_named, len(rows) - 1))
+        yield markdown_table([_head(rows[:n]), *map(_values, rows[n:])])
+
+
+def title_in(row: Sequence[Cell]) -> str:
+    """Return the only text of a row, or nothing if there are several."""
+    texts = [cell.text for cell in row if cell.text]
+    if len(texts) == 1 or (len({*texts}) == 1 and all(cell.is_wide for cell in row)):
+        return texts[0]
+    return ""
+
+
+def markdown_table(rows: Sequence[Sequence[str]]) -> str:
+    """Return a table of Markdown without empty columns, or its records if it is long.
+
+    The first row is its header.
+    """
+    columns = sorted({i for row in rows for i, cell in enumerate(row) if cell})
+    cells = [[" ".join("".join(row[i : i + 1]).split()) for i in columns] for row in rows]
+    if records := records_of_table(cells):
+        return as_block(records)
+    lines = [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in cells]
+    return "\n".join([lines[0], f"|{' --- |' * len(columns)}", *lines[1:]])
+
+
+def n_heads(rows: Sequence[Sequence[Cell]]) -> int:
+    """Return how many rows name the columns: as long as the row below completes merged heads."""
+    n = 1
+    while n < min(MOST_HEADS, len(rows) - 1) and _completes(rows[n - 1], rows[n]):
+        n += 1
+    return n
+
+
+def _completes(above: Sequence[Cell], row: Sequence[Cell]) -> bool:
+    """Return whether a row divides the merged heads above it.
+
+    It has names below all of them, and none below the other heads.
+    """
+    pairs = [*zip(above, row, strict=False)]
+    divided = [cell for head, cell in pairs if head.is_wide]
+    beside = [(head, cell) for head, cell in pairs if not head.is_wide]
+    return (
+        len({cell.text for cell in divided}) > 1
+        and all(NAME.fullmatch(cell.text) for cell in row if cell.text)
+        and not any(head.text and cell.text and not cell.is_below for head, cell in beside)
+    )
+
+
+def _head(rows: Sequence[Sequence[Cell]]) -> list[str]:
+    """Return the names of columns, each with those of all its rows."""
+    width = max(map(len, rows))
+    names = [[row[i].text for row in rows if i < len(row) and row[i].text] for i in range(width)]
+    return [" / ".join(dict.fromkeys(each)) for each in names]
+
+
+def _values(row: Sequence[Cell]) -> list[str]:
+    """Return the texts of a row; once if it is one cell that is as wide as the table."""
+    title = len(row) > 1 and title_in(row)
+    return [title, *[""] * (len(row) - 1)] if title and row[0].text else [c.text for c in row]
