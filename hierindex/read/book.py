@@ -10,7 +10,7 @@ from hierindex.node import TITLE
 from hierindex.read.markdown import markdown_headings
 from hierindex.read.office import unpacked
 from hierindex.read.records import BETWEEN, records_of_table
-from hierindex.read.scripts import subscript, superscript
+from hierindex.read.runs import subscript, superscript
 from hierindex.read.tables import repeated
 from hierindex.read.text import MAX_TITLE, Reading, UnreadableError
 

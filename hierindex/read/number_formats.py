@@ -3,7 +3,6 @@
 import math
 import re
 from datetime import datetime, timedelta
-from decimal import ROUND_HALF_UP, Context, Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -15,7 +14,8 @@ TOKEN = re.compile(
 DATE = re.compile(r"[ymdhs]", re.IGNORECASE)
 PLAIN = {"", "general", "@"}
 MOST_DECIMALS = 30
-EXACT = Context(prec=400)  # of any float
+ROUNDING = 1 + 1e-15  # so that halves are rounded up, as by spreadsheets, which have 15 digits
+EXACT = 1e14  # of larger numbers, that factor would change what is shown
 EPOCH = datetime(1899, 12, 30)
 
 
@@ -25,8 +25,8 @@ class Format(NamedTuple):
     before: str = ""
     after: str = ""
     n_digits: int = 1  # at least so many before the decimal point
-    decimals: tuple[int, int] = (0, 0)  # at least and at most
-    is_grouped: bool = False
+    n_decimals: int = 0  # at least
+    spec: str = ".0f"
     scale: int = 0  # power of ten
     is_date: bool = False
 
@@ -46,11 +46,11 @@ def displayed(value: float, code: str) -> str:
         return f"{value:.15g}"
     if shape.is_date:
         return _date(value)
-    number = Decimal(f"{abs(value):.15g}").scaleb(shape.scale, EXACT)
-    at_least, at_most = shape.decimals
-    number = number.quantize(Decimal(1).scaleb(-at_most), ROUND_HALF_UP, EXACT)
-    whole, _, decimals = f"{number:{',' * shape.is_grouped}f}".partition(".")
-    while len(decimals) > at_least and decimals.endswith("0"):
+    number = abs(value) * 10.0**shape.scale
+    if number < EXACT:
+        number *= ROUNDING
+    whole, _, decimals = format(number, shape.spec).partition(".")
+    while len(decimals) > shape.n_decimals and decimals.endswith("0"):
         decimals = decimals[:-1]
     number_text = whole.rjust(shape.n_digits, "0") + (decimals and f".{decimals}")
     sign = "-" if value < 0 and "(" not in shape.before and "-" not in shape.before else ""
@@ -99,7 +99,7 @@ def _section(code: str, is_negative: bool) -> Format | None:
         before,
         after,
         min(bare.count("0"), MOST_DECIMALS),
-        (min(decimals.count("0"), most), most),
-        "," in bare,
+        min(decimals.count("0"), most),
+        f"{',' if ',' in bare else ''}.{most}f",
         scale,
     )

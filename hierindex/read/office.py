@@ -34,6 +34,7 @@ NO_TITLE = re.compile(
 """What programs write in place of a title."""
 LIBRARIES = {"python-docx", "steve canny", "openpyxl", "xlsxwriter", "apache poi", "phpword"}
 """Authors in the templates of libraries, whose dates are those of the templates."""
+EPOCH = 1980  # zero in the clocks of files
 NO_AUTHOR = {
     "user",
     "admin",
@@ -96,9 +97,11 @@ def properties(parts: ZipFile) -> dict[str, Any]:
         found["author"] = ", ".join(filter(None, map(str.strip, said["creator"].split(";"))))
     for day in (said["created"][:10], said["modified"][:10]):
         try:
-            found.setdefault("date", date.fromisoformat(day).isoformat())
+            created = date.fromisoformat(day)
         except ValueError:
             continue
+        if created.year > EPOCH:
+            found.setdefault("date", created.isoformat())
     return found
 
 

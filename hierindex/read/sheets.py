@@ -11,7 +11,7 @@ from zipfile import ZipFile
 from hierindex.read.number_formats import displayed
 from hierindex.read.office import left_out, properties, sectioned, unpacked
 from hierindex.read.records import is_header
-from hierindex.read.tables import BLANK, Cell, n_heads, repeated, table_blocks, title_in
+from hierindex.read.tables import Merged, n_heads, repeated, table_blocks, title_in
 from hierindex.read.text import Reading, UnreadableError
 
 MAX_CELLS = 10_000_000
@@ -42,7 +42,7 @@ def read_excel(file: BinaryIO) -> Reading:
                 unread["hidden sheet"] += 1
                 continue
             sheet.reset_dimensions()  # of which files may say anything
-            rows: list[list[Cell]] = []
+            rows: list[list[str]] = []
             for row in sheet.iter_rows():
                 n_cells += len(row) + 1
                 if n_cells > MAX_CELLS:
@@ -64,10 +64,10 @@ def _unread(parts: ZipFile) -> Counter[str]:
     return found
 
 
-def _blocks(rows: Iterable[list[Cell]]) -> Iterator[str]:
+def _blocks(rows: Iterable[list[str]]) -> Iterator[str]:
     """Yield the titles and tables of a sheet; a table that continues another gets its heads."""
-    heads: list[list[Cell]] = []
-    for blank, group in groupby(rows, lambda row: not any(cell.text for cell in row)):
+    heads: list[list[str]] = []
+    for blank, group in groupby(rows, lambda row: not any(row)):
         if blank:
             continue
         table = [*group]
@@ -78,30 +78,26 @@ def _blocks(rows: Iterable[list[Cell]]) -> Iterator[str]:
             table = [*heads, *table]
         elif table:
             heads = table[: n_heads(table)]
-            if not is_header(_texts(heads[-1]), [_texts(row) for row in table[len(heads) :]]):
+            if not is_header(heads[-1], table[len(heads) :]):
                 heads = []
         yield from table_blocks(table, len(heads))
 
 
-def _continues(head: Sequence[Cell], table: Sequence[Sequence[Cell]]) -> bool:
+def _continues(head: Sequence[str], table: Sequence[Sequence[str]]) -> bool:
     """Return whether a table has the columns of another, and no head of its own."""
     named = _columns([head])
     return (
         min(named) in (columns := _columns(table))
         and columns <= named
-        and not is_header(_texts(table[0]), map(_texts, table[1:]))
+        and not is_header(table[0], table[1:])
     )
 
 
-def _columns(table: Iterable[Sequence[Cell]]) -> set[int]:
-    return {i for row in table for i, cell in enumerate(row) if cell.text}
+def _columns(table: Iterable[Sequence[str]]) -> set[int]:
+    return {i for row in table for i, cell in enumerate(row) if cell}
 
 
-def _texts(row: Iterable[Cell]) -> list[str]:
-    return [cell.text for cell in row]
-
-
-def _merge(rows: list[list[Cell]], ranges: Iterable[bytes], most: int) -> int:
+def _merge(rows: list[list[str]], ranges: Iterable[bytes], most: int) -> int:
     """Write the texts of merged cells at each of their places, and return how many these are."""
     from openpyxl.utils import range_boundaries
 
@@ -114,32 +110,32 @@ def _merge(rows: list[list[Cell]], ranges: Iterable[bytes], most: int) -> int:
             raise UnreadableError(f"has more than {MAX_CELLS:,} cells")
         if top > bottom or left > len(rows[top - 1]):
             continue
-        text = rows[top - 1][left - 1].text
+        text = rows[top - 1][left - 1]
         for i in range(top - 1, bottom):
-            rows[i] += [BLANK] * (right - len(rows[i]))
+            rows[i] += [""] * (right - len(rows[i]))
             for j in range(left - 1, right):
                 is_first = (i, j) == (top - 1, left - 1)
                 said = text if is_first else repeated(text)
-                rows[i][j] = Cell(said, right > left, i >= top)
+                rows[i][j] = Merged(said, is_wide=right > left, is_below=i >= top)
     return n_merged
 
 
-def _cell(cell: Any, formats: dict[int, str]) -> Cell:
+def _cell(cell: Any, formats: dict[int, str]) -> str:
     """Return a cell with its value as people see it."""
     value = cell.value
     if value is None:
-        return BLANK
+        return ""
     if isinstance(value, str):
-        return Cell(value.strip())
+        return value.strip()
     if isinstance(value, bool):
-        return Cell(str(value))
+        return str(value)
     if (code := formats.get(cell._style_id)) is None:
         code = formats[cell._style_id] = cell.number_format
     if isinstance(value, int | float):
-        return Cell(displayed(value, code))
+        return displayed(value, code)
     if isinstance(value, timedelta):
         seconds = round(value.total_seconds())
-        return Cell(f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}")
+        return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
     if isinstance(value, datetime) and "h" not in code.lower():
-        return Cell(date.isoformat(value))
-    return Cell(str(value).removesuffix(" 00:00:00"))
+        return date.isoformat(value)
+    return str(value).removesuffix(" 00:00:00")

@@ -1,7 +1,6 @@
 """Tables with merged cells: their Markdown, with each value below its heads."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from hierindex.read.records import NAME, as_block, records_of_table
 
@@ -10,15 +9,17 @@ MAX_CELLS = 1_000_000  # of a document with merged cells, which small files can 
 MOST_HEADS = 4  # rows
 
 
-class Cell(NamedTuple):
-    """A place in the grid of a table; merged cells have the same text at each of their places."""
+class Merged(str):
+    """The text of merged cells at one of their places in the grid of a table."""
 
-    text: str
-    is_wide: bool = False  # merged with a cell beside it
-    is_below: bool = False  # merged with the cell above it
+    is_wide: bool
+    is_below: bool
 
-
-BLANK = Cell("")
+    def __new__(cls, text: str, *, is_wide: bool, is_below: bool) -> "Merged":
+        """Return a text that is also that of a cell beside it, or of the cell above it."""
+        made = super().__new__(cls, text)
+        made.is_wide, made.is_below = is_wide, is_below
+        return made
 
 
 def repeated(text: str) -> str:
@@ -26,22 +27,28 @@ def repeated(text: str) -> str:
     return text if len(text) <= MAX_REPEATED else ""
 
 
-def merged(text: str, width: int, *, is_below: bool = False) -> list[Cell]:
+def merged(text: str, width: int, *, is_below: bool = False) -> list[str]:
     """Return the places in a row of a cell that is `width` columns wide."""
-    first = Cell(text, width > 1, is_below)
-    return [first, *[first._replace(text=repeated(text))] * (width - 1)]
+    if width < 2 and not is_below:
+        return [text]
+    first, *others = (
+        Merged(each, is_wide=width > 1, is_below=is_below)
+        for each in (text, *[repeated(text)] * (width - 1))
+    )
+    return [first, *others]
 
 
-def table_blocks(rows: Sequence[Sequence[Cell]], n_named: int = 0) -> Iterator[str]:
+def table_blocks(rows: Sequence[Sequence[str]], n_named: int = 0) -> Iterator[str]:
     """Yield the titles above a table, and its Markdown or, if it is long, its records.
 
     Parameters
     ----------
-    rows : sequence of sequences of Cell
+    rows : sequence of sequences of str
+        Merged cells are `Merged` at each of their places.
     n_named : int
         Rows that are known to name the columns; there may be more, see `n_heads`.
     """
-    rows = [row for row in rows if any(cell.text for cell in row)]
+    rows = [row for row in rows if any(row)]
     while rows and (title := title_in(rows[0])):
         yield title
         rows, n_named = rows[1:], n_named - 1
@@ -50,12 +57,20 @@ def table_blocks(rows: Sequence[Sequence[Cell]], n_named: int = 0) -> Iterator[s
         yield markdown_table([_head(rows[:n]), *map(_values, rows[n:])])
 
 
-def title_in(row: Sequence[Cell]) -> str:
+def title_in(row: Sequence[str]) -> str:
     """Return the only text of a row, or nothing if there are several."""
-    texts = [cell.text for cell in row if cell.text]
-    if len(texts) == 1 or (len({*texts}) == 1 and all(cell.is_wide for cell in row)):
+    texts = [*filter(None, row)]
+    if len(texts) == 1 or (len({*texts}) == 1 and all(map(_is_wide, row))):
         return texts[0]
     return ""
+
+
+def _is_wide(cell: str) -> bool:
+    return isinstance(cell, Merged) and cell.is_wide
+
+
+def _is_below(cell: str) -> bool:
+    return isinstance(cell, Merged) and cell.is_below
 
 
 def markdown_table(rows: Sequence[Sequence[str]]) -> str:
@@ -71,7 +86,7 @@ def markdown_table(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([lines[0], f"|{' --- |' * len(columns)}", *lines[1:]])
 
 
-def n_heads(rows: Sequence[Sequence[Cell]]) -> int:
+def n_heads(rows: Sequence[Sequence[str]]) -> int:
     """Return how many rows name the columns: as long as the row below completes merged heads."""
     n = 1
     while n < min(MOST_HEADS, len(rows) - 1) and _completes(rows[n - 1], rows[n]):
@@ -79,29 +94,29 @@ def n_heads(rows: Sequence[Sequence[Cell]]) -> int:
     return n
 
 
-def _completes(above: Sequence[Cell], row: Sequence[Cell]) -> bool:
+def _completes(above: Sequence[str], row: Sequence[str]) -> bool:
     """Return whether a row divides the merged heads above it.
 
     It has names below all of them, and none below the other heads.
     """
     pairs = [*zip(above, row, strict=False)]
-    divided = [cell for head, cell in pairs if head.is_wide]
-    beside = [(head, cell) for head, cell in pairs if not head.is_wide]
+    divided = {cell for head, cell in pairs if _is_wide(head)}
+    beside = [(head, cell) for head, cell in pairs if not _is_wide(head)]
     return (
-        len({cell.text for cell in divided}) > 1
-        and all(NAME.fullmatch(cell.text) for cell in row if cell.text)
-        and not any(head.text and cell.text and not cell.is_below for head, cell in beside)
+        len(divided) > 1
+        and all(NAME.fullmatch(cell) for cell in row if cell)
+        and not any(head and cell and not _is_below(cell) for head, cell in beside)
     )
 
 
-def _head(rows: Sequence[Sequence[Cell]]) -> list[str]:
+def _head(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return the names of columns, each with those of all its rows."""
     width = max(map(len, rows))
-    names = [[row[i].text for row in rows if i < len(row) and row[i].text] for i in range(width)]
+    names = [[row[i] for row in rows if i < len(row) and row[i]] for i in range(width)]
     return [" / ".join(dict.fromkeys(each)) for each in names]
 
 
-def _values(row: Sequence[Cell]) -> list[str]:
+def _values(row: Sequence[str]) -> Sequence[str]:
     """Return the texts of a row; once if it is one cell that is as wide as the table."""
-    title = len(row) > 1 and title_in(row)
-    return [title, *[""] * (len(row) - 1)] if title and row[0].text else [c.text for c in row]
+    title = len(row) > 1 and row[0] and title_in(row)
+    return [title, *[""] * (len(row) - 1)] if title else row

@@ -14,8 +14,8 @@ from hierindex.read.equations import MATH, equation
 from hierindex.read.markdown import markdown_headings
 from hierindex.read.numbering import BULLET, VAL, Numbering, W
 from hierindex.read.office import left_out, parsed, properties, unpacked
-from hierindex.read.scripts import PLAIN, SUB, SUPER, with_scripts
-from hierindex.read.tables import BLANK, MAX_CELLS, Cell, merged, repeated, table_blocks
+from hierindex.read.runs import HIDDEN, PLAIN, STRUCK, SUB, SUPER, joined_runs
+from hierindex.read.tables import MAX_CELLS, merged, repeated, table_blocks
 from hierindex.read.text import MAX_TITLE, Reading, UnreadableError
 
 R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
@@ -53,6 +53,11 @@ WINGDINGS = dict(zip("\xfc\xfb\xfe\xfd\xa8\x6f\xe0\xa7", "✓✗☑☒☐☐→�
 
 HEADING = re.compile(r"heading ([1-9])", re.IGNORECASE)  # the name of a style
 DEEPEST = 6  # level of a heading of Markdown
+FOLIO = re.compile(  # a header or footer that has only the number of the page
+    r"[\W\d_]*((page|seite|p\xe1gina|pagina|p|s)\b)?[\W\d_]*([ivxlc]+\b)?[\W\d_]*"
+    r"((of|von|de|sur|di|van)\b)?[\W\d_]*",
+    re.IGNORECASE,
+)
 LONGEST_HEADING = 250  # characters; a longer paragraph in the style of headings is a clause
 MAX_ROW = 4000  # characters; cells of a longer row are text side by side, not data
 MAX_SPAN = 63  # columns, as in Word
@@ -132,6 +137,7 @@ class _Word:
         self._notes: dict[tuple[str, str], int] = {}
         self._carried = list[tuple[str, str] | Block]()  # of paragraphs that flow into the next
         self._n_cells = 0
+        self._in_edge = False  # of a page
 
     def read(self) -> Iterator[Block]:
         """Yield the blocks of the body."""
@@ -152,10 +158,12 @@ class _Word:
                 if name not in self._names:
                     continue
                 outside, self._links = self._links, self._relations(name)
+                self._in_edge = True
                 text = " | ".join(block.text for block in self._blocks(self._xml(name)))
+                self._in_edge = False
                 self._links = outside
                 said = f"Page {kind}: {' '.join(text.split())}"
-                if any(map(str.isalpha, text)) and said not in seen:
+                if not FOLIO.fullmatch(text) and said not in seen:
                     seen.add(said)
                     yield Block(said)
 
@@ -194,7 +202,8 @@ class _Word:
             self._carried = pieces
             return
         number, depth = self._number(paragraph, style)
-        text = with_scripts(piece for piece in pieces if not isinstance(piece, Block)).strip()
+        runs = (piece for piece in pieces if not isinstance(piece, Block))
+        text = joined_runs(runs, self.unread)
         outline = paragraph.find(f"{W}pPr/{W}outlineLvl")
         level = self._styles.level(style) if outline is None else _level(outline)
         if text and level and len(text) <= LONGEST_HEADING:
@@ -232,10 +241,10 @@ class _Word:
         own = run.find(f"{W}rPr")
         if own is not None:
             style = _marks(own).over(self._styles.marks(_value(own, f"{W}rStyle"))).over(style)
-        for omitted, kind in ((style.is_hidden, "hidden"), (style.is_struck, "struck")):
-            if omitted:
-                self.unread[f"passage of {kind} text"] += run.find(f"{W}t") is not None
-                return
+        if style.is_hidden or style.is_struck:
+            said = (text.text or "" for text in run.iterfind(f"{W}t"))
+            yield HIDDEN if style.is_hidden else STRUCK, "".join(said)
+            return
         script = style.script or PLAIN
         for child in run:
             tag = child.tag
@@ -275,12 +284,12 @@ class _Word:
 
     def _table(self, table: Any) -> Iterator[Block]:
         """Yield a table, or the blocks of its cells if they are no data."""
-        rows, inside, n_heads = list[list[Cell]](), list[list[Block]](), 0
+        rows, inside, n_heads = list[list[str]](), list[list[Block]](), 0
         for row in _within(table, f"{W}tr"):
             if row.find(f"{W}trPr/{W}del") is not None:
                 continue
             above = rows[-1] if rows else []
-            cells = [BLANK] * _span(row, f"{W}trPr/{W}gridBefore", 0)
+            cells = [""] * _span(row, f"{W}trPr/{W}gridBefore", 0)
             inside.append([])
             for cell in _within(row, f"{W}tc"):
                 blocks = [*self._blocks(cell)]
@@ -291,7 +300,7 @@ class _Word:
                 text = " ".join(between.join(block.text for block in blocks).split())
                 is_below = merge is not None and merge.get(VAL) != "restart"
                 if is_below and not text and len(cells) < len(above):
-                    text = repeated(above[len(cells)].text)
+                    text = repeated(above[len(cells)])
                 cells += merged(text, width, is_below=is_below)
             self._n_cells += len(cells)
             if self._n_cells > MAX_CELLS:
@@ -299,7 +308,8 @@ class _Word:
             is_head = row.find(f"{W}trPr/{W}tblHeader") is not None
             n_heads += is_head and n_heads == len(rows)
             rows.append(cells)
-        if max(map(len, rows), default=0) < 2 or _is_layout(inside):
+        is_nested = table.find(f".//{W}tbl") is not None
+        if self._in_edge or is_nested or max(map(len, rows), default=0) < 2 or _is_layout(inside):
             yield from chain.from_iterable(inside)
         else:
             yield from map(Block, table_blocks(rows, n_heads))

@@ -1,10 +1,12 @@
-"""Superscripts and subscripts as plain text that cannot be read as other numbers."""
+"""Runs of text: superscripts cannot be read as other numbers, and struck text is left out."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from itertools import groupby
 
-SUPER, SUB, PLAIN = "super", "sub", ""
+SUPER, SUB, PLAIN, HIDDEN, STRUCK = "super", "sub", "", "hidden", "struck"
+OMITTED = {HIDDEN, STRUCK}
 SIMPLE = re.compile(r"[-+\u2212\u2013]?[\w.,]+")  # needs no parentheses after "^"
 ORDINAL = re.compile(r"[^\W\d_]{2,}|[aeo\u00aa\u00ba]", re.IGNORECASE)  # "th", "er", and French "e"
 
@@ -30,14 +32,17 @@ def subscript(text: str, before: str) -> str:
     return f"_{text}" if before[-1:].isdigit() and text[:1].isdigit() else text
 
 
-def with_scripts(pieces: Iterable[tuple[str, str]]) -> str:
-    """Join pieces of text, each with whether it is `SUPER`, `SUB` or `PLAIN`."""
+def joined_runs(runs: Iterable[tuple[str, str]], unread: Counter[str]) -> str:
+    """Join runs of text of the kinds of this module, and count what is omitted."""
     joined = ""
-    for kind, group in groupby(pieces, key=lambda piece: piece[0]):
+    for kind, group in groupby(runs, key=lambda run: run[0]):
         text = "".join(text for _, text in group)
+        if kind in OMITTED:
+            unread[f"passage of {kind} text"] += bool(text.strip())
+            continue
         if kind == SUPER:
             text = superscript(text)
         elif kind == SUB:
             text = subscript(text, joined)
         joined += text
-    return joined
+    return joined.strip()
