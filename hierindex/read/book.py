@@ -17,9 +17,9 @@ from hierindex.read.text import MAX_TITLE, Reading, UnreadableError
 LOCKS = "META-INF/encryption.xml"  # names the parts of a book that are encrypted
 EDGE = "\0"  # of records: a line end, which markdownify would drop
 INLINE = "b code em i img strong u".split()  # only their text is read
-NOTE = re.compile(r"\^?(\d{1,3}|[*†‡§]+)")  # the text of a link to it
-BACK = {"↩", "↩\ufe0e", "↑", "^"}  # links from a note to its mark
-MAX_SPANNED = 100_000  # cells of a table with merged cells
+NOTE = re.compile(r"\d{1,3}|[*†‡§]+")  # the text of a link to it
+BACK = {"↩", "↩\ufe0e", "↑", ""}  # links from a note to its mark
+MAX_GROWTH = 20  # times; a table whose merged cells take more places is left as it is
 
 
 def read_epub(file: BinaryIO) -> Reading:
@@ -82,8 +82,10 @@ def _markdown(html: bytes) -> str:
             """Return the text of a link, and the mark of a note in brackets."""
             if "#" not in el.get("href", ""):
                 return text
-            mark = text.strip().strip("[]()")
-            return f"[{mark}]" if NOTE.fullmatch(mark) else "" if mark in BACK else text
+            mark = text.strip().strip("[]()^")
+            if NOTE.fullmatch(mark):
+                return f"[{mark}]"
+            return "" if mark in BACK else text
 
         def convert_sup(self, el: Any, text: str, parent_tags: object) -> str:
             return text if el.a else superscript(text)
@@ -114,32 +116,32 @@ def _markdown(html: bytes) -> str:
 
 def _expand(table: Any, soup: Any) -> None:
     """Give each place of merged cells a cell of its own."""
-    n_added, below = 0, dict[int, tuple[int, str]]()  # rows left and text, by column
-    for row in table.find_all("tr"):
-        if row.find_parent("table") is not table:
-            continue
-        at, cells = 0, row.find_all(["td", "th"], recursive=False)
-        for cell in [*cells, None]:
+    rows = [row for row in table.find_all("tr") if row.find_parent("table") is table]
+    cells = [row.find_all(["td", "th"], recursive=False) for row in rows]
+    spans = [
+        [(_span(cell, "colspan"), min(_span(cell, "rowspan"), len(rows) - i)) for cell in row]
+        for i, row in enumerate(cells)
+    ]
+    n_places = sum(width * height for row in spans for width, height in row)
+    if n_places > MAX_GROWTH * sum(map(len, spans)):
+        return
+    below = dict[int, tuple[int, str]]()  # rows left and text, by column
+    for row, inside, sizes in zip(rows, cells, spans, strict=True):
+        at = 0
+        for cell, (width, height) in zip([*inside, None], [*sizes, (0, 0)], strict=True):
             while at in below:
                 n_left, text = below.pop(at)
                 if n_left > 1:
                     below[at] = n_left - 1, text
                 added = _copy(soup, "td", text)
                 row.append(added) if cell is None else cell.insert_before(added)
-                at, n_added = at + 1, n_added + 1
-            if cell is None:
-                break
-            width, height = _span(cell, "colspan"), _span(cell, "rowspan")
-            text = repeated(" ".join(cell.get_text(" ").split()))
-            n_added += width
-            if n_added > MAX_SPANNED:
-                return
-            for column in range(at, at + width):
-                if height > 1:
-                    below[column] = height - 1, text
-            for _ in range(width - 1):
-                cell.insert_after(_copy(soup, cell.name, text))
-            at += width
+                at += 1
+            if cell is not None:
+                text = repeated(" ".join(cell.get_text(" ").split()))
+                below |= dict.fromkeys(range(at, at + width * (height > 1)), (height - 1, text))
+                for _ in range(width - 1):
+                    cell.insert_after(_copy(soup, cell.name, text))
+                at += width
 
 
 def _copy(soup: Any, name: str, text: str) -> Any:
@@ -150,4 +152,4 @@ def _copy(soup: Any, name: str, text: str) -> Any:
 
 def _span(cell: Any, name: str) -> int:
     value = cell.attrs.pop(name, "1").strip()
-    return min(max(int(value), 1), 1000) if value.isdecimal() and len(value) < 6 else 1
+    return max(int(value), 1) if value.isdecimal() and len(value) < 6 else 1

@@ -56,7 +56,7 @@ def read_excel(file: BinaryIO) -> Reading:
 
 
 def _unread(parts: ZipFile) -> Counter[str]:
-    found = Counter[str]()
+    found = Counter[str](dict.fromkeys(PARTS, 0))
     for name in parts.namelist():
         for kind, pattern in PARTS.items():
             if pattern.fullmatch(name):
