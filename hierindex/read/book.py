@@ -124,6 +124,7 @@ def _expand(table: Any, soup: Any) -> None:
     ]
     n_places = sum(width * height for row in spans for width, height in row)
     if n_places > MAX_GROWTH * sum(map(len, spans)):
+        rows[0]["data-merged"] = ""
         return
     below = dict[int, tuple[int, str]]()  # rows left and text, by column
     for row, inside, sizes in zip(rows, cells, spans, strict=True):

@@ -86,8 +86,8 @@ def read_documents(
 ) -> tuple[list[Document], list[Skipped]]:
     """Read files and folders, each file as one document.
 
-    Text, Markdown, HTML, PDF, CSV, JSON, notebooks and e-mails are read; with the extra
-    `hierindex[office]` also Word, PowerPoint, Excel, EPUB and messages of Outlook.
+    Text, Markdown, HTML, PDF, Word, CSV, JSON, notebooks and e-mails are read; with the extra
+    `hierindex[office]` also PowerPoint, Excel, EPUB and messages of Outlook.
 
     Parameters
     ----------

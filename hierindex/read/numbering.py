@@ -8,6 +8,7 @@ W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 VAL = f"{W}val"
 BULLET = "-"
 LEVELS = 9
+MAX_TEXT = 100  # characters around a number
 ROMAN = tuple(
     zip(
         (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1),
@@ -63,7 +64,7 @@ class Numbering:
         links = dict[str, str]()
         for abstract in root.iterfind(f"{W}abstractNum"):
             name = abstract.get(f"{W}abstractNumId", "")
-            self._abstract[name] = dict(map(_level, abstract.iterfind(f"{W}lvl")))
+            self._abstract[name] = _levels(abstract)
             if style := _value(abstract, "styleLink"):
                 linked[style] = name
             if style := _value(abstract, "numStyleLink"):
@@ -74,7 +75,7 @@ class Numbering:
                 level = _number(override.get(f"{W}ilvl"))
                 if start := _value(override, "startOverride"):
                     starts[level] = _number(start)
-                replaced |= map(_level, override.iterfind(f"{W}lvl"))
+                replaced |= _levels(override)
             name = _value(num, "abstractNumId")
             name = linked.get(links.get(name, ""), name)
             self._nums[num.get(f"{W}numId", "")] = name, starts, replaced
@@ -153,13 +154,18 @@ def _in_words(n: int, *, ordinal: bool) -> str:
     return f"{first}-{last}" if first else last
 
 
+def _levels(element: Any) -> dict[int, Level]:
+    found = map(_level, element.iterfind(f"{W}lvl"))
+    return {at: level for at, level in found if at < LEVELS}
+
+
 def _level(element: Any) -> tuple[int, Level]:
     restart = _value(element, "lvlRestart")
     legal = element.find(f"{W}isLgl")
     return _number(element.get(f"{W}ilvl")), Level(
         _number(_value(element, "start") or "1"),
         _value(element, f".//{W}numFmt") or "decimal",
-        _value(element, "lvlText"),
+        _value(element, "lvlText")[:MAX_TEXT],
         _number(restart) if restart else None,
         legal is not None and legal.get(VAL) not in ("0", "false"),
         _value(element, "pStyle"),

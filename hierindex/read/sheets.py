@@ -105,7 +105,7 @@ def _merge(rows: list[list[str]], ranges: Iterable[bytes], most: int) -> int:
     for each in ranges:
         left, top, right, bottom = range_boundaries(each.decode())
         right, bottom = min(right, width), min(bottom, len(rows))
-        n_merged += max(0, right - left + 1) * max(0, bottom - top + 1)
+        n_merged += right * max(0, bottom - top + 1)
         if n_merged > most:
             raise UnreadableError(f"has more than {MAX_CELLS:,} cells")
         if top > bottom or left > len(rows[top - 1]):

@@ -51,6 +51,7 @@ class _Slides:
 
     def __init__(self, unread: Counter[str]) -> None:
         self._unread = unread
+        self._charts = set[Any]()
 
     def read(self, slides: Iterable[Any]) -> Iterator[tuple[str, list[str]]]:
         for i, slide in enumerate(slides, start=1):
@@ -79,7 +80,9 @@ class _Slides:
             elif shape.has_table:
                 yield from table_blocks([*self._rows(shape.table)])
             elif shape.has_chart:
-                yield from chart_blocks(shape.chart._chartSpace)
+                if shape.chart_part not in self._charts:
+                    self._charts.add(shape.chart_part)
+                    yield from chart_blocks(shape.chart._chartSpace)
             elif (diagram := element.find(f".//{DIAGRAM}relIds")) is not None:
                 yield from self._diagram(slide.part, diagram.get(f"{R}dm"))
             elif element.tag.endswith("}pic"):

@@ -60,6 +60,7 @@ FOLIO = re.compile(  # a header or footer that has only the number of the page
 )
 LONGEST_HEADING = 250  # characters; a longer paragraph in the style of headings is a clause
 MAX_ROW = 4000  # characters; cells of a longer row are text side by side, not data
+MAX_BASES = 20  # styles on which a style is based
 MAX_SPAN = 63  # columns, as in Word
 OFF = {"0", "false", "off", "none"}
 
@@ -138,6 +139,7 @@ class _Word:
         self._carried = list[tuple[str, str] | Block]()  # of paragraphs that flow into the next
         self._n_cells = 0
         self._in_edge = False  # of a page
+        self._drawn_parts = set[str]()
 
     def read(self) -> Iterator[Block]:
         """Yield the blocks of the body."""
@@ -151,21 +153,19 @@ class _Word:
 
     def page_edges(self) -> Iterator[Block]:
         """Yield each page header and footer once."""
-        seen = set[str]()
+        said = dict[str, None]()
         for kind in ("header", "footer"):
-            for reference in self._root.iter(f"{W}{kind}Reference"):
-                name = self._links.get(reference.get(f"{R}id", ""), ("", ""))[1]
+            ids = (each.get(f"{R}id", "") for each in self._root.iter(f"{W}{kind}Reference"))
+            for name in dict.fromkeys(self._links.get(each, ("", ""))[1] for each in ids):
                 if name not in self._names:
                     continue
-                outside, self._links = self._links, self._relations(name)
-                self._in_edge = True
-                text = " | ".join(block.text for block in self._blocks(self._xml(name)))
-                self._in_edge = False
-                self._links = outside
-                said = f"Page {kind}: {' '.join(text.split())}"
-                if not FOLIO.fullmatch(text) and said not in seen:
-                    seen.add(said)
-                    yield Block(said)
+                outside, self._links, self._in_edge = self._links, self._relations(name), True
+                blocks = [*self._blocks(self._xml(name))]
+                self._links, self._in_edge = outside, False
+                text = " ".join(" | ".join(block.text for block in blocks).split())
+                if not FOLIO.fullmatch(text):
+                    said[f"Page {kind}: {text}"] = None
+        yield from map(Block, said)
 
     def read_notes(self) -> Iterator[Block]:
         """Yield the footnotes and endnotes in the order of their marks."""
@@ -196,8 +196,8 @@ class _Word:
 
     def _paragraph(self, paragraph: Any) -> Iterator[Block]:
         style = _value(paragraph, f"{W}pPr/{W}pStyle") or self._styles.default
-        pieces = [*self._carried, *self._inline(paragraph, self._styles.marks(style))]
-        self._carried.clear()
+        pieces, self._carried = self._carried, []
+        pieces += self._inline(paragraph, self._styles.marks(style))
         if paragraph.find(f"{W}pPr/{W}rPr/{W}del") is not None:
             self._carried = pieces
             return
@@ -275,7 +275,8 @@ class _Word:
             self.unread["picture"] += 1
         elif tag in (f"{C}chart", f"{DIAGRAM}relIds"):
             name = self._links.get(element.get(f"{R}id") or element.get(f"{R}dm", ""), ("", ""))[1]
-            if name in self._names:
+            if name in self._names - self._drawn_parts:
+                self._drawn_parts.add(name)
                 of = chart_blocks if tag == f"{C}chart" else diagram_lines
                 yield from map(Block, of(self._xml(name)))
         else:
@@ -365,7 +366,7 @@ class _Styles:
     def _chain(self, name: str) -> list[tuple[str, Any]]:
         """Return a style and those that it is based on."""
         found = dict[str, Any]()
-        while name in self._styles and name not in found:
+        while name in self._styles and name not in found and len(found) < MAX_BASES:
             found[name] = self._styles[name]
             name = _value(self._styles[name], f"{W}basedOn")
         return [*found.items()]

@@ -147,8 +147,8 @@ def test_equations_of_slides_are_text(read_one):
     mc = "http://schemas.openxmlformats.org/markup-compatibility/2006"
     choice = pptx.oxml.parse_xml(
         f'<mc:AlternateContent xmlns:mc="{mc}">'
-        f'<mc:Choice Requires="a14"><a14:m xmlns:a14="{office}"><m:oMath xmlns:m="{math}"><m:r><m:t>'
-        "E=m</m:t></m:r></m:oMath></a14:m></mc:Choice><mc:Fallback/></mc:AlternateContent>"
+        f'<mc:Choice Requires="a14"><a14:m xmlns:a14="{office}"><m:oMath xmlns:m="{math}"><m:r>'
+        "<m:t>E=m</m:t></m:r></m:oMath></a14:m></mc:Choice><mc:Fallback/></mc:AlternateContent>"
     )
     slide.shapes[0].text_frame.paragraphs[0]._p.append(choice)
     assert read_one("a.pptx", saved(deck)).text.split("\n")[-1] == "Box 0E=m"
