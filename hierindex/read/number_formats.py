@@ -12,6 +12,8 @@ TOKEN = re.compile(
     re.DOTALL,
 )
 DATE = re.compile(r"[ymdhs]", re.IGNORECASE)
+GENERAL = re.compile("general", re.IGNORECASE)
+CONDITION = re.compile(r"\[[<>=]")
 PLAIN = {"", "general", "@"}
 MOST_DECIMALS = 30
 ROUNDING = 1 + 1e-15  # so that halves are rounded up, as by spreadsheets, which have 15 digits
@@ -34,7 +36,7 @@ class Format(NamedTuple):
 def displayed(value: float, code: str) -> str:
     """Return a number as a format of a spreadsheet displays it.
 
-    Formats with exponents or fractions show the number itself. Zero is always shown.
+    Formats with exponents, fractions or conditions show the number itself. Zero is always shown.
 
     >>> displayed(0.125, "0.0%"), displayed(-1234.5, '#,##0.00 "EUR"'), displayed(7, "000")
     ('12.5%', '-1,234.50 EUR', '007')
@@ -68,8 +70,9 @@ def _date(value: float) -> str:
 @lru_cache(maxsize=1024)
 def _section(code: str, is_negative: bool) -> Format | None:
     """Return how a format shows numbers of a sign, or None if as they are."""
-    if code.strip().lower() in PLAIN or len(code) > 255:
+    if code.strip().lower() in PLAIN or len(code) > 255 or CONDITION.search(code):
         return None
+    code = GENERAL.sub("0.##########", code)
     sections = re.findall(r'(?:"[^"]*"|\\.|\[[^\]]*\]|[^;"\\\[]|["\\\[])+', code)
     section = sections[1] if is_negative and len(sections) > 1 else sections[0] if sections else ""
     before, after, digits, is_percent, found_date = "", "", "", False, False

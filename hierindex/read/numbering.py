@@ -161,11 +161,11 @@ def _levels(element: Any) -> dict[int, Level]:
 
 def _level(element: Any) -> tuple[int, Level]:
     restart = _value(element, "lvlRestart")
-    legal = element.find(f"{W}isLgl")
+    legal, hidden = element.find(f"{W}isLgl"), element.find(f"{W}rPr/{W}vanish")
     return _number(element.get(f"{W}ilvl")), Level(
         _number(_value(element, "start") or "1"),
         _value(element, f".//{W}numFmt") or "decimal",
-        _value(element, "lvlText")[:MAX_TEXT],
+        _value(element, "lvlText")[:MAX_TEXT] if hidden is None else "",
         _number(restart) if restart else None,
         legal is not None and legal.get(VAL) not in ("0", "false"),
         _value(element, "pStyle"),

@@ -15,7 +15,7 @@ from hierindex.read.tables import Merged, n_heads, repeated, table_blocks, title
 from hierindex.read.text import Reading, UnreadableError
 
 MAX_CELLS = 10_000_000
-MERGED = re.compile(rb'<(?:\w+:)?mergeCell [^>]*?ref="([A-Z]{1,3}\d{1,7}:[A-Z]{1,3}\d{1,7})"')
+MERGED = re.compile(rb'<(?:\w+:)?mergeCell [^>]*?ref="([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})"')
 UNKNOWN = re.compile(rb"</(?:\w+:)?f>\s*(?:<(?:\w+:)?v(?:\s*/|></(?:\w+:)?v)>)?\s*</(?:\w+:)?c>")
 """A formula without a result."""
 PARTS = {  # of a file that are not read, and their names
@@ -97,26 +97,28 @@ def _columns(table: Iterable[Sequence[str]]) -> set[int]:
     return {i for row in table for i, cell in enumerate(row) if cell}
 
 
-def _merge(rows: list[list[str]], ranges: Iterable[bytes], most: int) -> int:
+def _merge(rows: list[list[str]], ranges: Iterable[tuple[bytes, ...]], most: int) -> int:
     """Write the texts of merged cells at each of their places, and return how many these are."""
-    from openpyxl.utils import range_boundaries
+    from openpyxl.utils import column_index_from_string
 
     width, n_merged = max(map(len, rows), default=0), 0
-    for each in ranges:
-        left, top, right, bottom = range_boundaries(each.decode())
-        right, bottom = min(right, width), min(bottom, len(rows))
-        n_merged += right * max(0, bottom - top + 1)
+    for first_column, first_row, last_column, last_row in ranges:
+        top, bottom = int(first_row), min(int(last_row), len(rows))
+        left = column_index_from_string(first_column.decode())
+        if not 0 < top <= bottom or left > len(rows[top - 1]) or not rows[top - 1][left - 1]:
+            continue
+        right = min(column_index_from_string(last_column.decode()), width)
+        text = rows[top - 1][left - 1]
+        n_merged += right * (bottom - top + 1)
         if n_merged > most:
             raise UnreadableError(f"has more than {MAX_CELLS:,} cells")
-        if top > bottom or left > len(rows[top - 1]):
-            continue
-        text = rows[top - 1][left - 1]
         for i in range(top - 1, bottom):
             rows[i] += [""] * (right - len(rows[i]))
             for j in range(left - 1, right):
-                is_first = (i, j) == (top - 1, left - 1)
-                said = text if is_first else repeated(text)
-                rows[i][j] = Merged(said, is_wide=right > left, is_below=i >= top)
+                said = text if (i, j) == (top - 1, left - 1) else repeated(text)
+                rows[i][j] = Merged(
+                    said, is_wide=right > left, is_below=i >= top, is_first=j == left - 1
+                )
     return n_merged
 
 

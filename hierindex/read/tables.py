@@ -12,13 +12,14 @@ MOST_HEADS = 4  # rows
 class Merged(str):
     """The text of merged cells at one of their places in the grid of a table."""
 
-    is_wide: bool
-    is_below: bool
+    is_wide: bool  # with a cell beside it
+    is_below: bool  # with the cell above it
+    is_first: bool  # of its row
 
-    def __new__(cls, text: str, *, is_wide: bool, is_below: bool) -> "Merged":
-        """Return a text that is also that of a cell beside it, or of the cell above it."""
+    def __new__(cls, text: str, *, is_wide: bool, is_below: bool, is_first: bool) -> "Merged":
+        """Return a text that is also that of cells beside or above it."""
         made = super().__new__(cls, text)
-        made.is_wide, made.is_below = is_wide, is_below
+        made.is_wide, made.is_below, made.is_first = is_wide, is_below, is_first
         return made
 
 
@@ -31,11 +32,12 @@ def merged(text: str, width: int, *, is_below: bool = False) -> list[str]:
     """Return the places in a row of a cell that is `width` columns wide."""
     if width < 2 and not is_below:
         return [text]
-    first, *others = (
-        Merged(each, is_wide=width > 1, is_below=is_below)
-        for each in (text, *[repeated(text)] * (width - 1))
-    )
-    return [first, *others]
+    return [
+        Merged(
+            repeated(text) if at else text, is_wide=width > 1, is_below=is_below, is_first=not at
+        )
+        for at in range(width)
+    ]
 
 
 def table_blocks(rows: Sequence[Sequence[str]], n_named: int = 0) -> Iterator[str]:
@@ -48,13 +50,26 @@ def table_blocks(rows: Sequence[Sequence[str]], n_named: int = 0) -> Iterator[st
     n_named : int
         Rows that are known to name the columns; there may be more, see `n_heads`.
     """
-    rows = [row for row in rows if any(row)]
+    rows = _without_copies([row for row in rows if any(row)])
     while rows and (title := title_in(rows[0])):
         yield title
         rows, n_named = rows[1:], n_named - 1
     if rows:
         n = max(n_heads(rows), min(n_named, len(rows) - 1))
         yield markdown_table([_head(rows[:n]), *map(_values, rows[n:])])
+
+
+def _without_copies(rows: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
+    """Return rows without the columns in which each row continues the cell to the left."""
+    kept = {
+        i
+        for row in rows
+        for i, cell in enumerate(row)
+        if not isinstance(cell, Merged) or cell.is_first
+    }
+    if len(kept) == max(map(len, rows), default=0):
+        return rows
+    return [[cell for i, cell in enumerate(row) if i in kept] for row in rows]
 
 
 def title_in(row: Sequence[str]) -> str:

@@ -373,7 +373,7 @@ class _Styles:
 
     def level(self, name: str) -> int:
         """Return the level of headings in a style, or 0 if they are none."""
-        if self.is_title(name):
+        if self._name(name) in ("title", "heading"):  # the latter of Apple's Pages
             return 1
         for style_id, style in self._chain(name):
             outline = style.find(f"{W}pPr/{W}outlineLvl")
@@ -384,7 +384,10 @@ class _Styles:
         return 0
 
     def is_title(self, name: str) -> bool:
-        return name in self._styles and _value(self._styles[name], f"{W}name").lower() == "title"
+        return self._name(name) == "title"
+
+    def _name(self, name: str) -> str:
+        return _value(self._styles[name], f"{W}name").lower() if name in self._styles else ""
 
     def numbering(self, name: str) -> tuple[str, str]:
         """Return the list of a style and the level in it; empty strings if it says neither."""
