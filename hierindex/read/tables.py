@@ -7,6 +7,8 @@ from hierindex.read.records import NAME, as_block, records_of_table
 MAX_REPEATED = 100  # characters; a longer text of merged cells is written once
 MAX_CELLS = 1_000_000  # of a document with merged cells, which small files can have many of
 MOST_HEADS = 4  # rows
+LONGEST_HEAD = 60  # characters, below another head
+MOST_COPIES = 3  # of a head, on average; cells of a form are merged to place them, and have one
 
 
 class Merged(str):
@@ -55,18 +57,17 @@ def table_blocks(rows: Sequence[Sequence[str]], n_named: int = 0) -> Iterator[st
         yield title
         rows, n_named = rows[1:], n_named - 1
     if rows:
-        n = max(n_heads(rows), min(n_named, len(rows) - 1))
-        yield markdown_table([_head(rows[:n]), *map(_values, rows[n:])])
+        n = n_heads(rows, n_named)
+        head = _head(rows[:n])
+        if len({*filter(None, head)}) * MOST_COPIES < len(head):
+            rows = [[*map(_once, row)] for row in rows]
+            head = _head(rows[:n])
+        yield markdown_table([head, *map(_values, rows[n:])])
 
 
 def _without_copies(rows: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
     """Return rows without the columns in which each row continues the cell to the left."""
-    kept = {
-        i
-        for row in rows
-        for i, cell in enumerate(row)
-        if not isinstance(cell, Merged) or cell.is_first
-    }
+    kept = {i for row in rows for i, cell in enumerate(row) if _is_first(cell)}
     if len(kept) == max(map(len, rows), default=0):
         return rows
     return [[cell for i, cell in enumerate(row) if i in kept] for row in rows]
@@ -75,9 +76,18 @@ def _without_copies(rows: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
 def title_in(row: Sequence[str]) -> str:
     """Return the only text of a row, or nothing if there are several."""
     texts = [*filter(None, row)]
-    if len(texts) == 1 or (len({*texts}) == 1 and all(map(_is_wide, row))):
+    if len(texts) == 1 or (len({*texts}) == 1 and sum(map(_is_first, texts)) == 1):
         return texts[0]
     return ""
+
+
+def _once(cell: str) -> str:
+    """Return the text of merged cells at the first of their places in a row, and no other."""
+    return cell if _is_first(cell) else ""
+
+
+def _is_first(cell: str) -> bool:
+    return not isinstance(cell, Merged) or cell.is_first
 
 
 def _is_wide(cell: str) -> bool:
@@ -101,26 +111,27 @@ def markdown_table(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([lines[0], f"|{' --- |' * len(columns)}", *lines[1:]])
 
 
-def n_heads(rows: Sequence[Sequence[str]]) -> int:
-    """Return how many rows name the columns: as long as the row below completes merged heads."""
+def n_heads(rows: Sequence[Sequence[str]], n_named: int = 0) -> int:
+    """Return how many rows name the columns: one, and those that are known to or divide it."""
     n = 1
-    while n < min(MOST_HEADS, len(rows) - 1) and _completes(rows[n - 1], rows[n]):
+    while n < min(MOST_HEADS, len(rows) - 1) and _are_names(rows[n]):
+        if n >= n_named and not _divides(rows[n], rows[n - 1]):
+            break
         n += 1
     return n
 
 
-def _completes(above: Sequence[str], row: Sequence[str]) -> bool:
-    """Return whether a row divides the merged heads above it.
+def _are_names(row: Sequence[str]) -> bool:
+    return all(NAME.fullmatch(cell) and len(cell) <= LONGEST_HEAD for cell in row if cell)
 
-    It has names below all of them, and none below the other heads.
-    """
+
+def _divides(row: Sequence[str], above: Sequence[str]) -> bool:
+    """Return whether a row divides the merged heads above it, and only these."""
     pairs = [*zip(above, row, strict=False)]
     divided = {cell for head, cell in pairs if _is_wide(head)}
     beside = [(head, cell) for head, cell in pairs if not _is_wide(head)]
-    return (
-        len(divided) > 1
-        and all(NAME.fullmatch(cell) for cell in row if cell)
-        and not any(head and cell and not _is_below(cell) for head, cell in beside)
+    return len(divided) > 1 and not any(
+        head and cell and not _is_below(cell) for head, cell in beside
     )
 
 

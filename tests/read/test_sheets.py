@@ -123,6 +123,11 @@ def test_odd_formats_are_read(read_one, code):
                 "| All | 3 |",
             ],
         ),
+        (  # a form
+            [["Name", *[None] * 9, "Ada"], [None] * 11, ["Town", *[None] * 9, "Oslo"]],
+            ["A1:J1", "A3:J3"],
+            ["| Name | Ada |", "| --- | --- |", "", "| Town | Oslo |", "| --- | --- |"],
+        ),
         (  # another table below
             [["Room", "Rent"], ["A", 1], [], ["Year", "Sum"], [2023, 3]],
             [],
@@ -137,7 +142,7 @@ def test_odd_formats_are_read(read_one, code):
             ],
         ),
     ],
-    ids="rows heads named title blank another".split(),
+    ids="rows heads named title blank form another".split(),
 )
 def test_values_stay_below_their_heads(read_one, rows, merged, lines):
     text = read_one("a.xlsx", saved(sheet_of(*rows, merged=merged))).text

@@ -1,5 +1,8 @@
 """What Word computes, merges, raises, strikes and hides."""
 
+from io import BytesIO
+from zipfile import ZipFile
+
 import pytest
 from office_files import (
     RELATION,
@@ -12,6 +15,7 @@ from office_files import (
     runs,
     table,
     word,
+    zipped,
 )
 
 from hierindex.node import HEADINGS, LEFT_OUT
@@ -382,3 +386,53 @@ def test_titles_authors_and_dates(read_one, core, blocks, expected):
 def test_long_paragraphs_in_styles_of_headings_are_no_headings(read_one):
     document = read_one("a.docx", word(paragraph("It is so. " * 30, "Heading2")))
     assert HEADINGS not in document.metadata
+
+
+def test_charts_and_diagrams_of_word_are_text(text_of):
+    def drawn(inside):
+        return f"<w:p><w:r><w:drawing>{inside}</w:drawing></w:r></w:p>"
+
+    dgm = "http://schemas.openxmlformats.org/drawingml/2006/diagram"
+    relations = (
+        f'<Relationship Id="r11" Type="{RELATION}/chart" Target="charts/chart1.xml"/>'
+        f'<Relationship Id="r12" Type="{RELATION}/diagramData" Target="diagrams/data1.xml"/>'
+    )
+    point = '<c:pt idx="{}"><c:v>{}</c:v></c:pt>'
+    series = (
+        f"<c:ser><c:tx><c:strRef><c:strCache>{point.format(0, 'Boats')}"
+        "</c:strCache></c:strRef></c:tx>"
+        f"<c:cat><c:strRef><c:strCache>{point.format(0, 'May')}{point.format(1, 'June')}"
+        "</c:strCache></c:strRef></c:cat><c:val><c:numRef><c:numCache>"
+        f"<c:formatCode>0%</c:formatCode>{point.format(1, 0.5)}"
+        "</c:numCache></c:numRef></c:val></c:ser>"
+    )
+    plot = f"<c:plotArea><c:barChart>{series}</c:barChart></c:plotArea>"
+    chart = f"<c:chartSpace><c:chart>{plot}</c:chart></c:chartSpace>"
+    shapes = "".join(
+        f"<dgm:pt><dgm:t><a:p><a:r><a:t>{text}</a:t></a:r></a:p></dgm:t></dgm:pt>"
+        for text in ("Plan", "Build")
+    )
+    text = text_of(
+        *[drawn('<c:chart r:id="r11"/>')] * 2,
+        drawn(f'<dgm:relIds xmlns:dgm="{dgm}" r:dm="r12"/>'),
+        relations=relations,
+        parts={
+            "charts/chart1.xml": chart,
+            "diagrams/data1.xml": f'<dgm:dataModel xmlns:dgm="{dgm}">{shapes}</dgm:dataModel>',
+        },
+    )
+    assert text == (
+        "Chart\n\n|  | Boats |\n| --- | --- |\n| May |  |\n| June | 50% |\n\nPlan\n\nBuild"
+    )
+
+
+def test_strict_files_are_read(read_one):
+    data = word(paragraph("Rent", "Heading1"), item("Due."), parts=LEGAL)
+    strict = {}
+    with ZipFile(BytesIO(data)) as archive:
+        for name in archive.namelist():
+            strict[name] = archive.read(name).replace(
+                b"http://schemas.openxmlformats.org/wordprocessingml/2006/main",
+                b"http://purl.oclc.org/ooxml/wordprocessingml/main",
+            )
+    assert read_one("a.docx", zipped(strict)).text == "# Rent\n\n1. Due."
