@@ -15,6 +15,8 @@ from hierindex.read.tables import Merged, n_heads, repeated, table_blocks, title
 from hierindex.read.text import Reading, UnreadableError
 
 MAX_CELLS = 10_000_000
+MAX_ROWS = 2**20  # of a sheet, as in Excel
+MAX_MERGED = 2_000_000  # places of merged cells
 MERGED = re.compile(rb'<(?:\w+:)?mergeCell [^>]*?ref="([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})"')
 UNKNOWN = re.compile(rb"</(?:\w+:)?f>\s*(?:<(?:\w+:)?v(?:\s*/|></(?:\w+:)?v)>)?\s*</(?:\w+:)?c>")
 """A formula without a result."""
@@ -35,7 +37,7 @@ def read_excel(file: BinaryIO) -> Reading:
 
         metadata, unread = properties(parts), _unread(parts)
         book = load_workbook(file, read_only=True, data_only=True, keep_links=False)
-        sections, n_cells = list[tuple[str, list[str]]](), 0
+        sections, n_cells, n_merged = list[tuple[str, list[str]]](), 0, 0
         formats = dict[int, str]()
         for sheet in book.worksheets:
             if sheet.sheet_state != "visible":
@@ -44,13 +46,15 @@ def read_excel(file: BinaryIO) -> Reading:
             sheet.reset_dimensions()  # of which files may say anything
             rows: list[list[str]] = []
             for row in sheet.iter_rows():
-                n_cells += len(row) + 1
+                n_cells += len(row)
                 if n_cells > MAX_CELLS:
                     raise UnreadableError(f"has more than {MAX_CELLS:,} cells")
+                if len(rows) >= MAX_ROWS:
+                    raise UnreadableError(f"has a sheet of more than {MAX_ROWS:,} rows")
                 rows.append([_cell(cell, formats) for cell in row])
             source = parts.read(sheet._worksheet_path.lstrip("/"))
             unread["formula without its result"] += len(UNKNOWN.findall(source))
-            n_cells += _merge(rows, MERGED.findall(source), MAX_CELLS - n_cells)
+            n_merged += _merge(rows, MERGED.findall(source), MAX_MERGED - n_merged)
             sections.append((sheet.title, [*_blocks(rows)]))
         return sectioned(sections)._replace(metadata=metadata | left_out(unread))
 
@@ -109,9 +113,10 @@ def _merge(rows: list[list[str]], ranges: Iterable[tuple[bytes, ...]], most: int
             continue
         right = min(column_index_from_string(last_column.decode()), width)
         text = rows[top - 1][left - 1]
-        n_merged += right * (bottom - top + 1)
+        n_merged += (right - left + 1) * (bottom - top + 1)
+        n_merged += sum(max(0, right - len(row)) for row in rows[top - 1 : bottom])
         if n_merged > most:
-            raise UnreadableError(f"has more than {MAX_CELLS:,} cells")
+            raise UnreadableError(f"has merged cells of more than {MAX_MERGED:,} places")
         for i in range(top - 1, bottom):
             rows[i] += [""] * (right - len(rows[i]))
             for j in range(left - 1, right):

@@ -8,7 +8,9 @@ import pytest
 from openpyxl.chart import BarChart, Reference
 from openpyxl.comments import Comment
 
+from hierindex.errors import SourceError
 from hierindex.node import LEFT_OUT
+from hierindex.read import sheets
 
 
 def saved(book):
@@ -170,3 +172,17 @@ def test_what_is_not_read_is_told(read_one):
 
 def test_a_workbook_that_is_read_whole_leaves_nothing_out(read_one):
     assert LEFT_OUT not in read_one("a.xlsx", saved(sheet_of(["Room", "Rent"], ["A", 1]))).metadata
+
+
+@pytest.mark.parametrize(
+    ("limit", "message"),
+    [
+        ("MAX_ROWS", "has a sheet of more than 3 rows"),
+        ("MAX_MERGED", "has merged cells of more than 3 places"),
+    ],
+)
+def test_hostile_sheets_are_skipped(read_one, monkeypatch, limit, message):
+    book = sheet_of(*[["a", "b"]] * 4, merged=["A1:B3"])
+    monkeypatch.setattr(sheets, limit, 3)
+    with pytest.raises(SourceError, match=message):
+        read_one("a.xlsx", saved(book))
