@@ -53,7 +53,7 @@ def read_excel(file: BinaryIO) -> Reading:
                     raise UnreadableError(f"has a sheet of more than {MAX_ROWS:,} rows")
                 rows.append([_cell(cell, formats) for cell in row])
             source = parts.read(sheet._worksheet_path.lstrip("/"))
-            unread["formula without its result"] += len(UNKNOWN.findall(source))
+            unread["formula of unknown result"] += len(UNKNOWN.findall(source))
             n_merged += _merge(rows, MERGED.findall(source), MAX_MERGED - n_merged)
             sections.append((sheet.title, [*_blocks(rows)]))
         return sectioned(sections)._replace(metadata=metadata | left_out(unread))

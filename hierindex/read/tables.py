@@ -68,8 +68,6 @@ def table_blocks(rows: Sequence[Sequence[str]], n_named: int = 0) -> Iterator[st
 def _without_copies(rows: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
     """Return rows without the columns in which each row continues the cell to the left."""
     kept = {i for row in rows for i, cell in enumerate(row) if _is_first(cell)}
-    if len(kept) == max(map(len, rows), default=0):
-        return rows
     return [[cell for i, cell in enumerate(row) if i in kept] for row in rows]
 
 
@@ -144,5 +142,6 @@ def _head(rows: Sequence[Sequence[str]]) -> list[str]:
 
 def _values(row: Sequence[str]) -> Sequence[str]:
     """Return the texts of a row; once if it is one cell that is as wide as the table."""
-    title = len(row) > 1 and row[0] and title_in(row)
-    return [title, *[""] * (len(row) - 1)] if title else row
+    if isinstance(row[0], Merged) and (title := title_in(row)):
+        return [title, *[""] * (len(row) - 1)]
+    return row

@@ -152,7 +152,7 @@ def test_values_stay_below_their_heads(read_one, rows, merged, lines):
 
 
 def test_what_is_not_read_is_told(read_one):
-    book = sheet_of(["Room", "Rent"], ["A", 1], ["Sum", "=SUM(B2:B2)"])
+    book = sheet_of(["Room", "Rent"], ["A", 1], ["Sum", "=SUM(B2:B2)"], ["", "=B3"])
     book.active["A2"].comment = Comment("Too high?", "Ada")
     chart = BarChart()
     chart.add_data(Reference(book.active, min_col=2, min_row=1, max_row=2))
@@ -165,7 +165,7 @@ def test_what_is_not_read_is_told(read_one):
     assert document.metadata[LEFT_OUT] == [
         "1 comment",
         "1 chart",
-        "1 formula without its result",
+        "2 formulas of unknown result",
         "2 hidden sheets",
     ]
 
