@@ -95,7 +95,7 @@ def test_llama_index_is_at_the_doors() -> None:
 
 def test_heavy_imports_wait() -> None:
     heavy = set(
-        "torch transformers umap lancedb sklearn summarizer pypdfium2 openai mammoth markdownify "
+        "torch transformers umap lancedb sklearn summarizer pypdfium2 openai markdownify "
         "bs4 openpyxl pptx plotly ray lance".split()
     )
     for path in FILES:

@@ -19,6 +19,7 @@ from hierindex.core.characters import composed
 from hierindex.errors import SourceError
 from hierindex.node import FILE_NAME, HEADINGS, LEFT_OUT, MODIFIED, PAGES, TITLE, Heading
 from hierindex.progress import Progress, silent
+from hierindex.read.book import read_epub
 from hierindex.read.files import File, files_of, is_link, nothing_to_index, quoted, valid_name
 from hierindex.read.html import is_html, read_html
 from hierindex.read.mail import (
@@ -29,22 +30,18 @@ from hierindex.read.mail import (
     read_web_archive,
 )
 from hierindex.read.markdown import read_markdown, read_notebook
-from hierindex.read.office import (
-    OLD,
-    read_epub,
-    read_excel,
-    read_old,
-    read_powerpoint,
-    read_word,
-)
+from hierindex.read.office import OLD, read_old
 from hierindex.read.pdf import read_pdf
 from hierindex.read.plain import read_plain, read_rst
 from hierindex.read.records import read_csv, read_json
 from hierindex.read.remembered import content_hash, named_by, read_once
 from hierindex.read.rtf import read_rtf, read_unnamed
+from hierindex.read.sheets import read_excel
+from hierindex.read.slides import read_powerpoint
 from hierindex.read.source import PYTHON, SUFFIXES, read_python, read_source
 from hierindex.read.subtitles import read_subtitles
 from hierindex.read.text import HEAD, Reading, UnreadableError, is_binary_head
+from hierindex.read.word import read_word
 
 MAX_LINE = 1_000_000  # characters; a file with a longer line is data
 ATTEMPTS = 3  # to read a file that changes
@@ -78,7 +75,20 @@ READERS: dict[str, Reader] = {
 }
 """Readers by suffix; other files are read as text."""
 
-NAMED = {*PYTHON, *SUFFIXES, ".html", ".htm", ".xhtml", ".xht", ".mbox", ".xlsx", ".xlsm", ".pdf"}
+NAMED = {
+    *PYTHON,
+    *SUFFIXES,
+    ".html",
+    ".htm",
+    ".xhtml",
+    ".xht",
+    ".mbox",
+    ".docx",
+    ".docm",
+    ".xlsx",
+    ".xlsm",
+    ".pdf",
+}
 """Suffixes of files whose first heading is no title of the whole."""
 
 
@@ -131,8 +141,8 @@ def read_documents(
 ) -> tuple[list[Document], list[Skipped]]:
     """Read files and folders, each file as one document.
 
-    Text, Markdown, HTML, RTF, PDF, CSV, JSON, notebooks, e-mails, mailboxes, calendars and
-    subtitles are read; with the extra `hierindex[office]` also Word, PowerPoint, Excel, EPUB and
+    Text, Markdown, HTML, RTF, PDF, Word, CSV, JSON, notebooks, e-mails, mailboxes, calendars and
+    subtitles are read; with the extra `hierindex[office]` also PowerPoint, Excel, EPUB and
     messages of Outlook.
 
     Parameters

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from llama_index.core.schema import Document
 
 LIBRARIES = (
-    "hierindex beautifulsoup4 chardetng-py llama-index-core lxml mammoth "
+    "hierindex beautifulsoup4 chardetng-py llama-index-core lxml "
     "markdown-it-py markdownify olefile openpyxl pypdfium2 python-oxmsg python-pptx pyyaml "
     "sentencex"
 ).split()
