@@ -42,6 +42,7 @@ class Line:
     bold: bool = False
     one_font: bool = True  # whether it ends in the font in which it begins
     in_contents: bool = False  # whether it ended with dot leaders
+    number_apart: bool = False  # whether a wide space parts it from a number at its start or end
 
 
 class Outlined(NamedTuple):
