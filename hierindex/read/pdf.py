@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from hierindex.node import LEFT_OUT, PAGE_BREAK, PAGE_LABELS, PAGES, TITLE, Heading
 from hierindex.read.pdf_furniture import NUMBER, without_furniture
-from hierindex.read.pdf_headings import Line, Outlined, Placed, font_headings, outline_headings
+from hierindex.read.pdf_headings import (
+    Line,
+    Outlined,
+    Placed,
+    font_headings,
+    letters_of,
+    outline_headings,
+)
 from hierindex.read.pdf_words import Vocabulary, with_letters
 from hierindex.read.text import HEAD, MAX_TITLE, Reading, UnreadableError
 
@@ -22,7 +29,8 @@ LEADERS = re.compile(
     r"(?<=[^ .·…]) *(?:(?:[.·…] ?){4,}\d+|(?:[.·…] ?){5,}[ivxlcdm]*)$", re.I
 )  # of tables of contents, with the page number
 NO_TITLE = re.compile(
-    r"^\W*(?:untitled|microsoft (?:word|powerpoint|excel)\b.*|powerpoint presentation|"
+    r"^\W*(?:untitled.*|anonymous|unspecified|powerpoint presentation|"
+    r"microsoft (?:word|powerpoint|excel)\b.*|"
     r"(?:document|presentation|slide|title|template|dokument|book|sheet)\W*\d*|\w:\\.*|/\S+|"
     r".*\.(?:docx?|odt|rtf|pptx?|odp|xlsx?|ods|pdf|tex|dvi|ps|indd|qxd|pmd|fm|html?|txt|md|cdr|ai|"
     r"tiff?|jpe?g|png|eps))\W*$",
@@ -32,6 +40,7 @@ NO_AUTHOR = {*"admin administrator anonymous owner root unknown user".split()}
 AFFILIATION = re.compile(
     r"@|\b(?:universi|institut|department|faculty|school of|college|laborator)", re.I
 )
+SECTION_NUMBER = re.compile(r"\d{1,2}(?:\.\d+)*[.:)]?\s")
 ABOVE_TITLE = 200  # characters
 TITLE_WORD = re.compile(r"[^\W\d_]{2,}")
 DATE = re.compile(
@@ -66,9 +75,10 @@ def read_pdf(file: BinaryIO) -> Reading:
             with pypdfium2.PdfDocument(data) as pdf:
                 pdf.init_forms()  # so that the fields of forms are flattened
                 read = [_page(pdf, number) for number in range(len(pdf))]
+                first_page = " ".join(line.text for line in read[0].lines) if read else ""
                 labels = [_label(pdf, number) for number in range(len(pdf))]
                 outline = _outline(pdf)
-                metadata = _properties(pdf)
+                metadata = _properties(pdf, first_page)
                 n_attached = pdf.count_attachments()
         except pypdfium2.PdfiumError as error:
             # PDFium does not always reset the code of the last error.
@@ -103,20 +113,21 @@ def read_pdf(file: BinaryIO) -> Reading:
     return Reading(text, metadata, headings)
 
 
-def _properties(pdf: "PdfDocument") -> dict[str, Any]:
+def _properties(pdf: "PdfDocument", first_page: str) -> dict[str, Any]:
     """Return the title, the author and the date in the properties of a file, if they are sensible.
 
     A title is not if it names a file or a program's new document, an author if it names no one.
     """
     title, author = _property(pdf, "Title"), _property(pdf, "Author")
     metadata: dict[str, Any] = {}
-    if sum(map(str.isalpha, title)) > 2 and not NO_TITLE.search(title):
+    is_name = " " in title or title.isalpha() or letters_of(title) in letters_of(first_page)
+    if sum(map(str.isalpha, title)) > 1 and is_name and not NO_TITLE.search(title):
         metadata[TITLE] = title
-    if any(map(str.isalpha, author)) and author.casefold() not in NO_AUTHOR:
+    if any(map(str.isalpha, author)) and author.casefold().strip("()") not in NO_AUTHOR:
         metadata["author"] = author
     if found := DATE.match(_property(pdf, "CreationDate")):
         year, month, day, *time, sign, hours, minutes = found.groups()
-        zone = f"{sign}{hours}:{minutes or '00'}" if hours else "+00:00" if sign == "Z" else ""
+        zone = "+00:00" if sign == "Z" else f"{sign}{hours}:{minutes or '00'}" if hours else ""
         at = f"T{time[0]}:{time[1]}:{time[2] or '00'}{zone}" if time[1] else ""
         try:
             datetime.fromisoformat(date := f"{year}-{month or '01'}-{day or '01'}{at}")
@@ -144,7 +155,8 @@ def _title(text: str, headings: list[Heading]) -> str:
     formula = 2 * sum(map(len, words)) < len(first.title) or "=" in first.title
     if page_above or first.start > ABOVE_TITLE or formula or NO_TITLE.search(first.title):
         return ""
-    return "" if AFFILIATION.search(first.title) else first.title
+    of_section = SECTION_NUMBER.match(first.title) or AFFILIATION.search(first.title)
+    return "" if of_section else first.title
 
 
 class _Page(NamedTuple):

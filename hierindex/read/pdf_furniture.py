@@ -2,11 +2,11 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
-from hierindex.read.pdf_headings import LARGER, Line
+from hierindex.read.pdf_headings import LARGER, NO_FONT, Line
 
 EDGE = 4  # outermost lines of a page that may be running heads or feet
 RECURRING = 3  # pages
@@ -23,12 +23,16 @@ OF = re.compile(r"\s*(?:/|of|von|de|sur|di|van|av|af|z|из)\s*(\d+)\b", re.I)
 
 
 class Furniture(NamedTuple):
-    """A line that is left out: its side, 1 for the top, and what recurs of it, with its words."""
+    """What recurs of a line: its side, 1 for the top, its height, and its words.
+
+    Its kind is "words", "number" if it is nothing but the page's number, or "doubt" if its other
+    numbers differ from page to page: such a line is text but no heading.
+    """
 
     side: int
+    y: int
     words: str
-    text: str
-    is_number: bool
+    kind: str = "words"
 
 
 def without_furniture(
@@ -50,62 +54,69 @@ def without_furniture(
     with_text = [number for number, page in enumerate(pages) if _shown(page)]
     recurring = _recurring(pages, labels, with_text)
     size, spacing = _size_of_text(pages), _line_spacing(pages)
-    kept = list(pages)
-    dropped: defaultdict[tuple[int, str], dict[int, Furniture]] = defaultdict(dict)
+    apart: dict[int, list[tuple[Line, Furniture]]] = defaultdict(list)
     for number in with_text:
-        page = pages[number]
-        gone: dict[int, Furniture] = {}
         for side in (1, -1):
             run: list[tuple[Line, Furniture]] = []
-            lines = _outermost(page, side)
-            for i, line in enumerate(lines[:EDGE]):
+            lines = _outermost(pages[number], side)
+            for line, inner in zip_longest(lines[:EDGE], lines[1 : EDGE + 1]):
+                if line is None or line.size >= LARGER * size:
+                    break
                 keys = _keys(line, side, number, labels[number], len(pages))
-                found = next((each for y, each in keys if (y, each[:2]) in recurring), None)
-                if found is None or line.size >= LARGER * size:
+                found = next((key for key in keys if key in recurring), None)
+                if found is None or found.kind == "doubt":
+                    if found is not None:
+                        line.size, line.bold = NO_FONT
                     break
                 run.append((line, found))
-                inner = lines[i + 1] if i + 1 < len(lines) else None
                 gap = 0 if inner is None else abs(line.y - inner.y)
-                if (spacing and gap > APART * spacing) or (i == 0 and found.is_number):
-                    gone |= {id(each): furniture for each, furniture in run}
-        rest = [line for line in page if id(line) not in gone]
+                if (spacing and gap > APART * spacing) or (
+                    found.kind == "number" and len(run) == 1
+                ):
+                    apart[number] += run
+                    run = []
+    n_apart = Counter(key for run in apart.values() for _, key in run)
+    kept = list(pages)
+    dropped: dict[tuple[int, str, str], list[str]] = defaultdict(list)
+    for number, run in apart.items():
+        gone = {id(line): key for line, key in run if 2 * n_apart[key] > recurring[key]}
+        rest = [line for line in pages[number] if id(line) not in gone]
         if _shown(rest):
             kept[number] = rest
-            for furniture in gone.values():
-                dropped[furniture[:2]][number] = furniture
+            for line, key in run:
+                if id(line) in gone:
+                    dropped[key.side, key.words, key.kind].append(" ".join(line.text.split()))
     return kept, _notes(dropped, len(pages))
 
 
 def _recurring(
     pages: Sequence[list[Line]], labels: Sequence[str], with_text: list[int]
-) -> set[tuple[int, tuple[int, str]]]:
-    """Return the heights, sides and words that are on most pages, or most odd or even ones."""
-    counts: Counter[tuple[int, int, tuple[int, str]]] = Counter()
+) -> dict[Furniture, int]:
+    """Return what is on most pages, or on most odd or even ones, with the number of its pages."""
+    counts: tuple[Counter[Furniture], Counter[Furniture]] = (Counter(), Counter())
     for number in with_text:
-        keys = {
-            (y, each[:2])
-            for side in (1, -1)
-            for line in _outermost(pages[number], side)[:EDGE]
-            for y, each in _keys(line, side, number, labels[number], len(pages))
-        }
-        counts.update((number % 2, *key) for key in keys)
-    n_pages = Counter(number % 2 for number in with_text)
-
-    def is_on_most(y: int, words: tuple[int, str]) -> bool:
-        n = [counts[odd, y, words] for odd in (0, 1)]
-        return (sum(n) >= RECURRING and 2 * sum(n) > len(with_text)) or any(
-            n[odd] >= RECURRING and 2 * n[odd] > n_pages[odd] for odd in (0, 1)
+        counts[number % 2].update(
+            {
+                key
+                for side in (1, -1)
+                for line in _outermost(pages[number], side)[:EDGE]
+                for key in _keys(line, side, number, labels[number], len(pages))
+            }
         )
+    n_odd = sum(number % 2 for number in with_text)
+    n_pages = (len(with_text) - n_odd, n_odd)
+    return {
+        key: n
+        for key, n in (counts[0] + counts[1]).items()
+        if (n >= RECURRING and 2 * n > len(with_text))
+        or any(each[key] >= max(RECURRING, n_pages[i] // 2 + 1) for i, each in enumerate(counts))
+    }
 
-    return {(y, words) for _, y, words in counts if is_on_most(y, words)}
 
-
-def _keys(
-    line: Line, side: int, number: int, label: str, n_pages: int
-) -> Iterator[tuple[int, Furniture]]:
-    """Yield the height of a line with its words, as they are and with the page's number marked."""
+def _keys(line: Line, side: int, number: int, label: str, n_pages: int) -> Iterator[Furniture]:
+    """Yield a line's words as they are, with the page's number marked, and without numbers."""
     text, y = " ".join(line.text.split()), round(line.y)
-    yield y, Furniture(side, text, text, is_number=False)
+    yield Furniture(side, y, text)
     for found in [*NUMBER.finditer(text)][:MAX_NUMBERS]:
         if label and found[0].casefold() == label.casefold():
             offset = 0
@@ -127,7 +138,10 @@ def _keys(
             or (is_total and offset == 0)
             or (line.number_apart and offset <= 0 and not (before and after))
         ):
-            yield y, Furniture(side, f"{before}\0{offset}\0{after}", text, bare and offset <= 0)
+            kind = "number" if bare and offset <= 0 else "words"
+            yield Furniture(side, y, f"{before}\0{offset}\0{after}", kind)
+    if (words := re.sub(r"\d+", "\0", text)) != text:
+        yield Furniture(side, y, words, "doubt")
 
 
 def _outermost(page: Sequence[Line], side: int) -> list[Line]:
@@ -158,13 +172,12 @@ def _line_spacing(pages: Sequence[Sequence[Line]]) -> float:
     return max(distances, key=lambda each: (distances[each], -each), default=0.0)
 
 
-def _notes(dropped: dict[tuple[int, str], dict[int, Furniture]], n_pages: int) -> list[str]:
+def _notes(dropped: Mapping[tuple[int, str, str], list[str]], n_pages: int) -> list[str]:
     """Return which lines were left out of how many pages, the most frequent first."""
     notes = []
-    for lines in sorted(dropped.values(), key=len, reverse=True):
-        first = next(iter(lines.values()))
-        where = f"at the {'top' if first.side > 0 else 'bottom'} of {len(lines)} of {n_pages} pages"
-        text = first.text if len(first.text) <= SHOWN else f"{first.text[:SHOWN]}..."
-        notes.append(f"page numbers {where}" if first.is_number else f"a line {where}: {text!r}")
+    for (side, _, kind), lines in sorted(dropped.items(), key=lambda each: -len(each[1])):
+        where = f"at the {'top' if side > 0 else 'bottom'} of {len(lines)} of {n_pages} pages"
+        text = lines[0] if len(lines[0]) <= SHOWN else f"{lines[0][:SHOWN]}..."
+        notes.append(f"page numbers {where}" if kind == "number" else f"a line {where}: {text!r}")
     more = len(notes) - NOTES
     return notes[:NOTES] + ([f"{more} more lines at the edges of pages"] if more > 0 else [])
