@@ -140,6 +140,8 @@ def _keys(line: Line, side: int, number: int, label: str, n_pages: int) -> Itera
         ):
             kind = "number" if bare and offset <= 0 else "words"
             yield Furniture(side, y, f"{before}\0{offset}\0{after}", kind)
+        if line.number_apart and offset == 0 and not (before and after):  # often a line of its own
+            yield Furniture(side, y, (before + after).strip())
     if (words := re.sub(r"\d+", "\0", text)) != text:
         yield Furniture(side, y, words, "doubt")
 
