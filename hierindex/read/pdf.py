@@ -244,6 +244,7 @@ def _number_apart(textpage: "PdfTextPage", text: str, at: int, size: float) -> b
         )
         return box[1 if right else 0].value
 
+    text = text.rstrip()
     first, last = text.find(" "), text.rfind(" ")
     spaces = [
         i for i, word in ((first, text[:first]), (last, text[last + 1 :])) if NUMBER.fullmatch(word)

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
-from hierindex.read.pdf_headings import LARGER, NO_FONT, Line
+from hierindex.read.pdf_headings import NO_FONT, Line
 
 EDGE = 4  # outermost lines of a page that may be running heads or feet
 RECURRING = 3  # pages
 APART = 1.6  # times the line spacing, the least distance of a running head from the text
+MAX_SIZE = 1.3  # times the size of the text
 SHOWN = 80  # characters of a line in a note
 NOTES = 10
 NUMBER = re.compile(r"(?<![\w.,:])(?:\d{1,6}|[ivxlc]{1,8})(?!\w|[.,:]\d)", re.I)
@@ -41,7 +42,7 @@ def without_furniture(
     """Leave out running heads, running feet and page numbers.
 
     A line is one of them only if it is among the outermost lines of most pages, or of most odd
-    or most even pages, at one height, with the same words, in no larger font than the text, and
+    or most even pages, at one height, with the same words, in hardly a larger font, and
     apart from it. A number may differ if it is the page's. A page of nothing else is kept.
 
     Returns
@@ -60,7 +61,7 @@ def without_furniture(
             run: list[tuple[Line, Furniture]] = []
             lines = _outermost(pages[number], side)
             for line, inner in zip_longest(lines[:EDGE], lines[1 : EDGE + 1]):
-                if line is None or line.size >= LARGER * size:
+                if line is None or line.size >= MAX_SIZE * size:
                     break
                 keys = _keys(line, side, number, labels[number], len(pages))
                 found = next((key for key in keys if key in recurring), None)

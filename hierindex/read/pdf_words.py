@@ -8,14 +8,25 @@ from collections.abc import Iterable
 HYPHEN = "\ufffe"  # how PDFium reads a hyphen with the line end after it
 LIGATURES = ("ff", "fi", "fl", "ffi", "ffl")
 UNICODE = dict(zip("ﬀﬁﬂﬃﬄﬅﬆ", (*LIGATURES, "st", "st"), strict=True))
-CORK = {
-    **dict(zip("\x1b\x1c\x1d\x1e\x1f", LIGATURES, strict=True)),
-    **dict(zip("\x10\x11\x12\x13\x14\x15\x16\x17\x19\x1a", "“”„«»\u2013—\0\u0131ȷ", strict=True)),
-}
-"""The T1 encoding of LaTeX's fonts where others have control characters; \\x17 is invisible."""
-OT1 = dict(zip("\x0b\x0c\r\x0e\x0f", LIGATURES, strict=True))
-IN_WORD = re.compile(r"(?<=[^\W\d_])[\x0b-\x0f]|[\x0b-\x0f](?=[^\W\d_])")
-TO_LETTERS = str.maketrans({**UNICODE, **CORK})
+CONTROLS = dict(
+    zip(
+        "\x0b\x0c\x0e\x0f\x1b\x1c\x1d\x1e\x1f\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a",
+        (
+            *LIGATURES,
+            *LIGATURES,
+            *"\u201c\u201d\u201e\u00ab\u00bb\u2013\u2014",
+            "",
+            "",
+            *"\u0131\u0237",
+        ),
+        strict=True,
+    )
+)
+"""Letters of LaTeX's fonts where others have control characters: OT1 to \\x0f, then T1 (Cork)."""
+BESIDE_LATIN = re.compile(
+    r"(?<=[0-9A-Za-z\u00c0-\u024f.,])[\x0b\x0c\x0e-\x1f]+|[\x0b\x0c\x0e-\x1f]+(?=[0-9A-Za-z\u00c0-\u024f])"
+)
+TO_LETTERS = str.maketrans(UNICODE)
 UNPRINTABLE = str.maketrans(dict.fromkeys("\f\r\n", " ") | dict.fromkeys("\0", ""))
 WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
 ENDING = 3  # letters that may differ in another form of a word
@@ -26,7 +37,8 @@ LAST, FIRST = re.compile(r"[^\W_]*$"), re.compile(r"[^\W_]*")
 
 def with_letters(text: str) -> str:
     """Return the text of a line with letters for ligatures and without control characters."""
-    text = IN_WORD.sub(lambda found: OT1[found[0]], text.replace("\x02", HYPHEN))
+    text = text.replace("\x02", HYPHEN)
+    text = BESIDE_LATIN.sub(lambda found: "".join(map(CONTROLS.__getitem__, found[0])), text)
     return text.translate(TO_LETTERS).translate(UNPRINTABLE)
 
 
