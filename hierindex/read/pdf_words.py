@@ -6,26 +6,24 @@ from collections import Counter
 from collections.abc import Iterable
 
 HYPHEN = "\ufffe"  # how PDFium reads a hyphen with the line end after it
-LIGATURES = ("ff", "fi", "fl", "ffi", "ffl")
-UNICODE = dict(zip("ﬀﬁﬂﬃﬄﬅﬆ", (*LIGATURES, "st", "st"), strict=True))
-CONTROLS = dict(
-    zip(
-        "\x0b\x0c\x0e\x0f\x1b\x1c\x1d\x1e\x1f\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a",
-        (
-            *LIGATURES,
-            *LIGATURES,
-            *"\u201c\u201d\u201e\u00ab\u00bb\u2013\u2014",
-            "",
-            "",
-            *"\u0131\u0237",
-        ),
-        strict=True,
-    )
+UNICODE = dict(
+    zip("\ufb00\ufb01\ufb02\ufb03\ufb04\ufb05\ufb06", "ff fi fl ffi ffl st st".split(), strict=True)
 )
+CONTROLS = {
+    **dict(zip("\x0b\x0c\x0e\x0f", "ff fi ffi ffl".split(), strict=True)),
+    **dict(
+        zip(
+            "\x10\x11\x12\x13\x14\x15\x16",
+            "\u201c\u201d\u201e\u00ab\u00bb\u2013\u2014",
+            strict=True,
+        )
+    ),
+    **{"\x17": "", "\x18": "", "\x19": "\u0131", "\x1a": "\u0237"},
+    **dict(zip("\x1b\x1c\x1d\x1e\x1f", "ff fi fl ffi ffl".split(), strict=True)),
+}
 """Letters of LaTeX's fonts where others have control characters: OT1 to \\x0f, then T1 (Cork)."""
-BESIDE_LATIN = re.compile(
-    r"(?<=[0-9A-Za-z\u00c0-\u024f.,])[\x0b\x0c\x0e-\x1f]+|[\x0b\x0c\x0e-\x1f]+(?=[0-9A-Za-z\u00c0-\u024f])"
-)
+LATIN, CONTROL = r"[0-9A-Za-z\u00c0-\u024f]", r"[\x0b\x0c\x0e-\x1f]+"
+BESIDE_LATIN = re.compile(rf"(?<={LATIN}|[.,]){CONTROL}|{CONTROL}(?={LATIN})")
 TO_LETTERS = str.maketrans(UNICODE)
 UNPRINTABLE = str.maketrans(dict.fromkeys("\f\r\n", " ") | dict.fromkeys("\0", ""))
 WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
