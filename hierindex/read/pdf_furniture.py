@@ -11,6 +11,7 @@ from hierindex.read.pdf_headings import NO_FONT, Line
 EDGE = 4  # outermost lines of a page that may be running heads or feet
 RECURRING = 3  # pages
 APART = 1.6  # times the line spacing, the least distance of a running head from the text
+MAX_HEAD = 300  # characters
 MAX_SIZE = 1.3  # times the size of the text
 SHOWN = 80  # characters of a line in a note
 NOTES = 10
@@ -117,6 +118,8 @@ def _recurring(
 def _keys(line: Line, side: int, number: int, label: str, n_pages: int) -> Iterator[Furniture]:
     """Yield a line's words as they are, with the page's number marked, and without numbers."""
     text, y = " ".join(line.text.split()), round(line.y)
+    if len(text) > MAX_HEAD:
+        return
     yield Furniture(side, y, text)
     for found in [*NUMBER.finditer(text)][:MAX_NUMBERS]:
         if label and found[0].casefold() == label.casefold():
@@ -132,7 +135,7 @@ def _keys(line: Line, side: int, number: int, label: str, n_pages: int) -> Itera
             after[total.end() :] if total and is_total else after
         )
         bare = not any(map(str.isalnum, rest))
-        # Numbers of invoices count as pages do, but are beside words or larger than the page's.
+        # Numbers of invoices count as pages do, but are beside words, or larger than the page's, and at the top.
         if (
             (bare and (offset <= 0 or side < 0 or is_total))
             or AFTER_PAGE_WORD.search(before)

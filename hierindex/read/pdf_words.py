@@ -18,14 +18,17 @@ CONTROLS = {
             strict=True,
         )
     ),
-    **{"\x17": "", "\x18": "", "\x19": "\u0131", "\x1a": "\u0237"},
+    "\x17": "",
+    "\x18": "",
+    "\x19": "\u0131",
+    "\x1a": "\u0237",
     **dict(zip("\x1b\x1c\x1d\x1e\x1f", "ff fi fl ffi ffl".split(), strict=True)),
 }
 """Letters of LaTeX's fonts where others have control characters: OT1 to \\x0f, then T1 (Cork)."""
 LATIN, CONTROL = r"[0-9A-Za-z\u00c0-\u024f]", r"[\x0b\x0c\x0e-\x1f]+"
 BESIDE_LATIN = re.compile(rf"(?<={LATIN}|[.,]){CONTROL}|{CONTROL}(?={LATIN})")
 TO_LETTERS = str.maketrans(UNICODE)
-UNPRINTABLE = str.maketrans(dict.fromkeys("\f\r\n", " ") | dict.fromkeys("\0", ""))
+UNPRINTABLE = str.maketrans(dict.fromkeys("\f\r\n", " ") | dict.fromkeys("\0\x02", ""))
 WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
 ENDING = 3  # letters that may differ in another form of a word
 HYPHENS = re.compile(r"[-\u2010]")
@@ -35,7 +38,6 @@ LAST, FIRST = re.compile(r"[^\W_]*$"), re.compile(r"[^\W_]*")
 
 def with_letters(text: str) -> str:
     """Return the text of a line with letters for ligatures and without control characters."""
-    text = text.replace("\x02", HYPHEN)
     text = BESIDE_LATIN.sub(lambda found: "".join(map(CONTROLS.__getitem__, found[0])), text)
     return text.translate(TO_LETTERS).translate(UNPRINTABLE)
 
