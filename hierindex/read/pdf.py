@@ -40,7 +40,7 @@ NO_AUTHOR = {*"admin administrator anonymous owner root unknown user".split()}
 AFFILIATION = re.compile(
     r"@|\b(?:universi|institut|department|faculty|school of|college|laborator)", re.I
 )
-SECTION_NUMBER = re.compile(r"\d{1,2}(?:\.\d+)*[.:)]?\s")
+SECTION_NUMBER = re.compile(r"^\d{1,2}(?:\.\d+)*[.:)]?\s")
 ABOVE_TITLE = 200  # characters
 TITLE_WORD = re.compile(r"[^\W\d_]{2,}")
 DATE = re.compile(
@@ -94,23 +94,31 @@ def read_pdf(file: BinaryIO) -> Reading:
     if any(labels) and labels != [str(number + 1) for number in range(len(pages))]:
         metadata[PAGE_LABELS] = labels
     pages, left_out = without_furniture(pages, labels)
+    first = next(page for page in pages if any(line.text.strip() for line in page))
     words = Vocabulary(line.text for page in pages for line in page)
     for page in pages:
         for line in page:
             line.text = words.undivided(line.text)
     text, headings = _joined(pages, outline_headings(pages, outline) or font_headings(pages))
-    if TITLE not in metadata and (title := _title(text, headings)):
+    if TITLE not in metadata and (title := _title(first, headings)):
         metadata[TITLE] = title
-    n_blank = sum(page.is_image for page in read)
-    verb = "has" if n_blank == 1 else "have"
-    counts = [
-        (n_blank, f"{n_blank} of {len(pages)} pages {verb} no text"),
-        (n := sum(page.n_comments for page in read), f"{n} comment{'s' * (n != 1)}"),
-        (n_attached, f"{n_attached} attached file{'s' * (n_attached != 1)}"),
-    ]
-    if left_out := [*(phrase for n, phrase in counts if n), *left_out]:
+    if left_out := [*_not_read(read, n_attached), *left_out]:
         metadata[LEFT_OUT] = left_out
     return Reading(text, metadata, headings)
+
+
+def _not_read(pages: list["_Page"], n_attached: int) -> list[str]:
+    """Return what cannot be read as the text of pages."""
+    n_images, n_comments = (
+        sum(page.is_image for page in pages),
+        sum(page.n_comments for page in pages),
+    )
+    counts = {
+        f"{n_images} of {len(pages)} pages {'has' if n_images == 1 else 'have'} no text": n_images,
+        f"{n_comments} comment{'s' * (n_comments != 1)}": n_comments,
+        f"{n_attached} attached file{'s' * (n_attached != 1)}": n_attached,
+    }
+    return [phrase for phrase, n in counts.items() if n]
 
 
 def _properties(pdf: "PdfDocument", first_page: str) -> dict[str, Any]:
@@ -145,18 +153,18 @@ def _property(pdf: "PdfDocument", name: str) -> str:
         return ""
 
 
-def _title(text: str, headings: list[Heading]) -> str:
-    """Return the highest heading, if the text begins with it and it reads like a title."""
+def _title(first_page: list[Line], headings: list[Heading]) -> str:
+    """Return the highest heading, if the first page begins with it and it reads like a title."""
     if not headings or any(each.level <= headings[0].level for each in headings[1:]):
         return ""
-    first = headings[0]
-    page_above = PAGE_BREAK in text[: first.start].strip()
-    words = TITLE_WORD.findall(first.title)
-    formula = 2 * sum(map(len, words)) < len(first.title) or "=" in first.title
-    if page_above or first.start > ABOVE_TITLE or formula or NO_TITLE.search(first.title):
+    title = headings[0].title
+    lines = [line for line in first_page if line.text.strip()]
+    at = next((line for line in lines if title.startswith(line.text.strip())), None)
+    if at is None or sum(len(line.text) for line in lines if line.y > at.y) > ABOVE_TITLE:
         return ""
-    of_section = SECTION_NUMBER.match(first.title) or AFFILIATION.search(first.title)
-    return "" if of_section else first.title
+    formula = 2 * sum(map(len, TITLE_WORD.findall(title))) < len(title) or "=" in title
+    other = any(pattern.search(title) for pattern in (NO_TITLE, SECTION_NUMBER, AFFILIATION))
+    return "" if formula or other else title
 
 
 class _Page(NamedTuple):

@@ -135,7 +135,7 @@ def _keys(line: Line, side: int, number: int, label: str, n_pages: int) -> Itera
             after[total.end() :] if total and is_total else after
         )
         bare = not any(map(str.isalnum, rest))
-        # Numbers of invoices count as pages do, but are beside words, or larger than the page's, and at the top.
+        # Numbers of invoices count as pages do, but beside words, or at the top and from 1001.
         if (
             (bare and (offset <= 0 or side < 0 or is_total))
             or AFTER_PAGE_WORD.search(before)
