@@ -22,6 +22,7 @@ PAGE_WORD = (
 )
 AFTER_PAGE_WORD = re.compile(rf"\b{PAGE_WORD}\b[\s.:#№-]*$", re.I)
 OF = re.compile(r"\s*(?:/|of|von|de|sur|di|van|av|af|z|из)\s*(\d+)\b", re.I)
+PAGE_NUMBER = re.compile(rf"\0-?\d+\0(?:{OF.pattern})?", re.I)  # as it is marked in what recurs
 
 
 class Furniture(NamedTuple):
@@ -44,7 +45,8 @@ def without_furniture(
 
     A line is one of them only if it is among the outermost lines of most pages, or of most odd
     or most even pages, at one height, with the same words, in hardly a larger font, and
-    apart from it. A number may differ if it is the page's. A page of nothing else is kept.
+    apart from it. A number may differ if it is the page's. One with other numbers
+    is kept once, as they may be those of an account or a standard. A page of nothing else is kept.
 
     Returns
     -------
@@ -78,16 +80,24 @@ def without_furniture(
                     apart[number] += run
                     run = []
     n_apart = Counter(key for run in apart.values() for _, key in run)
-    kept = list(pages)
+    kept, stated = list(pages), set()
     dropped: dict[tuple[int, str, str], list[str]] = defaultdict(list)
     for number, run in apart.items():
-        gone = {id(line): key for line, key in run if 2 * n_apart[key] > recurring[key]}
+        gone = {}
+        for line, key in run:
+            if 2 * n_apart[key] <= recurring[key]:
+                continue
+            words = PAGE_NUMBER.sub("", key.words)
+            if any(map(str.isdigit, words)) and words not in stated:
+                line.size, line.bold = NO_FONT
+                stated.add(words)
+            else:
+                gone[id(line)] = (key.side, key.words, key.kind), " ".join(line.text.split())
         rest = [line for line in pages[number] if id(line) not in gone]
         if _shown(rest):
             kept[number] = rest
-            for line, key in run:
-                if id(line) in gone:
-                    dropped[key.side, key.words, key.kind].append(" ".join(line.text.split()))
+            for place, text in gone.values():
+                dropped[place].append(text)
     return kept, _notes(dropped, len(pages))
 
 

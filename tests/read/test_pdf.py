@@ -119,6 +119,14 @@ def test_a_number_beside_a_running_head_is_the_pages(read):
     assert headings(kept) == []
 
 
+@pytest.mark.parametrize("line", ["Account 12-345", "ISO 4711:2020", "VAT reg. 998877"])
+def test_what_recurs_with_other_numbers_than_the_pages_is_read_once(read, line):
+    for pages in paged(5, lambda i: line), paged(5, None, lambda i: line):
+        document = read(typed(*pages))
+        assert document.text.count(line) == 1
+        assert f"of 4 of 5 pages: '{line}'" in document.metadata[LEFT_OUT][0]
+
+
 def test_footnotes_stay(read):
     pages = [[*page, Typed(f"{i + 1} See note {i * i}.", 40)] for i, page in enumerate(paged(5))]
     assert [f"{i + 1} See note {i * i}." in read(typed(*pages)).text for i in range(5)] == [
