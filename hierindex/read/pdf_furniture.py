@@ -3,7 +3,7 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise, zip_longest
+from itertools import pairwise
 from typing import NamedTuple
 
 from hierindex.read.pdf_headings import NO_FONT, Line
@@ -44,9 +44,9 @@ def without_furniture(
     """Leave out running heads, running feet and page numbers.
 
     A line is one of them only if it is among the outermost lines of most pages, or of most odd
-    or most even pages, at one height, with the same words, in hardly a larger font, and
-    apart from it. A number may differ if it is the page's. One with other numbers
-    is kept once, as they may be those of an account or a standard. A page of nothing else is kept.
+    or most even pages, at one height, with the same words, in hardly a larger font, and apart
+    from the text. A number may differ if it is the page's. A line with other numbers is kept
+    once, as they may be those of an account or a standard. A page of nothing else is kept.
 
     Returns
     -------
@@ -61,24 +61,11 @@ def without_furniture(
     apart: dict[int, list[tuple[Line, Furniture]]] = defaultdict(list)
     for number in with_text:
         for side in (1, -1):
-            run: list[tuple[Line, Furniture]] = []
-            lines = _outermost(pages[number], side)
-            for line, inner in zip_longest(lines[:EDGE], lines[1 : EDGE + 1]):
-                if line is None or line.size >= MAX_SIZE * size:
-                    break
-                keys = _keys(line, side, number, labels[number], len(pages))
-                found = next((key for key in keys if key in recurring), None)
-                if found is None or found.kind == "doubt":
-                    if found is not None:
-                        line.size, line.bold = NO_FONT
-                    break
-                run.append((line, found))
-                gap = 0 if inner is None else abs(line.y - inner.y)
-                if (spacing and gap > APART * spacing) or (
-                    found.kind == "number" and len(run) == 1
-                ):
-                    apart[number] += run
-                    run = []
+            places = [
+                (line, list(_keys(line, side, number, labels[number], len(pages))))
+                for line in _outermost(pages[number], side)[: EDGE + 1]
+            ]
+            apart[number] += _apart(places, recurring, MAX_SIZE * size, APART * spacing)
     n_apart = Counter(key for run in apart.values() for _, key in run)
     kept, stated = list(pages), set()
     dropped: dict[tuple[int, str, str], list[str]] = defaultdict(list)
@@ -99,6 +86,29 @@ def without_furniture(
             for place, text in gone.values():
                 dropped[place].append(text)
     return kept, _notes(dropped, len(pages))
+
+
+def _apart(
+    places: list[tuple[Line, list[Furniture]]],
+    recurring: Mapping[Furniture, int],
+    max_size: float,
+    min_gap: float,
+) -> list[tuple[Line, Furniture]]:
+    """Return the outermost lines of a page that recur and are apart from the others."""
+    apart: list[tuple[Line, Furniture]] = []
+    run: list[tuple[Line, Furniture]] = []
+    for i, (line, keys) in enumerate(places[:EDGE]):
+        found = next((key for key in keys if key in recurring), None)
+        if found is None or line.size >= max_size:
+            break
+        if found.kind == "doubt":
+            line.size, line.bold = NO_FONT
+            break
+        run.append((line, found))
+        gap = abs(line.y - places[i + 1][0].y) if i + 1 < len(places) else 0
+        if 0 < min_gap < gap or (found.kind == "number" and i == 0):
+            apart, run = apart + run, []
+    return apart
 
 
 def _recurring(
