@@ -5,7 +5,14 @@ from io import BytesIO
 from typing import NamedTuple
 
 from pypdf import PdfReader, PdfWriter
-from pypdf.generic import Fit
+from pypdf.generic import (
+    ArrayObject,
+    DictionaryObject,
+    Fit,
+    NameObject,
+    NumberObject,
+    TextStringObject,
+)
 
 
 class Typed(NamedTuple):
@@ -18,8 +25,14 @@ class Typed(NamedTuple):
     x: float = 72
 
 
-def typed(*pages: Sequence[Typed], outline=(), labels: bool = False, stated: str = "") -> bytes:
-    """A PDF of placed lines; entries of the outline are (title, page, height, parent)."""
+def typed(
+    *pages: Sequence[Typed] | str,
+    outline=(),
+    labels: bool = False,
+    stated: str = "",
+    **properties: str,
+) -> bytes:
+    """A PDF of placed lines or drawings; entries of the outline: (title, page, height, parent)."""
     writer, out = PdfWriter(clone_from=PdfReader(BytesIO(_pdf(*map(_typed, pages))))), BytesIO()
     added = []
     for title, page, y, parent in outline:
@@ -30,13 +43,44 @@ def typed(*pages: Sequence[Typed], outline=(), labels: bool = False, stated: str
     if labels:
         writer.set_page_label(0, 1, "/r")
         writer.set_page_label(2, len(pages) - 1, "/D", start=1)
-    if stated:
-        writer.add_metadata({"/Title": stated})
+    if properties := {"Title": stated, **properties} if stated else properties:
+        writer.add_metadata({f"/{name}": value for name, value in properties.items()})
     writer.write(out)
     return out.getvalue()
 
 
-def _typed(lines: Sequence[Typed]) -> str:
+def with_annotations(pdf: bytes, *annotations: dict[str, str]) -> bytes:
+    """The PDF with annotations on its first page; widgets become the fields of a form."""
+    writer, out = PdfWriter(clone_from=PdfReader(BytesIO(pdf))), BytesIO()
+    font = writer.pages[0]["/Resources"]["/Font"].raw_get("/F1")
+    added = ArrayObject()
+    for i, annotation in enumerate(annotations):
+        rectangle = ArrayObject(map(NumberObject, (72, 300 - 40 * i, 400, 320 - 40 * i)))
+        fields = {
+            NameObject(f"/{key}"): NameObject(value) if value[0] == "/" else TextStringObject(value)
+            for key, value in annotation.items()
+        }
+        made = DictionaryObject({NameObject("/Rect"): rectangle, **fields})
+        made[NameObject("/DA")] = TextStringObject("/F1 10 Tf 0 g")
+        made[NameObject("/F")] = NumberObject(4)
+        added.append(writer._add_object(made))
+    writer.pages[0][NameObject("/Annots")] = added
+    writer.root_object[NameObject("/AcroForm")] = DictionaryObject(
+        {
+            NameObject("/Fields"): added,
+            NameObject("/DA"): TextStringObject("/F1 10 Tf 0 g"),
+            NameObject("/DR"): DictionaryObject(
+                {NameObject("/Font"): DictionaryObject({NameObject("/F1"): font})}
+            ),
+        }
+    )
+    writer.write(out)
+    return out.getvalue()
+
+
+def _typed(lines: Sequence[Typed] | str) -> str:
+    if isinstance(lines, str):
+        return lines
     shown = (
         f"/F{2 if line.bold else 1} {line.size} Tf 1 0 0 1 {line.x} {line.y} Tm ({line.text}) Tj"
         for line in lines

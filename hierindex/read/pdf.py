@@ -4,38 +4,60 @@ import ctypes
 import logging
 import os
 import re
-from collections import Counter
+from datetime import datetime
 from functools import lru_cache
 from threading import Lock
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
-from hierindex.node import PAGE_BREAK, PAGE_LABELS, PAGES, TITLE, Heading
-from hierindex.read.pdf_headings import Line, Outlined, Placed, font_headings, outline_headings
+from hierindex.node import LEFT_OUT, PAGE_BREAK, PAGE_LABELS, PAGES, TITLE, Heading
+from hierindex.read.pdf_furniture import NUMBER, without_furniture
+from hierindex.read.pdf_headings import (
+    Line,
+    Outlined,
+    Placed,
+    font_headings,
+    letters_of,
+    outline_headings,
+)
+from hierindex.read.pdf_words import Vocabulary, with_letters
 from hierindex.read.text import HEAD, MAX_TITLE, Reading, UnreadableError
 
 if TYPE_CHECKING:
-    from pypdfium2 import PdfDocument, PdfTextPage
+    from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
 
-EDGE = 3  # outermost lines of a page that may be running heads or feet
-RECURRING = 3  # pages
-SHARE = 1 / 3  # of the pages with a line at a place, on which it recurs if it is a running head
 LEADERS = re.compile(
     r"(?<=[^ .·…]) *(?:(?:[.·…] ?){4,}\d+|(?:[.·…] ?){5,}[ivxlcdm]*)$", re.I
 )  # of tables of contents, with the page number
+NO_TITLE = re.compile(
+    r"^\W*(?:untitled.*|anonymous|unspecified|powerpoint presentation|"
+    r"microsoft (?:word|powerpoint|excel)\b.*|"
+    r"(?:document|presentation|slide|title|template|dokument|book|sheet)\W*\d*|\w:\\.*|/\S+|"
+    r".*\.(?:docx?|odt|rtf|pptx?|odp|xlsx?|ods|pdf|tex|dvi|ps|indd|qxd|pmd|fm|html?|txt|md|cdr|ai|"
+    r"tiff?|jpe?g|png|eps))\W*$",
+    re.I,
+)
+NO_AUTHOR = {*"admin administrator anonymous owner root unknown user".split()}
+AFFILIATION = re.compile(
+    r"@|\b(?:universi|institut|department|faculty|school of|college|laborator)", re.I
+)
+SECTION_NUMBER = re.compile(r"^\d{1,2}(?:\.\d+)*[.:)]?\s")
+ABOVE_TITLE = 200  # characters
+TITLE_WORD = re.compile(r"[^\W\d_]{2,}")
+DATE = re.compile(
+    r"(?:D:)?(\d{4})(\d\d)?(\d\d)?(?:(\d\d)(\d\d)(\d\d)?)?([-+Z])?(\d\d)?'?(\d\d)?", re.A
+)  # of a property
 BOLD = re.compile(r"bold|black|heavy|demi|BX\d", re.I)
 HEAVY = 500  # weight of a font from which it is bold
-HYPHEN = "\ufffe"  # how PDFium reads a hyphen with the line end after it
-UNPRINTABLE = str.maketrans(dict.fromkeys("\f\r\n", " ") | dict.fromkeys("\0\x02", ""))
 ONE_AT_A_TIME = Lock()  # PDFium has no threads
 
 
 def read_pdf(file: BinaryIO) -> Reading:
     """Return the text of the pages, how many there are, their labels, and the headings.
 
-    Lines that recur at the top or bottom of pages, and page numbers, are left out. Headings are
-    those of the outline or, without one, short lines in a larger or bolder font than the text.
-    The title is that of the file's properties, if the first page has it, or the one heading
-    above all others.
+    Running heads and page numbers are left out. Headings are those of the outline or, without one,
+    short lines in a larger or bolder font than the text. Title, author and date are those of the
+    file's properties; without a title there, it is the one heading above all others, if the text
+    begins with it.
     """
     import pypdfium2
 
@@ -51,10 +73,13 @@ def read_pdf(file: BinaryIO) -> Reading:
         notes.setLevel(logging.CRITICAL)
         try:
             with pypdfium2.PdfDocument(data) as pdf:
-                pages = [_lines(pdf, number) for number in range(len(pdf))]
+                pdf.init_forms()  # so that the fields of forms are flattened
+                read = [_page(pdf, number) for number in range(len(pdf))]
+                first_page = " ".join(line.text for line in read[0].lines) if read else ""
                 labels = [_label(pdf, number) for number in range(len(pdf))]
                 outline = _outline(pdf)
-                stated = _stated_title(pdf)
+                metadata = _properties(pdf, first_page)
+                n_attached = pdf.count_attachments()
         except pypdfium2.PdfiumError as error:
             # PDFium does not always reset the code of the last error.
             locked = error.err_code == pypdfium2.raw.FPDF_ERR_PASSWORD and b"/Encrypt" in data
@@ -62,50 +87,129 @@ def read_pdf(file: BinaryIO) -> Reading:
             raise UnreadableError(why) from error
         finally:
             notes.setLevel(level)
+    pages = [page.lines for page in read]
     if not any(line.text.strip() for page in pages for line in page):
         raise UnreadableError("is a PDF without text")
-    metadata: dict[str, Any] = {PAGES: len(pages)}
+    metadata[PAGES] = len(pages)
     if any(labels) and labels != [str(number + 1) for number in range(len(pages))]:
         metadata[PAGE_LABELS] = labels
-    pages = without_running_heads(pages)
+    pages, left_out = without_furniture(pages, labels)
+    first = next(page for page in pages if any(line.text.strip() for line in page))
+    words = Vocabulary(line.text for page in pages for line in page)
+    for page in pages:
+        for line in page:
+            line.text = words.undivided(line.text)
     text, headings = _joined(pages, outline_headings(pages, outline) or font_headings(pages))
-    if title := _title(stated, text.partition(PAGE_BREAK)[0], headings):
+    if TITLE not in metadata and (title := _title(first, headings)):
         metadata[TITLE] = title
+    if left_out := [*_not_read(read, n_attached), *left_out]:
+        metadata[LEFT_OUT] = left_out
     return Reading(text, metadata, headings)
 
 
-def _stated_title(pdf: "PdfDocument") -> str:
-    """Return the title in the properties of a file; empty if there is none or it is damaged."""
+def _not_read(pages: list["_Page"], n_attached: int) -> list[str]:
+    """Return what cannot be read as the text of pages."""
+    n_images, n_comments = (
+        sum(page.is_image for page in pages),
+        sum(page.n_comments for page in pages),
+    )
+    counts = {
+        f"{n_images} of {len(pages)} pages {'has' if n_images == 1 else 'have'} no text": n_images,
+        f"{n_comments} comment{'s' * (n_comments != 1)}": n_comments,
+        f"{n_attached} attached file{'s' * (n_attached != 1)}": n_attached,
+    }
+    return [phrase for phrase, n in counts.items() if n]
+
+
+def _properties(pdf: "PdfDocument", first_page: str) -> dict[str, Any]:
+    """Return the title, the author and the date in the properties of a file, if they are sensible.
+
+    A title is not if it names a file or a program's new document, an author if it names no one.
+    """
+    title, author = _property(pdf, "Title"), _property(pdf, "Author")
+    metadata: dict[str, Any] = {}
+    is_name = " " in title or title.isalpha() or letters_of(title) in letters_of(first_page)
+    if sum(map(str.isalpha, title)) > 1 and is_name and not NO_TITLE.search(title):
+        metadata[TITLE] = title
+    if any(map(str.isalpha, author)) and author.casefold().strip("()") not in NO_AUTHOR:
+        metadata["author"] = author
+    if found := DATE.match(_property(pdf, "CreationDate")):
+        year, month, day, *time, sign, hours, minutes = found.groups()
+        zone = "+00:00" if sign == "Z" else f"{sign}{hours}:{minutes or '00'}" if hours else ""
+        at = f"T{time[0]}:{time[1]}:{time[2] or '00'}{zone}" if time[1] else ""
+        try:
+            datetime.fromisoformat(date := f"{year}-{month or '01'}-{day or '01'}{at}")
+        except ValueError:
+            return metadata
+        metadata["date"] = date if day else "-".join(filter(None, (year, month)))
+    return metadata
+
+
+def _property(pdf: "PdfDocument", name: str) -> str:
+    """Return a property of a file in one line; empty if there is none or it is damaged."""
     try:
-        return str(pdf.get_metadata_value("Title"))
+        return " ".join(str(pdf.get_metadata_value(name)).replace("\0", "").split())[:MAX_TITLE]
     except UnicodeDecodeError:
         return ""
 
 
-def _title(stated: str, first_page: str, headings: list[Heading]) -> str:
-    """Return the title of a file, or an empty text if it is unknown."""
-    if (letters := _letters(stated)) and letters in _letters(first_page):
-        return " ".join(stated.split())[:MAX_TITLE]
-    if headings and all(heading.level > headings[0].level for heading in headings[1:]):
-        return headings[0].title
-    return ""
+def _title(first_page: list[Line], headings: list[Heading]) -> str:
+    """Return the highest heading, if the first page begins with it and it reads like a title."""
+    if not headings or any(each.level <= headings[0].level for each in headings[1:]):
+        return ""
+    title = headings[0].title
+    lines = [line for line in first_page if line.text.strip()]
+    at = next((line for line in lines if title.startswith(line.text.strip())), None)
+    if at is None or sum(len(line.text) for line in lines if line.y > at.y) > ABOVE_TITLE:
+        return ""
+    formula = 2 * sum(map(len, TITLE_WORD.findall(title))) < len(title) or "=" in title
+    other = any(pattern.search(title) for pattern in (NO_TITLE, SECTION_NUMBER, AFFILIATION))
+    return "" if formula or other else title
 
 
-def _letters(text: str) -> str:
-    return re.sub(r"[\W_]", "", text).casefold()
+class _Page(NamedTuple):
+    lines: list[Line]
+    is_image: bool  # shows something but has no text
+    n_comments: int
 
 
-def _lines(pdf: "PdfDocument", number: int) -> list[Line]:
-    """Return the lines of a page."""
+def _page(pdf: "PdfDocument", number: int) -> _Page:
+    """Return the lines of a page, with those of its form fields."""
+    from pypdfium2 import raw
+
     page = pdf[number]
+    n_comments, has_fields = _annotations(page)
+    if has_fields and page.formenv and raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY):
+        page.close()
+        page = pdf[number]
     textpage = page.get_textpage()
     lines, at = [], 0
     for text in textpage.get_text_range().split("\r\n"):
         lines.append(_line(textpage, text, at))
         at += len(text) + 2
     textpage.close()
+    has_text = any(line.text.strip() for line in lines)
+    is_image = not has_text and raw.FPDFPage_CountObjects(page) > 0
     page.close()
-    return lines
+    return _Page(lines, is_image, n_comments)
+
+
+def _annotations(page: "PdfPage") -> tuple[int, bool]:
+    """Return how many comments a page has, and whether it has other annotations with text."""
+    from pypdfium2 import raw
+
+    shown = {raw.FPDF_ANNOT_WIDGET, raw.FPDF_ANNOT_FREETEXT, raw.FPDF_ANNOT_STAMP}
+    unread = {raw.FPDF_ANNOT_LINK, raw.FPDF_ANNOT_POPUP}
+    n_comments, has_fields = 0, False
+    for i in range(raw.FPDFPage_GetAnnotCount(page)):
+        annotation = raw.FPDFPage_GetAnnot(page, i)
+        kind = raw.FPDFAnnot_GetSubtype(annotation)
+        if kind in shown:
+            has_fields = True
+        elif kind not in unread:  # a text of no characters has two bytes
+            n_comments += raw.FPDFAnnot_GetStringValue(annotation, b"Contents", None, 0) > 2
+        raw.FPDFPage_CloseAnnot(annotation)
+    return n_comments, has_fields
 
 
 def _line(textpage: "PdfTextPage", text: str, at: int) -> Line:
@@ -115,7 +219,7 @@ def _line(textpage: "PdfTextPage", text: str, at: int) -> Line:
     letters = [i for i in (0, len(text) - 1) if text and text[i].isalnum()]
     if len(letters) < 2:
         letters = [i for i, character in enumerate(text) if character.isalnum()]
-    clean = text.replace(HYPHEN, "").translate(UNPRINTABLE)
+    clean = with_letters(text)
     x, y, matrix = ctypes.c_double(), ctypes.c_double(), raw.FS_MATRIX()
     first = raw.FPDFText_GetCharIndexFromTextIndex(textpage, at + (letters[0] if letters else 0))
     raw.FPDFText_GetCharOrigin(textpage, first, x, y)
@@ -133,6 +237,29 @@ def _line(textpage: "PdfTextPage", text: str, at: int) -> Line:
         bold,
         font == _font(textpage, last),
         in_contents=found is not None,
+        number_apart=_number_apart(textpage, text, at, size * scale),
+    )
+
+
+def _number_apart(textpage: "PdfTextPage", text: str, at: int, size: float) -> bool:
+    """Return whether a wide space parts a line from a number at its start or its end."""
+    from pypdfium2 import raw
+
+    def side(index: int, right: bool) -> float:
+        box = [ctypes.c_double() for _ in range(4)]
+        raw.FPDFText_GetCharBox(
+            textpage, raw.FPDFText_GetCharIndexFromTextIndex(textpage, at + index), *box
+        )
+        return box[1 if right else 0].value
+
+    text = text.rstrip()
+    first, last = text.find(" "), text.rfind(" ")
+    spaces = [
+        i for i, word in ((first, text[:first]), (last, text[last + 1 :])) if NUMBER.fullmatch(word)
+    ]
+    return any(
+        0 < i < len(text) - 1 and side(i + 1, right=False) - side(i - 1, right=True) > size
+        for i in spaces
     )
 
 
@@ -181,46 +308,6 @@ def _outline(pdf: "PdfDocument") -> list[Outlined]:
 
 Y_OF_VIEW = {1: 1, 3: 0, 5: 3, 7: 0}
 """Index of the upper edge in a destination's view, by the view's mode."""
-
-
-def without_running_heads(pages: list[list[Line]]) -> list[list[Line]]:
-    """Leave out lines that recur, with other numbers, at one height at an edge of the pages.
-
-    What stands alone at such a height is left out as well, as heads name changing sections. A
-    page of nothing else is kept.
-    """
-    edges = [[*_at_edge(page, 1), *_at_edge(page, -1)] for page in pages]
-    recurring = Counter(key for edge in edges for key in {_key(*place) for place in edge})
-    at_height = Counter(key[:2] for edge in edges for key in {_key(*place)[:2] for place in edge})
-    heads: Counter[tuple[int, int]] = Counter()
-    for key, n_pages in recurring.items():
-        if n_pages >= RECURRING:
-            heads[key[:2]] += n_pages
-    kept = []
-    for page, edge in zip(pages, edges, strict=True):
-        gone = set()
-        outside = {1, -1}  # edges at which all lines up to here are gone
-        for side, line in edge:
-            key = _key(side, line)
-            if heads[key[:2]] >= SHARE * at_height[key[:2]] and (
-                recurring[key] >= RECURRING or side in outside
-            ):
-                gone.add(id(line))
-            else:
-                outside.discard(side)
-        rest = [line for line in page if id(line) not in gone]
-        kept.append(rest if any(line.text.strip() for line in rest) else page)
-    return kept
-
-
-def _at_edge(page: list[Line], side: int) -> list[tuple[int, Line]]:
-    """Return the outermost lines at the top (1) or bottom (-1) of a page, from the outside."""
-    lines = [line for line in page if line.text.strip()]
-    return [(side, line) for line in sorted(lines, key=lambda line: -side * line.y)[:EDGE]]
-
-
-def _key(side: int, line: Line) -> tuple[int, int, str]:
-    return side, round(line.y), re.sub(r"\d+", "0", line.text.strip())
 
 
 def _joined(pages: list[list[Line]], placed: list[Placed]) -> tuple[str, list[Heading]]:

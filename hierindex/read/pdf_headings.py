@@ -42,6 +42,7 @@ class Line:
     bold: bool = False
     one_font: bool = True  # whether it ends in the font in which it begins
     in_contents: bool = False  # whether it ended with dot leaders
+    number_apart: bool = False  # whether a wide space parts it from a number at its start or end
 
 
 class Outlined(NamedTuple):
@@ -100,7 +101,7 @@ def _by_words(page: Sequence[Line]) -> dict[str, list[tuple[int, int]]]:
             text += page[i + n - 1].text + " "
             if len(text) > MAX_HEADING:
                 break
-            for words in {_letters(text), _letters(_unnumbered(text))}:
+            for words in {letters_of(text), letters_of(_unnumbered(text))}:
                 places[words].append((i, n))
     return places
 
@@ -109,7 +110,7 @@ def _find(
     entry: Outlined, number: int, page: Sequence[Line], places: dict[str, list[tuple[int, int]]]
 ) -> Placed | None:
     """Return the place of an entry on a page."""
-    title = _letters(entry.title)
+    title = letters_of(entry.title)
     if not title:
         return None
     y = entry.y if number == entry.page else None
@@ -118,7 +119,7 @@ def _find(
         line = page[place[0]]
         return (0 if y is None else abs(y - line.y), -line.size, place[1])
 
-    for words in (title, _letters(_unnumbered(entry.title + " "))):
+    for words in (title, letters_of(_unnumbered(entry.title + " "))):
         if words and (candidates := places.get(words)):
             first, n_lines = min(candidates, key=distance)
             return Placed(entry.level, number, first, n_lines)
@@ -127,11 +128,11 @@ def _find(
     for i, near in enumerate(page):
         if not -NEAR < near.y - y < near.size:
             continue
-        text = _letters(near.text)
+        text = letters_of(near.text)
         if text.startswith(title) and len(title) > 3:
             return Placed(entry.level, number, i, 1, _end_of(title, near.text))
         for n in range(1, MAX_LINES + 1):
-            text = _letters(" ".join(each.text for each in page[i : i + n]))
+            text = letters_of(" ".join(each.text for each in page[i : i + n]))
             if abs(len(text) - len(title)) <= len(title) / 4:
                 matcher = SequenceMatcher(None, text, title, autojunk=False)
                 if matcher.quick_ratio() >= ALIKE and matcher.ratio() >= ALIKE:
@@ -149,7 +150,8 @@ def _apart(placed: Sequence[Placed]) -> list[Placed]:
     return apart
 
 
-def _letters(text: str) -> str:
+def letters_of(text: str) -> str:
+    """Return the letters and digits of a text, in one form and case."""
     return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold()))
 
 
@@ -162,7 +164,7 @@ def _end_of(letters: str, text: str) -> int:
     """Return how many characters of a text have the letters with which it begins."""
     at = 0
     for i, character in enumerate(text):
-        at += len(_letters(character))
+        at += len(letters_of(character))
         if at >= len(letters):
             return i + 1
     return len(text)

@@ -1,9 +1,9 @@
 """PDF files are read without running heads, with page labels and headings."""
 
 import pytest
-from pdfs import Typed, pdf_of, typed
+from pdfs import Typed, pdf_of, typed, with_annotations
 
-from hierindex.node import HEADINGS, PAGE_LABELS, PAGES, TITLE, Heading
+from hierindex.node import HEADINGS, LEFT_OUT, PAGE_LABELS, PAGES, TITLE, Heading
 from hierindex.read.documents import (
     read_documents,
 )
@@ -34,20 +34,104 @@ def body(top=600, n=20, text=TEXT):
     return [Typed(text, top - 12 * i) for i in range(n)]
 
 
-def test_running_heads_and_page_numbers_are_left_out(read):
-    sections = "Spring Summer Autumn Winter Spring Spring Summer Summer".split()
+PROSE = "Spring came late. The harbour froze. A mild autumn followed. Winter was long.".split(". ")
+
+
+def paged(n, head=None, foot=None, text=lambda i: PROSE[i % 4], gap=40, **font):
+    """Pages of text, each with lines above and below that `head` and `foot` return for it."""
+    pages = []
+    for i in range(n):
+        page = [Typed(f"{text(i)} {'very ' * i}well", 700 - 14 * k) for k in range(9 + i % 3)]
+        if head:
+            page.insert(0, Typed(head(i), 700 + gap, **font))
+        if foot:
+            page.append(Typed(foot(i), 30, **font))
+        pages.append(page)
+    return pages
+
+
+@pytest.mark.parametrize(
+    ("head", "foot", "told"),
+    [
+        (lambda i: "The Harbour Report", None, "a line at the top of 6 of 6 pages: 'The Harbour"),
+        (lambda i: f"The Harbour Report - page {i + 1}", None, "'The Harbour Report - page 1'"),
+        (
+            lambda i: ("A. Keeper", "On Lamps")[i % 2],
+            None,
+            "at the top of 3 of 6 pages: 'On Lamps'",
+        ),
+        (None, lambda i: str(i + 1), "page numbers at the bottom of 6 of 6 pages"),
+        (None, lambda i: f"- {i + 241} -", "a line at the bottom of 6 of 6 pages: '- 241 -'"),
+        (None, lambda i: f"Seite {i + 1} von 6", "page numbers at the bottom of 6 of 6 pages"),
+        (None, lambda i: ["i", "ii", "1", "2", "3", "4"][i], "page numbers at the bottom of 6"),
+    ],
+)
+def test_what_recurs_on_most_pages_apart_from_the_text_is_left_out_and_told(read, head, foot, told):
+    document = read(typed(*paged(6, head, foot), labels=True))
+    assert document.text == "\f".join("\n".join(line.text for line in page) for page in paged(6))
+    assert told in " ".join(document.metadata[LEFT_OUT])
+
+
+@pytest.mark.parametrize(
+    ("head", "font"),
+    [
+        (lambda i: f"Invoice {1001 + i}", {}),
+        (lambda i: f"Statement of 2024-01-0{i + 1}", {}),
+        (lambda i: f"Question {i + 1}", {"bold": True}),
+        (lambda i: f"{1001 + i}", {}),
+        (lambda i: "Our harbour", {"size": 24}),
+        (lambda i: f"Step {i + 1}", {"size": 24}),
+        (lambda i: "Results", {"gap": 14}),
+        (lambda i: ("Fees", "Hours", "Rules")[i % 3], {}),
+        (lambda i: "Harbour dues" if i > 3 else f"Note {PROSE[i]}", {}),
+    ],
+    ids=str,
+)
+def test_in_doubt_a_line_stays(read, head, font):
+    pages = paged(6, head, **font)
+    document = read(typed(*pages))
+    assert document.text == "\f".join("\n".join(line.text for line in page) for page in pages)
+    assert LEFT_OUT not in document.metadata
+
+
+@pytest.mark.parametrize("gap", [14, 18, 22])
+def test_rows_and_column_titles_of_a_long_table_stay(read, gap):
+    rows = [f"2024-{1 + i // 28:02}-{1 + i % 28:02} {i * 731 % 997}.50" for i in range(120)]
     pages = [
-        [
-            Typed(f"Chapter {1 + i // 4}: {section}", 760),
-            *body(n=3, text=f"It is {section} on page {i + 1}, {'well ' * i}."),
-            Typed(str(i + 1), 30),
-        ]
-        for i, section in enumerate(sections)
+        [Typed("Date Amount", 740 + gap), *(Typed(row, 740 - 14 * k) for k, row in enumerate(part))]
+        for part in (rows[i : i + 30] for i in range(0, 120, 30))
     ]
-    pages[3][0] = Typed("A section of one page", 760)
-    assert read(typed(*pages)).text == "\f".join(
-        "\n".join(line.text for line in page[1:-1]) for page in pages
-    )
+    text = read(typed(*pages)).text
+    assert [line for line in text.splitlines() if line != "Date Amount"] == rows
+    assert text.count("Date Amount") == 4
+
+
+def test_a_number_beside_a_running_head_is_the_pages(read):
+    def pages(first):
+        return [
+            [Typed("Harbour guide", 760), Typed(str(i + first), 760, x=400), *page]
+            for i, page in enumerate(paged(6))
+        ]
+
+    assert "Harbour guide" not in read(typed(*pages(1))).text
+    kept = read(typed(*pages(5001)))
+    assert "Harbour guide 5006" in kept.text
+    assert headings(kept) == []
+
+
+@pytest.mark.parametrize("line", ["Account 12-345", "ISO 4711:2020", "VAT reg. 998877"])
+def test_what_recurs_with_other_numbers_than_the_pages_is_read_once(read, line):
+    for pages in paged(5, lambda i: line), paged(5, None, lambda i: line):
+        document = read(typed(*pages))
+        assert document.text.count(line) == 1
+        assert f"of 4 of 5 pages: '{line}'" in document.metadata[LEFT_OUT][0]
+
+
+def test_footnotes_stay(read):
+    pages = [[*page, Typed(f"{i + 1} See note {i * i}.", 40)] for i, page in enumerate(paged(5))]
+    assert [f"{i + 1} See note {i * i}." in read(typed(*pages)).text for i in range(5)] == [
+        True
+    ] * 5
 
 
 def test_lines_that_recur_elsewhere_are_kept(read):
@@ -109,16 +193,55 @@ def test_headings_of_an_outline(read):
     [
         ("The  Report: 2024", [("Aims", None), ("Results", None)], "The Report: 2024"),
         ("Microsoft Word - x.doc", [("Aims", None), ("Results", None)], "a.pdf"),
+        ("Lamps of the coast", [("Aims", None), ("Results", None)], "Lamps of the coast"),
+        ("untitled", [("Aims", None), ("Results", None)], "a.pdf"),
+        ("report_final2", [("Aims", None), ("Results", None)], "a.pdf"),
+        ("C:\\\\work\\\\Report.indd", [("Aims", None), ("Results", None)], "a.pdf"),
         ("", [("Aims", None), ("Results", None)], "a.pdf"),
         ("", [("Aims", None), ("Results", 0)], "Aims"),
         ("", [], None),
     ],
 )
-def test_title_is_stated_on_the_first_page_or_the_highest_heading(read, stated, outlined, title):
+def test_title_is_of_the_properties_or_the_highest_heading(read, stated, outlined, title):
     page = [Typed("THE REPORT 2024", 760), Typed("Aims", 740), *body(700, 5)]
     page.append(Typed("Results", 600))
     outline = [(name, 0, 750 - 140 * i, above) for i, (name, above) in enumerate(outlined)]
     assert read(typed(page, outline=outline, stated=stated)).metadata.get(TITLE) == title
+
+
+@pytest.mark.parametrize(
+    ("heading", "title"),
+    [
+        ("Lamps of the coast", "Lamps of the coast"),
+        ("x = 2y + 1", "a.pdf"),
+        ("University of the Coast", "a.pdf"),
+        ("1 Introduction", "a.pdf"),
+    ],
+)
+def test_only_a_heading_that_reads_like_a_title_is_one(read, heading, title):
+    pages = [[Typed(heading, 740, 20), *body()], [Typed("Fees", 740, 14), *body()]]
+    assert read(typed(*pages)).metadata[TITLE] == title
+
+
+def test_a_heading_under_other_text_is_no_title(read):
+    assert (
+        read(typed([*body(700, 20), Typed("Fees", 400, 20), *body(360)])).metadata[TITLE] == "a.pdf"
+    )
+
+
+@pytest.mark.parametrize(
+    ("author", "created", "about"),
+    [
+        ("Ada  King", "D:20240305102030+01'00'", ("Ada King", "2024-03-05T10:20:30+01:00")),
+        ("(anonymous)", "D:20240305102030Z00'00'", (None, "2024-03-05T10:20:30+00:00")),
+        ("admin", "D:20240305", (None, "2024-03-05")),
+        ("", "D:20249905", (None, None)),
+        ("-", "yesterday", (None, None)),
+    ],
+)
+def test_author_and_date_of_the_properties_are_metadata(read, author, created, about):
+    metadata = read(typed(body(), Author=author, CreationDate=created)).metadata
+    assert (metadata.get("author"), metadata.get("date")) == about
 
 
 def test_a_damaged_title_is_none(read):
@@ -219,8 +342,66 @@ def test_entries_of_a_table_of_contents_are_no_headings(read):
     assert headings(read(typed(contents, body(n=40)))) == [(1, "Contents")]
 
 
-def test_hyphens_at_the_end_of_lines_are_joined(read):
-    assert "attention" in read(pdf_of("They pay more and more atten-\ntion to the words.")).text
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ("They pay more and more atten-\ntion to it.", "attention"),
+        ("A test of exam-\nples. One example is here.", "examples"),
+        ("Under order ORD-\n77 it came.", "ORD-77"),
+        ("Write to lamp@coast-\nguard.example today.", "lamp@coast-guard.example"),
+        ("A fire of oil-\nsoaked cloth. The oil was old, the cloth soaked.", "oil-soaked"),
+        ("A long-\nterm plan. It is long-term.", "long-term"),
+        ("By the Franco-\nPrussian war.", "Franco-Prussian"),
+        ("It was out-\nof-the-\nway, on the coast.", "-the-way"),
+        ("In 1911-\n1912 it froze.", "1911-"),
+    ],
+)
+def test_hyphens_at_the_end_of_lines(read, lines, words):
+    assert words in read(pdf_of(lines)).text
+
+
+@pytest.mark.parametrize(
+    ("typeset", "words"),
+    [
+        ("de\\034ned", "defined"),
+        ("a \\035ame o\\033ered", "a flame offered"),
+        ("e\\036cient ba\\037ed", "efficient baffled"),
+        ("\\034ve \\020lamps\\021", "five \u201clamps\u201d"),
+    ],
+)
+def test_control_bytes_of_fonts_are_the_letters_they_show(read, typeset, words):
+    assert words in read(pdf_of(f"It is {typeset} here.")).text
+
+
+IMAGE = "0 0 300 300 re f"
+
+
+@pytest.mark.parametrize(
+    ("pages", "left_out"),
+    [
+        ([body(), IMAGE, IMAGE], ["2 of 3 pages have no text"]),
+        ([IMAGE, body()], ["1 of 2 pages has no text"]),
+        ([body(), ""], None),
+        ([body()], None),
+    ],
+)
+def test_pages_without_text_are_told(read, pages, left_out):
+    document = read(typed(*pages))
+    assert document.metadata.get(LEFT_OUT) == left_out
+    assert document.metadata[PAGES] == len(pages)
+
+
+def test_filled_fields_are_read_and_comments_told(read):
+    data = with_annotations(
+        typed([Typed("Application", 700), Typed("Name:", 306, x=30)]),
+        {"Type": "/Annot", "Subtype": "/Widget", "FT": "/Tx", "T": "name", "V": "Grace Hopper"},
+        {"Subtype": "/FreeText", "Contents": "Received in May"},
+        {"Subtype": "/Text", "Contents": "Is this right?"},
+    )
+    document = read(data)
+    assert "Grace Hopper" in document.text
+    assert "Received in May" in document.text
+    assert document.metadata[LEFT_OUT] == ["1 comment"]
 
 
 def test_odd_outlines_and_labels_do_not_keep_files_from_being_read(tmp_path):
