@@ -38,7 +38,12 @@ def test_a_composed_text_stays_as_it_is(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("plain", "plain"), ("ﬁnds", "finds"), ("\uff21\uff22", "AB"), ("zero\u200bwidth", "zerowidth")],
+    [
+        ("plain", "plain"),
+        ("ﬁnds", "finds"),
+        ("\uff21\uff22", "AB"),
+        ("zero\u200bwidth", "zerowidth"),
+    ],
 )
 def test_words_that_look_the_same_are_searched_alike(text: str, expected: str) -> None:
     assert folded(text) == expected
@@ -47,6 +52,10 @@ def test_words_that_look_the_same_are_searched_alike(text: str, expected: str) -
 @given(TEXTS)
 def test_a_text_is_searched_as_its_composed_form(text: str) -> None:
     assert folded(composed(text.replace("\xad\n", ""))) == folded(text.replace("\xad\n", ""))
+
+
+def test_a_lone_surrogate_becomes_a_question_mark() -> None:
+    assert without_surrogates("caf\ud800é") == "caf?é"
 
 
 @given(ANY)
