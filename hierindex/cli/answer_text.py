@@ -7,7 +7,7 @@ from typing import Any
 
 from hierindex.cli.output import wrapped
 from hierindex.cli.text import bold, counted, place, places, table, usage_of
-from hierindex.summarize.markup_blocks import split_blocks
+from hierindex.text.blocks import split_blocks
 
 NOTHING = "The answer is empty."
 CUT_OFF = "The answer is cut off at the model's limit of tokens; raise --llm-completion-tokens."

@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import chain
 from math import log
 
-from hierindex.core.stop_words import BEFORE_VERBS, STOP_WORDS
+from hierindex.text.stop_words import BEFORE_VERBS, STOP_WORDS
 
 MAX_TITLE = 60  # characters
 MAX_PHRASE = 3  # words

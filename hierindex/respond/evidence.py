@@ -11,11 +11,6 @@ from Stemmer import Stemmer
 
 from hierindex.core.calibration import Scale
 from hierindex.core.ranking import cosines
-from hierindex.core.stop_words import (
-    CHINESE_QUESTION_CHARACTERS,
-    ENGLISH_QUESTION_WORDS,
-    GERMAN_QUESTION_WORDS,
-)
 from hierindex.embed.embedder import unit_vectors
 from hierindex.embed.model import EmbedModel
 from hierindex.node import MOST_DOCUMENTS, Node
@@ -23,6 +18,11 @@ from hierindex.retrieve.known_questions import about_the_whole, known_vectors
 from hierindex.retrieve.question import UNSPACED, is_name
 from hierindex.retrieve.retrieval import Retrieved
 from hierindex.store.rows import matched_words
+from hierindex.text.stop_words import (
+    CHINESE_QUESTION_CHARACTERS,
+    ENGLISH_QUESTION_WORDS,
+    GERMAN_QUESTION_WORDS,
+)
 
 # A logistic regression on half of the pairs of tests/benchmarks/refusals.py.
 LIKENESS, WORDS, NUMBER, NAMES, INTERCEPT = 4.6, 3.2, -4.1, -4.7, -4.4

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from hierindex.core.arrays import Ints1d
 from hierindex.node import Quote
-from hierindex.summarize.markup_blocks import ITEM_MARK, Block, split_blocks
-from hierindex.summarize.sentences import MIN_WORDS, Sentence, split_sentences, stripped, tokens
+from hierindex.text.blocks import ITEM_MARK, Block, split_blocks
+from hierindex.text.sentences import MIN_WORDS, Sentence, split_sentences, stripped, tokens
 
 LABEL = re.compile(  # of a speaker, a note, a claim
     r"\W{0,3}[^\W\d_a-z][\w.'\u2019]*(?: [\w.'\u2019]+){,4}(?::|[.:]?\s?(?:--|\u2014))\s?\S"

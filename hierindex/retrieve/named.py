@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
-from hierindex.core.stop_words import ENGLISH_QUESTION_WORDS, GERMAN_QUESTION_WORDS
 from hierindex.retrieve.documents import WHOLE
 from hierindex.retrieve.known_questions import ABOUT_THE_WHOLE
 from hierindex.store.filters import Filters
 from hierindex.store.prefilter import prefilter
 from hierindex.store.rows import matched_words
 from hierindex.store.snapshot import Snapshot, once
+from hierindex.text.stop_words import ENGLISH_QUESTION_WORDS, GERMAN_QUESTION_WORDS
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -2,7 +2,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hierindex.core.stop_words import BEFORE_VERBS, ENGLISH, OTHERS, STOP_WORDS
 from hierindex.core.titles import (
     LABEL,
     MAX_TITLE,
@@ -16,6 +15,7 @@ from hierindex.core.titles import (
     distinctive_phrases,
     first_words,
 )
+from hierindex.text.stop_words import BEFORE_VERBS, ENGLISH, OTHERS, STOP_WORDS
 
 SPOKEN = (
     "Grad A: Yeah, um, the the crane is broken again, you know. Postdoc B: Mm - hmm. The cra crane "
