@@ -122,9 +122,9 @@ def _in_lines(text: str) -> str:
     """Return a text whose paragraphs are one line each; rows and code stay as they are."""
     parts, end = list[str](), 0
     for block in split_blocks(text):
-        inside = text[block.at : block.to]
-        parts += [text[end : block.at], " ".join(inside.split()) if block.prose else inside]
-        end = block.to
+        inside = text[block.start : block.end]
+        parts += [text[end : block.start], " ".join(inside.split()) if block.prose else inside]
+        end = block.end
     return "".join([*parts, text[end:]])
 
 

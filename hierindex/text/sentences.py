@@ -180,8 +180,9 @@ def stripped(text: str, at: int, to: int) -> tuple[int, int]:
 
 def _sentences(text: str) -> Iterator[tuple[int, int]]:
     """Yield the bounds of the sentences, including blanks at their ends."""
-    for at, to, is_prose in split_blocks(text):
-        yield from bounds_in_prose(text, at, to) if is_prose else [(at, to)]
+    for block in split_blocks(text):
+        bounds = block.start, block.end
+        yield from bounds_in_prose(text, *bounds) if block.prose else [bounds]
 
 
 def bounds_in_prose(text: str, at: int, to: int) -> Iterator[tuple[int, int]]:
