@@ -7,7 +7,8 @@ from typing import NamedTuple
 from hierindex.node import Node, Quote, titles_of
 
 # Of an item of a list. A letter is small, as a line may begin with an initial.
-ITEM_MARK = r"(?:[-*+\u2022\u2023\u25e6\u25aa]|\(?(?:\d{1,3}|[a-z]|[ivx]{1,5})[.)\uff0e])"
+BULLET = r"[-*+\u2022\u2023\u25a0\u25aa\u25cb\u25cf\u25e6\uf0b7]"
+ITEM_MARK = rf"(?:{BULLET}|\(?(?:\d{{1,3}}|[a-z]|[ivx]{{1,5}})[.)\uff0e])"
 
 # The kind of a line, first match first: Markdown, reStructuredText and tab-separated tables.
 LINES = re.compile(
@@ -70,6 +71,7 @@ KINDS = re.compile(  # of a block, first match first
     | (?P<caption>   [*_]{0,3} (?: Fig(?: ure | ura | \. ) | Abb(?: ildung | \. ) | Listing
                      | Tab(?: le | elle | leau | la | ela | \. ) ) [ ] (?: [A-Z]\.? )? \d+
                      (?: [.-] \d+ )* [*_]{0,3} [ ]? [.:|\u2013\u2014] )
+    | (?P<record>    [^\W\d_][^:;\n]{,60}:\s [^;\n]+ (?: ;\s [^:;\n]{1,60}:\s [^;\n]+ )+ )
     | (?P<item>      \s* (?: """
     + ITEM_MARK
     + r""" \s+ \S | \d{1,3} [\u3001\uff0e] ) )
@@ -89,9 +91,9 @@ NUMBER = re.compile(r"[\W\d]*")  # before the words of a title
 class Block(NamedTuple):
     """The part `text[start:end]` of a text.
 
-    `kind` is "paragraph", "heading", "item" of a list, "row" of a table, "code", "quotation",
-    "caption", "footnote", "reference", "contents", "front matter" or "furniture", as of rules and
-    page numbers.
+    `kind` is "paragraph", "heading", "item" of a list, "row" of a table, "record", which is a row
+    with its head as in "Name: Ash; Age: 40", "code", "quotation", "caption", "footnote",
+    "reference", "contents", "front matter", or "furniture" as rules and page numbers are.
     """
 
     start: int
