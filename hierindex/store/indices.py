@@ -4,7 +4,7 @@ import logging
 import sys
 from typing import TYPE_CHECKING, Any
 
-from hierindex.text.stop_words import STOP_WORDS
+from hierindex.text.stop_words import UNSEARCHED
 
 if TYPE_CHECKING:
     from lancedb.table import Table
@@ -64,7 +64,7 @@ def _wanted() -> dict[str, tuple[int, Any]]:
     return {
         # "icu/split" segments Chinese, Japanese and Thai by dictionaries and other scripts as
         # "simple" does. LanceDB's own list of stop words for all languages contains digits.
-        "words": (0, FTS(base_tokenizer="icu/split", custom_stop_words=[*STOP_WORDS["en"]])),
+        "words": (0, FTS(base_tokenizer="icu/split", custom_stop_words=[*UNSEARCHED])),
         "level": (SCALAR_ROWS, Bitmap()),
         "level_max": (SCALAR_ROWS, Bitmap()),
         "digests": (SCALAR_ROWS, LabelList()),

@@ -89,6 +89,12 @@ STOP_WORDS = {
 }
 """Function words, which nearly every text and question of a language has, by its code."""
 
+UNSEARCHED = frozenset(  # Lucene's list; without all of English, fewer facts are found
+    """
+a an and are as at be but by for if in into is it no not of on or such that the their then there
+these they this to was will with
+""".split()
+)
 EVERY_STOP_WORD = frozenset[str]().union(*STOP_WORDS.values())
 ENGLISH_NOUNS = frozenset("comment gilt hat men pod tom war".split())  # among those of others
 
