@@ -15,6 +15,7 @@ from hierindex.node import LEFT_OUT, TITLE, Heading
 from hierindex.read.html import read_html
 from hierindex.read.office import MAX_GROWTH, OLE
 from hierindex.read.text import (
+    BOMS,
     MAX_TITLE,
     Reading,
     UnreadableError,
@@ -69,6 +70,9 @@ def read_mail(file: BinaryIO) -> Reading:
 def _parsed(data: bytes) -> EmailMessage:
     from email.policy import default
 
+    encoding = next((name for mark, name in BOMS.items() if data.startswith(mark)), "")
+    if encoding:  # of a mail that an editor has saved
+        data = data.decode(encoding, "replace").encode("utf-8", "replace")
     return message_from_bytes(data, _class=EmailMessage, policy=default)
 
 

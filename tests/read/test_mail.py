@@ -42,6 +42,18 @@ def test_a_mail_is_its_subject_and_its_plain_part():
     }
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
+@pytest.mark.parametrize("cte", ["8bit", "base64", "quoted-printable"])
+def test_a_mail_that_begins_with_a_byte_order_mark_is_a_mail(encoding, cte, tmp_path):
+    message = EmailMessage()
+    message["Subject"] = "Opening hours"
+    message.set_content("The café opens at nine.\n", cte=cte)
+    (tmp_path / "a.eml").write_bytes(bytes(message).decode().encode(encoding))
+    (document,), _ = read_documents(tmp_path / "a.eml")
+    assert document.text == "Opening hours\n\nThe café opens at nine.\n"
+    assert document.metadata["title"] == "Opening hours"
+
+
 def test_without_a_plain_part_the_html_part_is_read():
     html = "<meta charset='koi8-r'><h1>Où?</h1><p>Ici &amp; là.</p>"
     message = mail(" \n", html, Subject="Question")
