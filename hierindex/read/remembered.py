@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from llama_index.core.schema import Document
 
 LIBRARIES = (
-    "hierindex beautifulsoup4 chardetng-py llama-index-core lxml "
-    "markdown-it-py markdownify olefile openpyxl pypdfium2 python-oxmsg python-pptx pyyaml "
+    "hierindex chardetng-py llama-index-core lxml "
+    "markdown-it-py olefile openpyxl pypdfium2 python-oxmsg python-pptx pyyaml "
     "sentencex"
 ).split()
 """Distributions whose versions may change what is read, and where it is split."""

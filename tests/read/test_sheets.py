@@ -163,9 +163,9 @@ def test_what_is_not_read_is_told(read_one):
     document = read_one("a.xlsx", saved(book))
     assert document.text == "# Sheet\n\n| Room | Rent |\n| --- | --- |\n| A | 1 |\n| Sum |  |"
     assert document.metadata[LEFT_OUT] == [
-        "1 comment",
         "1 chart",
-        "2 formulas of unknown result",
+        "1 comment",
+        "2 uncomputed formulas",
         "2 hidden sheets",
     ]
 

@@ -112,7 +112,7 @@ def test_hidden_slides_and_pictures_are_told_and_slides_keep_their_numbers(read_
     second.shapes.add_picture(BytesIO(PIXEL), Inches(1), Inches(3))
     document = read_one("a.pptx", saved(deck))
     assert document.text == "# Slide 2\n\nSeen."
-    assert document.metadata[LEFT_OUT] == ["1 hidden slide", "1 picture"]
+    assert document.metadata[LEFT_OUT] == ["1 picture", "1 hidden slide"]
 
 
 PIXEL = bytes.fromhex(
