@@ -28,7 +28,8 @@ def read_epub(file: BinaryIO) -> Reading:
         for reference in package.iterfind(".//{*}itemref"):
             item = items.pop(reference.get("idref"), {})
             name = posixpath.normpath(posixpath.join(folder, unquote(item.get("href", ""))))
-            if name not in names or "nav" in item.get("properties", "").split():
+            is_picture = item.get("media-type", "").startswith("image/")
+            if name not in names or is_picture or "nav" in item.get("properties", "").split():
                 continue
             if name.encode() in locks:
                 raise UnreadableError("is an encrypted book")

@@ -1,5 +1,6 @@
 """Charts and diagrams of Office files as tables and text."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,7 +18,7 @@ def chart_blocks(root: Any) -> Iterator[str]:
     titles = (_said(title) for title in root.iter(f"{C}title"))
     yield ": ".join(["Chart", *filter(None, titles)])
     columns = list[tuple[str, dict[int, str]]]()
-    for i, series in enumerate(root.iter(f"{C}ser"), start=1):
+    for i, series in enumerate(root.iterfind(f".//{C}plotArea/*/{C}ser"), start=1):
         categories = _points(series, "cat", "xVal")
         if not columns or categories not in ({}, columns[0][1]):  # each x of points
             columns.append(("", categories))
@@ -35,13 +36,12 @@ def diagram_lines(root: Any) -> Iterator[str]:
 
 def _points(series: Any, *names: str) -> dict[int, str]:
     """Return the values of a series by their index; the levels of categories are joined."""
-    found = dict[int, str]()
+    found = defaultdict[int, list[str]](list)
     for cache in (cache for name in names for cache in series.iterfind(f"{C}{name}//*[{C}pt]")):
         code = cache.findtext(f"{C}formatCode") or ""
         for point in cache.iterfind(f"{C}pt"):
-            at = int(point.get("idx"))
-            found[at] = f"{_shown(point.findtext(f'{C}v') or '', code)} {found.get(at, '')}".strip()
-    return found
+            found[int(point.get("idx"))].append(_shown(point.findtext(f"{C}v") or "", code))
+    return {at: " ".join(reversed(texts)) for at, texts in found.items()}
 
 
 def _shown(text: str, code: str) -> str:

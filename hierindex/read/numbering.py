@@ -3,7 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from hierindex.read.html_marks import label
 
@@ -15,7 +15,19 @@ LEVELS = 9
 MAX_TEXT = 100  # characters around a number
 MOST_REPEATED = 10  # letters; Word counts a, b, ... z, aa, bb
 
-Levels = dict[int, Any]
+
+class Level(NamedTuple):
+    """How the paragraphs of a level are numbered."""
+
+    start: int = 1
+    format: str = ""
+    text: str = ""
+    restart: int = LEVELS  # restarts after the levels above this one
+    is_legal: bool = False  # all its numbers are decimal
+    style: str = ""
+
+
+Levels = dict[int, Level]
 
 
 def value(element: Any, path: str) -> str:
@@ -73,43 +85,45 @@ class Numbering:
             Id of the style of the paragraph.
         """
         name, levels, starts = self._lists.get(num, ("", {}, {}))
-        belongs = (
-            at for at, each in levels.items() if style and value(each, f"{W}pStyle") == style
-        )
+        belongs = (at for at, each in levels.items() if style and each.style == style)
         depth = whole(level) if level else next(belongs, 0)
         if depth not in levels:
             return "", depth
-        counts = self._counts[name]
+        counts, found = self._counts[name], levels[depth]
         if num not in self._begun:
             self._begun.add(num)
             for at in starts:
                 counts.pop(at, None)
 
         def count(at: int) -> int:
-            first = whole(value(levels[at], f"{W}start"), 1) if at in levels else 1
-            return counts.get(at, starts.get(at, first))
-
-        counts[depth] = count(depth) + (depth in counts)
-        for deeper in range(depth + 1, LEVELS):
-            restart = value(levels[deeper], f"{W}lvlRestart") if deeper in levels else ""
-            if not restart or depth < whole(restart):
-                counts.pop(deeper, None)
-        if value(levels[depth], f"{W}numFmt") == "bullet":
-            return BULLET, depth
-        legal = levels[depth].find(f"{W}isLgl")  # all numbers are decimal
+            return counts.get(at, starts.get(at, levels.get(at, Level()).start))
 
         def shown(match: re.Match[str]) -> str:
             at = int(match[1]) - 1
-            kind = value(levels[at], f"{W}numFmt") if legal is None and at in levels else ""
-            return formatted(count(at), kind)
+            return formatted(count(at), "" if found.is_legal else levels.get(at, Level()).format)
 
-        text = value(levels[depth], f"{W}lvlText")[:MAX_TEXT]
-        return re.sub(r"%([1-9])", shown, text).strip(), depth
+        counts[depth] = count(depth) + (depth in counts)
+        for deeper in range(depth + 1, LEVELS):
+            if depth < levels.get(deeper, Level()).restart:
+                counts.pop(deeper, None)
+        if found.format == "bullet":
+            return BULLET, depth
+        return re.sub(r"%([1-9])", shown, found.text).strip(), depth
 
 
 def _levels(elements: Iterable[Any]) -> Levels:
-    found = ((whole(each.get(f"{W}ilvl")), each) for each in elements)
-    return {at: each for at, each in found if at < LEVELS}
+    found = {
+        whole(each.get(f"{W}ilvl")): Level(
+            whole(value(each, f"{W}start"), 1),
+            value(each, f"{W}numFmt"),
+            value(each, f"{W}lvlText")[:MAX_TEXT],
+            whole(value(each, f"{W}lvlRestart"), LEVELS),
+            each.find(f"{W}isLgl") is not None,
+            value(each, f"{W}pStyle"),
+        )
+        for each in elements
+    }
+    return {at: level for at, level in found.items() if at < LEVELS}
 
 
 def formatted(n: int, kind: str) -> str:

@@ -90,7 +90,8 @@ def _merge(rows: list[list[str]], ranges: Iterable[bytes], most: int) -> int:
         if not 0 < top <= min(bottom, len(rows)) or not any(rows[top - 1][left - 1 : left]):
             continue
         bottom, right = min(bottom, len(rows)), min(right, width)
-        n_merged += right * (bottom - top + 1)
+        n_merged += (right - left + 1) * (bottom - top + 1)
+        n_merged += sum(max(0, right - len(row)) for row in rows[top - 1 : bottom])
         if n_merged > most:
             raise UnreadableError(f"has merged cells of more than {MAX_MERGED:,} places")
         merge(rows, top - 1, left - 1, bottom, right)

@@ -20,6 +20,7 @@ R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 UNREAD = {f"{W}{name}" for name in "del moveFrom pPr rPr rt sdtPr".split()}
 CHARACTERS = {f"{W}tab": "\t", f"{W}ptab": "\t", f"{W}cr": "\n", f"{W}noBreakHyphen": "\u2011"}
 SCRIPTS = {"superscript": SUPER, "subscript": SUB}
+MARKS = {f"{W}{name}" for name in "dstrike strike vanish vertAlign".split()}
 OFF = {"", "0", "false", "off", "none"}
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 GREEK = "ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖαβχδεφγηιϕκλμνοπθρστυϖωξψζ"
@@ -270,7 +271,8 @@ def _level(element: Any) -> int | None:
 
 
 def _marks(element: Any) -> Marks:
-    return {each.tag: each.get(VAL, "on") for each in element.iterfind(f"{W}rPr/*")}
+    found = (each for each in element.iterfind(f"{W}rPr/*") if each.tag in MARKS)
+    return {each.tag: each.get(VAL, "on") for each in found}
 
 
 def _kind(marks: Marks) -> str:
