@@ -9,6 +9,7 @@ from hierindex.read.tables import markdown_table
 
 C = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
 A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
 MOST_POINTS = 10_000  # of a chart
 
@@ -48,7 +49,7 @@ def _shown(text: str, code: str) -> str:
     """Return a value with its unit."""
     try:
         return displayed(float(text), code)
-    except ValueError:
+    except (OverflowError, ValueError):  # a date beyond the calendar, or no number
         return text.strip()
 
 

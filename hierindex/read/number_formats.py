@@ -3,6 +3,7 @@
 import math
 import re
 from datetime import datetime, timedelta
+from decimal import ROUND_HALF_UP, Decimal, localcontext
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -14,12 +15,9 @@ SECTION = re.compile(
 )
 SHOWN = re.compile(rf'"([^"]*)"|\\(.)|\[\$([^\]-]*)[^\]]*\]|{LITERAL}', re.DOTALL)
 GENERAL = re.compile("general", re.IGNORECASE)
-PLAIN = {"", "general", "@"}
 CONDITION = re.compile(r"\[[<>=]")
 LONGEST = 255  # characters of a format
 MOST_DECIMALS = 30
-ROUNDING = 1 + 1e-15  # so that halves are rounded up, as by spreadsheets, which have 15 digits
-EXACT = 1e14  # of larger numbers, that factor would change what is shown
 EPOCH = datetime(1899, 12, 30)
 
 
@@ -47,10 +45,9 @@ def displayed(value: float, code: str) -> str:
         return f"{value:.15g}"
     if not shape.spec:
         return (EPOCH + timedelta(days=value)).isoformat(" ", "seconds").removesuffix(" 00:00:00")
-    number = abs(value) * 10.0**shape.scale
-    if number < EXACT:
-        number *= ROUNDING
-    whole, _, decimals = format(number, shape.spec).partition(".")
+    with localcontext(rounding=ROUND_HALF_UP):
+        number = format(Decimal(repr(abs(value))).scaleb(shape.scale), shape.spec)
+    whole, _, decimals = number.partition(".")
     decimals = decimals[: shape.n_decimals] + decimals[shape.n_decimals :].rstrip("0")
     text = whole.rjust(shape.n_digits, "0") + (decimals and f".{decimals}")
     sign = "-" if value < 0 and "(" not in shape.before and "-" not in shape.before else ""
@@ -60,7 +57,7 @@ def displayed(value: float, code: str) -> str:
 @lru_cache(maxsize=1024)
 def _format(code: str, is_negative: bool) -> Format | None:
     """Return how a format shows numbers of a sign, or None if as they are."""
-    if code.strip().lower() in PLAIN or len(code) > LONGEST or CONDITION.search(code):
+    if GENERAL.fullmatch(code) or len(code) > LONGEST or CONDITION.search(code):
         return None
     code = GENERAL.sub("0.##########", code)
     section = SECTION.match(code)

@@ -134,25 +134,20 @@ def as_reading(blocks: Iterable[Block], metadata: dict[str, Any], unread: Counte
 
     The items of a list follow each other without blank lines.
     """
-    text, headings = list[str](), list[Heading]()
-    start, base = 0, None  # depth of the first item of a list
+    text, headings, start = list[str](), list[Heading](), 0
+    base: int | None = None  # depth of the first item of a list
     for block in blocks:
         if not block.text.strip():
             continue
-        said = f"{'#' * block.level} {block.text}" if block.level else block.text
-        between = "\n\n" if block.depth is None or base is None else "\n"
-        if block.depth is None:
-            base = None
-        else:
-            base = block.depth if base is None else base
-            said = "  " * (block.depth - base) + said
-        if text:
-            text.append(between)
-            start += len(between)
+        is_next_item = base is not None and block.depth is not None
+        base = base if is_next_item else block.depth
+        mark = "#" * block.level + " " if block.level else "  " * ((block.depth or 0) - (base or 0))
+        between = "" if not text else "\n" if is_next_item else "\n\n"
+        start += len(between)
         if block.level:
             headings.append(Heading(block.level, block.text[:MAX_TITLE], start))
-        text.append(said)
-        start += len(said)
+        text += [between, mark, block.text]
+        start += len(mark) + len(block.text)
     if left_out := [counted(n, kind) for kind, n in unread.items() if n]:
         metadata = metadata | {LEFT_OUT: left_out}
     return Reading("".join(text), metadata, headings)

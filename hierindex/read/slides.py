@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO
 
 from hierindex.node import TITLE
-from hierindex.read.charts import DIAGRAM, A, chart_blocks, diagram_lines
+from hierindex.read.charts import DIAGRAM, A, R, chart_blocks, diagram_lines
 from hierindex.read.equations import equation
 from hierindex.read.office import (
     Block,
@@ -20,7 +20,6 @@ from hierindex.read.runs import PLAIN, STRUCK, SUB, SUPER, joined_runs
 from hierindex.read.tables import merge, table_blocks
 from hierindex.read.text import Reading
 
-R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 EQUATION = "{http://schemas.microsoft.com/office/drawing/2010/main}m"
 
 

@@ -2,13 +2,13 @@
 
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any, BinaryIO, NamedTuple
 from zipfile import ZipFile
 
 from hierindex.node import TITLE
-from hierindex.read.charts import DIAGRAM, C, chart_blocks, diagram_lines
+from hierindex.read.charts import DIAGRAM, C, R, chart_blocks, diagram_lines
 from hierindex.read.equations import MATH, equation
 from hierindex.read.numbering import BULLET, VAL, Numbering, W, value, whole
 from hierindex.read.office import Block, as_reading, parsed, properties, unpacked, unread_parts
@@ -16,7 +16,6 @@ from hierindex.read.runs import HIDDEN, PLAIN, STRUCK, SUB, SUPER, joined_runs
 from hierindex.read.tables import Merged, repeated, table_blocks
 from hierindex.read.text import MAX_TITLE, Reading, UnreadableError
 
-R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 UNREAD = {f"{W}{name}" for name in "del moveFrom pPr rPr rt sdtPr".split()}
 CHARACTERS = {f"{W}tab": "\t", f"{W}ptab": "\t", f"{W}cr": "\n", f"{W}noBreakHyphen": "\u2011"}
 SCRIPTS = {"superscript": SUPER, "subscript": SUB}
@@ -137,7 +136,8 @@ class _Word:
         level = style.level if own is None else own
         if text and level and len(text) <= LONGEST_HEADING:
             title = " ".join(f"{number} {text}".removeprefix(BULLET).split())
-            self.title = self.title or title * style.is_title
+            if style.is_title:
+                self.title = self.title or title
             yield Block(title, level)
         elif text:
             yield Block(f"{number} {text}", depth=depth) if number else Block(text)
@@ -176,39 +176,43 @@ class _Word:
 
     def _table(self, table: Any) -> Iterator[Block]:
         """Yield a table, or the blocks of its cells if they are no data."""
-        rows, inside, n_heads = list[list[str]](), list[list[Block]](), 0
+        rows, inside, n_heads = list[list[str]](), list[Block](), 0
+        is_layout = table.find(f".//{W}tbl") is not None
         for row in _within(table, f"{W}tr"):
             if row.find(f"{W}trPr/{W}del") is not None:
                 continue
-            above = rows[-1] if rows else []
-            cells = [""] * _span(row, f"{W}trPr/{W}gridBefore", 0)
-            inside.append([])
-            for cell in _within(row, f"{W}tc"):
-                blocks = [*self._blocks(cell)]
-                inside[-1] += blocks
-                merge, width = (
-                    cell.find(f"{W}tcPr/{W}vMerge"),
-                    _span(cell, f"{W}tcPr/{W}gridSpan", 1),
-                )
-                is_merged = merge is not None or width > 1
-                between = " / " if is_merged else " "
-                text = " ".join(between.join(block.text for block in blocks).split())
-                text = Merged(text) if is_merged else text
-                is_below = merge is not None and merge.get(VAL) != "restart"
-                if is_below and not text and len(cells) < len(above):
-                    text = repeated(above[len(cells)])
-                cells += [text, *[repeated(text)] * (width - 1)]
-            self._n_cells += len(cells)
-            if self._n_cells > MAX_CELLS:
-                raise UnreadableError(f"has more than {MAX_CELLS:,} cells in tables")
+            cells, blocks = self._row(row, rows[-1] if rows else [])
             is_head = row.find(f"{W}trPr/{W}tblHeader") is not None
             n_heads += is_head and n_heads == len(rows)
+            is_layout |= sum(len(block.text) for block in blocks) > MAX_ROW
             rows.append(cells)
-        is_nested = table.find(f".//{W}tbl") is not None
-        if is_nested or max(map(len, rows), default=0) < 2 or any(map(_is_layout, inside)):
-            yield from chain.from_iterable(inside)
+            inside += blocks
+        if is_layout or max(map(len, rows), default=0) < 2:
+            yield from inside
         else:
             yield from map(Block, table_blocks(rows, n_heads))
+
+    def _row(self, row: Any, above: Sequence[str]) -> tuple[list[str], list[Block]]:
+        """Return the text of each column of a row, and the blocks of its cells."""
+        cells, inside = [""] * _span(row, f"{W}trPr/{W}gridBefore", 0), list[Block]()
+        for cell in _within(row, f"{W}tc"):
+            blocks = [*self._blocks(cell)]
+            inside += blocks
+            width = _span(cell, f"{W}tcPr/{W}gridSpan", 1)
+            merge = cell.find(f"{W}tcPr/{W}vMerge")
+            is_merged = merge is not None or width > 1
+            between = " / " if is_merged else " "
+            text = " ".join(between.join(block.text for block in blocks).split())
+            is_below = merge is not None and merge.get(VAL) != "restart"
+            if is_below and not text and len(cells) < len(above):
+                text = repeated(above[len(cells)])
+            elif is_merged:
+                text = Merged(text)
+            cells += [text, *[repeated(text)] * (width - 1)]
+        self._n_cells += len(cells)
+        if self._n_cells > MAX_CELLS:
+            raise UnreadableError(f"has more than {MAX_CELLS:,} cells in tables")
+        return cells, inside
 
     def _linked(self, link: str | None) -> Iterator[Any]:
         """Yield the root of the part to which an id refers, unless it was read before."""
@@ -304,7 +308,3 @@ def _within(element: Any, tag: str) -> Iterator[Any]:
             yield child
         elif child.tag not in UNREAD:
             yield from _within(child, tag)
-
-
-def _is_layout(row: list[Block]) -> bool:
-    return sum(len(block.text) for block in row) > MAX_ROW
