@@ -17,8 +17,8 @@ from hierindex.read.office import (
     unread_parts,
 )
 from hierindex.read.runs import PLAIN, STRUCK, SUB, SUPER, joined_runs
-from hierindex.read.tables import merge, table_blocks
-from hierindex.read.text import Reading
+from hierindex.read.tables import Merged, merge, table_blocks
+from hierindex.read.text import MAX_TITLE, Reading
 
 EQUATION = "{http://schemas.microsoft.com/office/drawing/2010/main}m"
 
@@ -39,7 +39,7 @@ def read_powerpoint(file: BinaryIO) -> Reading:
             raise ValueError from error
         metadata = properties(parts)
         if blocks:
-            metadata.setdefault(TITLE, blocks[0].text)
+            metadata.setdefault(TITLE, blocks[0].text[:MAX_TITLE])
         return as_reading(blocks, metadata, unread)
 
 
@@ -91,7 +91,7 @@ class _Slides:
         ]
         for i, row in enumerate(cells):
             for j, cell in enumerate(row):
-                if cell.is_merge_origin:
+                if cell.is_merge_origin and not isinstance(rows[i][j], Merged):
                     right = min(j + cell.span_width, len(row))
                     merge(rows, i, j, i + cell.span_height, right)
         return rows
@@ -124,11 +124,12 @@ def _in_reading_order(shapes: Iterable[Any]) -> Iterator[Any]:
 
     A shape stands beside another if its top is above the other's middle.
     """
-    rows, middle = list[list[Any]](), 0.0
-    for shape in sorted(shapes, key=lambda shape: (shape.top or 0, shape.left or 0)):
-        if not rows or (shape.top or 0) >= middle:
+    rows, middle = list[list[tuple[int, Any]]](), 0.0
+    placed = [(shape.top or 0, shape.left or 0, shape) for shape in shapes]
+    for top, left, shape in sorted(placed, key=lambda each: each[:2]):
+        if not rows or top >= middle:
             rows.append([])
-            middle = (shape.top or 0) + (shape.height or 0) / 2
-        rows[-1].append(shape)
+            middle = top + (shape.height or 0) / 2
+        rows[-1].append((left, shape))
     for row in rows:
-        yield from sorted(row, key=lambda shape: shape.left or 0)
+        yield from (shape for _, shape in sorted(row, key=lambda each: each[0]))

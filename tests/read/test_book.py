@@ -24,12 +24,12 @@ def test_chapters_are_read_in_their_order_and_headings_are_where_they_stand(read
     assert (document.metadata["title"], document.metadata["author"]) == ("A book", "Ada")
 
 
-def test_a_chapter_is_read_once(read_one):
-    parts = {"OEBPS/a.html": "<p>Once."}
-    with ZipFile(BytesIO(epub({"a.html": "<p>Once."}))) as book:
-        parts |= {name: book.read(name) for name in book.namelist()}
+def test_each_chapter_is_read_once_and_pictures_are_not(read_one):
+    with ZipFile(BytesIO(epub({"a.html": "<p>Once.", "b.png": "\0"}))) as book:
+        parts = {name: book.read(name) for name in book.namelist()}
+    package = parts["OEBPS/book.opf"].replace(b'"b.png"', b"'b.png' media-type='image/png'")
     again = b"<itemref idref='i0'/>" * 1000 + b"</spine>"
-    parts["OEBPS/book.opf"] = parts["OEBPS/book.opf"].replace(b"</spine>", again)
+    parts["OEBPS/book.opf"] = package.replace(b"</spine>", again)
     assert read_one("a.epub", zipped(parts)).text == "Once."
 
 
@@ -43,11 +43,8 @@ def test_chapters_beside_an_article_are_content(read_one):
     ("html", "text"),
     [
         ("<p>10<sup>6</sup> cells", "10^6 cells"),
-        ("<p>the 1<sup>st</sup>", "the 1st"),
-        ("<p>H<sub>2</sub>O and 101<sub>2</sub>", "H2O and 101_2"),
         ("<p>In 1990<sup><a href='#n2'>2</a></sup>.", "In 1990[2]."),
         ("<p>In 1990<a href='b.html#n2'><sup>2</sup></a>.", "In 1990[2]."),
-        ("<p>A note.<a href='#r1'>\u21a9\ufe0e</a>", "A note."),
         ("<p>Pay <del>40</del>50 or <s>3</s>4.", "Pay 50 or 4."),
         (
             "<table><tr><th>Room<th>Floor<tr><td>A<td rowspan=2>First<tr><td>B</table>",
