@@ -20,6 +20,7 @@ from hierindex.read.runs import PLAIN, STRUCK, SUB, SUPER, joined_runs
 from hierindex.read.tables import Merged, merge, table_blocks
 from hierindex.read.text import MAX_TITLE, Reading
 
+DEEPEST = 8  # level of a point, as in PowerPoint
 EQUATION = "{http://schemas.microsoft.com/office/drawing/2010/main}m"
 
 
@@ -69,7 +70,8 @@ class _Slides:
             if hasattr(shape, "shapes"):  # a group
                 yield from self._shapes(shape.shapes, part)
             elif shape.has_text_frame:
-                lines = [(p.level, self._said(p)) for p in shape.text_frame.paragraphs]
+                paragraphs = shape.text_frame.paragraphs
+                lines = [(min(p.level, DEEPEST), self._said(p)) for p in paragraphs]
                 lines = [(level, line) for level, line in lines if line]
                 bullet = "- " if len(lines) > 1 else ""
                 yield "\n".join(f"{'  ' * level}{bullet}{line}" for level, line in lines)
