@@ -15,7 +15,6 @@ from llama_index.core.readers.base import BaseReader
 from llama_index.core.schema import Document
 
 from hierindex.cache.readings import ReadingCache
-from hierindex.core.characters import composed
 from hierindex.errors import SourceError
 from hierindex.node import FILE_NAME, HEADINGS, LEFT_OUT, MODIFIED, PAGES, TITLE, Heading
 from hierindex.progress import Progress, silent
@@ -42,6 +41,7 @@ from hierindex.read.source import PYTHON, SUFFIXES, read_python, read_source
 from hierindex.read.subtitles import read_subtitles
 from hierindex.read.text import HEAD, Reading, UnreadableError, is_binary_head
 from hierindex.read.word import read_word
+from hierindex.text.characters import composed
 
 MAX_LINE = 1_000_000  # characters; a file with a longer line is data
 ATTEMPTS = 3  # to read a file that changes
