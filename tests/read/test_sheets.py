@@ -93,11 +93,6 @@ def test_odd_formats_are_read(read_one, code):
                 "| B | First | 120 |",
             ],
         ),
-        (  # heads of two rows
-            [["Room", "Rent", None], [None, "Winter", "Summer"], ["A", 1, 2]],
-            ["B1:C1"],
-            ["| Room | Rent / Winter | Rent / Summer |", "| --- | --- | --- |", "| A | 1 | 2 |"],
-        ),
         (  # heads of two rows, above the names of the rows
             [[None, 2023, None, 2024, None], ["Room", "Q1", "Q2", "Q1", "Q2"], ["A", 1, 2, 3, 4]],
             ["B1:C1", "D1:E1"],
@@ -106,11 +101,6 @@ def test_odd_formats_are_read(read_one, code):
                 "| --- | --- | --- | --- | --- |",
                 "| A | 1 | 2 | 3 | 4 |",
             ],
-        ),
-        (  # a title as wide as the table
-            [["Rents", None], ["Room", "Rent"], ["A", 1]],
-            ["A1:B1"],
-            ["Rents", "", "| Room | Rent |", "| --- | --- |", "| A | 1 |"],
         ),
         (  # a blank row in a table
             [["Room", "Rent"], ["A", 1], [], ["B", 2], ["All", 3]],
@@ -145,7 +135,7 @@ def test_odd_formats_are_read(read_one, code):
             ],
         ),
     ],
-    ids="rows heads named title blank form another".split(),
+    ids="rows heads blank form another".split(),
 )
 def test_values_stay_below_their_heads(read_one, rows, merged, lines):
     text = read_one("a.xlsx", saved(sheet_of(*rows, merged=merged))).text
