@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -29,8 +30,8 @@ from hierindex.store.waiting import LeafFile
 if TYPE_CHECKING:
     from llama_index.core.schema import Document
 
-Described = Skipped | tuple[str, int, FileContent]
-"""A file that is skipped, or what a `ReadDocument` tells of one that is read."""
+Described = Skipped | tuple[str, str, int, FileContent]
+"""A file that is skipped, or what a `ReadDocument` tells of a document that is read."""
 REPORTED = FallbackWarning, WindowWarning
 
 
@@ -136,16 +137,16 @@ class Worker:
 
 def read(
     files: Mapping[str, File], memory: ReadingCache | None
-) -> tuple[dict[str, Described], dict[str, str]]:
-    """Read files by document id; return what each is, and the documents as JSON."""
-    described, documents = dict[str, Described](), dict[str, str]()
-    for document_id, found in each_file(files, memory=memory):
-        if isinstance(found, Skipped):
-            described[document_id] = found
-        else:
-            read = ReadDocument.of(found)
-            described[document_id] = read.document_hash, read.n_chunks, read.file
-            documents[document_id] = json.dumps(found.to_dict(), ensure_ascii=False)
+) -> tuple[dict[str, list[Described]], dict[str, str]]:
+    """Read files by document id; return what is in each, and the documents as JSON."""
+    described, documents = defaultdict[str, list[Described]](list), dict[str, str]()
+    for file, inside in each_file(files, memory=memory):
+        for found in inside:
+            if isinstance(found, Skipped):
+                described[file].append(found)
+            else:
+                described[file].append(ReadDocument.of(found)[:-1])
+                documents[found.doc_id] = json.dumps(found.to_dict(), ensure_ascii=False)
     return described, documents
 
 
