@@ -10,6 +10,7 @@ from test_update import built, check_fresh, counts, documents_of, hierarchy_of, 
 
 from hierindex import DocumentHierarchy, HierarchicalIndex, InputError, SourceError
 from hierindex.read.documents import DELETED
+from hierindex.retrieve.named import named
 
 POSTED = "From ada@example.org Tue May 14 10:00:00 2024\n"
 BOX = "box.mbox#2024-05-14 10:00"
@@ -125,6 +126,18 @@ def test_names_of_no_file_and_of_nothing_else_are_refused(index):
         index.delete("box")
     with pytest.raises(InputError, match="all documents of the index"):
         index.delete("box.mbox", "pier.eml", "a.txt")
+
+
+def test_a_mailbox_is_outlined_and_named_as_a_whole(index, folder, monkeypatch):
+    found = index.outline(10_000, of="box.mbox")
+    assert {each.node.ref_doc_id for each in found} == {*HELD[1:5]}
+    with pytest.raises(InputError, match="No document has the id 'box'"):
+        index.outline(10_000, of="box")
+    question, snapshot = "What does box.mbox say?", index.store.snapshot()
+    assert named(question, snapshot).files == (*HELD[1:5],)
+    assert named("What does plan.txt say?", snapshot).files == (PIER[2],)
+    monkeypatch.setattr("hierindex.retrieve.named.MOST", 3)  # a part of the box is no answer
+    assert named(question, snapshot) == ((), "What does it say?", (), ())
 
 
 def test_parts_of_a_file_that_cannot_be_read_are_kept(index, folder, monkeypatch):

@@ -68,7 +68,7 @@ def named(question: str, snapshot: Snapshot) -> Named:
     for row in found.sort_by("document").to_pylist():
         documents[row["name"]].append(row["document"])
     for name, of in documents.items():
-        if len(of) > MOST and len({*map(file_of, of)}) == 1:
+        if len({*of}) > MOST and len({*map(file_of, of)}) == 1:
             documents[name] = []  # a mailbox, of which ten e-mails would be no answer
     return named_in(question, documents)
 

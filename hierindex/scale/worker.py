@@ -2,7 +2,6 @@
 
 import json
 import warnings
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -139,14 +138,14 @@ def read(
     files: Mapping[str, File], memory: ReadingCache | None
 ) -> tuple[dict[str, list[Described]], dict[str, str]]:
     """Read files by document id; return what is in each, and the documents as JSON."""
-    described, documents = defaultdict[str, list[Described]](list), dict[str, str]()
+    described, documents = dict[str, list[Described]](), dict[str, str]()
     for file, inside in each_file(files, memory=memory):
-        for found in inside:
-            if isinstance(found, Skipped):
-                described[file].append(found)
-            else:
-                described[file].append(ReadDocument.of(found)[:-1])
-                documents[found.doc_id] = json.dumps(found.to_dict(), ensure_ascii=False)
+        described[file] = [
+            each if isinstance(each, Skipped) else ReadDocument.of(each)[:-1] for each in inside
+        ]
+        for each in inside:
+            if not isinstance(each, Skipped):
+                documents[each.doc_id] = json.dumps(each.to_dict(), ensure_ascii=False)
     return described, documents
 
 
