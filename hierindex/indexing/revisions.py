@@ -162,7 +162,7 @@ def without(
 ) -> Revision:
     """Return the revision that keeps all but some documents, perhaps all, and reads none.
 
-    A mailbox, an e-mail or another file stands for all documents that are parts of it.
+    A mailbox stands for all its e-mails, and an e-mail for its attachments, too.
 
     Raises
     ------
