@@ -42,6 +42,7 @@ LABEL = re.compile(rb"^(?:subject|date)[ \t]*:.*(?:\n[ \t].*)*", re.IGNORECASE |
 END_OF_HEADER = re.compile(rb"\r?\n\r?\n")
 MAX_HEADER = 65_536  # bytes
 MAX_LABEL = 80  # characters of the name of an e-mail in a mailbox
+BETWEEN = re.compile(rb"(?<=\n)\r?\n\Z")  # e-mails of a mailbox, and perhaps after the last
 QUOTED = re.compile(rb"^>(>*From )", re.MULTILINE)
 CALENDAR = {
     "SUMMARY": "Summary",
@@ -132,8 +133,11 @@ def _metadata(message: EmailMessage) -> dict[str, str]:
     """Return the beginnings of the fields of the header, and the date in ISO 8601."""
     metadata: dict[str, str] = {}  # parsing takes time quadratic in the length
     for name, raw in message.raw_items():
-        key = FIELDS.get(name.lower(), "")
-        value = message.policy.header_fetch_parse(name, _plain(raw[:MAX_TITLE])) if key else ""
+        if (key := FIELDS.get(name.lower())) is None:
+            continue
+        value = _plain(raw[:MAX_TITLE])
+        with suppress(*MALFORMED):  # as of a year that no calendar has
+            value = message.policy.header_fetch_parse(name, value)
         if said := " ".join(value.split()):
             metadata.setdefault(key, said)
     if "date" in metadata:
@@ -286,19 +290,14 @@ def read_mailbox(file: BinaryIO) -> Reading:
 
 def mails(file: BinaryIO) -> Iterator[tuple[str, bytes]]:
     """Yield the e-mails of a file in mbox format, with their times in UTC and subjects as names."""
-    data = read_bytes(file)
-    if POSTED.match(data) is not None:
-        for mail in POSTED.split(data)[1:]:
-            yield f"{_label(mail)}.eml", QUOTED.sub(rb"\1", mail)
+    for mail in POSTED.split(read_bytes(file))[1:]:
+        yield f"{_label(mail)}.eml", QUOTED.sub(rb"\1", BETWEEN.sub(b"", mail))
 
 
 def _label(mail: bytes) -> str:
     """Return time and subject of an e-mail."""
     header = END_OF_HEADER.split(mail[:MAX_HEADER], maxsplit=1)[0]
-    try:
-        about = _metadata(_parsed(b"\n".join(LABEL.findall(header))))
-    except MALFORMED:
-        return "e-mail"
+    about = _metadata(_parsed(b"\n".join(LABEL.findall(header))))
     said = [about[TITLE]] if TITLE in about else []
     with suppress(ValueError, OverflowError):
         time = datetime.fromisoformat(about.get("date", ""))

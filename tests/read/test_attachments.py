@@ -90,8 +90,9 @@ def test_ids_are_distinct_and_are_no_paths(written, names, ids):
         ("application/pgp-signature; name=a.asc", "-----BEGIN PGP SIGNATURE-----", {}),
         ("image/svg+xml; name=a.svg", "<svg><text>Bee</text></svg>", {}),
         ("text/plain; name=a.txt\nContent-Transfer-Encoding: base64", "AGEA", {}),
+        ("text/plain; charset=utf-8\nContent-Transfer-Encoding: base64", "AGEA", {}),
     ],
-    ids="csv koi8 html json signature picture damaged".split(),
+    ids="csv koi8 html json signature picture binary damaged".split(),
 )
 def test_a_type_tells_what_a_name_does_not(written, header, data, found):
     encoded = data.encode("koi8-r" if "koi8" in header else "utf-8")

@@ -238,7 +238,7 @@ def test_each_mail_of_a_mailbox_is_a_document(written):
         ("in/a.mbox#e-mail.eml", "contains only white space")
     ]
     one, two, three = documents
-    assert one.text == "Grüße aus dem Büro\n\nFrom 2019 on.\n\nFrom here on.\n\n"
+    assert one.text == "Grüße aus dem Büro\n\nFrom 2019 on.\n\nFrom here on.\n"
     assert (one.metadata["file_path"], one.metadata["folder"]) == ("in/a.mbox", "in")
     assert one.metadata["file_name"] == "2026-11-22 17:00 Grüße aus dem Büro.eml"
     assert one.metadata["title"] == "Grüße aus dem Büro"
@@ -247,14 +247,44 @@ def test_each_mail_of_a_mailbox_is_a_document(written):
     assert "Café" in three.text
 
 
-def test_mails_keep_their_ids_when_others_come_and_go(written):
+@pytest.fixture
+def read_mails(written):
+    def read_mails(*mails):
+        folder = written({"a.mbox": "".join(f"{POSTED}{each}\n" for each in mails)})
+        documents, skipped = read_documents(folder)
+        assert not skipped
+        return {document.doc_id: document for document in documents}
+
+    return read_mails
+
+
+def test_mails_keep_their_ids_when_others_come_and_go(read_mails):
     def ids(*mails):
-        folder = written({"a.mbox": "".join(POSTED + str(each) + "\n" for each in mails)})
-        return [document.doc_id for document in read_documents(folder)[0]]
+        return [*read_mails(*mails)]
 
     one, two = (mail(f"{word}\n", Subject=word, Date=HEADER["Date"]) for word in ("One", "Two"))
     assert ids(two) == ids(one, two, one)[1:2]
     assert ids(one, two, one)[::2] == [*ids(one), "a.mbox#2026-11-22 17:00 One (2).eml"]
+
+
+@pytest.mark.parametrize(
+    ("header", "name"),
+    [
+        ("Date: 1 Jan 99999999999999999999 10:00:00 +0000\nSubject: Tea", "Tea"),
+        ("Date: 31 Dec 9999 23:00:00 -0500\nSubject: Tea", "Tea"),
+        (
+            "Date: 14 May 2024 10:00\nSubject: =?utf-8?q?Caf=C3=A9?=\r\n  and\n\ttea",
+            "2024-05-14 10:00 Café and tea",
+        ),
+        ("SUBJECT: " + "x" * 90, "x" * 80),
+        ("X-Subject: Tea\nFrom: Bo", "e-mail"),
+        ("To: Bo\n\nSubject: Tea", "e-mail"),
+    ],
+)
+def test_a_mail_in_a_mailbox_is_named_by_time_and_subject(read_mails, header, name):
+    ((document_id, document),) = read_mails(f"{header}\n\nText.\n").items()
+    assert document_id == f"a.mbox#{name}.eml"
+    assert document.text.endswith("Text.\n")
 
 
 @pytest.mark.parametrize("data", ["No mail.\n", "From here on it is text.\n", ">From me\n"])
