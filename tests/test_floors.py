@@ -7,6 +7,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[1] / "hierindex"
 FLOORS = [
     set("errors node text_node progress settings loading threads device unsafe".split()),
+    {"text"},
     {"core"},
     {"cache", "llm", "rules"},
     {"embed", "summarize", "store"},

@@ -18,7 +18,6 @@ from llama_index.core.readers.base import BaseReader
 from llama_index.core.schema import Document
 
 from hierindex.cache.readings import ReadingCache
-from hierindex.core.characters import composed
 from hierindex.core.document_ids import document_key, name_of
 from hierindex.errors import SourceError
 from hierindex.node import FILE_NAME, HEADINGS, LEFT_OUT, MODIFIED, PAGES, TITLE, Heading
@@ -58,6 +57,7 @@ from hierindex.read.source import PYTHON, SUFFIXES, read_python, read_source
 from hierindex.read.subtitles import read_subtitles
 from hierindex.read.text import HEAD, MAX_BYTES, Reading, UnreadableError, is_binary_head
 from hierindex.read.word import read_word
+from hierindex.text.characters import composed
 
 MAX_LINE = 1_000_000  # characters; a file with a longer line is data
 ATTEMPTS = 3  # to read a file that changes

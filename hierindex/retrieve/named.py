@@ -8,13 +8,13 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
 from hierindex.core.document_ids import file_of, name_of, wholes
-from hierindex.core.stop_words import ENGLISH_QUESTION_WORDS, GERMAN_QUESTION_WORDS
 from hierindex.retrieve.documents import WHOLE
 from hierindex.retrieve.known_questions import ABOUT_THE_WHOLE
 from hierindex.store.filters import Filters
 from hierindex.store.prefilter import prefilter
 from hierindex.store.rows import matched_words
 from hierindex.store.snapshot import Snapshot, once
+from hierindex.text.stop_words import EVERY_STOP_WORD
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,11 +30,7 @@ FILE = re.compile(r"(?<![\w@:./-])(?=[\w./-]*\w\w)[\w./-]*\w\.[^\W\d_]\w{0,7}(?!
 ID = re.compile(r"^\S*[\d_./]\S*$")  # no word and no title
 ZEROS = re.compile(r"^0+(?=\d)")
 # Words of questions about the whole, which alone are no name.
-ORDINARY = (
-    ENGLISH_QUESTION_WORDS
-    | GERMAN_QUESTION_WORDS
-    | {*WORD.findall(" ".join(ABOUT_THE_WHOLE).lower())}
-)
+ORDINARY = EVERY_STOP_WORD | {*WORD.findall(" ".join(ABOUT_THE_WHOLE).lower())}
 # For Arrow, which has another syntax.
 FOLDERS, SUFFIX = r"^.*/", r"\.\pL\w{0,7}$"
 NUMBER = r"^\d+[^\pL\pN]+([\pL\pN]+[^\pL\pN])"  # before several words, as in "03-chapter-iii"

@@ -134,6 +134,8 @@ def test_build_info_query_show(hierindex, folder, method) -> None:
     shown = json.loads(hierindex("show", info["roots"][0], "--index", "W", "--json")[1])
     assert shown["parents"] == []
     assert shown["children"]
+    assert {block["kind"] for block in shown["blocks"]} == {"paragraph"}
+    assert "\nblocks    " in hierindex("show", info["roots"][0], "--index", "W")[1]
     assert f"method {method}" in hierindex("info", "--index", "W")[1]
     head, *_ = hierindex("show", info["roots"][0], "--index", "W")[1].split("\n")
     assert ", extractive, " in head
