@@ -2,7 +2,6 @@
 
 import re
 from itertools import accumulate
-from pathlib import PurePath
 
 from hierindex.core.identity import digest
 
@@ -42,4 +41,4 @@ def name_of(document_id: str) -> str:
     ('menu.pdf', 'tea#1.txt')
     """
     whole, *around = wholes(document_id)
-    return whole[len(around[0]) + 1 :] if around else PurePath(whole).name
+    return whole[len(around[0]) + 1 :] if around else whole.rpartition("/")[2]
