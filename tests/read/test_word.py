@@ -178,12 +178,16 @@ def test_deleted_paragraphs_are_not_counted(text_of):
             ],
             ["Prices", "", "| Item | Price |", "| --- | --- |", "| Tools |  |", "| Saw | 9 |"],
         ),
+        (  # a long text, which is written once
+            [[cell("a"), cell("b"), cell("c")], [cell("1"), cell("x" * 101, 2)]],
+            ["| a | b | c |", "| --- | --- | --- |", f"| 1 | {'x' * 101} |  |"],
+        ),
         (  # a bar in a cell
             [[cell("a|b"), cell("c")], [cell("1"), cell("2")]],
             ["| a\\|b | c |", "| --- | --- |", "| 1 | 2 |"],
         ),
     ],
-    ids="rows heads data title bar".split(),
+    ids="rows heads data title long bar".split(),
 )
 def test_values_stay_below_their_heads(text_of, rows, lines):
     assert text_of(grid(*rows)).split("\n") == lines
