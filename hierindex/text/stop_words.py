@@ -9,9 +9,9 @@ STOP_WORDS = {
     for language, words in {
         "en": """
             a about am an and any are as at be been but by can could did do does for from had has
-            have how i if in into is it its many may me much my no not of on or should such tell
-            than that the their then there these they this those to was we were what when where
-            which who whom whose why will with would you your""",
+            have how i if in into is it its many may me much my of on or should such tell than
+            that the their then there these they this those to was we were what when where which
+            who whom whose why will with would you your""",
         "de": """
             aber alle allem allen aller alles als also am an andere anderen auch auf aus bei beim
             bis da dabei dadurch dafür damit dann das dass dazu dem den denn der des deshalb dich
@@ -87,7 +87,10 @@ STOP_WORDS = {
             этот я""",
     }.items()
 }
-"""Function words, which nearly every text and question of a language has, by its code."""
+"""Function words, which nearly every text and question of a language has, by its code.
+
+Not among those of English are "no" and "not", which tell a negated question.
+"""
 
 UNSEARCHED = frozenset(  # Lucene's list; without all of English, fewer facts are found
     """
@@ -133,11 +136,11 @@ listings little long longer look looked looking looks lost lot lots love low low
 make makes making matter maximum maybe mean means meant meanwhile mention mentioned mentions
 merely met mhm might million mind mine minimum minute mm mm-hmm moment more moreover most mostly
 move moved moving mr mrs must myself name named near nearly necessarily necessary need needed
-needs neither never nevertheless next nice nine ninety nobody nod noisy non none nonetheless nope
-nor normally note nothing notice now nowhere number o'clock observable obtain obtained obvious
-obviously occur occurred occurs off often oh ok okay old older once one ones only onto ooh oops
-open opposed order other others otherwise ought our ours ourselves out over overall own paid part
-particular particularly parts people perfect perfectly perhaps person piece place play please
+needs neither never nevertheless next nice nine ninety no nobody nod noisy non none nonetheless
+nope nor normally not note nothing notice now nowhere number o'clock observable obtain obtained
+obvious obviously occur occurred occurs off often oh ok okay old older once one ones only onto ooh
+oops open opposed order other others otherwise ought our ours ourselves out over overall own paid
+part particular particularly parts people perfect perfectly perhaps person piece place play please
 plenty plus point points poor possible possibly pretty previous previously prior probably problem
 proceeding properly provide provided provides pull purpose purposes push put puts putting quite
 ran random rather re read ready real really reason recall recently recommend recommended regard
