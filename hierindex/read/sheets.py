@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 from hierindex.read.number_formats import displayed
 from hierindex.read.office import Block, as_reading, properties, unpacked, unread_parts
 from hierindex.read.records import is_header
-from hierindex.read.tables import merge, n_heads, table_blocks, title_in
+from hierindex.read.tables import MOST_HEADS, are_names, merge, n_heads, table_blocks, title_in
 from hierindex.read.text import Reading, UnreadableError
 
 MAX_CELLS = 10_000_000
@@ -54,20 +54,39 @@ def read_excel(file: BinaryIO) -> Reading:
 def _blocks(rows: Iterable[list[str]]) -> Iterator[str]:
     """Yield the titles and tables of a sheet; a table that continues another gets its heads."""
     heads: list[list[str]] = []
-    for blank, group in groupby(rows, lambda row: not any(row)):
-        if blank:
-            continue
-        table = [*group]
+    for table, n_named in _tables(rows):
         titles = [*takewhile(bool, map(title_in, table))]
         yield from titles
         table = table[len(titles) :]
         if heads and table and _continues(heads[-1], table):
             table = [*heads, *table]
         elif table:
-            heads = table[: n_heads(table)]
-            if not is_header(heads[-1], table[len(heads) :]):
+            heads = table[: n_heads(table, n_named - len(titles))]
+            if not n_named and not is_header(heads[-1], table[len(heads) :]):
                 heads = []
         yield from table_blocks(table, len(heads))
+
+
+def _tables(rows: Iterable[list[str]]) -> Iterator[tuple[list[list[str]], int]]:
+    """Yield what blank rows separate; heads, and their number, with the values below them."""
+    heads: list[list[str]] = []
+    for blank, group in groupby(rows, lambda row: not any(row)):
+        if blank:
+            continue
+        table, above = [*group], heads
+        is_head = (
+            len(table) <= MOST_HEADS and not title_in(table[-1]) and all(map(are_names, table))
+        )
+        heads = table if is_head else []
+        if above and not are_names(table[0]):
+            yield [*above, *table], len(above)
+            continue
+        if above:
+            yield above, 0
+        if not heads:
+            yield table, 0
+    if heads:
+        yield heads, 0
 
 
 def _continues(head: Sequence[str], table: Sequence[Sequence[str]]) -> bool:

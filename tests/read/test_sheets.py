@@ -116,6 +116,16 @@ def test_odd_formats_are_read(read_one, code):
                 "| All | 3 |",
             ],
         ),
+        (  # a blank row between the heads and the values
+            [["In EUR", None, 2023], ["Room", "Rent", "Heat"], [], ["A", 1, 2], ["B", 3, 4]],
+            [],
+            [
+                "| In EUR / Room | Rent | 2023 / Heat |",
+                "| --- | --- | --- |",
+                "| A | 1 | 2 |",
+                "| B | 3 | 4 |",
+            ],
+        ),
         (  # a form
             [["Name", *[None] * 9, "Ada"], [None] * 11, ["Town", *[None] * 9, "Oslo"]],
             ["A1:J1", "A3:J3"],
@@ -135,7 +145,7 @@ def test_odd_formats_are_read(read_one, code):
             ],
         ),
     ],
-    ids="rows heads blank form another".split(),
+    ids="rows heads blank apart form another".split(),
 )
 def test_values_stay_below_their_heads(read_one, rows, merged, lines):
     text = read_one("a.xlsx", saved(sheet_of(*rows, merged=merged))).text
