@@ -1,6 +1,7 @@
 """HTML files: the text and the headings of their content."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from functools import reduce
@@ -16,7 +17,6 @@ from hierindex.read.html_elements import (
     CONTENTS,
     HEADING,
     HIDDEN,
-    HOME,
     LINKED,
     OUTER,
     PRE,
@@ -47,10 +47,10 @@ from hierindex.read.text import (
 )
 
 MAX_DEPTH = 2048  # of HTML elements; lxml looks through all open ones at an end tag without start
+AROUND = "in menus, headers and footers"
 MAX_LEVELS = 200  # of elements; the text of deeper ones is that of the element around them
 NAVIGATION_LINKS = frozenset("contents help home index next prev previous search start up".split())
 SIGNS = frozenset("¶#§◆🔗⚓↩^↑\ufe0e\ufe0f\u200b\xa0 \n")  # of links to the place where they are
-HOME_PAGE = re.compile(r"(?:https?://[^/?#]+)?[./]*(?:index\.\w+)?")
 UNTITLED = frozenset(["", "document", "home", "index", "new page 1", "untitled"])
 UNTITLED |= {"untitled document", "untitled page"}
 ELEMENT = re.compile(r"[B-HJ-Z]\W?")  # after the number of an isotope
@@ -96,16 +96,12 @@ def read_html(file: BinaryIO) -> Reading:
         if line.level:
             headings.append(Heading(line.level, line.text[:MAX_TITLE], start, line.anchor))
         start += len(line.text) + 1
-    unseen = _n_words(page.lines, UNSEEN) - _n_words(lines, UNSEEN)
-    left_out = {
-        "in menus, headers and footers": _n_words(page.lines)
-        - _n_words(lines)
-        - unseen
-        + page.n_controls,
-        "not displayed": page.n_unseen + unseen,
-        "struck out": page.n_struck,
-    }
-    notes = [f"{counted(n, 'word')} {where}" for where, n in left_out.items() if n]
+    kept = {id(line) for line in lines}
+    for line in page.lines:
+        if id(line) not in kept:
+            where = "not displayed" if line.inside & UNSEEN else AROUND
+            page.left_out[where] += len(line.text.split())
+    notes = [f"{counted(n, 'word')} {where}" for where, n in page.left_out.items() if n]
     about = {**_about(root, headings), LEFT_OUT: [*metadata.get(LEFT_OUT, []), *notes]}
     metadata |= {key: value for key, value in about.items() if value}
     return Reading("\n".join(line.text for line in lines), metadata, headings)
@@ -114,11 +110,6 @@ def read_html(file: BinaryIO) -> Reading:
 def html_lines(html: str) -> list[str]:
     """Return the lines of a piece of HTML, such as a table."""
     return [line.text for line in _Page(_tree(html)).lines]
-
-
-def _n_words(lines: Sequence[Line], kind: int = -1) -> int:
-    """Return how many words lines of a kind have together."""
-    return sum(len(line.text.split()) for line in lines if kind < 0 or line.inside & kind)
 
 
 def _about(root: Element, headings: Sequence[Heading]) -> dict[str, Any]:
@@ -161,7 +152,9 @@ def _tree(html: str) -> Element:
     """
     from lxml import etree
 
-    parser = etree.HTMLParser(encoding="utf-8", huge_tree=True, target=_Tree())
+    target = _Tree()
+    target.start("html", {})  # of all that follows, as there may be nothing, or several
+    parser = etree.HTMLParser(encoding="utf-8", huge_tree=True, target=target)
     data = html.encode("utf-8", "replace")
     for at in range(0, len(data) or 1, HEAD):  # an error surfaces after a part
         parser.feed(data[at : at + HEAD])
@@ -172,10 +165,7 @@ def _tree(html: str) -> Element:
 class _Tree(TreeBuilder):
     """Builds elements while lxml parses."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._depth = 0
-        super().start("html", {})
+    _depth = 0
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:  # type: ignore[override]
         self._depth += 1
@@ -188,16 +178,6 @@ class _Tree(TreeBuilder):
         if self._depth <= MAX_LEVELS:
             super().end(tag)
         self._depth -= 1
-
-    def comment(self, text: str | None) -> None:  # type: ignore[override]
-        """Ignore a comment."""
-
-    def pi(self, target: str, text: str | None = None) -> None:  # type: ignore[override]
-        """Ignore a processing instruction."""
-
-    def close(self) -> Element:
-        super().end("html")
-        return super().close()
 
 
 class _Around(NamedTuple):
@@ -213,12 +193,9 @@ class _Page:
 
     def __init__(self, root: Element) -> None:
         self.lines: list[Line] = []
-        self.n_unseen = self.n_struck = self.n_controls = 0  # words
-        self._unfolded = {  # ids of parts that buttons show
-            name
-            for button in root.iter("button")
-            for name in button.get("aria-controls", "").split()
-        }
+        self.left_out = Counter({AROUND: 0, "not displayed": 0, "struck out": 0})  # words
+        shown_by_buttons = [button.get("aria-controls", "") for button in root.iter("button")]
+        self._unfolded = {*" ".join(shown_by_buttons).split()}  # ids
         self._parts: list[tuple[str, int]] = []  # of the line so far: texts and links
         self._n_regions = 0
         self._level = 0  # of the open heading
@@ -238,16 +215,9 @@ class _Page:
             kind ^= UNSEEN
         if kind & BLOCK:
             self._end_line(around, tag)
-        elif kind & UNSEEN:
-            kind |= HIDDEN
-            self.n_unseen += _n_words_in(element)
-        if kind & STRUCK:
-            kind |= HIDDEN
-            self.n_struck += _n_words_in(element)
-        elif tag == "button" and kind & BLOCK and is_action(element):
-            kind |= HIDDEN
-            self.n_controls += _n_words_in(element)
-        if kind & HIDDEN:
+        if why := _why_not(element, kind):
+            self.left_out[why] += len(" ".join(element.itertext()).split())
+        if why or kind & HIDDEN:
             return
         if tag == "math":
             self._parts.append((formula(element), around.link))
@@ -293,8 +263,6 @@ class _Page:
         link = CONTENTS if is_here else LINKED if href else 0
         if is_here and href[1:] == self._anchor:
             link = 0
-        elif HOME_PAGE.fullmatch(href):
-            link |= HOME
         if "accesskey" in element.attrib or element.get("rel") in NAVIGATION_LINKS:
             link |= CHROME
         self._inside(element, around._replace(link=link))
@@ -370,7 +338,6 @@ class _Page:
         links = [link for text, link in parts if any(map(str.isalnum, text))] or [0]
         of_all, inside = reduce(and_, links), around.inside | reduce(or_, links) & CHROME
         if self._level:
-            inside |= LINKED * (of_all & HOME != 0)
             text = mark + " ".join(text.split())
             self.lines.append(Line(text, inside, self._level, self._anchor, around.region))
             self._level, self._last_anchor = 0, self._anchor
@@ -401,8 +368,13 @@ def _anchor_of(element: Element) -> str:
     return element.get("id", name) or name
 
 
-def _n_words_in(element: Element) -> int:
-    return len(" ".join(element.itertext()).split())
+def _why_not(element: Element, kind: int) -> str:
+    """Return why the words of an element are not read, or "" if they may be."""
+    if kind & STRUCK:
+        return "struck out"
+    if kind & UNSEEN and not kind & BLOCK:
+        return "not displayed"
+    return AROUND if element.tag == "button" and kind & BLOCK and is_action(element) else ""
 
 
 def _text_of(parts: Sequence[tuple[str, int]]) -> str:

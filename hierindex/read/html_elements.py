@@ -5,14 +5,12 @@ from collections.abc import Mapping
 from xml.etree.ElementTree import Element
 
 BLOCK, HEADING, PRE, MAIN, ARTICLE, SECTION, HEADER, TERM = (1 << i for i in range(8))
-HIDDEN, UNSEEN, STRUCK, CHROME, OUTER, CONTENTS, LINKED, HOME = (1 << i for i in range(8, 16))
-TABLE_HEAD = 1 << 16
+HIDDEN, UNSEEN, STRUCK, CHROME, OUTER, CONTENTS, LINKED, TABLE_HEAD = (1 << i for i in range(8, 16))
 """Kinds of elements and lines, as bits.
 
 `TERM` has the question that its neighbour answers. `HIDDEN` is no text, `UNSEEN` is not displayed.
 `CHROME` is navigation and the like. `OUTER` are page headers, footers and asides, which may have
-content. Of lines and their parts, `CONTENTS` links to places of the same page, `LINKED` to others,
-`HOME` to the front page.
+content. Of lines and their parts, `CONTENTS` links to places of the same page, `LINKED` to others.
 """
 
 
@@ -90,11 +88,9 @@ def is_displayed(tag: str, attributes: Mapping[str, str]) -> bool:
 
 def is_action(button: Element) -> bool:
     """Return whether a button does something; others show the answer to what they say."""
-    names, shows = button.get("class", ""), button.get("aria-controls", "")
     if button.get("type") in ("submit", "reset"):
         return True
-    opens = UNFOLDS.search(names) or shows or "aria-expanded" in button.attrib
-    if opens and not MENUS.search(f"{names} {button.get('id', '')} {shows}"):
+    if "aria-controls" in button.attrib or UNFOLDS.search(button.get("class", "")):
         return False
     text = "".join(button.itertext()).strip()
     return not text.endswith(QUESTION_MARKS) and len(text.split()) < 3
@@ -105,7 +101,6 @@ NOT_DISPLAYED = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
 UNFOLDS = re.compile(
     r"accordion|answer|collaps|expand|faq|math|panel|question|\btab(?!le)|toggle", re.I
 )
-MENUS = re.compile(r"copy|drawer|lang|menu|nav|search|share|theme", re.I)
 COOKIES = re.compile(r"\b(?:cookie|consent|gdpr)|onetrust|cmplz|cybot|didomi", re.I)
 NOTES = re.compile(
     r"(?<![a-z])(?:admonition|alert|attention|callout|caution|danger|endnotes?|footnotes?|hint|"
