@@ -245,21 +245,18 @@ def _number_apart(textpage: "PdfTextPage", text: str, at: int, size: float) -> b
     """Return whether a wide space parts a line from a number at its start or its end."""
     from pypdfium2 import raw
 
-    def side(index: int, right: bool) -> float:
+    def edges(i: int) -> tuple[float, float]:
         box = [ctypes.c_double() for _ in range(4)]
-        raw.FPDFText_GetCharBox(
-            textpage, raw.FPDFText_GetCharIndexFromTextIndex(textpage, at + index), *box
-        )
-        return box[1 if right else 0].value
+        character = raw.FPDFText_GetCharIndexFromTextIndex(textpage, at + i)
+        raw.FPDFText_GetCharBox(textpage, character, *box)
+        return box[0].value, box[1].value
 
     text = text.rstrip()
-    first, last = text.find(" "), text.rfind(" ")
-    spaces = [
-        i for i, word in ((first, text[:first]), (last, text[last + 1 :])) if NUMBER.fullmatch(word)
-    ]
     return any(
-        0 < i < len(text) - 1 and side(i + 1, right=False) - side(i - 1, right=True) > size
-        for i in spaces
+        0 < i < len(text) - 1
+        and (NUMBER.fullmatch(text[:i]) or NUMBER.fullmatch(text[i + 1 :]))
+        and edges(i + 1)[0] - edges(i - 1)[1] > size
+        for i in (text.find(" "), text.rfind(" "))
     )
 
 
