@@ -4,8 +4,9 @@ import ctypes
 import logging
 import os
 import re
-from datetime import datetime
-from functools import lru_cache
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import date
 from threading import Lock
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
@@ -20,7 +21,7 @@ from hierindex.read.pdf_headings import (
     outline_headings,
 )
 from hierindex.read.pdf_words import Vocabulary, with_letters
-from hierindex.read.text import HEAD, MAX_TITLE, Reading, UnreadableError
+from hierindex.read.text import HEAD, MAX_TITLE, Reading, UnreadableError, counted
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
@@ -43,10 +44,7 @@ AFFILIATION = re.compile(
 SECTION_NUMBER = re.compile(r"^\d{1,2}(?:\.\d+)*[.:)]?\s")
 ABOVE_TITLE = 200  # characters
 TITLE_WORD = re.compile(r"[^\W\d_]{2,}")
-DATE = re.compile(
-    r"(?:D:)?(\d{4})(\d\d)?(\d\d)?(?:(\d\d)(\d\d)(\d\d)?)?([-+Z])?(\d\d)?'?(\d\d)?", re.A
-)  # of a property
-BOLD = re.compile(r"bold|black|heavy|demi|BX\d", re.I)
+BOLD = re.compile(rb"bold|black|heavy|demi|BX\d", re.I)
 HEAVY = 500  # weight of a font from which it is bold
 ONE_AT_A_TIME = Lock()  # PDFium has no threads
 
@@ -76,7 +74,7 @@ def read_pdf(file: BinaryIO) -> Reading:
                 pdf.init_forms()  # so that the fields of forms are flattened
                 read = [_page(pdf, number) for number in range(len(pdf))]
                 first_page = " ".join(line.text for line in read[0].lines) if read else ""
-                labels = [_label(pdf, number) for number in range(len(pdf))]
+                labels = [_text(pdf.get_page_label, number) for number in range(len(pdf))]
                 outline = _outline(pdf)
                 metadata = _properties(pdf, first_page)
                 n_attached = pdf.count_attachments()
@@ -109,14 +107,11 @@ def read_pdf(file: BinaryIO) -> Reading:
 
 def _not_read(pages: list["_Page"], n_attached: int) -> list[str]:
     """Return what cannot be read as the text of pages."""
-    n_images, n_comments = (
-        sum(page.is_image for page in pages),
-        sum(page.n_comments for page in pages),
-    )
+    n_images, n_comments = sum(p.is_image for p in pages), sum(p.n_comments for p in pages)
     counts = {
         f"{n_images} of {len(pages)} pages {'has' if n_images == 1 else 'have'} no text": n_images,
-        f"{n_comments} comment{'s' * (n_comments != 1)}": n_comments,
-        f"{n_attached} attached file{'s' * (n_attached != 1)}": n_attached,
+        counted(n_comments, "comment"): n_comments,
+        counted(n_attached, "attached file"): n_attached,
     }
     return [phrase for phrase, n in counts.items() if n]
 
@@ -126,29 +121,25 @@ def _properties(pdf: "PdfDocument", first_page: str) -> dict[str, Any]:
 
     A title is not if it names a file or a program's new document, an author if it names no one.
     """
-    title, author = _property(pdf, "Title"), _property(pdf, "Author")
+    title, author, created = (
+        " ".join(_text(pdf.get_metadata_value, name).replace("\0", "").split())[:MAX_TITLE]
+        for name in ("Title", "Author", "CreationDate")
+    )
     metadata: dict[str, Any] = {}
     is_name = " " in title or title.isalpha() or letters_of(title) in letters_of(first_page)
     if sum(map(str.isalpha, title)) > 1 and is_name and not NO_TITLE.search(title):
         metadata[TITLE] = title
     if any(map(str.isalpha, author)) and author.casefold().strip("()") not in NO_AUTHOR:
         metadata["author"] = author
-    if found := DATE.match(_property(pdf, "CreationDate")):
-        year, month, day, *time, sign, hours, minutes = found.groups()
-        zone = "+00:00" if sign == "Z" else f"{sign}{hours}:{minutes or '00'}" if hours else ""
-        at = f"T{time[0]}:{time[1]}:{time[2] or '00'}{zone}" if time[1] else ""
-        try:
-            datetime.fromisoformat(date := f"{year}-{month or '01'}-{day or '01'}{at}")
-        except ValueError:
-            return metadata
-        metadata["date"] = date if day else "-".join(filter(None, (year, month)))
+    with suppress(ValueError):
+        metadata["date"] = date.fromisoformat(created.removeprefix("D:")[:8]).isoformat()
     return metadata
 
 
-def _property(pdf: "PdfDocument", name: str) -> str:
-    """Return a property of a file in one line; empty if there is none or it is damaged."""
+def _text(get: Callable[..., str], *arguments: Any) -> str:
+    """Return a text of a file; empty if it is damaged."""
     try:
-        return " ".join(str(pdf.get_metadata_value(name)).replace("\0", "").split())[:MAX_TITLE]
+        return get(*arguments)
     except UnicodeDecodeError:
         return ""
 
@@ -178,8 +169,8 @@ def _page(pdf: "PdfDocument", number: int) -> _Page:
     from pypdfium2 import raw
 
     page = pdf[number]
-    n_comments, has_fields = _annotations(page)
-    if has_fields and page.formenv and raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY):
+    n_comments = _n_comments(page)
+    if page.formenv and raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY) == raw.FLATTEN_SUCCESS:
         page.close()
         page = pdf[number]
     textpage = page.get_textpage()
@@ -194,22 +185,19 @@ def _page(pdf: "PdfDocument", number: int) -> _Page:
     return _Page(lines, is_image, n_comments)
 
 
-def _annotations(page: "PdfPage") -> tuple[int, bool]:
-    """Return how many comments a page has, and whether it has other annotations with text."""
+def _n_comments(page: "PdfPage") -> int:
+    """Return how many annotations have a text that the page does not show."""
     from pypdfium2 import raw
 
-    shown = {raw.FPDF_ANNOT_WIDGET, raw.FPDF_ANNOT_FREETEXT, raw.FPDF_ANNOT_STAMP}
-    unread = {raw.FPDF_ANNOT_LINK, raw.FPDF_ANNOT_POPUP}
-    n_comments, has_fields = 0, False
+    shown = {raw.FPDF_ANNOT_LINK, raw.FPDF_ANNOT_POPUP, raw.FPDF_ANNOT_WIDGET}
+    shown |= {raw.FPDF_ANNOT_FREETEXT, raw.FPDF_ANNOT_STAMP} if page.formenv else set()
+    n_comments = 0
     for i in range(raw.FPDFPage_GetAnnotCount(page)):
         annotation = raw.FPDFPage_GetAnnot(page, i)
-        kind = raw.FPDFAnnot_GetSubtype(annotation)
-        if kind in shown:
-            has_fields = True
-        elif kind not in unread:  # a text of no characters has two bytes
+        if raw.FPDFAnnot_GetSubtype(annotation) not in shown:  # a text of no characters: two bytes
             n_comments += raw.FPDFAnnot_GetStringValue(annotation, b"Contents", None, 0) > 2
         raw.FPDFPage_CloseAnnot(annotation)
-    return n_comments, has_fields
+    return n_comments
 
 
 def _line(textpage: "PdfTextPage", text: str, at: int) -> Line:
@@ -269,37 +257,20 @@ def _font(textpage: "PdfTextPage", character: int) -> tuple[float, bool]:
         return size, True
     name, flags = ctypes.create_string_buffer(100), ctypes.c_int()
     raw.FPDFText_GetFontInfo(textpage, character, name, 100, flags)
-    return size, _is_bold(name.value)
-
-
-@lru_cache(maxsize=100)
-def _is_bold(name: bytes) -> bool:
-    return BOLD.search(name.decode("latin-1")) is not None
-
-
-def _label(pdf: "PdfDocument", number: int) -> str:
-    """Return the printed number of a page; empty if it has none or cannot be read."""
-    try:
-        return str(pdf.get_page_label(number))
-    except UnicodeDecodeError:
-        return ""
+    return size, BOLD.search(name.value) is not None
 
 
 def _outline(pdf: "PdfDocument") -> list[Outlined]:
     """Return the outline's entries that name a page."""
     entries = []
     for bookmark in pdf.get_toc():
-        try:
-            title = bookmark.get_title()
-        except UnicodeDecodeError:
-            continue
         destination = bookmark.get_dest()
         page = destination and destination.get_index()
         if page is not None and page < len(pdf):
             mode, view = destination.get_view()
             at = Y_OF_VIEW.get(mode, len(view))
             y = view[at] if at < len(view) else None
-            entries.append(Outlined(bookmark.level + 1, title, page, y))
+            entries.append(Outlined(bookmark.level + 1, _text(bookmark.get_title), page, y))
     return entries
 
 

@@ -70,11 +70,15 @@ def without_furniture(
     max_size = MAX_SIZE * _most_common(line.size for page in lines for line in page if line.size)
     steps = (round(above.y - line.y) for page in lines for above, line in pairwise(page))
     min_gap = APART * _most_common(step for step in steps if step > 0)
+    found = [(n, _apart(edge, recurring, max_size, min_gap)) for n, edge in edges]
+    n_apart = Counter(key for _, run in found for _, key in run)
     kept, stated = list(pages), set[str]()
     dropped: dict[Furniture, list[str]] = defaultdict(list)
-    for number, edge in edges:
+    for number, run in found:
         gone = {}
-        for line, key in _apart(edge, recurring, max_size, min_gap):
+        for line, key in run:
+            if 2 * n_apart[key] <= recurring[key]:
+                continue
             words = PAGE_NUMBER.sub("", key.words)
             if any(map(str.isdigit, words)) and words not in stated:
                 line.size, line.bold = NO_FONT
@@ -95,8 +99,8 @@ def _edge(page: Sequence[Line], side: int, number: int, label: str) -> Edge:
     return [(line, [*_keys(line, side, number, label)]) for line in lines[: EDGE + 1]]
 
 
-def _recurring(edges: Iterable[tuple[int, Edge]]) -> set[Furniture]:
-    """Return what is on most pages with text, or on most odd or even ones."""
+def _recurring(edges: Iterable[tuple[int, Edge]]) -> dict[Furniture, int]:
+    """Return what is on most pages with text, or on most odd or even ones, and on how many."""
     pages_of: dict[Furniture, set[int]] = defaultdict(set)
     for number, edge in edges:
         for _, keys in edge[:EDGE]:
@@ -105,7 +109,7 @@ def _recurring(edges: Iterable[tuple[int, Edge]]) -> set[Furniture]:
     every = set().union(*pages_of.values())
     odd = {number for number in every if number % 2}
     return {
-        key
+        key: len(pages)
         for key, pages in pages_of.items()
         if any(
             len(pages & these) >= max(RECURRING, len(these) // 2 + 1)
@@ -115,7 +119,7 @@ def _recurring(edges: Iterable[tuple[int, Edge]]) -> set[Furniture]:
 
 
 def _apart(
-    edge: Edge, recurring: set[Furniture], max_size: float, min_gap: float
+    edge: Edge, recurring: Mapping[Furniture, int], max_size: float, min_gap: float
 ) -> list[tuple[Line, Furniture]]:
     """Return the outermost lines of a page that recur and are apart from the others."""
     apart: list[tuple[Line, Furniture]] = []

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 HYPHEN = "\ufffe"  # how PDFium reads a hyphen with the line end after it
 CONTROLS = dict(
     enumerate(
-        [*"ff fi".split(), "", *"ffi ffl “ ” „ « » \u2013 —".split(), "", "", *"ı ȷ".split(),
+        [*"ff fi".split(), "", *"ffi ffl “ ” „ « » \u2013 —".split(), "", "", "\u0131", "\u0237",
          *"ff fi fl ffi ffl".split()],
         start=0x0B,
     )
