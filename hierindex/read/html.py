@@ -13,6 +13,7 @@ from hierindex.node import LEFT_OUT, TITLE, Heading
 from hierindex.read.html_content import main_content
 from hierindex.read.html_elements import (
     BLOCK,
+    CELL,
     CHROME,
     CONTENTS,
     HEADING,
@@ -215,7 +216,7 @@ class _Page:
             kind ^= UNSEEN
         if kind & BLOCK:
             self._end_line(around, tag)
-        if why := _why_not(element, kind):
+        if why := _why_not(element, kind, around.inside):
             self.left_out[why] += len(" ".join(element.itertext()).split())
         if why or kind & HIDDEN:
             return
@@ -274,13 +275,12 @@ class _Page:
 
     def _read_script(self, element: Element, around: _Around) -> None:
         """Read a superscript or subscript so that it does not change the words beside it."""
-        start = len(self._parts)
+        start, after = len(self._parts), (element.tail or "")[:2]
         self._inside(element, around)
-        parts, after = self._parts[start:], (element.tail or "")[:2]
-        text, before = _text_of(parts), self._before(start)
-        link = reduce(or_, (link for _, link in parts), around.link)
-        if not text.strip():
+        if not (text := _text_of(self._parts[start:])).strip():
             return
+        before = self._before(start)
+        link = reduce(or_, (link for _, link in self._parts[start:]), around.link)
         if element.tag == "sub":
             said = subscript(text, before)
             continues = after[:1].isdigit()
@@ -368,11 +368,11 @@ def _anchor_of(element: Element) -> str:
     return element.get("id", name) or name
 
 
-def _why_not(element: Element, kind: int) -> str:
+def _why_not(element: Element, kind: int, inside: int) -> str:
     """Return why the words of an element are not read, or "" if they may be."""
     if kind & STRUCK:
         return "struck out"
-    if kind & UNSEEN and not kind & BLOCK:
+    if kind & UNSEEN and (not kind & BLOCK or (kind | inside) & CELL):
         return "not displayed"
     return AROUND if element.tag == "button" and kind & BLOCK and is_action(element) else ""
 

@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping
 from xml.etree.ElementTree import Element
 
-BLOCK, HEADING, PRE, MAIN, ARTICLE, SECTION, HEADER, TERM = (1 << i for i in range(8))
-HIDDEN, UNSEEN, STRUCK, CHROME, OUTER, CONTENTS, LINKED, TABLE_HEAD = (1 << i for i in range(8, 16))
+BLOCK, HEADING, PRE, MAIN, ARTICLE, SECTION, HEADER, TERM, CELL = (1 << i for i in range(9))
+HIDDEN, UNSEEN, STRUCK, CHROME, OUTER, CONTENTS, LINKED, TABLE_HEAD = (1 << i for i in range(9, 17))
 """Kinds of elements and lines, as bits.
 
 `TERM` has the question that its neighbour answers. `HIDDEN` is no text, `UNSEEN` is not displayed.
@@ -109,10 +109,11 @@ NOTES = re.compile(
 )
 TAGS = dict.fromkeys(
     "address blockquote body br button caption center dd details div dl fieldset figcaption figure "
-    "form hgroup hr html legend li menu ol p table tbody td tfoot th tr ul".split(),
+    "form hgroup hr html legend li menu ol p table tbody tfoot tr ul".split(),
     BLOCK,
 )
 TAGS |= dict.fromkeys("annotation-xml rp rt rtc script select style template title".split(), HIDDEN)
+TAGS |= dict.fromkeys("td th".split(), BLOCK | CELL)
 TAGS |= dict.fromkeys("h1 h2 h3 h4 h5 h6".split(), BLOCK | HEADING)
 TAGS |= dict.fromkeys("header aside".split(), BLOCK | HEADER)
 TAGS |= dict.fromkeys("dt summary".split(), BLOCK | TERM)
