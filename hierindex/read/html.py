@@ -54,7 +54,6 @@ NAVIGATION_LINKS = frozenset("contents help home index next prev previous search
 SIGNS = frozenset("¶#§◆🔗⚓↩^↑\ufe0e\ufe0f\u200b\xa0 \n")  # of links to the place where they are
 UNTITLED = frozenset(["", "document", "home", "index", "new page 1", "untitled"])
 UNTITLED |= {"untitled document", "untitled page"}
-ELEMENT = re.compile(r"[B-HJ-Z]\W?")  # after the number of an isotope
 INTRODUCTION = 500  # characters; a heading after longer text is that of a section
 ABOUT = {
     "og:title": "title",
@@ -204,7 +203,7 @@ class _Page:
         self._marks: dict[Element, str] = {}  # numbers of list items
         self._mark = ""  # the numbers of the list items that the next line begins
         self._rows: list[Row] = []  # of the open table
-        self._row = Row(0)
+        self._row = Row(0, 0)
         self._room = MAX_REPEATED
         self._read(root, _Around())
         self._end_line(_Around())
@@ -275,7 +274,7 @@ class _Page:
 
     def _read_script(self, element: Element, around: _Around) -> None:
         """Read a superscript or subscript so that it does not change the words beside it."""
-        start, after = len(self._parts), (element.tail or "")[:2]
+        start, after = len(self._parts), (element.tail or "")[:1]
         self._inside(element, around)
         if not (text := _text_of(self._parts[start:])).strip():
             return
@@ -283,12 +282,12 @@ class _Page:
         link = reduce(or_, (link for _, link in self._parts[start:]), around.link)
         if element.tag == "sub":
             said = subscript(text, before)
-            continues = after[:1].isdigit()
+            continues = after.isdigit()
         else:
             said = superscript(text, before, is_linked=link != 0)
-            continues = after[:1].isalnum() and not ELEMENT.fullmatch(after)
+            continues = after.isalnum()
         gap = " " * (continues and said[-1:].isalnum())
-        if element.tag == "sup" and said.isdigit() and not before and (gap or after[:1].isspace()):
+        if element.tag == "sup" and said.isdigit() and not before and (gap or after.isspace()):
             said = f"[{said}]"
         self._parts[start:] = [(said + gap, link)]
 
@@ -301,7 +300,7 @@ class _Page:
 
     def _read_table(self, element: Element, around: _Around) -> None:
         outer = self._rows, self._row
-        self._rows, self._row = [], Row(0)
+        self._rows, self._row = [], Row(len(self.lines), len(self.lines))
         self._inside(element, around)
         self._end_line(around)
         if self._rows:
@@ -310,20 +309,21 @@ class _Page:
         self._rows, self._row = outer
 
     def _read_row(self, element: Element, around: _Around) -> None:
-        outer, self._row = self._row, Row(len(self.lines))
+        outer, self._row = self._row, Row(len(self.lines), len(self.lines))
         self._inside(element, around)
         self._end_line(around)
-        self._row.end = len(self.lines)
         self._rows.append(self._row)
         self._row = outer
 
     def _read_cell(self, element: Element, around: _Around) -> None:
-        start, n = len(self.lines), element.attrib
         self._inside(element, around)
         self._end_line(around)
-        text = " ".join(line.text for line in self.lines[start:])
+        text = " ".join(line.text for line in self.lines[self._row.end :])
         is_header = element.tag == "th" or around.inside & TABLE_HEAD != 0
-        self._row.cells.append(Cell(text, span(n, "colspan"), span(n, "rowspan"), is_header))
+        self._row.cells.append(
+            Cell(text, span(element, "colspan"), span(element, "rowspan"), is_header)
+        )
+        self._row.end = len(self.lines)
 
     def _end_line(self, around: _Around, tag: str = "") -> None:
         """End the line where a block starts or ends."""

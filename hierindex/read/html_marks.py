@@ -8,11 +8,8 @@ from xml.etree.ElementTree import Element
 from hierindex.read.html_elements import is_displayed
 
 MAX_DIGITS = 9  # of the number of a list item
-LIST_TYPES = {"arabic": "1", "decimal": "1", "disc": "", "none": ""}
-LIST_TYPES |= dict.fromkeys("loweralpha lower-alpha lower-latin".split(), "a")
-LIST_TYPES |= dict.fromkeys("upperalpha upper-alpha upper-latin".split(), "A")
-LIST_TYPES |= {"lowerroman": "i", "lower-roman": "i", "upperroman": "I", "upper-roman": "I"}
-STYLED = re.compile(r"list-style(?:-type)?\s*:\s*([a-z-]+)")
+LIST_TYPES = {"loweralpha": "a", "upperalpha": "A", "lowerroman": "i", "upperroman": "I"}
+LIST_TYPES |= {"disc": "", "none": ""}  # by classes of docutils and values of CSS
 ROMAN = [*zip((1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1), "m cm d cd c xc l xl x ix v "
     "iv i".split(), strict=True)]  # fmt: skip
 ORDINALS = frozenset("st nd rd th er ère re e ème me lle gr os as tm sm".split())
@@ -28,8 +25,9 @@ JOINS["munderover"] = "_^"
 def item_marks(ordered: Element) -> Iterator[tuple[Element, str]]:
     """Yield the items of a numbered list with their numbers as text."""
     items = [each for each in ordered.iterfind("li") if is_displayed("li", each.attrib)]
-    styled = STYLED.search(ordered.get("style", ""))
-    named = [*ordered.get("class", "").split(), *(styled.groups() if styled else ())]
+    named = re.findall(
+        r"\w+", f"{ordered.get('class', '')} {ordered.get('style', '')}".replace("-", "")
+    )
     types = [LIST_TYPES[name] for name in named if name in LIST_TYPES]
     shape = [ordered.get("type", "1"), *types][-1]
     step = -1 if "reversed" in ordered.attrib else 1

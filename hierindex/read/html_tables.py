@@ -1,12 +1,13 @@
 """Tables of HTML: cells under their heads, and rows as lines or records."""
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import groupby, zip_longest
 from operator import and_, or_
 from typing import NamedTuple
+from xml.etree.ElementTree import Element
 
 from hierindex.read.html_elements import CONTENTS, LINKED, UNSEEN
 from hierindex.read.records import records_of_table
@@ -48,8 +49,8 @@ class Row:
     """
 
     start: int
+    end: int
     cells: list[Cell] = field(default_factory=list)
-    end: int = 0
     has_blocks: bool = False
     columns: Sequence[str] = ()
     text: str | None = None
@@ -59,9 +60,9 @@ class Row:
         return all(cell.is_header for cell in self.cells if cell.text)
 
 
-def span(attributes: Mapping[str, str], name: str) -> int:
+def span(cell: Element, name: str) -> int:
     """Return how many columns or rows a cell spans."""
-    value = attributes.get(name, "1").strip()[:6]
+    value = cell.get(name, "1").strip()[:6]
     return max(1, min(int(value), MAX_SPAN)) if value.isdecimal() else 1
 
 

@@ -22,7 +22,7 @@ from hierindex.node import (
 )
 from hierindex.read.html import html_lines, read_html
 from hierindex.read.records import LONG_TABLE, as_block, parse_json, read_json, records_of_table
-from hierindex.read.text import MAX_TITLE, Reading, counted, read_text, without_embedded
+from hierindex.read.text import MAX_TITLE, Reading, note_left_out, read_text, without_embedded
 from hierindex.text_node import RECORD_KEYS
 
 if TYPE_CHECKING:
@@ -58,10 +58,7 @@ def read_markdown(file: BinaryIO) -> Reading:
     text, n_embedded = without_embedded(text)
     entries, end = front_matter(text)
     text, n_comments = _without_html(text, end)
-    counts = {"embedded picture": n_embedded, "comment": n_comments}
-    notes = [f"{n:,} {what}{'s' * (n > 1)}" for what, n in counts.items() if n]
-    if notes:
-        metadata[LEFT_OUT] = [*metadata.get(LEFT_OUT, []), *notes]
+    note_left_out(metadata, {"embedded picture": n_embedded, "comment": n_comments})
     return markdown_reading(text, {**entries, **metadata}, end)
 
 
@@ -239,9 +236,7 @@ def read_notebook(file: BinaryIO) -> Reading:
     except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
         file.seek(0)
         return read_json(file)
-    if left_out:
-        said = [counted(n, what) for what, n in left_out.items()]
-        metadata[LEFT_OUT] = [*metadata.get(LEFT_OUT, []), *said]
+    note_left_out(metadata, left_out)
     return markdown_reading("\n\n".join(cells), metadata)
 
 

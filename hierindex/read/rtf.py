@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator
 from itertools import groupby
 from typing import Any, BinaryIO, NamedTuple
 
-from hierindex.node import LEFT_OUT, TITLE, Heading
+from hierindex.node import TITLE, Heading
 from hierindex.read.records import as_block, records_of_table
 from hierindex.read.text import (
     HEAD,
     MAX_TITLE,
     Reading,
     UnreadableError,
-    counted,
     decode,
+    note_left_out,
     read_bytes,
     read_text,
 )
@@ -96,8 +96,7 @@ def read_rtf(file: BinaryIO) -> Reading:
         start += len(text) + 2
     about = {key: " ".join(_united(said).split()) for key, said in found.about.items()}
     metadata: dict[str, Any] = {key: said[:MAX_TITLE] for key, said in about.items() if said}
-    if left_out := [counted(n, what) for what, n in found.left_out.items() if n]:
-        metadata[LEFT_OUT] = left_out
+    note_left_out(metadata, found.left_out)
     return Reading("\n\n".join(blocks), metadata, headings)
 
 

@@ -3,7 +3,7 @@
 import codecs
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import SEEK_END
 from typing import Any, BinaryIO, NamedTuple
 
@@ -128,6 +128,12 @@ def counted(n: int, what: str) -> str:
     ('1 picture', '2,000 pictures')
     """
     return f"{n:,} {what}{'s' * (n > 1)}"
+
+
+def note_left_out(metadata: dict[str, Any], counts: Mapping[str, int]) -> None:
+    """Add to the metadata of a file how many things of each kind were not read."""
+    if phrases := [counted(n, what) for what, n in counts.items() if n]:
+        metadata[LEFT_OUT] = [*metadata.get(LEFT_OUT, []), *phrases]
 
 
 def _encoding(data: bytes, declared: str) -> str:
