@@ -49,22 +49,19 @@ from hierindex.read.text import (
 
 MAX_DEPTH = 2048  # of HTML elements; lxml looks through all open ones at an end tag without start
 AROUND = "in menus, headers and footers"
+MAX_ELEMENTS = 10_000_000  # which take 2 GB of memory
 MAX_LEVELS = 200  # of elements; the text of deeper ones is that of the element around them
 NAVIGATION_LINKS = frozenset("contents help home index next prev previous search start up".split())
 SIGNS = frozenset("¶#§◆🔗⚓↩^↑\ufe0e\ufe0f\u200b\xa0 \n")  # of links to the place where they are
 UNTITLED = frozenset(["", "document", "home", "index", "new page 1", "untitled"])
 UNTITLED |= {"untitled document", "untitled page"}
+HANDLE = re.compile(r"@|https?://")
 INTRODUCTION = 500  # characters; a heading after longer text is that of a section
-ABOUT = {
-    "og:title": "title",
-    **dict.fromkeys("author article:author dc.creator dcterms.creator".split(), "author"),
-    **dict.fromkeys(
-        "article:published_time datepublished date dc.date dcterms.date dc.date.issued "
-        "dcterms.issued publish-date pubdate".split(),
-        "date",
-    ),
-}
-"""Names of `meta` elements, and what they say."""
+ABOUT = {"title": "title", "author": "author", "creator": "author"}
+ABOUT |= dict.fromkeys(
+    "date datepublished issued pubdate publish-date published_time".split(), "date"
+)
+"""Ends of the names of `meta` elements, such as `dc.date`, and what they say."""
 BEGINS_HTML = re.compile(
     rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]{0,200}\?>\s*)?(?:<!--.{0,2000}?-->\s*)?"
     rb"(?:<!DOCTYPE\s+html\b|<html[\s>])",
@@ -118,8 +115,9 @@ def _about(root: Element, headings: Sequence[Heading]) -> dict[str, Any]:
     said["title"] += ["".join(title.itertext()).strip() for title in root.iter("title")][:1]
     for meta in root.iter("meta"):
         for key in ("name", "property", "itemprop"):
-            if (name := meta.get(key, "").lower()) in ABOUT:
-                said[ABOUT[name]].append(" ".join(meta.get("content", "").split()))
+            names = re.split("[.:]", meta.get(key, "").lower())
+            if names[-1] in ABOUT and names[0] != "twitter":
+                said[ABOUT[names[-1]]].append(" ".join(meta.get("content", "").split()))
     said["date"] += [
         time.get("datetime", "").strip()
         for around in (root, *root.iter("header"))
@@ -131,7 +129,7 @@ def _about(root: Element, headings: Sequence[Heading]) -> dict[str, Any]:
     heads = [heading for heading in headings if heading.level == top]
     if not title and len(heads) == 1 and heads[0].start <= (INTRODUCTION if top == 1 else 0):
         title = heads[0].title
-    authors = [name for name in dict.fromkeys(said["author"]) if name and "://" not in name]
+    authors = [name for name in dict.fromkeys(said["author"]) if name and not HANDLE.match(name)]
     date = next(filter(_is_date, said["date"]), "")
     return {TITLE: title[:MAX_TITLE], "author": ", ".join(authors)[:MAX_TITLE], "date": date}
 
@@ -165,10 +163,12 @@ def _tree(html: str) -> Element:
 class _Tree(TreeBuilder):
     """Builds elements while lxml parses."""
 
-    _depth = 0
+    _depth = _n_elements = 0
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:  # type: ignore[override]
-        self._depth += 1
+        self._depth, self._n_elements = self._depth + 1, self._n_elements + 1
+        if self._n_elements > MAX_ELEMENTS:
+            raise UnreadableError(f"has more than {MAX_ELEMENTS:,} elements")
         if self._depth > MAX_DEPTH:
             raise UnreadableError(f"has elements nested more than {MAX_DEPTH:,} deep")
         if self._depth <= MAX_LEVELS:
@@ -197,7 +197,6 @@ class _Page:
         shown_by_buttons = [button.get("aria-controls", "") for button in root.iter("button")]
         self._unfolded = {*" ".join(shown_by_buttons).split()}  # ids
         self._parts: list[tuple[str, int]] = []  # of the line so far: texts and links
-        self._n_regions = 0
         self._level = 0  # of the open heading
         self._anchor = self._last_anchor = ""  # the nearest, and that of the last heading
         self._marks: dict[Element, str] = {}  # numbers of list items
@@ -223,10 +222,8 @@ class _Page:
             self._parts.append((formula(element), around.link))
             return
         self._note(element, kind)
-        if kind & OUTER:
-            self._n_regions += 1
-            around = around._replace(region=self._n_regions)
-        around = around._replace(inside=around.inside | kind)
+        region = id(element) if kind & OUTER else around.region
+        around = _Around(around.inside | kind, region, around.link)
         _READ.get(tag, _Page._inside)(self, element, around)
         if kind & BLOCK:
             self._end_line(around, tag)
@@ -251,10 +248,12 @@ class _Page:
             self._mark += self._marks.pop(element, "")
 
     def _inside(self, element: Element, around: _Around) -> None:
-        self._parts.append((element.text or "", around.link))
+        if element.text:
+            self._parts.append((element.text, around.link))
         for child in element:
             self._read(child, around)
-            self._parts.append((child.tail or "", around.link))
+            if child.tail:
+                self._parts.append((child.tail, around.link))
 
     def _read_link(self, element: Element, around: _Around) -> None:
         """Read a link, but not one that is only a sign, and a number as the mark of a note."""
