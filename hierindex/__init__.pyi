@@ -53,7 +53,6 @@ from .scale.engine import RayEngine as RayEngine
 from .store.vector_store import HierarchyStore as HierarchyStore
 from .summarize.bert import BertExtractor as BertExtractor
 from .summarize.claims import Claim as Claim
-from .summarize.claims import Excerpt as Excerpt
 from .summarize.extractive import ExtractiveSummarizer as ExtractiveSummarizer
 from .summarize.extractive import Extractor as Extractor
 from .summarize.extractive import SalientSentences as SalientSentences
@@ -61,7 +60,6 @@ from .summarize.grounding import EmbeddingGrounding as EmbeddingGrounding
 from .summarize.grounding import Grounding as Grounding
 from .summarize.grounding import Support as Support
 from .summarize.llm import LLMRewriter as LLMRewriter
-from .summarize.sentences import Sentence as Sentence
 from .summarize.seq2seq import Seq2SeqRewriter as Seq2SeqRewriter
 from .summarize.summary import Budget as Budget
 from .summarize.summary import Resources as Resources
@@ -70,6 +68,8 @@ from .summarize.summary import Summary as Summary
 from .summarize.two_stage import Rewrite as Rewrite
 from .summarize.two_stage import Rewriter as Rewriter
 from .summarize.two_stage import TwoStageSummarizer as TwoStageSummarizer
+from .text.sentences import Excerpt as Excerpt
+from .text.sentences import Sentence as Sentence
 from .verify.report import Verification as Verification
 
 __version__: str

@@ -38,7 +38,11 @@ def word(*blocks, doctype="", relations="", styles="", parts=None, core=""):
         f'<w:name w:val="{name}"/></w:style>'
         for name in names
     )
-    namespaces = NAMESPACES
+    namespaces, parts = NAMESPACES, parts or {}
+    relations += "".join(
+        f'<Relationship Id="p{i}" Type="{RELATION}/{name.removesuffix(".xml")}" Target="{name}"/>'
+        for i, name in enumerate(parts)
+    )
     types = "".join(
         f'<Override PartName="/word/{name}.xml" ContentType="{kind}"/>'
         for name, kind in {
@@ -48,7 +52,7 @@ def word(*blocks, doctype="", relations="", styles="", parts=None, core=""):
     )
     return zipped(
         {
-            **{f"word/{name}": namespaced(part) for name, part in (parts or {}).items()},
+            **{f"word/{name}": namespaced(part) for name, part in parts.items()},
             **({"docProps/core.xml": properties(core)} if core else {}),
             "[Content_Types].xml": f'<Types xmlns="{PACKAGE}/content-types">{types}</Types>',
             "_rels/.rels": f'<Relationships xmlns="{PACKAGE}/relationships"><Relationship Id="r1" '

@@ -5,17 +5,19 @@ from datetime import datetime
 from struct import pack
 
 SUBJECT, BODY, HTML, FROM, TO, FILE_NAME = 0x0037, 0x1000, 0x1013, 0x0C1A, 0x0E04, 0x3707
+DATA = 0x3701
 ADDRESS, HEADERS, SENT = 0x0C1F, 0x007D, 0x0039
 NONE, CHAIN_ENDS, IS_FAT = 0xFFFFFFFF, 0xFFFFFFFE, 0xFFFFFFFD  # numbers of sectors and entries
 Folder = dict[str, "bytes | Folder"]
 Values = Mapping[int, str | bytes | datetime]
 
 
-def outlook(values: Values, attachments: tuple[str, ...] = ()) -> bytes:
-    """Return a message with properties and attachments."""
+def outlook(values: Values, attachments: Mapping[str, bytes] | tuple[str, ...] = ()) -> bytes:
+    """Return a message with properties and attachments, perhaps with their contents."""
+    data = attachments if isinstance(attachments, Mapping) else dict.fromkeys(attachments, b"")
     inside: Folder = {
-        f"__attach_version1.0_#{i:08X}": properties({FILE_NAME: name}, 8)
-        for i, name in enumerate(attachments)
+        f"__attach_version1.0_#{i:08X}": properties({FILE_NAME: name, DATA: content}, 8)
+        for i, (name, content) in enumerate(data.items())
     }
     return compound(properties(values, 32) | inside)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[1] / "hierindex"
 FLOORS = [
     set("errors node text_node progress settings loading threads device unsafe".split()),
+    {"text"},
     {"core"},
     {"cache", "llm", "rules"},
     {"embed", "summarize", "store"},
@@ -95,8 +96,8 @@ def test_llama_index_is_at_the_doors() -> None:
 
 def test_heavy_imports_wait() -> None:
     heavy = set(
-        "torch transformers umap lancedb sklearn summarizer pypdfium2 openai markdownify "
-        "bs4 openpyxl pptx plotly ray lance".split()
+        "torch transformers umap lancedb sklearn summarizer pypdfium2 openai "
+        "openpyxl pptx plotly ray lance".split()
     )
     for path in FILES:
         assert not roots_at_top(path) & heavy, path

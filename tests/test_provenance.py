@@ -19,7 +19,7 @@ from hierindex import (
 from hierindex.node import PAGE_BREAK, PAGE_LABEL, PAGES
 from hierindex.read.documents import read_documents
 from hierindex.read.split import sentence_splitter, split_documents
-from hierindex.summarize.sentences import split_sentences
+from hierindex.text.sentences import split_sentences
 
 HIERARCHIES = [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy]
 SPLITTERS = [

@@ -64,22 +64,19 @@ class ReadingCache:
                 (key, zlib.compress(data, LEVEL)),
             )
 
-    def read_for(self, document: str | None) -> None:
-        """Note that what was recalled and stored since the last call was read for a document.
+    def recent(self) -> set[str]:
+        """Return the keys of what was recalled and stored since the last call."""
+        recent, self._recent = self._recent, set()
+        return recent
 
-        Parameters
-        ----------
-        document : str or None
-            Its hash; None if what was read makes no document.
-        """
-        self.note(document, self._recent)
-        self._recent = set()
+    def read_for(self, document: str) -> None:
+        """Note that what was recalled and stored of late was read for a document, by its hash."""
+        self.note(document, self.recent())
 
-    def note(self, document: str | None, keys: Set[str]) -> None:
+    def note(self, document: str, keys: Set[str]) -> None:
         """Note what was read for a document, as `read_for` does, by keys."""
-        if document is not None:
-            self._uses.update((document, key) for key in keys)
-            self._used |= keys
+        self._uses.update((document, key) for key in keys)
+        self._used |= keys
 
     def begin(self, documents: Iterable[str]) -> None:
         """Set the hashes of the documents whose readings `forget_the_rest` keeps."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from hierindex.cli.output import wrapped
 from hierindex.cli.text import bold, counted, place, places, table, usage_of
-from hierindex.summarize.markup_blocks import split_blocks
+from hierindex.text.blocks import split_blocks
 
 NOTHING = "The answer is empty."
 CUT_OFF = "The answer is cut off at the model's limit of tokens; raise --llm-completion-tokens."
@@ -122,9 +122,9 @@ def _in_lines(text: str) -> str:
     """Return a text whose paragraphs are one line each; rows and code stay as they are."""
     parts, end = list[str](), 0
     for block in split_blocks(text):
-        inside = text[block.at : block.to]
-        parts += [text[end : block.at], " ".join(inside.split()) if block.prose else inside]
-        end = block.to
+        inside = text[block.start : block.end]
+        parts += [text[end : block.start], " ".join(inside.split()) if block.prose else inside]
+        end = block.end
     return "".join([*parts, text[end:]])
 
 

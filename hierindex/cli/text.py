@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
@@ -258,6 +259,8 @@ def node_shown(node: dict[str, Any]) -> str:
     children = ", ".join(child[:12] for child in node["children"]) or "none (chunk)"
     share = node["source_similarity"] if node["kind"] == "abstractive" else None
     similar = "" if share is None else f", {share:.0%} of its sentences are similar to its sources"
+    kinds = Counter(block["kind"] for block in node["blocks"])
+    blocks = ", ".join(counted(n, kind) for kind, n in kinds.items())
     passages = [line for passage in node.get("passages", ()) for line in _passage(passage)]
     return "\n".join(
         [
@@ -267,6 +270,7 @@ def node_shown(node: dict[str, Any]) -> str:
             f"parents   {parents}",
             f"children  {children}",
             f"sources   {', '.join(map(place, node['citations'])) or 'unknown'}",
+            f"blocks    {blocks}",
             "",
             node["text"],
             *passages,

@@ -136,6 +136,7 @@ def delete(
 ) -> None:
     """Delete documents from the index, with all that is derived from them.
 
+    A mailbox stands for all its e-mails, and an e-mail for its attachments.
     Their files are not touched, and later updates leave them out until they
     are named as SOURCE.
     """

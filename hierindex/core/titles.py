@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import chain
 from math import log
 
-from hierindex.core.stop_words import BEFORE_VERBS, STOP_WORDS
+from hierindex.text.stop_words import BEFORE_VERBS, UNTITLED
 
 MAX_TITLE = 60  # characters
 MAX_PHRASE = 3  # words
@@ -166,7 +166,7 @@ def _marked(part: str) -> str:
         return "\2"
     is_short = len({*lower}) < 2 or (len(word) == 2 and not word.isupper())  # "mmm", "uh"
     if (
-        lower in STOP_WORDS
+        lower in UNTITLED
         or (is_short and not UNSPACED.match(word))
         or len(word) > MAX_WORD
         or not WORD.fullmatch(word)

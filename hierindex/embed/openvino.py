@@ -17,8 +17,8 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
-from hierindex.core.characters import without_surrogates
 from hierindex.core.identity import digest
+from hierindex.text.characters import without_surrogates
 
 if TYPE_CHECKING:
     from openvino import CompiledModel, Core

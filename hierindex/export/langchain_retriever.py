@@ -25,8 +25,8 @@ Filter = MetadataFilters | dict[str, Any] | None
 def document_of(node: Node, **more: Any) -> Document:
     """Convert a node to a document with additional metadata."""
     values = describe(node)
-    keys = ("text", "id", "title", "metadata")
-    text, node_id, title, metadata = (values.pop(key) for key in keys)
+    keys = ("text", "id", "title", "metadata", "blocks")
+    text, node_id, title, metadata, _ = (values.pop(key) for key in keys)
     own = {PREFIX + key: value for key, value in {**values, "title": title, **more}.items()}
     return Document(text, id=node_id, metadata={**metadata, **own})
 

@@ -12,8 +12,8 @@ from hierindex.llm.record import Usage
 from hierindex.node import EMBED_HIDDEN, LLM_HIDDEN, Maker, Node
 from hierindex.progress import Stopwatch
 from hierindex.summarize.claims import resolve_claims
-from hierindex.summarize.sentences import split_all
 from hierindex.summarize.summary import Group, Summary
+from hierindex.text.sentences import split_all
 
 
 def parents_of(

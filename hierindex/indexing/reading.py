@@ -1,6 +1,6 @@
 """Documents that are read, of which only one at a time need be in memory."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
@@ -47,6 +47,17 @@ class ReadDocument(NamedTuple):
         return cls(document.doc_id, content_hash(document), n_chunks, file, load)
 
 
+def documents_and_skipped(
+    found: Iterable[Sequence[ReadDocument | Skipped]],
+) -> tuple[list[ReadDocument], list[Skipped]]:
+    """Return the documents that were found in files, and what was skipped."""
+    every = [each for inside in found for each in inside]
+    return (
+        [each for each in every if isinstance(each, ReadDocument)],
+        [each for each in every if isinstance(each, Skipped)],
+    )
+
+
 class ReadFiles(Protocol):
     """Reads files by document id."""
 
@@ -71,15 +82,13 @@ def file_reader(
     with DocumentFile(table.connection) as waiting:
 
         def read(files: Mapping[str, File]) -> tuple[list[ReadDocument], list[Skipped]]:
-            documents, skipped = dict[str, ReadDocument](), dict[str, Skipped]()
-            for document_id, found in each_file(files, progress=progress, memory=memory):
-                if isinstance(found, Skipped):
-                    skipped[document_id] = found
-                else:
-                    documents[document_id] = ReadDocument.of(found, waiting.add(found))
-            return (
-                [documents[document_id] for document_id in files if document_id in documents],
-                [skipped[document_id] for document_id in files if document_id in skipped],
-            )
+            found = {
+                file: [
+                    each if isinstance(each, Skipped) else ReadDocument.of(each, waiting.add(each))
+                    for each in inside
+                ]
+                for file, inside in each_file(files, progress=progress, memory=memory)
+            }
+            return documents_and_skipped(found[file] for file in files)
 
         yield read

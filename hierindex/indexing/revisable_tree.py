@@ -191,7 +191,8 @@ class RevisableTree(AnsweringTree):
         Parameters
         ----------
         *documents : str
-            Ids. The files of these documents are left out of later updates.
+            Ids. A mailbox stands for all its e-mails, and an e-mail for its attachments. These
+            documents are left out of later updates, until their files are named.
         hierarchy, llm, progress, **llm_options
             As in `update`.
 

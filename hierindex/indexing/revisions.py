@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 
 from llama_index.core.schema import Document
 
-from hierindex.core.identity import digest
+from hierindex.core.document_ids import document_key, file_of, wholes
 from hierindex.errors import InputError, SourceError
 from hierindex.indexing.changes import (
     Documents,
@@ -33,7 +33,6 @@ from hierindex.read.files import (
 
 Source = str | Path | Document
 KEPT = "; its earlier content is kept"
-LEFT_OUT = "was deleted from the index; name the file as a source to add it again"
 
 
 def checked(sources: Source | Sequence[Source]) -> Sequence[Source]:
@@ -60,16 +59,16 @@ def built(
     paths, given, blank = _separated(sources)
     files = files_of(paths)
     documents, skipped = read(files)
-    documents += map(ReadDocument.of, given)
+    others = [*map(ReadDocument.of, given)]
     skipped += blank
-    if not documents:
+    if not documents and not others:
         raise nothing_to_index(paths, skipped)
-    _check_ids(documents)
+    _check_ids([*documents, *others])
     names = list(dict.fromkeys(map(source_name, paths)))
     return Revision(
         before=before,
-        after=in_order(_origins(documents, files), names),
-        read=documents,
+        after=in_order(_origins(documents, files) | _origins(others, {}), names),
+        read=[*documents, *others],
         skipped=skipped,
         was=was,
         remembered=Remembered(sources=names),
@@ -115,14 +114,17 @@ def updated(
     else:
         scope = Scope.of_named(paths, remembered.sources)
     files, links = scope.files(held)
-    out = {d: f for d, f in files.items() if _is_left_out(d, f, remembered, scope)}
-    documents, skipped = read({d: file for d, file in files.items() if d not in out})
-    documents += map(ReadDocument.of, given)
-    _check_ids(documents)
-    skipped += [*blank, *(Skipped(d, LEFT_OUT) for d in out)]
+    left_out = {source: frozenset(keys) for source, keys in remembered.left_out.items()}
+    for document, file in files.items():
+        if file.source in left_out and not scope.names(file):
+            files[document] = file._replace(left_out=left_out[file.source])
+    documents, skipped = read(files)
+    others = [*map(ReadDocument.of, given)]
+    _check_ids([*documents, *others])
+    skipped += blank
     skipped += [Skipped(d, f"is a link to {quoted(of)}, which is read") for d, of in links.items()]
 
-    now = _origins(documents, files)
+    now = _origins(documents, files) | _origins(others, {})
     unread = _unread(skipped, files, before)  # of a source that moved: none
     skipped = [replace(s, reason=s.reason + KEPT) if s.path in unread else s for s in skipped]
     stay = now.keys() | set().union(*unread.values())
@@ -138,7 +140,7 @@ def updated(
     revision = Revision(
         before=before,
         after=in_order(after, names),
-        read=[d for d in documents if held.get(d.doc_id) != now[d.doc_id]],
+        read=[d for d in (*documents, *others) if held.get(d.doc_id) != now[d.doc_id]],
         skipped=skipped,
         was=was,
         remembered=replace(remembered, sources=names, left_out=_left_out(remembered, now)),
@@ -160,13 +162,16 @@ def without(
 ) -> Revision:
     """Return the revision that keeps all but some documents, perhaps all, and reads none.
 
+    A mailbox stands for all its e-mails, and an e-mail for its attachments, too.
+
     Raises
     ------
     InputError
         If the index does not hold a document, or holds no other.
     """
+    source_of = {each: of.read_from for d, of in before.items() for each in wholes(d)}
     for document in documents:
-        if document not in before:
+        if document not in source_of:
             near = [d for d in before if document in d or d in document][:3]
             near = near or get_close_matches(document, before)
             like = f"similar ids are {', '.join(map(repr, near))}"
@@ -174,13 +179,14 @@ def without(
                 f"The index holds no document {document!r}; "
                 f"{like if near else '`hierindex tree` shows what it holds'}."
             )
-    after = {d: origin for d, origin in before.items() if d not in documents}
+    gone = {*documents}
+    after = {d: of for d, of in before.items() if gone.isdisjoint(wholes(d))}
     if documents and not after:
         raise InputError("These are all documents of the index; delete its folder instead.")
     left_out = {source: list(keys) for source, keys in was.left_out.items()}
     for document in dict.fromkeys(documents):
-        if source := before[document].read_from:
-            left_out.setdefault(source, []).append(_key(document))
+        if source := source_of[document]:
+            left_out.setdefault(source, []).append(document_key(document))
     return Revision(
         before=before,
         after=in_order(after, was.sources),
@@ -207,10 +213,11 @@ def _separated(
 
 
 def _origins(documents: Sequence[ReadDocument], files: Mapping[str, File]) -> dict[str, Origin]:
-    return {
-        d.doc_id: Origin(d.document_hash, files[d.doc_id].source if d.doc_id in files else "")
-        for d in documents
-    }
+    origins = dict[str, Origin]()
+    for document in documents:
+        of = next((files[each] for each in wholes(document.doc_id) if each in files), None)
+        origins[document.doc_id] = Origin(document.document_hash, of.source if of else "")
+    return origins
 
 
 def _unread(
@@ -219,18 +226,11 @@ def _unread(
     """Return the documents held of each file and folder that could not be read."""
     inside: dict[str, set[str]] = {s.path: set() for s in skipped if s.is_unread}
     for document, origin in before.items() if inside else ():
-        for path in map(str, (PurePath(document), *PurePath(document).parents)):
+        file = PurePath(file_of(document))
+        for path in map(str, (file, *file.parents)):
             if path in inside and files[path].source == origin.read_from:
                 inside[path].add(document)
     return {path: documents for path, documents in inside.items() if documents}
-
-
-def _is_left_out(document: str, file: File, was: Remembered, scope: Scope) -> bool:
-    return _key(document) in was.left_out.get(file.source, ()) and not scope.names(file)
-
-
-def _key(document: str) -> str:
-    return digest("document", document)
 
 
 def _check_ids(documents: Sequence[Document | ReadDocument]) -> None:
@@ -269,7 +269,7 @@ def _check_sources(now: Documents, before: Documents, scope: Scope) -> None:
 
 def _left_out(was: Remembered, now: Documents) -> dict[str, list[str]]:
     """Return which deleted documents stay out: all that are not read again."""
-    back = {(origin.read_from, _key(document)) for document, origin in now.items()}
+    back = {(of.read_from, document_key(each)) for d, of in now.items() for each in wholes(d)}
     left = {
         source: [key for key in keys if (source, key) not in back]
         for source, keys in was.left_out.items()

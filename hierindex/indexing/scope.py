@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Self
 
+from hierindex.core.document_ids import file_of, wholes
 from hierindex.errors import SourceError
 from hierindex.indexing.changes import Documents
 from hierindex.read.files import (
@@ -53,7 +54,8 @@ class Scope:
         nothing_remains = sum(map(len, missing.values())) == len(held)
         for source, documents in missing.items():
             path = PurePath(source)
-            if nothing_remains or documents != [path.name] or not _is_there(str(path.parent)):
+            is_file = {*map(file_of, documents)} == {path.name}
+            if nothing_remains or not is_file or not _is_there(str(path.parent)):
                 raise _lost(source)
         return cls({source: source for source in sources}, roots, is_named=False)
 
@@ -89,11 +91,11 @@ class Scope:
         """Return whether a document is in a part of its source that is read."""
         if self.parts.get(source) == source:
             return True
-        inside = str(PurePath(source, document)) if source in self.roots else source
-        while len(inside) > len(source):
-            if self.parts.get(inside) == source:
+        inside = [str(PurePath(source, each)) for each in wholes(document)]
+        while source in self.roots and len(inside[-1]) > len(source):
+            if source in map(self.parts.get, inside):
                 return True
-            inside = inside.rpartition(os.sep)[0]
+            inside = [inside[-1].rpartition(os.sep)[0]]
         return False
 
     def names(self, file: File) -> bool:
@@ -115,7 +117,8 @@ class Scope:
                 raise SourceError(f"The folder {str(root)!r} cannot be read.")
         found = files_of(self.roots.values())
         files = {d: file for d, file in found.items() if self.has(d, file.source)}
-        kept = {os.path.realpath(found[d].path): d for d in held if d in found and d not in files}
+        others = found.keys() & set(map(file_of, held)) - files.keys()
+        kept = {os.path.realpath(found[d].path): d for d in others}
         targets = {d: kept.get(os.path.realpath(file.path)) for d, file in files.items() if kept}
         links = {d: of for d, of in targets.items() if of and is_link(files[d].path)}
         return {d: file for d, file in files.items() if d not in links}, links
@@ -163,11 +166,13 @@ def moved_sources(
     """
     places, known = dict[str, str](), {source: source for source in sources}
     missing = _by_source(held, [source for source in sources if not _is_there(source)])
+    file = {d: file_of(d) for d in held} if missing else {}
     for path in paths if missing else ():
         name = source_name(path)
         if _placed(name, known) is not None:
             continue
-        shared = Counter(held[d].read_from for d in files_of([path]) if d in held)
+        found = files_of([path])
+        shared = Counter(held[d].read_from for d in held if file[d] in found)
         for source, n_shared in shared.items():
             if source in missing and 2 * n_shared > len(missing[source]):
                 places.setdefault(source, name)

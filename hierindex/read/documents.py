@@ -2,12 +2,15 @@
 
 import json
 import os
+import re
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
-from itertools import accumulate, pairwise
+from functools import cache, partial
+from hashlib import sha256
+from itertools import accumulate, islice, pairwise
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
@@ -15,39 +18,66 @@ from llama_index.core.readers.base import BaseReader
 from llama_index.core.schema import Document
 
 from hierindex.cache.readings import ReadingCache
-from hierindex.core.characters import composed
+from hierindex.core.document_ids import document_key, name_of
 from hierindex.errors import SourceError
 from hierindex.node import FILE_NAME, HEADINGS, LEFT_OUT, MODIFIED, PAGES, TITLE, Heading
 from hierindex.progress import Progress, silent
 from hierindex.read.book import read_epub
-from hierindex.read.files import File, files_of, is_link, nothing_to_index, quoted, valid_name
+from hierindex.read.files import (
+    File,
+    files_of,
+    is_link,
+    nothing_to_index,
+    quoted,
+    valid_name,
+)
 from hierindex.read.html import is_html, read_html
 from hierindex.read.mail import (
+    attachments,
+    attachments_of_outlook,
+    has_attachments,
+    mails,
     read_calendar,
     read_mail,
     read_mailbox,
     read_outlook,
     read_web_archive,
+    with_attachments,
 )
 from hierindex.read.markdown import read_markdown, read_notebook
 from hierindex.read.office import OLD, read_old
 from hierindex.read.pdf import read_pdf
 from hierindex.read.plain import read_plain, read_rst
 from hierindex.read.records import read_csv, read_json
-from hierindex.read.remembered import content_hash, named_by, read_once
+from hierindex.read.remembered import Part, content_hash, named_by, opened, read_once
 from hierindex.read.rtf import read_rtf, read_unnamed
 from hierindex.read.sheets import read_excel
 from hierindex.read.slides import read_powerpoint
 from hierindex.read.source import PYTHON, SUFFIXES, read_python, read_source
 from hierindex.read.subtitles import read_subtitles
-from hierindex.read.text import HEAD, Reading, UnreadableError, is_binary_head
+from hierindex.read.text import HEAD, MAX_BYTES, Reading, UnreadableError, is_binary_head
 from hierindex.read.word import read_word
+from hierindex.text.characters import composed
 
 MAX_LINE = 1_000_000  # characters; a file with a longer line is data
 ATTEMPTS = 3  # to read a file that changes
+MAX_DEPTH = 4  # of parts in parts, as of an attachment of an e-mail in a mailbox
+MAX_ATTACHMENTS = 1000  # of an e-mail that are read
+MAX_NAME = 100  # characters of the name of a part
+NO_NAME = re.compile(r"[\x00-\x1f\x7f/\\#\ud800-\udfff]")  # what names of parts have not
+DELETED = "was deleted from the index; name the file as a source to add it again"
 
 Reader = Callable[[BinaryIO], Reading]
 """Reads an open file."""
+
+
+def _read_plain(file: BinaryIO) -> Reading:
+    return (read_html if is_html(file) else read_plain)(file)
+
+
+def _read_unnamed(file: BinaryIO) -> Reading:
+    return (read_html if is_html(file) else read_unnamed)(file)
+
 
 READERS: dict[str, Reader] = {
     **dict.fromkeys((".html", ".htm", ".xhtml", ".xht"), read_html),
@@ -64,7 +94,7 @@ READERS: dict[str, Reader] = {
     ".pdf": read_pdf,
     ".rst": read_rst,
     ".rtf": read_rtf,
-    ".txt": read_plain,
+    ".txt": _read_plain,
     ".epub": read_epub,
     ".eml": read_mail,
     ".mbox": read_mailbox,
@@ -74,6 +104,13 @@ READERS: dict[str, Reader] = {
     ".ipynb": read_notebook,
 }
 """Readers by suffix; other files are read as text."""
+
+PARTS: dict[str, Callable[[BinaryIO], Iterator[tuple[str, bytes]]]] = {
+    ".eml": attachments,
+    ".mbox": mails,
+    ".msg": attachments_of_outlook,
+}
+"""What yields the files in a file, with their names, by suffix."""
 
 NAMED = {
     *PYTHON,
@@ -129,7 +166,7 @@ class FileContent:
         pages, left_out = document.metadata.get(PAGES), document.metadata.get(LEFT_OUT)
         return cls(
             document.doc_id,
-            Path(document.doc_id).suffix[1:].lower() or "text",
+            Path(name_of(document.doc_id)).suffix[1:].lower() or "text",
             pages if isinstance(pages, int) else None,
             len(document.text.split()),
             [*map(str, left_out)] if isinstance(left_out, list) else [],
@@ -139,11 +176,11 @@ class FileContent:
 def read_documents(
     *sources: str | Path, progress: Progress = silent, memory: ReadingCache | None = None
 ) -> tuple[list[Document], list[Skipped]]:
-    """Read files and folders, each file as one document.
+    """Read files and folders, each file as one document, of mails and mailboxes as several.
 
-    Text, Markdown, HTML, RTF, PDF, Word, CSV, JSON, notebooks, e-mails, mailboxes, calendars and
-    subtitles are read; with the extra `hierindex[office]` also PowerPoint, Excel, EPUB and
-    messages of Outlook.
+    Text, Markdown, HTML, RTF, PDF, Word, EPUB, CSV, JSON, notebooks, e-mails, mailboxes, calendars
+    and subtitles are read; with the extra `hierindex[office]` also PowerPoint, Excel and messages
+    of Outlook.
 
     Parameters
     ----------
@@ -160,11 +197,13 @@ def read_documents(
     -------
     documents : list[Document]
         In the order of the sources and their paths. The id of a document is the path of its
-        file relative to the source, with bytes that are not UTF-8 escaped. Metadata are its
-        `file_name`, `file_path` (the id), `folder`, `last_modified_date` and `title`, the
-        entries of Markdown's front matter, `author` and `date` of HTML, and its `headings`, each
-        of them a list of its level, title, first character and, of HTML, anchor. `left_out`
-        lists, in a few words each, what the file has that was not read.
+        file relative to the source, with bytes that are not UTF-8 escaped. The mails of a mailbox
+        and the attachments of a mail that can be read are documents of their own, whose ids are
+        that of the file, "#" and their name. Metadata are `file_name` (of an attachment, its
+        own), `file_path`, `folder`, `last_modified_date` and `title`, the entries of Markdown's
+        front matter, `author` and `date` of HTML, and `headings`, each of them a list of its
+        level, title, first character and, of HTML, anchor. `left_out` lists, in a few words each,
+        what the file has that was not read.
     skipped : list[Skipped]
         The files that cannot be read as text, and links to files that are read.
 
@@ -184,36 +223,39 @@ def read_files(
 ) -> tuple[list[Document], list[Skipped]]:
     """Read files by document id, as `read_documents` does; there may be nothing to read."""
     found = dict(each_file(files, progress=progress, memory=memory))
-    each = [found[document_id] for document_id in files]
+    each = [one for document_id in files for one in found[document_id]]
     return [d for d in each if isinstance(d, Document)], [s for s in each if isinstance(s, Skipped)]
 
 
 def each_file(
     files: Mapping[str, File], *, progress: Progress = silent, memory: ReadingCache | None = None
-) -> Iterator[tuple[str, Document | Skipped]]:
-    """Read files one after the other, links last, and yield what each is with its document id."""
+) -> Iterator[tuple[str, list[Document | Skipped]]]:
+    """Read files one after the other, links last, and yield the documents of each with its id."""
     read = dict[str, str]()
     in_turn = sorted(files.items(), key=lambda file: is_link(file[1].path))
-    for i, (document_id, (path, _)) in enumerate(in_turn, start=1):
-        target = os.path.realpath(path)
+    for i, (document_id, file) in enumerate(in_turn, start=1):
+        target = os.path.realpath(file.path)
+        found: list[Document | Skipped]
         try:
-            if target in read and is_link(path):
+            if document_key(document_id) in file.left_out:
+                raise UnreadableError(DELETED)
+            if target in read and is_link(file.path):
                 raise UnreadableError(f"is a link to {quoted(read[target])}, which is read")
-            found: Document | Skipped = _read(path, document_id, memory)
+            found = _read(file, document_id, memory)
             read[target] = document_id
         except UnreadableError as error:
-            found = Skipped(document_id, str(error))
+            found = [Skipped(document_id, str(error))]
         except OSError as error:
             reason = f"cannot be read ({error.strerror or error})"
-            found = Skipped(document_id, reason, is_unread=True)
+            found = [Skipped(document_id, reason, is_unread=True)]
         if memory is not None:
-            memory.read_for(content_hash(found) if isinstance(found, Document) else None)
+            memory.recent()  # of what makes no document
         yield document_id, found
         progress("read", i, len(files))
 
 
 class FileReader(BaseReader):
-    """A LlamaIndex reader that reads a file into one document, like `read_documents`.
+    """A LlamaIndex reader that reads a file into its documents, like `read_documents`.
 
     Use as `SimpleDirectoryReader(folder, file_extractor={".pdf": FileReader()})`.
     """
@@ -242,31 +284,39 @@ class FileReader(BaseReader):
         document_id = valid_name(str(file))
         try:
             if fs is None:
-                document = _read(Path(file), document_id)
+                found = _read(File(Path(file), ""), document_id)
             else:
-                with fs.open(str(file)) as opened:
-                    document = _document(opened, document_id)
+                with fs.open(str(file)) as remote:
+                    found = _Documents().of(remote, document_id)
         except UnreadableError as error:
             raise SourceError(f"{document_id!r} {error}.") from error
-        document.metadata = {**(extra_info or {}), **document.metadata}
-        return [well_formed(document)]
+        documents = [each for each in found if isinstance(each, Document)]
+        if not documents:  # as of a mailbox of empty mails
+            raise SourceError(f"{document_id!r} has no document that can be read.")
+        for document in documents:
+            document.metadata = {**(extra_info or {}), **document.metadata}
+        return [*map(well_formed, documents)]
 
 
-def _read(path: Path, document_id: str, memory: ReadingCache | None = None) -> Document:
+def _read(
+    file: File, document_id: str, memory: ReadingCache | None = None
+) -> list[Document | Skipped]:
     """Read a file, and read it again if it changed meanwhile."""
+    path = file.path
     for _ in range(ATTEMPTS):
         found, refusal = path.stat(), None  # raises the reason why a path cannot be accessed
         _check_kind(path, found)
-        with path.open("rb") as file:
+        with path.open("rb") as data:
             try:
-                document = _document(file, document_id, memory, **_dated(found.st_mtime))
+                reading = _Documents(memory, file.left_out, _dated(found.st_mtime))
+                documents = reading.of(data, document_id)
             except UnreadableError as error:
                 refusal = error
         after = path.stat()
         if (after.st_size, after.st_mtime_ns) == (found.st_size, found.st_mtime_ns):
             if refusal:
                 raise refusal
-            return document
+            return documents
     raise OSError("it is being written")
 
 
@@ -301,17 +351,114 @@ def _dated(seconds: float) -> dict[str, str]:
         return {}
 
 
-def _document(
-    file: BinaryIO, document_id: str, memory: ReadingCache | None = None, **more: Any
-) -> Document:
-    suffix = Path(document_id).suffix.lower()
-    reader = READERS.get(suffix)
-    if reader in (None, read_plain) and is_html(file):
-        reader = read_html
-    if reader is not None:
-        text, read, headings = read_once(reader, suffix, file, memory)
-    else:  # decoding is all, and the file may be large
-        text, read, headings = read_unnamed(file)
+@dataclass
+class _Documents:
+    """Reads the documents of a file: its own, and those of its parts.
+
+    Attributes
+    ----------
+    memory : ReadingCache or None
+    left_out : Set[str]
+        Keys of documents that are not to be read.
+    more : Mapping[str, str]
+        Metadata of all.
+    room : int
+        Characters that the texts of parts may have.
+    """
+
+    memory: ReadingCache | None = None
+    left_out: Set[str] = frozenset()
+    more: Mapping[str, str] = field(default_factory=dict)
+    room: int = MAX_BYTES
+
+    def of(
+        self, file: BinaryIO | Part, document_id: str, depth: int = 0
+    ) -> list[Document | Skipped]:
+        """Return the document of a file or a part, and those inside it."""
+        suffix = Path(name_of(document_id)).suffix.lower()
+        text, read, headings = self._reading(file, suffix)
+        parts = [*self._parts(file, suffix, text, read)] if depth < MAX_DEPTH else []
+        used, n_parts = self._recent(), 0
+        inside, refused = list[Document | Skipped](), list[Document | Skipped]()
+        for part in parts:
+            part_id = f"{document_id}#{part.name}"
+            try:
+                if document_key(part_id) in self.left_out:
+                    inside.append(Skipped(part_id, DELETED))
+                else:
+                    inside += self.of(part, part_id, depth + 1)
+                n_parts += 1
+            except UnreadableError as error:
+                refused.append(Skipped(part_id, str(error)))
+                used |= self._recent()
+        if not text.strip() and (inside or refused):  # a mailbox
+            return [*inside, *refused]
+        read = with_attachments(read, n_parts) if n_parts else read
+        document = _document(document_id, suffix, Reading(text, read, headings), **self.more)
+        if depth and len(text) > self.room:
+            raise UnreadableError("has more text than fits in the file with other parts")
+        self.room -= len(text) if depth else 0
+        if self.memory is not None:
+            self.memory.note(content_hash(document), used)
+        return [document, *inside]
+
+    def _reading(self, file: BinaryIO | Part, suffix: str) -> Reading:
+        reader = READERS.get(suffix)
+        if reader is None and not isinstance(file, Part):
+            return _read_unnamed(file)  # decoding is all, and the file may be large
+        return read_once(reader or _read_unnamed, suffix, file, self.memory)
+
+    def _parts(
+        self, file: BinaryIO | Part, suffix: str, text: str, read: Mapping[str, Any]
+    ) -> Iterator[Part]:
+        """Yield the files in a file: the mails of a mailbox, or the attachments of a mail."""
+        if suffix not in PARTS or (text and not has_attachments(read)):
+            return
+        most = MAX_ATTACHMENTS if text else None  # of mails in a mailbox, all
+
+        @cache
+        def contents() -> dict[str, bytes]:
+            if not isinstance(file, Part):
+                file.seek(0)
+            return _named_apart(islice(PARTS[suffix](opened(file)), most))
+
+        def load(name: str) -> bytes:
+            return contents()[name]
+
+        def listed(_: object) -> Reading:
+            named = contents().items()
+            return Reading("", {name: sha256(data).hexdigest() for name, data in named})
+
+        # The cache has no names of mails, which may be deleted from the index.
+        memory = self.memory if text else None
+        for name, content in read_once(listed, f"{suffix} parts", file, memory).metadata.items():
+            yield Part(name, content, partial(load, name))
+
+    def _recent(self) -> set[str]:
+        return set() if self.memory is None else self.memory.recent()
+
+
+def _named_apart(parts: Iterable[tuple[str, bytes]]) -> dict[str, bytes]:
+    """Return parts by names that differ, and that a path can end with.
+
+    >>> [*_named_apart([("a/b.txt", b""), ("a_b.txt", b""), ("..", b"")])]
+    ['a_b.txt', 'a_b (2).txt', '..']
+    """
+    named, n_same = dict[str, bytes](), Counter[str]()
+    for name, data in parts:
+        path = Path(" ".join(NO_NAME.sub("_", name).split()))
+        suffix = path.suffix[:MAX_NAME]
+        stem = path.stem[: MAX_NAME - len(suffix)] or "unnamed"
+        given = name = f"{stem}{suffix}"
+        while given in named:
+            n_same[name] += 1
+            given = f"{stem} ({1 + n_same[name]}){suffix}"
+        named[given] = data
+    return named
+
+
+def _document(document_id: str, suffix: str, reading: Reading, **more: Any) -> Document:
+    text, read, headings = reading
     if not text.strip():
         raise UnreadableError("is empty" if not text else "contains only white space")
     if (longest := max(map(len, text.splitlines()))) > MAX_LINE:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,10 +18,14 @@ ESCAPED = re.compile(rb"\\x([89a-f][0-9a-f])")  # see `valid_name`
 
 
 class File(NamedTuple):
-    """A file, and the absolute path of the source that it was found in."""
+    """A file, and the absolute path of the source that it was found in.
+
+    `left_out` are keys of documents that are not to be read, see `document_key`.
+    """
 
     path: Path
     source: str
+    left_out: Set[str] = frozenset()
 
 
 def files_of(sources: Iterable[str | Path]) -> dict[str, File]:

@@ -2,13 +2,16 @@
 
 import re
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from datetime import UTC, datetime
 from email import message_from_bytes
 from email.message import EmailMessage
 from email.utils import parsedate_to_datetime
 from io import BytesIO
+from mimetypes import MimeTypes
 from os import SEEK_END
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from hierindex.node import LEFT_OUT, TITLE, Heading
@@ -33,6 +36,13 @@ POSTED = re.compile(  # the line before an e-mail, with its sender and date
     rb"(?:\A|(?<=\n\n)|(?<=\n\r\n))From [^\r\n]{1,200}?\d:\d\d[^\r\n]{,40}?\d{4}[^\r\n]{,40}\r?\n"
 )
 ATTACHMENTS = re.compile(r"([\d,]+) attachments?")
+TYPES = MimeTypes()
+NOT_TEXT = re.compile(r"(audio|font|image|video)/|application/(pgp|pkcs7|x-pkcs7)")
+LABEL = re.compile(rb"^(?:subject|date)[ \t]*:.*(?:\n[ \t].*)*", re.IGNORECASE | re.MULTILINE)
+END_OF_HEADER = re.compile(rb"\r?\n\r?\n")
+MAX_HEADER = 65_536  # bytes
+MAX_LABEL = 80  # characters of the name of an e-mail in a mailbox
+BETWEEN = re.compile(rb"(?<=\n)\r?\n\Z")  # e-mails of a mailbox, and perhaps after the last
 QUOTED = re.compile(rb"^>(>*From )", re.MULTILINE)
 CALENDAR = {
     "SUMMARY": "Summary",
@@ -49,6 +59,8 @@ DISPLAY_TO = 0x0E04  # property: the recipients' names, between semicolons
 
 MALFORMED = ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError
 """Exceptions of `email` for malformed messages."""
+DAMAGED = *MALFORMED, OSError, struct.error
+"""Exceptions of `oxmsg` for damaged files."""
 
 
 def read_mail(file: BinaryIO) -> Reading:
@@ -61,7 +73,8 @@ def read_mail(file: BinaryIO) -> Reading:
     data = read_bytes(file)
     try:
         message = _parsed(data)
-        return mail_reading(message) if _metadata(message) else decode(data)
+        about = _metadata(message)
+        return mail_reading(message, about) if about else decode(data)
     except MALFORMED as error:
         raise UnreadableError("cannot be read as an e-mail") from error
 
@@ -72,16 +85,17 @@ def _parsed(data: bytes) -> EmailMessage:
     return message_from_bytes(data, _class=EmailMessage, policy=default)
 
 
-def mail_reading(message: EmailMessage, *, inside: bool = False) -> Reading:
-    """Return what is read of an e-mail, see `read_mail`.
+def mail_reading(
+    message: EmailMessage, metadata: dict[str, Any], *, inside: bool = False
+) -> Reading:
+    """Return what is read of an e-mail with such metadata, see `read_mail`.
 
-    If it is inside another or a mailbox, sender, recipients and date are text as well, and it has
-    a heading even without a subject.
+    If it is inside another, sender, recipients and date are text as well, and it has a heading
+    even without a subject.
     """
-    metadata = _metadata(message)
     title = metadata.get(TITLE, metadata.get("from", "Message") if inside else "")
-    names = list[str]()
-    found = [*_texts(message, names)]
+    names = [each.get_filename() or each.get_content_type() for each in _attached(message)]
+    found = [*_texts(message)]
     fields = [
         f"{key.title()}: {metadata[key]}" for key in ("from", "to", "date") if key in metadata
     ]
@@ -104,31 +118,26 @@ def joined(readings: Iterable[Reading], level: int = 0, between: str = "\n\n") -
     """
     texts, headings, start = list[str](), list[Heading](), 0
     metadata: dict[str, Any] = {}
-    left_out, n_attachments = list[str](), 0
+    left_out = list[str]()
     for text, more, within in readings:
         texts.append(text)
         headings += (h._replace(level=h.level + level, start=start + h.start) for h in within)
         start += len(text) + len(between)
         if "encoding" in more:
             metadata.setdefault("encoding", more["encoding"])
-        for said in more.get(LEFT_OUT, []):
-            if (match := ATTACHMENTS.fullmatch(said)) is not None:
-                n_attachments += int(match[1].replace(",", ""))
-            else:
-                left_out.append(said)
-    if n_attachments:
-        left_out.append(counted(n_attachments, "attachment"))
-    if left_out:
-        metadata[LEFT_OUT] = left_out
-    return Reading(between.join(texts), metadata, headings)
+        left_out += more.get(LEFT_OUT, [])
+    return Reading(between.join(texts), _with_left_out(metadata, *_apart(left_out)), headings)
 
 
 def _metadata(message: EmailMessage) -> dict[str, str]:
     """Return the beginnings of the fields of the header, and the date in ISO 8601."""
     metadata: dict[str, str] = {}  # parsing takes time quadratic in the length
     for name, raw in message.raw_items():
-        key = FIELDS.get(name.lower(), "")
-        value = message.policy.header_fetch_parse(name, _plain(raw[:MAX_TITLE])) if key else ""
+        if (key := FIELDS.get(name.lower())) is None:
+            continue
+        value = _plain(raw[:MAX_TITLE])
+        with suppress(*MALFORMED):  # as of a year that no calendar has
+            value = message.policy.header_fetch_parse(name, value)
         if said := " ".join(value.split()):
             metadata.setdefault(key, said)
     if "date" in metadata:
@@ -142,24 +151,36 @@ def _plain(raw: str) -> str:
     return raw if raw.isascii() else decode(raw.encode("utf-8", "surrogateescape")).text
 
 
-def _texts(part: EmailMessage, names: list[str]) -> Iterator[Reading]:
-    """Yield what is read of a part and those inside it; add names of what cannot be read."""
+def _texts(part: EmailMessage) -> Iterator[Reading]:
+    """Yield what is read of a part and those inside it."""
     kind = part.get_content_type()
     if kind == "multipart/alternative" and part.is_multipart():
-        yield from _alternatives(part, names)
+        yield from _alternatives(part)
     elif kind.startswith("message/") and part.is_multipart():
         for message in _parts(part):
-            yield mail_reading(message, inside=True)
+            yield mail_reading(message, _metadata(message), inside=True)
     elif part.is_multipart():
         for inside in _parts(part):
-            yield from _texts(inside, names)
-    elif kind == "text/calendar" or (
-        kind.startswith(("text/", "multipart/")) and not part.is_attachment()
-    ):
-        if (reading := _text(part, kind)).text.strip():
-            yield reading
-    else:
-        names.append(part.get_filename() or kind)
+            yield from _texts(inside)
+    elif _is_text(part) and (reading := _text(part, kind)).text.strip():
+        yield reading
+
+
+def _attached(part: EmailMessage, *, also_forwarded: bool = False) -> Iterator[EmailMessage]:
+    """Yield the parts that are files, perhaps also those of e-mails within the e-mail."""
+    if not part.is_multipart():
+        if not _is_text(part):
+            yield part
+    elif also_forwarded or not part.get_content_type().startswith("message/"):
+        for inside in _parts(part):
+            yield from _attached(inside, also_forwarded=also_forwarded)
+
+
+def _is_text(part: EmailMessage) -> bool:
+    """Return whether a part is read as text of its e-mail."""
+    kind = part.get_content_type()
+    is_inline = kind.startswith(("text/", "multipart/")) and not part.is_attachment()
+    return is_inline or kind == "text/calendar"
 
 
 def _parts(part: EmailMessage) -> Iterator[EmailMessage]:
@@ -168,17 +189,14 @@ def _parts(part: EmailMessage) -> Iterator[EmailMessage]:
 
 def _text(part: EmailMessage, kind: str) -> Reading:
     """Return what is read of a part of text in the encoding that it has."""
-    data = part.get_payload(decode=True)
-    text, metadata, _ = decode(
-        data if isinstance(data, bytes) else b"", part.get_content_charset("")
-    )
+    text, metadata, _ = decode(_content(part), part.get_content_charset(""))
     if kind == "text/html":
         html = read_html(BytesIO(text.encode("utf-8", "replace")))
         return html._replace(metadata={**html.metadata, **metadata})
     return Reading(as_lines(text) if kind == "text/calendar" else text, metadata)
 
 
-def _alternatives(part: EmailMessage, names: list[str]) -> Iterator[Reading]:
+def _alternatives(part: EmailMessage) -> Iterator[Reading]:
     """Yield the plain text, or HTML that says more, and all invitations.
 
     The plain text is a stub if it lacks most words of the HTML.
@@ -187,9 +205,9 @@ def _alternatives(part: EmailMessage, names: list[str]) -> Iterator[Reading]:
     for inside in _parts(part):
         kind = inside.get_content_type()
         if kind in ("text/plain", "text/calendar"):
-            by_kind.setdefault(kind, []).extend(_texts(inside, names))
+            by_kind.setdefault(kind, []).extend(_texts(inside))
         else:  # HTML, alone or with its pictures
-            by_kind.setdefault("", []).extend(_texts(inside, names))
+            by_kind.setdefault("", []).extend(_texts(inside))
     plain, rich = by_kind.get("text/plain", []), by_kind.get("", [])
     in_plain, in_rich = (_words(readings) for readings in (plain, rich))
     if len(in_plain & in_rich) < len(in_rich) / 2:
@@ -201,20 +219,90 @@ def _words(readings: Iterable[Reading]) -> set[str]:
     return {word for reading in readings for word in WORD.findall(reading.text.lower())}
 
 
-def read_mailbox(file: BinaryIO) -> Reading:
-    """Return the e-mails of a file in mbox format one after the other, each with a heading."""
-    data = read_bytes(file)
-    if POSTED.match(data) is None:
-        return decode(data)
-    mails, n_bad = list[Reading](), 0
-    for mail in POSTED.split(data)[1:]:
+def attachments(file: BinaryIO) -> Iterator[tuple[str, bytes]]:
+    """Yield name and content of an e-mail's attachments; those that no reader reads are empty."""
+    yield from _files_of(_parsed(read_bytes(file)))
+
+
+def attachments_of_outlook(file: BinaryIO) -> Iterator[tuple[str, bytes]]:
+    """Yield what `attachments` does of a message that Outlook saved."""
+    yield from _files_of(_as_email(file))
+
+
+def _files_of(message: EmailMessage) -> Iterator[tuple[str, bytes]]:
+    for part in _attached(message, also_forwarded=True):
+        kind, name = part.get_content_type(), part.get_filename() or "unnamed"
+        if not PurePath(name).suffix and kind != "application/octet-stream":
+            name += TYPES.guess_extension(kind) or ""
         try:
-            mails.append(mail_reading(_parsed(QUOTED.sub(rb"\1", mail)), inside=True))
-        except MALFORMED:
-            n_bad += 1
-    if n_bad:
-        mails.append(Reading("", {LEFT_OUT: [counted(n_bad, "e-mail")]}))
-    return joined(mails)
+            data = b"" if NOT_TEXT.match(kind) else _content(part)
+            if charset := part.get_content_charset(""):
+                data = decode(data, charset).text.encode("utf-8", "replace")
+        except (*MALFORMED, UnreadableError):
+            data = b""
+        yield name, data
+
+
+def _content(part: EmailMessage) -> bytes:
+    data = part.get_payload(decode=True)
+    return data if isinstance(data, bytes) else b""
+
+
+def with_attachments(metadata: dict[str, Any], n: int) -> dict[str, Any]:
+    """Return metadata of an e-mail of whose attachments so many are read, and not left out.
+
+    >>> with_attachments({"left_out": ["2 words struck out", "3 attachments"]}, 2)
+    {'left_out': ['2 words struck out', '1 attachment']}
+    """
+    others, n_left_out = _apart(metadata.get(LEFT_OUT, []))
+    return _with_left_out(metadata, others, n_left_out - n)
+
+
+def has_attachments(metadata: Mapping[str, Any]) -> bool:
+    """Return whether metadata of an e-mail say that it has attachments."""
+    return _apart(metadata.get(LEFT_OUT, []))[1] > 0
+
+
+def _apart(left_out: Iterable[str]) -> tuple[list[str], int]:
+    """Return phrases on what was left out, and apart from them the number of attachments."""
+    others, n_attachments = list[str](), 0
+    for said in left_out:
+        if (match := ATTACHMENTS.fullmatch(said)) is not None:
+            n_attachments += int(match[1].replace(",", ""))
+        else:
+            others.append(said)
+    return others, n_attachments
+
+
+def _with_left_out(
+    metadata: Mapping[str, Any], others: list[str], n_attachments: int
+) -> dict[str, Any]:
+    left_out = [*others, *([counted(n_attachments, "attachment")] if n_attachments > 0 else [])]
+    rest = {key: value for key, value in metadata.items() if key != LEFT_OUT}
+    return {**rest, LEFT_OUT: left_out} if left_out else rest
+
+
+def read_mailbox(file: BinaryIO) -> Reading:
+    """Return nothing for a file in mbox format, of which `mails` are the documents, or the text."""
+    data = read_bytes(file)
+    return decode(data) if POSTED.match(data) is None else Reading("", {})
+
+
+def mails(file: BinaryIO) -> Iterator[tuple[str, bytes]]:
+    """Yield the e-mails of a file in mbox format, with their times in UTC and subjects as names."""
+    for mail in POSTED.split(read_bytes(file))[1:]:
+        yield f"{_label(mail)}.eml", QUOTED.sub(rb"\1", BETWEEN.sub(b"", mail))
+
+
+def _label(mail: bytes) -> str:
+    """Return time and subject of an e-mail."""
+    header = END_OF_HEADER.split(mail[:MAX_HEADER], maxsplit=1)[0]
+    about = _metadata(_parsed(b"\n".join(LABEL.findall(header))))
+    said = [about[TITLE]] if TITLE in about else []
+    with suppress(ValueError, OverflowError):
+        time = datetime.fromisoformat(about.get("date", ""))
+        said.insert(0, f"{time.astimezone(UTC) if time.tzinfo else time:%Y-%m-%d %H:%M}")
+    return " ".join(said)[:MAX_LABEL] or "e-mail"
 
 
 def read_web_archive(file: BinaryIO) -> Reading:
@@ -269,10 +357,11 @@ def read_outlook(file: BinaryIO) -> Reading:
     if not is_message:
         return read_text(file)
     try:
-        return mail_reading(_as_email(file))
+        message = _as_email(file)
+        return mail_reading(message, _metadata(message))
     except ImportError as error:
         raise UnreadableError("needs `pip install 'hierindex[office]'`") from error
-    except (*MALFORMED, OSError, struct.error) as error:
+    except DAMAGED as error:
         raise UnreadableError("cannot be read as an Outlook message") from error
 
 
@@ -294,7 +383,7 @@ def _as_email(file: BinaryIO) -> EmailMessage:
 
 
 def _converted(saved: "Message") -> EmailMessage:
-    """Return a message with its plain and HTML text, and with attachments that are empty."""
+    """Return a message with its plain and HTML text and its attachments."""
     email = EmailMessage()
     to = saved.properties.str_prop_value(DISPLAY_TO) or ""
     to = saved.message_headers.get("To", to.replace(";", ","))
@@ -309,7 +398,10 @@ def _converted(saved: "Message") -> EmailMessage:
         email.add_alternative(html, subtype="html")
     for attachment in saved.attachments:
         name = _line(attachment.file_name or "unnamed")
-        email.add_attachment(b"", maintype="application", subtype="octet-stream", filename=name)
+        data = b""
+        with suppress(*DAMAGED):
+            data = attachment.file_bytes or b""
+        email.add_attachment(data, maintype="application", subtype="octet-stream", filename=name)
     return email
 
 

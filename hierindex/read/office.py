@@ -7,14 +7,13 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from datetime import date
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 from xml.parsers.expat import ExpatError
 from zipfile import BadZipFile, ZipFile
 
 from hierindex.node import LEFT_OUT, TITLE, Heading
 from hierindex.read.rtf import read_unnamed
-from hierindex.read.text import MAX_TITLE, Reading, UnreadableError
+from hierindex.read.text import MAX_TITLE, Reading, UnreadableError, counted
 
 MAX_GROWTH = 100_000_000  # bytes; converters need forty times as much memory
 OLE = b"\xd0\xcf\x11\xe0"  # begins files of older formats, and encrypted ones
@@ -33,18 +32,24 @@ NO_TITLE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """What programs write in place of a title."""
-LIBRARIES = {"python-docx", "steve canny", "openpyxl", "xlsxwriter", "apache poi", "phpword"}
+LIBRARIES = set("python-docx,steve canny,openpyxl,xlsxwriter,apache poi,phpword".split(","))
 """Authors in the templates of libraries, whose dates are those of the templates."""
-EPOCH = 1980  # zero in the clocks of files
-NO_AUTHOR = {
-    "user",
-    "admin",
-    "administrator",
-    "author",
-    "owner",
-    "unknown",
-    "microsoft office user",
-}
+NO_AUTHOR = set("user,admin,administrator,author,owner,unknown,microsoft office user".split(","))
+EPOCH = "1981"  # dates before it are zero in the clock of a file
+DAY = re.compile(r"\d{4}-\d\d-\d\d")
+
+STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")  # namespaces of ISO's strict form
+COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
+UNREAD_PARTS = {"picture": "/media/image", "chart": "xl/charts/chart"}  # what is in their names
+COMMENT = re.compile(rb"<(?:\w+:)?(?:comment|cm)[ />]")
+
+
+class Block(NamedTuple):
+    """A paragraph, a table or the like; its level if it is a heading, its depth if in a list."""
+
+    text: str
+    level: int = 0
+    depth: int | None = None
 
 
 def read_old(suffix: str, file: BinaryIO) -> Reading:
@@ -74,10 +79,23 @@ def unpacked(file: BinaryIO, kind: str) -> Iterator[ZipFile]:
 
 
 def parsed(data: bytes) -> Any:
-    """Return the root of XML, without expanding entities."""
+    """Return the root of XML, without entities, and with one form of each alternative content."""
     from lxml import etree
 
-    return etree.fromstring(data, etree.XMLParser(resolve_entities=False))
+    if b"purl.oclc.org" in data[:5000]:
+        data = STRICT.sub(rb"http://schemas.openxmlformats.org/\1/2006/", data)
+    root = etree.fromstring(data, etree.XMLParser(resolve_entities=False))
+    choose(root)
+    etree.strip_tags(root, etree.Comment, etree.PI, etree.Entity)
+    return root
+
+
+def choose(root: Any) -> None:
+    """Replace each alternative content by its first form."""
+    from lxml import etree
+
+    etree.strip_elements(root, f"{COMPATIBILITY}Fallback", with_tail=False)
+    etree.strip_tags(root, f"{COMPATIBILITY}AlternateContent", f"{COMPATIBILITY}Choice")
 
 
 def properties(parts: ZipFile) -> dict[str, Any]:
@@ -85,51 +103,54 @@ def properties(parts: ZipFile) -> dict[str, Any]:
     if CORE not in parts.namelist():
         return {}
     root = parsed(parts.read(CORE))
-    said = {
-        name: " ".join((root.findtext(f"{{*}}{name}") or "").split())[:MAX_TITLE]
+    title, author, *days = (
+        " ".join((root.findtext(f"{{*}}{name}") or "").split())[:MAX_TITLE]
         for name in ("title", "creator", "created", "modified")
-    }
-    found = {}
-    if not NO_TITLE.fullmatch(said["title"]):
-        found[TITLE] = said["title"]
-    if said["creator"].lower() in LIBRARIES:
+    )
+    found = {} if NO_TITLE.fullmatch(title) else {TITLE: title}
+    if author.lower() in LIBRARIES:
         return found
-    if said["creator"] and said["creator"].lower() not in NO_AUTHOR:
-        found["author"] = ", ".join(filter(None, map(str.strip, said["creator"].split(";"))))
-    for day in (said["created"][:10], said["modified"][:10]):
-        try:
-            created = date.fromisoformat(day)
-        except ValueError:
-            continue
-        if created.year > EPOCH:
-            found.setdefault("date", created.isoformat())
+    if author and author.lower() not in NO_AUTHOR:
+        found["author"] = ", ".join(filter(None, map(str.strip, author.split(";"))))
+    if day := next((day[:10] for day in days if DAY.match(day) and day > EPOCH), ""):
+        found["date"] = day
     return found
 
 
-def sectioned(sections: Iterable[tuple[str, Iterable[str]]]) -> Reading:
-    """Return sections with their titles as the only headings, and without blank blocks."""
-    blocks, headings, start = list[str](), list[Heading](), 0
-    for title, inside in sections:
-        headings.append(Heading(1, title[:MAX_TITLE], start))
-        for block in (f"# {title}", *filter(str.strip, inside)):
-            blocks.append(block)
-            start += len(block) + 2
-    return Reading("\n\n".join(blocks), {}, headings)
+def unread_parts(parts: ZipFile) -> Counter[str]:
+    """Count the pictures, the comments and, of workbooks, the charts of a file."""
+    names = parts.namelist()
+    found = Counter(
+        {kind: sum(sign in name for name in names) for kind, sign in UNREAD_PARTS.items()}
+    )
+    found["comment"] = sum(
+        len(COMMENT.findall(parts.read(name))) for name in names if "/comments" in name
+    )
+    return found
 
 
-def left_out(unread: Counter[str]) -> dict[str, list[str]]:
-    """Return what was not read as metadata, or nothing if all was.
+def as_reading(blocks: Iterable[Block], metadata: dict[str, Any], unread: Counter[str]) -> Reading:
+    """Return the Markdown of blocks with their headings, and what was not read as metadata.
 
-    >>> left_out(Counter({"picture": 2, "passage of hidden text": 2, "comment": 0}))
-    {'left_out': ['2 pictures', '2 passages of hidden text']}
+    The items of a list follow each other without blank lines.
     """
-    phrases = []
-    for name, n in unread.items():
-        first, *rest = name.split(" of ", 1)
-        plural = first if n == 1 else f"{first}s"
-        if n:
-            phrases.append(" of ".join([f"{n:,} {plural}", *rest]))
-    return {LEFT_OUT: phrases} if phrases else {}
+    text, headings, start = list[str](), list[Heading](), 0
+    base: int | None = None  # depth of the first item of a list
+    for block in blocks:
+        if not block.text.strip():
+            continue
+        is_next_item = base is not None and block.depth is not None
+        base = base if is_next_item else block.depth
+        mark = "#" * block.level + " " if block.level else "  " * ((block.depth or 0) - (base or 0))
+        between = "" if not text else "\n" if is_next_item else "\n\n"
+        start += len(between)
+        if block.level:
+            headings.append(Heading(block.level, block.text[:MAX_TITLE], start))
+        text += [between, mark, block.text]
+        start += len(mark) + len(block.text)
+    if left_out := [counted(n, kind) for kind, n in unread.items() if n]:
+        metadata = metadata | {LEFT_OUT: left_out}
+    return Reading("".join(text), metadata, headings)
 
 
 MALFORMED = (

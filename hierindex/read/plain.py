@@ -11,7 +11,7 @@ from hierindex.read.text import MAX_TITLE, Reading, read_text
 
 NUMBERED = re.compile(  # alone between blank lines
     r"(?:\A|\n[ \t]*\n)"
-    r"(?P<line>(?:(?:chapter|part|section|appendix)[ ]+)?"
+    r"(?P<line>(?:(?:appendix|article|chapter|clause|part|schedule|section)[ ]+)?"
     r"(?P<number>\d{1,3}(?:\.\d{1,3})*)[.:)]?[ \t]+[^\W\d_].{,76}\S)"
     r"(?=[ \t]*\n[ \t]*(?:\n|\Z))",
     re.IGNORECASE,

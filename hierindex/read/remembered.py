@@ -8,9 +8,10 @@ from importlib.metadata import PackageNotFoundError, version
 from io import BytesIO
 from os import SEEK_END
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from hierindex.cache.readings import ReadingCache
+from hierindex.core.document_ids import file_of, name_of
 from hierindex.core.identity import digest
 from hierindex.node import FILE_NAME, HEADINGS, MODIFIED, TITLE, headings_in
 from hierindex.read.text import MAX_BYTES, Reading, UnreadableError
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     from llama_index.core.schema import Document
 
 LIBRARIES = (
-    "hierindex beautifulsoup4 chardetng-py llama-index-core lxml "
-    "markdown-it-py markdownify olefile openpyxl pypdfium2 python-oxmsg python-pptx pyyaml "
+    "hierindex chardetng-py llama-index-core lxml "
+    "markdown-it-py olefile openpyxl pypdfium2 python-oxmsg python-pptx pyyaml "
     "sentencex"
 ).split()
 """Distributions whose versions may change what is read, and where it is split."""
@@ -35,8 +36,22 @@ SHOWN = {  # fields of a document that determine how its chunks show metadata
 }
 
 
+class Part(NamedTuple):
+    """A file in another one, such as an attachment.
+
+    `content` is a digest of its bytes, and `load` returns them.
+    """
+
+    name: str
+    content: str
+    load: Callable[[], bytes]
+
+
 def read_once(
-    read: Callable[[BinaryIO], Reading], suffix: str, file: BinaryIO, memory: ReadingCache | None
+    read: Callable[[BinaryIO], Reading],
+    suffix: str,
+    file: BinaryIO | Part,
+    memory: ReadingCache | None,
 ) -> Reading:
     """Read a file, or recall what the same reader has read of a file with the same bytes.
 
@@ -45,17 +60,19 @@ def read_once(
     read : callable
     suffix : str
         Of the file's name, which identifies the reader.
-    file : BinaryIO
+    file : BinaryIO or Part
     memory : ReadingCache or None
     """
     if memory is None:
-        return read(file)
-    size = file.seek(0, SEEK_END)
-    file.seek(0)
-    if size > MAX_BYTES:  # readers look at its beginning first
-        return read(file)
-    data = file.read()  # once, so that what is read is what is hashed
-    key = digest("reading", _made_by(), suffix, sha256(data).hexdigest())
+        return read(opened(file))
+    if not isinstance(file, Part):
+        size = file.seek(0, SEEK_END)
+        file.seek(0)
+        if size > MAX_BYTES:  # readers look at its beginning first
+            return read(file)
+        data = file.read()  # once, so that what is read is what is hashed
+        file = Part("", sha256(data).hexdigest(), lambda: data)
+    key = digest("reading", _made_by(), suffix, file.content)
     match memory.recall(key):
         case [str(text), dict(metadata), list(headings)]:
             found = headings_in({HEADINGS: headings})
@@ -64,12 +81,17 @@ def read_once(
         case str(reason):
             raise UnreadableError(reason)
     try:
-        reading = read(BytesIO(data))
+        reading = read(opened(file))
     except UnreadableError as error:
         memory.keep(key, str(error))
         raise
     memory.keep(key, reading)
     return reading
+
+
+def opened(file: BinaryIO | Part) -> BinaryIO:
+    """Return a file that is open; of a part, its bytes are loaded."""
+    return BytesIO(file.load()) if isinstance(file, Part) else file
 
 
 def split_once(
@@ -128,8 +150,9 @@ def _version(name: str) -> str:
 
 def named_by(document_id: str) -> dict[str, str]:
     """Return the metadata that the id of a file's document determines."""
-    path = Path(document_id)
-    return {FILE_NAME: path.name, FILE_PATH: document_id, FOLDER: path.parent.as_posix()}
+    file = file_of(document_id)
+    folder = Path(file).parent.as_posix()
+    return {FILE_NAME: name_of(document_id), FILE_PATH: file, FOLDER: folder}
 
 
 def content_hash(document: "Document") -> str:

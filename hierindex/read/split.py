@@ -31,7 +31,7 @@ from hierindex.node import (
 from hierindex.progress import Progress, silent
 from hierindex.read.remembered import content_hash, split_once
 from hierindex.read.sections import Places, Sections, headings_of, split_at_headings
-from hierindex.summarize.sentences import bounds_in_prose
+from hierindex.text.sentences import bounds_in_prose
 from hierindex.text_node import check_text_node, chunk_of, from_text_node, to_text_node
 
 CHUNK_TOKENS = 256  # if the window of the model is unknown

@@ -1,28 +1,20 @@
 """Tables with merged cells: their Markdown, with each value below its heads."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from hierindex.read.records import NAME, as_block, records_of_table
 
 MAX_REPEATED = 100  # characters; a longer text of merged cells is written once
-MAX_CELLS = 1_000_000  # of a document with merged cells, which small files can have many of
 MOST_HEADS = 4  # rows
 LONGEST_HEAD = 60  # characters, below another head
-MOST_COPIES = 3  # of a head, on average; cells of a form are merged to place them, and have one
+
+Row = Sequence[str]
 
 
 class Merged(str):
-    """The text of merged cells at one of their places in the grid of a table."""
-
-    is_wide: bool  # with a cell beside it
-    is_below: bool  # with the cell above it
-    is_first: bool  # of its row
-
-    def __new__(cls, text: str, *, is_wide: bool, is_below: bool, is_first: bool) -> "Merged":
-        """Return a text that is also that of cells beside or above it."""
-        made = super().__new__(cls, text)
-        made.is_wide, made.is_below, made.is_first = is_wide, is_below, is_first
-        return made
+    """The text of merged cells: the same object stands at each of their places in a table."""
 
 
 def repeated(text: str) -> str:
@@ -30,25 +22,22 @@ def repeated(text: str) -> str:
     return text if len(text) <= MAX_REPEATED else ""
 
 
-def merged(text: str, width: int, *, is_below: bool = False) -> list[str]:
-    """Return the places in a row of a cell that is `width` columns wide."""
-    if width < 2 and not is_below:
-        return [text]
-    return [
-        Merged(
-            repeated(text) if at else text, is_wide=width > 1, is_below=is_below, is_first=not at
-        )
-        for at in range(width)
-    ]
+def merge(rows: list[list[str]], top: int, left: int, bottom: int, right: int) -> None:
+    """Repeat the first of merged cells at each of their places."""
+    cell = Merged(rows[top][left])
+    for row in rows[top:bottom]:
+        row.extend([""] * (right - len(row)))
+        row[left:right] = [repeated(cell)] * (right - left)
+    rows[top][left] = cell
 
 
-def table_blocks(rows: Sequence[Sequence[str]], n_named: int = 0) -> Iterator[str]:
+def table_blocks(rows: Sequence[Row], n_named: int = 0) -> Iterator[str]:
     """Yield the titles above a table, and its Markdown or, if it is long, its records.
 
     Parameters
     ----------
     rows : sequence of sequences of str
-        Merged cells are `Merged` at each of their places.
+        With a `Merged` at each place of merged cells.
     n_named : int
         Rows that are known to name the columns; there may be more, see `n_heads`.
     """
@@ -58,45 +47,28 @@ def table_blocks(rows: Sequence[Sequence[str]], n_named: int = 0) -> Iterator[st
         rows, n_named = rows[1:], n_named - 1
     if rows:
         n = n_heads(rows, n_named)
-        head = _head(rows[:n])
-        if len({*filter(None, head)}) * MOST_COPIES < len(head):
-            rows = [[*map(_once, row)] for row in rows]
-            head = _head(rows[:n])
-        yield markdown_table([head, *map(_values, rows[n:])])
+        yield markdown_table([_head(rows[:n]), *map(_values, rows[n:])])
 
 
-def _without_copies(rows: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
+def _without_copies(rows: Sequence[Row]) -> Sequence[Row]:
     """Return rows without the columns in which each row continues the cell to the left."""
-    kept = {i for row in rows for i, cell in enumerate(row) if _is_first(cell)}
+    pairs = (enumerate(pairwise(["", *row])) for row in rows)
+    kept = {i for row in pairs for i, (left, cell) in row if not _is_same(left, cell)}
     return [[cell for i, cell in enumerate(row) if i in kept] for row in rows]
 
 
-def title_in(row: Sequence[str]) -> str:
+def title_in(row: Row) -> str:
     """Return the only text of a row, or nothing if there are several."""
-    texts = [*filter(None, row)]
-    if len(texts) == 1 or (len({*texts}) == 1 and sum(map(_is_first, texts)) == 1):
-        return texts[0]
-    return ""
+    first, *more = [*filter(None, row)] or [""]
+    return first if all(_is_same(cell, first) for cell in more) else ""
 
 
-def _once(cell: str) -> str:
-    """Return the text of merged cells at the first of their places in a row, and no other."""
-    return cell if _is_first(cell) else ""
+def _is_same(cell: str, other: str) -> bool:
+    """Return whether two places of a table have the same merged cell."""
+    return cell is other and isinstance(cell, Merged)
 
 
-def _is_first(cell: str) -> bool:
-    return not isinstance(cell, Merged) or cell.is_first
-
-
-def _is_wide(cell: str) -> bool:
-    return isinstance(cell, Merged) and cell.is_wide
-
-
-def _is_below(cell: str) -> bool:
-    return isinstance(cell, Merged) and cell.is_below
-
-
-def markdown_table(rows: Sequence[Sequence[str]]) -> str:
+def markdown_table(rows: Sequence[Row]) -> str:
     """Return a table of Markdown without empty columns, or its records if it is long.
 
     The first row is its header.
@@ -109,7 +81,7 @@ def markdown_table(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([lines[0], f"|{' --- |' * len(columns)}", *lines[1:]])
 
 
-def n_heads(rows: Sequence[Sequence[str]], n_named: int = 0) -> int:
+def n_heads(rows: Sequence[Row], n_named: int = 0) -> int:
     """Return how many rows name the columns: one, and those that are known to or divide it."""
     n = 1
     while n < min(MOST_HEADS, len(rows) - 1) and _are_names(rows[n]):
@@ -119,29 +91,28 @@ def n_heads(rows: Sequence[Sequence[str]], n_named: int = 0) -> int:
     return n
 
 
-def _are_names(row: Sequence[str]) -> bool:
+def _are_names(row: Row) -> bool:
     return all(NAME.fullmatch(cell) and len(cell) <= LONGEST_HEAD for cell in row if cell)
 
 
-def _divides(row: Sequence[str], above: Sequence[str]) -> bool:
-    """Return whether a row divides the merged heads above it, and only these."""
+def _divides(row: Row, above: Row) -> bool:
+    """Return whether a row divides the wide heads above it, and only these."""
+    widths = Counter(id(head) for head in above if isinstance(head, Merged))
     pairs = [*zip(above, row, strict=False)]
-    divided = {cell for head, cell in pairs if _is_wide(head)}
-    beside = [(head, cell) for head, cell in pairs if not _is_wide(head)]
-    return len(divided) > 1 and not any(
-        head and cell and not _is_below(cell) for head, cell in beside
-    )
+    divided = {cell for head, cell in pairs if widths[id(head)] > 1}
+    beside = [(head, cell) for head, cell in pairs if widths[id(head)] < 2 and head and cell]
+    return len(divided) > 1 and all(_is_same(head, cell) for head, cell in beside)
 
 
-def _head(rows: Sequence[Sequence[str]]) -> list[str]:
+def _head(rows: Sequence[Row]) -> list[str]:
     """Return the names of columns, each with those of all its rows."""
     width = max(map(len, rows))
     names = [[row[i] for row in rows if i < len(row) and row[i]] for i in range(width)]
     return [" / ".join(dict.fromkeys(each)) for each in names]
 
 
-def _values(row: Sequence[str]) -> Sequence[str]:
+def _values(row: Row) -> Row:
     """Return the texts of a row; once if it is one cell that is as wide as the table."""
     if isinstance(row[0], Merged) and (title := title_in(row)):
-        return [title, *[""] * (len(row) - 1)]
+        return [title]
     return row

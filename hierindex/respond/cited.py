@@ -25,7 +25,7 @@ from hierindex.respond.extractive_synthesizer import CITATIONS
 from hierindex.respond.numbered import Passages, shown
 from hierindex.respond.quoted import citation_of
 from hierindex.summarize.grounding import EmbeddingGrounding, has_other_number, numbers_in
-from hierindex.summarize.sentences import Sentence, is_telling, split_sentences, telling
+from hierindex.text.sentences import Sentence, is_telling, split_sentences, telling
 from hierindex.text_node import from_text_node
 
 Unsupported = Literal["mark", "drop", "keep"]

@@ -11,11 +11,6 @@ from Stemmer import Stemmer
 
 from hierindex.core.calibration import Scale
 from hierindex.core.ranking import cosines
-from hierindex.core.stop_words import (
-    CHINESE_QUESTION_CHARACTERS,
-    ENGLISH_QUESTION_WORDS,
-    GERMAN_QUESTION_WORDS,
-)
 from hierindex.embed.embedder import unit_vectors
 from hierindex.embed.model import EmbedModel
 from hierindex.node import MOST_DOCUMENTS, Node
@@ -23,6 +18,11 @@ from hierindex.retrieve.known_questions import about_the_whole, known_vectors
 from hierindex.retrieve.question import UNSPACED, is_name
 from hierindex.retrieve.retrieval import Retrieved
 from hierindex.store.rows import matched_words
+from hierindex.text.stop_words import (
+    CHINESE_QUESTION_CHARACTERS,
+    STOP_WORDS,
+    language_of,
+)
 
 # A logistic regression on half of the pairs of tests/benchmarks/refusals.py.
 LIKENESS, WORDS, NUMBER, NAMES, INTERCEPT = 4.6, 3.2, -4.1, -4.7, -4.4
@@ -75,9 +75,8 @@ class Asked:
         (('ada', 'lovelace', '1833'), ['ada', 'lovelace'], ['1833'])
         """
         every = words_of(question)
-        n_german = len(GERMAN_QUESTION_WORDS.intersection(every))
-        is_german = n_german > len(ENGLISH_QUESTION_WORDS.intersection(every))
-        asking = GERMAN_QUESTION_WORDS if is_german else ENGLISH_QUESTION_WORDS
+        language = language_of(question)
+        asking = STOP_WORDS[language]
         words = tuple(
             word
             for word in every
@@ -92,7 +91,7 @@ class Asked:
             nouns = frozenset()  # a title, or all in capitals
         if UNSPACED.search(question):
             names |= {word for word in words if not UNSPACED.search(word)}
-        if not is_german:
+        if language != "de":
             names, nouns = names | nouns, frozenset()
         names, nouns = names - numbers, nouns - names - numbers
         pairs = NUMBERED.findall(question.lower())

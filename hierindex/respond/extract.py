@@ -19,8 +19,8 @@ from hierindex.retrieve.known_questions import about_the_whole, known_vectors
 from hierindex.retrieve.retrieval import Retrieved
 from hierindex.store.rows import matched_words
 from hierindex.summarize.extractive import fitting_sentences
-from hierindex.summarize.sentences import Sentence
 from hierindex.summarize.summary import Budget
+from hierindex.text.sentences import Sentence
 
 MOST_EMBEDDED = 12  # sentences; each takes about as long as a search
 NUMBERS = (

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from hierindex.core.arrays import Ints1d
 from hierindex.node import Quote
-from hierindex.summarize.markup_blocks import ITEM_MARK, Block, split_blocks
-from hierindex.summarize.sentences import MIN_WORDS, Sentence, split_sentences, stripped, tokens
+from hierindex.text.blocks import ITEM_MARK, Block, split_blocks
+from hierindex.text.sentences import MIN_WORDS, Sentence, split_sentences, stripped, tokens
 
 LABEL = re.compile(  # of a speaker, a note, a claim
     r"\W{0,3}[^\W\d_a-z][\w.'\u2019]*(?: [\w.'\u2019]+){,4}(?::|[.:]?\s?(?:--|\u2014))\s?\S"
@@ -130,10 +130,10 @@ def _blocks(text: str) -> Iterator[tuple[int, bool]]:
     """Yield the start of each block and whether it is plain lines; such blocks in a row are one."""
     end = None  # of plain lines
     for block in split_blocks(text):
-        is_plain = block.prose and not MARKED.match(text, block.at)
-        if end is None or not is_plain or text.count("\n", end, block.at) != 1:
-            yield block.at, is_plain
-        end = block.to if is_plain else None
+        is_plain = block.prose and not MARKED.match(text, block.start)
+        if end is None or not is_plain or text.count("\n", end, block.start) != 1:
+            yield block.start, is_plain
+        end = block.end if is_plain else None
 
 
 def _are_lines(lines: Sequence[str]) -> bool:
@@ -165,12 +165,12 @@ def _read(
     stretch of a document is a paragraph, and a sentence that refers to one that the extract lacks
     says nothing. Nor do headings, lines of a table of contents, and links.
     """
-    blocks, block = split_blocks(text), Block(0, 0, prose=True)
+    blocks, block = split_blocks(text), Block(0, 0, "paragraph")
     begins, head, announced, is_above = 0, set[int](), None, False
     before = set[int]()  # what the sentence before needs
     has_prices = _has_prices(text)
     for i, sentence in enumerate(sentences):
-        while sentence.at >= block.to and (after := next(blocks, None)):
+        while sentence.at >= block.end and (after := next(blocks, None)):
             block, begins = after, i
         is_line = i in heads
         if is_apart := i > 0 and _is_apart(sentence, sentences[i - 1]):
@@ -200,7 +200,7 @@ def _read(
             is_head = after_it != "" and RULE.fullmatch(after_it) is not None
             says = not (is_head or is_rule)
         else:
-            is_whole = (sentence.at, sentence.to) == stripped(text, block.at, block.to)
+            is_whole = (sentence.at, sentence.to) == stripped(text, block.start, block.end)
             says = is_whole and not LAYOUT.fullmatch(sentence.text)
         is_end = is_line or is_item or END.search(sentence.text) is not None
         before, is_above = needs, not says or (block.prose and not is_end)

@@ -7,7 +7,6 @@ import numpy as np
 
 from hierindex.core.arrays import Floats1d, Ints1d
 from hierindex.core.salience import centroid_similarity
-from hierindex.core.stop_words import STOP_WORDS
 from hierindex.embed.embedder import Embedder
 from hierindex.node import Node
 from hierindex.respond.evidence import words_of
@@ -16,6 +15,7 @@ from hierindex.respond.quoted import Extract, Passage, citation_of, passages_of,
 from hierindex.retrieve.retrieval import Retrieved
 from hierindex.store.snapshot import Snapshot
 from hierindex.summarize.summary import Budget
+from hierindex.text.stop_words import UNTITLED
 
 MIN_WORDS = 4  # of a sentence that tells something; stop words do not count
 ASKS, CLOSING = ("?", "\uff1f"), "\"')]*_\u201d\u2019"
@@ -143,7 +143,7 @@ def _told(text: str) -> int:
         return -1
     label = LABEL.match(text)
     words = words_of(text[label.end() - 1 :] if label else text)
-    return sum(len(word) > 1 and word not in STOP_WORDS for word in words)
+    return sum(len(word) > 1 and word not in UNTITLED for word in words)
 
 
 def _central(pool: Pool, first: Sequence[int | None], embedder: Embedder) -> Floats1d:

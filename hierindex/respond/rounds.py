@@ -19,7 +19,7 @@ from hierindex.errors import InputError, ModelError
 from hierindex.respond.cited_text import cited_end, without_cut_citation
 from hierindex.respond.numbered import ancestors, as_found, beside
 from hierindex.store.snapshot import Snapshot
-from hierindex.summarize.sentences import split_sentences
+from hierindex.text.sentences import split_sentences
 from hierindex.text_node import from_text_node, to_text_node
 
 BETWEEN = "\n\n"  # separator in a prompt, as in LlamaIndex

@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
-from hierindex.core.stop_words import ENGLISH_QUESTION_WORDS, GERMAN_QUESTION_WORDS
+from hierindex.core.document_ids import file_of, name_of, wholes
 from hierindex.retrieve.documents import WHOLE
 from hierindex.retrieve.known_questions import ABOUT_THE_WHOLE
 from hierindex.store.filters import Filters
 from hierindex.store.prefilter import prefilter
 from hierindex.store.rows import matched_words
 from hierindex.store.snapshot import Snapshot, once
+from hierindex.text.stop_words import EVERY_STOP_WORD
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,11 +30,7 @@ FILE = re.compile(r"(?<![\w@:./-])(?=[\w./-]*\w\w)[\w./-]*\w\.[^\W\d_]\w{0,7}(?!
 ID = re.compile(r"^\S*[\d_./]\S*$")  # no word and no title
 ZEROS = re.compile(r"^0+(?=\d)")
 # Words of questions about the whole, which alone are no name.
-ORDINARY = (
-    ENGLISH_QUESTION_WORDS
-    | GERMAN_QUESTION_WORDS
-    | {*WORD.findall(" ".join(ABOUT_THE_WHOLE).lower())}
-)
+ORDINARY = EVERY_STOP_WORD | {*WORD.findall(" ".join(ABOUT_THE_WHOLE).lower())}
 # For Arrow, which has another syntax.
 FOLDERS, SUFFIX = r"^.*/", r"\.\pL\w{0,7}$"
 NUMBER = r"^\d+[^\pL\pN]+([\pL\pN]+[^\pL\pN])"  # before several words, as in "03-chapter-iii"
@@ -66,6 +63,9 @@ def named(question: str, snapshot: Snapshot) -> Named:
     documents = defaultdict[str, list[str]](list)
     for row in found.sort_by("document").to_pylist():
         documents[row["name"]].append(row["document"])
+    for name, of in documents.items():
+        if len({*of}) > MOST and len({*map(file_of, of)}) == 1:
+            documents[name] = []  # a mailbox, of which ten e-mails would be no answer
     return named_in(question, documents)
 
 
@@ -143,7 +143,8 @@ def _names(chunks: "pa.Table", documents: "pa.Table") -> "pa.Table":
     import pyarrow.compute as pc
 
     replaced = pc.replace_substring_regex
-    given = {(each, each) for each in pc.list_flatten(chunks["documents"]).unique().to_pylist()}
+    every_id = pc.list_flatten(chunks["documents"]).unique().to_pylist()
+    given = {(whole, each) for each in every_id for whole in wholes(each)}
     for row in documents.to_pylist():
         names = matched_words(json.loads(row["metadata"]), "").split("\n")
         given |= {(name, row["whole_document"]) for name in names if name}
@@ -172,8 +173,8 @@ def _form(words: Sequence[str]) -> str:
 
 def _is_file(name: str, document: str) -> bool:
     """Return whether a name is one of a file, or an id that is no word and no title."""
-    base = document.rpartition("/")[2].lower()
-    has_suffix = FILE.fullmatch(base) is not None and base == name.lower().rpartition("/")[2]
+    names = {name_of(each).lower() for each in wholes(document)}
+    has_suffix = FILE.fullmatch(name) is not None and name.lower().rpartition("/")[2] in names
     return has_suffix or (name.lower() == document.lower() and ID.search(name) is not None)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from hierindex.core.arguments import is_whole, require
 from hierindex.core.arrays import Floats1d, Ints1d
 from hierindex.core.cut import Forest, Mask, select_cut, select_margin, share_and_value
+from hierindex.core.document_ids import wholes
 from hierindex.core.ranking import cosines
 from hierindex.errors import InputError
 from hierindex.node import Found
@@ -54,8 +55,8 @@ def outline(
     budget : int
         Maximum tokens of all nodes together, counted as for `token_budget`.
     of : sequence of str, optional
-        Ids of documents, and ids or unique id prefixes of nodes. Nodes must stand on these
-        documents alone, or be one of these nodes or under one. By default, the whole index.
+        Ids of documents or mailboxes, and ids or unique id prefixes of nodes. Nodes must stand on
+        these documents alone, or be one of these nodes or under one. By default, the whole index.
     at : Cut, optional
         Nodes of levels, which alone are selected.
     most : int, optional
@@ -146,7 +147,11 @@ def _named(snapshot: Snapshot, of: Sequence[str]) -> tuple[list[str], list[str],
     held = snapshot.select("documents", where=_in(of) & CHUNKS)["documents"]
     known = {document for row in held.to_pylist() for document in row}
     documents = [each for each in of if each in known]
-    others = [each for each in of if each not in known]
+    if others := [each for each in of if each not in known]:
+        rows = snapshot.select("documents", where=snapshot.of_each_document)["documents"]
+        inside = {row[0]: {*wholes(row[0])}.intersection(others) for row in rows.to_pylist()}
+        documents += [document for document, mailboxes in inside.items() if mailboxes]
+        others = [each for each in others if each not in set().union(*inside.values())]
     node_ids = [snapshot.id_beginning(each, or_document=True) for each in others]
     of_nodes = snapshot.columns("documents", node_ids=node_ids)["documents"]
     every = {*documents, *(document for row in of_nodes for document in row)}

@@ -10,7 +10,6 @@ import numpy as np
 
 from hierindex.core.arguments import is_whole, require
 from hierindex.core.arrays import Floats1d
-from hierindex.core.characters import without_surrogates
 from hierindex.core.ranking import blended
 from hierindex.embed.embedder import named_errors
 from hierindex.embed.load import load_reranker
@@ -31,6 +30,7 @@ from hierindex.store.filters import Filters
 from hierindex.store.generations import on_newest
 from hierindex.store.passing import with_known_keys
 from hierindex.store.snapshot import Snapshot
+from hierindex.text.characters import without_surrogates
 
 Mode = Literal["auto", "collapsed", "level", "traversal", "document"]
 MODES: tuple[Mode, ...] = get_args(Mode)

@@ -16,7 +16,7 @@ from hierindex.hierarchy.growth import Grown
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.indexing.engine import AtWork, Rows
 from hierindex.indexing.job import Job
-from hierindex.indexing.reading import ReadDocument
+from hierindex.indexing.reading import ReadDocument, documents_and_skipped
 from hierindex.progress import Progress
 from hierindex.read.documents import Skipped
 from hierindex.read.files import File
@@ -194,27 +194,24 @@ def _read(
 ) -> tuple[list[ReadDocument], list[Skipped]]:
     """Read files in tasks; see `ReadFiles`. The documents stay where they were read."""
     reading = [task(read, batch, memory, n_results=2) for batch in _batches(files)]
-    documents, skipped = dict[str, ReadDocument](), dict[str, Skipped]()
-    for found, texts in reading:
-        for document_id, what in result_of(found).items():
-            if isinstance(what, Skipped):
-                skipped[document_id] = what
-            else:
-                load = partial(load_document, texts, document_id)
-                content, n_chunks, file = what
-                documents[document_id] = ReadDocument(document_id, content, n_chunks, file, load)
-        progress("read", len(documents) + len(skipped), len(files))
-    return (
-        [documents[document_id] for document_id in files if document_id in documents],
-        [skipped[document_id] for document_id in files if document_id in skipped],
-    )
+    found = dict[str, list[ReadDocument | Skipped]]()
+    for described, texts in reading:
+        for file, inside in result_of(described).items():
+            found[file] = [
+                each
+                if isinstance(each, Skipped)
+                else ReadDocument._make([*each, partial(load_document, texts, each[0])])
+                for each in inside
+            ]
+        progress("read", len(found), len(files))
+    return documents_and_skipped(found[file] for file in files)
 
 
 def _batches(files: Mapping[str, File]) -> Iterator[dict[str, File]]:
     """Yield files in batches, a file and the links to it in one."""
     together = defaultdict[str, dict[str, File]](dict)
-    for document_id, (path, source) in files.items():
-        together[realpath(path)][document_id] = File(path.absolute(), source)
+    for document_id, file in files.items():
+        together[realpath(file.path)][document_id] = file._replace(path=file.path.absolute())
     batch = dict[str, File]()
     for same in together.values():
         batch |= same

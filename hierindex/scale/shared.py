@@ -169,10 +169,14 @@ class SharedReadings(SharedCache):
         super().__getattr__("keep")(key, value)
         self._recent.add(key)
 
-    def read_for(self, document: str | None) -> None:
+    def recent(self) -> set[str]:
+        """Return the keys of what this process recalled and stored since the last call."""
+        recent, self._recent = self._recent, set()
+        return recent
+
+    def read_for(self, document: str) -> None:
         """Note that what this process recalled and stored was read for a document."""
-        super().__getattr__("note")(document, self._recent)
-        self._recent = set()
+        super().__getattr__("note")(document, self.recent())
 
 
 def shared_cache(actor: Any) -> Cache:

@@ -29,8 +29,8 @@ from hierindex.store.waiting import LeafFile
 if TYPE_CHECKING:
     from llama_index.core.schema import Document
 
-Described = Skipped | tuple[str, int, FileContent]
-"""A file that is skipped, or what a `ReadDocument` tells of one that is read."""
+Described = Skipped | tuple[str, str, int, FileContent]
+"""A file that is skipped, or what a `ReadDocument` tells of a document that is read."""
 REPORTED = FallbackWarning, WindowWarning
 
 
@@ -136,16 +136,16 @@ class Worker:
 
 def read(
     files: Mapping[str, File], memory: ReadingCache | None
-) -> tuple[dict[str, Described], dict[str, str]]:
-    """Read files by document id; return what each is, and the documents as JSON."""
-    described, documents = dict[str, Described](), dict[str, str]()
-    for document_id, found in each_file(files, memory=memory):
-        if isinstance(found, Skipped):
-            described[document_id] = found
-        else:
-            read = ReadDocument.of(found)
-            described[document_id] = read.document_hash, read.n_chunks, read.file
-            documents[document_id] = json.dumps(found.to_dict(), ensure_ascii=False)
+) -> tuple[dict[str, list[Described]], dict[str, str]]:
+    """Read files by document id; return what is in each, and the documents as JSON."""
+    described, documents = dict[str, list[Described]](), dict[str, str]()
+    for file, inside in each_file(files, memory=memory):
+        described[file] = [
+            each if isinstance(each, Skipped) else ReadDocument.of(each)[:-1] for each in inside
+        ]
+        for each in inside:
+            if not isinstance(each, Skipped):
+                documents[each.doc_id] = json.dumps(each.to_dict(), ensure_ascii=False)
     return described, documents
 
 

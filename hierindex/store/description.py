@@ -9,12 +9,14 @@ from hierindex.llm.record import Usage
 from hierindex.node import LEFT_OUT, MOST_DOCUMENTS, Node
 from hierindex.store.prefilter import ROOTS, STALE
 from hierindex.store.snapshot import Snapshot
+from hierindex.text.blocks import blocks_of
 
 
 def describe(node: Node) -> dict[str, Any]:
     """Return a node's text, place in the tree, links and sources as JSON values; no vector.
 
-    `documents` names the first 1,000, and `more_documents` is the number of the others.
+    `documents` names the first 1,000, and `more_documents` is the number of the others; `blocks`
+    are the parts of the text with their kinds, see `Block`.
     """
     named = list(node.documents[:MOST_DOCUMENTS])
     return {
@@ -32,6 +34,7 @@ def describe(node: Node) -> dict[str, Any]:
         "citations": [span.to_json() for span in node.citations],
         "metadata": json_metadata(node),
         "text": node.text,
+        "blocks": [block._asdict() for block in blocks_of(node)],
     }
 
 

@@ -4,6 +4,8 @@ import logging
 import sys
 from typing import TYPE_CHECKING, Any
 
+from hierindex.text.stop_words import UNSEARCHED
+
 if TYPE_CHECKING:
     from lancedb.table import Table
 
@@ -19,10 +21,6 @@ GROWN = 4  # a table that grew by this factor needs a new vector index, with mor
 SMALL_FRAGMENTS = 16  # each adds 0.3 ms to a query
 UNINDEXED_SHARE = 0.05
 UNINDEXED_ROWS = (1_000, 10_000)  # bounds of that share; 1,000 add 6 ms to a text search
-STOP_WORDS = (  # Lucene's English list
-    "a an and are as at be but by for if in into is it no not of on or such that the their then "
-    "there these they this to was will with"
-).split()
 
 
 def tend(table: "Table") -> None:
@@ -66,7 +64,7 @@ def _wanted() -> dict[str, tuple[int, Any]]:
     return {
         # "icu/split" segments Chinese, Japanese and Thai by dictionaries and other scripts as
         # "simple" does. LanceDB's own list of stop words for all languages contains digits.
-        "words": (0, FTS(base_tokenizer="icu/split", custom_stop_words=STOP_WORDS)),
+        "words": (0, FTS(base_tokenizer="icu/split", custom_stop_words=[*UNSEARCHED])),
         "level": (SCALAR_ROWS, Bitmap()),
         "level_max": (SCALAR_ROWS, Bitmap()),
         "digests": (SCALAR_ROWS, LabelList()),

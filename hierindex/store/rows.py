@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hierindex.core.characters import folded
 from hierindex.errors import InputError
 from hierindex.node import FILE_NAME, SECTION, TITLE, Maker, Node, Quote, quotes_of, to_json
 from hierindex.store.hashed_metadata import hash_text, row_digests
 from hierindex.store.schema import schema
+from hierindex.text.characters import folded
 
 EMBEDDED = "id", "text", "metadata", "node"
 

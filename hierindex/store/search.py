@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hierindex.core.characters import folded, without_surrogates
 from hierindex.core.ranking import diversified, reciprocal_ranks
 from hierindex.store.indices import ALL_PARTITIONS, FEW_ROWS, REFINE_FACTOR, VECTOR_ROWS
 from hierindex.store.passing import Passing
 from hierindex.store.schema import NODE_COLUMNS
+from hierindex.text.characters import folded, without_surrogates
 from hierindex.threads import each
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from hierindex.core.arrays import Floats2d
 from hierindex.errors import ModelError
 from hierindex.loading import load_transformer
 from hierindex.summarize.extractive import fitting_sentences
-from hierindex.summarize.sentences import Sentence, telling
 from hierindex.summarize.summary import Budget, Group
+from hierindex.text.sentences import Sentence, telling
 
 
 class BertExtractor:

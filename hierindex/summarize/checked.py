@@ -9,7 +9,7 @@ from llama_index.core.utils import get_tokenizer
 from hierindex.core.titles import first_words
 from hierindex.llm.record import CUT, UnusableError, finish_reason
 from hierindex.llm.thoughts import TAG, answer_in
-from hierindex.summarize.sentences import SURROGATE
+from hierindex.text.sentences import SURROGATE
 
 MAX_TITLE = 100  # characters
 MIN_TEXT = 200  # characters of a line that is text rather than a title

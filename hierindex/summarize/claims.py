@@ -4,14 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from hierindex.node import Quote
-
-
-class Excerpt(NamedTuple):
-    """The part `text[at:to]` of a child's text; `child` is its index in the group."""
-
-    child: int
-    at: int
-    to: int
+from hierindex.text.sentences import Excerpt
 
 
 class Claim(NamedTuple):

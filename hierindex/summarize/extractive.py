@@ -9,8 +9,8 @@ import numpy as np
 
 from hierindex.core.arrays import Ints1d
 from hierindex.core.salience import lexrank, opening, select_sentences
-from hierindex.summarize.sentences import Sentence, stripped, telling, tokens
 from hierindex.summarize.summary import Budget, Group, Resources, Summary, join_sentences
+from hierindex.text.sentences import Sentence, stripped, telling, tokens
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -21,9 +21,9 @@ from hierindex.llm.record import start_record
 from hierindex.llm.service import CONCURRENCY, WAIT, Service
 from hierindex.summarize.checked import Split, split_title, untitled
 from hierindex.summarize.requests import Requests
-from hierindex.summarize.sentences import SURROGATE
 from hierindex.summarize.summary import Resources
 from hierindex.summarize.two_stage import Rewrite
+from hierindex.text.sentences import SURROGATE
 from hierindex.threads import in_daemon_thread, run_apart
 
 SUMMARY_PROMPT = """\

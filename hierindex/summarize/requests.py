@@ -17,9 +17,9 @@ from hierindex.llm.failures import RequestError
 from hierindex.llm.record import Calls, UnusableError, Usage
 from hierindex.llm.service import Service
 from hierindex.summarize.checked import Split, checked, with_title
-from hierindex.summarize.sentences import split_sentences
 from hierindex.summarize.summary import Resources
 from hierindex.summarize.two_stage import Rewrite, of_each
+from hierindex.text.sentences import split_sentences
 from hierindex.threads import aeach
 
 PATIENCE = 8  # consecutive texts that fail because of the service, before it is given up

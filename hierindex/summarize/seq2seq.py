@@ -11,9 +11,9 @@ from hierindex.core.identity import digest
 from hierindex.device import accelerator, fastest_dtype
 from hierindex.llm.record import Usage
 from hierindex.loading import load_transformer
-from hierindex.summarize.sentences import split_sentences
 from hierindex.summarize.summary import Resources
 from hierindex.summarize.two_stage import Rewrite
+from hierindex.text.sentences import split_sentences
 
 DEFAULT_SEQ2SEQ_MODEL = "facebook/bart-large-cnn"
 CPU_SEQUENCES = 4  # texts times beams per batch, measured with bart-large

@@ -13,8 +13,8 @@ from hierindex.cache.texts import TextCache
 from hierindex.core.arrays import Floats2d
 from hierindex.llm.record import Usage
 from hierindex.progress import Progress, silent
-from hierindex.summarize.claims import Claim, Excerpt
-from hierindex.summarize.sentences import Sentence
+from hierindex.summarize.claims import Claim
+from hierindex.text.sentences import Excerpt, Sentence
 
 Kind = Literal["extractive", "abstractive", "extractive_fallback"]
 
@@ -124,7 +124,7 @@ class Summarizer(Protocol):
 def join_sentences(sentences: Sequence[Sentence], kind: Kind) -> Summary:
     """Join sentences into a summary with verbatim claims.
 
-    >>> from hierindex.summarize.sentences import split_sentences
+    >>> from hierindex.text.sentences import split_sentences
     >>> join_sentences(split_sentences("One.    Two."), "extractive").text
     'One. Two.'
     """

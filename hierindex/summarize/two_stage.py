@@ -11,7 +11,6 @@ import numpy as np
 from hierindex.core.arguments import is_number, require
 from hierindex.errors import FallbackWarning, InputError, SummaryError
 from hierindex.llm.record import Usage
-from hierindex.summarize.claims import Excerpt
 from hierindex.summarize.extractive import (
     ExtractiveSummarizer,
     Extractor,
@@ -26,8 +25,8 @@ from hierindex.summarize.grounding import (
     numbers_in,
     support_by_words,
 )
-from hierindex.summarize.sentences import Sentence, split_sentences
 from hierindex.summarize.summary import Budget, Group, Resources, Summary, join_sentences
+from hierindex.text.sentences import Excerpt, Sentence, split_sentences
 
 EXTRACT_TOKENS = 900  # fits the 1,024 of bart-large-cnn; about RAPTOR's input per summary
 DIGITS = 3  # of the similarity to the sources

@@ -33,8 +33,8 @@ from hierindex.core.salience import select_sentences
 from hierindex.embed.embedder import Embedder
 from hierindex.evaluate.measures import interval
 from hierindex.respond.extractive_synthesizer import MIN_SCORE, REFUSED, SCORE
-from hierindex.summarize.sentences import split_sentences, telling
 from hierindex.summarize.summary import Budget
+from hierindex.text.sentences import split_sentences, telling
 
 CORPORA = ("meetings", "tech-books", "warren-report")
 N_WORDS = 150

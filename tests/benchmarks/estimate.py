@@ -20,8 +20,8 @@ from loopback import LoopbackServer
 import hierindex
 from hierindex.llm.client import load_llm
 from hierindex.summarize.llm import LLMRewriter
-from hierindex.summarize.sentences import split_sentences
 from hierindex.summarize.two_stage import TwoStageSummarizer
+from hierindex.text.sentences import split_sentences
 
 METHODS = {
     "semantic": hierindex.SemanticHierarchy,

@@ -33,8 +33,8 @@ from hierindex.node import Quote, Span
 from hierindex.read.documents import read_documents
 from hierindex.summarize.bert import BertExtractor
 from hierindex.summarize.extractive import Extractor, SalientSentences, fitting_sentences
-from hierindex.summarize.sentences import TOKEN, Sentence, split_sentences, telling
 from hierindex.summarize.summary import Budget
+from hierindex.text.sentences import TOKEN, Sentence, split_sentences, telling
 
 GOLD = {
     "govreport_mini": lambda folder: [([d["doc_id"]], d["summary"]) for d in rows(folder)],

@@ -40,7 +40,7 @@ from hierindex.core.ranking import blended, shared_words
 from hierindex.embed.embedder import Embedder
 from hierindex.evaluate.measures import interval
 from hierindex.store.vector_store import HierarchyStore
-from hierindex.summarize.sentences import TOKEN, split_all, split_sentences, telling
+from hierindex.text.sentences import TOKEN, split_all, split_sentences, telling
 
 SETS = ("squad", "hotpotqa100", "nq_long", "qasper")
 WRITTEN = ("warren-report", "tech-books")

@@ -21,9 +21,9 @@ from sklearn.metrics import roc_auc_score
 from hierindex import SalientSentences, load_embed_model
 from hierindex.embed.embedder import Embedder
 from hierindex.summarize.grounding import has_other_number, known_threshold, numbers_in
-from hierindex.summarize.sentences import split_sentences
 from hierindex.summarize.summary import Budget
 from hierindex.summarize.two_stage import EXTRACT_TOKENS
+from hierindex.text.sentences import split_sentences
 
 
 def with_other_numbers(folder: Path) -> None:

@@ -25,7 +25,7 @@ from hierindex import HierarchicalIndex
 from hierindex.evaluate import Question
 from hierindex.read.documents import read_documents
 from hierindex.respond.legible import END
-from hierindex.summarize.markup_blocks import is_code
+from hierindex.text.blocks import is_code
 
 MOST = 120
 AROUND = 300  # characters of the document before and after a passage

@@ -30,7 +30,7 @@ from refusals import area, held_by
 
 from hierindex import HierarchicalIndex, load_embed_model
 from hierindex.store.vector_store import HierarchyStore
-from hierindex.summarize.sentences import split_sentences
+from hierindex.text.sentences import split_sentences
 
 N_PAIRS, N_HELD, N_TRIES = 100, 504, 5
 LONGEST = 40_000  # characters of a page

@@ -20,7 +20,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from hierindex import read_documents
-from hierindex.summarize.sentences import split_sentences
+from hierindex.text.sentences import split_sentences
 
 JUDGED = Path(__file__).with_suffix(".json")
 

@@ -9,6 +9,7 @@ import shlex
 import socket
 import sys
 from contextlib import closing
+from email.message import EmailMessage
 from functools import partial
 from pathlib import Path
 from shutil import copytree
@@ -133,6 +134,8 @@ def test_build_info_query_show(hierindex, folder, method) -> None:
     shown = json.loads(hierindex("show", info["roots"][0], "--index", "W", "--json")[1])
     assert shown["parents"] == []
     assert shown["children"]
+    assert {block["kind"] for block in shown["blocks"]} == {"paragraph"}
+    assert "\nblocks    " in hierindex("show", info["roots"][0], "--index", "W")[1]
     assert f"method {method}" in hierindex("info", "--index", "W")[1]
     head, *_ = hierindex("show", info["roots"][0], "--index", "W")[1].split("\n")
     assert ", extractive, " in head
@@ -467,6 +470,28 @@ def test_a_deleted_document_stays_out_until_it_is_named(hierindex, index, folder
     out = hierindex("update", "letters/storm.txt", "--index", "index", "--timings")[1]
     assert ": 1 document added, 1 unchanged, " in out
     assert "seconds" in out
+
+
+def test_an_attachment_is_a_document_that_goes_with_its_mail(hierindex, index, folder) -> None:
+    mail = EmailMessage()
+    mail["Subject"] = "The lamp"
+    mail.set_content("The bill for the lamp is attached.")
+    mail.add_attachment("The lamp cost 400 kroner.", filename="bill.txt")
+    mail.add_attachment(b"\x89PNG", maintype="image", subtype="png", filename="lamp.png")
+    (folder / "lamp.eml").write_bytes(bytes(mail))
+    out = hierindex("build", folder, "--index", "index", "--chunk-size", 64)[1]
+    lines = [line.split() for line in out.splitlines()]
+    assert ["lamp.eml#bill.txt", "txt", "5"] in lines
+    assert next(line for line in lines if line[:1] == ["lamp.eml"])[-2:] == ["1", "attachment"]
+    out = hierindex("query", "What did the lamp cost?", "--index", "index")[1]
+    assert "\n[1] lamp.eml#bill.txt (0-25)\n" in out
+    out = hierindex("delete", "lamp.eml#bill.txt", "--index", "index")[1]
+    assert "Removed: lamp.eml#bill.txt\n" in out
+    out = hierindex("update", "--index", "index")[1]
+    assert "Skipped lamp.eml#bill.txt: was deleted from the index; name the file" in out
+    hierindex("update", "letters/lamp.eml", "--index", "index")
+    out = hierindex("delete", "lamp.eml", "--index", "index")[1]
+    assert "Removed: lamp.eml, lamp.eml#bill.txt\n" in out
 
 
 def test_a_build_that_loses_an_index_has_to_be_meant(hierindex, index, folder) -> None:

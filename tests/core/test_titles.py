@@ -2,7 +2,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hierindex.core.stop_words import BEFORE_VERBS, ENGLISH, OTHERS, STOP_WORDS
 from hierindex.core.titles import (
     LABEL,
     MAX_TITLE,
@@ -16,6 +15,7 @@ from hierindex.core.titles import (
     distinctive_phrases,
     first_words,
 )
+from hierindex.text.stop_words import BEFORE_VERBS, UNTITLED
 
 SPOKEN = (
     "Grad A: Yeah, um, the the crane is broken again, you know. Postdoc B: Mm - hmm. The cra crane "
@@ -126,9 +126,5 @@ def test_first_words(text, words):
     assert first_words(text, 5) == words
 
 
-def test_stop_words_are_sorted_in_lower_case_and_none_is_in_two_lists():
-    for words in (ENGLISH.split(), OTHERS.split()):
-        assert words == sorted({*words})
-        assert [word.lower() for word in words] == words
-    assert len(STOP_WORDS) == len(ENGLISH.split()) + len(OTHERS.split())
-    assert BEFORE_VERBS <= STOP_WORDS
+def test_words_before_verbs_are_no_titles():
+    assert BEFORE_VERBS <= UNTITLED

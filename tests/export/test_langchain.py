@@ -34,7 +34,7 @@ def test_documents_are_the_nodes(soft) -> None:
     documents = to_langchain_documents(soft)
     assert [document.id for document in documents] == [node["id"] for node in nodes]
     for document, node in zip(documents, nodes, strict=True):
-        user = node.pop("metadata")
+        user, _ = node.pop("metadata"), node.pop("blocks")
         assert document.page_content == node.pop("text")
         own = {f"hierindex_{key}": value for key, value in node.items() if key != "id"}
         assert document.metadata == {**user, **own}

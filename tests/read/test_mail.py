@@ -221,22 +221,70 @@ def test_labels_are_taken_as_browsers_do(label, encoding):
 POSTED = "From ada@example.org Tue May 14 10:00:00 2024\n"
 
 
-def test_a_mailbox_is_its_mails(read_one):
-    first = mail("From 2019 on.\n\nFrom here on.\n", Subject="One", From="Ada")
-    second = mail("See it.\n", From="Bo <bo@example.org>")
-    second.add_attachment(b"x", maintype="image", subtype="png", filename="a.png")
-    third = mail("Café\n", Subject="One")
+def test_each_mail_of_a_mailbox_is_a_document(written):
+    first = mail("From 2019 on.\n\nFrom here on.\n", **HEADER)
+    second = mail("See it.\n", From="Bo <bo@example.org>", Date="Mon, 2 Nov 2026 08:05:00 -0000")
+    second.add_attachment(b"x\0", maintype="image", subtype="png", filename="a.png")
+    third = mail("Café\n", Subject="Re: one/#2", Date="soon")
     mails = [POSTED + each.as_string(unixfrom=False) + "\n" for each in (first, second, third)]
-    document = read_one("a.mbox", "".join(mails).replace("\nFrom here", "\n>From here"))
-    titles = [
-        (level, document.text[at:][: len(t)], t)
-        for level, t, at, _ in document.metadata["headings"]
+    data = "".join(mails).replace("\nFrom here", "\n>From here")
+    documents, skipped = read_documents(written({"in/a.mbox": data + POSTED + "\n"}))
+    assert [d.doc_id for d in documents] == [
+        "in/a.mbox#2026-11-22 17:00 Grüße aus dem Büro.eml",
+        "in/a.mbox#2026-11-02 08:05.eml",
+        "in/a.mbox#Re: one__2.eml",
     ]
-    assert titles == [(1, t, t) for t in ("One", "Bo <bo@example.org>", "One")]
-    assert "From 2019 on.\n\nFrom here on." in document.text
-    assert "Café" in document.text
-    assert document.metadata["left_out"] == ["1 attachment"]
-    assert document.metadata["title"] == "a.mbox"
+    assert [(each.path, each.reason) for each in skipped] == [
+        ("in/a.mbox#e-mail.eml", "contains only white space")
+    ]
+    one, two, three = documents
+    assert one.text == "Grüße aus dem Büro\n\nFrom 2019 on.\n\nFrom here on.\n"
+    assert (one.metadata["file_path"], one.metadata["folder"]) == ("in/a.mbox", "in")
+    assert one.metadata["file_name"] == "2026-11-22 17:00 Grüße aus dem Büro.eml"
+    assert one.metadata["title"] == "Grüße aus dem Büro"
+    assert one.metadata["from"] == HEADER["From"]
+    assert (two.metadata["left_out"], "left_out" in one.metadata) == (["1 attachment"], False)
+    assert "Café" in three.text
+
+
+@pytest.fixture
+def read_mails(written):
+    def read_mails(*mails):
+        folder = written({"a.mbox": "".join(f"{POSTED}{each}\n" for each in mails)})
+        documents, skipped = read_documents(folder)
+        assert not skipped
+        return {document.doc_id: document for document in documents}
+
+    return read_mails
+
+
+def test_mails_keep_their_ids_when_others_come_and_go(read_mails):
+    def ids(*mails):
+        return [*read_mails(*mails)]
+
+    one, two = (mail(f"{word}\n", Subject=word, Date=HEADER["Date"]) for word in ("One", "Two"))
+    assert ids(two) == ids(one, two, one)[1:2]
+    assert ids(one, two, one)[::2] == [*ids(one), "a.mbox#2026-11-22 17:00 One (2).eml"]
+
+
+@pytest.mark.parametrize(
+    ("header", "name"),
+    [
+        ("Date: 1 Jan 99999999999999999999 10:00:00 +0000\nSubject: Tea", "Tea"),
+        ("Date: 31 Dec 9999 23:00:00 -0500\nSubject: Tea", "Tea"),
+        (
+            "Date: 14 May 2024 10:00\nSubject: =?utf-8?q?Caf=C3=A9?=\r\n  and\n\ttea",
+            "2024-05-14 10:00 Café and tea",
+        ),
+        ("SUBJECT: " + "x" * 90, "x" * 80),
+        ("X-Subject: Tea\nFrom: Bo", "e-mail"),
+        ("To: Bo\n\nSubject: Tea", "e-mail"),
+    ],
+)
+def test_a_mail_in_a_mailbox_is_named_by_time_and_subject(read_mails, header, name):
+    ((document_id, document),) = read_mails(f"{header}\n\nText.\n").items()
+    assert document_id == f"a.mbox#{name}.eml"
+    assert document.text.endswith("Text.\n")
 
 
 @pytest.mark.parametrize("data", ["No mail.\n", "From here on it is text.\n", ">From me\n"])

@@ -12,7 +12,7 @@ from hierindex import Node, SemanticHierarchy
 from hierindex.node import HEADINGS, Span
 from hierindex.read.documents import FileReader
 from hierindex.read.split import PlacedSentenceSplitter, split_documents
-from hierindex.summarize.sentences import split_sentences
+from hierindex.text.sentences import split_sentences
 
 PAGE = """
 <h1 id=top>Guide</h1>

@@ -22,7 +22,7 @@ from hierindex.read.split import (
     split_documents,
     split_stretches,
 )
-from hierindex.summarize.sentences import split_sentences
+from hierindex.text.sentences import split_sentences
 
 
 @pytest.fixture(scope="module")

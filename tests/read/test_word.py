@@ -24,7 +24,7 @@ SUPER = '<w:vertAlign w:val="superscript"/>'
 SUB = '<w:vertAlign w:val="subscript"/>'
 STRUCK = "<w:strike/>"
 HIDDEN = "<w:vanish/>"
-STRUCK_ONCE = ["1 passage of struck text"]
+STRUCK_ONCE = ["1 struck passage"]
 DELETED = "<w:del><w:r><w:delText>40</w:delText></w:r></w:del>"
 
 
@@ -78,9 +78,6 @@ def headings_of(document):
         ("upperLetter", "C", "BB"),
         ("lowerRoman", "iii", "xxviii"),
         ("upperRoman", "III", "XXVIII"),
-        ("ordinal", "3rd", "28th"),
-        ("cardinalText", "Three", "Twenty-eight"),
-        ("ordinalText", "Third", "Twenty-eighth"),
         ("hebrew1", "3", "28"),
     ],
 )
@@ -181,12 +178,16 @@ def test_deleted_paragraphs_are_not_counted(text_of):
             ],
             ["Prices", "", "| Item | Price |", "| --- | --- |", "| Tools |  |", "| Saw | 9 |"],
         ),
+        (  # a long text, which is written once
+            [[cell("a"), cell("b"), cell("c")], [cell("1"), cell("x" * 101, 2)]],
+            ["| a | b | c |", "| --- | --- | --- |", f"| 1 | {'x' * 101} |  |"],
+        ),
         (  # a bar in a cell
             [[cell("a|b"), cell("c")], [cell("1"), cell("2")]],
             ["| a\\|b | c |", "| --- | --- |", "| 1 | 2 |"],
         ),
     ],
-    ids="rows heads data title bar".split(),
+    ids="rows heads data title long bar".split(),
 )
 def test_values_stay_below_their_heads(text_of, rows, lines):
     assert text_of(grid(*rows)).split("\n") == lines
@@ -209,9 +210,6 @@ def test_wide_cells_of_hostile_files_do_not_grow(read_one):
     [
         ([run("10"), run("6", SUPER), run(" m")], "10^6 m"),
         ([run("10"), run("\u2212", SUPER), run("6", SUPER)], "10^\u22126"),
-        ([run("2"), run("n + 1", SUPER)], "2^(n + 1)"),
-        ([run("May 1"), run("st", SUPER)], "May 1st"),
-        ([run("H"), run("2", SUB), run("O")], "H2O"),
         ([run("101"), run("2", SUB)], "101_2"),
         ([run("5"), run("6", '<w:vertAlign w:val="baseline"/>')], "56"),
     ],
@@ -226,7 +224,7 @@ def test_superscripts_are_no_digits_of_the_number_before(text_of, inside, text):
         ([run("Pay "), run("4", STRUCK), run("0", STRUCK), run("50.")], "Pay 50.", STRUCK_ONCE),
         ([run("Pay "), run("40", "<w:dstrike/>"), run("50.")], "Pay 50.", STRUCK_ONCE),
         ([run("Pay "), run("50.", '<w:strike w:val="0"/>')], "Pay 50.", None),
-        ([run("Seen."), run(" Not.", HIDDEN)], "Seen.", ["1 passage of hidden text"]),
+        ([run("Seen."), run(" Not.", HIDDEN)], "Seen.", ["1 hidden passage"]),
         ([run("Seen."), run(" Too.", '<w:vanish w:val="false"/>')], "Seen. Too.", None),
         ([DELETED, "<w:ins>", run("50"), "</w:ins>"], "50", None),
         ([f"<w:moveFrom>{run('40')}</w:moveFrom>", run("50")], "50", None),
@@ -247,7 +245,7 @@ def test_styles_strike_and_hide(read_one):
     struck = runs(run("Pay "), run("40", '<w:rStyle w:val="Old"/>'), run("50."))
     document = read_one("a.docx", word(struck, paragraph("Not.", "Secret"), styles=styles))
     assert document.text == "Pay 50."
-    assert document.metadata[LEFT_OUT] == ["1 passage of struck text", "1 passage of hidden text"]
+    assert document.metadata[LEFT_OUT] == ["1 struck passage", "1 hidden passage"]
 
 
 def test_notes_have_marks_in_brackets(text_of):
@@ -329,19 +327,14 @@ def test_page_headers_and_footers_are_read_once(text_of):
 
 def test_text_boxes_are_read_once_and_pictures_and_comments_counted(read_one):
     box = f"<w:txbxContent>{paragraph('Boxed.')}</w:txbxContent>"
-    picture = '<pic:pic xmlns:pic="http://schemas.openxmlformats.org/drawingml/2006/picture"/>'
     drawing = (
         f"<w:r><mc:AlternateContent><mc:Choice><w:drawing>{box}</w:drawing></mc:Choice>"
         f"<mc:Fallback><w:pict>{box}</w:pict></mc:Fallback></mc:AlternateContent></w:r>"
     )
     comments = "<w:comments><w:comment/><w:comment/></w:comments>"
     data = word(
-        runs(
-            run("Before."),
-            drawing,
-            f"<w:r><w:drawing>{picture}</w:drawing></w:r>",
-        ),
-        parts={"comments.xml": comments},
+        runs(run("Before."), drawing),
+        parts={"comments.xml": comments, "media/image1.png": "<odd>"},
     )
     document = read_one("a.docx", data)
     assert document.text == "Before.\n\nBoxed."

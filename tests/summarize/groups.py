@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hierindex.llm.record import Usage
 from hierindex.node import Quote, Span
 from hierindex.summarize.claims import resolve_claims
-from hierindex.summarize.sentences import Sentence, split_sentences
 from hierindex.summarize.summary import Budget, Group, Summary
 from hierindex.summarize.two_stage import Rewrite
+from hierindex.text.sentences import Sentence, split_sentences
 
 WORDS = [
     "keeper",

@@ -27,8 +27,8 @@ from hierindex.summarize.extractive import (
     fitting_sentences,
     tf_idf,
 )
-from hierindex.summarize.sentences import MAX_CHARS, MIN_WORDS, TOKEN, is_telling, tokens
 from hierindex.summarize.summary import Budget, Resources
+from hierindex.text.sentences import MAX_CHARS, MIN_WORDS, TOKEN, is_telling, tokens
 
 TEXTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join), max_size=12)
 LONG = " ".join(f"word{i}" for i in range(60)) + "."

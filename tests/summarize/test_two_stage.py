@@ -26,9 +26,9 @@ from hierindex.summarize.claims import Claim, Excerpt
 from hierindex.summarize.extractive import ExtractiveSummarizer, SalientSentences
 from hierindex.summarize.grounding import EmbeddingGrounding, Support
 from hierindex.summarize.llm import LLMRewriter
-from hierindex.summarize.sentences import Sentence
 from hierindex.summarize.summary import Resources
 from hierindex.summarize.two_stage import Rewrite, TwoStageSummarizer
+from hierindex.text.sentences import Sentence
 
 GROUPS = [group_of(*SENTENCES), group_of(SENTENCES[1], "The lamp is new since the storm.")]
 VERBOSE = "A verbose model says this and that and more. " * 20 + "x" * 2000

@@ -50,6 +50,14 @@ class Passage(Place):
     after_end: int
 
 
+class Block(TypedDict):
+    """A part of a node's text, from `start` to `end` (exclusive), and what it is."""
+
+    start: int
+    end: int
+    kind: str
+
+
 class Shown(TypedDict):
     """A node: its text, its place in the tree, and what it cites."""
 
@@ -67,6 +75,7 @@ class Shown(TypedDict):
     citations: list[Place]
     metadata: dict[str, Any]
     text: str
+    blocks: list[Block]
     passages: NotRequired[list[Passage]]
 
 

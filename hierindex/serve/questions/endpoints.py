@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import Field, model_validator
 
 from hierindex import __version__
-from hierindex.core.characters import without_surrogates
 from hierindex.serve.endpoint import Endpoint
 from hierindex.settings import Retrieval, Settings
+from hierindex.text.characters import without_surrogates
 
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM

@@ -1,14 +1,17 @@
-"""Splitting of a text into paragraphs, headings, list items, table rows and code."""
+"""Splitting of a text into blocks: headings, paragraphs, list items, table rows and others."""
 
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from hierindex.node import Node, Quote, titles_of
+
 # Of an item of a list. A letter is small, as a line may begin with an initial.
-ITEM_MARK = r"(?:[-*+\u2022\u2023\u25e6\u25aa]|\(?(?:\d{1,3}|[a-z]|[ivx]{1,5})[.)\uff0e])"
+BULLET = r"[-*+\u2022\u2023\u25a0\u25aa\u25cb\u25cf\u25e6\uf0b7]"
+ITEM_MARK = rf"(?:{BULLET}|\(?(?:\d{{1,3}}|[a-z]|[ivx]{{1,5}})[.)\uff0e])"
 
 # The kind of a line, first match first: Markdown, reStructuredText and tab-separated tables.
-KINDS = re.compile(
+LINES = re.compile(
     r"""
       (?P<blank>   \s*$ )
     | (?P<fence>   [ ]{0,3} (?: `{3,} [^`]*[^`\s] | ~{3,} [^~]*[^~\s] ) \s*$ )
@@ -56,14 +59,51 @@ CLOSES = frozenset({"bare", "end", "heading", "rule", "row"})
 VERBATIM = frozenset({"fence", "code", "end", "row"})
 INDENTS = "    ", "\t"  # of code
 CODE = re.compile(r"[={}]|\w\(|[:;]$", re.MULTILINE)  # rare in prose
+NO_PROSE = frozenset({"code", "row", "front matter"})
+LEADERS = re.compile(r"\S[ \t]*(?:\.{4,}|(?:[ \t]\.){4,}|\u2026\u2026+)[ \t]*\w+[ \t]*$", re.M)
+KINDS = re.compile(  # of a block, first match first
+    r"""
+      (?P<heading>   [ ]{0,3} \#{1,6} (?: \s | $ )
+                   | .+ \n [ ]{0,3} (?P<mark> [=\-~^*_+"] ) (?P=mark){2,} \s* $ )
+    | (?P<furniture> [^\w\n]* $ | (?i: page | seite ) \s \d+ (?: \s (?: of | von | / ) \s \d+ )? $ )
+    | (?P<quotation> [ ]{0,3} > .* (?: \n [ ]{0,3} > .* )* $ )
+    | (?P<footnote>  \[\^ [^\]\n]+ \] )
+    | (?P<caption>   [*_]{0,3} (?: Fig(?: ure | ura | \. ) | Abb(?: ildung | \. ) | Listing
+                     | Tab(?: le | elle | leau | la | ela | \. ) ) [ ] (?: [A-Z]\.? )? \d+
+                     (?: [.-] \d+ )* [*_]{0,3} [ ]? [.:|\u2013\u2014] )
+    | (?P<record>    [^\W\d_][^:;\n]{,60}:\s [^;\n]+ (?: ;\s [^:;\n]{1,60}:\s [^;\n]+ )+ )
+    | (?P<item>      \s* (?: """
+    + ITEM_MARK
+    + r""" \s+ \S | \d{1,3} [\u3001\uff0e] ) )
+    """,
+    re.VERBOSE,
+)
+REFERENCES = (  # titles of lists of what is cited
+    "bibliografia bibliografía bibliographie bibliography literatur literaturverzeichnis "
+    "literature literatuur referencias references referências riferimenti références"
+).split()
+CONTENTS = "contents", "indice", "inhalt", "inhaltsverzeichnis", "inhoud", "sommaire", "índice"
+BELOW = "paragraph", "item"  # which a title may change
+TITLED = {**dict.fromkeys(REFERENCES, "reference"), **dict.fromkeys(CONTENTS, "contents")}
+NUMBER = re.compile(r"[\W\d]*")  # before the words of a title
 
 
 class Block(NamedTuple):
-    """The part `text[at:to]`; `prose` is False for code, table rows and front matter."""
+    """The part `text[start:end]` of a text.
 
-    at: int
-    to: int
-    prose: bool
+    `kind` is "paragraph", "heading", "item" of a list, "row" of a table, "record", which is a row
+    with its head as in "Name: Ash; Age: 40", "code", "quotation", "caption", "footnote",
+    "reference", "contents", "front matter", or "furniture" as rules and page numbers are.
+    """
+
+    start: int
+    end: int
+    kind: str
+
+    @property
+    def prose(self) -> bool:
+        """Whether it is made of sentences, and not code, rows or front matter."""
+        return self.kind not in NO_PROSE
 
 
 class Line(NamedTuple):
@@ -78,7 +118,7 @@ def split_blocks(text: str) -> Iterator[Block]:
     r"""Yield the blocks of a text in order; only blank text lies between them.
 
     >>> text = "# Title\nIt begins. It\ngoes on.\n| a | b |"
-    >>> [text[block.at : block.to] for block in split_blocks(text)]
+    >>> [text[block.start : block.end] for block in split_blocks(text)]
     ['# Title', 'It begins. It\ngoes on.', '| a | b |']
     """
     lines: list[Line] = []
@@ -92,8 +132,40 @@ def split_blocks(text: str) -> Iterator[Block]:
         yield _block(text, lines)
 
 
+def blocks_of(node: Node) -> list[Block]:
+    """Return the blocks of a node's text, of a chunk with what its sections tell.
+
+    The title of a section is a heading, also if it has no mark, and what stands below "References"
+    or "Contents" is of these kinds.
+    """
+    if node.level or not node.quotes:
+        return [*split_blocks(node.text)]
+    return [block for quote in node.quotes for block in _quoted(node.text, quote)]
+
+
+def _quoted(text: str, quote: Quote) -> Iterator[Block]:
+    """Yield the blocks of a part of a text that is in one section."""
+    titles = [*map(_words, titles_of(quote.source.section))] if quote.source else []
+    kind = next((TITLED[title] for title in titles if title in TITLED), "")
+    part, is_first = text[quote.at : quote.to], True
+    for block in split_blocks(part):
+        at, to = quote.at + block.start, quote.at + block.end
+        head = part[block.start : block.end].partition("\n")[0]
+        if is_first and titles and _words(head) == titles[-1]:
+            yield Block(at, at + len(head), "heading")
+            at = to if block.kind == "heading" else at + len(head) + 1
+        if at < to:
+            yield Block(at, to, kind if kind and block.kind in BELOW else block.kind)
+        is_first = False
+
+
+def _words(title: str) -> str:
+    """Return a title without its number and marks, in small letters."""
+    return NUMBER.sub("", title.strip(), count=1).rstrip("#*_: ").casefold()
+
+
 def _lines(text: str) -> Iterator[Line]:
-    """Yield lines with their kinds: a name from `KINDS`, `code`, `end` of code or `prose`."""
+    """Yield lines with their kinds: a name from `LINES`, `code`, `end` of code or `prose`."""
     # A bare fence does not open code, as it may end code that began in an earlier chunk.
     at, in_code, last = 0, False, Line(0, "", "blank")
     if front := FRONT_MATTER.match(text):
@@ -101,7 +173,7 @@ def _lines(text: str) -> Iterator[Line]:
         yield last
         at = front.end() + 1
     for line in text[at:].split("\n"):
-        match = KINDS.match(line)
+        match = LINES.match(line)
         kind = (match and match.lastgroup) or "prose"
         if kind == "fence":
             in_code = True
@@ -162,9 +234,19 @@ def _is_term(line: str, after: str) -> bool:
 
 def _block(text: str, lines: Sequence[Line]) -> Block:
     at, to = lines[0].at, lines[-1].at + len(lines[-1].text)
-    is_code = all(line.kind in VERBATIM for line in lines) or (
+    if all(line.kind in VERBATIM for line in lines):
+        is_front = at == 0 and FRONT_MATTER.match(text) is not None
+        return Block(
+            at, to, "front matter" if is_front else "row" if lines[0].kind == "row" else "code"
+        )
+    is_code = (
         all(line.text.startswith(INDENTS) for line in lines)
         and CODE.search(text, at, to) is not None
         and PROSE_LINE.search(text, at, to) is None
     )
-    return Block(at, to, not is_code)
+    if is_code:
+        return Block(at, to, "code")
+    if 2 * len(LEADERS.findall(text, at, to)) > len(lines):
+        return Block(at, to, "contents")
+    found = KINDS.match(text, at, to)
+    return Block(at, to, (found and found.lastgroup) or "paragraph")

@@ -1,20 +1,10 @@
-"""Abbreviations that do not end a sentence, by language, and the language of a text."""
+"""Abbreviations that do not end a sentence, by language."""
 
 import re
 from collections import defaultdict
 
-FUNCTION_WORDS = {
-    "en": "the of and to in is that was for it with as on by",
-    "de": "der die und das ist den von mit nicht ein eine auf dem zu im des",
-    "nl": "de het een van en niet op te dat zijn voor met bij aan",
-    "fr": "le la les des et est une dans que pour pas du sur au",
-    "es": "el la los de las y en que un una por con para se",
-    "pt": "o a os de do da e em que um uma para com não",
-    "it": "il la di che è e un una per del della con non gli",
-    "pl": "i w na się nie jest z do przy że za od jak po",
-    "cs": "a je na se v že byl do si ve pro s od jako",
-    "ru": "и в на не что с по это как из к для у за",
-}
+from hierindex.text.stop_words import language_of
+
 ABBREVIATIONS = {
     "de": "abt bzw ca dipl dr ebd evtl fr ggf gl hr hrsg inkl ing lt mio mrd nr prof st str"
     " tel tsd usw vgl zit zzgl",
@@ -33,28 +23,13 @@ ABBREVIATIONS = {
     " млрд напр наб о обл оз оф п пер пл пом пос пр просп проф р рис род рук с св сек см"
     " соч ст стр табл т тел тов тыс ул ум ф ч чел шк эт",
 }
-WORD = re.compile(r"\w+")
 LAST = re.compile(r"(?:^|[\s(\"'\u00ab\u201e\u2019/])([^\W\d_][\w.]*)\.$")
 UNIT = re.compile(r"\d\s*\w+\.$")
 AROUND = 500  # characters of which the language is found
-SPOKEN = {language: frozenset(words.split()) for language, words in FUNCTION_WORDS.items()}
 LANGUAGES = defaultdict[str, set[str]](set)
 for language, words in ABBREVIATIONS.items():
     for word in words.split():
         LANGUAGES[word].add(language)
-
-
-def language_of(text: str) -> str:
-    """Return the language whose most frequent words a text has most often, or "en".
-
-    >>> language_of("De brug is dicht, zei dhr. Jansen gisteren tegen de krant.")
-    'nl'
-    """
-    if " the " in text:
-        return "en"
-    words = WORD.findall(text.lower())
-    counts = {language: sum(map(known.__contains__, words)) for language, known in SPOKEN.items()}
-    return max(counts, key=lambda language: counts[language])
 
 
 def is_abbreviated(text: str, at: int) -> bool:

@@ -5,14 +5,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
+from typing import NamedTuple
 from unicodedata import category
 
 import sentencex
 
 from hierindex.node import Quote
-from hierindex.summarize.abbreviations import is_abbreviated
-from hierindex.summarize.claims import Excerpt
-from hierindex.summarize.markup_blocks import FRONT_MATTER, ITEM_MARK, split_blocks
+from hierindex.text.abbreviations import is_abbreviated
+from hierindex.text.blocks import FRONT_MATTER, ITEM_MARK, split_blocks
 
 MAX_CHARS = 600  # of a sentence; longer ones are cut into pieces
 WINDOW = 4 * MAX_CHARS  # of a paragraph that are split at once
@@ -48,6 +48,14 @@ TOKEN = r"(?u)[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+"
 QUOTES_AND_DASHES = "[\u2010-\u2027]"  # most texts have no other characters outside ASCII
 ASCII_WORDS = bytes(i if re.match(TOKEN, chr(i)) else ord(" ") for i in range(256))
 MIN_WORDS = 4  # of an informative sentence
+
+
+class Excerpt(NamedTuple):
+    """The part `text[at:to]` of a child's text; `child` is its index in the group."""
+
+    child: int
+    at: int
+    to: int
 
 
 @dataclass(frozen=True)
@@ -172,8 +180,9 @@ def stripped(text: str, at: int, to: int) -> tuple[int, int]:
 
 def _sentences(text: str) -> Iterator[tuple[int, int]]:
     """Yield the bounds of the sentences, including blanks at their ends."""
-    for at, to, is_prose in split_blocks(text):
-        yield from bounds_in_prose(text, at, to) if is_prose else [(at, to)]
+    for block in split_blocks(text):
+        bounds = block.start, block.end
+        yield from bounds_in_prose(text, *bounds) if block.prose else [bounds]
 
 
 def bounds_in_prose(text: str, at: int, to: int) -> Iterator[tuple[int, int]]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hierindex.core.characters import composed, folded, without_surrogates
+from hierindex.text.characters import composed, folded, without_surrogates
 
 TEXTS = st.text(st.characters(codec="utf-8") | st.sampled_from("aÅ\u030a\xad\n\u200bﬁ\uff21"))
 ANY = st.text(st.characters() | st.sampled_from("\ud800\udfff"))

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hierindex.node import Quote, Span
-from hierindex.summarize.sentences import MAX_CHARS, split_sentences, telling
+from hierindex.text.sentences import MAX_CHARS, split_sentences, telling
 
 PIECES = (
     "Dr. No came. ",

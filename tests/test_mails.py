@@ -1,0 +1,194 @@
+"""Mails that change: an index of mails, attachments and mailboxes over time."""
+
+import os
+from email.message import EmailMessage
+from errno import EIO
+from pathlib import Path
+
+import pytest
+from test_update import built, check_fresh, counts, documents_of, hierarchy_of, text_of
+
+from hierindex import DocumentHierarchy, HierarchicalIndex, InputError, SourceError
+from hierindex.read.documents import DELETED
+from hierindex.retrieve.named import named
+
+POSTED = "From ada@example.org Tue May 14 10:00:00 2024\n"
+BOX = "box.mbox#2024-05-14 10:00"
+MAILS = [f"{BOX} {word}.eml" for word in ("Lamp", "Rope", "Tea")]
+
+
+def mail(subject: str, *attachments: str) -> EmailMessage:
+    message = EmailMessage()
+    message["Subject"], message["Date"] = subject, "Tue, 14 May 2024 10:00:00 +0000"
+    message.set_content(text_of(subject))
+    for name in attachments:
+        message.add_attachment(text_of(f"{name} of {subject}"), filename=name)
+    return message
+
+
+def box(*mails: EmailMessage) -> str:
+    return "".join(f"{POSTED}{each}\n" for each in mails)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/a.txt").write_text(text_of("a.txt"))
+    (tmp_path / "in/pier.eml").write_text(str(mail("Pier", "plan.txt", "note.txt")))
+    (tmp_path / "in/box.mbox").write_text(box(mail("Tea"), mail("Lamp", "bill.txt"), mail("Rope")))
+    return tmp_path / "in"
+
+
+@pytest.fixture
+def index(folder, tmp_path) -> HierarchicalIndex:
+    return built(folder, tmp_path / "index", hierarchy_of(DocumentHierarchy))
+
+
+PIER = ["pier.eml", "pier.eml#note.txt", "pier.eml#plan.txt"]
+HELD = ["a.txt", MAILS[0], f"{MAILS[0]}#bill.txt", *MAILS[1:], *PIER]
+
+
+def test_parts_come_change_and_go_with_their_file(index, folder):
+    assert documents_of(index) == HELD
+    assert counts(index.update()) == (0, 0, 0, 0, 8)
+    (folder / "pier.eml").write_text(str(mail("Pier", "plan.txt")))
+    report = index.update()  # the mail names its attachments
+    assert counts(report) == (0, 1, 1, 0, 6)
+    assert report.names.removed == ["pier.eml#note.txt"]
+    (folder / "box.mbox").write_text(box(mail("Rope"), mail("Lamp", "bill.txt"), mail("Oil")))
+    report = index.update(folder / "box.mbox")
+    assert (report.names.added, report.names.removed) == ([f"{BOX} Oil.eml"], [MAILS[2]])
+    assert report.unchanged == 6
+    check_fresh(index, folder)
+    (folder / "pier.eml").unlink()
+    (folder / "box.mbox").rename(folder / "new.mbox")
+    report = index.update()
+    assert counts(report) == (0, 0, 2, 4, 1)
+    check_fresh(index, folder)
+
+
+def test_a_file_is_deleted_with_its_parts_until_it_is_named(index, folder):
+    assert counts(index.delete("box.mbox", "pier.eml")) == (0, 0, 7, 0, 1)
+    (folder / "box.mbox").write_text((folder / "box.mbox").read_text() + box(mail("Oil")))
+    report = index.update()
+    assert counts(report) == (0, 0, 0, 0, 1)
+    assert [(s.path, s.reason) for s in report.skipped] == [
+        ("box.mbox", DELETED),
+        ("pier.eml", DELETED),
+    ]
+    assert counts(index.update(folder / "box.mbox")) == (5, 0, 0, 0, 1)
+    assert counts(index.update(folder / "pier.eml")) == (3, 0, 0, 0, 6)
+    check_fresh(index, folder)
+
+
+@pytest.mark.parametrize(
+    ("deleted", "gone"), [(HELD[1], HELD[1:3]), (HELD[2], HELD[2:3]), (PIER[1], PIER[1:2])]
+)
+def test_a_part_is_deleted_alone_until_its_file_is_named(index, folder, deleted, gone):
+    assert index.delete(deleted).names.removed == gone
+    (folder / "a.txt").write_text(text_of("other"))
+    for sources in (None, folder, folder / "a.txt"):
+        report = index.update(sources)
+        assert documents_of(index) == [each for each in HELD if each not in gone]
+    (folder / "a.txt").write_text(text_of("a.txt"))
+    report = index.update()
+    assert [(s.path, s.reason) for s in report.skipped] == [(deleted, DELETED)]
+    file = deleted.partition("#")[0]
+    assert index.update(folder / file).names.added == gone
+    assert counts(index.update()) == (0, 0, 0, 0, 8)
+    check_fresh(index, folder)
+    assert index.store.snapshot().report()["left_out"] == {}
+
+
+@pytest.mark.parametrize("name", [f"{MAILS[0]}#bill.txt", f"{BOX} Zanzibar.eml", "box.mbox"])
+def test_no_byte_of_a_deleted_part_remains(folder, tmp_path, monkeypatch, name):
+    """Neither of its text nor of its name, also after an update that leaves it out."""
+    monkeypatch.setattr("hierindex.cache.readings.LEVEL", 0)  # so that bytes can be found
+    attached = str(mail("Lamp", "bill.txt")).replace("bill.txt of Lamp", "Mombasa")
+    (folder / "box.mbox").write_text(f"{box(mail('Tea'), mail('Zanzibar'))}{POSTED}{attached}")
+    word = b"Mombasa" if "#bill" in name else b"Zanzibar"
+    index = built(folder, tmp_path / "index", hierarchy_of(DocumentHierarchy))
+
+    def holding() -> list[str]:
+        files = [path for path in (tmp_path / "index").rglob("*") if path.is_file()]
+        return [path.name for path in files if word in path.read_bytes()]
+
+    assert holding()
+    index.delete(name)
+    assert not holding()
+    (folder / "a.txt").write_text(text_of("other"))
+    assert index.update().changed == 1
+    assert not holding()
+
+
+def test_names_of_no_file_and_of_nothing_else_are_refused(index):
+    with pytest.raises(InputError, match=r"no document 'box'; similar ids are 'box\.mbox#"):
+        index.delete("box")
+    with pytest.raises(InputError, match="all documents of the index"):
+        index.delete("box.mbox", "pier.eml", "a.txt")
+
+
+def test_a_mailbox_is_outlined_and_named_as_a_whole(index, folder, monkeypatch):
+    found = index.outline(10_000, of="box.mbox")
+    assert {each.node.ref_doc_id for each in found} == {*HELD[1:5]}
+    with pytest.raises(InputError, match="No document has the id 'box'"):
+        index.outline(10_000, of="box")
+    question, snapshot = "What does box.mbox say?", index.store.snapshot()
+    assert named(question, snapshot).files == (*HELD[1:5],)
+    assert named("What does plan.txt say?", snapshot).files == (PIER[2],)
+    monkeypatch.setattr("hierindex.retrieve.named.MOST", 3)  # a part of the box is no answer
+    assert named(question, snapshot) == ((), "What does it say?", (), ())
+
+
+def test_parts_of_a_file_that_cannot_be_read_are_kept(index, folder, monkeypatch):
+    usual = Path.open
+
+    def fail(path, *args, **options):
+        if path == folder / "box.mbox":
+            raise OSError(EIO, os.strerror(EIO))
+        return usual(path, *args, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", fail)
+        report = index.update()
+    assert counts(report) == (0, 0, 0, 0, 8)
+    assert report.skipped[0].reason.endswith("; its earlier content is kept")
+
+
+def test_a_mailbox_that_is_a_source_may_move_or_be_removed(folder, tmp_path):
+    sources = [folder / "box.mbox", folder / "a.txt"]
+    index = built(sources, tmp_path / "index", hierarchy_of(DocumentHierarchy))
+    (tmp_path / "old").mkdir()
+    moved = sources[0].rename(tmp_path / "old/box.mbox")
+    report = index.update(moved)
+    assert (report.moved, counts(report)) == ([(str(sources[0]), str(moved))], (0, 0, 0, 0, 5))
+    (folder / "b.txt").write_text(text_of("b"))
+    (folder / "c.txt").write_text(text_of("c"))
+    (folder / "d.txt").write_text(text_of("d"))
+    (folder / "e.txt").write_text(text_of("e"))
+    index.update([folder / f"{name}.txt" for name in "bcde"])
+    moved.unlink()
+    assert counts(index.update()) == (0, 0, 4, 0, 5)
+
+
+def test_a_link_to_a_mailbox_is_no_document(index, folder):
+    (folder / "deep").mkdir()
+    (folder / "deep/link.mbox").symlink_to("../box.mbox")
+    for sources in (None, folder / "deep"):
+        (folder / "deep/d.txt").write_text(text_of(str(sources)))
+        report = index.update(sources)
+        assert [each.reason for each in report.skipped] == ["is a link to box.mbox, which is read"]
+    assert documents_of(index) == sorted([*HELD, "deep/d.txt"])
+
+
+def test_a_file_with_the_id_of_a_part_is_a_document_or_refused(index, folder):
+    (folder / "C#").mkdir()
+    for name in ("C#/a.txt", "a.txt#b.txt", "gone.eml#x.txt"):
+        (folder / name).write_text(text_of(name))
+    assert counts(index.update()) == (3, 0, 0, 0, 8)
+    (folder / "gone.eml#x.txt").write_text(text_of("other"))
+    assert counts(index.update(folder / "gone.eml#x.txt")) == (0, 1, 0, 0, 10)
+    assert counts(index.delete("gone.eml#x.txt", "a.txt")) == (0, 0, 2, 0, 9)
+    (folder / "pier.eml#plan.txt").write_text(text_of("plan"))
+    with pytest.raises(SourceError, match=r"Two documents have the id 'pier\.eml#plan\.txt'"):
+        index.update()

@@ -1,0 +1,123 @@
+"""Blocks: each part of a text with what it is."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hierindex import read_documents
+from hierindex.node import Node
+from hierindex.read.split import sentence_splitter, split_documents
+from hierindex.text.blocks import blocks_of, split_blocks
+
+PIECES = (
+    "# The pier\n",
+    "The pier was closed.\n",
+    "- a rope\n",
+    "| rope | 12 |\n",
+    "> He wrote it.\n",
+    "```py\nx = 1\n",
+    "```\n",
+    "\n",
+    "\f",
+    "---\n",
+    "Figure 1: The pier\n",
+    "[^1]: A note.\n",
+    "Notes ........ 12\n",
+    "雪が降った。\n",
+)
+
+
+def kinds_of(text: str) -> list[tuple[str, str]]:
+    return [(text[block.start : block.end], block.kind) for block in split_blocks(text)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("heading", "## The pier"),
+        ("heading", "The pier\n========"),
+        ("paragraph", "The pier was closed in May,\nand the ferry too."),
+        ("paragraph", "Figure 2 shows the pier."),
+        ("paragraph", "A. Smith wrote the report."),
+        ("paragraph", "The keeper: it is closed."),
+        ("item", "- a rope\n  of hemp"),
+        ("item", "12. a rope"),
+        ("item", "● a rope"),
+        ("item", "(b) a rope"),
+        ("row", "| rope | 12 |"),
+        ("row", "rope\t12"),
+        ("record", "Rope: hemp; Length: 12 m; Price: 4.50"),
+        ("paragraph", "The rope: it was wet; it was heavy."),
+        ("code", "```py\nx = f(1)\n```"),
+        ("code", "x = f(1)\ny = g(x)"),
+        ("quotation", "> The pier\n> is closed."),
+        ("caption", "Figure 3: The pier from the north"),
+        ("caption", "**Table A.2.** Ropes by length"),
+        ("caption", "Abbildung 4: Der Pier"),
+        ("footnote", "[^2]: See the log of 1911."),
+        ("contents", "1 The pier ............ 4\n2 The ferry ........... xii"),
+        ("front matter", "---\ntitle: The pier\ntags: [rope]\n---"),
+        ("furniture", "* * *"),
+        ("furniture", "Page 3 of 12"),
+    ],
+)
+def test_a_block_has_a_kind(kind: str, text: str) -> None:
+    assert kinds_of(text) == [(text, kind)]
+
+
+def test_blocks_in_order() -> None:
+    text = (
+        "# Ropes\nThere are two.\n\n- hemp\n- wire\n\n| rope | metres |\n|---|---|\n| hemp | 12 |"
+    )
+    assert [kind for _, kind in kinds_of(text)] == [
+        "heading",
+        "paragraph",
+        *["item"] * 2,
+        *["row"] * 3,
+    ]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
+def test_blocks_are_all_that_is_not_blank(text: str) -> None:
+    end = 0
+    for block in split_blocks(text):
+        assert not text[end : block.start].strip()
+        assert text[block.start : block.end].strip()
+        end = block.end
+    assert not text[end:].strip()
+
+
+def test_sections_tell_what_stands_below_them(tmp_path: Path) -> None:
+    page = """<h1>Ropes</h1><p>Hemp is older than wire, and it is heavier when it is wet.</p>
+        <h2>References</h2><p>Ash, J. (1911). The rope walk. Harbour Press.</p><ul>
+        <li>Elm, K. (1920). Wire. Harbour Press.</li></ul>"""
+    (tmp_path / "ropes.html").write_text(page)
+    documents, _ = read_documents(tmp_path)
+    found = [
+        (chunk.text[block.start : block.end], block.kind)
+        for chunk in split_documents(documents, sentence_splitter())
+        for block in blocks_of(chunk)
+    ]
+    assert [kind for _, kind in found] == ["heading", "paragraph", "heading", "reference"]
+    assert "The rope walk" in found[3][0]
+
+
+def test_the_title_of_a_section_is_a_heading_without_marks(tmp_path: Path) -> None:
+    below = "The rope was wet, and so it was heavy.\n" * 12
+    (tmp_path / "ropes.txt").write_text("\n".join(f"{i}. Part\n\n{below}" for i in (1, 2, 3)))
+    documents, _ = read_documents(tmp_path)
+    chunks = split_documents(documents, sentence_splitter())
+    found = [
+        chunk.text[block.start : block.end]
+        for chunk in chunks
+        for block in blocks_of(chunk)
+        if block.kind == "heading"
+    ]
+    assert found == ["1. Part", "2. Part", "3. Part"]
+
+
+def test_a_node_without_places_has_blocks() -> None:
+    node = Node("a", "- a rope\n\nIt is wet.")
+    assert [block.kind for block in blocks_of(node)] == ["item", "paragraph"]
