@@ -11,6 +11,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from hierindex.node import LEFT_OUT, PAGE_BREAK, PAGE_LABELS, PAGES, TITLE, Heading
+from hierindex.read.office import NO_AUTHOR, NO_TITLE
 from hierindex.read.pdf_furniture import NUMBER, without_furniture
 from hierindex.read.pdf_headings import (
     Line,
@@ -29,15 +30,6 @@ if TYPE_CHECKING:
 LEADERS = re.compile(
     r"(?<=[^ .·…]) *(?:(?:[.·…] ?){4,}\d+|(?:[.·…] ?){5,}[ivxlcdm]*)$", re.I
 )  # of tables of contents, with the page number
-NO_TITLE = re.compile(
-    r"^\W*(?:untitled.*|anonymous|unspecified|powerpoint presentation|"
-    r"microsoft (?:word|powerpoint|excel)\b.*|"
-    r"(?:document|presentation|slide|title|template|dokument|book|sheet)\W*\d*|\w:\\.*|/\S+|"
-    r".*\.(?:docx?|odt|rtf|pptx?|odp|xlsx?|ods|pdf|tex|dvi|ps|indd|qxd|pmd|fm|html?|txt|md|cdr|ai|"
-    r"tiff?|jpe?g|png|eps))\W*$",
-    re.I,
-)
-NO_AUTHOR = {*"admin administrator anonymous owner root unknown user".split()}
 AFFILIATION = re.compile(
     r"@|\b(?:universi|institut|department|faculty|school of|college|laborator)", re.I
 )
@@ -127,7 +119,7 @@ def _properties(pdf: "PdfDocument", first_page: str) -> dict[str, Any]:
     )
     metadata: dict[str, Any] = {}
     is_name = " " in title or title.isalpha() or letters_of(title) in letters_of(first_page)
-    if sum(map(str.isalpha, title)) > 1 and is_name and not NO_TITLE.search(title):
+    if sum(map(str.isalpha, title)) > 1 and is_name and not NO_TITLE.fullmatch(title):
         metadata[TITLE] = title
     if any(map(str.isalpha, author)) and author.casefold().strip("()") not in NO_AUTHOR:
         metadata["author"] = author
@@ -154,7 +146,7 @@ def _title(first_page: list[Line], headings: list[Heading]) -> str:
     if at is None or sum(len(line.text) for line in lines if line.y > at.y) > ABOVE_TITLE:
         return ""
     formula = 2 * sum(map(len, TITLE_WORD.findall(title))) < len(title) or "=" in title
-    other = any(pattern.search(title) for pattern in (NO_TITLE, SECTION_NUMBER, AFFILIATION))
+    other = NO_TITLE.fullmatch(title) or SECTION_NUMBER.match(title) or AFFILIATION.search(title)
     return "" if formula or other else title
 
 
