@@ -28,9 +28,9 @@ CORE = "docProps/core.xml"
 NO_TITLE = re.compile(
     r"\W*(?:microsoft (?:word|excel|powerpoint)\b.*|powerpoint[- ]\w+|pr\w+ (?:de )?powerpoint|"
     r"untitled.*|anonymous|unspecified|(?:(?:word )?document|doc|dokument|book|workbook|"
-    r"presentation|slide|sheet|template|title|unbenannt|sans titre)\W*\d*|\w:\\.*|/\S+|.*\.(?:docx?|odt|rtf|"
-    r"pptx?|odp|xlsx?|ods|pdf|tex|dvi|ps|indd|qxd|pmd|fm|html?|txt|md|cdr|ai|tiff?|jpe?g|png|eps|"
-    r"tmp)|[\W\d_]*)\W*",
+    r"presentation|slide|sheet|template|title|unbenannt|sans titre)\W*\d*|\w:\\.*|/\S+|"
+    r".*\.(?:docx?|odt|rtf|pptx?|odp|xlsx?|ods|pdf|tex|dvi|ps|indd|qxd|pmd|fm|html?|txt|md|cdr|ai|"
+    r"tiff?|jpe?g|png|eps|tmp)|[\W\d_]*)\W*",
     re.IGNORECASE | re.DOTALL,
 )
 """What programs write in place of a title."""
