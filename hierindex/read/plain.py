@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import BinaryIO
 
-from hierindex.node import Heading
+from hierindex.node import LEFT_OUT, Heading
 from hierindex.read.rtf import read_unnamed
-from hierindex.read.text import MAX_TITLE, Reading, read_text
+from hierindex.read.text import MAX_TITLE, Reading, counted, read_text
 
 NUMBERED = re.compile(  # alone between blank lines
     r"(?:\A|\n[ \t]*\n)"
@@ -20,6 +20,11 @@ FEWEST = 3  # headings
 MOST = 0.1  # of the lines that are not blank
 WORDS = 12  # of a heading
 RULE = re.compile(r"([!-/:-@\[-`{-~])\1*[ \t]*$")  # a line of one punctuation mark
+COMMENT = re.compile(  # no directive, target, footnote or substitution, with its indented lines
+    r"^\.\.(?:[ \t]+(?![\w:+.-]+::|_|\[|\|)\S.*(?:\n|\Z)|[ \t]*\n(?=[ \t]+\S))"
+    r"(?:(?:[ \t]*\n)*[ \t]+\S.*(?:\n|\Z))*",
+    re.MULTILINE,
+)
 SHORT = 4  # marks, which must be as many as the title's characters
 ROLE = re.compile(r"(?::[\w.:+-]+:)?`+([^`<]+?)(?:\s*<[^`>]*>)?`+_{,2}")
 EMPHASIS = re.compile(r"(?<!\w)(\*{1,2})(\S[^*]*)\1")
@@ -70,8 +75,11 @@ def _follows(number: Sequence[int], last: Sequence[int]) -> bool:
 
 
 def read_rst(file: BinaryIO) -> Reading:
-    """Return the text of a file and its headings."""
+    """Return the text of a file without its comments, and its headings."""
     text, metadata, _ = read_text(file)
+    text, n_comments = COMMENT.subn("", text)
+    if n_comments:
+        metadata[LEFT_OUT] = [*metadata.get(LEFT_OUT, []), counted(n_comments, "comment")]
     return Reading(text, metadata, list(rst_headings(text)))
 
 

@@ -41,3 +41,22 @@ def test_a_document_has_its_title(tmp_path):
     ((document,), _) = read_documents(tmp_path)
     (heading,) = document.metadata["headings"]
     assert (document.metadata["title"], heading[:3]) == ("One", [1, "One", 0])
+
+
+@pytest.mark.parametrize(
+    ("text", "read", "left_out"),
+    [
+        (".. to do: ask Ash\n   and Elm\n\nThe pier.\n", "\nThe pier.\n", ["1 comment"]),
+        ("The pier.\n\n..\n   Ask Ash.\n\n   And Elm.\n", "The pier.\n\n", ["1 comment"]),
+        (".. one\n.. two\n\nThe pier.", "\nThe pier.", ["2 comments"]),
+        (".. note:: It is closed.\n\nThe pier.\n", None, None),
+        (".. _pier:\n.. [1] A note.\n.. |rope| replace:: hemp\n\nThe pier.\n", None, None),
+        ("..\n\n   A quotation.\n", None, None),
+        ("The pier::\n\n   .. is code\n", None, None),
+    ],
+)
+def test_comments_are_left_out(tmp_path, text, read, left_out):
+    (tmp_path / "a.rst").write_text(text)
+    (document,), _ = read_documents(tmp_path)
+    assert document.text == (text if read is None else read)
+    assert document.metadata.get("left_out") == left_out
