@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from itertools import groupby
 
-from hierindex.read.html_elements import ARTICLE, CHROME, CONTENTS, FOLDED, LINKED, MAIN
+from hierindex.read.html_elements import ARTICLE, CHROME, CONTENTS, LINKED, MAIN, UNSEEN
 from hierindex.read.html_tables import Line
 
 NOTICES = re.compile(
@@ -27,9 +27,9 @@ def main_content(lines: list[Line], n_articles: int = 0) -> list[Line]:
     outside of `main` (or of `article` elements with most of the text), lines of links to other
     pages are left out, and all if there are only single words beside them.
     """
-    around = CHROME | CONTENTS | FOLDED
+    around = CHROME | CONTENTS | UNSEEN
     content = [line for line in lines if not line.inside & around]
-    for kind in (FOLDED, CHROME):  # most is not there, unless by script or mistake
+    for kind in (UNSEEN, CHROME):  # most is not there, unless by script or mistake
         prose = [x.text for x in lines if x.inside & (around | LINKED) == kind]
         if sum(len(x) for x in prose if len(x) > PROSE) > sum(len(x.text) for x in content):
             around = around & ~kind | LINKED

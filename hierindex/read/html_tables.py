@@ -1,12 +1,15 @@
 """Tables of HTML: cells under their heads, and rows as lines or records."""
 
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import reduce
-from itertools import groupby, pairwise, zip_longest
+from itertools import groupby, zip_longest
 from operator import and_, or_
 from typing import NamedTuple
+from xml.etree.ElementTree import Element
 
-from hierindex.read.html_elements import CONTENTS, FOLDED, LINKED
+from hierindex.read.html_elements import CONTENTS, LINKED, UNSEEN
 from hierindex.read.records import records_of_table
 
 MAX_ROW = 4000  # characters; cells of a longer table row are text side by side, not data
@@ -27,123 +30,129 @@ class Line(NamedTuple):
     region: int = 0
 
 
+class Cell(NamedTuple):
+    """The text of a cell, how many columns and rows it spans, and whether it is a header."""
+
+    text: str
+    n_columns: int
+    n_rows: int
+    is_header: bool
+
+
+@dataclass(eq=False)
 class Row:
-    """A table row while it is read: its first line, and the end and the spans of each cell."""
+    """A table row: its cells, and where its lines start and end.
 
-    def __init__(self, start: int) -> None:
-        self.start = start
-        self.ends: list[int] = []
-        self.spans: list[tuple[int, int]] = []  # columns and rows of each cell
-        self.has_blocks = False  # headings, code or tables
-        self.is_header = True  # all cells with text are `th`, or in `thead`
-        self.cells: list[str] = []  # by column, if it is a line
+    `has_blocks` says whether it has headings, code or tables. `columns` are those of the table, or
+    none if the row is no data, such as a title across all of them; such a row has no `text`, and
+    keeps its lines.
+    """
 
-    def open_cell(self, attributes: Mapping[str, str]) -> None:
-        """Note how many columns and rows a cell has."""
-        self.spans.append((_span(attributes, "colspan"), _span(attributes, "rowspan")))
+    start: int
+    end: int
+    cells: list[Cell] = field(default_factory=list)
+    has_blocks: bool = False
+    columns: Sequence[str] = ()
+    text: str | None = None
 
-    def close_cell(self, end: int, *, is_header: bool) -> None:
-        """Note that a cell ends before a line."""
-        start = self.ends[-1] if self.ends else self.start
-        self.is_header &= is_header or start == end
-        self.ends.append(end)
+    def is_header(self) -> bool:
+        """Return whether all cells with text are headers."""
+        return all(cell.is_header for cell in self.cells if cell.text)
 
 
-def _span(attributes: Mapping[str, str], name: str) -> int:
-    value = attributes.get(name, "1").strip()[:6]
+def span(cell: Element, name: str) -> int:
+    """Return how many columns or rows a cell spans."""
+    value = cell.get(name, "1").strip()[:6]
     return max(1, min(int(value), MAX_SPAN)) if value.isdecimal() else 1
 
 
-class Table:
-    """A table while it is read."""
+def table_lines(lines: Sequence[Line], rows: Sequence[Row]) -> list[Line]:
+    """Return the lines from the first row on, with one line for each row that has a text."""
+    found, at = list[Line](), rows[0].start
+    for row in rows:
+        found += lines[at : row.start]
+        at, own = row.end, lines[row.start : row.end]
+        if row.text is None:
+            found += own
+        elif row.text:
+            kinds = [line.inside for line in own]
+            of_all = CONTENTS | LINKED | UNSEEN  # a row is a line of links if all its cells are
+            inside = reduce(or_, kinds) & ~of_all | reduce(and_, kinds)
+            follows = row.text.startswith("\n") and found and found[-1].text.endswith("\n\n")
+            text = row.text.lstrip("\n") if follows else row.text
+            found.append(Line(text, inside, region=own[0].region))
+    return [*found, *lines[at:]]
 
-    def __init__(self, room: int) -> None:
-        self.rows: list[Row] = []
-        self.room = room  # characters of cells that may still be repeated
-        self._below: dict[int, tuple[int, str]] = {}  # rows and text of a column's spanning cell
 
-    def lines_of(self, row: Row, lines: list[Line]) -> list[Line]:
-        """Add a row that has ended; return it as one line, or its lines if it is no data."""
-        self.rows.append(row)
-        bounds, found = [row.start, *row.ends], lines[row.start :]
-        own = [" ".join(line.text for line in lines[i:j]) for i, j in pairwise(bounds)]
-        if row.has_blocks or sum(map(len, own)) > MAX_ROW:
-            return found
-        n_texts = sum(map(bool, own)) + sum(bool(text) for _, text in self._below.values())
-        cells = self._expanded(own, row.spans)
-        while cells and not cells[-1]:
-            cells.pop()
-        is_group = row.is_header and "" in cells and max(columns for columns, _ in row.spans) > 1
-        if not found or (n_texts < 2 and not is_group):  # also a title across all columns
-            return found
-        row.cells = cells
-        kinds = [line.inside for line in found]
-        of_all = CONTENTS | LINKED | FOLDED  # a row is a line of links if all its cells are
-        inside = reduce(or_, kinds) & ~of_all | reduce(and_, kinds)
-        return [Line(_joined(cells), inside, region=found[0].region)]
+def set_texts(rows: Sequence[Row], room: int) -> int:
+    """Set the columns and texts of rows: each head is one, and the rows of a long table records.
 
-    def _expanded(self, own: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[str]:
-        """Return the text of each column, repeated where a cell spans several columns or rows."""
-        cells, above, self._below = list[str](), self._below, {}
+    Parameters
+    ----------
+    rows : sequence of Row
+    room : int
+        How many characters of cells may be repeated.
 
-        def add(text: str, rows: int) -> None:
-            if rows and self.room > 0:
-                self._below[len(cells)] = rows, text
-            cells.append(text)
+    Returns
+    -------
+    int
+        How many may still be repeated.
+    """
+    room = _set_columns(rows, room)
+    data = [row for row in rows if row.columns]
+    for row in data:
+        row.text = _joined(row.columns)
+    head = list[Row]()
+    for is_header, group in groupby(data, key=Row.is_header):
+        below = [*group]
+        if any(row.has_blocks for row in rows):
+            break
+        if is_header:
+            head = below
+        elif head:
+            merged = _merged([row.columns for row in head])
+            texts = [_joined(merged), *[""] * (len(head) - 1)]
+            records = records_of_table([merged, *(row.columns for row in below)], named=True)
+            if len(records) == len(below):
+                texts = [""] * len(head) + [f"\n\n{text}\n\n" for text in records]  # blank lines
+            for row, text in zip([*head, *below], texts, strict=False):
+                row.text = text
+    return room
 
-        def add_above() -> None:
-            while (column := len(cells)) in above:
-                rows, text = above.pop(column)
-                self.room -= len(text) + 3
-                add(text, rows - 1)
 
-        for text, (columns, rows) in zip(own, spans, strict=True):
-            add_above()
-            columns = columns if self.room > 0 else 1
-            self.room -= (columns - 1) * (len(text) + 3)
-            for _ in range(columns):
-                add(text, rows - 1)
-        for column in sorted(above):  # of rows that are longer
-            cells.extend([""] * (column - len(cells)))
-            add_above()
-        return cells
-
-    def finished(self, lines: list[Line]) -> list[Line]:
-        """Return the lines from the first row on, each head as one line; or records with heads.
-
-        Rows that are no data, such as a title across all columns, keep their lines.
-        """
-        start = self.rows[0].start if self.rows else len(lines)
-        places, records = self._replaced()
-        texts = [(i, places.get(i, line.text)) for i, line in enumerate(lines[start:], start)]
-        kept = [(i, text) for i, text in texts if text is not None]
-        found = []
-        for (i, text), (after, _) in pairwise([*kept, (-1, "")]):
-            if i in records:  # blank lines around it
-                text = f"\n\n{text}" + ("" if after in records else "\n\n")
-            found.append(lines[i]._replace(text=text))
-        return found
-
-    def _replaced(self) -> tuple[dict[int, str | None], set[int]]:
-        """Return new texts of lines, None for a line that others contain; and which are records."""
-        places, found, heads = dict[int, str | None](), set[int](), list[Row]()
-        data = [row for row in self.rows if row.cells]
-        if any(row.has_blocks for row in self.rows):
-            return places, found
-        for is_header, group in groupby(data, key=lambda row: row.is_header):
-            rows = [*group]
-            if is_header:
-                heads = rows
-            elif heads:
-                head = _merged([row.cells for row in heads])
-                records = records_of_table([head, *(row.cells for row in rows)], named=True)
-                places |= dict.fromkeys(row.start for row in heads)
-                if len(records) == len(rows):
-                    places |= {row.start: said for row, said in zip(rows, records, strict=True)}
-                    found |= {row.start for row in rows}
-                else:
-                    places[heads[0].start] = _joined(head)
-        return places, found
+def _set_columns(rows: Sequence[Row], room: int) -> int:
+    """Set the columns of rows, repeating what spans several of them."""
+    above = dict[int, tuple[int, str]]()  # rows and text of what still spans a column
+    for row in rows:
+        columns, below, cells = list[str](), dict[int, tuple[int, str]](), deque(row.cells)
+        n_texts, last = 0, max(above, default=-1)
+        while cells or len(columns) <= last:
+            at, width = len(columns), 1
+            if at in above:
+                n_rows, text = above[at]
+                room -= len(text) + 3
+            elif cells:
+                text, width, n_rows, _ = cells.popleft()
+                room -= (width - 1) * (len(text) + 3)
+            else:
+                text, n_rows = "", 1
+            n_texts += bool(text)
+            columns += [text] * (width if room > 0 else 1)
+            if n_rows > 1 and room > 0:
+                below |= dict.fromkeys(range(at, len(columns)), (n_rows - 1, text))
+        above = below
+        while columns and not columns[-1]:
+            columns.pop()
+        is_group = row.is_header() and "" in columns and any(c.n_columns > 1 for c in row.cells)
+        n_characters = sum(len(cell.text) for cell in row.cells)
+        if (
+            (n_texts > 1 or is_group)
+            and n_characters
+            and not row.has_blocks
+            and n_characters <= MAX_ROW
+        ):
+            row.columns = columns
+    return room
 
 
 def _merged(heads: Sequence[Sequence[str]]) -> list[str]:
@@ -156,5 +165,5 @@ def _merged(heads: Sequence[Sequence[str]]) -> list[str]:
     return [" ".join(text for text, _ in groupby(filter(None, column))) for column in columns]
 
 
-def _joined(cells: Sequence[str]) -> str:
-    return " | ".join(cells).strip()
+def _joined(columns: Sequence[str]) -> str:
+    return " | ".join(columns).strip()

@@ -22,7 +22,7 @@ from hierindex.node import (
 )
 from hierindex.read.html import html_lines, read_html
 from hierindex.read.records import LONG_TABLE, as_block, parse_json, read_json, records_of_table
-from hierindex.read.text import MAX_TITLE, Reading, counted, read_text, without_embedded
+from hierindex.read.text import MAX_TITLE, Reading, note_left_out, read_text, without_embedded
 from hierindex.text_node import RECORD_KEYS
 
 if TYPE_CHECKING:
@@ -41,11 +41,9 @@ PIPE = re.compile(r"(?<!\\)\|")  # between cells
 WORDS = {"text", "text_special", "code_inline"}  # tokens whose content is shown
 MAX_OUTPUT = 1000  # characters of each output
 OBJECT = re.compile(r"<[\w.]{1,99}[^<>]{,99}? (object|at 0x[\da-f]+)[^<>]{,99}>")  # its name
-OF_HTML = re.compile(r"<!--|<table\b", re.I)
-COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-OPEN = (-1, -1)
-MAX_OPEN = 10  # tables without an end, after which no more are looked for
-TABLE_TAG = re.compile(r"</?table\b[^<>]*>", re.I)
+CODE = r"`[^`\n]*`"
+COMMENT = re.compile(rf"{CODE}|<!--.*?-->", re.DOTALL)
+HTML_TABLE = re.compile(rf"{CODE}|<table\b.*?</table>", re.DOTALL | re.I)
 LITERAL = re.compile(r" *<(?:pre|script|style|textarea)\b", re.I)
 COLOURS = re.compile("\x1b\\[[0-9;]*[A-Za-z]")
 
@@ -60,66 +58,39 @@ def read_markdown(file: BinaryIO) -> Reading:
     text, n_embedded = without_embedded(text)
     entries, end = front_matter(text)
     text, n_comments = _without_html(text, end)
-    counts = {"embedded picture": n_embedded, "comment": n_comments}
-    notes = [f"{n:,} {what}{'s' * (n > 1)}" for what, n in counts.items() if n]
-    if notes:
-        metadata[LEFT_OUT] = [*metadata.get(LEFT_OUT, []), *notes]
+    note_left_out(metadata, {"embedded picture": n_embedded, "comment": n_comments})
     return markdown_reading(text, {**entries, **metadata}, end)
 
 
 def _without_html(text: str, start: int) -> tuple[str, int]:
-    """Return Markdown without the comments of its HTML blocks, their number, and plain tables."""
+    """Return Markdown with plain tables for those of HTML and no comments, and their number."""
     from markdown_it import MarkdownIt
 
-    if not OF_HTML.search(text, start):
+    if not re.compile("<!--|<table", re.I).search(text, start):
         return text, 0
-    parts, done, n_comments, n_open = list[str](), start, 0, 0
-    lines = [*_lines(text, start), len(text)]
+    n_comments = 0
+
+    def replace(found: re.Match[str]) -> str:
+        nonlocal n_comments
+        is_comment = found[0].startswith("<!--")
+        n_comments += is_comment
+        is_code = found[0].startswith("`")
+        return found[0] if is_code else "" if is_comment else f"\n{_as_markdown(found[0])}\n"
+
+    def replaced(part: str) -> str:
+        for pattern, end in (COMMENT, "-->"), (HTML_TABLE, "</table>"):
+            at = max((each.end() for each in re.finditer(f"{end}.*", part, re.I)), default=0)
+            part = pattern.sub(replace, part[:at]) + part[at:]  # in linear time
+        return part
+
+    lines, parts, done = [*_lines(text, start), len(text)], [text[:start]], start
     for token in MarkdownIt("commonmark").disable("inline").parse(text[start:]):
-        is_html = token.type == "html_block" and not LITERAL.match(token.content)
-        if token.map is None or not (
-            is_html or (token.type == "inline" and "`" not in token.content)
-        ):
-            continue
-        at, end = (lines[line] for line in token.map)
-        tables = [*_html_tables(text, max(at, done), end)] if is_html and n_open < MAX_OPEN else []
-        n_open += tables[-1:] == [OPEN]
-        for from_, to in [*tables, (end, end)]:
-            if from_ >= done:
-                kept, n = _without_comments(text[max(at, done) : from_])
-                parts += text[done:at], kept
-                n_comments += n
-                done = to
-                if to > from_:
-                    parts.append(f"\n{_as_markdown(text[from_:to])}\n")
-    return "".join([text[:start], *parts, text[done:]]), n_comments
-
-
-def _without_comments(html: str) -> tuple[str, int]:
-    closed, end, rest = html.rpartition("-->")
-    closed, n = COMMENT.subn("", closed + end)
-    return closed + rest, n
-
-
-def _html_tables(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield where tables of HTML that start in a block start and end, maybe after the block.
-
-    The last is OPEN if it has no end.
-    """
-    opened = depth = 0
-    if not TABLE_TAG.search(text, start, end):
-        return
-    for tag in TABLE_TAG.finditer(text, start):
-        if not depth and tag.start() >= end:
-            return
-        if tag[0].startswith("</"):
-            if depth == 1:
-                yield opened, tag.end()
-            depth = max(0, depth - 1)
-        else:
-            opened, depth = opened if depth else tag.start(), depth + 1
-    if depth:
-        yield OPEN
+        is_literal = token.type == "html_block" and LITERAL.match(token.content)
+        if token.map and (is_literal or token.type in ("code_block", "fence")):
+            at, end = (lines[line] for line in token.map)
+            parts += replaced(text[done:at]), text[at:end]
+            done = end
+    return "".join([*parts, replaced(text[done:])]), n_comments
 
 
 def _as_markdown(html: str) -> str:
@@ -265,9 +236,7 @@ def read_notebook(file: BinaryIO) -> Reading:
     except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
         file.seek(0)
         return read_json(file)
-    if left_out:
-        said = [counted(n, what) for what, n in left_out.items()]
-        metadata[LEFT_OUT] = [*metadata.get(LEFT_OUT, []), *said]
+    note_left_out(metadata, left_out)
     return markdown_reading("\n\n".join(cells), metadata)
 
 

@@ -26,15 +26,19 @@ OLD = {
 
 CORE = "docProps/core.xml"
 NO_TITLE = re.compile(
-    r"microsoft (word|excel|powerpoint)\b.*|((word )?document|doc|book|workbook|presentation|slide|"
-    r"title|untitled|unbenannt|sans titre)[ -]?\d*|powerpoint[- ]\w+|pr\w+ (de )?powerpoint|"
-    r".*\.(docx?|rtf|odt|pptx?|xlsx?|pdf|tmp)|[\W\d_]*",
+    r"\W*(?:microsoft (?:word|excel|powerpoint)\b.*|powerpoint[- ]\w+|pr\w+ (?:de )?powerpoint|"
+    r"untitled.*|anonymous|unspecified|(?:(?:word )?document|doc|dokument|book|workbook|"
+    r"presentation|slide|sheet|template|title|unbenannt|sans titre)\W*\d*|\w:\\.*|/\S+|"
+    r".*\.(?:docx?|odt|rtf|pptx?|odp|xlsx?|ods|pdf|tex|dvi|ps|indd|qxd|pmd|fm|html?|txt|md|cdr|ai|"
+    r"tiff?|jpe?g|png|eps|tmp)|[\W\d_]*)\W*",
     re.IGNORECASE | re.DOTALL,
 )
 """What programs write in place of a title."""
 LIBRARIES = set("python-docx,steve canny,openpyxl,xlsxwriter,apache poi,phpword".split(","))
 """Authors in the templates of libraries, whose dates are those of the templates."""
-NO_AUTHOR = set("user,admin,administrator,author,owner,unknown,microsoft office user".split(","))
+NO_AUTHOR = set(
+    "user,admin,administrator,anonymous,author,owner,root,unknown,microsoft office user".split(",")
+)
 EPOCH = "1981"  # dates before it are zero in the clock of a file
 DAY = re.compile(r"\d{4}-\d\d-\d\d")
 

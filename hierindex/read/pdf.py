@@ -4,12 +4,14 @@ import ctypes
 import logging
 import os
 import re
-from datetime import datetime
-from functools import lru_cache
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import date
 from threading import Lock
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from hierindex.node import LEFT_OUT, PAGE_BREAK, PAGE_LABELS, PAGES, TITLE, Heading
+from hierindex.read.office import NO_AUTHOR, NO_TITLE
 from hierindex.read.pdf_furniture import NUMBER, without_furniture
 from hierindex.read.pdf_headings import (
     Line,
@@ -20,7 +22,7 @@ from hierindex.read.pdf_headings import (
     outline_headings,
 )
 from hierindex.read.pdf_words import Vocabulary, with_letters
-from hierindex.read.text import HEAD, MAX_TITLE, Reading, UnreadableError
+from hierindex.read.text import HEAD, MAX_TITLE, Reading, UnreadableError, counted
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
@@ -28,25 +30,13 @@ if TYPE_CHECKING:
 LEADERS = re.compile(
     r"(?<=[^ .·…]) *(?:(?:[.·…] ?){4,}\d+|(?:[.·…] ?){5,}[ivxlcdm]*)$", re.I
 )  # of tables of contents, with the page number
-NO_TITLE = re.compile(
-    r"^\W*(?:untitled.*|anonymous|unspecified|powerpoint presentation|"
-    r"microsoft (?:word|powerpoint|excel)\b.*|"
-    r"(?:document|presentation|slide|title|template|dokument|book|sheet)\W*\d*|\w:\\.*|/\S+|"
-    r".*\.(?:docx?|odt|rtf|pptx?|odp|xlsx?|ods|pdf|tex|dvi|ps|indd|qxd|pmd|fm|html?|txt|md|cdr|ai|"
-    r"tiff?|jpe?g|png|eps))\W*$",
-    re.I,
-)
-NO_AUTHOR = {*"admin administrator anonymous owner root unknown user".split()}
 AFFILIATION = re.compile(
     r"@|\b(?:universi|institut|department|faculty|school of|college|laborator)", re.I
 )
 SECTION_NUMBER = re.compile(r"^\d{1,2}(?:\.\d+)*[.:)]?\s")
 ABOVE_TITLE = 200  # characters
 TITLE_WORD = re.compile(r"[^\W\d_]{2,}")
-DATE = re.compile(
-    r"(?:D:)?(\d{4})(\d\d)?(\d\d)?(?:(\d\d)(\d\d)(\d\d)?)?([-+Z])?(\d\d)?'?(\d\d)?", re.A
-)  # of a property
-BOLD = re.compile(r"bold|black|heavy|demi|BX\d", re.I)
+BOLD = re.compile(rb"bold|black|heavy|demi|BX\d", re.I)
 HEAVY = 500  # weight of a font from which it is bold
 ONE_AT_A_TIME = Lock()  # PDFium has no threads
 
@@ -76,7 +66,7 @@ def read_pdf(file: BinaryIO) -> Reading:
                 pdf.init_forms()  # so that the fields of forms are flattened
                 read = [_page(pdf, number) for number in range(len(pdf))]
                 first_page = " ".join(line.text for line in read[0].lines) if read else ""
-                labels = [_label(pdf, number) for number in range(len(pdf))]
+                labels = [_text(pdf.get_page_label, number) for number in range(len(pdf))]
                 outline = _outline(pdf)
                 metadata = _properties(pdf, first_page)
                 n_attached = pdf.count_attachments()
@@ -109,14 +99,11 @@ def read_pdf(file: BinaryIO) -> Reading:
 
 def _not_read(pages: list["_Page"], n_attached: int) -> list[str]:
     """Return what cannot be read as the text of pages."""
-    n_images, n_comments = (
-        sum(page.is_image for page in pages),
-        sum(page.n_comments for page in pages),
-    )
+    n_images, n_comments = sum(p.is_image for p in pages), sum(p.n_comments for p in pages)
     counts = {
         f"{n_images} of {len(pages)} pages {'has' if n_images == 1 else 'have'} no text": n_images,
-        f"{n_comments} comment{'s' * (n_comments != 1)}": n_comments,
-        f"{n_attached} attached file{'s' * (n_attached != 1)}": n_attached,
+        counted(n_comments, "comment"): n_comments,
+        counted(n_attached, "attached file"): n_attached,
     }
     return [phrase for phrase, n in counts.items() if n]
 
@@ -126,29 +113,25 @@ def _properties(pdf: "PdfDocument", first_page: str) -> dict[str, Any]:
 
     A title is not if it names a file or a program's new document, an author if it names no one.
     """
-    title, author = _property(pdf, "Title"), _property(pdf, "Author")
+    title, author, created = (
+        " ".join(_text(pdf.get_metadata_value, name).replace("\0", "").split())[:MAX_TITLE]
+        for name in ("Title", "Author", "CreationDate")
+    )
     metadata: dict[str, Any] = {}
     is_name = " " in title or title.isalpha() or letters_of(title) in letters_of(first_page)
-    if sum(map(str.isalpha, title)) > 1 and is_name and not NO_TITLE.search(title):
+    if sum(map(str.isalpha, title)) > 1 and is_name and not NO_TITLE.fullmatch(title):
         metadata[TITLE] = title
     if any(map(str.isalpha, author)) and author.casefold().strip("()") not in NO_AUTHOR:
         metadata["author"] = author
-    if found := DATE.match(_property(pdf, "CreationDate")):
-        year, month, day, *time, sign, hours, minutes = found.groups()
-        zone = "+00:00" if sign == "Z" else f"{sign}{hours}:{minutes or '00'}" if hours else ""
-        at = f"T{time[0]}:{time[1]}:{time[2] or '00'}{zone}" if time[1] else ""
-        try:
-            datetime.fromisoformat(date := f"{year}-{month or '01'}-{day or '01'}{at}")
-        except ValueError:
-            return metadata
-        metadata["date"] = date if day else "-".join(filter(None, (year, month)))
+    with suppress(ValueError):
+        metadata["date"] = date.fromisoformat(created.removeprefix("D:")[:8]).isoformat()
     return metadata
 
 
-def _property(pdf: "PdfDocument", name: str) -> str:
-    """Return a property of a file in one line; empty if there is none or it is damaged."""
+def _text(get: Callable[..., str], *arguments: Any) -> str:
+    """Return a text of a file; empty if it is damaged."""
     try:
-        return " ".join(str(pdf.get_metadata_value(name)).replace("\0", "").split())[:MAX_TITLE]
+        return get(*arguments)
     except UnicodeDecodeError:
         return ""
 
@@ -163,7 +146,7 @@ def _title(first_page: list[Line], headings: list[Heading]) -> str:
     if at is None or sum(len(line.text) for line in lines if line.y > at.y) > ABOVE_TITLE:
         return ""
     formula = 2 * sum(map(len, TITLE_WORD.findall(title))) < len(title) or "=" in title
-    other = any(pattern.search(title) for pattern in (NO_TITLE, SECTION_NUMBER, AFFILIATION))
+    other = NO_TITLE.fullmatch(title) or SECTION_NUMBER.match(title) or AFFILIATION.search(title)
     return "" if formula or other else title
 
 
@@ -178,8 +161,8 @@ def _page(pdf: "PdfDocument", number: int) -> _Page:
     from pypdfium2 import raw
 
     page = pdf[number]
-    n_comments, has_fields = _annotations(page)
-    if has_fields and page.formenv and raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY):
+    n_comments = _n_comments(page)
+    if page.formenv and raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY) == raw.FLATTEN_SUCCESS:
         page.close()
         page = pdf[number]
     textpage = page.get_textpage()
@@ -194,22 +177,19 @@ def _page(pdf: "PdfDocument", number: int) -> _Page:
     return _Page(lines, is_image, n_comments)
 
 
-def _annotations(page: "PdfPage") -> tuple[int, bool]:
-    """Return how many comments a page has, and whether it has other annotations with text."""
+def _n_comments(page: "PdfPage") -> int:
+    """Return how many annotations have a text that the page does not show."""
     from pypdfium2 import raw
 
-    shown = {raw.FPDF_ANNOT_WIDGET, raw.FPDF_ANNOT_FREETEXT, raw.FPDF_ANNOT_STAMP}
-    unread = {raw.FPDF_ANNOT_LINK, raw.FPDF_ANNOT_POPUP}
-    n_comments, has_fields = 0, False
+    shown = {raw.FPDF_ANNOT_LINK, raw.FPDF_ANNOT_POPUP, raw.FPDF_ANNOT_WIDGET}
+    shown |= {raw.FPDF_ANNOT_FREETEXT, raw.FPDF_ANNOT_STAMP} if page.formenv else set()
+    n_comments = 0
     for i in range(raw.FPDFPage_GetAnnotCount(page)):
         annotation = raw.FPDFPage_GetAnnot(page, i)
-        kind = raw.FPDFAnnot_GetSubtype(annotation)
-        if kind in shown:
-            has_fields = True
-        elif kind not in unread:  # a text of no characters has two bytes
+        if raw.FPDFAnnot_GetSubtype(annotation) not in shown:  # a text of no characters: two bytes
             n_comments += raw.FPDFAnnot_GetStringValue(annotation, b"Contents", None, 0) > 2
         raw.FPDFPage_CloseAnnot(annotation)
-    return n_comments, has_fields
+    return n_comments
 
 
 def _line(textpage: "PdfTextPage", text: str, at: int) -> Line:
@@ -245,21 +225,18 @@ def _number_apart(textpage: "PdfTextPage", text: str, at: int, size: float) -> b
     """Return whether a wide space parts a line from a number at its start or its end."""
     from pypdfium2 import raw
 
-    def side(index: int, right: bool) -> float:
+    def edges(i: int) -> tuple[float, float]:
         box = [ctypes.c_double() for _ in range(4)]
-        raw.FPDFText_GetCharBox(
-            textpage, raw.FPDFText_GetCharIndexFromTextIndex(textpage, at + index), *box
-        )
-        return box[1 if right else 0].value
+        character = raw.FPDFText_GetCharIndexFromTextIndex(textpage, at + i)
+        raw.FPDFText_GetCharBox(textpage, character, *box)
+        return box[0].value, box[1].value
 
     text = text.rstrip()
-    first, last = text.find(" "), text.rfind(" ")
-    spaces = [
-        i for i, word in ((first, text[:first]), (last, text[last + 1 :])) if NUMBER.fullmatch(word)
-    ]
     return any(
-        0 < i < len(text) - 1 and side(i + 1, right=False) - side(i - 1, right=True) > size
-        for i in spaces
+        0 < i < len(text) - 1
+        and (NUMBER.fullmatch(text[:i]) or NUMBER.fullmatch(text[i + 1 :]))
+        and edges(i + 1)[0] - edges(i - 1)[1] > size
+        for i in (text.find(" "), text.rfind(" "))
     )
 
 
@@ -272,37 +249,20 @@ def _font(textpage: "PdfTextPage", character: int) -> tuple[float, bool]:
         return size, True
     name, flags = ctypes.create_string_buffer(100), ctypes.c_int()
     raw.FPDFText_GetFontInfo(textpage, character, name, 100, flags)
-    return size, _is_bold(name.value)
-
-
-@lru_cache(maxsize=100)
-def _is_bold(name: bytes) -> bool:
-    return BOLD.search(name.decode("latin-1")) is not None
-
-
-def _label(pdf: "PdfDocument", number: int) -> str:
-    """Return the printed number of a page; empty if it has none or cannot be read."""
-    try:
-        return str(pdf.get_page_label(number))
-    except UnicodeDecodeError:
-        return ""
+    return size, BOLD.search(name.value) is not None
 
 
 def _outline(pdf: "PdfDocument") -> list[Outlined]:
     """Return the outline's entries that name a page."""
     entries = []
     for bookmark in pdf.get_toc():
-        try:
-            title = bookmark.get_title()
-        except UnicodeDecodeError:
-            continue
         destination = bookmark.get_dest()
         page = destination and destination.get_index()
         if page is not None and page < len(pdf):
             mode, view = destination.get_view()
             at = Y_OF_VIEW.get(mode, len(view))
             y = view[at] if at < len(view) else None
-            entries.append(Outlined(bookmark.level + 1, title, page, y))
+            entries.append(Outlined(bookmark.level + 1, _text(bookmark.get_title), page, y))
     return entries
 
 

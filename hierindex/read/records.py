@@ -20,7 +20,6 @@ DELIMITERS = ",|;\t"  # of equally good ones, the last is taken
 SEPARATOR = re.compile(r"\"?sep=(.)\"?[ \t]*\n", re.IGNORECASE)  # a line for Excel
 REGULAR = 0.9  # share of rows with at least two values and none beyond the header
 OFTEN = 0.2  # share of rows
-MOST_AFTER = 5  # lines after a table, such as its source
 NAME = re.compile(r"\d{4}|.*[^\W\d_].*", re.DOTALL)  # a year, or with a letter
 
 Field = tuple[str, str]
@@ -109,39 +108,32 @@ def read_csv(file: BinaryIO) -> Reading:
     tables = list[tuple[float, bool, int, int, str]]()
     try:
         for rank, delimiter in enumerate(said[1] if said else DELIMITERS):
-            _, header, below, _ = _table(_rows(sample, delimiter))
+            _, header, below = _table(_rows(sample, delimiter))
             regular = sum(1 < len(row) <= len(header) for row in below)
             if regular >= max(1, REGULAR * len(below)) and is_header(_distinct(header), below):
                 is_prose = sample.count(f"{delimiter} ") > sample.count(delimiter) / 2
                 exact = sum(len(row) == len(header) for row in below) / len(below)
                 tables.append((exact, not is_prose, len(header), rank, delimiter))
         *_, delimiter = max(tables)
-        above, header, below, after = _table(_rows(text, delimiter))
+        above, header, below = _table(_rows(text, delimiter))
     except (ValueError, csv.Error):  # no table, or a field above `csv.field_size_limit`
         return Reading(text, metadata)
     lines = ["\n".join(f"{delimiter} ".join(filter(None, row)) for row in above)] if above else []
-    records = records_of(_distinct(header), below)
-    return Reading(BETWEEN.join([*lines, *records, *records_of([], after)]), metadata)
+    return Reading(BETWEEN.join([*lines, *records_of(_distinct(header), below)]), metadata)
 
 
 Rows = Sequence[Sequence[str]]
 
 
-def _table(rows: Iterable[list[str]]) -> tuple[Rows, Sequence[str], Rows, Rows]:
-    """Return the lines above a table, its header, the rows below, and the lines after them.
-
-    The lines above have fewer values than rows usually, those after only one of at least three.
-    """
+def _table(rows: Iterable[list[str]]) -> tuple[Rows, Sequence[str], Rows]:
+    """Return the lines above a table, which have fewer values than usual, its header, its rows."""
     rows = [*rows]
     widths = Counter(map(_width, rows))
     often = [width for width, n in widths.items() if n > max(1, OFTEN * len(rows))] or [*widths]
     usual = max(often, key=lambda width: width * widths[width], default=0)
     start = next((i for i, row in enumerate(rows) if _width(row) >= usual), 0)
-    end = len(rows)
-    while usual > 2 and end > max(start + 2, len(rows) - MOST_AFTER) and len(rows[end - 1]) == 1:
-        end -= 1
-    header, *below = rows[start:end] or [[]]
-    return rows[:start], header, below, rows[end:]
+    header, *below = rows[start:] or [[]]
+    return rows[:start], header, below
 
 
 def _width(row: Sequence[str]) -> int:

@@ -2,20 +2,20 @@
 
 import codecs
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Iterator
 from itertools import groupby
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
-from hierindex.node import LEFT_OUT, TITLE, Heading
+from hierindex.node import TITLE, Heading
 from hierindex.read.records import as_block, records_of_table
 from hierindex.read.text import (
     HEAD,
     MAX_TITLE,
     Reading,
     UnreadableError,
-    counted,
     decode,
+    note_left_out,
     read_bytes,
     read_text,
 )
@@ -26,49 +26,41 @@ TOKEN = re.compile(
 )
 CONTROL_WORD = re.compile(rb"\\[a-zA-Z]+-?\d*")
 SIGNS = {"~": "\xa0", "_": "-", "-": "", "{": "{", "}": "}", "\\": "\\"}
-WORDS = {
-    "bullet": "•",
-    "emdash": "—",
-    "emspace": " ",
-    "endash": "–",  # noqa: RUF001
-    "enspace": " ",
-    "ldblquote": "“",
-    "line": "\n",
-    "lquote": "‘",  # noqa: RUF001
-    "nestcell": " ",
-    "rdblquote": "”",
-    "rquote": "’",  # noqa: RUF001
-    "tab": "\t",
-}
+WORDS = dict.fromkeys(("emspace", "enspace", "nestcell"), " ") | {"line": "\n", "tab": "\t"}
+WORDS |= zip(
+    "bullet emdash endash ldblquote lquote rdblquote rquote".split(),
+    "•—\u2013“\u2018”\u2019",
+    strict=True,
+)
 SUPERSCRIPTS = str.maketrans("0123456789+-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻")
-NOT_TEXT = {  # groups that are skipped, beside those marked as such
-    *("colortbl", "filetbl", "info", "listtable", "revtbl", "rxe", "shprslt", "sp"),
-    *("stylesheet", "tc", "xe", "nonesttables", "fldinst", "themedata"),
+GROUPS = {  # that are no running text, beside those marked as such
+    **dict.fromkeys("colortbl filetbl info listtable revtbl rxe shprslt sp".split(), "skipped"),
+    **dict.fromkeys("stylesheet tc xe nonesttables fldinst themedata".split(), "skipped"),
+    "fonttbl": "fonts",
+    "footnote": "note",
 }
-COUNTED = {
-    "annotation": "comment",
-    "object": "object",
-    "pict": "picture",
-    **dict.fromkeys(("header", "headerf", "headerl", "headerr"), "page header"),
-    **dict.fromkeys(("footer", "footerf", "footerl", "footerr"), "page footer"),
+COUNTED = {"annotation": "comment", "object": "object", "pict": "picture"}
+COUNTED |= dict.fromkeys("header headerf headerl headerr".split(), "page header")
+COUNTED |= dict.fromkeys("footer footerf footerl footerr".split(), "page footer")
+CODE_PAGES = dict(  # of the fonts
+    zip(
+        (77, 128, 129, 134, 136, 161, 162, 163, 177, 178, 186, 204, 222, 238),
+        "mac_roman cp932 cp949 gb18030 big5hkscs cp1253 cp1254 cp1258 cp1255 cp1256 cp1257 cp1251 "
+        "cp874 cp1250".split(),
+        strict=True,
+    )
+)
+CHANGES: dict[str, Callable[[int | None], dict[str, Any]]] = {
+    "pard": lambda _: {"in_table": False, "level": 0},
+    "intbl": lambda _: {"in_table": True},
+    "outlinelevel": lambda level: {"level": ((level or 0) + 1) % 10},
+    "plain": lambda _: {"hidden": False, "raised": False},
+    **dict.fromkeys(("v", "deleted", "strike"), lambda on: {"hidden": on != 0}),
+    "super": lambda on: {"raised": on != 0},
+    "nosupersub": lambda _: {"raised": False},
+    "uc": lambda n: {"n_fallback": max(0, n or 0)},
 }
-HIDDEN = "struck or hidden passage"
-CODE_PAGES = {  # of the fonts
-    77: "mac_roman",
-    128: "cp932",
-    129: "cp949",
-    134: "gb18030",
-    136: "big5hkscs",
-    161: "cp1253",
-    162: "cp1254",
-    163: "cp1258",
-    177: "cp1255",
-    178: "cp1256",
-    186: "cp1257",
-    204: "cp1251",
-    222: "cp874",
-    238: "cp1250",
-}
+"""What words change in the state, by their number."""
 
 
 def read_unnamed(file: BinaryIO) -> Reading:
@@ -104,8 +96,7 @@ def read_rtf(file: BinaryIO) -> Reading:
         start += len(text) + 2
     about = {key: " ".join(_united(said).split()) for key, said in found.about.items()}
     metadata: dict[str, Any] = {key: said[:MAX_TITLE] for key, said in about.items() if said}
-    if found.left_out:
-        metadata[LEFT_OUT] = [counted(n, what) for what, n in found.left_out.items()]
+    note_left_out(metadata, found.left_out)
     return Reading("\n\n".join(blocks), metadata, headings)
 
 
@@ -127,13 +118,11 @@ def _blocks(lines: list[tuple[list[str], int]]) -> Iterator[tuple[str, int]]:
             yield "\n".join(" | ".join(row) for row in rows), 0
 
 
-@dataclass(frozen=True)
-class _State:
+class _State(NamedTuple):
     """What holds within a group."""
 
     encoding: str
-    skipped: bool = False
-    group: str = ""  # the destination, if it is not the document
+    group: str = ""  # "note", or of what is no text
     n_fallback: int = 1  # characters that stand for one of Unicode
     hidden: bool = False
     raised: bool = False
@@ -147,7 +136,7 @@ class _RtfText:
     def __init__(self, rtf: str) -> None:
         self.lines: list[tuple[list[str], int]] = []
         self.about = {TITLE: "", "author": ""}
-        self.left_out: dict[str, int] = {}
+        self.left_out = Counter[str]()
         self._default = "cp1252"
         self._state = _State(self._default)
         self._outer: list[_State] = []
@@ -183,11 +172,7 @@ class _RtfText:
             self._outer.append(self._state)
             self._starts, self._optional, self._n_skipped = True, False, 0
         elif brace == "}":
-            self._n_skipped = 0
-            if self._state.group == "note" and self._outer and self._outer[-1].group != "note":
-                note = "".join(self._line[self._note :]).strip()
-                self._line[self._note :] = [f" [{note}]"] if note else []
-            self._state = self._outer.pop() if self._outer else self._state
+            self._end_group()
         elif sign == "*":
             self._optional = True
         elif sign is not None and sign in "\r\n":
@@ -195,34 +180,37 @@ class _RtfText:
         elif sign is not None:
             self._say(SIGNS.get(sign, ""))
         elif word is not None:
-            number = int(match["number"]) if match["number"] else None
-            if not self._begins(word):
-                self._obey(word, number)
+            if not ((self._starts or self._optional) and self._begins(word)):
+                self._obey(word, int(match["number"]) if match["number"] else None)
             self._starts = self._optional = False
 
     def _begins(self, word: str) -> bool:
         """Return whether a word begins a group that is not the running text."""
-        if not (self._starts or self._optional):
-            return False
+        group = GROUPS.get(word, "")
         if word in COUNTED:
             self._leave_out(COUNTED[word])
-            self._change(skipped=True)
-        elif word == "footnote":
+            group = "skipped"
+        elif word in self.about and self._state.group == "skipped":
+            group = word
+        elif self._optional and word not in ("shpinst", "shptxt"):
+            group = group or "skipped"
+        if group == "note":
             self._note = len(self._line)
-            self._change(group="note")
-        elif word == "fonttbl":
-            self._change(group="fonts", skipped=True)
-        elif word in self.about and self._state.skipped:
-            self._change(group=word)
-        elif word in NOT_TEXT or (self._optional and word not in ("shpinst", "shptxt")):
-            self._change(skipped=True)
-        else:
-            return False
-        return True
+        self._state = self._state._replace(group=group or self._state.group)
+        return group != ""
+
+    def _end_group(self) -> None:
+        self._n_skipped = 0
+        if self._state.group == "note" and self._outer and self._outer[-1].group != "note":
+            note = "".join(self._line[self._note :]).strip()
+            self._line[self._note :] = [f" [{note}]"] if note else []
+        self._state = self._outer.pop() if self._outer else self._state
 
     def _obey(self, word: str, number: int | None) -> None:
         if word in WORDS:
             self._say(WORDS[word])
+        elif word in CHANGES:
+            self._state = self._state._replace(**CHANGES[word](number))
         elif word == "u" and number is not None:
             self._say(chr(number % 0x10000))
             self._n_skipped = self._state.n_fallback
@@ -233,31 +221,14 @@ class _RtfText:
             self._line.clear()
         elif word == "row":
             self._end_row()
-        elif word == "pard":
-            self._change(in_table=False, level=0)
-        elif word == "intbl":
-            self._change(in_table=True)
-        elif word == "outlinelevel" and number is not None:
-            self._change(level=number + 1 if 0 <= number < 9 else 0)
-        elif word == "plain":
-            self._change(hidden=False, raised=False)
-        elif word in ("v", "deleted", "strike"):
-            self._change(hidden=number != 0)
-        elif word in ("super", "nosupersub"):
-            self._change(raised=word == "super" and number != 0)
-        elif word == "uc" and number is not None:
-            self._change(n_fallback=max(0, number))
-        elif word == "ansicpg" and number is not None:
+        elif word == "ansicpg":
             self._default = _known(f"cp{number}")
-            self._change(encoding=self._default)
-        elif word == "f" and number is not None:
-            self._font = number
-            self._change(encoding=self._fonts.get(number, self._default))
+            self._state = self._state._replace(encoding=self._default)
+        elif word == "f":
+            self._font = number or 0
+            self._state = self._state._replace(encoding=self._fonts.get(self._font, self._default))
         elif word == "fcharset" and number in CODE_PAGES:
             self._fonts[self._font] = CODE_PAGES[number]
-
-    def _change(self, **values: Any) -> None:
-        self._state = replace(self._state, **values)
 
     def _flush(self) -> None:
         if self._bytes:
@@ -269,24 +240,24 @@ class _RtfText:
         if state.group in self.about:
             self.about[state.group] += text
         elif state.hidden:
-            self._leave_out(HIDDEN)
-        elif not state.skipped:
+            self._leave_out("struck or hidden passage")
+        elif self._is_text():
             self._line.append(text.translate(SUPERSCRIPTS) if state.raised else text)
 
+    def _is_text(self) -> bool:
+        return self._state.group in ("", "note")
+
     def _leave_out(self, what: str) -> None:
-        if not self._state.skipped:
-            self.left_out[what] = self.left_out.get(what, 0) + 1
+        self.left_out[what] += self._is_text()
 
     def _end_line(self) -> None:
-        if self._state.skipped:
-            return
         if self._state.in_table or self._state.group == "note":
             self._line.append(" ")
-            return
-        self._end_row()
-        if text := _united("".join(self._line)).strip():
-            self.lines.append(([text], self._state.level))
-        self._line.clear()
+        elif self._is_text():
+            self._end_row()
+            if text := _united("".join(self._line)).strip():
+                self.lines.append(([text], self._state.level))
+            self._line.clear()
 
     def _end_row(self) -> None:
         if any(self._cells):

@@ -3,7 +3,7 @@
 import codecs
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import SEEK_END
 from typing import Any, BinaryIO, NamedTuple
 
@@ -39,21 +39,22 @@ SEVEN_BIT = ("hz", "iso2022", "utf-7")  # whose files look like ASCII
 CONTROLS = bytes({*range(32), 127} - {*b"\t\n\v\f\r\x1b"})
 MOST_CONTROLS = 0.02  # share of a text's bytes
 FEWEST_VALID = 5  # bytes that only UTF-8 has, for each that it cannot have
-CUT = re.compile(rb"[\xc2-\xf4][\x80-\xbf]{,2}")  # the beginning of a character at the end
+CUT = re.compile(rb"[\xc2-\xf4][\x80-\xbf]{,2}\Z")  # the beginning of a character at the end
 BAD_BYTES = re.compile("[\udc80-\udcff]+")  # as `surrogateescape` decodes them
 SAMPLE = 2**20  # bytes
-EASTERN = ("ąćęłńóśźż", "áčďéěíňóřšťúůýž", "áäčďéíĺľňóôŕšťúýž", "áéíóöőúüű", "čćđšž", "ăâîşţ")
-ALPHABETS = (  # letters beyond ASCII of languages, by the encodings that people have, in order
-    ("cp1252", ("áàâäåçéèêëíïñóôöü", "áéíóöúý")),  # of English, foreign words; ga, is in part
-    ("cp1252", ("àâæçéèêëîïôœùûüÿ", "äöüßé", "áéíñóúü", "ãõáâàéêíóôúüç")),  # fr de es pt
-    ("cp1252", ("àèéìíîòóùú", "áéèêëíïóöúü", "àçèéíïòóúü", "äõöüšž")),  # it nl ca et
-    ("cp1252", ("åäöé", "æøåéèêòóôäöü")),  # sv and fi, da and no
-    ("cp1254", ("çğıöşü\u0130",)),  # tr
-    ("cp1252", ("ðþáéíóúýæö",)),  # is
-    ("cp1250", EASTERN),  # pl cs sk hu hr ro
-    ("iso8859-2", EASTERN),
-    ("cp1257", ("ąčęėįšųūž", "āčēģīķļņšūž")),  # lt lv
+MOST_KNOWN = 0.98  # of the letters beyond ASCII
+ALPHABETS = (  # letters beyond ASCII of languages, by encodings in the order of trial
+    (
+        "cp1252",  # foreign words of English; fr de es pt it nl ca et sv da
+        "áàâäåçéèêëíïñóôöü àâæçéèêëîïôœùûüÿ äöüßé áéíñóúü ãõáâàéêíóôúüç àèéìíîòóùú áéèêëíïóöúü "
+        "àçèéíïòóúü äõöüšž åäöé æøåéèêòóôäöü",
+    ),
+    ("cp1254", "çğıöşü\u0130"),  # tr
+    ("cp1252", "ðþáéíóúýæö"),  # is
+    ("cp1250", "áéíóöőúüű"),  # hu
+    ("cp1257", "ąčęėįšųūž"),  # lt
 )
+NO_LETTERS = frozenset("ªºµåÅ")  # but signs and units
 ODD_SIGN = re.compile(  # within a word or at its start, and so a letter; C1 controls
     "[^\\W\\d_][¡¢£¤¥¦§¨©¬¯°±²³\xb4¶\xb8¹º»¼½¾¿ª„†‡‰][^\\W\\d_]"
     "|[¹³¼¾¦¶±\xb8][^\\W\\d_]|(?<![\\w.])[ºª][^\\W\\d_]|[\x80-\x9f]"
@@ -102,20 +103,21 @@ def decode(data: bytes, declared: str = "") -> Reading:
     {'encoding': 'utf_8', 'left_out': ['1 byte that is not UTF-8']}
     """
     encoding = _encoding(data, declared)
-    try:
-        text, n_bad = data.decode(encoding), 0
-    except UnicodeDecodeError:
+    if encoding == "utf-8":
+        text = data.decode(encoding, "surrogateescape")
+        n_bad = sum(map(len, BAD_BYTES.findall(text)))
+        text = BAD_BYTES.sub("\ufffd", text)
+    else:
         text = data.decode(encoding, "replace")
-        n_bad = _bad_bytes(data)[0] if encoding == "utf-8" else text.count("\ufffd")
+        n_bad = text.count("\ufffd")
     if "\0" in text:
         raise UnreadableError("is not text")
     metadata: dict[str, Any] = {}
     if n_bad or not encoding.startswith("utf-8"):
         metadata["encoding"] = encoding.removesuffix("-sig").replace("-", "_")
     if n_bad:
-        name = "UTF-8" if encoding.startswith("utf-8") else encoding
         are = "byte that is" if n_bad == 1 else "bytes that are"
-        metadata[LEFT_OUT] = [f"{n_bad:,} {are} not {name}"]
+        metadata[LEFT_OUT] = [f"{n_bad:,} {are} not {encoding.replace('utf-8', 'UTF-8')}"]
     return Reading(text.replace("\r\n", "\n").replace("\r", "\n"), metadata)
 
 
@@ -128,6 +130,12 @@ def counted(n: int, what: str) -> str:
     return f"{n:,} {what}{'s' * (n > 1)}"
 
 
+def note_left_out(metadata: dict[str, Any], counts: Mapping[str, int]) -> None:
+    """Add to the metadata of a file how many things of each kind were not read."""
+    if phrases := [counted(n, what) for what, n in counts.items() if n]:
+        metadata[LEFT_OUT] = [*metadata.get(LEFT_OUT, []), *phrases]
+
+
 def _encoding(data: bytes, declared: str) -> str:
     """Return Python's name of the encoding of a text."""
     for mark, encoding in BOMS.items():
@@ -137,9 +145,7 @@ def _encoding(data: bytes, declared: str) -> str:
         declared = found[1].decode("ascii", "replace")
     named = _codec(declared) or ("iso2022_jp" if b"\x1b$" in data else "")
     if data.isascii():
-        seven_bit = named.startswith(SEVEN_BIT) and _fits(data, named)
-        with_zeros = named.startswith(("utf-16", "utf-32")) and b"\0" in data
-        return named if seven_bit or with_zeros else "utf-8"
+        return named if named.startswith(SEVEN_BIT) and _fits(data, named) else "utf-8"
     if _is_utf8(data, named):
         return "utf-8"
     if named and not named.startswith("utf-8") and _fits(data, named):
@@ -169,20 +175,13 @@ def _fits(data: bytes, encoding: str) -> bool:
 
 def _is_utf8(data: bytes, named: str) -> bool:
     """Return whether nearly all is UTF-8, or most if it is named so; the end may be cut off."""
-    _, n_runs, text = _bad_bytes(data)
-    n_valid = len(data) - len(text)  # bytes beyond the first of each character
-    if named == "utf-8":
-        return n_runs <= n_valid != 0
-    return FEWEST_VALID * n_runs <= n_valid != 0 or (not named and n_runs == 1 < n_valid)
-
-
-def _bad_bytes(data: bytes) -> tuple[int, int, str]:
-    """Return how many bytes are not UTF-8, in how many runs apart from the end, and the text."""
+    cut = CUT.search(data[-3:])
+    data = data[: -len(cut[0])] if cut else data
     text = data.decode("utf-8", "surrogateescape")
-    runs = [len(run) for run in BAD_BYTES.findall(text)]
-    is_cut = bool(runs) and BAD_BYTES.fullmatch(text, len(text) - runs[-1]) is not None
-    is_cut = is_cut and CUT.fullmatch(data, len(data) - runs[-1]) is not None
-    return sum(runs), len(runs) - is_cut, text
+    n_bad, n_valid = len(BAD_BYTES.findall(text)), len(data) - len(text)
+    if named == "utf-8":
+        return n_bad <= n_valid != 0
+    return FEWEST_VALID * (n_bad - (not named)) <= n_valid != 0
 
 
 def _detected(data: bytes) -> str:
@@ -193,7 +192,7 @@ def _detected(data: bytes) -> str:
     if len(sample) - len(sample.translate(None, CONTROLS)) > MOST_CONTROLS * len(sample):
         raise UnreadableError("is not text")
     for encoding, alphabets in ALPHABETS:
-        if _is_one_of(data[:SAMPLE], encoding, alphabets):
+        if _is_one_of(data[:SAMPLE], encoding, alphabets.split()):
             return encoding
     found = codecs.lookup(detect(data)).name
     return "cp850" if found == "cp1252" and not _fits(data, found) else found  # of DOS
@@ -206,19 +205,15 @@ def _is_one_of(data: bytes, encoding: str, alphabets: Sequence[str]) -> bool:
     [True, False, False]
     """
     try:
-        text = data.decode(encoding)
+        text = data.decode(encoding).lower()
     except UnicodeDecodeError:
         return False
-    letters = Counter(filter(str.isalpha, text))
-    n_ascii = sum(n for letter, n in letters.items() if letter.isascii())
-    foreign = {a: n for a, n in letters.items() if not a.isascii() and a not in "ªºµåÅ"}
-    n_foreign = sum(foreign.values())
-    if n_foreign > n_ascii or ODD_SIGN.search(text):
-        return False
-    return any(
-        sum(n for a, n in foreign.items() if a.lower() not in alphabet) <= n_foreign / 50
-        for alphabet in alphabets
-    )
+    letters = Counter(a for a in text if a.isalpha() and a not in NO_LETTERS)
+    foreign = [a for a in letters if not a.isascii()]
+    n_foreign = sum(letters[a] for a in foreign)
+    n_known = max(sum(letters[a] for a in foreign if a in alphabet) for alphabet in alphabets)
+    is_latin = n_foreign <= letters.total() / 2 and not ODD_SIGN.search(text)
+    return is_latin and n_known >= MOST_KNOWN * n_foreign
 
 
 def is_binary_head(data: bytes) -> bool:

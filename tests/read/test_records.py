@@ -80,12 +80,11 @@ def test_what_has_no_header_stays_as_it_is(text):
             ],
         ),
         (
-            "Fares;;;\nFrom;To;Adult;Child\nA;B;40,50;20,25\nC;D;30;15\nSource: the harbour\n",
+            "Fares;;;\nFrom;To;Adult;Child\nA;B;40,50;20,25\nC;D;30;15\n",
             [
                 "Fares",
                 "From: A; To: B; Adult: 40,50; Child: 20,25",
                 "From: C; To: D; Adult: 30; Child: 15",
-                "Source: the harbour",
             ],
         ),
         (
