@@ -92,7 +92,7 @@ def build(
         print_result(
             report.to_json(),
             as_json,
-            lambda told: "\n\n".join([summary(told), *files_read(told["files"])]),
+            lambda told: f"{summary({**told, 'skipped': []})}\n\n{files_read(told)}",
         )
         if report.generation == 1:
             note_next("Ask it", "query", "QUESTION", "--index", str(index), as_json=as_json)

@@ -56,19 +56,25 @@ def built(report: dict[str, Any], columns: Mapping[str, str] = SIZES) -> str:
     return "\n".join([*lines, *skipped_files(report["skipped"])])
 
 
-def files_read(files: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a table of the files that were read; of many, of those that were read in part."""
+def files_read(report: Mapping[str, Any]) -> str:
+    """Return a table of the files of a build; of many, of those that were read in part."""
+    files, skipped = report["files"], report["skipped"]
     partly = [each for each in files if each["left_out"]]
-    listed = files if len(files) <= MOST_FILES else partly[:MOST_FILES]
-    if not listed:
-        return []
-    head = "path", "kind", "pages", "words"
-    rows = table(("file", *head[1:]), ([each[key] for key in head] for each in listed))
-    left_out = ["; ".join(each["left_out"]) for each in listed]
-    shown = beside(rows, "not read", left_out) if any(left_out) else rows
-    if len(files) > MOST_FILES < len(partly):
-        shown += f"\n{counted(len(partly) - MOST_FILES, 'more file')} in part (see --json)."
-    return [shown]
+    n_read, n_files = len(files), len(files) + len(skipped)
+    in_part = f", {len(partly):,} in part" if partly else ""
+    lines = [f"{n_read:,} of {counted(n_files, 'file')} read{in_part}."]
+    if n_files > MOST_FILES:
+        n_more, files = len(partly) - MOST_FILES, partly[:MOST_FILES]
+        lines += [f"{counted(n_more, 'more file')} in part (see --json)."] if n_more > 0 else []
+        lines += skipped_files(skipped)
+    else:
+        files = [*files, *({"path": s["path"], "left_out": [s["reason"]]} for s in skipped)]
+    if files:
+        head = "path", "kind", "pages", "words"
+        rows = table(("file", *head[1:]), ([each.get(key) for key in head] for each in files))
+        left_out = ["; ".join(each["left_out"]) for each in files]
+        lines.insert(0, beside(rows, "not read", left_out) if any(left_out) else rows)
+    return "\n".join(lines)
 
 
 def not_read(files: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -1,8 +1,10 @@
 """Equations of Office files (OMML) as text."""
 
+import re
 from collections import defaultdict
 from typing import Any
 
+BRACKETED = re.compile(r"\([^()]*\)|\[[^\[\]]*\]|\|[^|]*\|")
 MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 
 
@@ -28,6 +30,8 @@ def equation(element: Any) -> str:
 
     scripts = script("_", "sub") + script("^", "sup")
     match kind:
+        case "f" if sign("type", "bar") == "noBar":
+            return f"{part('num')} choose {part('den')}"
         case "f":
             return f"{_grouped(part('num'))}/{_grouped(part('den'))}"
         case "sSup" | "sSub" | "sSubSup":
@@ -60,4 +64,5 @@ def equation(element: Any) -> str:
 
 def _grouped(text: str) -> str:
     text = text.strip()
-    return text if len(text) <= 1 or text.isalnum() else f"({text})"
+    is_whole = len(text) <= 1 or text.isalnum() or BRACKETED.fullmatch(text)
+    return text if is_whole else f"({text})"

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from functools import reduce
+from itertools import zip_longest
 from operator import and_, or_
 from typing import Any, BinaryIO, NamedTuple
 from xml.etree.ElementTree import Element, TreeBuilder
@@ -250,10 +251,12 @@ class _Page:
     def _inside(self, element: Element, around: _Around) -> None:
         if element.text:
             self._parts.append((element.text, around.link))
-        for child in element:
+        for child, after in zip_longest(element, element[1:]):
             self._read(child, around)
             if child.tail:
                 self._parts.append((child.tail, around.link))
+            elif after is not None and child.tag == after.tag == "a":
+                self._parts.append((" ", around.link))
 
     def _read_link(self, element: Element, around: _Around) -> None:
         """Read a link, but not one that is only a sign, and a number as the mark of a note."""
@@ -363,6 +366,9 @@ _READ = {
 
 
 def _anchor_of(element: Element) -> str:
+    """Return where a link to an element leads, or "" for a button, which may be hidden."""
+    if element.tag == "button":
+        return ""
     name = element.get("name", "") if element.tag == "a" else ""
     return element.get("id", name) or name
 

@@ -112,7 +112,7 @@ TAGS = dict.fromkeys(
     "form hgroup hr html legend li menu ol p table tbody tfoot tr ul".split(),
     BLOCK,
 )
-TAGS |= dict.fromkeys("annotation-xml rp rt rtc script select style template title".split(), HIDDEN)
+TAGS |= dict.fromkeys("annotation-xml rp rt rtc script style template title".split(), HIDDEN)
 TAGS |= dict.fromkeys("td th".split(), BLOCK | CELL)
 TAGS |= dict.fromkeys("h1 h2 h3 h4 h5 h6".split(), BLOCK | HEADING)
 TAGS |= dict.fromkeys("header aside".split(), BLOCK | HEADER)
@@ -123,6 +123,7 @@ TAGS |= {
     "footer": BLOCK | OUTER,
     "main": BLOCK | MAIN,
     "nav": BLOCK | CHROME,
+    "select": UNSEEN,
     "noscript": BLOCK | UNSEEN,
     "pre": BLOCK | PRE,
     "section": BLOCK | SECTION,

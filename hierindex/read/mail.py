@@ -24,6 +24,7 @@ from hierindex.read.text import (
     UnreadableError,
     counted,
     decode,
+    note_left_out,
     read_bytes,
     read_text,
 )
@@ -39,6 +40,10 @@ POSTED = re.compile(  # the line before an e-mail, with its sender and date
 ATTACHMENTS = re.compile(r"([\d,]+) attachments?")
 TYPES = MimeTypes()
 NOT_TEXT = re.compile(r"(audio|font|image|video)/|application/(pgp|pkcs7|x-pkcs7)")
+ARMOURED = re.compile(  # a message, a signature or a key, and what is before a signed message
+    r"-----BEGIN PGP SIGNED MESSAGE-----\n(?:Hash: .*\n)*"
+    r"|-----BEGIN PGP (?P<kind>[A-Z ]+)-----\n[^-]*(?:-(?!----)[^-]*)*-----END PGP (?P=kind)-----"
+)
 LABEL = re.compile(rb"^(?:subject|date)[ \t]*:.*(?:\n[ \t].*)*", re.IGNORECASE | re.MULTILINE)
 END_OF_HEADER = re.compile(rb"\r?\n\r?\n")
 MAX_HEADER = 65_536  # bytes
@@ -194,6 +199,8 @@ def _parts(part: EmailMessage) -> Iterator[EmailMessage]:
 def _text(part: EmailMessage, kind: str) -> Reading:
     """Return what is read of a part of text in the encoding that it has."""
     text, metadata, _ = decode(_content(part), part.get_content_charset(""))
+    text, n_armoured = ARMOURED.subn("", text)
+    note_left_out(metadata, {"PGP block": n_armoured})
     if kind == "text/html":
         html = read_html(BytesIO(text.encode("utf-8", "replace")))
         return html._replace(metadata={**html.metadata, **metadata})

@@ -65,7 +65,11 @@ def without_furniture(
         for number, page in enumerate(pages)
         for side in (1, -1)
     ]
-    recurring = _recurring(edges)
+    recurring, counting = _recurring(edges), _counting(edges)
+    for _, edge in edges:
+        for line, keys in edge:
+            if not counting.isdisjoint(keys):
+                line.size, line.bold = NO_FONT
     lines = [[line for line in page if line.text.strip()] for page in pages]
     max_size = MAX_SIZE * _most_common(line.size for page in lines for line in page if line.size)
     steps = (round(above.y - line.y) for page in lines for above, line in pairwise(page))
@@ -115,6 +119,19 @@ def _recurring(edges: Iterable[tuple[int, Edge]]) -> dict[Furniture, int]:
             len(pages & these) >= max(RECURRING, len(these) // 2 + 1)
             for these in (every, odd, every - odd)
         )
+    }
+
+
+def _counting(edges: Iterable[tuple[int, Edge]]) -> set[Furniture]:
+    """Return what is on pages that follow each other, but for numbers, and so is no heading."""
+    pages_of: dict[Furniture, set[int]] = defaultdict(set)
+    for number, edge in edges:
+        for key in (key for _, keys in edge for key in keys if key.kind == "doubt"):
+            pages_of[key].add(number)
+    return {
+        key
+        for key, pages in pages_of.items()
+        if sum(bool(pages & {number + 1, number + 2}) for number in pages) >= RECURRING
     }
 
 

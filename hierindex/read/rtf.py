@@ -24,6 +24,9 @@ TOKEN = re.compile(
     r"\\(?P<word>[a-zA-Z]{1,32})(?P<number>-?\d{1,10})? ?|\\'(?P<byte>[0-9a-fA-F]{2})"
     r"|\\(?P<sign>[^a-zA-Z])|(?P<brace>[{}])|[\r\n]+|(?P<text>[^\\{}\r\n]+|\\)"
 )
+XML = re.compile(  # its root
+    rb"(?:<\?xml[^>]*\?>(?:\s|<!--.*?-->|<!DOCTYPE[^>]*>)*|(?=<svg\b))<([\w:.-]+)", re.DOTALL
+)
 CONTROL_WORD = re.compile(rb"\\[a-zA-Z]+-?\d*")
 SIGNS = {"~": "\xa0", "_": "-", "-": "", "{": "{", "}": "}", "\\": "\\"}
 WORDS = dict.fromkeys(("emspace", "enspace", "nestcell"), " ") | {"line": "\n", "tab": "\t"}
@@ -77,6 +80,9 @@ def read_unnamed(file: BinaryIO) -> Reading:
         return read_rtf(file)
     if begin.startswith(b"%!PS"):
         raise UnreadableError("is PostScript, which is not read; convert it to PDF")
+    if root := XML.match(begin):
+        name = root[1].decode("utf-8", "replace")
+        raise UnreadableError(f"is XML ({name}), which is not read; convert it to HTML or text")
     if sum(map(len, CONTROL_WORD.findall(begin))) > len(begin) / 2:
         raise UnreadableError("is markup of an unknown format")
     return read_text(file)

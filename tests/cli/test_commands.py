@@ -231,9 +231,11 @@ def test_nothing_that_is_read_acts_on_a_terminal(hierindex, evil, terminal) -> N
     assert report["skipped"] == [{"path": f"b\n{EVIL}.txt", "reason": "is empty"}]
     terminal(1000)
     out = hierindex("build", evil, "--index", "W")[1]
-    told, _, files = out.partition("\n\n")
-    assert told.splitlines()[-1] == rf"Skipped $'b\n{SHOWN}.txt': is empty."
-    assert files.splitlines()[-1].startswith(rf"$'a\n{SHOWN}.txt' ")
+    *_, read, skipped, total = out.splitlines()
+    assert read.startswith(rf"$'a\n{SHOWN}.txt' ")
+    assert skipped.startswith(rf"$'b\n{SHOWN}.txt' ")
+    assert skipped.endswith("  is empty")
+    assert total == "1 of 2 files read."
     question = ("query", "Who slept?", "--index", "W", "--min-score", 0)
     (source,) = (answer := json.loads(hierindex(*question, "--json")[1]))["sources"]
     assert source["text"] == f"The keeper {EVIL} slept\tall day.\n\nHe {EVIL} woke."

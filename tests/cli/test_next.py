@@ -76,7 +76,8 @@ def test_a_build_reports_what_was_read_and_the_levels_and_no_more(folder, run) -
     assert again == "Generation 2: 4 documents unchanged, T."
     assert re.fullmatch(r"\d+ cached summar(y|ies)", usage)
     assert "children per node" in lines_of("--timings")[2]
-    head, *rows = files[0]
+    head, *rows, total = files[0]
+    assert " ".join(total) == "4 of 4 files read."
     assert head == ["file", "kind", "pages", "words"]
     assert files == [files[0]] * 3
     names = sorted(path.name for path in [*Path("docs").iterdir(), Path("notes.txt")])

@@ -517,11 +517,32 @@ def test_xhtml_is_read_as_html_whatever_its_name(read, name):
     assert document.metadata["title"] == "Pier"
 
 
-@pytest.mark.parametrize(
-    "text", ["<?xml version='1.0'?>\n<rss><p>x</p></rss>", "See <html> and <p>.", "<p>x</p>"]
-)
+@pytest.mark.parametrize("text", ["<rss><p>x</p></rss>", "See <html> and <p>.", "<p>x</p>"])
 def test_other_markup_is_not_taken_for_html(read, text):
     assert read(text, "a.txt").text == text
+
+
+@pytest.mark.parametrize(
+    ("html", "text", "left_out"),
+    [
+        ("<p><a href=/a>Ropes</a><a href=/b>Oars</a> are here.</p>", "Ropes Oars are here.", None),
+        ("<p><a href=/a>rope</a>s and <b>o</b><i>ars</i></p>", "ropes and oars", None),
+        (
+            "<p>Choose <select><option>a red rope<option>none</select> now.</p>",
+            "Choose now.",
+            ["4 words not displayed"],
+        ),
+    ],
+)
+def test_words_beside_links_and_lists_to_choose_from(read, html, text, left_out):
+    document = read(html)
+    assert " ".join(document.text.split()) == text
+    assert document.metadata.get(LEFT_OUT) == left_out
+
+
+def test_anchors_are_not_those_of_buttons(read):
+    page = "<h2 id=ropes>Ropes</h2><p>Wet.</p><button id=close>x</button><h2>Oars</h2><p>Dry.</p>"
+    assert [heading[3] for heading in read(page).metadata["headings"]] == ["ropes", "ropes"]
 
 
 TAGS = (

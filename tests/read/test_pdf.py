@@ -127,6 +127,18 @@ def test_what_recurs_with_other_numbers_than_the_pages_is_read_once(read, line):
         assert f"of 4 of 5 pages: '{line}'" in document.metadata[LEFT_OUT][0]
 
 
+def test_what_counts_from_page_to_page_in_a_part_of_a_file_is_no_heading(read):
+    def lines(i):
+        if 4 <= i < 12:
+            return [Typed(f"Codes 2.3.{i // 6} 1-{5 + i}", 760, 16, True), *body(n=12)]
+        return [Typed(f"Part {i}", 680 - 9 * (i % 5), 16, True), *body()]
+
+    document = read(typed(*map(lines, range(20))))
+    assert document.text.count("Codes 2.3.") == 8
+    parts = [*range(4), *range(12, 20)]
+    assert headings(document) == [(1, f"Part {i}") for i in parts]
+
+
 def test_footnotes_stay(read):
     pages = [[*page, Typed(f"{i + 1} See note {i * i}.", 40)] for i, page in enumerate(paged(5))]
     assert [f"{i + 1} See note {i * i}." in read(typed(*pages)).text for i in range(5)] == [

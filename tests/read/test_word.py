@@ -279,6 +279,15 @@ def part(name, text):
     [
         (f"<m:sSup>{part('e', 'c')}{part('sup', '2')}</m:sSup>", "c^2"),
         (f"<m:f>{part('num', 'a+b')}{part('den', '2')}</m:f>", "(a+b)/2"),
+        (
+            f"<m:d><m:e><m:f><m:fPr><m:type m:val='noBar'/></m:fPr>{part('num', 'n')}"
+            f"{part('den', 'k')}</m:f></m:e></m:d>",
+            "(n choose k)",
+        ),
+        (
+            f"<m:sSup><m:e><m:d>{part('e', 'x+a')}</m:d></m:e>{part('sup', 'n')}</m:sSup>",
+            "(x+a)^n",
+        ),
         (f"<m:rad><m:deg/>{part('e', 'x')}</m:rad>", "√x"),
         (
             f"<m:nary><m:naryPr><m:chr m:val='∑'/></m:naryPr>{part('sub', 'i=1')}"
