@@ -281,7 +281,7 @@ def _said(output: dict[str, Any], left_out: Counter[str]) -> str:
 def _beginning(text: str, left_out: Counter[str]) -> str:
     if len(text) <= MAX_OUTPUT:
         return text
-    left_out["output end"] += 1
+    left_out["shortened output"] += 1
     return text[: max(text.rfind("\n", 0, MAX_OUTPUT), 0) or MAX_OUTPUT] + "\n..."
 
 
