@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 
 from llama_index.core.schema import Document
 
-from hierindex.core.document_ids import document_key, file_of, wholes
+from hierindex.core.identity import document_key, file_of, wholes
 from hierindex.errors import InputError, SourceError
 from hierindex.indexing.changes import (
     Documents,

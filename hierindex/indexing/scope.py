@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Self
 
-from hierindex.core.document_ids import file_of, wholes
+from hierindex.core.identity import file_of, wholes
 from hierindex.errors import SourceError
 from hierindex.indexing.changes import Documents
 from hierindex.read.files import (

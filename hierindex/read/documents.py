@@ -18,7 +18,7 @@ from llama_index.core.readers.base import BaseReader
 from llama_index.core.schema import Document
 
 from hierindex.cache.readings import ReadingCache
-from hierindex.core.document_ids import document_key, name_of
+from hierindex.core.identity import document_key, name_of
 from hierindex.errors import SourceError
 from hierindex.node import FILE_NAME, HEADINGS, LEFT_OUT, MODIFIED, PAGES, TITLE, Heading
 from hierindex.progress import Progress, silent

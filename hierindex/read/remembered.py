@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from hierindex.cache.readings import ReadingCache
-from hierindex.core.document_ids import file_of, name_of
-from hierindex.core.identity import digest
+from hierindex.core.identity import digest, file_of, name_of
 from hierindex.node import FILE_NAME, HEADINGS, MODIFIED, TITLE, headings_in
 from hierindex.read.text import MAX_BYTES, Reading, UnreadableError
 

@@ -8,7 +8,7 @@ import numpy as np
 from hierindex.core.arguments import is_whole, require
 from hierindex.core.arrays import Floats1d, Ints1d
 from hierindex.core.cut import Forest, Mask, select_cut, select_margin, share_and_value
-from hierindex.core.document_ids import wholes
+from hierindex.core.identity import wholes
 from hierindex.core.ranking import cosines
 from hierindex.errors import InputError
 from hierindex.node import Found

@@ -2,7 +2,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hierindex.core.identity import N_HEX, digest, leaf_ids, parent_id
+from hierindex.core.identity import (
+    N_HEX,
+    digest,
+    document_key,
+    file_of,
+    leaf_ids,
+    name_of,
+    parent_id,
+    wholes,
+)
 
 texts = st.text(st.characters(), max_size=4)  # lone surrogates too: text as read may have them
 chunks = st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xyz")), max_size=12)
@@ -71,3 +80,29 @@ def test_each_chunk_has_a_document():
 def test_all_that_shapes_a_summary_is_in_its_id(children, text_key):
     assert parent_id(["1", "2"], "text") == parent_id(["1", "2"], "text")
     assert parent_id(children, text_key) != parent_id(["1", "2"], "text")
+
+
+@pytest.mark.parametrize(
+    ("document", "parts"),
+    [
+        ("a.txt#b.txt", []),
+        ("C#/a.txt", []),
+        ("a.eml", []),
+        ("a.eml#", []),
+        ("a.eml#b/c.txt", []),
+        ("/x/A.EML#b", ["b"]),
+        ("x#1/a.Mbox#line\nbreak.eml#c.pdf", ["line\nbreak.eml", "c.pdf"]),
+        ("a.eml#x/b.msg#c.eml#d.eml", ["c.eml", "d.eml"]),
+    ],
+)
+def test_parts_are_those_after_a_mail_or_a_mailbox(document, parts):
+    every = wholes(document)
+    assert every[0] == document
+    assert "#".join([file_of(document), *parts]) == document
+    assert len(every) == 1 + len(parts)
+    assert [name_of(each) for each in every[-2::-1]] == parts
+
+
+def test_the_key_of_a_document_tells_it_from_others():
+    assert document_key("a") == document_key("a") != document_key("b")
+    assert document_key("a") != parent_id([], "a")
