@@ -47,10 +47,10 @@ from hierindex.read.mail import (
 from hierindex.read.markdown import read_markdown, read_notebook
 from hierindex.read.office import OLD, read_old
 from hierindex.read.pdf import read_pdf
-from hierindex.read.plain import read_plain, read_rst
+from hierindex.read.plain import read_plain, read_rst, read_unnamed
 from hierindex.read.records import read_csv, read_json
 from hierindex.read.remembered import Part, content_hash, named_by, opened, read_once
-from hierindex.read.rtf import read_rtf, read_unnamed
+from hierindex.read.rtf import read_rtf
 from hierindex.read.sheets import read_excel
 from hierindex.read.slides import read_powerpoint
 from hierindex.read.source import PYTHON, SUFFIXES, read_python, read_source

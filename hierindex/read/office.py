@@ -12,7 +12,7 @@ from xml.parsers.expat import ExpatError
 from zipfile import BadZipFile, ZipFile
 
 from hierindex.node import LEFT_OUT, TITLE, Heading
-from hierindex.read.rtf import read_unnamed
+from hierindex.read.plain import read_unnamed
 from hierindex.read.text import MAX_TITLE, Reading, UnreadableError, counted
 
 MAX_GROWTH = 100_000_000  # bytes; converters need forty times as much memory

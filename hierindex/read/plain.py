@@ -1,14 +1,25 @@
-"""Plain text and reStructuredText files: their headings."""
+"""Plain text and reStructuredText with their headings; what a file is that its name hides."""
 
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import BinaryIO
 
-from hierindex.node import LEFT_OUT, Heading
-from hierindex.read.rtf import read_unnamed
-from hierindex.read.text import MAX_TITLE, Reading, counted, read_text
+from hierindex.node import Heading
+from hierindex.read.rtf import read_rtf
+from hierindex.read.text import (
+    HEAD,
+    MAX_TITLE,
+    Reading,
+    UnreadableError,
+    note_left_out,
+    read_text,
+)
 
+XML = re.compile(  # its root
+    rb"(?:<\?xml[^>]*\?>(?:\s|<!--.*?-->|<!DOCTYPE[^>]*>)*|(?=<svg\b))<([\w:.-]+)", re.DOTALL
+)
+CONTROL_WORD = re.compile(rb"\\[a-zA-Z]+-?\d*")
 NUMBERED = re.compile(  # alone between blank lines
     r"(?:\A|\n[ \t]*\n)"
     r"(?P<line>(?:(?:appendix|article|chapter|clause|part|schedule|section)[ ]+)?"
@@ -28,6 +39,28 @@ COMMENT = re.compile(  # no directive, target, footnote or substitution, with it
 SHORT = 4  # marks, which must be as many as the title's characters
 ROLE = re.compile(r"(?::[\w.:+-]+:)?`+([^`<]+?)(?:\s*<[^`>]*>)?`+_{,2}")
 EMPHASIS = re.compile(r"(?<!\w)(\*{1,2})(\S[^*]*)\1")
+
+
+def read_unnamed(file: BinaryIO) -> Reading:
+    """Return the text of a file whose suffix does not say what it is.
+
+    Raises
+    ------
+    UnreadableError
+        If it is markup that is no text.
+    """
+    begin = file.read(HEAD).lstrip()
+    file.seek(0)
+    if begin.startswith(b"{\\rtf"):
+        return read_rtf(file)
+    if begin.startswith(b"%!PS"):
+        raise UnreadableError("is PostScript, which is not read; convert it to PDF")
+    if root := XML.match(begin):
+        name = root[1].decode("utf-8", "replace")
+        raise UnreadableError(f"is XML ({name}), which is not read; convert it to HTML or text")
+    if sum(map(len, CONTROL_WORD.findall(begin))) > len(begin) / 2:
+        raise UnreadableError("is markup of an unknown format")
+    return read_text(file)
 
 
 def read_plain(file: BinaryIO) -> Reading:
@@ -78,8 +111,7 @@ def read_rst(file: BinaryIO) -> Reading:
     """Return the text of a file without its comments, and its headings."""
     text, metadata, _ = read_text(file)
     text, n_comments = COMMENT.subn("", text)
-    if n_comments:
-        metadata[LEFT_OUT] = [*metadata.get(LEFT_OUT, []), counted(n_comments, "comment")]
+    note_left_out(metadata, {"comment": n_comments})
     return Reading(text, metadata, list(rst_headings(text)))
 
 

@@ -1,4 +1,4 @@
-"""Rich Text Format: paragraphs, headings, tables and notes; files that only their content names."""
+"""Rich Text Format: paragraphs, headings, tables and notes."""
 
 import codecs
 import re
@@ -13,21 +13,15 @@ from hierindex.read.text import (
     HEAD,
     MAX_TITLE,
     Reading,
-    UnreadableError,
     decode,
     note_left_out,
     read_bytes,
-    read_text,
 )
 
 TOKEN = re.compile(
     r"\\(?P<word>[a-zA-Z]{1,32})(?P<number>-?\d{1,10})? ?|\\'(?P<byte>[0-9a-fA-F]{2})"
     r"|\\(?P<sign>[^a-zA-Z])|(?P<brace>[{}])|[\r\n]+|(?P<text>[^\\{}\r\n]+|\\)"
 )
-XML = re.compile(  # its root
-    rb"(?:<\?xml[^>]*\?>(?:\s|<!--.*?-->|<!DOCTYPE[^>]*>)*|(?=<svg\b))<([\w:.-]+)", re.DOTALL
-)
-CONTROL_WORD = re.compile(rb"\\[a-zA-Z]+-?\d*")
 SIGNS = {"~": "\xa0", "_": "-", "-": "", "{": "{", "}": "}", "\\": "\\"}
 WORDS = dict.fromkeys(("emspace", "enspace", "nestcell"), " ") | {"line": "\n", "tab": "\t"}
 WORDS |= zip(
@@ -64,28 +58,6 @@ CHANGES: dict[str, Callable[[int | None], dict[str, Any]]] = {
     "uc": lambda n: {"n_fallback": max(0, n or 0)},
 }
 """What words change in the state, by their number."""
-
-
-def read_unnamed(file: BinaryIO) -> Reading:
-    """Return the text of a file whose suffix does not say what it is.
-
-    Raises
-    ------
-    UnreadableError
-        If it is markup that is no text.
-    """
-    begin = file.read(HEAD).lstrip()
-    file.seek(0)
-    if begin.startswith(b"{\\rtf"):
-        return read_rtf(file)
-    if begin.startswith(b"%!PS"):
-        raise UnreadableError("is PostScript, which is not read; convert it to PDF")
-    if root := XML.match(begin):
-        name = root[1].decode("utf-8", "replace")
-        raise UnreadableError(f"is XML ({name}), which is not read; convert it to HTML or text")
-    if sum(map(len, CONTROL_WORD.findall(begin))) > len(begin) / 2:
-        raise UnreadableError("is markup of an unknown format")
-    return read_text(file)
 
 
 def read_rtf(file: BinaryIO) -> Reading:
