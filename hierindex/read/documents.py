@@ -65,6 +65,7 @@ MAX_DEPTH = 4  # of parts in parts, as of an attachment of an e-mail in a mailbo
 MAX_ATTACHMENTS = 1000  # of an e-mail that are read
 MAX_NAME = 100  # characters of the name of a part
 NO_NAME = re.compile(r"[\x00-\x1f\x7f/\\#\ud800-\udfff]")  # what names of parts have not
+SURROGATE = re.compile("[\ud800-\udfff]")
 DELETED = "was deleted from the index; name the file as a source to add it again"
 
 Reader = Callable[[BinaryIO], Reading]
@@ -458,16 +459,15 @@ def _named_apart(parts: Iterable[tuple[str, bytes]]) -> dict[str, bytes]:
 
 
 def _document(document_id: str, suffix: str, reading: Reading, **more: Any) -> Document:
-    text, read, headings = reading
+    text, headings = _composed(reading.text, reading.headings)
     if not text.strip():
         raise UnreadableError("is empty" if not text else "contains only white space")
     if (longest := max(map(len, text.splitlines()))) > MAX_LINE:
         raise UnreadableError(
             f"has a line of {longest:,} characters, more than {MAX_LINE:,}; divide it into lines"
         )
-    text, headings = _composed(text, headings)
     named = named_by(document_id)
-    metadata = {**read, **named, **more}
+    metadata = {**_repaired(reading.metadata), **named, **more}
     if headings:
         title = named[FILE_NAME] if suffix in NAMED else headings[0].title
         metadata.setdefault(TITLE, title)
@@ -475,31 +475,43 @@ def _document(document_id: str, suffix: str, reading: Reading, **more: Any) -> D
     document = Document(id_=document_id, text=text, metadata=metadata)
     document.excluded_embed_metadata_keys = list(metadata)
     document.excluded_llm_metadata_keys = [key for key in metadata if key != FILE_NAME]
-    return well_formed(document)
+    return document
 
 
 def _composed(text: str, headings: Sequence[Heading]) -> tuple[str, Sequence[Heading]]:
-    """Return a text in its composed form, and the headings at their places in it."""
-    if composed(text) == text:
+    """Return a text as `_repaired` does, and the headings at their places in it."""
+    if _repaired(text) == text:
         return text, headings
     starts = [0, *(heading.start for heading in headings), len(text)]
-    parts = [composed(text[start:end]) for start, end in pairwise(starts)]
+    parts = [_repaired(text[start:end]) for start, end in pairwise(starts)]
     places = [*accumulate(map(len, parts))][:-1]
     return "".join(parts), [
-        heading._replace(title=composed(heading.title), start=place)
+        heading._replace(title=_repaired(heading.title), start=place)
         for heading, place in zip(headings, places, strict=True)
     ]
 
 
-def well_formed(document: Document) -> Document:
-    """Return the document, or a copy without surrogates, which UTF-8 cannot encode.
+def _repaired(value: Any) -> Any:
+    """Return what a file says in its composed form, without surrogates and null characters."""
+    if isinstance(value, str):
+        return composed(_paired(value).replace("\0", ""))
+    if isinstance(value, dict):
+        return {_repaired(key): _repaired(each) for key, each in value.items()}
+    return [*map(_repaired, value)] if isinstance(value, list | tuple) else value
+
+
+def _paired(text: str) -> str:
+    """Return a text that UTF-8 can encode.
 
     A pair of surrogates becomes its character, a lone surrogate U+FFFD.
     """
+    if SURROGATE.search(text) is None:
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def well_formed(document: Document) -> Document:
+    """Return the document, or a copy without surrogates, which UTF-8 cannot encode."""
     values = json.dumps(document.to_dict(), ensure_ascii=False, default=str)
-    try:
-        values.encode()
-    except UnicodeEncodeError:
-        values = values.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        return type(document).from_json(values)
-    return document
+    paired = _paired(values)
+    return document if paired == values else type(document).from_json(paired)

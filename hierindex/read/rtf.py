@@ -31,8 +31,9 @@ WORDS |= zip(
 )
 SUPERSCRIPTS = str.maketrans("0123456789+-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻")
 GROUPS = {  # that are no running text, beside those marked as such
-    **dict.fromkeys("colortbl filetbl info listtable revtbl rxe shprslt sp".split(), "skipped"),
-    **dict.fromkeys("stylesheet tc xe nonesttables fldinst themedata".split(), "skipped"),
+    **dict.fromkeys("colortbl fldinst filetbl info listtable revtbl rxe".split(), "skipped"),
+    **dict.fromkeys("nonesttables nonshppict shprslt sp stylesheet".split(), "skipped"),
+    **dict.fromkeys("tc themedata xe".split(), "skipped"),
     "fonttbl": "fonts",
     "footnote": "note",
 }
@@ -72,15 +73,10 @@ def read_rtf(file: BinaryIO) -> Reading:
             headings.append(Heading(level, " ".join(text.split())[:MAX_TITLE], start))
         blocks.append(text)
         start += len(text) + 2
-    about = {key: " ".join(_united(said).split()) for key, said in found.about.items()}
+    about = {key: " ".join(said.split()) for key, said in found.about.items()}
     metadata: dict[str, Any] = {key: said[:MAX_TITLE] for key, said in about.items() if said}
     note_left_out(metadata, found.left_out)
     return Reading("\n\n".join(blocks), metadata, headings)
-
-
-def _united(text: str) -> str:
-    """Return a text with pairs of surrogates as characters."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _blocks(lines: list[tuple[list[str], int]]) -> Iterator[tuple[str, int]]:
@@ -170,7 +166,7 @@ class _RtfText:
             group = "skipped"
         elif word in self.about and self._state.group == "skipped":
             group = word
-        elif self._optional and word not in ("shpinst", "shptxt"):
+        elif self._optional and word not in ("shpinst", "shppict", "shptxt"):
             group = group or "skipped"
         if group == "note":
             self._note = len(self._line)
@@ -195,7 +191,7 @@ class _RtfText:
         elif word in ("par", "sect", "page"):
             self._end_line()
         elif word == "cell":
-            self._cells.append(" ".join(_united("".join(self._line)).split()))
+            self._cells.append(" ".join("".join(self._line).split()))
             self._line.clear()
         elif word == "row":
             self._end_row()
@@ -233,7 +229,7 @@ class _RtfText:
             self._line.append(" ")
         elif self._is_text():
             self._end_row()
-            if text := _united("".join(self._line)).strip():
+            if text := "".join(self._line).strip():
                 self.lines.append(([text], self._state.level))
             self._line.clear()
 

@@ -404,6 +404,39 @@ def test_a_reader_refuses_what_it_cannot_read(written):
     assert (document.id_, document.metadata["author"]) == (str(folder / "b.txt"), "Ada\ufffd")
 
 
+SPLIT, WHOLE = "Mu\u0308ll\xadabfuhr", "Müllabfuhr"
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("a.html", f"<title>{SPLIT}</title><meta name=author content={SPLIT}><p>{SPLIT}"),
+        ("a.md", f"---\ntitle: {SPLIT}\nauthor: [{SPLIT}]\n{SPLIT}: {SPLIT}\n---\n{SPLIT}\n"),
+        ("a.eml", f"Subject: {SPLIT}\nFrom: {SPLIT} <a@b.c>\n\n{SPLIT}\n"),
+    ],
+)
+def test_metadata_are_composed_as_the_text_is(read_one, name, data):
+    document = read_one(name, data)
+    assert WHOLE in document.text
+    assert document.metadata["title"] == WHOLE
+    assert WHOLE in str(document.metadata["author" if name != "a.eml" else "from"])
+    assert SPLIT not in str(document.to_dict())
+    assert "\u0308" not in str(document.to_dict())
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("a.json", b'[{"a": "b\\u0000c"}]'),
+        ("a.ipynb", b'{"cells": [{"cell_type": "markdown", "source": "b\\u0000c"}]}'),
+    ],
+)
+def test_null_characters_are_left_out(read_one, name, data):
+    text = read_one(name, data).text
+    assert "bc" in text
+    assert "\0" not in text
+
+
 def test_surrogates_become_characters():
     values = {
         "id_": "i\ud800",

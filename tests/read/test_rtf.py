@@ -22,6 +22,7 @@ BEGIN = r"{\rtf1\ansi\ansicpg1252\deff0{\fonttbl{\f0\fnil Arial;}{\f1\fnil\fchar
         (r"{\listtext\tab 14.\tab}Clause\par{\pntext 2.\tab}Next}", "14.\tClause\n\n2.\tNext"),
         (r"10{\super 6} m}", "10⁶ m"),
         (r"{\pict\bin4 }}}}x}y}", "y"),
+        (r"a\u0 ?b\'00c}", "abc"),
         (r"{\shp{\*\shpinst{\sp{\sn a}{\sv b}}{\shptxt In a box}}{\shprslt c}}}", "In a box"),
         ("One line\nfolded\\\nand next", "One linefolded\n\nand next"),
         (r"}}}}{{{{\u \f \uc x \'zz", "x zz"),
@@ -60,6 +61,29 @@ def test_what_is_not_read_is_said(read_one):
         *("1 page header", "1 page footer", "2 pictures", "2 struck or hidden passages"),
         "1 comment",
     ]
+
+
+@pytest.mark.parametrize(
+    "rtf",
+    [
+        r"{\*\shppict{\pict ff}}",
+        r"{\*\shppict{\pict ff}}{\nonshppict{\pict ff}}",
+        r"{\shp{\*\shpinst{\sp{\sn pib}{\sv{\pict ff}}}}}{\pict ff}",
+    ],
+)
+def test_a_picture_in_two_formats_is_counted_once(read_one, rtf):
+    document = read_one("a.rtf", BEGIN + rtf + "Text}")
+    assert document.text == "Text"
+    assert document.metadata["left_out"] == ["1 picture"]
+
+
+@pytest.mark.parametrize("said", [r"\u-10179?\u-8704?", r"\u0?\u-10179?\u-8704?\u173?"])
+def test_headings_are_true_after_characters_of_two_parts(read_one, said):
+    rtf = rf"{{\info{{\title {said}}}}}{said}\par\outlinelevel0 Two {said}\par\pard Text}}"
+    document = read_one("a.rtf", BEGIN + rtf)
+    assert document.text == "😀\n\nTwo 😀\n\nText"
+    assert document.metadata["title"] == "😀"
+    assert document.metadata["headings"] == [[1, "Two 😀", 3, ""]]
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.doc", "a.unknown", "a"])
