@@ -41,7 +41,9 @@ PIPE = re.compile(r"(?<!\\)\|")  # between cells
 WORDS = {"text", "text_special", "code_inline"}  # tokens whose content is shown
 MAX_OUTPUT = 1000  # characters of each output
 OBJECT = re.compile(r"<[\w.]{1,99}[^<>]{,99}? (object|at 0x[\da-f]+)[^<>]{,99}>")  # its name
-CODE = r"`[^`\n]*`"
+CODE = (  # between as many backticks as it begins with, in one paragraph
+    r"(?<![`\\])(?P<ticks>`+)(?!`)(?:[^\n]|\n(?![ \t]*(?:\n|<!--))){,2000}?(?<!`)(?P=ticks)(?!`)"
+)
 COMMENT = re.compile(rf"{CODE}|<!--.*?-->", re.DOTALL)
 HTML_TABLE = re.compile(rf"{CODE}|<table\b.*?</table>", re.DOTALL | re.I)
 LITERAL = re.compile(r" *<(?:pre|script|style|textarea)\b", re.I)

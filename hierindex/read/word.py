@@ -294,7 +294,10 @@ def _span(element: Any, path: str, default: int) -> int:
 
 def _symbol(element: Any) -> str:
     """Return a character of a font, as far as it is known."""
-    code = int(element.get(f"{W}char", ""), 16)
+    try:
+        code = int(element.get(f"{W}char", ""), 16)
+    except ValueError:
+        return ""
     if not 0xF000 <= code <= 0xF0FF:
         return chr(code) if 0x20 <= code < 0xD800 else ""
     signs = SYMBOL if element.get(f"{W}font", "").startswith("Symbol") else WINGDINGS

@@ -249,10 +249,35 @@ def test_comments_are_left_out(read_one):
 
 @pytest.mark.parametrize(
     "text",
-    ["```\n<!-- x -->\n```\n", "    <!-- x -->\n", "<pre>\n<!-- x -->\n</pre>\n", "<!-- open\n"],
+    [
+        *(
+            "```\n<!-- x -->\n```\n",
+            "    <!-- x -->\n",
+            "<pre>\n<!-- x -->\n</pre>\n",
+            "<!-- open\n",
+        ),
+        *(
+            "Use `` <!-- a ` b --> `` here.\n",
+            "Use ``` `` <!-- a --> ```.\n",
+            "Use `a\nb <!-- c -->`.\n",
+        ),
+    ],
 )
 def test_other_comments_are_text(read_one, text):
     assert read_one("a.md", text).text == text
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("A `` b <!-- ` --> c.\n", "A `` b  c.\n"),
+        ("A \\` b <!-- x --> \\` c.\n", "A \\` b  \\` c.\n"),
+        ("A ` b\n<!-- x -->\nc ` d.\n", "A ` b\n\nc ` d.\n"),
+        ("A ` b\n\nc <!-- x --> ` d.\n", "A ` b\n\nc  ` d.\n"),
+    ],
+)
+def test_comments_beside_backticks_are_left_out(read_one, text, left):
+    assert read_one("a.md", text).text == left
 
 
 SPANS = "<tr><th>Room<th>Fee<tr><td rowspan=2>A1<td>100{}<tr><td>120"
