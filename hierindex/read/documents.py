@@ -31,7 +31,7 @@ from hierindex.read.files import (
     quoted,
     valid_name,
 )
-from hierindex.read.html import is_html, read_html
+from hierindex.read.html import read_html
 from hierindex.read.mail import (
     attachments,
     attachments_of_outlook,
@@ -72,14 +72,6 @@ Reader = Callable[[BinaryIO], Reading]
 """Reads an open file."""
 
 
-def _read_plain(file: BinaryIO) -> Reading:
-    return (read_html if is_html(file) else read_plain)(file)
-
-
-def _read_unnamed(file: BinaryIO) -> Reading:
-    return (read_html if is_html(file) else read_unnamed)(file)
-
-
 READERS: dict[str, Reader] = {
     **dict.fromkeys((".html", ".htm", ".xhtml", ".xht"), read_html),
     **dict.fromkeys((".md", ".markdown"), read_markdown),
@@ -95,7 +87,7 @@ READERS: dict[str, Reader] = {
     ".pdf": read_pdf,
     ".rst": read_rst,
     ".rtf": read_rtf,
-    ".txt": _read_plain,
+    ".txt": read_plain,
     ".epub": read_epub,
     ".eml": read_mail,
     ".mbox": read_mailbox,
@@ -406,8 +398,8 @@ class _Documents:
     def _reading(self, file: BinaryIO | Part, suffix: str) -> Reading:
         reader = READERS.get(suffix)
         if reader is None and not isinstance(file, Part):
-            return _read_unnamed(file)  # decoding is all, and the file may be large
-        return read_once(reader or _read_unnamed, suffix, file, self.memory)
+            return read_unnamed(file)  # decoding is all, and the file may be large
+        return read_once(reader or read_unnamed, suffix, file, self.memory)
 
     def _parts(
         self, file: BinaryIO | Part, suffix: str, text: str, read: Mapping[str, Any]
@@ -461,6 +453,9 @@ def _named_apart(parts: Iterable[tuple[str, bytes]]) -> dict[str, bytes]:
 def _document(document_id: str, suffix: str, reading: Reading, **more: Any) -> Document:
     text, headings = _composed(reading.text, reading.headings)
     if not text.strip():
+        left_out = "; ".join(map(str, read.get(LEFT_OUT, ())))
+        if left_out:
+            raise UnreadableError(f"has no text, but {left_out}")
         raise UnreadableError("is empty" if not text else "contains only white space")
     if (longest := max(map(len, text.splitlines()))) > MAX_LINE:
         raise UnreadableError(

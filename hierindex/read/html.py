@@ -63,18 +63,6 @@ ABOUT |= dict.fromkeys(
     "date datepublished issued pubdate publish-date published_time".split(), "date"
 )
 """Ends of the names of `meta` elements, such as `dc.date`, and what they say."""
-BEGINS_HTML = re.compile(
-    rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]{0,200}\?>\s*)?(?:<!--.{0,2000}?-->\s*)?"
-    rb"(?:<!DOCTYPE\s+html\b|<html[\s>])",
-    re.I | re.DOTALL,
-)
-
-
-def is_html(file: BinaryIO) -> bool:
-    """Return whether a file begins as HTML or XHTML does; reads from there again."""
-    data = file.read(4000)
-    file.seek(0)
-    return BEGINS_HTML.match(data) is not None
 
 
 def read_html(file: BinaryIO) -> Reading:

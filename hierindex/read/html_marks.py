@@ -127,7 +127,9 @@ def _shown(part: Element) -> str:
     inside = [_shown(child) for child in part]
     if name in JOINS:
         first, *more = map(_grouped, inside or [""])
-        return first + "".join(map("".join, zip_longest(JOINS[name][: len(more)], more)))
+        return first + "".join(
+            map("".join, zip_longest(JOINS[name][: len(more)], more, fillvalue=""))
+        )
     after = ((child.tail or "").strip() for child in part)
     text = (part.text or "").strip() + "".join(map("".join, zip(inside, after, strict=True)))
     return f"√({text})" if name == "msqrt" else text

@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import BinaryIO
 
 from hierindex.node import Heading
+from hierindex.read.html import read_html
 from hierindex.read.rtf import read_rtf
 from hierindex.read.text import (
     HEAD,
@@ -16,8 +17,10 @@ from hierindex.read.text import (
     read_text,
 )
 
-XML = re.compile(  # its root
-    rb"(?:<\?xml[^>]*\?>(?:\s|<!--.*?-->|<!DOCTYPE[^>]*>)*|(?=<svg\b))<([\w:.-]+)", re.DOTALL
+BEGINS_MARKUP = re.compile(  # its declarations and comments, and its root
+    rb"(?:\xef\xbb\xbf)?\s*(?P<declared>(?>\s+|<\?[^>]*>|<!--(?>[^-]+|-(?!->))*-->"
+    rb"|<!DOCTYPE[^>\[]*(?:\[[^\]]*\]\s*)?>)*)<(?P<root>[A-Za-z_][\w:.-]*)(?P<with>[^>]*)",
+    re.IGNORECASE,
 )
 CONTROL_WORD = re.compile(rb"\\[a-zA-Z]+-?\d*")
 NUMBERED = re.compile(  # alone between blank lines
@@ -55,9 +58,12 @@ def read_unnamed(file: BinaryIO) -> Reading:
         return read_rtf(file)
     if begin.startswith(b"%!PS"):
         raise UnreadableError("is PostScript, which is not read; convert it to PDF")
-    if root := XML.match(begin):
-        name = root[1].decode("utf-8", "replace")
-        raise UnreadableError(f"is XML ({name}), which is not read; convert it to HTML or text")
+    if markup := BEGINS_MARKUP.match(begin):
+        root = markup["root"].decode()
+        if root.lower() == "html" or b"<!DOCTYPE html" in markup["declared"]:
+            return read_html(file)
+        if b"<?xml" in markup["declared"] or b"xmlns" in markup["with"]:
+            raise UnreadableError(f"is XML ({root}), which is not read; convert it to HTML or text")
     if sum(map(len, CONTROL_WORD.findall(begin))) > len(begin) / 2:
         raise UnreadableError("is markup of an unknown format")
     return read_text(file)

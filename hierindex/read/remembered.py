@@ -136,7 +136,7 @@ def _made_by() -> str:
     """Identify the code that reads and splits."""
     # The sources tell versions of an editable install apart.
     package = Path(__file__).parents[1]
-    files = sorted(path for room in ("read", "summarize") for path in (package / room).glob("*.py"))
+    files = sorted(path for room in ("read", "text") for path in (package / room).glob("*.py"))
     return digest(*map(_version, LIBRARIES), *(path.read_text("utf-8") for path in files))
 
 

@@ -85,7 +85,8 @@ def n_heads(rows: Sequence[Row], n_named: int = 0) -> int:
     """Return how many rows name the columns: one, and those that are known to or divide it."""
     n = 1
     while n < min(MOST_HEADS, len(rows) - 1) and are_names(rows[n]):
-        if n >= n_named and not _divides(rows[n], rows[n - 1]):
+        is_short = all(len(name) <= LONGEST_HEAD for name in rows[n])
+        if n >= n_named and not (is_short and _divides(rows[n], rows[n - 1])):
             break
         n += 1
     return n
@@ -93,7 +94,7 @@ def n_heads(rows: Sequence[Row], n_named: int = 0) -> int:
 
 def are_names(row: Row) -> bool:
     """Return whether all texts of a row can name columns."""
-    return all(NAME.fullmatch(cell) and len(cell) <= LONGEST_HEAD for cell in row if cell)
+    return all(NAME.fullmatch(cell) for cell in row if cell)
 
 
 def _divides(row: Row, above: Row) -> bool:

@@ -143,6 +143,8 @@ def _encoding(data: bytes, declared: str) -> str:
             return encoding
     if not declared and (found := DECLARED.search(data, 0, HEAD)):
         declared = found[1].decode("ascii", "replace")
+        if declared.lower().startswith("utf"):  # an ASCII name is not in UTF-16
+            declared = "utf-8"
     named = _codec(declared) or ("iso2022_jp" if b"\x1b$" in data else "")
     if data.isascii():
         return named if named.startswith(SEVEN_BIT) and _fits(data, named) else "utf-8"
@@ -194,7 +196,7 @@ def _detected(data: bytes) -> str:
     for encoding, alphabets in ALPHABETS:
         if _is_one_of(data[:SAMPLE], encoding, alphabets.split()):
             return encoding
-    found = codecs.lookup(detect(data)).name
+    found = _codec(detect(data))
     return "cp850" if found == "cp1252" and not _fits(data, found) else found  # of DOS
 
 

@@ -60,7 +60,9 @@ VERBATIM = frozenset({"fence", "code", "end", "row"})
 INDENTS = "    ", "\t"  # of code
 CODE = re.compile(r"[={}]|\w\(|[:;]$", re.MULTILINE)  # rare in prose
 NO_PROSE = frozenset({"code", "row", "front matter"})
-LEADERS = re.compile(r"\S[ \t]*(?:\.{4,}|(?:[ \t]\.){4,}|\u2026\u2026+)[ \t]*\w+[ \t]*$", re.M)
+LEADERS = re.compile(
+    r"(?<![.\s])[ \t]*(?:\.{4,}|(?:[ \t]\.){4,}|\u2026\u2026+)[ \t]*\w+[ \t]*$", re.M
+)
 KINDS = re.compile(  # of a block, first match first
     r"""
       (?P<heading>   [ ]{0,3} \#{1,6} (?: \s | $ )
@@ -68,10 +70,11 @@ KINDS = re.compile(  # of a block, first match first
     | (?P<furniture> [^\w\n]* $ | (?i: page | seite ) \s \d+ (?: \s (?: of | von | / ) \s \d+ )? $ )
     | (?P<quotation> [ ]{0,3} > .* (?: \n [ ]{0,3} > .* )* $ )
     | (?P<footnote>  \[\^ [^\]\n]+ \] )
-    | (?P<caption>   [*_]{0,3} (?: Fig(?: ure | ura | \. ) | Abb(?: ildung | \. ) | Listing
+    | (?P<caption>   [*_]{0,3} (?: Fig(?: ure | ura | uur | \. ) | Abb(?: ildung | \. ) | Listing
                      | Tab(?: le | elle | leau | la | ela | \. ) ) [ ] (?: [A-Z]\.? )? \d+
                      (?: [.-] \d+ )* [*_]{0,3} [ ]? [.:|\u2013\u2014] )
-    | (?P<record>    [^\W\d_][^:;\n]{,60}:\s [^;\n]+ (?: ;\s [^:;\n]{1,60}:\s [^;\n]+ )+ )
+    | (?P<record>    [^\W\d_a-z][^:;\n]{,60}:\s[^;\n]+ (?: ;\s[^\W\d_a-z][^:;\n]{,60}:\s[^;\n]+ )+
+                   | [^\W\d_][^:;\n]{,60}:\s[^;\n]+ (?: ;\s[^\W\d_][^:;\n]{,60}:\s[^;\n]+ ){2,} )
     | (?P<item>      \s* (?: """
     + ITEM_MARK
     + r""" \s+ \S | \d{1,3} [\u3001\uff0e] ) )

@@ -26,9 +26,9 @@ STOP_WORDS = {
             werde werden weshalb wie wieder wieso wir wird wirst wo wodurch wofür woher wohin
             womit worauf woraus worden wurde wurden würde zu zum zur zwar zwischen über""",
         "nl": """
-            aan af al alle alles als altijd ander andere anderen beim bij daar dan dat de deze die
+            aan af al alle alles als altijd ander andere anderen bij daar dan dat de deze die
             dit doch doen door dus een en er geen had hadden heb hebben heeft hem het hier hij hoe
-            hoeveel hun ik in is je kan kon kunnen maar me mediante meer men met mij mijn moet na
+            hoeveel hun ik in is je kan kon kunnen maar me meer men met mij mijn moet na
             naar niet niets nog nu of om omdat onder ons ook op over reeds te tegen toch toen tot
             u uit uw van veel voor waar waarom wanneer want waren was wat we wel welk welke werd
             wie wij wil worden wordt ze zei zelf zich zij zijn zo zonder zou""",
@@ -98,8 +98,15 @@ a an and are as at be but by for if in into is it no not of on or such that the 
 these they this to was will with
 """.split()
 )
-EVERY_STOP_WORD = frozenset[str]().union(*STOP_WORDS.values())
-ENGLISH_NOUNS = frozenset("comment gilt hat men pod tom war".split())  # among those of others
+ENGLISH_WORDS = frozenset(  # among those of other languages, which say something in English
+    "allen car comment contra dan door dove era gilt hat hay hem man men nun per pod pour pro "
+    "reeds sea sin sue tom van war".split()
+)
+TELLING = {"en": STOP_WORDS["en"]}
+TELLING |= {code: words - ENGLISH_WORDS for code, words in STOP_WORDS.items() if code != "en"}
+"""Words by which a language is told."""
+
+EVERY_STOP_WORD = frozenset[str]().union(*TELLING.values())
 
 FILLERS = frozenset(
     """
@@ -170,7 +177,7 @@ yourself yourselves yup zero
 )
 """Common verbs, adverbs and fillers of English, which are not part of a title."""
 
-UNTITLED = (EVERY_STOP_WORD | FILLERS) - ENGLISH_NOUNS
+UNTITLED = EVERY_STOP_WORD | FILLERS
 """Words that are not part of a title."""
 
 BEFORE_VERBS = frozenset(
@@ -191,8 +198,10 @@ def language_of(text: str) -> str:
 
     >>> language_of("De brug is dicht, zei dhr. Jansen gisteren tegen de krant.")
     'nl'
+    >>> language_of("Price of van door?")
+    'en'
     """
     if " the " in text:
         return "en"
     words = WORD.findall(text.lower())
-    return max(STOP_WORDS, key=lambda language: sum(map(STOP_WORDS[language].__contains__, words)))
+    return max(TELLING, key=lambda language: sum(map(TELLING[language].__contains__, words)))

@@ -510,11 +510,22 @@ XHTML = """<?xml version="1.0" encoding="UTF-8"?>
 <body><h1>The pier</h1><a id="x"/><p>It&apos;s<br/>red.</p></body></html>"""
 
 
-@pytest.mark.parametrize("name", ["a.xhtml", "a.xht", "a.xml", "a.txt", "a", "a.aspx"])
+@pytest.mark.parametrize("name", ["a.xhtml", "a.xht", "a.xml", "a.txt", "a", "a.aspx", "a.xls"])
 def test_xhtml_is_read_as_html_whatever_its_name(read, name):
     document = read(XHTML, name)
     assert document.text == "The pier\nIt's\nred."
     assert document.metadata["title"] == "Pier"
+
+
+def test_a_name_in_ascii_is_not_in_utf_16(written):
+    data = {"a.html": b'<meta charset="utf-16"><p>A caf\xe9, \xa33.</p>'}
+    (document,), _ = read_documents(written(data))
+    assert document.text == "A café, £3."
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_odd_formulas_are_read(read, n):
+    assert read(f"<p>It is <math><msup>{'<mi>x</mi>' * n}</msup></math>.</p>").text
 
 
 @pytest.mark.parametrize("text", ["<rss><p>x</p></rss>", "See <html> and <p>.", "<p>x</p>"])

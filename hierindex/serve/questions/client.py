@@ -34,7 +34,7 @@ def reply_to(asked: Endpoint, folder: Path) -> dict[str, Any] | None:
     connection, path = _Connection(folder), f"/{type(asked).__name__.lower()}"
     try:
         headers = {FOR: identity(folder)}
-        connection.request(asked.method, path, asked.model_dump_json(), headers)
+        connection.request(asked.method, path, asked.model_dump_json().encode(), headers)
         response = connection.getresponse()
         reply = json.loads(response.read())
     except (OSError, HTTPException, ValueError):  # it was stopped or killed, or is another user's

@@ -221,6 +221,14 @@ def test_a_system_without_such_sockets(run, letters, served, monkeypatch, caplog
     assert "commands answer questions by themselves" in caplog.text
 
 
+@pytest.mark.parametrize("question", ["Who is Jürgen Nordgerüst?", "Où est née Zoë?", "誰が来た?"])
+def test_a_question_in_any_letters(run, letters, served, question) -> None:
+    with letters.serve(0):
+        asked = run("query", question, "--index", "index")
+    assert served == [True]
+    assert asked == run("query", question, "--index", "index")
+
+
 def test_a_long_path(built, served, tmp_path) -> None:
     folder = tmp_path.joinpath(*["a long name of a folder" * 5] * 3)
     letters = HierarchicalIndex.open(shutil.copytree(built, folder))
