@@ -452,6 +452,7 @@ def _named_apart(parts: Iterable[tuple[str, bytes]]) -> dict[str, bytes]:
 
 def _document(document_id: str, suffix: str, reading: Reading, **more: Any) -> Document:
     text, headings = _composed(reading.text, reading.headings)
+    read = _repaired(reading.metadata)
     if not text.strip():
         left_out = "; ".join(map(str, read.get(LEFT_OUT, ())))
         if left_out:
@@ -462,7 +463,7 @@ def _document(document_id: str, suffix: str, reading: Reading, **more: Any) -> D
             f"has a line of {longest:,} characters, more than {MAX_LINE:,}; divide it into lines"
         )
     named = named_by(document_id)
-    metadata = {**_repaired(reading.metadata), **named, **more}
+    metadata = {**read, **named, **more}
     if headings:
         title = named[FILE_NAME] if suffix in NAMED else headings[0].title
         metadata.setdefault(TITLE, title)
