@@ -26,6 +26,7 @@ from hierindex.read.html_elements import (
     TABLE_HEAD,
     UNSEEN,
     is_action,
+    is_picture,
     kind_of,
 )
 from hierindex.read.html_marks import NUMBERS, formula, item_marks, subscript, superscript
@@ -48,6 +49,7 @@ from hierindex.read.text import (
     without_embedded,
 )
 
+NO_CONTENT = CHROME | CONTENTS | OUTER | UNSEEN
 MAX_DEPTH = 2048  # of HTML elements; lxml looks through all open ones at an end tag without start
 AROUND = "in menus, headers and footers"
 MAX_ELEMENTS = 10_000_000  # which take 2 GB of memory
@@ -56,6 +58,7 @@ NAVIGATION_LINKS = frozenset("contents help home index next prev previous search
 SIGNS = frozenset("¶#§◆🔗⚓↩^↑\ufe0e\ufe0f\u200b\xa0 \n")  # of links to the place where they are
 UNTITLED = frozenset(["", "document", "home", "index", "new page 1", "untitled"])
 UNTITLED |= {"untitled document", "untitled page"}
+PICTURE_FILE = re.compile(r"\.(?:avif|gif|jpe?g|png|svg|tiff?|webp)(?:\?|$)", re.I)
 HANDLE = re.compile(r"@|https?://")
 INTRODUCTION = 500  # characters; a heading after longer text is that of a section
 ABOUT = {"title": "title", "author": "author", "creator": "author"}
@@ -69,9 +72,9 @@ def read_html(file: BinaryIO) -> Reading:
     """Return the text of the content with its headings; title, author and date as metadata.
 
     Navigation, tables of contents and what is not displayed are left out, and of headers,
-    footers and asides what says nothing; see `main_content`. Each block has lines of its own,
-    each table row one line with its cells separated by ``|``, or with their headers if the table
-    is long; `pre` is kept as it is.
+    footers and asides what says nothing; see `main_content`. Pictures of the content are
+    counted. Each block has lines of its own, each table row one line with its cells separated by
+    ``|``, or with their headers if the table is long; `pre` is kept as it is.
     """
     html, metadata, _ = read_text(file)
     root = _tree(html)
@@ -88,6 +91,7 @@ def read_html(file: BinaryIO) -> Reading:
             where = "not displayed" if line.inside & UNSEEN else AROUND
             page.left_out[where] += len(line.text.split())
     notes = [f"{counted(n, 'word')} {where}" for where, n in page.left_out.items() if n]
+    notes += [counted(len(page.pictures), "picture")] if page.pictures else []
     about = {**_about(root, headings), LEFT_OUT: [*metadata.get(LEFT_OUT, []), *notes]}
     metadata |= {key: value for key, value in about.items() if value}
     return Reading("\n".join(line.text for line in lines), metadata, headings)
@@ -183,6 +187,7 @@ class _Page:
     def __init__(self, root: Element) -> None:
         self.lines: list[Line] = []
         self.left_out = Counter({AROUND: 0, "not displayed": 0, "struck out": 0})  # words
+        self.pictures = set[tuple[str, str]]()  # of the content
         shown_by_buttons = [button.get("aria-controls", "") for button in root.iter("button")]
         self._unfolded = {*" ".join(shown_by_buttons).split()}  # ids
         self._parts: list[tuple[str, int]] = []  # of the line so far: texts and links
@@ -210,6 +215,8 @@ class _Page:
         if tag == "math":
             self._parts.append((formula(element), around.link))
             return
+        if is_picture(tag, attributes) and not (around.link or (kind | around.inside) & NO_CONTENT):
+            self.pictures.add((attributes.get("src", ""), attributes["alt"]))
         self._note(element, kind)
         region = id(element) if kind & OUTER else around.region
         around = _Around(around.inside | kind, region, around.link)
@@ -251,7 +258,7 @@ class _Page:
         href, start = element.get("href", ""), len(self._parts)
         is_here = href.startswith("#")
         link = CONTENTS if is_here else LINKED if href else 0
-        if is_here and href[1:] == self._anchor:
+        if PICTURE_FILE.search(href) or (is_here and href[1:] == self._anchor):
             link = 0
         if "accesskey" in element.attrib or element.get("rel") in NAVIGATION_LINKS:
             link |= CHROME

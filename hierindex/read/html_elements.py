@@ -86,6 +86,18 @@ def is_displayed(tag: str, attributes: Mapping[str, str]) -> bool:
     return unfolds or tag == "dd" or attributes.get("hidden") == "until-found"
 
 
+def is_picture(tag: str, attributes: Mapping[str, str]) -> bool:
+    """Return whether an element is a picture that has a description, and no icon.
+
+    >>> is_picture("img", {"alt": "A map"}), is_picture("img", {"alt": "Print", "width": "16px"})
+    (True, False)
+    """
+    if tag != "img" or WORD.search(attributes.get("alt", "")) is None:
+        return False
+    sides = map(WHOLE.match, (attributes.get("width", ""), attributes.get("height", "")))
+    return all(int(side[0]) >= MIN_SIDE for side in sides if side)
+
+
 def is_action(button: Element) -> bool:
     """Return whether a button does something; others show the answer to what they say."""
     if button.get("type") in ("submit", "reset"):
@@ -97,6 +109,8 @@ def is_action(button: Element) -> bool:
 
 
 QUESTION_MARKS = ("?", "\uff1f", "\u061f")
+WORD, WHOLE = re.compile(r"\w{2}"), re.compile(r"\s*\d{1,9}(?![\d%])")
+MIN_SIDE = 100  # pixels of a picture; smaller ones are icons, avatars and the like
 NOT_DISPLAYED = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
 UNFOLDS = re.compile(
     r"accordion|answer|collaps|expand|faq|math|panel|question|\btab(?!le)|toggle", re.I

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hierindex.errors import SourceError
+from hierindex.errors import SourceError
 from hierindex.node import HEADINGS, LEFT_OUT, Heading
 from hierindex.read.documents import FILE_NAME, read_documents
 from hierindex.read.html_tables import MAX_REPEATED, MAX_ROW
@@ -588,3 +589,27 @@ def test_large_pages_are_read(read, part):
 
 def test_a_megabyte_of_one_element(read):
     assert len(read("<p>" + "some words\n" * 90_000).text) == 90_000 * 11 - 1
+
+
+@pytest.mark.parametrize(
+    ("html", "left_out"),
+    [
+        ("<p>Text<img src=a alt='A map'><img src=b alt='Fares by year' width=640>", ["2 pictures"]),
+        ("<figure><img src=a alt='A map' width=100%><figcaption>Map</figure>", ["1 picture"]),
+        ("<p>Text <a href='/a/map.JPG?x=1'><img src=a alt='A map'></a>", ["1 picture"]),
+        ("<p>Ada<img src=a alt=Ada><p>Ben<img src=b alt=Ben><p>Ada<img src=a alt=Ada>", ["2 pictures"]),
+        ("<p>Text<img src=a><img src=b alt=''><img src=c alt=' :-)'>", None),
+        ("<p>Text<img src=a alt=Print width=16px height=16px><img alt=Pixel height=1>", None),
+        ("<p>Text <a href=/map><img src=a alt='A map'></a>", None),
+        ("<nav><img src=a alt='Logo of us'></nav><p>Text", None),
+        ("<p>Text<footer><img src=a alt='Logo of us'></footer>", None),
+        ("<p>Text<img src=a alt='Not seen' style='display:none'>", None),
+    ],
+)
+def test_pictures_of_the_content_are_counted(read_one, html, left_out):
+    assert read_one("a.html", html).metadata.get(LEFT_OUT) == left_out
+
+
+def test_a_page_of_a_picture_says_so(written):
+    with pytest.raises(SourceError, match=r"a.html has no text, but 1 picture"):
+        read_documents(written({"a.html": "<p><img src=a alt='A map'>"}))
