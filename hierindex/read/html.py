@@ -10,7 +10,7 @@ from operator import and_, or_
 from typing import Any, BinaryIO, NamedTuple
 from xml.etree.ElementTree import Element, TreeBuilder
 
-from hierindex.node import LEFT_OUT, TITLE, Heading
+from hierindex.node import TITLE, Heading
 from hierindex.read.html_content import main_content
 from hierindex.read.html_elements import (
     BLOCK,
@@ -29,7 +29,7 @@ from hierindex.read.html_elements import (
     is_picture,
     kind_of,
 )
-from hierindex.read.html_marks import NUMBERS, formula, item_marks, subscript, superscript
+from hierindex.read.html_marks import formula, item_marks
 from hierindex.read.html_tables import (
     MAX_REPEATED,
     Cell,
@@ -39,19 +39,26 @@ from hierindex.read.html_tables import (
     span,
     table_lines,
 )
+from hierindex.read.marks import (
+    NUMBERS,
+    STRUCK_WORDS,
+    UNSEEN_WORDS,
+    subscript,
+    superscript,
+)
 from hierindex.read.text import (
     HEAD,
     MAX_TITLE,
     Reading,
     UnreadableError,
-    counted,
+    note_left_out,
     read_text,
     without_embedded,
 )
 
 NO_CONTENT = CHROME | CONTENTS | OUTER | UNSEEN
 MAX_DEPTH = 2048  # of HTML elements; lxml looks through all open ones at an end tag without start
-AROUND = "in menus, headers and footers"
+AROUND = "word(s) in menus, headers and footers"
 MAX_ELEMENTS = 10_000_000  # which take 2 GB of memory
 MAX_LEVELS = 200  # of elements; the text of deeper ones is that of the element around them
 NAVIGATION_LINKS = frozenset("contents help home index next prev previous search start up".split())
@@ -88,12 +95,10 @@ def read_html(file: BinaryIO) -> Reading:
     kept = {id(line) for line in lines}
     for line in page.lines:
         if id(line) not in kept:
-            where = "not displayed" if line.inside & UNSEEN else AROUND
-            page.left_out[where] += len(line.text.split())
-    notes = [f"{counted(n, 'word')} {where}" for where, n in page.left_out.items() if n]
-    notes += [counted(len(page.pictures), "picture")] if page.pictures else []
-    about = {**_about(root, headings), LEFT_OUT: [*metadata.get(LEFT_OUT, []), *notes]}
-    metadata |= {key: value for key, value in about.items() if value}
+            why = UNSEEN_WORDS if line.inside & UNSEEN else AROUND
+            page.left_out[why] += len(line.text.split())
+    note_left_out(metadata, {**page.left_out, "picture": len(page.pictures)})
+    metadata |= {key: value for key, value in _about(root, headings).items() if value}
     return Reading("\n".join(line.text for line in lines), metadata, headings)
 
 
@@ -186,7 +191,7 @@ class _Page:
 
     def __init__(self, root: Element) -> None:
         self.lines: list[Line] = []
-        self.left_out = Counter({AROUND: 0, "not displayed": 0, "struck out": 0})  # words
+        self.left_out = Counter({AROUND: 0, UNSEEN_WORDS: 0, STRUCK_WORDS: 0})
         self.pictures = set[tuple[str, str]]()  # of the content
         shown_by_buttons = [button.get("aria-controls", "") for button in root.iter("button")]
         self._unfolded = {*" ".join(shown_by_buttons).split()}  # ids
@@ -371,9 +376,9 @@ def _anchor_of(element: Element) -> str:
 def _why_not(element: Element, kind: int, inside: int) -> str:
     """Return why the words of an element are not read, or "" if they may be."""
     if kind & STRUCK:
-        return "struck out"
+        return STRUCK_WORDS
     if kind & UNSEEN and (not kind & BLOCK or (kind | inside) & CELL):
-        return "not displayed"
+        return UNSEEN_WORDS
     return AROUND if element.tag == "button" and kind & BLOCK and is_action(element) else ""
 
 

@@ -1,4 +1,4 @@
-"""Marks that a page shows without spelling them: list numbers, scripts of numbers, formulas."""
+"""Marks that a page shows without spelling them: numbers of lists, and formulas."""
 
 import re
 from collections.abc import Iterator
@@ -6,17 +6,11 @@ from itertools import zip_longest
 from xml.etree.ElementTree import Element
 
 from hierindex.read.html_elements import is_displayed
+from hierindex.read.marks import grouped, label
 
 MAX_DIGITS = 9  # of the number of a list item
 LIST_TYPES = {"loweralpha": "a", "upperalpha": "A", "lowerroman": "i", "upperroman": "I"}
 LIST_TYPES |= {"disc": "", "none": ""}  # by classes of docutils and values of CSS
-ROMAN = [*zip((1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1), "m cm d cd c xc l xl x ix v "
-    "iv i".split(), strict=True)]  # fmt: skip
-ORDINALS = frozenset("st nd rd th er ère re e ème me lle gr os as tm sm".split())
-NUMBERS = re.compile(r"\d+(?:\s*[,;\u2013-]\s*\d+)*")
-SENTENCE_ENDS = frozenset('.,;:!?"»)…。、\u201d\u2019')
-MAX_SCRIPT = 200  # characters; longer text is no script
-SIMPLE = re.compile(r"[+\u2212\u2013-]?\w+(?:[.,]\d+)?[+\u2212-]?")
 DISPLAYED = re.compile(r"\{\\displaystyle (.*)\}", re.DOTALL)  # as MediaWiki writes TeX
 JOINS = {"msup": "^", "msub": "_", "mfrac": "/", "msubsup": "_^", "munder": "_", "mover": "^"}
 JOINS["munderover"] = "_^"
@@ -38,76 +32,9 @@ def item_marks(ordered: Element) -> Iterator[tuple[Element, str]]:
         number += step
 
 
-def label(number: int, shape: str) -> str:
-    """Return a number as an HTML list shows it.
-
-    >>> label(28, "a"), label(4, "I"), label(0, "A"), label(3, "1")
-    ('ab', 'IV', '0', '3')
-    """
-    text = ""
-    if shape in ("a", "A") and number > 0:
-        while number:
-            number, letter = divmod(number - 1, 26)
-            text = chr(ord("a") + letter) + text
-    elif shape in ("i", "I") and 0 < number < 4000:
-        for value, letters in ROMAN:
-            text += letters * (number // value)
-            number %= value
-    return (text.upper() if shape in ("A", "I") else text) or str(number)
-
-
 def _integer(value: str | None, otherwise: int) -> int:
     found = re.match(rf"\s*(-?\d{{1,{MAX_DIGITS}}})(?!\d)", value or "")
     return int(found[1]) if found else otherwise
-
-
-def superscript(text: str, before: str, *, is_linked: bool) -> str:
-    r"""Return a superscript as text, so that no number becomes another one.
-
-    Parameters
-    ----------
-    text : str
-    before : str
-        The character before it, or "".
-    is_linked : bool
-        Whether it is a link, as marks of notes are.
-
-    Examples
-    --------
-    >>> superscript("6", "0", is_linked=False), superscript("st", "1", is_linked=False)
-    ('^6', 'st')
-    >>> superscript("2", ".", is_linked=False), superscript("a", "x", is_linked=True)
-    ('[2]', '[a]')
-    """
-    said = " ".join(text.split())
-    if len(text) > MAX_SCRIPT or not any(map(str.isalnum, said)) or said[0] in "[(":
-        return text
-    after_sentence = before in SENTENCE_ENDS and NUMBERS.fullmatch(said)
-    if is_linked or after_sentence or (before.isalpha() and re.fullmatch(r"\d+,\s*\d.*", said)):
-        return f"[{said}]"
-    if said in ("a", "o") and (before.isdigit() or f"{before}{said}".lower() == "no"):
-        return "ª" if said == "a" else "º"
-    is_ordinal = said.lower() in ORDINALS and before.isalnum()
-    if not before or (is_ordinal and (len(said) > 1 or before.isdigit())):
-        return text
-    return f"^{_grouped(said)}"
-
-
-def subscript(text: str, before: str) -> str:
-    """Return a subscript as text: H2O, but not a longer number.
-
-    >>> subscript("2", "H"), subscript("2", "0"), subscript("i+1", "x")
-    ('2', '_2', '_(i+1)')
-    """
-    said = " ".join(text.split())
-    if not said or len(text) > MAX_SCRIPT or not before.strip() or before in "/\u2044":
-        return text
-    return text if said.isdigit() and not before.isdigit() else f"_{_grouped(said)}"
-
-
-def _grouped(text: str) -> str:
-    """Return a script in parentheses if it is more than a word or number."""
-    return text if SIMPLE.fullmatch(text) or not text else f"({text})"
 
 
 def formula(math: Element) -> str:
@@ -126,7 +53,7 @@ def _shown(part: Element) -> str:
         return ""
     inside = [_shown(child) for child in part]
     if name in JOINS:
-        first, *more = map(_grouped, inside or [""])
+        first, *more = map(grouped, inside or [""])
         return first + "".join(
             map("".join, zip_longest(JOINS[name][: len(more)], more, fillvalue=""))
         )

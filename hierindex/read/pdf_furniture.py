@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from hierindex.read.pdf_headings import NO_FONT, Line
+from hierindex.read.text import counted
 
 EDGE = 4  # outermost lines of a page that may be running heads or feet
 RECURRING = 3  # pages
@@ -194,4 +195,4 @@ def _notes(dropped: Mapping[Furniture, list[str]], n_pages: int) -> list[str]:
         is_number = key.kind == "number"
         notes.append(f"page numbers {where}" if is_number else f"a line {where}: {text!r}")
     more = len(notes) - NOTES
-    return notes[:NOTES] + ([f"{more} more lines at the edges of pages"] if more > 0 else [])
+    return notes[:NOTES] + ([counted(more, "more line(s) at the edges of pages")] if more > 0 else [])

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Any, BinaryIO, NamedTuple
 
 from hierindex.node import TITLE, Heading
+from hierindex.read.marks import STRUCK_WORDS, UNSEEN_WORDS
 from hierindex.read.records import as_block, records_of_table
 from hierindex.read.text import (
     HEAD,
@@ -52,8 +53,9 @@ CHANGES: dict[str, Callable[[int | None], dict[str, Any]]] = {
     "pard": lambda _: {"in_table": False, "level": 0},
     "intbl": lambda _: {"in_table": True},
     "outlinelevel": lambda level: {"level": ((level or 0) + 1) % 10},
-    "plain": lambda _: {"hidden": False, "raised": False},
-    **dict.fromkeys(("v", "deleted", "strike"), lambda on: {"hidden": on != 0}),
+    "plain": lambda _: {"unseen": False, "struck": False, "raised": False},
+    "v": lambda on: {"unseen": on != 0},
+    **dict.fromkeys("deleted strike striked".split(), lambda on: {"struck": on != 0}),
     "super": lambda on: {"raised": on != 0},
     "nosupersub": lambda _: {"raised": False},
     "uc": lambda n: {"n_fallback": max(0, n or 0)},
@@ -98,7 +100,8 @@ class _State(NamedTuple):
     encoding: str
     group: str = ""  # "note", or of what is no text
     n_fallback: int = 1  # characters that stand for one of Unicode
-    hidden: bool = False
+    unseen: bool = False
+    struck: bool = False
     raised: bool = False
     in_table: bool = False
     level: int = 0  # of a heading
@@ -111,6 +114,7 @@ class _RtfText:
         self.lines: list[tuple[list[str], int]] = []
         self.about = {TITLE: "", "author": ""}
         self.left_out = Counter[str]()
+        self._omitted: dict[tuple[str, int, int, int], list[str]] = {}  # by reason and place
         self._default = "cp1252"
         self._state = _State(self._default)
         self._outer: list[_State] = []
@@ -131,6 +135,8 @@ class _RtfText:
         self._flush()
         self._end_line()
         self._end_row()
+        for (why, *_), texts in self._omitted.items():
+            self.left_out[why] += len("".join(texts).split())
 
     def _take(self, match: re.Match[str]) -> None:
         word, byte, sign, brace, text = match.group("word", "byte", "sign", "brace", "text")
@@ -213,8 +219,10 @@ class _RtfText:
         state = self._state
         if state.group in self.about:
             self.about[state.group] += text
-        elif state.hidden:
-            self._leave_out("struck or hidden passage")
+        elif self._is_text() and (state.unseen or state.struck):
+            why = UNSEEN_WORDS if state.unseen else STRUCK_WORDS
+            place = len(self.lines), len(self._cells), len(self._line)
+            self._omitted.setdefault((why, *place), []).append(text)
         elif self._is_text():
             self._line.append(text.translate(SUPERSCRIPTS) if state.raised else text)
 

@@ -16,7 +16,7 @@ from hierindex.read.office import (
     unpacked,
     unread_parts,
 )
-from hierindex.read.runs import PLAIN, STRUCK, SUB, SUPER, joined_runs
+from hierindex.read.marks import PLAIN, STRUCK_WORDS, SUB, SUPER, joined_runs
 from hierindex.read.tables import Merged, merge, table_blocks
 from hierindex.read.text import MAX_TITLE, Reading
 
@@ -118,7 +118,7 @@ def _runs(paragraph: Any) -> Iterator[tuple[str, str]]:
             raised = style.get("baseline", "0")
             kind = SUB if raised.startswith("-") else SUPER if raised.strip("0%") else PLAIN
             is_struck = style.get("strike", "noStrike") != "noStrike"
-            yield STRUCK if is_struck else kind, child.findtext(f"{A}t") or ""
+            yield STRUCK_WORDS if is_struck else kind, child.findtext(f"{A}t") or ""
 
 
 def _in_reading_order(shapes: Iterable[Any]) -> Iterator[Any]:

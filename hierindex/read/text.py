@@ -122,12 +122,13 @@ def decode(data: bytes, declared: str = "") -> Reading:
 
 
 def counted(n: int, what: str) -> str:
-    """Return a number of things.
+    """Return a number of things; "(s)" stands where the plural has an s, if not at the end.
 
-    >>> counted(1, "picture"), counted(2000, "picture")
-    ('1 picture', '2,000 pictures')
+    >>> counted(1, "picture"), counted(2000, "picture"), counted(1, "word(s) struck out")
+    ('1 picture', '2,000 pictures', '1 word struck out')
     """
-    return f"{n:,} {what}{'s' * (n > 1)}"
+    what = what if "(s)" in what else f"{what}(s)"
+    return f"{n:,} {what.replace('(s)', 's' * (n > 1))}"
 
 
 def note_left_out(metadata: dict[str, Any], counts: Mapping[str, int]) -> None:

@@ -12,7 +12,7 @@ from hierindex.read.charts import DIAGRAM, C, R, chart_blocks, diagram_lines
 from hierindex.read.equations import MATH, equation
 from hierindex.read.numbering import BULLET, VAL, Numbering, W, value, whole
 from hierindex.read.office import Block, as_reading, parsed, properties, unpacked, unread_parts
-from hierindex.read.runs import HIDDEN, PLAIN, STRUCK, SUB, SUPER, joined_runs
+from hierindex.read.marks import PLAIN, STRUCK_WORDS, SUB, SUPER, UNSEEN_WORDS, joined_runs
 from hierindex.read.tables import Merged, repeated, table_blocks
 from hierindex.read.text import MAX_TITLE, Reading, UnreadableError
 
@@ -282,9 +282,9 @@ def _marks(element: Any) -> Marks:
 def _kind(marks: Marks) -> str:
     """Return the kind of a run of text."""
     if marks.get(f"{W}vanish", "") not in OFF:
-        return HIDDEN
+        return UNSEEN_WORDS
     if any(marks.get(f"{W}{name}", "") not in OFF for name in ("strike", "dstrike")):
-        return STRUCK
+        return STRUCK_WORDS
     return SCRIPTS.get(marks.get(f"{W}vertAlign", ""), PLAIN)
 
 

@@ -73,6 +73,16 @@ def test_what_recurs_on_most_pages_apart_from_the_text_is_left_out_and_told(read
 
 
 @pytest.mark.parametrize(
+    ("n_heads", "more"),
+    [(10, None), (11, "1 more line at the edges of pages"), (12, "2 more lines at the edges of pages")],
+)
+def test_ten_lines_that_recur_are_told_and_the_others_counted(read, n_heads, more):
+    heads = [f"On {word}" for word in "ash bark clay dew elm fog glass hay ice jade kelp lime".split()]
+    left_out = read(typed(*paged(3 * n_heads, lambda i: heads[i % n_heads]))).metadata[LEFT_OUT]
+    assert [line for line in left_out if not line.startswith("a line at")] == [more] * bool(more)
+
+
+@pytest.mark.parametrize(
     ("head", "font"),
     [
         (lambda i: f"Invoice {1001 + i}", {}),

@@ -58,8 +58,8 @@ def test_what_is_not_read_is_said(read_one):
     document = read_one("a.rtf", BEGIN + rtf)
     assert document.text == "50"
     assert document.metadata["left_out"] == [
-        *("1 page header", "1 page footer", "2 pictures", "2 struck or hidden passages"),
-        "1 comment",
+        *("1 page header", "1 page footer", "2 pictures", "1 comment"),
+        *("1 word struck out", "1 word not displayed"),
     ]
 
 
@@ -84,6 +84,21 @@ def test_headings_are_true_after_characters_of_two_parts(read_one, said):
     assert document.text == "😀\n\nTwo 😀\n\nText"
     assert document.metadata["title"] == "😀"
     assert document.metadata["headings"] == [[1, "Two 😀", 3, ""]]
+
+
+@pytest.mark.parametrize(
+    ("rtf", "text", "left_out"),
+    [
+        (r"Pay {\strike forty pounds}50{\strike  or} more.", "Pay 50 more.", "3 words struck out"),
+        (r"Tea{\deleted  caf\u233?\'e9{\b s}}.", "Tea.", "1 word struck out"),
+        (r"A{\striked1 B}\par {\strike C\par D}E", "A\n\nE", "3 words struck out"),
+        (r"Seen{\v\strike0  not seen}.", "Seen.", "2 words not displayed"),
+    ],
+)
+def test_words_struck_out_and_hidden_are_counted(read_one, rtf, text, left_out):
+    document = read_one("a.rtf", f"{BEGIN}{rtf}}}")
+    assert document.text == text
+    assert document.metadata["left_out"] == [left_out]
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.doc", "a.unknown", "a"])

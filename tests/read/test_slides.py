@@ -130,14 +130,14 @@ PIXEL = bytes.fromhex(
 
 
 @pytest.mark.parametrize(
-    ("marks", "text"),
+    ("marks", "text", "left_out"),
     [
-        ({"baseline": "30000"}, "10^6"),
-        ({"baseline": "-25000"}, "10_6"),
-        ({"strike": "sngStrike"}, "10"),
+        ({"baseline": "30000"}, "10^6", None),
+        ({"baseline": "-25000"}, "10_6", None),
+        ({"strike": "sngStrike"}, "10", ["1 word struck out"]),
     ],
 )
-def test_raised_and_struck_text_of_slides(read_one, marks, text):
+def test_raised_and_struck_text_of_slides(read_one, marks, text, left_out):
     deck, slide = deck_of((1, 1, 1))
     paragraph = slide.shapes[0].text_frame.paragraphs[0]
     paragraph.runs[0].text = "10"
@@ -145,7 +145,9 @@ def test_raised_and_struck_text_of_slides(read_one, marks, text):
     run.text = "6"
     for name, value in marks.items():
         run._r.get_or_add_rPr().set(name, value)
-    assert read_one("a.pptx", saved(deck)).text.split("\n")[-1] == text
+    document = read_one("a.pptx", saved(deck))
+    assert document.text.split("\n")[-1] == text
+    assert document.metadata.get(LEFT_OUT) == left_out
 
 
 def test_equations_of_slides_are_text(read_one):

@@ -24,7 +24,7 @@ SUPER = '<w:vertAlign w:val="superscript"/>'
 SUB = '<w:vertAlign w:val="subscript"/>'
 STRUCK = "<w:strike/>"
 HIDDEN = "<w:vanish/>"
-STRUCK_ONCE = ["1 struck passage"]
+STRUCK_ONCE = ["1 word struck out"]
 DELETED = "<w:del><w:r><w:delText>40</w:delText></w:r></w:del>"
 
 
@@ -224,7 +224,8 @@ def test_superscripts_are_no_digits_of_the_number_before(text_of, inside, text):
         ([run("Pay "), run("4", STRUCK), run("0", STRUCK), run("50.")], "Pay 50.", STRUCK_ONCE),
         ([run("Pay "), run("40", "<w:dstrike/>"), run("50.")], "Pay 50.", STRUCK_ONCE),
         ([run("Pay "), run("50.", '<w:strike w:val="0"/>')], "Pay 50.", None),
-        ([run("Seen."), run(" Not.", HIDDEN)], "Seen.", ["1 hidden passage"]),
+        ([run("Seen."), run(" Not.", HIDDEN)], "Seen.", ["1 word not displayed"]),
+        ([run("Seen."), run(" Not "), run("at all", HIDDEN)], "Seen. Not", ["2 words not displayed"]),
         ([run("Seen."), run(" Too.", '<w:vanish w:val="false"/>')], "Seen. Too.", None),
         ([DELETED, "<w:ins>", run("50"), "</w:ins>"], "50", None),
         ([f"<w:moveFrom>{run('40')}</w:moveFrom>", run("50")], "50", None),
@@ -251,7 +252,7 @@ def test_styles_strike_and_hide(read_one):
     struck = runs(run("Pay "), run("40", '<w:rStyle w:val="Old"/>'), run("50."))
     document = read_one("a.docx", word(struck, paragraph("Not.", "Secret"), styles=styles))
     assert document.text == "Pay 50."
-    assert document.metadata[LEFT_OUT] == ["1 struck passage", "1 hidden passage"]
+    assert document.metadata[LEFT_OUT] == ["1 word struck out", "1 word not displayed"]
 
 
 def test_notes_have_marks_in_brackets(text_of):
