@@ -171,9 +171,9 @@ def read_documents(
 ) -> tuple[list[Document], list[Skipped]]:
     """Read files and folders, each file as one document, of mails and mailboxes as several.
 
-    Text, Markdown, HTML, RTF, PDF, Word, EPUB, CSV, JSON, notebooks, e-mails, mailboxes, calendars
-    and subtitles are read; with the extra `hierindex[office]` also PowerPoint, Excel and messages
-    of Outlook.
+    Text, Markdown, HTML, web archives, RTF, PDF, Word, EPUB, CSV, JSON, notebooks, e-mails,
+    mailboxes, calendars and subtitles are read; with the extra `hierindex[office]` also PowerPoint,
+    Excel and messages of Outlook.
 
     Parameters
     ----------
