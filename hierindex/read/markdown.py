@@ -23,16 +23,13 @@ from hierindex.node import (
 from hierindex.read.html import html_lines, read_html
 from hierindex.read.records import LONG_TABLE, as_block, parse_json, read_json, records_of_table
 from hierindex.read.text import MAX_TITLE, Reading, note_left_out, read_text, without_embedded
+from hierindex.text.blocks import FRONT_MATTER
 from hierindex.text_node import RECORD_KEYS
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-FRONT_MATTER = re.compile(
-    r"(---[ \t]*\n(?P<yaml>.{,20000}?)\n(---|\.\.\.)|\+{3}[ \t]*\n(?P<toml>.{,20000}?)\n\+{3})"
-    r"[ \t]*(\n|$)",
-    re.DOTALL,
-)
+MAX_FRONT_MATTER = 20_000  # characters
 RESERVED = {*RECORD_KEYS, HEADINGS, LEFT_OUT, SECTION, PAGE, PAGES, PAGE_LABEL, PAGE_LABELS}
 PERHAPS = re.compile(r"^ {,3}(#|=+[ \t]*$|-+[ \t]*$)", re.M)  # a heading's mark, or code
 ATTRIBUTES = re.compile(r"\s*\{[#.:-][^{}]*\}\s*$")  # of a heading, such as {#anchor}
@@ -168,11 +165,12 @@ def front_matter(text: str) -> tuple[dict[str, Any], int]:
 
     import yaml
 
-    if (match := FRONT_MATTER.match(text)) is None:
+    match = FRONT_MATTER.match(text)
+    if match is None or len(match["entries"]) > MAX_FRONT_MATTER:
         return {}, 0
     try:
-        toml = match["toml"]
-        entries = yaml.safe_load(match["yaml"]) if toml is None else tomllib.loads(toml)
+        parse = yaml.safe_load if match["fence"] == "---" else tomllib.loads
+        entries = parse(match["entries"])
     except (yaml.YAMLError, ValueError, RecursionError):
         return {}, 0
     if not isinstance(entries, dict):
@@ -185,7 +183,7 @@ def front_matter(text: str) -> tuple[dict[str, Any], int]:
             metadata[key] = kept if isinstance(value, list) else kept[0]
     if TITLE in metadata:
         metadata[TITLE] = str(metadata[TITLE])
-    return metadata, match.end()
+    return metadata, min(match.end() + 1, len(text))
 
 
 def _is_scalar(value: Any) -> bool:

@@ -43,8 +43,10 @@ CODE_LINE = re.compile(
     """,
     re.VERBOSE,
 )
-FRONT_MATTER = re.compile(
-    r"---[ \t]*\n(?:[\w-]+:.*\n|[ \t-]+[^ \t\n-].*\n)+(?:---|\.\.\.)[ \t]*$", re.M
+FRONT_MATTER = re.compile(  # YAML or TOML, or what looks so
+    r"""(?P<fence>---|\+{3})[ \t]*\n(?P<entries>(?=[\w"'#\[{])"""
+    r"""(?:(?:[\w"'][^\n:=]*[:=].*|[ \t#\[\]{}-].*)?\n)+?)(?:(?P=fence)|\.{3})[ \t]*$""",
+    re.M,
 )
 PROMPTS = ">>>", "..."
 CODE_STARTS = *PROMPTS, "$ ", "import ", "from "
