@@ -128,11 +128,11 @@ $(READY): pyproject.toml $(wildcard constraints.txt)
 	@echo "Installing hierindex and what it needs into .venv: 2.4 GB, which takes about a minute."
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install -qq --upgrade 'pip>=25.1'
-	$(INSTALL) -e '.[llm,serve,plot]'
+	$(INSTALL) -e '.[llm,office,plot,serve]'
 	touch $@
 
 $(TESTABLE): $(READY)
-	$(INSTALL) -e '.[office,bert,langchain]' --group dev
+	$(INSTALL) -e '.[bert,langchain]' --group dev
 	touch $@
 
 $(DOCUMENTABLE): $(READY)

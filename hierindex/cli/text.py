@@ -10,6 +10,7 @@ from typing import Any
 import typer
 
 from hierindex.cli.output import terminal_width, wrapped
+from hierindex.core.identity import file_of
 from hierindex.node import TITLES_BETWEEN
 
 CITED = "⟦", "⟧"  # marks around a cited passage
@@ -58,23 +59,28 @@ def built(report: dict[str, Any], columns: Mapping[str, str] = SIZES) -> str:
 
 def files_read(report: Mapping[str, Any]) -> str:
     """Return a table of the files of a build; of many, of those that were read in part."""
-    files, skipped = report["files"], report["skipped"]
-    partly = [each for each in files if each["left_out"]]
-    n_read, n_files = len(files), len(files) + len(skipped)
-    in_part = f", {len(partly):,} in part" if partly else ""
-    lines = [f"{n_read:,} of {counted(n_files, 'file')} read{in_part}."]
-    if n_files > MOST_FILES:
-        n_more, files = len(partly) - MOST_FILES, partly[:MOST_FILES]
-        lines += [f"{counted(n_more, 'more file')} in part (see --json)."] if n_more > 0 else []
-        lines += skipped_files(skipped)
-    else:
-        files = [*files, *({"path": s["path"], "left_out": [s["reason"]]} for s in skipped)]
-    if files:
-        head = "path", "kind", "pages", "words"
-        rows = table(("file", *head[1:]), ([each.get(key) for key in head] for each in files))
-        left_out = ["; ".join(each["left_out"]) for each in files]
-        lines.insert(0, beside(rows, "not read", left_out) if any(left_out) else rows)
-    return "\n".join(lines)
+    read, skipped = report["files"], report["skipped"]
+    partly = [each for each in read if each["left_out"]]
+    n_read, n_files = (
+        len({file_of(each["path"]) for each in of}) for of in (read, [*read, *skipped])
+    )
+    in_part = f", {counted(len(partly), 'document')} in part" if partly else ""
+    total = f"{n_read:,} of {counted(n_files, 'file')} read{in_part}"
+    if len(read) + len(skipped) <= MOST_FILES:
+        rest = [{"path": each["path"], "left_out": [each["reason"]]} for each in skipped]
+        return f"{_files([*read, *rest])}\n{total}."
+    n_more = len(partly) - MOST_FILES
+    more = [f"{counted(n_more, 'more document')} (see --json)."] if n_more > 0 else []
+    listed = [f"{total}:", _files(partly[:MOST_FILES])] if partly else [f"{total}."]
+    return "\n".join([*listed, *more, *skipped_files(skipped)])
+
+
+def _files(files: Sequence[Mapping[str, Any]]) -> str:
+    """Format what was read of files, and what was not."""
+    head = "path", "kind", "pages", "words"
+    rows = table(("file", *head[1:]), ([each.get(key) for key in head] for each in files))
+    left_out = ["; ".join(each["left_out"]) for each in files]
+    return beside(rows, "not read", left_out) if any(left_out) else rows
 
 
 def not_read(files: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -209,13 +209,14 @@ def _line(textpage: "PdfTextPage", text: str, at: int) -> Line:
     font = size, bold = _font(textpage, first)
     raw.FPDFText_GetMatrix(textpage, first, matrix)
     scale = max(abs(matrix.b), abs(matrix.d))
+    is_stamp = abs(matrix.b) > abs(matrix.a) and not textpage.page.get_rotation()  # on a margin
     found = LEADERS.search(clean)
     return Line(
         clean[: found.start()] if found else clean,
         y.value,
         round(2 * size * scale) / 2,
         bold,
-        font == _font(textpage, last),
+        not is_stamp and font == _font(textpage, last),
         in_contents=found is not None,
         number_apart=_number_apart(textpage, text, at, size * scale),
     )

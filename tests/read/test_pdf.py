@@ -137,6 +137,15 @@ def test_what_recurs_with_other_numbers_than_the_pages_is_read_once(read, line):
         assert f"of 4 of 5 pages: '{line}'" in document.metadata[LEFT_OUT][0]
 
 
+def test_a_stamp_on_the_margin_is_no_heading(read):
+    stamp = "BT /F2 20 Tf 0 1 -1 0 30 300 Tm (Draft of 1 January 2021) Tj ET"
+    text = " T* ".join("(The rope was wet and heavy in the rain.) Tj" for _ in range(9))
+    page = f"BT /F1 14 Tf 72 740 Td (1 Ropes) Tj /F1 10 Tf 12 TL 0 -30 Td {text} ET"
+    document = read(typed(f"{page} {stamp}"))
+    assert headings(document) == [(1, "1 Ropes")]
+    assert "Draft of 1 January 2021" in document.text
+
+
 def test_what_counts_from_page_to_page_in_a_part_of_a_file_is_no_heading(read):
     def lines(i):
         if 4 <= i < 12:
