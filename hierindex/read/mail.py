@@ -2,12 +2,13 @@
 
 import re
 import struct
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from email import message_from_bytes
 from email.message import EmailMessage
 from email.utils import parsedate_to_datetime
+from hashlib import sha256
 from io import BytesIO
 from mimetypes import MimeTypes
 from os import SEEK_END
@@ -22,7 +23,6 @@ from hierindex.read.text import (
     MAX_TITLE,
     Reading,
     UnreadableError,
-    counted,
     decode,
     note_left_out,
     read_bytes,
@@ -37,14 +37,17 @@ WORD = re.compile(r"[^\W_]+")
 POSTED = re.compile(  # the line before an e-mail, with its sender and date
     rb"(?:\A|(?<=\n\n)|(?<=\n\r\n))From [^\r\n]{1,200}?\d:\d\d[^\r\n]{,40}?\d{4}[^\r\n]{,40}\r?\n"
 )
-ATTACHMENTS = re.compile(r"([\d,]+) attachments?")
+ATTACHED = "attachments"  # metadata key of how many there are, for those who read them
 TYPES = MimeTypes()
+NO_TEXT = b"\0"
 NOT_TEXT = re.compile(r"(audio|font|image|video)/|application/(pgp|pkcs7|x-pkcs7)")
 ARMOURED = re.compile(  # a message, a signature or a key, and what is before a signed message
     r"-----BEGIN PGP SIGNED MESSAGE-----\n(?:Hash: .*\n)*"
     r"|-----BEGIN PGP (?P<kind>[A-Z ]+)-----\n[^-]*(?:-(?!----)[^-]*)*-----END PGP (?P=kind)-----"
 )
-LABEL = re.compile(rb"^(?:subject|date)[ \t]*:.*(?:\n[ \t].*)*", re.IGNORECASE | re.MULTILINE)
+LABEL = re.compile(  # fields that tell one e-mail from others
+    rb"^(?:date|from|message-id|subject|to)[ \t]*:.*(?:\n[ \t].*)*", re.IGNORECASE | re.MULTILINE
+)
 END_OF_HEADER = re.compile(rb"\r?\n\r?\n")
 MAX_HEADER = 65_536  # bytes
 MAX_LABEL = 80  # characters of the name of an e-mail in a mailbox
@@ -113,9 +116,10 @@ def mail_reading(
     if title:
         found.insert(0, Reading(title, {}))
     if names:
-        left_out = {LEFT_OUT: [counted(len(names), "attachment")]}
-        found.append(Reading(f"Attachments: {', '.join(names)}", left_out))
+        found.append(Reading(f"Attachments: {', '.join(names)}", {}))
     text, more, headings = joined(found, 1 if title else 0)
+    if not inside and (n_attached := len([*_attached(message, also_forwarded=True)])):
+        more[ATTACHED] = n_attached
     first = [Heading(1, title, 0)] if title else []
     return Reading(text, {**more, **metadata}, [*first, *headings])
 
@@ -127,15 +131,15 @@ def joined(readings: Iterable[Reading], level: int = 0, between: str = "\n\n") -
     """
     texts, headings, start = list[str](), list[Heading](), 0
     metadata: dict[str, Any] = {}
-    left_out = list[str]()
     for text, more, within in readings:
         texts.append(text)
         headings += (h._replace(level=h.level + level, start=start + h.start) for h in within)
         start += len(text) + len(between)
         if "encoding" in more:
             metadata.setdefault("encoding", more["encoding"])
-        left_out += more.get(LEFT_OUT, [])
-    return Reading(between.join(texts), _with_left_out(metadata, *_apart(left_out)), headings)
+        if LEFT_OUT in more:
+            metadata.setdefault(LEFT_OUT, []).extend(more[LEFT_OUT])
+    return Reading(between.join(texts), metadata, headings)
 
 
 def _metadata(message: EmailMessage) -> dict[str, str]:
@@ -231,7 +235,7 @@ def _words(readings: Iterable[Reading]) -> set[str]:
 
 
 def attachments(file: BinaryIO) -> Iterator[tuple[str, bytes]]:
-    """Yield name and content of an e-mail's attachments; those that no reader reads are empty."""
+    """Yield name and content of an e-mail's attachments; instead of no text, a zero byte."""
     yield from _files_of(_parsed(read_bytes(file)))
 
 
@@ -246,51 +250,17 @@ def _files_of(message: EmailMessage) -> Iterator[tuple[str, bytes]]:
         if not PurePath(name).suffix and kind != "application/octet-stream":
             name += TYPES.guess_extension(kind) or ""
         try:
-            data = b"" if NOT_TEXT.match(kind) else _content(part)
+            data = NO_TEXT if NOT_TEXT.match(kind) else _content(part)
             if charset := part.get_content_charset(""):
                 data = decode(data, charset).text.encode("utf-8", "replace")
         except (*MALFORMED, UnreadableError):
-            data = b""
+            data = NO_TEXT
         yield name, data
 
 
 def _content(part: EmailMessage) -> bytes:
     data = part.get_payload(decode=True)
     return data if isinstance(data, bytes) else b""
-
-
-def with_attachments(metadata: dict[str, Any], n: int) -> dict[str, Any]:
-    """Return metadata of an e-mail of whose attachments so many are read, and not left out.
-
-    >>> with_attachments({"left_out": ["2 words struck out", "3 attachments"]}, 2)
-    {'left_out': ['2 words struck out', '1 attachment']}
-    """
-    others, n_left_out = _apart(metadata.get(LEFT_OUT, []))
-    return _with_left_out(metadata, others, n_left_out - n)
-
-
-def has_attachments(metadata: Mapping[str, Any]) -> bool:
-    """Return whether metadata of an e-mail say that it has attachments."""
-    return _apart(metadata.get(LEFT_OUT, []))[1] > 0
-
-
-def _apart(left_out: Iterable[str]) -> tuple[list[str], int]:
-    """Return phrases on what was left out, and apart from them the number of attachments."""
-    others, n_attachments = list[str](), 0
-    for said in left_out:
-        if (match := ATTACHMENTS.fullmatch(said)) is not None:
-            n_attachments += int(match[1].replace(",", ""))
-        else:
-            others.append(said)
-    return others, n_attachments
-
-
-def _with_left_out(
-    metadata: Mapping[str, Any], others: list[str], n_attachments: int
-) -> dict[str, Any]:
-    left_out = [*others, *([counted(n_attachments, "attachment")] if n_attachments > 0 else [])]
-    rest = {key: value for key, value in metadata.items() if key != LEFT_OUT}
-    return {**rest, LEFT_OUT: left_out} if left_out else rest
 
 
 def read_mailbox(file: BinaryIO) -> Reading:
@@ -300,20 +270,32 @@ def read_mailbox(file: BinaryIO) -> Reading:
 
 
 def mails(file: BinaryIO) -> Iterator[tuple[str, bytes]]:
-    """Yield the e-mails of a file in mbox format, with their times in UTC and subjects as names."""
-    for mail in POSTED.split(read_bytes(file))[1:]:
-        yield f"{_label(mail)}.eml", QUOTED.sub(rb"\1", BETWEEN.sub(b"", mail))
+    """Yield the e-mails of a file in mbox format, of copies of one the last.
+
+    Their names are their times in UTC, subjects and digests of what does not change when others
+    come or go, or when they are marked as read.
+    """
+    each = POSTED.split(read_bytes(file))[1:]
+    yield from {_label(mail): QUOTED.sub(rb"\1", BETWEEN.sub(b"", mail)) for mail in each}.items()
 
 
 def _label(mail: bytes) -> str:
-    """Return time and subject of an e-mail."""
-    header = END_OF_HEADER.split(mail[:MAX_HEADER], maxsplit=1)[0]
-    about = _metadata(_parsed(b"\n".join(LABEL.findall(header))))
+    """Return the name of an e-mail."""
+    header, *body = END_OF_HEADER.split(mail, maxsplit=1)
+    lines = LABEL.findall(header[:MAX_HEADER])
+    about = _metadata(_parsed(b"\n".join(lines)))
     said = [about[TITLE]] if TITLE in about else []
     with suppress(ValueError, OverflowError):
         time = datetime.fromisoformat(about.get("date", ""))
         said.insert(0, f"{time.astimezone(UTC) if time.tzinfo else time:%Y-%m-%d %H:%M}")
-    return " ".join(said)[:MAX_LABEL] or "e-mail"
+    name = " ".join(said)[:MAX_LABEL] or "e-mail"
+    content = b"\n".join([*lines, *body]).rstrip()
+    return f"{name} ({short_digest(content)}).eml"
+
+
+def short_digest(data: bytes) -> str:
+    """Return what tells one file from others of its name."""
+    return sha256(data).hexdigest()[:6]
 
 
 def read_web_archive(file: BinaryIO) -> Reading:
@@ -409,9 +391,9 @@ def _converted(saved: "Message") -> EmailMessage:
         email.add_alternative(html, subtype="html")
     for attachment in saved.attachments:
         name = _line(attachment.file_name or "unnamed")
-        data = b""
+        data = NO_TEXT
         with suppress(*DAMAGED):
-            data = attachment.file_bytes or b""
+            data = attachment.file_bytes or NO_TEXT
         email.add_attachment(data, maintype="application", subtype="octet-stream", filename=name)
     return email
 
