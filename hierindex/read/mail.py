@@ -58,12 +58,20 @@ CALENDAR = {
     "DTSTART": "Start",
     "DTEND": "End",
     "DUE": "Due",
+    "DURATION": "Duration",
+    "RRULE": "Repeats",
+    "RDATE": "Also",
+    "EXDATE": "Except",
+    "STATUS": "Status",
     "LOCATION": "Place",
     "ORGANIZER": "Organiser",
     "ATTENDEE": "Invited",
     "DESCRIPTION": "Description",
 }
-TIME = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)\d\d(Z)?)?")
+EVENTS = {"VEVENT", "VTODO", "VJOURNAL"}
+TIMES = {"DTSTART", "DTEND", "DUE", "RDATE", "EXDATE", "RRULE"}
+TIME = re.compile(r"\b(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)\d\d(Z)?)?\b")
+FIELD = re.compile(r'((?:[^":]|"[^"]*")*):')  # its name and parameters
 DISPLAY_TO = 0x0E04  # property: the recipients' names, between semicolons
 
 MALFORMED = ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError
@@ -322,18 +330,22 @@ def as_lines(calendar: str) -> str:
     >>> as_lines("BEGIN:VEVENT\nSUMMARY:Tea\\, cake\nDTSTART:20240514T100000Z\nEND:VEVENT")
     'Summary: Tea, cake\nStart: 2024-05-14 10:00 UTC'
     """
-    events = list[list[str]]()
+    events, inside = list[list[str]](), [""]
     for line in re.sub(r"\n[ \t]", "", calendar).split("\n"):
-        field, _, value = line.partition(":")
-        name = field.upper().partition(";")[0]
-        if name == "BEGIN" and value.strip().upper() in ("VEVENT", "VTODO"):
-            events.append([])
-        elif name in CALENDAR and events and value.strip():
-            said = re.sub(r"\\(.)", lambda m: "\n" if m[1] in "nN" else m[1], value.strip())
-            if (time := TIME.fullmatch(said)) is not None:
-                said = "-".join(time.groups("")[:3])
-                said += f" {time[4]}:{time[5]}" if time[4] else ""
-                said += " UTC" if time[6] else ""
+        field = found[1] if (found := FIELD.match(line)) else line.partition(":")[0]
+        name, value = field.upper().partition(";")[0], line[len(field) + 1 :].strip()
+        if name == "BEGIN":
+            inside.append(value.upper())
+            if inside[-1] in EVENTS:
+                events.append([])
+        elif name == "END":
+            inside = inside[:-1] or [""]
+        elif name in CALENDAR and inside[-1] in EVENTS and value:
+            said = re.sub(r"\\(.)", lambda m: "\n" if m[1] in "nN" else m[1], value)
+            if name in TIMES:
+                said = TIME.sub(_time, said)
+                if name == "RRULE":
+                    said = said.replace("FREQ=", "").replace("=", " ").replace(";", ", ")
                 zone = re.search(r'TZID="?([^";:]+)', field)
                 said += f" ({zone[1]})" if zone else ""
             elif name in ("ORGANIZER", "ATTENDEE"):
@@ -341,6 +353,12 @@ def as_lines(calendar: str) -> str:
                 said = called[1] if called else said.rpartition(":")[2]
             events[-1].append(f"{CALENDAR[name]}: {said}")
     return "\n\n".join("\n".join(event) for event in events if event)
+
+
+def _time(match: re.Match[str]) -> str:
+    year, month, day, hour, minute, zulu = match.groups("")
+    clock = f" {hour}:{minute}" if hour else ""
+    return f"{year}-{month}-{day}{clock}{' UTC' if zulu else ''}"
 
 
 def read_outlook(file: BinaryIO) -> Reading:

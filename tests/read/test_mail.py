@@ -328,6 +328,52 @@ def test_a_calendar_is_its_events(read_one):
     assert read_one("a.ics", "No event.\n").text == "No event.\n"
 
 
+TEA = "SUMMARY:Tea\nDTSTART:20240514T100000Z\n"
+TEA_LINES = "Summary: Tea\nStart: 2024-05-14 10:00 UTC"
+ALARM = "BEGIN:VALARM\nDESCRIPTION:Reminder\nDURATION:PT5M\nEND:VALARM\n"
+ZONE = (
+    "BEGIN:VTIMEZONE\nBEGIN:STANDARD\nDTSTART:19701025T030000\nRRULE:FREQ=YEARLY\n"
+    "END:STANDARD\nEND:VTIMEZONE\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "fields", "after", "lines"),
+    [
+        ("", "", "", []),
+        (ZONE, f"{ALARM}LOCATION:Hall\n", ZONE, ["Place: Hall"]),
+        ("", 'DESCRIPTION;ALTREP="cid:a;b":Bring: cake\n', "", ["Description: Bring: cake"]),
+        ("", 'DESCRIPTION;X="a:Bring cake\n', "", ["Description: Bring cake"]),
+        (
+            "",
+            "RRULE:FREQ=WEEKLY;COUNT=3;BYDAY=TU\nEXDATE;TZID=Europe/Oslo:20240521T100000,20240528\n",
+            "",
+            [
+                "Repeats: WEEKLY, COUNT 3, BYDAY TU",
+                "Except: 2024-05-21 10:00,2024-05-28 (Europe/Oslo)",
+            ],
+        ),
+        (
+            "",
+            "RRULE:UNTIL=20240601T100000Z;FREQ=DAILY",
+            "",
+            ["Repeats: UNTIL 2024-06-01 10:00 UTC, DAILY"],
+        ),
+        ("", "STATUS:CANCELLED\nDURATION:PT1H\n", "", ["Status: CANCELLED", "Duration: PT1H"]),
+        (
+            "",
+            "DESCRIPTION:20240514\n",
+            "END:VCALENDAR\nEND:X\nDUE:20240514\n",
+            ["Description: 20240514"],
+        ),
+    ],
+)
+def test_an_event_is_its_own_fields(read_one, before, fields, after, lines):
+    event = f"BEGIN:VEVENT\n{TEA}{fields.strip()}\nEND:VEVENT\n"
+    text = read_one("a.ics", f"BEGIN:VCALENDAR\n{before}{event}{after}END:VCALENDAR\n").text
+    assert text == "\n".join([TEA_LINES, *lines])
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "cp1252"])
 def test_fields_in_plain_bytes_are_read(encoding):
     data = "Subject: Café – £5 für Öl\nFrom: Müller <m@example.org>\n\nText.\n".encode(encoding)
