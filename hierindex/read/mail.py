@@ -23,6 +23,7 @@ from hierindex.read.text import (
     MAX_TITLE,
     Reading,
     UnreadableError,
+    counted,
     decode,
     note_left_out,
     read_bytes,
@@ -235,6 +236,10 @@ def _alternatives(part: EmailMessage) -> Iterator[Reading]:
     in_plain, in_rich = (_words(readings) for readings in (plain, rich))
     if len(in_plain & in_rich) < len(in_rich) / 2:
         plain = rich if len(in_rich) >= len(in_plain) else [*plain, *rich]
+    elif plain and (n_more := len(in_rich - in_plain)):
+        about = plain[0].metadata
+        not_read = f"{counted(n_more, 'word')} that only the HTML has"
+        about[LEFT_OUT] = [*about.get(LEFT_OUT, []), not_read]
     yield from (*(plain or rich), *by_kind.get("text/calendar", []))
 
 
@@ -307,15 +312,22 @@ def short_digest(data: bytes) -> str:
 
 
 def read_web_archive(file: BinaryIO) -> Reading:
-    """Return the page in a file as which a browser saves it with its pictures."""
+    """Return the page in a file as which a browser saves it with its pictures, and its frames."""
     data = read_bytes(file)
     try:
-        for part in _parsed(data).walk():
-            if part.get_content_type() == "text/html":
-                return _text(part, "text/html")
+        message = _parsed(data)
+        if "content-type" not in message:
+            return decode(data)
+        parts = {"text/html": list[Reading](), "text/plain": list[Reading]()}
+        for part in message.walk():
+            kind = part.get_content_type().replace("application/xhtml+xml", "text/html")
+            if kind in parts:
+                parts[kind].append(_text(part, kind))
+        found = parts["text/html"] or parts["text/plain"] or [Reading("", {})]
+        text, metadata, headings = joined(page for page in found if page.text.strip())
+        return Reading(text, {**found[0].metadata, **metadata}, headings)
     except MALFORMED as error:
         raise UnreadableError("cannot be read as a web archive") from error
-    return decode(data)
 
 
 def read_calendar(file: BinaryIO) -> Reading:

@@ -29,8 +29,8 @@ def read_subtitles(file: BinaryIO) -> Reading:
     _, *parts = (WEB_CUE if is_web else CUE).split(track)  # first a title and styles
     cues, last = list[str](), ""
     for time, words in zip(parts[::2], parts[1::2], strict=True):
-        lines = TAG.sub("", VOICE.sub(r"\1: ", words)).split("\n")
-        lines = [" ".join(unescape(line).split()) for line in lines]
+        lines = VOICE.sub(r"\1: ", words).split("\n")
+        lines = [" ".join(unescape(TAG.sub("", line)).split()) for line in lines]
         said = [line for line in lines if line and not (is_growing and line == last)]
         if said:
             last = said[-1]

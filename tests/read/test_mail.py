@@ -214,6 +214,28 @@ def test_html_is_read_beside_a_stub(plain, html, kept):
     assert [plain.strip() in text, html_said in text] == kept
 
 
+@pytest.mark.parametrize(
+    ("plain", "html", "left_out"),
+    [
+        ("The pier closes at noon.", "<p>The pier closes at <b>noon</b>.", None),
+        ("The pier closes at noon.", "<p>The pier closes at noon today.", ["1 word"]),
+        (
+            "The pier closes at noon.",
+            "<p>The pier closes at noon.<p>Bring keys, keys!",
+            ["2 words"],
+        ),
+        ("Noon", "<p>The pier closes.", None),
+        ("The pier closes at one.", "<h1>Bye", None),
+    ],
+)
+def test_words_that_only_the_html_has_are_read_or_told(plain, html, left_out):
+    reading = read(mail(plain, html, Subject="News"))
+    said = left_out and [f"{words} that only the HTML has" for words in left_out]
+    assert reading.metadata.get("left_out") == said
+    assert ("Bye" in html) == ("Bye" in reading.text)
+    assert ("The pier closes." in html) == ("The pier closes." in reading.text)
+
+
 @pytest.mark.parametrize("label", ["utf8mb4", "x-unknown", "unknown-8bit", "_", "iso-8859-8-i"])
 def test_unknown_labels_of_encodings_do_not_matter(label):
     header = f"Subject: x\nContent-Type: text/plain; charset={label}\n\n"
@@ -320,6 +342,36 @@ def test_a_web_archive_is_its_page(read_one, name):
     assert document.text == "Menu\nTea & cake"
     assert document.metadata["title"] == "Café"
     assert read_one(name, "Nothing.\n").text == "Nothing.\n"
+
+
+XHTML = "application/xhtml+xml; charset=utf-8"
+
+
+@pytest.mark.parametrize(
+    ("inside", "text"),
+    [
+        (
+            [(HTML, "<title>T</title><frameset>"), (HTML, "<h1>Tea</h1>"), (HTML, "<p>One")],
+            "Tea\n\nOne",
+        ),
+        ([(HTML, "<p>One"), (PLAIN, "log"), (HTML, " "), (HTML, "<p>Two")], "One\n\nTwo"),
+        ([(XHTML, "<html><head><title>T</title></head><body><p>One</p></body></html>")], "One"),
+        ([("text/css", "p {}"), (PLAIN, "One & two")], "One & two"),
+    ],
+)
+def test_all_pages_of_a_web_archive_are_read(read_one, inside, text):
+    document = read_one("a.mht", parts("related", *inside, Subject="x"))
+    assert document.text.strip() == text
+    assert ("<title>" in inside[0][1]) == (document.metadata.get("title") == "T")
+    for _, title, start, *_ in document.metadata.get("headings", []):
+        assert document.text[start:].startswith(title)
+
+
+def test_a_web_archive_without_a_page_is_empty(written):
+    folder = written({"a.mht": parts("related", (PICTURE, "x"), Subject="x"), "b.txt": "It is."})
+    assert [each.reason for each in read_documents(folder)[1]] == ["is empty"]
+    folder = written({"a.mht": "Note: it is text.\n\nAll of it."})
+    assert read_documents(folder)[0][0].text == "Note: it is text.\n\nAll of it."
 
 
 def test_a_calendar_is_its_events(read_one):

@@ -43,7 +43,7 @@ import pytest
         (
             "a.vtt",
             "WEBVTT\n\n1\n00:01.000 --> 00:02.000\nOne.\n2\n00:03.000 --> 00:04.000\nTwo,\n\n"
-            "three.\n\n00:05.000 --> 00:06.000\nFour.\n\nlast cue\n00:07.000 --> 00:08.000\nFive.\n",
+            "three.\n\n00:05.000 --> 00:06.000\nFour.\n\nlast\n00:07.000 --> 00:08.000\nFive.\n",
             "00:01 One.\n00:03 Two, three.\n00:05 Four.\n00:07 Five.",
         ),
     ],
