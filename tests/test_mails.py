@@ -3,6 +3,7 @@
 import os
 from email.message import EmailMessage
 from errno import EIO
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -10,11 +11,10 @@ from test_update import built, check_fresh, counts, documents_of, hierarchy_of, 
 
 from hierindex import DocumentHierarchy, HierarchicalIndex, InputError, SourceError
 from hierindex.read.documents import DELETED
+from hierindex.read.mail import mails
 from hierindex.retrieve.named import named
 
 POSTED = "From ada@example.org Tue May 14 10:00:00 2024\n"
-BOX = "box.mbox#2024-05-14 10:00"
-MAILS = [f"{BOX} {word}.eml" for word in ("Lamp", "Rope", "Tea")]
 
 
 def mail(subject: str, *attachments: str) -> EmailMessage:
@@ -23,6 +23,7 @@ def mail(subject: str, *attachments: str) -> EmailMessage:
     message.set_content(text_of(subject))
     for name in attachments:
         message.add_attachment(text_of(f"{name} of {subject}"), filename=name)
+        message.set_boundary("B")
     return message
 
 
@@ -30,12 +31,20 @@ def box(*mails: EmailMessage) -> str:
     return "".join(f"{POSTED}{each}\n" for each in mails)
 
 
+def ids_in(box: str) -> list[str]:
+    return [f"box.mbox#{name}" for name, _ in mails(BytesIO(box.encode()))]
+
+
+BOX = box(mail("Tea"), mail("Lamp", "bill.txt"), mail("Rope"))
+MAILS = sorted(ids_in(BOX))
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "in").mkdir()
     (tmp_path / "in/a.txt").write_text(text_of("a.txt"))
     (tmp_path / "in/pier.eml").write_text(str(mail("Pier", "plan.txt", "note.txt")))
-    (tmp_path / "in/box.mbox").write_text(box(mail("Tea"), mail("Lamp", "bill.txt"), mail("Rope")))
+    (tmp_path / "in/box.mbox").write_text(BOX)
     return tmp_path / "in"
 
 
@@ -57,7 +66,7 @@ def test_parts_come_change_and_go_with_their_file(index, folder):
     assert report.names.removed == ["pier.eml#note.txt"]
     (folder / "box.mbox").write_text(box(mail("Rope"), mail("Lamp", "bill.txt"), mail("Oil")))
     report = index.update(folder / "box.mbox")
-    assert (report.names.added, report.names.removed) == ([f"{BOX} Oil.eml"], [MAILS[2]])
+    assert (report.names.added, report.names.removed) == (ids_in(box(mail("Oil"))), [MAILS[2]])
     assert report.unchanged == 6
     check_fresh(index, folder)
     (folder / "pier.eml").unlink()
@@ -100,13 +109,34 @@ def test_a_part_is_deleted_alone_until_its_file_is_named(index, folder, deleted,
     assert index.store.snapshot().report()["left_out"] == {}
 
 
-@pytest.mark.parametrize("name", [f"{MAILS[0]}#bill.txt", f"{BOX} Zanzibar.eml", "box.mbox"])
+def test_a_deleted_mail_stays_out_when_others_of_its_name_come_and_go(index, folder):
+    def tea(text: str) -> EmailMessage:
+        message = mail("Tea")
+        message.set_content(text)
+        return message
+
+    first, deleted = tea("It is at ten.\n"), tea("It is at noon.\n")
+    (folder / "box.mbox").write_text(box(first, deleted))
+    (deleted_id,) = ids_in(box(deleted))
+    assert deleted_id in index.update().names.added
+    assert index.delete(deleted_id).names.removed == [deleted_id]
+    deleted["Status"] = "RO"  # it has been opened
+    others = [mail("Oil"), tea("It is at eight.\n")]
+    for kept in ([deleted], [deleted, *others], [others[1], deleted, first, others[0]]):
+        (folder / "box.mbox").write_text(box(*kept))
+        assert [each.path for each in index.update().skipped] == [deleted_id]
+        assert documents_of(index) == sorted(
+            ["a.txt", *PIER, *ids_in(box(*(each for each in kept if each != deleted)))]
+        )
+
+
+@pytest.mark.parametrize("name", ["bill.txt", "Zanzibar", "box.mbox"])
 def test_no_byte_of_a_deleted_part_remains(folder, tmp_path, monkeypatch, name):
     """Neither of its text nor of its name, also after an update that leaves it out."""
     monkeypatch.setattr("hierindex.cache.readings.LEVEL", 0)  # so that bytes can be found
     attached = str(mail("Lamp", "bill.txt")).replace("bill.txt of Lamp", "Mombasa")
     (folder / "box.mbox").write_text(f"{box(mail('Tea'), mail('Zanzibar'))}{POSTED}{attached}")
-    word = b"Mombasa" if "#bill" in name else b"Zanzibar"
+    word = b"Mombasa" if name == "bill.txt" else b"Zanzibar"
     index = built(folder, tmp_path / "index", hierarchy_of(DocumentHierarchy))
 
     def holding() -> list[str]:
@@ -114,7 +144,8 @@ def test_no_byte_of_a_deleted_part_remains(folder, tmp_path, monkeypatch, name):
         return [path.name for path in files if word in path.read_bytes()]
 
     assert holding()
-    index.delete(name)
+    part = [document for document in documents_of(index) if name in document]
+    index.delete(*(["box.mbox"] if name == "box.mbox" else part))
     assert not holding()
     (folder / "a.txt").write_text(text_of("other"))
     assert index.update().changed == 1
@@ -181,14 +212,17 @@ def test_a_link_to_a_mailbox_is_no_document(index, folder):
     assert documents_of(index) == sorted([*HELD, "deep/d.txt"])
 
 
-def test_a_file_with_the_id_of_a_part_is_a_document_or_refused(index, folder):
+def test_a_file_with_a_name_of_a_part_is_skipped(index, folder):
     (folder / "C#").mkdir()
-    for name in ("C#/a.txt", "a.txt#b.txt", "gone.eml#x.txt"):
+    for name in ("C#/a.txt", "a.txt#b.txt", "gone.eml#x.txt", "pier.eml#plan.txt"):
         (folder / name).write_text(text_of(name))
-    assert counts(index.update()) == (3, 0, 0, 0, 8)
-    (folder / "gone.eml#x.txt").write_text(text_of("other"))
-    assert counts(index.update(folder / "gone.eml#x.txt")) == (0, 1, 0, 0, 10)
-    assert counts(index.delete("gone.eml#x.txt", "a.txt")) == (0, 0, 2, 0, 9)
-    (folder / "pier.eml#plan.txt").write_text(text_of("plan"))
-    with pytest.raises(SourceError, match=r"Two documents have the id 'pier\.eml#plan\.txt'"):
-        index.update()
+    report = index.update()
+    assert counts(report) == (2, 0, 0, 0, 8)
+    assert [(each.path, each.reason) for each in report.skipped] == [
+        (f"{name}.eml#{part}.txt", f"is named as a part of {name}.eml would be; rename it")
+        for name, part in (("gone", "x"), ("pier", "plan"))
+    ]
+    with pytest.raises(SourceError, match="rename it"):
+        index.update(folder / "gone.eml#x.txt")
+    (folder / "pier.eml#plan.txt").rename(folder / "plan.txt")
+    assert counts(index.update()) == (1, 0, 0, 0, 10)

@@ -215,7 +215,7 @@ def _separated(
 def _origins(documents: Sequence[ReadDocument], files: Mapping[str, File]) -> dict[str, Origin]:
     origins = dict[str, Origin]()
     for document in documents:
-        of = next((files[each] for each in wholes(document.doc_id) if each in files), None)
+        of = files.get(file_of(document.doc_id))
         origins[document.doc_id] = Origin(document.document_hash, of.source if of else "")
     return origins
 

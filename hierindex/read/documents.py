@@ -18,7 +18,7 @@ from llama_index.core.readers.base import BaseReader
 from llama_index.core.schema import Document
 
 from hierindex.cache.readings import ReadingCache
-from hierindex.core.identity import document_key, name_of
+from hierindex.core.identity import document_key, file_of, name_of
 from hierindex.errors import SourceError
 from hierindex.node import FILE_NAME, HEADINGS, LEFT_OUT, MODIFIED, PAGES, TITLE, Heading
 from hierindex.progress import Progress, silent
@@ -33,16 +33,16 @@ from hierindex.read.files import (
 )
 from hierindex.read.html import read_html
 from hierindex.read.mail import (
+    ATTACHED,
     attachments,
     attachments_of_outlook,
-    has_attachments,
     mails,
     read_calendar,
     read_mail,
     read_mailbox,
     read_outlook,
     read_web_archive,
-    with_attachments,
+    short_digest,
 )
 from hierindex.read.markdown import read_markdown, read_notebook
 from hierindex.read.office import OLD, read_old
@@ -55,7 +55,14 @@ from hierindex.read.sheets import read_excel
 from hierindex.read.slides import read_powerpoint
 from hierindex.read.source import PYTHON, SUFFIXES, read_python, read_source
 from hierindex.read.subtitles import read_subtitles
-from hierindex.read.text import HEAD, MAX_BYTES, Reading, UnreadableError, is_binary_head
+from hierindex.read.text import (
+    HEAD,
+    MAX_BYTES,
+    Reading,
+    UnreadableError,
+    counted,
+    is_binary_head,
+)
 from hierindex.read.word import read_word
 from hierindex.text.characters import composed
 
@@ -368,11 +375,15 @@ class _Documents:
         self, file: BinaryIO | Part, document_id: str, depth: int = 0
     ) -> list[Document | Skipped]:
         """Return the document of a file or a part, and those inside it."""
+        if not depth and (other := file_of(document_id)) != document_id:
+            raise UnreadableError(f"is named as a part of {quoted(other)} would be; rename it")
         suffix = Path(name_of(document_id)).suffix.lower()
         text, read, headings = self._reading(file, suffix)
-        parts = [*self._parts(file, suffix, text, read)] if depth < MAX_DEPTH else []
-        used, n_parts = self._recent(), 0
-        inside, refused = list[Document | Skipped](), list[Document | Skipped]()
+        n_attached = read.pop(ATTACHED, 0) if suffix in PARTS else 0
+        most = MAX_ATTACHMENTS if depth < MAX_DEPTH else 0
+        parts = [*self._parts(file, suffix, text, n_attached)] if most else []
+        used = self._recent()
+        inside, refused = list[Document | Skipped](), list[Skipped]()
         for part in parts:
             part_id = f"{document_id}#{part.name}"
             try:
@@ -380,13 +391,16 @@ class _Documents:
                     inside.append(Skipped(part_id, DELETED))
                 else:
                     inside += self.of(part, part_id, depth + 1)
-                n_parts += 1
             except UnreadableError as error:
                 refused.append(Skipped(part_id, str(error)))
                 used |= self._recent()
         if not text.strip() and (inside or refused):  # a mailbox
             return [*inside, *refused]
-        read = with_attachments(read, n_parts) if n_parts else read
+        left_out = [f"{name_of(part.path)} {part.reason}" for part in refused]
+        if n_attached > most:
+            left_out.append(counted(n_attached - most, "attachment"))
+        if left_out:
+            read[LEFT_OUT] = [*read.get(LEFT_OUT, []), *left_out]
         document = _document(document_id, suffix, Reading(text, read, headings), **self.more)
         if depth and len(text) > self.room:
             raise UnreadableError("has more text than fits in the file with other parts")
@@ -402,10 +416,10 @@ class _Documents:
         return read_once(reader or read_unnamed, suffix, file, self.memory)
 
     def _parts(
-        self, file: BinaryIO | Part, suffix: str, text: str, read: Mapping[str, Any]
+        self, file: BinaryIO | Part, suffix: str, text: str, n_attached: int
     ) -> Iterator[Part]:
         """Yield the files in a file: the mails of a mailbox, or the attachments of a mail."""
-        if suffix not in PARTS or (text and not has_attachments(read)):
+        if suffix not in PARTS or (text and not n_attached):
             return
         most = MAX_ATTACHMENTS if text else None  # of mails in a mailbox, all
 
@@ -432,22 +446,21 @@ class _Documents:
 
 
 def _named_apart(parts: Iterable[tuple[str, bytes]]) -> dict[str, bytes]:
-    """Return parts by names that differ, and that a path can end with.
+    """Return parts by names that a path can end with; of equal names, each tells its content.
 
-    >>> [*_named_apart([("a/b.txt", b""), ("a_b.txt", b""), ("..", b"")])]
-    ['a_b.txt', 'a_b (2).txt', '..']
+    >>> [*_named_apart([("a/b.txt", b"1"), ("a_b.txt", b"2"), ("..", b"")])]
+    ['a_b (6b86b2).txt', 'a_b (d4735e).txt', '..']
     """
-    named, n_same = dict[str, bytes](), Counter[str]()
+    named = list[tuple[str, str, bytes]]()
     for name, data in parts:
         path = Path(" ".join(NO_NAME.sub("_", name).split()))
         suffix = path.suffix[:MAX_NAME]
-        stem = path.stem[: MAX_NAME - len(suffix)] or "unnamed"
-        given = name = f"{stem}{suffix}"
-        while given in named:
-            n_same[name] += 1
-            given = f"{stem} ({1 + n_same[name]}){suffix}"
-        named[given] = data
-    return named
+        named.append((path.stem[: MAX_NAME - len(suffix)] or "unnamed", suffix, data))
+    n_same = Counter(stem + suffix for stem, suffix, _ in named)
+    return {
+        stem + (f" ({short_digest(data)})" if n_same[stem + suffix] > 1 else "") + suffix: data
+        for stem, suffix, data in named
+    }
 
 
 def _document(document_id: str, suffix: str, reading: Reading, **more: Any) -> Document:

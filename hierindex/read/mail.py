@@ -2,12 +2,13 @@
 
 import re
 import struct
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from email import message_from_bytes
 from email.message import EmailMessage
 from email.utils import parsedate_to_datetime
+from hashlib import sha256
 from io import BytesIO
 from mimetypes import MimeTypes
 from os import SEEK_END
@@ -37,14 +38,17 @@ WORD = re.compile(r"[^\W_]+")
 POSTED = re.compile(  # the line before an e-mail, with its sender and date
     rb"(?:\A|(?<=\n\n)|(?<=\n\r\n))From [^\r\n]{1,200}?\d:\d\d[^\r\n]{,40}?\d{4}[^\r\n]{,40}\r?\n"
 )
-ATTACHMENTS = re.compile(r"([\d,]+) attachments?")
+ATTACHED = "attachments"  # metadata key of how many there are, for those who read them
 TYPES = MimeTypes()
+NO_TEXT = b"\0"
 NOT_TEXT = re.compile(r"(audio|font|image|video)/|application/(pgp|pkcs7|x-pkcs7)")
 ARMOURED = re.compile(  # a message, a signature or a key, and what is before a signed message
     r"-----BEGIN PGP SIGNED MESSAGE-----\n(?:Hash: .*\n)*"
     r"|-----BEGIN PGP (?P<kind>[A-Z ]+)-----\n[^-]*(?:-(?!----)[^-]*)*-----END PGP (?P=kind)-----"
 )
-LABEL = re.compile(rb"^(?:subject|date)[ \t]*:.*(?:\n[ \t].*)*", re.IGNORECASE | re.MULTILINE)
+LABEL = re.compile(  # fields that tell one e-mail from others
+    rb"^(?:date|from|message-id|subject|to)[ \t]*:.*(?:\n[ \t].*)*", re.IGNORECASE | re.MULTILINE
+)
 END_OF_HEADER = re.compile(rb"\r?\n\r?\n")
 MAX_HEADER = 65_536  # bytes
 MAX_LABEL = 80  # characters of the name of an e-mail in a mailbox
@@ -55,12 +59,20 @@ CALENDAR = {
     "DTSTART": "Start",
     "DTEND": "End",
     "DUE": "Due",
+    "DURATION": "Duration",
+    "RRULE": "Repeats",
+    "RDATE": "Also",
+    "EXDATE": "Except",
+    "STATUS": "Status",
     "LOCATION": "Place",
     "ORGANIZER": "Organiser",
     "ATTENDEE": "Invited",
     "DESCRIPTION": "Description",
 }
-TIME = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)\d\d(Z)?)?")
+EVENTS = {"VEVENT", "VTODO", "VJOURNAL"}
+TIMES = {"DTSTART", "DTEND", "DUE", "RDATE", "EXDATE", "RRULE"}
+TIME = re.compile(r"\b(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)\d\d(Z)?)?\b")
+FIELD = re.compile(r'((?:[^":]|"[^"]*")*):')  # its name and parameters
 DISPLAY_TO = 0x0E04  # property: the recipients' names, between semicolons
 
 MALFORMED = ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError
@@ -113,9 +125,10 @@ def mail_reading(
     if title:
         found.insert(0, Reading(title, {}))
     if names:
-        left_out = {LEFT_OUT: [counted(len(names), "attachment")]}
-        found.append(Reading(f"Attachments: {', '.join(names)}", left_out))
+        found.append(Reading(f"Attachments: {', '.join(names)}", {}))
     text, more, headings = joined(found, 1 if title else 0)
+    if not inside and (n_attached := len([*_attached(message, also_forwarded=True)])):
+        more[ATTACHED] = n_attached
     first = [Heading(1, title, 0)] if title else []
     return Reading(text, {**more, **metadata}, [*first, *headings])
 
@@ -127,15 +140,15 @@ def joined(readings: Iterable[Reading], level: int = 0, between: str = "\n\n") -
     """
     texts, headings, start = list[str](), list[Heading](), 0
     metadata: dict[str, Any] = {}
-    left_out = list[str]()
     for text, more, within in readings:
         texts.append(text)
         headings += (h._replace(level=h.level + level, start=start + h.start) for h in within)
         start += len(text) + len(between)
         if "encoding" in more:
             metadata.setdefault("encoding", more["encoding"])
-        left_out += more.get(LEFT_OUT, [])
-    return Reading(between.join(texts), _with_left_out(metadata, *_apart(left_out)), headings)
+        if LEFT_OUT in more:
+            metadata.setdefault(LEFT_OUT, []).extend(more[LEFT_OUT])
+    return Reading(between.join(texts), metadata, headings)
 
 
 def _metadata(message: EmailMessage) -> dict[str, str]:
@@ -223,6 +236,10 @@ def _alternatives(part: EmailMessage) -> Iterator[Reading]:
     in_plain, in_rich = (_words(readings) for readings in (plain, rich))
     if len(in_plain & in_rich) < len(in_rich) / 2:
         plain = rich if len(in_rich) >= len(in_plain) else [*plain, *rich]
+    elif plain and (n_more := len(in_rich - in_plain)):
+        about = plain[0].metadata
+        not_read = f"{counted(n_more, 'word')} that only the HTML has"
+        about[LEFT_OUT] = [*about.get(LEFT_OUT, []), not_read]
     yield from (*(plain or rich), *by_kind.get("text/calendar", []))
 
 
@@ -231,7 +248,7 @@ def _words(readings: Iterable[Reading]) -> set[str]:
 
 
 def attachments(file: BinaryIO) -> Iterator[tuple[str, bytes]]:
-    """Yield name and content of an e-mail's attachments; those that no reader reads are empty."""
+    """Yield name and content of an e-mail's attachments; instead of no text, a zero byte."""
     yield from _files_of(_parsed(read_bytes(file)))
 
 
@@ -246,51 +263,17 @@ def _files_of(message: EmailMessage) -> Iterator[tuple[str, bytes]]:
         if not PurePath(name).suffix and kind != "application/octet-stream":
             name += TYPES.guess_extension(kind) or ""
         try:
-            data = b"" if NOT_TEXT.match(kind) else _content(part)
+            data = NO_TEXT if NOT_TEXT.match(kind) else _content(part)
             if charset := part.get_content_charset(""):
                 data = decode(data, charset).text.encode("utf-8", "replace")
         except (*MALFORMED, UnreadableError):
-            data = b""
+            data = NO_TEXT
         yield name, data
 
 
 def _content(part: EmailMessage) -> bytes:
     data = part.get_payload(decode=True)
     return data if isinstance(data, bytes) else b""
-
-
-def with_attachments(metadata: dict[str, Any], n: int) -> dict[str, Any]:
-    """Return metadata of an e-mail of whose attachments so many are read, and not left out.
-
-    >>> with_attachments({"left_out": ["2 words struck out", "3 attachments"]}, 2)
-    {'left_out': ['2 words struck out', '1 attachment']}
-    """
-    others, n_left_out = _apart(metadata.get(LEFT_OUT, []))
-    return _with_left_out(metadata, others, n_left_out - n)
-
-
-def has_attachments(metadata: Mapping[str, Any]) -> bool:
-    """Return whether metadata of an e-mail say that it has attachments."""
-    return _apart(metadata.get(LEFT_OUT, []))[1] > 0
-
-
-def _apart(left_out: Iterable[str]) -> tuple[list[str], int]:
-    """Return phrases on what was left out, and apart from them the number of attachments."""
-    others, n_attachments = list[str](), 0
-    for said in left_out:
-        if (match := ATTACHMENTS.fullmatch(said)) is not None:
-            n_attachments += int(match[1].replace(",", ""))
-        else:
-            others.append(said)
-    return others, n_attachments
-
-
-def _with_left_out(
-    metadata: Mapping[str, Any], others: list[str], n_attachments: int
-) -> dict[str, Any]:
-    left_out = [*others, *([counted(n_attachments, "attachment")] if n_attachments > 0 else [])]
-    rest = {key: value for key, value in metadata.items() if key != LEFT_OUT}
-    return {**rest, LEFT_OUT: left_out} if left_out else rest
 
 
 def read_mailbox(file: BinaryIO) -> Reading:
@@ -300,32 +283,51 @@ def read_mailbox(file: BinaryIO) -> Reading:
 
 
 def mails(file: BinaryIO) -> Iterator[tuple[str, bytes]]:
-    """Yield the e-mails of a file in mbox format, with their times in UTC and subjects as names."""
-    for mail in POSTED.split(read_bytes(file))[1:]:
-        yield f"{_label(mail)}.eml", QUOTED.sub(rb"\1", BETWEEN.sub(b"", mail))
+    """Yield the e-mails of a file in mbox format, of copies of one the last.
+
+    Their names are their times in UTC, subjects and digests of what does not change when others
+    come or go, or when they are marked as read.
+    """
+    each = POSTED.split(read_bytes(file))[1:]
+    yield from {_label(mail): QUOTED.sub(rb"\1", BETWEEN.sub(b"", mail)) for mail in each}.items()
 
 
 def _label(mail: bytes) -> str:
-    """Return time and subject of an e-mail."""
-    header = END_OF_HEADER.split(mail[:MAX_HEADER], maxsplit=1)[0]
-    about = _metadata(_parsed(b"\n".join(LABEL.findall(header))))
+    """Return the name of an e-mail."""
+    header, *body = END_OF_HEADER.split(mail, maxsplit=1)
+    lines = LABEL.findall(header[:MAX_HEADER])
+    about = _metadata(_parsed(b"\n".join(lines)))
     said = [about[TITLE]] if TITLE in about else []
     with suppress(ValueError, OverflowError):
         time = datetime.fromisoformat(about.get("date", ""))
         said.insert(0, f"{time.astimezone(UTC) if time.tzinfo else time:%Y-%m-%d %H:%M}")
-    return " ".join(said)[:MAX_LABEL] or "e-mail"
+    name = " ".join(said)[:MAX_LABEL] or "e-mail"
+    content = b"\n".join([*lines, *body]).rstrip()
+    return f"{name} ({short_digest(content)}).eml"
+
+
+def short_digest(data: bytes) -> str:
+    """Return what tells one file from others of its name."""
+    return sha256(data).hexdigest()[:6]
 
 
 def read_web_archive(file: BinaryIO) -> Reading:
-    """Return the page in a file as which a browser saves it with its pictures."""
+    """Return the page in a file as which a browser saves it with its pictures, and its frames."""
     data = read_bytes(file)
     try:
-        for part in _parsed(data).walk():
-            if part.get_content_type() == "text/html":
-                return _text(part, "text/html")
+        message = _parsed(data)
+        if "content-type" not in message:
+            return decode(data)
+        parts = {"text/html": list[Reading](), "text/plain": list[Reading]()}
+        for part in message.walk():
+            kind = part.get_content_type().replace("application/xhtml+xml", "text/html")
+            if kind in parts:
+                parts[kind].append(_text(part, kind))
+        found = parts["text/html"] or parts["text/plain"] or [Reading("", {})]
+        text, metadata, headings = joined(page for page in found if page.text.strip())
+        return Reading(text, {**found[0].metadata, **metadata}, headings)
     except MALFORMED as error:
         raise UnreadableError("cannot be read as a web archive") from error
-    return decode(data)
 
 
 def read_calendar(file: BinaryIO) -> Reading:
@@ -340,18 +342,22 @@ def as_lines(calendar: str) -> str:
     >>> as_lines("BEGIN:VEVENT\nSUMMARY:Tea\\, cake\nDTSTART:20240514T100000Z\nEND:VEVENT")
     'Summary: Tea, cake\nStart: 2024-05-14 10:00 UTC'
     """
-    events = list[list[str]]()
+    events, inside = list[list[str]](), [""]
     for line in re.sub(r"\n[ \t]", "", calendar).split("\n"):
-        field, _, value = line.partition(":")
-        name = field.upper().partition(";")[0]
-        if name == "BEGIN" and value.strip().upper() in ("VEVENT", "VTODO"):
-            events.append([])
-        elif name in CALENDAR and events and value.strip():
-            said = re.sub(r"\\(.)", lambda m: "\n" if m[1] in "nN" else m[1], value.strip())
-            if (time := TIME.fullmatch(said)) is not None:
-                said = "-".join(time.groups("")[:3])
-                said += f" {time[4]}:{time[5]}" if time[4] else ""
-                said += " UTC" if time[6] else ""
+        field = found[1] if (found := FIELD.match(line)) else line.partition(":")[0]
+        name, value = field.upper().partition(";")[0], line[len(field) + 1 :].strip()
+        if name == "BEGIN":
+            inside.append(value.upper())
+            if inside[-1] in EVENTS:
+                events.append([])
+        elif name == "END":
+            inside = inside[:-1] or [""]
+        elif name in CALENDAR and inside[-1] in EVENTS and value:
+            said = re.sub(r"\\(.)", lambda m: "\n" if m[1] in "nN" else m[1], value)
+            if name in TIMES:
+                said = TIME.sub(_time, said)
+                if name == "RRULE":
+                    said = said.replace("FREQ=", "").replace("=", " ").replace(";", ", ")
                 zone = re.search(r'TZID="?([^";:]+)', field)
                 said += f" ({zone[1]})" if zone else ""
             elif name in ("ORGANIZER", "ATTENDEE"):
@@ -359,6 +365,12 @@ def as_lines(calendar: str) -> str:
                 said = called[1] if called else said.rpartition(":")[2]
             events[-1].append(f"{CALENDAR[name]}: {said}")
     return "\n\n".join("\n".join(event) for event in events if event)
+
+
+def _time(match: re.Match[str]) -> str:
+    year, month, day, hour, minute, zulu = match.groups("")
+    clock = f" {hour}:{minute}" if hour else ""
+    return f"{year}-{month}-{day}{clock}{' UTC' if zulu else ''}"
 
 
 def read_outlook(file: BinaryIO) -> Reading:
@@ -409,9 +421,9 @@ def _converted(saved: "Message") -> EmailMessage:
         email.add_alternative(html, subtype="html")
     for attachment in saved.attachments:
         name = _line(attachment.file_name or "unnamed")
-        data = b""
+        data = NO_TEXT
         with suppress(*DAMAGED):
-            data = attachment.file_bytes or b""
+            data = attachment.file_bytes or NO_TEXT
         email.add_attachment(data, maintype="application", subtype="octet-stream", filename=name)
     return email
 

@@ -1,5 +1,6 @@
 """Attachments are documents of their own."""
 
+import re
 from email.message import EmailMessage
 from pathlib import Path
 
@@ -45,7 +46,7 @@ def test_what_can_be_read_is_read_as_its_file_would_be(written):
     assert [*found] == ["in/pier.eml", "in/pier.eml#crane.pdf", "in/pier.eml#plan.MD"]
     whole, crane, plan = found.values()
     assert whole.text.endswith("Attachments: crane.pdf, plan.MD, a.png, b")
-    assert whole.metadata["left_out"] == ["2 attachments"]
+    assert whole.metadata["left_out"] == ["a.png is not text", "b is empty"]
     assert (crane.text, crane.metadata[PAGES]) == ("The crane lifts two tons.", 1)
     assert plan.metadata["headings"][0][1] == plan.metadata["title"] == "Berth"
     assert plan.metadata["last_modified_date"] == whole.metadata["last_modified_date"]
@@ -66,8 +67,8 @@ def test_nothing_is_left_out_if_all_are_read(written):
 @pytest.mark.parametrize(
     ("names", "ids"),
     [
-        (["a.txt"] * 3, ["a.txt", "a (2).txt", "a (3).txt"]),
-        (["a (2).txt", "a.txt", "a.txt"], ["a (2).txt", "a.txt", "a (3).txt"]),
+        (["a.txt"] * 3, ["a (98e0a6).txt", "a (8fe80a).txt", "a (6e2662).txt"]),
+        (["a (2).txt", "a.txt", "a.txt"], ["a (2).txt", "a (8fe80a).txt", "a (6e2662).txt"]),
         (["../x/y#z.txt", "..", "."], [".._x_y_z.txt", "..", "unnamed"]),
         (["n" * 300 + ".txt"], ["n" * 96 + ".txt"]),
         (["Grüße \u2013 \t neu.txt", " "], ["Grüße \u2013 _ neu.txt", "unnamed"]),
@@ -81,16 +82,16 @@ def test_ids_are_distinct_and_are_no_paths(written, names, ids):
 
 
 @pytest.mark.parametrize(
-    ("header", "data", "found"),
+    ("header", "data", "found"),  # documents, or what is not read
     [
         ("text/csv; name=a.csv", "name,born\nAda,1815\nBob,1816", {"a.csv": "name: Ada"}),
         ('text/plain; charset=koi8-r; name="a.txt"', "\u0434\u0430", {"a.txt": "\u0434\u0430"}),
         ("text/html", "<h1>Bees</h1><p>Hum.", {"unnamed.html": "Bees\nHum."}),
         ("application/json; name=a", '{"bee": "hums"}', {"a.json": "bee: hums"}),
-        ("application/pgp-signature; name=a.asc", "-----BEGIN PGP SIGNATURE-----", {}),
-        ("image/svg+xml; name=a.svg", "<svg><text>Bee</text></svg>", {}),
-        ("text/plain; name=a.txt\nContent-Transfer-Encoding: base64", "AGEA", {}),
-        ("text/plain; charset=utf-8\nContent-Transfer-Encoding: base64", "AGEA", {}),
+        ("application/pgp-signature; name=a.asc", "-----BEGIN PGP SIGNATURE-----", "a.asc"),
+        ("image/svg+xml; name=a.svg", "<svg><text>Bee</text></svg>", "a.svg"),
+        ("text/plain; name=a.txt\nContent-Transfer-Encoding: base64", "AGEA", "a.txt"),
+        ("text/plain; charset=utf-8\nContent-Transfer-Encoding: base64", "AGEA", "unnamed.txt"),
     ],
     ids="csv koi8 html json signature picture binary damaged".split(),
 )
@@ -99,7 +100,11 @@ def test_a_type_tells_what_a_name_does_not(written, header, data, found):
     whole = b"Subject: x\nContent-Type: multipart/mixed; boundary=B\n\n--B\n\nSee.\n--B\n"
     whole += f"Content-Type: {header}\nContent-Disposition: attachment\n\n".encode()
     documents = read(written({"a.eml": whole + encoded + b"\n--B--\n"}))
-    assert documents.pop("a.eml").metadata.get("left_out") == (None if found else ["1 attachment"])
+    left_out = documents.pop("a.eml").metadata.get("left_out")
+    if isinstance(found, str):
+        assert (documents, left_out) == ({}, [f"{found} is not text"])
+        return
+    assert left_out is None
     assert [*documents] == [f"a.eml#{name}" for name in found]
     for document, text in zip(documents.values(), found.values(), strict=True):
         assert text in document.text
@@ -111,16 +116,18 @@ def test_attachments_of_forwarded_and_of_attached_mails(written):
     outer = mail(("inner.eml", bytes(inner)), ("crane.txt", b"Another crane."))
     outer.add_attachment(inner)
     found = read(written({"box.mbox": boxed(outer)}))
-    at = "box.mbox#The pier.eml"
+    at = next(iter(found))
+    assert re.fullmatch(r"box\.mbox#The pier \([0-9a-f]{6}\)\.eml", at)
     assert [*found] == [
         at,
         f"{at}#inner.eml",
         f"{at}#inner.eml#crane.txt",
-        f"{at}#crane.txt",
-        f"{at}#crane (2).txt",
+        f"{at}#crane (afc1ed).txt",
+        f"{at}#crane (3e05ed).txt",
     ]
     assert "Inner" in found[at].text
-    assert found[at].metadata["left_out"] == ["1 attachment"]
+    assert found[at].metadata["left_out"] == ["a.png is not text"]
+    assert found[f"{at}#inner.eml"].metadata["left_out"] == ["a.png is not text"]
     assert found[f"{at}#inner.eml#crane.txt"].metadata["file_path"] == "box.mbox"
 
 
@@ -132,17 +139,38 @@ def test_attachments_of_outlook(written):
 
 
 def test_a_number_sign_in_a_name_of_a_file(written):
-    files = dict.fromkeys(("C#/a.txt", "a#b.txt", "a.eml#b/c.txt", "x.eml#b.txt"), b"It is.")
+    files = dict.fromkeys(("C#/a.txt", "a#b.txt", "a.eml#b/c.txt", "x.txt#b.txt"), b"It is.")
     found = read(written(files))
     assert [*found] == sorted(files)
     assert found["C#/a.txt"].metadata["file_path"] == "C#/a.txt"
     assert found["a#b.txt"].metadata["file_name"] == "a#b.txt"
 
 
-def test_a_file_with_the_id_of_an_attachment_is_told(written):
-    folder = written({"a.eml": bytes(mail(("b.txt", b"Bees."))), "a.eml#b.txt": b"It is."})
-    documents, _ = read_documents(folder)
-    assert [document.doc_id for document in documents] == ["a.eml", "a.eml#b.txt", "a.eml#b.txt"]
+def test_a_file_with_a_name_of_an_attachment_is_skipped(written):
+    other = dict.fromkeys(("a.eml#b.txt", "in/c.mbox#d", "e.MSG#f.eml#g"), "It is.")
+    folder = written({"a.eml": bytes(mail(("b.txt", b"Bees."))), **other})
+    documents, skipped = read_documents(folder)
+    assert [document.text for document in documents][1:] == ["Bees."]
+    assert {(each.path, each.reason) for each in skipped} == {
+        ("a.eml#b.txt", "is named as a part of a.eml would be; rename it"),
+        ("in/c.mbox#d", "is named as a part of in/c.mbox would be; rename it"),
+        ("e.MSG#f.eml#g", "is named as a part of e.MSG would be; rename it"),
+    }
+
+
+def test_why_an_attachment_is_not_read_is_told(written):
+    attached = [("scan.pdf", b"%PDF-1.4 broken"), ("a.txt", b"Bees."), ("old.docx", PNG)]
+    inner = mail(("page.txt", b" \n"), subject="Inner")
+    outer = mail(*attached)
+    outer.add_attachment(inner)
+    whole = read(written({"a.eml": bytes(outer)}))["a.eml"]
+    assert whole.metadata["left_out"] == [
+        "scan.pdf cannot be read as PDF",
+        "old.docx cannot be read as Word",
+        "page.txt contains only white space",
+    ]
+    assert FileContent.of(whole).left_out == whole.metadata["left_out"]
+    assert "attachments" not in whole.metadata
 
 
 def nested(depth: int) -> bytes:

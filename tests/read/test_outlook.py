@@ -37,7 +37,7 @@ def test_a_message_is_its_subject_its_plain_text_and_the_names_of_its_attachment
         "from": "Ada Lovelace <ada@example.org>",
         "to": "Bob, Eve",
         "date": "2026-11-22T17:00:00+00:00",
-        "left_out": ["2 attachments"],
+        "attachments": 2,
     }
 
 
