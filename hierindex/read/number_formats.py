@@ -19,6 +19,7 @@ CONDITION = re.compile(r"\[[<>=]")
 LONGEST = 255  # characters of a format
 MOST_DECIMALS = 30
 EPOCH = datetime(1899, 12, 30)
+MOST_DAYS = 2_958_466  # to the year 10000
 
 
 class Format(NamedTuple):
@@ -39,9 +40,11 @@ def displayed(value: float, code: str) -> str:
 
     >>> displayed(0.125, "0.0%"), displayed(-1234.5, '#,##0.00 "EUR"'), displayed(7, "000")
     ('12.5%', '-1,234.50 EUR', '007')
+    >>> displayed(45296.5, "d.m.yy h:mm"), displayed(-1e10, "d.m.yy")
+    ('2024-01-05 12:00:00', '-10000000000')
     """
     shape = _format(code, value < 0) if math.isfinite(value) else None
-    if shape is None:
+    if shape is None or (not shape.spec and not 0 <= value < MOST_DAYS):
         return f"{value:.15g}"
     if not shape.spec:
         return (EPOCH + timedelta(days=value)).isoformat(" ", "seconds").removesuffix(" 00:00:00")

@@ -115,6 +115,7 @@ class _RtfText:
         self.about = {TITLE: "", "author": ""}
         self.left_out = Counter[str]()
         self._omitted: dict[tuple[str, int, int, int], list[str]] = {}  # by reason and place
+        self._n_ends = 0  # of lines
         self._default = "cp1252"
         self._state = _State(self._default)
         self._outer: list[_State] = []
@@ -221,7 +222,7 @@ class _RtfText:
             self.about[state.group] += text
         elif self._is_text() and (state.unseen or state.struck):
             why = UNSEEN_WORDS if state.unseen else STRUCK_WORDS
-            place = len(self.lines), len(self._cells), len(self._line)
+            place = self._n_ends, len(self._cells), len(self._line)
             self._omitted.setdefault((why, *place), []).append(text)
         elif self._is_text():
             self._line.append(text.translate(SUPERSCRIPTS) if state.raised else text)
@@ -233,6 +234,7 @@ class _RtfText:
         self.left_out[what] += self._is_text()
 
     def _end_line(self) -> None:
+        self._n_ends += 1
         if self._state.in_table or self._state.group == "note":
             self._line.append(" ")
         elif self._is_text():

@@ -7,6 +7,7 @@ from typing import Any, BinaryIO
 from hierindex.node import TITLE
 from hierindex.read.charts import DIAGRAM, A, R, chart_blocks, diagram_lines
 from hierindex.read.equations import equation
+from hierindex.read.marks import PLAIN, STRUCK_WORDS, SUB, SUPER, joined_runs
 from hierindex.read.office import (
     Block,
     as_reading,
@@ -16,7 +17,6 @@ from hierindex.read.office import (
     unpacked,
     unread_parts,
 )
-from hierindex.read.marks import PLAIN, STRUCK_WORDS, SUB, SUPER, joined_runs
 from hierindex.read.tables import Merged, merge, table_blocks
 from hierindex.read.text import MAX_TITLE, Reading
 

@@ -10,9 +10,9 @@ from zipfile import ZipFile
 from hierindex.node import TITLE
 from hierindex.read.charts import DIAGRAM, C, R, chart_blocks, diagram_lines
 from hierindex.read.equations import MATH, equation
+from hierindex.read.marks import PLAIN, STRUCK_WORDS, SUB, SUPER, UNSEEN_WORDS, joined_runs
 from hierindex.read.numbering import BULLET, VAL, Numbering, W, value, whole
 from hierindex.read.office import Block, as_reading, parsed, properties, unpacked, unread_parts
-from hierindex.read.marks import PLAIN, STRUCK_WORDS, SUB, SUPER, UNSEEN_WORDS, joined_runs
 from hierindex.read.tables import Merged, repeated, table_blocks
 from hierindex.read.text import MAX_TITLE, Reading, UnreadableError
 

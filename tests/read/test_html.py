@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hierindex.errors import SourceError
-from hierindex.errors import SourceError
 from hierindex.node import HEADINGS, LEFT_OUT, Heading
 from hierindex.read.documents import FILE_NAME, read_documents
 from hierindex.read.html_tables import MAX_REPEATED, MAX_ROW
@@ -597,7 +596,10 @@ def test_a_megabyte_of_one_element(read):
         ("<p>Text<img src=a alt='A map'><img src=b alt='Fares by year' width=640>", ["2 pictures"]),
         ("<figure><img src=a alt='A map' width=100%><figcaption>Map</figure>", ["1 picture"]),
         ("<p>Text <a href='/a/map.JPG?x=1'><img src=a alt='A map'></a>", ["1 picture"]),
-        ("<p>Ada<img src=a alt=Ada><p>Ben<img src=b alt=Ben><p>Ada<img src=a alt=Ada>", ["2 pictures"]),
+        (
+            "<p>Ada<img src=a alt=Ada><p>Ben<img src=b alt=Ben><p>Ada<img src=a alt=Ada>",
+            ["2 pictures"],
+        ),
         ("<p>Text<img src=a><img src=b alt=''><img src=c alt=' :-)'>", None),
         ("<p>Text<img src=a alt=Print width=16px height=16px><img alt=Pixel height=1>", None),
         ("<p>Text <a href=/map><img src=a alt='A map'></a>", None),

@@ -103,7 +103,10 @@ def test_a_long_title_is_cut():
         ("---\ndate: 1901-02-03\n---\n", {"date": "1901-02-03"}),
         ("---\nat: 1901-02-03 04:05:06\n---\n", {"at": "1901-02-03T04:05:06"}),
         ("---\ntitle: 1901\n---\n", {"title": "1901"}),
-        ("---\n# Of the log\n\"the year\": 1901\n\nby:\n- Ash\n\n---\n", {"the year": 1901, "by": ["Ash"]}),
+        (
+            '---\n# Of the log\n"the year": 1901\n\nby:\n- Ash\n\n---\n',
+            {"the year": 1901, "by": ["Ash"]},
+        ),
         ("---\nnested: {a: 1}\nnone:\nlists: [[1]]\n1: number\n---\n", {}),
         ("---\npage: 3\nsection: A\nheadings: x\nhierindex: {}\nhierindex_level: 1\n---\n", {}),
         (f"---\nlong: {'x' * (MAX_TITLE + 1)}\n---\n", {}),

@@ -225,7 +225,11 @@ def test_superscripts_are_no_digits_of_the_number_before(text_of, inside, text):
         ([run("Pay "), run("40", "<w:dstrike/>"), run("50.")], "Pay 50.", STRUCK_ONCE),
         ([run("Pay "), run("50.", '<w:strike w:val="0"/>')], "Pay 50.", None),
         ([run("Seen."), run(" Not.", HIDDEN)], "Seen.", ["1 word not displayed"]),
-        ([run("Seen."), run(" Not "), run("at all", HIDDEN)], "Seen. Not", ["2 words not displayed"]),
+        (
+            [run("Seen."), run(" Not "), run("at all", HIDDEN)],
+            "Seen. Not",
+            ["2 words not displayed"],
+        ),
         ([run("Seen."), run(" Too.", '<w:vanish w:val="false"/>')], "Seen. Too.", None),
         ([DELETED, "<w:ins>", run("50"), "</w:ins>"], "50", None),
         ([f"<w:moveFrom>{run('40')}</w:moveFrom>", run("50")], "50", None),

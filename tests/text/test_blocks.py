@@ -62,7 +62,7 @@ def kinds_of(text: str) -> list[tuple[str, str]]:
         ("footnote", "[^2]: See the log of 1911."),
         ("contents", "1 The pier ............ 4\n2 The ferry ........... xii"),
         ("front matter", "---\ntitle: The pier\ntags: [rope]\n---"),
-        ("front matter", "---\n# Of the pier\n\"the title\": Pier\n\ntags:\n- rope\n\n---"),
+        ("front matter", '---\n# Of the pier\n"the title": Pier\n\ntags:\n- rope\n\n---'),
         ("front matter", '+++\ntitle = "The pier"\n\n[about]\ntags = ["rope"]\n+++'),
         ("furniture", "* * *"),
         ("furniture", "Page 3 of 12"),
@@ -73,7 +73,11 @@ def test_a_block_has_a_kind(kind: str, text: str) -> None:
 
 
 def test_text_between_rules_is_no_front_matter() -> None:
-    for text in "---\n\n# Ropes\n\n- hemp\n\n---", "---\nHemp is old.\n\nWire: new.\n---", "+++\na\n---":
+    for text in (
+        "---\n\n# Ropes\n\n- hemp\n\n---",
+        "---\nHemp is old.\n\nWire: new.\n---",
+        "+++\na\n---",
+    ):
         assert "front matter" not in dict(map(reversed, kinds_of(text)))
 
 
