@@ -76,7 +76,7 @@ KINDS = re.compile(  # of a block, first match first
                      | Tab(?: le | elle | leau | la | ela | \. ) ) [ ] (?: [A-Z]\.? )? \d+
                      (?: [.-] \d+ )* [*_]{0,3} [ ]? [.:|\u2013\u2014] )
     | (?P<record>    [^\W\d_a-z][^:;\n]{,60}:\s[^;\n]+ (?: ;\s[^\W\d_a-z][^:;\n]{,60}:\s[^;\n]+ )+
-                   | [^\W\d_][^:;\n]{,60}:\s[^;\n]+ (?: ;\s[^\W\d_][^:;\n]{,60}:\s[^;\n]+ ){2,} )
+                   | [^\W\d_]\w*:\s[^;\n]+ (?: ;\s[^\W\d_]\w*:\s[^;\n]+ )+ )  # of one word each
     | (?P<item>      \s* (?: """
     + ITEM_MARK
     + r""" \s+ \S | \d{1,3} [\u3001\uff0e] ) )
