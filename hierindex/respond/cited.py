@@ -23,7 +23,7 @@ from hierindex.node import Quote
 from hierindex.respond.cited_text import Citation, CitedText, Part, written
 from hierindex.respond.extractive_synthesizer import CITATIONS
 from hierindex.respond.numbered import Passages, shown
-from hierindex.respond.quoted import citation_of
+from hierindex.respond.quotable import citation_of
 from hierindex.summarize.grounding import EmbeddingGrounding, has_other_number, numbers_in
 from hierindex.text.sentences import Sentence, is_telling, split_sentences, telling
 from hierindex.text_node import from_text_node

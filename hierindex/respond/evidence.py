@@ -1,8 +1,8 @@
 """How well texts answer a question, from 0 to 1, by their meaning and their words."""
 
 import re
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Set
+from dataclasses import dataclass, field
 from math import exp
 from typing import Self
 
@@ -25,18 +25,15 @@ from hierindex.text.stop_words import (
 )
 
 # A logistic regression on half of the pairs of tests/benchmarks/refusals.py.
-LIKENESS, WORDS, NUMBER, NAMES, INTERCEPT = 4.6, 3.2, -4.1, -4.7, -4.4
-NOUNS, PAIRS = -1.0, -4.0  # chosen by tests/benchmarks/refusals_in_languages.py
+LIKENESS, WORDS, LACKING, INTERCEPT = 4.6, 3.2, -4.4, -4.4
 MOST_LIKE = 1.2  # calibrated similarity; a higher one says no more
 LOOKED_UP = 0.9  # least score if the question is nothing but words that one text has
-N_SAME = 3  # letters that forms of a word share at least
 MOST_NAMES = 3  # words that may all be names
 N_BEST = 5  # texts that are searched for numbers and names
 
 QUOTED = re.compile(
     r"[\"\u201c\u201e\u00ab\u300c](\w[^\"\u201c\u201d\u00bb\u300d]*)[\"\u201c\u201d\u00bb\u300d]"
 )
-NUMBERED = re.compile(r"([^\W\d_]{2,})\W{1,2}(\d\w*(?:[.,:]\d+)*)")  # as "station 12"
 NAME = re.compile(r"(?<=[^\s.?!:;]\s)[^\W\d_a-z]\w*")  # within a sentence; all but ASCII counts
 CODE = re.compile(  # options, paths, variables, and manual pages as "tar(1)"
     r"(?<![\w-])--?[^\W\d]\w[\w-]*|/?\w+(?:[/_]\w+)+|[^\W\d_A-Z]+[A-Z]\w*|\w[\w-]*(?=\(\d\))"
@@ -49,120 +46,87 @@ WORD = re.compile(  # pairs of characters in scripts without blanks, and numbers
 
 @dataclass(frozen=True)
 class Asked:
-    """The words of a question.
+    """The words of a question, by their stems.
 
-    `words` are those that do not merely ask, `numbers` and `names`, which include what is in
-    quotation marks, are among them, and so are `nouns`, the words with capitals of a question in
-    German, where names look like any noun. `is_lookup` tells that there are no others, as in
-    "Jack Ruby" or "chapter-3.md". `numbered` are numbers with the word before, as "station 12".
+    `words` are those that do not merely ask. `numbers` and `names` are among them; names are
+    words with a capital within a sentence, but in German, and what is in quotation marks, in
+    another script, or looks like code. `is_lookup` tells that there are no other words, as in
+    "Jack Ruby" or "chapter-3.md".
     """
 
-    words: tuple[str, ...]
+    words: frozenset[str]
     numbers: frozenset[str]
     names: frozenset[str]
-    nouns: frozenset[str]
     is_lookup: bool
-    numbered: frozenset[tuple[str, str]] = frozenset()
+    stemmer: Stemmer = field(compare=False, repr=False)
 
     @classmethod
     def of(cls, question: str) -> Self:
         """Read a question.
 
-        In a script without blanks, words in another script are names.
-
         >>> asked = Asked.of("Where was Ada Lovelace in 1833?")
-        >>> asked.words, sorted(asked.names), sorted(asked.numbers)
-        (('ada', 'lovelace', '1833'), ['ada', 'lovelace'], ['1833'])
+        >>> [sorted(words) for words in (asked.words, asked.names, asked.numbers)]
+        [['1833', 'ada', 'lovelac'], ['ada', 'lovelac'], ['1833']]
         """
-        every = words_of(question)
         language = language_of(question)
-        asking = STOP_WORDS[language]
-        words = tuple(
+        stemmer = Stemmer("german" if language == "de" else "english")
+        every, asking = words_of(question), STOP_WORDS[language]
+        words = [
             word
             for word in every
             if word not in asking and CHINESE_QUESTION_CHARACTERS.isdisjoint(word)
-        )
-        numbers = frozenset(word for word in words if any(map(str.isdigit, word)))
-        found = ["".join(each) for each in QUOTED.findall(question)] + CODE.findall(question)
-        names = frozenset(words).intersection(words_of(" ".join(found)))
-        capital = " ".join(name for name in NAME.findall(question) if name[0].isupper())
-        nouns = frozenset(words).intersection(words_of(capital))
-        if len(words) > MOST_NAMES and len(nouns) + 1 >= len(words):
-            nouns = frozenset()  # a title, or all in capitals
-        if UNSPACED.search(question):
-            names |= {word for word in words if not UNSPACED.search(word)}
-        if language != "de":
-            names, nouns = names | nouns, frozenset()
-        names, nouns = names - numbers, nouns - names - numbers
-        pairs = NUMBERED.findall(question.lower())
-        numbered = frozenset(pair for pair in pairs if pair[0] not in asking)
+        ]
         is_lookup = len(words) == len(every) or is_name(question)
-        return cls(words or tuple(every), numbers, names, nouns, is_lookup, numbered)
+        numbers = {word for word in words if any(map(str.isdigit, word))}
+        found = ["".join(each) for each in QUOTED.findall(question)] + CODE.findall(question)
+        names = set(words_of(" ".join(found)))
+        if UNSPACED.search(question):
+            names |= {*words}
+        elif language != "de":
+            capital = {*words_of(" ".join(NAME.findall(question)))}.intersection(words)
+            is_title = len(words) > MOST_NAMES and len(capital) + 1 >= len(words)
+            names |= set() if is_title else capital  # or all words are in capitals
+        words = words or [*every]
 
-    def lacks(self, told: Collection[str]) -> set[str]:
-        """Return the numbers that are not among words, and the names and nouns in no form."""
-        words = {word for word in self.names | self.nouns if not has_form_of(word, told)}
-        return words | self.numbers.difference(told)
+        def stems(group: Collection[str]) -> frozenset[str]:
+            return frozenset(map(stemmer.stemWord, group))
 
-    def has_another_number(self, text: str) -> bool:
-        """Return whether a text has another number where the question has one.
+        names = names.intersection(words) - numbers
+        return cls(stems(words), stems(numbers), stems(names), is_lookup, stemmer)
 
-        >>> asked = Asked.of("Why did station 12 fail?")
-        >>> asked.has_another_number("Station 15 failed at 12."), asked.has_another_number("Why?")
-        (True, False)
-        """
-        pairs = {*NUMBERED.findall(text.lower())} if self.numbered else set[tuple[str, str]]()
-        of_same = {pair for pair in pairs if pair[0] in dict(self.numbered)}
-        return bool(of_same) and of_same.isdisjoint(self.numbered)
+    def stems(self, text: str) -> set[str]:
+        """Return the stems of the words of a text."""
+        return {*self.stemmer.stemWords([*words_of(text)])}
 
-    def score(self, likeness: float, told: Sequence[set[str]]) -> float:
+    def lacks(self, told: Set[str]) -> frozenset[str]:
+        """Return the numbers and names that are not among stems."""
+        return (self.numbers | self.names) - told
+
+    def missing(self, question: str, told: Set[str]) -> tuple[str, ...]:
+        """Return the numbers and names that are not among stems, as the question writes them."""
+        lacking, stem = self.lacks(told), self.stemmer.stemWord
+        return tuple(word for word in words_in(question) if stem(word.lower()) in lacking)
+
+    def score(self, likeness: float, told: list[set[str]]) -> float:
         """Return the probability that texts answer the question.
 
         Parameters
         ----------
         likeness : float
             Calibrated similarity of the question to the nearest sentence or text.
-        told : sequence of set of str
-            The words of each text, in lower case, the best text first.
+        told : list of set of str
+            The stems of each text, the best text first.
         """
         if not self.words or not told:
             return 0.0
-        covered = max(len(words.intersection(self.words)) for words in told) / len(self.words)
-        best = set[str]().union(*told[:N_BEST])
-        lacking, pairs = self.lacks(best), {*filter(UNSPACED.search, self.words)}
-        logit = (
-            INTERCEPT
-            + LIKENESS * min(max(likeness, 0.0), MOST_LIKE)
-            + WORDS * covered
-            + NUMBER * (not self.numbers.isdisjoint(lacking))
-            + NAMES * len(self.names & lacking) / max(len(self.names), 1)
-            + NOUNS * len(self.nouns & lacking) / max(len(self.nouns), 1)
-            + PAIRS * len(pairs - best) / max(len(pairs), 1)
-        )
+        covered = max(len(self.words & stems) for stems in told) / len(self.words)
+        lacking = self.lacks(set().union(*told[:N_BEST]))
+        lacks_number = not self.numbers.isdisjoint(lacking)
+        lacks = max(lacks_number, len(self.names & lacking) / max(len(self.names), 1))
+        likeness = min(max(likeness, 0.0), MOST_LIKE)
+        logit = INTERCEPT + LIKENESS * likeness + WORDS * covered + LACKING * lacks
         score = 1 / (1 + exp(-logit))
-        looked_up = self.is_lookup and any(
-            all(has_form_of(word, words) for word in self.words) for words in told
-        )
-        return max(score, LOOKED_UP) if looked_up else score
-
-
-def has_form_of(word: str, words: Collection[str]) -> bool:
-    """Return whether a word, or another with the same English or German stem, is among words.
-
-    The index finds words by the English stemmer.
-
-    >>> has_form_of("obtainable", ["they", "obtained"]), has_form_of("firm", ["first"])
-    (True, False)
-    >>> has_form_of("passworts", ["die", "passwörter"])
-    True
-    """
-    if word in words:
-        return True
-    alike = [each for each in words if each.startswith(word[:N_SAME])]
-    return any(
-        stemmer.stemWord(word) in stemmer.stemWords(alike)
-        for stemmer in map(Stemmer, ("english", "german"))
-    )
+        return max(score, LOOKED_UP) if self.is_lookup and covered == 1 else score
 
 
 def words_of(text: str) -> dict[str, None]:
@@ -175,10 +139,10 @@ def words_in(text: str) -> dict[str, None]:
     return dict.fromkeys(a or b for a, b in WORD.findall(text.replace("_", " ")))
 
 
-def words_about(node: Node) -> set[str]:
-    """Return the words of a node's text, titles, section, file names and documents."""
+def text_about(node: Node) -> str:
+    """Return a node's text with its titles, section, file names and documents."""
     words = matched_words(node.metadata, node.text)
-    return {*words_of(" ".join([words, *node.documents[:MOST_DOCUMENTS]]))}
+    return " ".join([words, *node.documents[:MOST_DOCUMENTS]])
 
 
 def scores(retrieved: Retrieved, model: EmbedModel) -> dict[str, float]:
@@ -198,12 +162,11 @@ def scores(retrieved: Retrieved, model: EmbedModel) -> dict[str, float]:
         return {}
     Q, A, _ = known_vectors(model)
     X = np.array([row["vector"] for row in rows], dtype=np.float64)  # (n_rows, n_dims)
-    likeness = dict(
-        zip((row["id"] for row in rows), Scale.of(Q @ A.T).shares(cosines(X, q)), strict=True)
-    )
+    shares = Scale.of(Q @ A.T).shares(cosines(X, q))
+    likeness = {row["id"]: float(share) for row, share in zip(rows, shares, strict=True)}
     asked = Asked.of(question.text)
     return {
-        node.id: asked.score(float(likeness[node.id]), [words_about(node)])
+        node.id: asked.score(likeness[node.id], [asked.stems(text_about(node))])
         for node, _ in found
         if node.id in likeness
     }

@@ -10,14 +10,14 @@ from hierindex.llm.record import Usage
 from hierindex.progress import Stopwatch
 from hierindex.respond.answer import Answer, seconds_of, sources_of
 from hierindex.respond.evidence import scores
-from hierindex.respond.extract import extract
-from hierindex.respond.quoted import Extract, Passage
+from hierindex.respond.passages import extract
+from hierindex.respond.quotable import Extract, Passage
 from hierindex.retrieve.named import unknown_names
 from hierindex.retrieve.question import in_reading_order
 from hierindex.retrieve.retrieval import Retrieval, Retrieved
 from hierindex.summarize.summary import Budget
 
-ANSWER_TOKENS = 150
+ANSWER_TOKENS = 500
 MIN_SCORE = 0.4  # chosen by tests/benchmarks/refusals.py
 
 

@@ -1,0 +1,103 @@
+"""Passages of nodes that answer a question, without a language model."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hierindex.core.arrays import Floats1d
+from hierindex.core.calibration import Scale
+from hierindex.embed.embedder import Embedder, unit_vectors
+from hierindex.node import Node
+from hierindex.respond.evidence import Asked, text_about
+from hierindex.respond.overview import overview
+from hierindex.respond.quotable import Extract, Passage, Unit, cut, passage_of, units_of, window
+from hierindex.retrieve.known_questions import about_the_whole, known_vectors
+from hierindex.retrieve.retrieval import Retrieved
+from hierindex.store.rows import matched_words
+from hierindex.summarize.summary import Budget
+
+# Chosen by tests/benchmarks/facts.py and notes.py.
+LIKENESS = 0.5  # weight of similarity beside that of words
+LENGTH = 0.01  # of the weight of words, lost by each word of a unit
+RANK = 0.02  # lost by each rank of a unit's node
+NO_CONTENT = 0.5  # lost by front matter, references, contents and furniture
+NEAR = 0.45  # a passage that is so much worse than the best is not shown
+MOST = 5  # passages
+MOST_EMBEDDED = 16  # units; each takes about as long as a search
+ASIDE = frozenset({"front matter", "reference", "contents", "furniture"})
+
+
+def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract:
+    """Find the passages of nodes that answer a question, or an `overview` if it asks for one.
+
+    The units of the nodes are scored by the share of the question's words that they have, of
+    which rare ones weigh more, by their similarity to the question, and by the rank of their
+    node. The passages are the windows around the best.
+
+    Parameters
+    ----------
+    retrieved : Retrieved
+    embedder : Embedder
+        Of the question and the units.
+    budget : Budget
+        Of all passages.
+    """
+    question, nodes = retrieved.question, [node for node, _ in retrieved.found]
+    units = units_of(nodes)
+    if not units:
+        return Extract([])
+    model, asked = embedder.embed_model, Asked.of(question.text)
+    q = np.asarray(unit_vectors([question.embedding])[0], dtype=np.float64)
+    if retrieved.shares or about_the_whole(q, model).decided:
+        return overview(retrieved, units, budget)
+    place = np.argsort(np.argsort([-score for _, score in retrieved.found], kind="stable"))
+    scores = _words(asked, units) - RANK * place[[unit.node for unit in units]]
+    scores -= NO_CONTENT * np.array([unit.kind in ASIDE for unit in units])
+    near = np.argsort(-scores, kind="stable")[:MOST_EMBEDDED]
+    S = embedder.embed([units[i].text for i in near])  # (n_near, n_dims)
+    Q, A, _ = known_vectors(model)
+    likeness = Scale.of(Q @ A.T).shares(S @ q)
+    scores[near] += LIKENESS * likeness
+    near = near[np.argsort(-scores[near], kind="stable")]
+    passages = _windows(units, nodes, near[scores[near] >= scores[near[0]] - NEAR], budget)
+    best_nodes = dict.fromkeys(units[i].node for i in near)
+    told = [asked.stems(text_about(nodes[i])) for i in best_nodes]
+    shown = (f"{matched_words(node.metadata, p.lead)} {p.text}" for node, p in passages)
+    return Extract(
+        [passage for _, passage in passages],
+        asked.score(float(likeness.max()), told),
+        missing=asked.missing(question.text, asked.stems(" ".join(shown))),
+    )
+
+
+def _words(asked: Asked, units: Sequence[Unit]) -> Floats1d:
+    """Return the share of the question's words that each unit has, rare words weighing more."""
+    stems = [asked.stems(unit.text) for unit in units]
+    has = np.array([[word in of for word in asked.words] for of in stems], dtype=np.float64)
+    n = has.sum(axis=0)
+    rarity = np.where(n, np.log(1 + len(units) / np.maximum(n, 1)), 0.0)
+    length = np.array([unit.n_words for unit in units])
+    return has @ rarity / max(float(rarity.sum()), 1.0) / (1 + LENGTH * length)
+
+
+def _windows(
+    units: Sequence[Unit], nodes: Sequence[Node], best_first: Sequence[int], budget: Budget
+) -> list[tuple[Node, Passage]]:
+    """Return at most five passages around the best units, within a budget, with their nodes."""
+    found, taken, room = list[tuple[Node, Passage]](), set[int](), budget.max_tokens
+    for i in map(int, best_first):
+        unit = units[i]
+        if len(found) == MOST or i in taken or any(unit.text in p.text for _, p in found):
+            continue
+        run = window(units, i, taken)
+        passage = passage_of(units, nodes, run, i)
+        n_tokens = int(budget.count([f"{passage.lead}{passage.text}"])[0])
+        if n_tokens > room:
+            if not found:  # which no passage may be
+                alone = cut(unit, budget)
+                return [(nodes[unit.node], passage_of([alone], nodes, (0, 0), 0))]
+            break
+        taken.update(range(run[0], run[1] + 1))
+        found.append((nodes[unit.node], passage))
+        room -= n_tokens
+    return found

@@ -1,0 +1,214 @@
+"""Parts of nodes that can be quoted, and the passages around them."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from hierindex.node import Node, Quote
+from hierindex.summarize.summary import Budget
+from hierindex.text.blocks import Block, blocks_of
+from hierindex.text.sentences import bounds_in_prose, stripped, tokens
+
+SHORTEST, LONGEST = 30, 60  # words of a passage
+LINE = 60  # characters of a line that stands alone
+UNDIVIDED = frozenset({"heading", "row", "record", "code", "front matter", "contents", "furniture"})
+LISTED = frozenset({"item", "row", "code"})
+ENDS = ".", ",", "\u3002"
+ANNOUNCES = ":", "\uff1a"
+LABEL = re.compile(r"[^\W\d_a-z][\w.'\u2019]*(?: [\w.'\u2019]+){,4}:(?=\s)")  # of a speaker
+RULE = re.compile(r"[\s|:+=-]+")  # below the head of a table
+
+
+class Unit(NamedTuple):
+    """A sentence, an item, a row or a line of a node's text.
+
+    `node` and `block` are the indices of its node and of its block of all nodes, `kind` that of
+    the block, and `quote` its places in the node and in the document.
+    """
+
+    node: int
+    block: int
+    kind: str
+    text: str
+    quote: Quote
+    n_words: int
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A part of a document that is quoted, and where it stands.
+
+    `lead` is what stands before it in an answer and is not part of it, such as the head of its
+    table, the sentence that introduces its list, or the title of a line of an overview. `best` is
+    the part of the text that matches the question best, `title` that of the document. `citation`
+    is a span as JSON, with those of copies as `also`, or None if the place is not known.
+    """
+
+    text: str
+    citation: dict[str, Any] | None
+    lead: str = ""
+    best: str = ""
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Extract:
+    """The passages that answer, the best first, with a score in [0, 1].
+
+    `more` says what an overview leaves out. `missing` are the numbers, names and quoted words of
+    the question that stand neither in the passages nor in titles above them.
+    """
+
+    passages: list[Passage]
+    score: float = 0.0
+    more: str = ""
+    missing: tuple[str, ...] = ()
+
+    @property
+    def best(self) -> str:
+        """What matches the question best; empty if there are no passages."""
+        return self.passages[0].best if self.passages else ""
+
+    def answer(self, *, numbered: bool = True) -> str:
+        """Return the passages, each with its number in brackets, and what is left out."""
+        marks = (f" [{i}]" if numbered else "" for i in range(1, len(self.passages) + 1))
+        shown = [f"{p.lead}{p.text}{mark}" for p, mark in zip(self.passages, marks, strict=True)]
+        return "\n\n".join(filter(None, (*shown, self.more)))
+
+
+def units_of(nodes: Sequence[Node]) -> list[Unit]:
+    """Return the parts of nodes that can be quoted, in order."""
+    units, n_blocks = list[Unit](), 0
+    for i, node in enumerate(nodes):
+        quotes = node.quotes or (Quote(0, len(node.text), None),)
+        starts = [quote.at for quote in quotes]
+        for block in blocks_of(node):
+            quote = quotes[max(0, bisect_right(starts, block.start) - 1)]
+            for at, to in _parts(node.text, block):
+                text = node.text[at:to]
+                n_words = len(tokens(text))
+                units.append(Unit(i, n_blocks, block.kind, text, quote.part(at, to), n_words))
+            n_blocks += 1
+    return units
+
+
+def _parts(text: str, block: Block) -> Iterator[tuple[int, int]]:
+    """Yield the bounds of the sentences of a block, or of its lines if they stand alone."""
+    bounds = stripped(text, block.start, block.end)
+    if block.kind in UNDIVIDED:
+        yield bounds
+        return
+    lines = [line.span() for line in re.compile(r"\S.*").finditer(text, *bounds)]
+    if len(lines) > 1 and all(b - a < LINE and not text[a:b].endswith(ENDS) for a, b in lines):
+        yield from lines
+        return
+    for at, to in bounds_in_prose(text, *bounds):
+        if part := text[at:to].strip():
+            start, end = stripped(text, at, to)
+            yield start, end if part else start
+
+
+def window(units: Sequence[Unit], best: int, taken: frozenset[int] | set[int]) -> tuple[int, int]:
+    """Return the first and the last unit of the passage around a unit.
+
+    It is the whole block, if that has at most 80 words, otherwise sentences of it. What has fewer
+    than 30 words is extended by what stands beside it.
+    """
+
+    def fits(first: int, last: int) -> bool:
+        inside = range(first, last + 1)
+        if first < 0 or last == len(units) or not taken.isdisjoint(inside):
+            return False
+        return words(first, last) <= LONGEST and all(
+            follows(units[i], units[i + 1]) for i in inside[:-1]
+        )
+
+    def words(first: int, last: int) -> int:
+        return sum(unit.n_words for unit in units[first : last + 1])
+
+    of_block = [i for i in range(len(units)) if units[i].block == units[best].block]
+    whole = of_block[0], of_block[-1]
+    first, last = whole if fits(*whole) else (best, best)
+    grows = True
+    while grows and words(first, last) < SHORTEST:
+        grows = False
+        is_title = units[last].kind == "heading"
+        if fits(first, last + 1) and (is_title or reads_on(units[last + 1], units[best])):
+            last, grows = last + 1, True
+        before = units[first - 1]
+        may_begin = before.kind == "heading" or reads_on(before, units[best])
+        if words(first, last) < SHORTEST and not is_title and may_begin and fits(first - 1, last):
+            first, grows = first - 1, units[first - 1].kind != "heading"
+    return first, last
+
+
+def reads_on(unit: Unit, best: Unit) -> bool:
+    """Return whether a passage may go on from the block of its best unit to another unit."""
+    return unit.kind not in UNDIVIDED or unit.kind == best.kind != "heading"
+
+
+def passage_of(
+    units: Sequence[Unit], nodes: Sequence[Node], run: tuple[int, int], best: int
+) -> Passage:
+    """Return the passage from one unit to another, around the best."""
+    first, last = (units[i] for i in run)
+    node = nodes[first.node]
+    return Passage(
+        node.text[first.quote.at : last.quote.to],
+        citation_of(first.quote, last.quote),
+        _lead(units, run[0]),
+        units[best].text,
+        str(node.metadata.get("title", "")),
+    )
+
+
+def cut(unit: Unit, budget: Budget) -> Unit:
+    """Return the beginning of a unit that fits a budget, at a blank if possible."""
+    text = unit.text
+    while len(text) > 1 and budget.count([text])[0] > budget.max_tokens:
+        half = text[: len(text) // 2]
+        text = half.rpartition(" ")[0] or half
+    at = unit.quote.at
+    return unit._replace(text=text, quote=unit.quote.part(at, at + len(text)))
+
+
+def citation_of(first: Quote, last: Quote) -> dict[str, Any] | None:
+    """Return the span from one quote to another, with those of copies as `also`."""
+    pairs = zip(first.sources, last.sources, strict=False)
+    spans = [a._replace(end=b.end) for a, b in pairs if a.document == b.document]
+    if not spans:
+        return None
+    length = spans[0].end - spans[0].start  # of a copy, too; what it lacks makes it longer
+    source, *copies = [span.to_json() for span in spans if span.end - span.start == length]
+    return {**source, "also": copies} if copies else source
+
+
+def follows(unit: Unit, after: Unit) -> bool:
+    """Return whether a unit directly follows another in a node and in its document."""
+    if unit.node != after.node:
+        return False
+    a, b = unit.quote.source, after.quote.source
+    if a is None or b is None or not (unit.quote.verbatim and after.quote.verbatim):
+        return a is b
+    return a.document == b.document and b.start - a.end == after.quote.at - unit.quote.to
+
+
+def _lead(units: Sequence[Unit], first: int) -> str:
+    """Return the head of a table, what announces a list or code, or who speaks, with a blank."""
+    begins = first  # of the table, the list or the paragraph
+    kind, block = units[first].kind, units[first].block
+    while begins and follows(units[begins - 1], units[begins]):
+        before = units[begins - 1]
+        if before.block != block and not (kind in LISTED and before.kind == kind):
+            break
+        begins -= 1
+    if kind == "row" and begins < first:
+        n_head = 1 + (begins + 1 < first and RULE.fullmatch(units[begins + 1].text) is not None)
+        return "".join(f"{unit.text}\n" for unit in units[begins : begins + n_head])
+    if kind in LISTED and begins and follows(units[begins - 1], units[begins]):
+        announcing = units[begins - 1].text
+        return f"{announcing}\n" if announcing.endswith(ANNOUNCES) else ""
+    label = LABEL.match(units[begins].text) if begins < first else None
+    return f"{label[0]} \u2026 " if label else ""
