@@ -33,7 +33,7 @@ from hierindex.read.text import (
 if TYPE_CHECKING:
     from oxmsg import Message
 
-FIELDS = {"subject": TITLE, "from": "from", "to": "to", "date": "date"}
+FIELDS = {"subject": TITLE, "from": "from", "to": "to", "cc": "cc", "date": "date"}
 WORD = re.compile(r"[^\W_]+")
 POSTED = re.compile(  # the line before an e-mail, with its sender and date
     rb"(?:\A|(?<=\n\n)|(?<=\n\r\n))From [^\r\n]{1,200}?\d:\d\d[^\r\n]{,40}?\d{4}[^\r\n]{,40}\r?\n"
@@ -73,7 +73,7 @@ EVENTS = {"VEVENT", "VTODO", "VJOURNAL"}
 TIMES = {"DTSTART", "DTEND", "DUE", "RDATE", "EXDATE", "RRULE"}
 TIME = re.compile(r"\b(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)\d\d(Z)?)?\b")
 FIELD = re.compile(r'((?:[^":]|"[^"]*")*):')  # its name and parameters
-DISPLAY_TO = 0x0E04  # property: the recipients' names, between semicolons
+DISPLAY = {"To": 0x0E04, "Cc": 0x0E03}  # properties: the recipients' names, between semicolons
 
 MALFORMED = ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError
 """Exceptions of `email` for malformed messages."""
@@ -117,9 +117,8 @@ def mail_reading(
     title = metadata.get(TITLE, metadata.get("from", "Message") if inside else "")
     names = [each.get_filename() or each.get_content_type() for each in _attached(message)]
     found = [*_texts(message)]
-    fields = [
-        f"{key.title()}: {metadata[key]}" for key in ("from", "to", "date") if key in metadata
-    ]
+    keys = ("from", "to", "cc", "date")
+    fields = [f"{key.title()}: {metadata[key]}" for key in keys if key in metadata]
     if inside and fields:
         found.insert(0, Reading("\n".join(fields), {}))
     if title:
@@ -408,9 +407,11 @@ def _as_email(file: BinaryIO) -> EmailMessage:
 def _converted(saved: "Message") -> EmailMessage:
     """Return a message with its plain and HTML text and its attachments."""
     email = EmailMessage()
-    to = saved.properties.str_prop_value(DISPLAY_TO) or ""
-    to = saved.message_headers.get("To", to.replace(";", ","))
-    for name, value in {"Subject": saved.subject, "From": saved.sender, "To": to}.items():
+    fields = {"Subject": saved.subject, "From": saved.sender}
+    for name, display in DISPLAY.items():
+        names = saved.properties.str_prop_value(display) or ""
+        fields[name] = saved.message_headers.get(name, names.replace(";", ","))
+    for name, value in fields.items():
         if value:
             email[name] = _line(value)
     if saved.sent_date is not None:

@@ -12,8 +12,9 @@ from hierindex.retrieve.documents import WHOLE
 from hierindex.retrieve.known_questions import ABOUT_THE_WHOLE
 from hierindex.store.filters import Filters
 from hierindex.store.prefilter import prefilter
-from hierindex.store.rows import matched_words
+from hierindex.store.rows import names_in
 from hierindex.store.snapshot import Snapshot, once
+from hierindex.text.characters import folded
 from hierindex.text.stop_words import EVERY_STOP_WORD
 
 if TYPE_CHECKING:
@@ -146,8 +147,8 @@ def _names(chunks: "pa.Table", documents: "pa.Table") -> "pa.Table":
     every_id = pc.list_flatten(chunks["documents"]).unique().to_pylist()
     given = {(whole, each) for each in every_id for whole in wholes(each)}
     for row in documents.to_pylist():
-        names = matched_words(json.loads(row["metadata"]), "").split("\n")
-        given |= {(name, row["whole_document"]) for name in names if name}
+        names = names_in(json.loads(row["metadata"]))
+        given |= {(folded(name), row["whole_document"]) for name in names if name}
     names, ids = (pa.array([pair[i] for pair in given], pa.string()) for i in (0, 1))
     base = replaced(names, FOLDERS, "")
     stem = replaced(base, SUFFIX, "")

@@ -7,6 +7,7 @@ next to it.
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,12 @@ from hierindex.store.schema import schema
 from hierindex.text.characters import folded
 
 EMBEDDED = "id", "text", "metadata", "node"
+PEOPLE = "author", "authors", "from", "to", "cc"  # metadata keys
+DATE = "date"  # metadata key, in ISO 8601
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June", "July"),
+    *("August", "September", "October", "November", "December"),
+)
 
 Row = dict[str, Any]
 """The values of a row by column."""
@@ -173,15 +180,40 @@ def quotes_in(record: str) -> tuple[Quote, ...]:
 
 
 def matched_words(metadata: Mapping[str, Any], text: str) -> str:
-    r"""Return what a question's words are matched with: titles, file names, section and text.
+    r"""Return what a question's words are matched with: names, people, dates and text.
 
-    >>> matched_words({"title": "The bridge", "file_name": ["a.md", "b.md"]}, "It was closed.")
-    'The bridge\na.md\nb.md\nIt was closed.'
+    Names are titles, file names and section; people are authors, senders and recipients.
+
+    >>> matched_words({"title": "The bridge", "from": "Ada", "date": "1901-02-03"}, "It is closed.")
+    'The bridge\nAda\n1901-02-03\n3 February 1901\nIt is closed.'
     """
-    values = [metadata.get(key, ()) for key in (TITLE, FILE_NAME, SECTION)]
-    names = [name for value in values for name in (value if isinstance(value, list) else [value])]
-    parts = dict.fromkeys([*(name for name in names if isinstance(name, str)), text])
-    return folded("\n".join(parts))
+    dates = [each for day in _strings(metadata, [DATE]) for each in (day, _in_words(day))]
+    parts = [*names_in(metadata), *_strings(metadata, PEOPLE), *filter(None, dates), text]
+    return folded("\n".join(dict.fromkeys(parts)))
+
+
+def names_in(metadata: Mapping[str, Any]) -> list[str]:
+    """Return titles, file names and section.
+
+    >>> names_in({"title": "The bridge", "file_name": ["a.md", "b.md"]})
+    ['The bridge', 'a.md', 'b.md']
+    """
+    return [*dict.fromkeys(_strings(metadata, (TITLE, FILE_NAME, SECTION)))]
+
+
+def _strings(metadata: Mapping[str, Any], keys: Sequence[str]) -> list[str]:
+    values = [metadata.get(key) for key in keys]
+    each = [one for value in values for one in (value if isinstance(value, list) else [value])]
+    return [one for one in each if isinstance(one, str)]
+
+
+def _in_words(date: str) -> str:
+    """Return a date of ISO 8601 as people write it in English, or ""."""
+    try:
+        day = datetime.fromisoformat(date)
+    except ValueError:
+        return ""
+    return f"{day.day} {MONTHS[day.month - 1]} {day.year}"
 
 
 def _share(similarity: Any) -> float:

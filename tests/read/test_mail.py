@@ -23,6 +23,7 @@ HEADER = {
     "Subject": "Grüße aus dem Büro",
     "From": "Ada <ada@example.org>",
     "To": "Bob <bob@example.org>, Eve <eve@example.org>",
+    "Cc": "Kim <kim@example.org>",
     "Date": "Sun, 22 Nov 2026 18:00:00 +0100",
 }
 
@@ -39,6 +40,7 @@ def test_a_mail_is_its_subject_and_its_plain_part():
         "title": "Grüße aus dem Büro",
         "from": "Ada <ada@example.org>",
         "to": "Bob <bob@example.org>, Eve <eve@example.org>",
+        "cc": "Kim <kim@example.org>",
         "date": "2026-11-22T18:00:00+01:00",
     }
 

@@ -206,6 +206,15 @@ def test_titles_are_names(tmp_path):
     assert names["7 报 告 2 txt"] == names["报 告 2"] == "007-报告_2.txt"
 
 
+def test_people_are_no_names(tmp_path):
+    """So that what is asked about a person is asked of all documents."""
+    text = "It was closed in May. " * 9
+    (tmp_path / "a.md").write_text(f"---\nauthor: Ferdinand Ochs\ndate: 2025-08-30\n---\n{text}")
+    (tmp_path / "b.md").write_text("Ferdinand Ochs owes twelve pounds.")
+    names = names_of(build(tmp_path, tmp_path / "index"))
+    assert {*names} == {"a", "a md", "b", "b md"}
+
+
 def test_a_tree_without_summaries_of_documents_has_their_names(folder, tmp_path):
     index = build(folder, tmp_path / "index", RaptorHierarchy)
     assert told(index.ask("What is ES2009a.txt about?")) == {"ES2009a.txt"}

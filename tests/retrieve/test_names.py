@@ -1,4 +1,4 @@
-"""Titles, file names and sections count among the words that a question is matched with."""
+"""Titles, names, people and dates count among the words that a question is matched with."""
 
 import pytest
 from fakes import HashingEmbedding
@@ -14,7 +14,7 @@ def build(folder, uri):
 
 
 def found(index, question, **options):
-    retriever = index.as_retriever(by="text", level=0, top_k=3, **options)
+    retriever = index.as_retriever(**{"by": "text", "level": 0, "top_k": 3} | options)
     return [node.metadata["file_name"] for node in retriever.retrieve(question)]
 
 
@@ -53,3 +53,55 @@ def test_titles_and_sections_are_found(tmp_path):
     top = index.info()["levels"][-1]["level"]
     (root,) = index.as_retriever(by="text", level=top).retrieve("guide.md")
     assert root.metadata["title"] == "Bridges"
+
+
+MAIL = """From: Petra Lindqvist <petra@rook.example>
+To: Tessa Hollis <tessa@rook.example>
+Cc: Len Farrow <len@rook.example>
+Subject: Receipts
+Date: Tue, 3 Mar 2026 20:41:12 +0000
+
+"""
+TEXT = " ".join(f"Please send a photo of receipt number {i} of last autumn." for i in range(12))
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "question"),
+    [
+        ("a.eml", MAIL, "Which mail came from Petra?"),
+        ("a.eml", MAIL, "What did Hollis get?"),
+        ("a.eml", MAIL, "Who wrote to Farrow?"),
+        ("a.eml", MAIL, "What came on 3 March?"),
+        ("a.eml", MAIL, "mails of 2026-03-03"),
+        ("a.md", "---\nauthor: Len Farrow\ndate: 2025-08-30\n---\n", "Farrow"),
+        ("a.md", "---\nauthors: [Ida, Len Farrow]\n---\n", "Farrow"),
+        ("a.md", "---\ndate: 2025-08-30\n---\n", "Notes of August 2025"),
+        ("a.html", "<meta name=author content='Len Farrow'><p>", "Farrow"),
+    ],
+)
+def test_the_people_and_the_date_of_a_document_are_found_in_all_its_chunks(
+    tmp_path, name, head, question
+):
+    source = tmp_path / "notes"
+    source.mkdir()
+    (source / name).write_text(head + TEXT)
+    (source / "b.txt").write_text(TEXT)
+    index = build(source, tmp_path / "index")
+    retriever = index.as_retriever(by="text", level=0, top_k=9)
+    files = [node.metadata["file_name"] for node in retriever.retrieve(question)]
+    assert files == [name] * len(files)
+    assert len(files) > 1
+
+
+def test_a_new_author_is_found_after_an_update(tmp_path):
+    source = tmp_path / "notes"
+    source.mkdir()
+    (source / "a.html").write_text(f"<meta name=author content=Ida><p>{TEXT}")
+    (source / "b.html").write_text(f"<meta name=author content=Ida><p>{TEXT.upper()}")
+    index = build(source, tmp_path / "index")
+    assert {*found(index, "Ida", top_k=99)} == {"a.html", "b.html"}
+    (source / "a.html").write_text(f"<meta name=author content=Suki><p>{TEXT}")
+    index.update()
+    assert {*found(index, "Ida", top_k=99)} == {"b.html"}
+    assert {*found(index, "Suki", top_k=99)} == {"a.html"}
+    assert index.verify().ok
