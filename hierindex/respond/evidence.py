@@ -94,6 +94,10 @@ class Asked:
         names = names.intersection(words) - numbers
         return cls(stems(words), stems(numbers), stems(names), is_lookup, stemmer)
 
+    def stem(self, word: str) -> str:
+        """Return the stem of a word."""
+        return str(self.stemmer.stemWord(word.lower()))
+
     def stems(self, text: str) -> set[str]:
         """Return the stems of the words of a text."""
         return {*self.stemmer.stemWords([*words_of(text)])}
@@ -101,11 +105,6 @@ class Asked:
     def lacks(self, told: Set[str]) -> frozenset[str]:
         """Return the numbers and names that are not among stems."""
         return (self.numbers | self.names) - told
-
-    def missing(self, question: str, told: Set[str]) -> tuple[str, ...]:
-        """Return the numbers and names that are not among stems, as the question writes them."""
-        lacking, stem = self.lacks(told), self.stemmer.stemWord
-        return tuple(word for word in words_in(question) if stem(word.lower()) in lacking)
 
     def score(self, likeness: float, told: list[set[str]]) -> float:
         """Return the probability that texts answer the question.

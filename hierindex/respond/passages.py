@@ -1,6 +1,7 @@
 """Passages of nodes that answer a question, without a language model."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Sequence, Set
 
 import numpy as np
 
@@ -8,7 +9,7 @@ from hierindex.core.arrays import Floats1d
 from hierindex.core.calibration import Scale
 from hierindex.embed.embedder import Embedder, unit_vectors
 from hierindex.node import Node
-from hierindex.respond.evidence import Asked, text_about
+from hierindex.respond.evidence import Asked, text_about, words_in
 from hierindex.respond.overview import overview
 from hierindex.respond.quotable import Extract, Passage, Unit, cut, passage_of, units_of, window
 from hierindex.retrieve.known_questions import about_the_whole, known_vectors
@@ -21,7 +22,8 @@ LIKENESS = 0.5  # weight of similarity beside that of words
 LENGTH = 0.01  # of the weight of words, lost by each word of a unit
 RANK = 0.02  # lost by each rank of a unit's node
 NO_CONTENT = 0.5  # lost by front matter, references, contents and furniture
-NEAR = 0.45  # a passage that is so much worse than the best is not shown
+NEAR = 0.6  # share of the best score that a passage has at least
+CHANGED = 0.1  # of the similarity of a question, lost without a word that matters
 MOST = 5  # passages
 MOST_EMBEDDED = 16  # units; each takes about as long as a search
 ASIDE = frozenset({"front matter", "reference", "contents", "furniture"})
@@ -54,20 +56,41 @@ def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract
     scores = _words(asked, units) - RANK * place[[unit.node for unit in units]]
     scores -= NO_CONTENT * np.array([unit.kind in ASIDE for unit in units])
     near = np.argsort(-scores, kind="stable")[:MOST_EMBEDDED]
-    S = embedder.embed([units[i].text for i in near])  # (n_near, n_dims)
+    known = [asked.stems(text_about(node)) for node in nodes]
+    without = _without_each(question.text, asked, set().union(*known))
+    n = len(near)
+    S = embedder.embed([*(units[i].text for i in near), question.text, *without.values()])
     Q, A, _ = known_vectors(model)
-    likeness = Scale.of(Q @ A.T).shares(S @ q)
-    scores[near] += LIKENESS * likeness
+    scale = Scale.of(Q @ A.T)
+    scores[near] += LIKENESS * scale.shares(S[:n] @ q)
     near = near[np.argsort(-scores[near], kind="stable")]
-    passages = _windows(units, nodes, near[scores[near] >= scores[near[0]] - NEAR], budget)
-    best_nodes = dict.fromkeys(units[i].node for i in near)
-    told = [asked.stems(text_about(nodes[i])) for i in best_nodes]
+    least = min(scores[near[0]], NEAR * scores[near[0]])
+    passages = _windows(units, nodes, near[scores[near] >= least], budget)
     shown = (f"{matched_words(node.metadata, p.lead)} {p.text}" for node, p in passages)
+    lacking = asked.lacks(asked.stems(" ".join(shown)))
+    changed = dict(zip(without, 1 - S[n + 1 :] @ S[n] > CHANGED * (1 - scale.chance), strict=True))
     return Extract(
         [passage for _, passage in passages],
-        asked.score(float(likeness.max()), told),
-        missing=asked.missing(question.text, asked.stems(" ".join(shown))),
+        asked.score(
+            float(scale.shares(S[:n] @ q).max()),
+            [known[i] for i in dict.fromkeys(units[i].node for i in near)],
+        ),
+        missing=tuple(
+            word
+            for word in words_in(question.text)
+            if asked.stem(word) in lacking or changed.get(word, False)
+        ),
     )
+
+
+def _without_each(question: str, asked: Asked, known: Set[str]) -> dict[str, str]:
+    """Return the question without each of its words that no node has."""
+    absent = asked.words - known
+    return {
+        word: re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", "", question)
+        for word in words_in(question)
+        if asked.stem(word) in absent
+    }
 
 
 def _words(asked: Asked, units: Sequence[Unit]) -> Floats1d:

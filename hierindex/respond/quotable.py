@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from hierindex.node import Node, Quote
+from hierindex.node import Node, Quote, Span
 from hierindex.summarize.summary import Budget
 from hierindex.text.blocks import Block, blocks_of
 from hierindex.text.sentences import bounds_in_prose, stripped, tokens
 
 SHORTEST, LONGEST = 30, 60  # words of a passage
 LINE = 60  # characters of a line that stands alone
+ABOUT = "title", "author", "from", "to", "cc", "date"  # metadata of a document
 UNDIVIDED = frozenset({"heading", "row", "record", "code", "front matter", "contents", "furniture"})
 LISTED = frozenset({"item", "row", "code"})
 ENDS = ".", ",", "\u3002"
@@ -58,7 +59,8 @@ class Extract:
     """The passages that answer, the best first, with a score in [0, 1].
 
     `more` says what an overview leaves out. `missing` are the numbers, names and quoted words of
-    the question that stand neither in the passages nor in titles above them.
+    the question that stand neither in the passages nor in titles above them, and the other words
+    that no node has and without which the question means something else.
     """
 
     passages: list[Passage]
@@ -79,11 +81,19 @@ class Extract:
 
 
 def units_of(nodes: Sequence[Node]) -> list[Unit]:
-    """Return the parts of nodes that can be quoted, in order."""
-    units, n_blocks = list[Unit](), 0
+    """Return the parts of nodes that can be quoted, in order.
+
+    Before those of the first node of each document stands what its metadata tell of it.
+    """
+    units, n_blocks, known = list[Unit](), 0, set[tuple[str, ...]]()
     for i, node in enumerate(nodes):
         quotes = node.quotes or (Quote(0, len(node.text), None),)
         starts = [quote.at for quote in quotes]
+        if node.documents not in known and (told := _told_of(node)):
+            start = Quote(0, 0, Span(node.documents[0], 0, 0))
+            units.append(Unit(i, n_blocks, "about", told, start, len(tokens(told))))
+            n_blocks += 1
+        known.add(node.documents)
         for block in blocks_of(node):
             quote = quotes[max(0, bisect_right(starts, block.start) - 1)]
             for at, to in _parts(node.text, block):
@@ -92,6 +102,16 @@ def units_of(nodes: Sequence[Node]) -> list[Unit]:
                 units.append(Unit(i, n_blocks, block.kind, text, quote.part(at, to), n_words))
             n_blocks += 1
     return units
+
+
+def _told_of(node: Node) -> str:
+    """Return who wrote the document of a chunk, and when, as a record; empty if unknown."""
+    if node.level or len(node.documents) != 1:
+        return ""
+    told = {key: node.metadata[key] for key in ABOUT if isinstance(node.metadata.get(key), str)}
+    return (
+        "; ".join(f"{k}: {v}" for k, v in told.items()) if told.keys() - {"title", "date"} else ""
+    )
 
 
 def _parts(text: str, block: Block) -> Iterator[tuple[int, int]]:
@@ -197,6 +217,8 @@ def follows(unit: Unit, after: Unit) -> bool:
 
 def _lead(units: Sequence[Unit], first: int) -> str:
     """Return the head of a table, what announces a list or code, or who speaks, with a blank."""
+    if units[first].kind == "about":
+        return f"{units[first].text}\n"
     begins = first  # of the table, the list or the paragraph
     kind, block = units[first].kind, units[first].block
     while begins and follows(units[begins - 1], units[begins]):
@@ -208,7 +230,7 @@ def _lead(units: Sequence[Unit], first: int) -> str:
         n_head = 1 + (begins + 1 < first and RULE.fullmatch(units[begins + 1].text) is not None)
         return "".join(f"{unit.text}\n" for unit in units[begins : begins + n_head])
     if kind in LISTED and begins and follows(units[begins - 1], units[begins]):
-        announcing = units[begins - 1].text
-        return f"{announcing}\n" if announcing.endswith(ANNOUNCES) else ""
+        announcing, left_out = units[begins - 1].text, "\u2026\n" if begins < first else ""
+        return f"{announcing}\n{left_out}" if announcing.endswith(ANNOUNCES) else ""
     label = LABEL.match(units[begins].text) if begins < first else None
     return f"{label[0]} \u2026 " if label else ""
