@@ -6,13 +6,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from hierindex.node import Node
+from hierindex.respond.evidence import words_of
 from hierindex.respond.quotable import Extract, Passage, Unit, citation_of, follows
 from hierindex.retrieve.retrieval import Retrieved
 from hierindex.store.snapshot import Snapshot
 from hierindex.summarize.summary import Budget
+from hierindex.text.stop_words import UNTITLED
 
 TELLING = frozenset({"paragraph", "item", "quotation"})
-LEAST, MOST = 8, 80  # words of a line, and of the text of a single node
+LEAST = 4  # words of a line that are no stop words
+MOST = 80  # words of the text of a single node
 END = re.compile(r"[.!\u2026\u0964\u3002\uff01][\"'*_)\]\u00bb\u2019\u201d]*$")
 
 
@@ -64,9 +67,9 @@ def _line(node: Node, share: float | None, units: Sequence[Unit], most: int) -> 
 
 
 def _tells(unit: Unit) -> bool:
-    """Return whether a unit is a whole sentence of some words that does not ask."""
-    n_words = unit.n_words
-    return unit.kind in TELLING and n_words >= LEAST and END.search(unit.text) is not None
+    """Return whether a unit is a whole sentence that does not ask and is more than a greeting."""
+    words = [word for word in words_of(unit.text) if len(word) > 1 and word not in UNTITLED]
+    return unit.kind in TELLING and len(words) >= LEAST and END.search(unit.text) is not None
 
 
 def _parts(node: Node, snapshot: Snapshot | None, budget: Budget) -> str:

@@ -9,7 +9,7 @@ from hierindex.core.arrays import Floats1d
 from hierindex.core.calibration import Scale
 from hierindex.embed.embedder import Embedder, unit_vectors
 from hierindex.node import Node
-from hierindex.respond.evidence import Asked, text_about, words_in
+from hierindex.respond.evidence import Asked, text_about, title_of, words_in
 from hierindex.respond.overview import overview
 from hierindex.respond.quotable import Extract, Passage, Unit, cut, passage_of, units_of, window
 from hierindex.retrieve.known_questions import about_the_whole, known_vectors
@@ -19,6 +19,7 @@ from hierindex.summarize.summary import Budget
 
 # Chosen by tests/benchmarks/facts.py and notes.py.
 LIKENESS = 0.5  # weight of similarity beside that of words
+TITLE = 0.6  # weight of a word in titles above a unit
 LENGTH = 0.01  # of the weight of words, lost by each word of a unit
 RANK = 0.02  # lost by each rank of a unit's node
 NO_CONTENT = 0.5  # lost by front matter, references, contents and furniture
@@ -53,7 +54,8 @@ def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract
     if retrieved.shares or about_the_whole(q, model).decided:
         return overview(retrieved, units, budget)
     place = np.argsort(np.argsort([-score for _, score in retrieved.found], kind="stable"))
-    scores = _words(asked, units) - RANK * place[[unit.node for unit in units]]
+    titles = [asked.stems(title_of(node)) for node in nodes]
+    scores = _words(asked, units, titles) - RANK * place[[unit.node for unit in units]]
     scores -= NO_CONTENT * np.array([unit.kind in ASIDE for unit in units])
     near = np.argsort(-scores, kind="stable")[:MOST_EMBEDDED]
     known = [asked.stems(text_about(node)) for node in nodes]
@@ -93,11 +95,13 @@ def _without_each(question: str, asked: Asked, known: Set[str]) -> dict[str, str
     }
 
 
-def _words(asked: Asked, units: Sequence[Unit]) -> Floats1d:
+def _words(asked: Asked, units: Sequence[Unit], titles: Sequence[Set[str]]) -> Floats1d:
     """Return the share of the question's words that each unit has, rare words weighing more."""
     stems = [asked.stems(unit.text) for unit in units]
     has = np.array([[word in of for word in asked.words] for of in stems], dtype=np.float64)
-    n = has.sum(axis=0)
+    above = np.array([[word in of for word in asked.words] for of in titles], dtype=np.float64)
+    has = np.maximum(has, TITLE * above[[unit.node for unit in units]])
+    n = (has > 0).sum(axis=0)
     rarity = np.where(n, np.log(1 + len(units) / np.maximum(n, 1)), 0.0)
     length = np.array([unit.n_words for unit in units])
     return has @ rarity / max(float(rarity.sum()), 1.0) / (1 + LENGTH * length)

@@ -14,8 +14,11 @@ from hierindex.text.sentences import bounds_in_prose, stripped, tokens
 SHORTEST, LONGEST = 30, 60  # words of a passage
 LINE = 60  # characters of a line that stands alone
 ABOUT = "title", "author", "from", "to", "cc", "date"  # metadata of a document
-UNDIVIDED = frozenset({"heading", "row", "record", "code", "front matter", "contents", "furniture"})
+UNDIVIDED = frozenset(
+    {"about", "heading", "row", "record", "code", "front matter", "contents", "furniture"}
+)
 LISTED = frozenset({"item", "row", "code"})
+TITLES = frozenset({"about", "heading"})  # of what follows
 ENDS = ".", ",", "\u3002"
 ANNOUNCES = ":", "\uff1a"
 LABEL = re.compile(r"[^\W\d_a-z][\w.'\u2019]*(?: [\w.'\u2019]+){,4}:(?=\s)")  # of a speaker
@@ -91,7 +94,7 @@ def units_of(nodes: Sequence[Node]) -> list[Unit]:
         starts = [quote.at for quote in quotes]
         if node.documents not in known and (told := _told_of(node)):
             start = Quote(0, 0, Span(node.documents[0], 0, 0))
-            units.append(Unit(i, n_blocks, "about", told, start, len(tokens(told))))
+            units.append(Unit(i, n_blocks, "about", told, start, 0))
             n_blocks += 1
         known.add(node.documents)
         for block in blocks_of(node):
@@ -154,19 +157,19 @@ def window(units: Sequence[Unit], best: int, taken: frozenset[int] | set[int]) -
     grows = True
     while grows and words(first, last) < SHORTEST:
         grows = False
-        is_title = units[last].kind == "heading"
+        is_title = units[last].kind in TITLES
         if fits(first, last + 1) and (is_title or reads_on(units[last + 1], units[best])):
             last, grows = last + 1, True
         before = units[first - 1]
         may_begin = before.kind == "heading" or reads_on(before, units[best])
         if words(first, last) < SHORTEST and not is_title and may_begin and fits(first - 1, last):
-            first, grows = first - 1, units[first - 1].kind != "heading"
+            first, grows = first - 1, before.kind != "heading"
     return first, last
 
 
 def reads_on(unit: Unit, best: Unit) -> bool:
     """Return whether a passage may go on from the block of its best unit to another unit."""
-    return unit.kind not in UNDIVIDED or unit.kind == best.kind != "heading"
+    return unit.kind not in UNDIVIDED or unit.kind == best.kind not in TITLES
 
 
 def passage_of(

