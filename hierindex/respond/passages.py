@@ -27,7 +27,7 @@ NEAR = 0.6  # share of the best score that a passage has at least
 CHANGED = 0.1  # of the similarity of a question, lost without a word that matters
 MOST = 5  # passages
 MOST_EMBEDDED = 16  # units; each takes about as long as a search
-ASIDE = frozenset({"front matter", "reference", "contents", "furniture"})
+ASIDE = "front matter", "reference", "contents", "furniture"
 
 
 def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract:
@@ -55,8 +55,10 @@ def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract
         return overview(retrieved, units, budget)
     place = np.argsort(np.argsort([-score for _, score in retrieved.found], kind="stable"))
     titles = [asked.stems(title_of(node)) for node in nodes]
-    scores = _words(asked, units, titles) - RANK * place[[unit.node for unit in units]]
-    scores -= NO_CONTENT * np.array([unit.kind in ASIDE for unit in units])
+    words = _words(asked, units, titles)
+    kinds = [unit.kind for unit in units]
+    aside = np.isin(kinds, ASIDE) | (np.isin(kinds, "about") & (words == 0))
+    scores = words - NO_CONTENT * aside - RANK * place[[unit.node for unit in units]]
     near = np.argsort(-scores, kind="stable")[:MOST_EMBEDDED]
     known = [asked.stems(text_about(node)) for node in nodes]
     without = _without_each(question.text, asked, set().union(*known))

@@ -138,12 +138,12 @@ def split_blocks(text: str) -> Iterator[Block]:
 
 
 def blocks_of(node: Node) -> list[Block]:
-    """Return the blocks of a node's text, of a chunk with what its sections tell.
+    """Return the blocks of a node's text, each within one of its quotes.
 
     The title of a section is a heading, also if it has no mark, and what stands below "References"
     or "Contents" is of these kinds.
     """
-    if node.level or not node.quotes:
+    if not node.quotes:
         return [*split_blocks(node.text)]
     return [block for quote in node.quotes for block in _quoted(node.text, quote)]
 
