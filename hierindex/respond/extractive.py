@@ -1,5 +1,6 @@
 """Answers without a language model, made of cited passages of the nodes that were found."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -7,11 +8,13 @@ from hierindex.core.arguments import is_number, is_whole, require
 from hierindex.embed.embedder import Embedder
 from hierindex.embed.model import EmbedModel
 from hierindex.llm.record import Usage
+from hierindex.node import Found
 from hierindex.progress import Stopwatch
-from hierindex.respond.answer import Answer, seconds_of, sources_of
+from hierindex.respond.answer import Answer, Passage, seconds_of, sources_of
 from hierindex.respond.evidence import scores
 from hierindex.respond.extract import extract
-from hierindex.respond.quoted import Extract, Passage
+from hierindex.respond.quoted import Extract
+from hierindex.respond.quoted import Passage as Run
 from hierindex.retrieve.named import unknown_names
 from hierindex.retrieve.question import in_reading_order
 from hierindex.retrieve.retrieval import Retrieval, Retrieved
@@ -79,6 +82,7 @@ class Extractive:
             refused=refused,
             missing=[*extracted.extract.missing],
             unknown=unknown_names(asked.text, snapshot) if refused and snapshot else {},
+            passages=extracted.shown(retrieved.found),
         )
 
 
@@ -89,9 +93,20 @@ class Extracted(NamedTuple):
     refused: bool
 
     @property
-    def passages(self) -> list[Passage]:
+    def passages(self) -> list[Run]:
         """The passages that are shown."""
         return [] if self.refused else self.extract.passages
+
+    def shown(self, found: Sequence[Found]) -> list[Passage]:
+        """Return the passages with the titles of their documents, which are of these nodes."""
+        titles = {node.documents: node.document_title for node, _ in found}
+        shown, best = list[Passage](), self.extract.best
+        for text, citation, lead in self.passages:
+            document = citation["document"] if citation else ""
+            title, has_best = titles.get((document,), document), bool(best) and best in text
+            shown.append(Passage(text, lead, best if has_best else "", title, citation))
+            best = "" if has_best else best
+        return shown
 
     def text(self, no_answer: str, *, numbered: bool = True) -> str:
         """Return the answer, or the sentence for none."""

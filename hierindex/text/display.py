@@ -1,0 +1,174 @@
+"""Answers as people read them, as text or HTML, with the place of each passage above it."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from html import escape
+from typing import Any, NamedTuple
+
+from hierindex.node import place_of
+from hierindex.text.blocks import split_blocks
+from hierindex.unsafe import visible
+
+CUT_OFF = "The answer is cut off at the model's limit of tokens."
+NOTHING = "The answer is empty."
+QUIET = "opacity:0.7;font-size:90%"
+
+Json = Mapping[str, Any]
+Format = Callable[[str], str]
+
+
+class Part(NamedTuple):
+    """A part of an answer, the place to show above it, and its words that match best."""
+
+    text: str
+    place: str = ""
+    best: str = ""
+
+
+def answer_text(
+    answer: Json, line: Format = str, strong: Format = str, cut_off: str = CUT_OFF
+) -> str:
+    """Format an answer as text.
+
+    Parameters
+    ----------
+    answer : mapping
+        As `Answer.to_json` returns it.
+    line : callable
+        Wraps a paragraph.
+    strong : callable
+        Formats the words that match best.
+    cut_off : str
+        What to say if the model reached its limit of tokens.
+    """
+    parts = [
+        "\n".join(filter(None, (line(place), _marked(line(text), best, str, strong))))
+        for text, place, best in parts_of(answer)
+    ]
+    return "\n\n".join([*parts, *map(line, notes_of(answer, cut_off))])
+
+
+def answer_html(answer: Json) -> str:
+    """Format an answer as HTML."""
+    notes = notes_of(answer, CUT_OFF)
+    shown = "".join(passage_html(part.text, part.place, part.best) for part in parts_of(answer))
+    return f"<div>{shown}{''.join(_block(note, QUIET) for note in notes)}</div>"
+
+
+def passage_html(text: str, head: str = "", best: str = "") -> str:
+    """Format a text as HTML, with a line above it, and some of its words in bold type."""
+    marked = _marked(text, best, _inert, lambda words: f"<b>{_inert(words)}</b>")
+    quoted = f'<div dir="auto" style="white-space:pre-wrap;margin-bottom:0.7em">{marked}</div>'
+    return f"{_block(head, QUIET) if head else ''}{quoted}"
+
+
+def parts_of(answer: Json) -> list[Part]:
+    """Return the passages of an answer, and what its text has before, between and after them."""
+    text, at, parts = answer["answer"], 0, list[Part]()
+    found = _found(answer)
+    for match, passage, place in zip(
+        found, answer.get("passages", ()), _once(answer), strict=False
+    ):
+        parts += [Part(text[at : match.start()]), Part(match[0], place, passage["best"])]
+        at = match.end()
+    parts.append(Part(text[at:], best="" if found else answer.get("best") or ""))
+    if answer["answer_kind"] == "extractive":
+        parts = [part._replace(text=_in_lines(part.text.strip())) for part in parts]
+    for name, similar in (answer.get("unknown") or {}).items():
+        near = f"; similar ids are {', '.join(map(repr, similar))}" if similar else ""
+        said = f"{parts[-1].text} The index holds no document {name!r}{near}."
+        parts[-1] = parts[-1]._replace(text=said)
+    return [part for part in parts if part.text] or [Part(NOTHING)]
+
+
+def notes_of(answer: Json, cut_off: str = CUT_OFF) -> list[str]:
+    """Return what to show after the text: a list of places, and what was not found."""
+    notes = [cut_off] if answer.get("cut_off") else []
+    if not _found(answer):
+        cited = [_cited(c, title) for c, title in _citations(answer)]
+        notes += ["\n".join(f"[{n}] {place}" for n, place in enumerate(cited, start=1))]
+    if missing := answer.get("missing"):
+        notes.append(f"Not found: {', '.join(missing)}")
+    return [*filter(None, notes)]
+
+
+def counted(n: int, noun: str) -> str:
+    """Return a number with its noun, in the plural unless it is one.
+
+    >>> counted(1, "chunk"), counted(2, "chunk"), counted(1200, "summary")
+    ('1 chunk', '2 chunks', '1,200 summaries')
+    """
+    if n != 1:
+        noun = re.sub("(?<=[^aeiou])y$", "ie", noun) + "s"
+    return f"{n:,} {noun}"
+
+
+def _found(answer: Json) -> list[re.Match[str]]:
+    """Return where the passages are in the text of an answer, each on lines of its own.
+
+    Empty if one is not, as in an overview, whose lines begin with titles.
+    """
+    found, at = list[re.Match[str]](), 0
+    for n, passage in enumerate(answer.get("passages", ()), start=1):
+        lines = r"\s*\n".join(map(re.escape, filter(None, (passage["lead"], passage["text"]))))
+        match = re.compile(rf"^{lines}\s*\[{n}\]", re.MULTILINE).search(answer["answer"], at)
+        if match is None or not passage["text"]:
+            return []
+        found.append(match)
+        at = match.end()
+    return found
+
+
+def _citations(answer: Json) -> list[tuple[Json | None, str | None]]:
+    """Return each citation with the title of its document, None if it is not known."""
+    if passages := answer.get("passages"):
+        return [(passage["citation"], passage["title"]) for passage in passages]
+    return [(each, each and each.get("title")) for each in answer["citations"]]
+
+
+def _once(answer: Json) -> Iterator[str]:
+    """Yield the place of each passage, without what it has in common with the one before."""
+    above = "", ""
+    for citation, title in _citations(answer):
+        document = citation["document"] if citation else ""
+        place = _cited(citation, title) if citation else title or ""
+        rest = place.removeprefix(title or document).strip(" ,")
+        yield place if above[0] != document else rest if above[1] != rest else ""
+        above = document, rest
+
+
+def _cited(citation: Json | None, title: str | None) -> str:
+    """Return the place of a citation, its copies, and whether the answer differs from it."""
+    if citation is None or "document" not in citation:
+        return "unknown location"
+    first, *more = citation.get("also", ()) or [None]
+    also = f"; also in {place_of(first)}" if first else ""
+    others = f" and {len(more)} more" if more else ""
+    differs = "" if citation.get("supported", True) else ", differs from its passage"
+    return f"{place_of(citation, title)}{also}{others}{differs}"
+
+
+def _marked(text: str, best: str, plain: Format, strong: Format) -> str:
+    """Format a text, and where the words of `best` first stand in it, those as `strong` does."""
+    words = r"\s+".join(map(re.escape, best.split()))
+    if not words or (found := re.search(words, text)) is None:
+        return plain(text)
+    return f"{plain(text[: found.start()])}{strong(found[0])}{plain(text[found.end() :])}"
+
+
+def _in_lines(text: str) -> str:
+    """Return a text whose paragraphs are one line each; rows and code stay as they are."""
+    parts, end = list[str](), 0
+    for block in split_blocks(text):
+        inside = text[block.start : block.end]
+        parts += [text[end : block.start], " ".join(inside.split()) if block.prose else inside]
+        end = block.end
+    return "".join([*parts, text[end:]])
+
+
+def _inert(text: str) -> str:
+    return escape(visible(text, lines=True))
+
+
+def _block(text: str, style: str) -> str:
+    return f'<div dir="auto" style="white-space:pre-line;{style}">{_inert(text)}</div>'
