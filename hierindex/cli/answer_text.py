@@ -8,19 +8,26 @@ from hierindex.cli.output import wrapped
 from hierindex.cli.text import bold, places, table, usage_of
 from hierindex.text.display import answer_text, counted, notes_of
 
-CUT_OFF = "The answer is cut off at the model's limit of tokens; raise --llm-completion-tokens."
+ADVICE = {
+    "cut_off": "; raise --llm-completion-tokens",
+    "unknown": "; `hierindex tree` shows what it holds",
+}
 HANG = 2  # columns by which further lines of a node are indented
 
 
 def answered(answer: dict[str, Any], *, verbose: bool = False) -> str:
     """Format an answer with its places, and on request what was searched and found for it."""
-    text = answer_text(_advised(answer), wrapped, bold, CUT_OFF)
+    advice = dict(ADVICE)
+    if score := answer.get("score"):
+        low = f"The best answer has a score of {score:.2f}; a lower --min-score prints it."
+        advice["refused"] = f" {low}"
+    text = answer_text(answer, wrapped, bold, advice)
     return "\n\n".join([text, *(details(answer) if verbose else [])])
 
 
 def noted(answer: dict[str, Any], *, verbose: bool = False) -> str:
     """Format what `answered` has after the text of an answer, to be printed after a stream."""
-    notes = [*map(wrapped, notes_of(answer, CUT_OFF)), *(details(answer) if verbose else [])]
+    notes = [*map(wrapped, notes_of(answer, ADVICE)), *(details(answer) if verbose else [])]
     return "".join(f"\n\n{note}" for note in notes)
 
 
@@ -30,14 +37,6 @@ def details(answer: dict[str, Any]) -> list[str]:
     usage = usage_of(answer["usage"]) if answer["usage"]["llm_calls"] else ""
     spent = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in answer["seconds"].items())
     return [*filter(None, [why, nodes_found(answer), usage, spent])]
-
-
-def _advised(answer: dict[str, Any]) -> dict[str, Any]:
-    """Return an answer whose text says how a refused one is printed."""
-    if not answer["refused"] or answer.get("unknown") or not (score := answer.get("score")):
-        return answer
-    advice = f"The best answer has a score of {score:.2f}; a lower --min-score prints it."
-    return {**answer, "answer": f"{answer['answer']} {advice}"}
 
 
 def nodes_found(answer: dict[str, Any]) -> str:

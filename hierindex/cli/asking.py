@@ -47,8 +47,8 @@ def query(
 ) -> None:
     """Answer a question, by default from chunks, or from an outline if it is about the whole.
 
-    The place of a passage stands above it; "page xii (14)" is the 14th page of the file, and is
-    numbered xii in print.
+    Above each passage stands its place. There, "page xii (14)" is the 14th
+    page of the file, and is numbered xii in print.
     """
     from hierindex.cli.answer_text import answered, noted
     from hierindex.serve.questions.client import answer_to

@@ -9,11 +9,11 @@ from hierindex.node import place_of
 from hierindex.text.blocks import split_blocks
 from hierindex.unsafe import visible
 
-CUT_OFF = "The answer is cut off at the model's limit of tokens."
 NOTHING = "The answer is empty."
 QUIET = "opacity:0.7;font-size:90%"
 
 Json = Mapping[str, Any]
+Advice = Mapping[str, str]
 Format = Callable[[str], str]
 
 
@@ -26,7 +26,7 @@ class Part(NamedTuple):
 
 
 def answer_text(
-    answer: Json, line: Format = str, strong: Format = str, cut_off: str = CUT_OFF
+    answer: Json, line: Format = str, strong: Format = str, advice: Advice | None = None
 ) -> str:
     """Format an answer as text.
 
@@ -38,21 +38,20 @@ def answer_text(
         Wraps a paragraph.
     strong : callable
         Formats the words that match best.
-    cut_off : str
-        What to say if the model reached its limit of tokens.
+    advice : mapping, optional
+        What to add where an answer is "refused" or "cut_off", or a document is "unknown".
     """
     parts = [
         "\n".join(filter(None, (line(place), _marked(line(text), best, str, strong))))
-        for text, place, best in parts_of(answer)
+        for text, place, best in parts_of(answer, advice)
     ]
-    return "\n\n".join([*parts, *map(line, notes_of(answer, cut_off))])
+    return "\n\n".join([*parts, *map(line, notes_of(answer, advice))])
 
 
 def answer_html(answer: Json) -> str:
     """Format an answer as HTML."""
-    notes = notes_of(answer, CUT_OFF)
     shown = "".join(passage_html(part.text, part.place, part.best) for part in parts_of(answer))
-    return f"<div>{shown}{''.join(_block(note, QUIET) for note in notes)}</div>"
+    return f"<div>{shown}{''.join(_block(note, QUIET) for note in notes_of(answer))}</div>"
 
 
 def passage_html(text: str, head: str = "", best: str = "") -> str:
@@ -62,34 +61,41 @@ def passage_html(text: str, head: str = "", best: str = "") -> str:
     return f"{_block(head, QUIET) if head else ''}{quoted}"
 
 
-def parts_of(answer: Json) -> list[Part]:
+def parts_of(answer: Json, advice: Advice | None = None) -> list[Part]:
     """Return the passages of an answer, and what its text has before, between and after them."""
     text, at, parts = answer["answer"], 0, list[Part]()
-    found = _found(answer)
-    for match, passage, place in zip(
-        found, answer.get("passages", ()), _once(answer), strict=False
-    ):
+    found, passages = _found(answer), answer.get("passages", ())
+    for match, passage, place in zip(found, passages, _once(answer), strict=False):
         parts += [Part(text[at : match.start()]), Part(match[0], place, passage["best"])]
         at = match.end()
     parts.append(Part(text[at:], best="" if found else answer.get("best") or ""))
     if answer["answer_kind"] == "extractive":
         parts = [part._replace(text=_in_lines(part.text.strip())) for part in parts]
-    for name, similar in (answer.get("unknown") or {}).items():
-        near = f"; similar ids are {', '.join(map(repr, similar))}" if similar else ""
-        said = f"{parts[-1].text} The index holds no document {name!r}{near}."
-        parts[-1] = parts[-1]._replace(text=said)
+    said = _unknown(answer, advice or {}) if answer["refused"] else ""
+    parts[-1] = parts[-1]._replace(text=f"{parts[-1].text}{said}")
     return [part for part in parts if part.text] or [Part(NOTHING)]
 
 
-def notes_of(answer: Json, cut_off: str = CUT_OFF) -> list[str]:
+def notes_of(answer: Json, advice: Advice | None = None) -> list[str]:
     """Return what to show after the text: a list of places, and what was not found."""
-    notes = [cut_off] if answer.get("cut_off") else []
+    advised, notes = (advice or {}).get("cut_off", ""), list[str]()
+    if answer.get("cut_off"):
+        notes.append(f"The answer is cut off at the model's limit of tokens{advised}.")
     if not _found(answer):
-        cited = [_cited(c, title) for c, title in _citations(answer)]
-        notes += ["\n".join(f"[{n}] {place}" for n, place in enumerate(cited, start=1))]
+        cited = [_cited(citation, title) for citation, title in _citations(answer)]
+        notes.append("\n".join(f"[{n}] {place}" for n, place in enumerate(cited, start=1)))
     if missing := answer.get("missing"):
         notes.append(f"Not found: {', '.join(missing)}")
     return [*filter(None, notes)]
+
+
+def _unknown(answer: Json, advice: Advice) -> str:
+    """Return sentences on the documents that a question names and the index does not hold."""
+    said = list[str]()
+    for name, similar in (answer.get("unknown") or {}).items():
+        near = f"; similar ids are {', '.join(map(repr, similar))}" if similar else ""
+        said.append(f" The index holds no document {name!r}{near or advice.get('unknown', '')}.")
+    return "".join(said) or advice.get("refused", "")
 
 
 def counted(n: int, noun: str) -> str:
