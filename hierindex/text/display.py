@@ -70,7 +70,7 @@ def parts_of(answer: Json, advice: Advice | None = None) -> list[Part]:
         at = match.end()
     parts.append(Part(text[at:], best="" if found else answer.get("best") or ""))
     if answer["answer_kind"] == "extractive":
-        parts = [part._replace(text=_in_lines(part.text.strip())) for part in parts]
+        parts = [part._replace(text=_in_lines(part.text.strip("\n"))) for part in parts]
     said = _unknown(answer, advice or {}) if answer["refused"] else ""
     parts[-1] = parts[-1]._replace(text=f"{parts[-1].text}{said}")
     return [part for part in parts if part.text] or [Part(NOTHING)]
@@ -138,7 +138,7 @@ def _once(answer: Json) -> Iterator[str]:
     for citation, title in _citations(answer):
         document = citation["document"] if citation else ""
         place = _cited(citation, title) if citation else title or ""
-        rest = place.removeprefix(title or document).strip(" ,")
+        rest = place.removeprefix(title or document).strip(" ,;")
         yield place if above[0] != document else rest if above[1] != rest else ""
         above = document, rest
 
