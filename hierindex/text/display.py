@@ -134,13 +134,25 @@ def _citations(answer: Json) -> list[tuple[Json | None, str | None]]:
 
 def _once(answer: Json) -> Iterator[str]:
     """Yield the place of each passage, without what it has in common with the one before."""
-    above = "", ""
+    above: Json = {}
     for citation, title in _citations(answer):
-        document = citation["document"] if citation else ""
-        place = _cited(citation, title) if citation else title or ""
-        rest = place.removeprefix(title or document).strip(" ,;")
-        yield place if above[0] != document else rest if above[1] != rest else ""
-        above = document, rest
+        if citation is None:
+            yield title or ""
+        elif citation["document"] != above.get("document"):
+            yield _cited(citation, title)
+        else:
+            common = _common(citation, above)
+            rest = {key: value for key, value in citation.items() if key not in common}
+            yield _cited(rest, title).removeprefix(title or "").strip(" ,;")
+        above = citation or {}
+
+
+def _common(citation: Json, above: Json) -> tuple[str, ...]:
+    """Return which parts of its place a passage shares with the one above in its document."""
+    for common in (("section", "page", "page_label"), ("section",)):
+        if all(citation.get(key) == above.get(key) for key in common):
+            return common
+    return ()
 
 
 def _cited(citation: Json | None, title: str | None) -> str:

@@ -149,7 +149,7 @@ def test_a_passage_has_its_place_above_it_and_its_best_words_in_bold_type(page):
     assert flat(bold[0]) in flat(answer.inner_text())
     assert flat(answer.inner_text()).startswith(flat(places[0]))
     place = "{ document: 'a', section: ['Roof', 'Tin'], page: 2 }"
-    other = "{ document: 'a', page: 3 }"
+    other = "{ document: 'a', section: ['Roof', 'Tin'], page: 3 }"
     pieces = page.evaluate(
         "import('./assets/text.js').then(({ cited }) => cited({"
         "answer: 'Others have:\\n\\nIt rained. [1]\\n\\nYear\\n1921 [2]\\n\\nTin. [3]', "

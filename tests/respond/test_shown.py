@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 from clients import llm_of
+from llama_index.core.postprocessor import SimilarityPostprocessor
 from loopback import LoopbackServer
 from pdfs import Typed, typed
 
@@ -47,6 +48,17 @@ def test_the_place_of_a_passage_stands_above_it(index):
     assert bold in answer._repr_html_()
 
 
+def test_a_response_of_llama_index_has_the_passages_and_prints_the_text(index):
+    answer = index.ask("Who lit the lamp?", level=0)
+    response = index.as_query_engine(level=0).query("Who lit the lamp?")
+    assert str(response) == answer.answer
+    assert response.metadata["passages"] == answer.to_json()["passages"] != []
+    cutoff = SimilarityPostprocessor(similarity_cutoff=-9)
+    again = index.ask("Who lit the lamp?", level=0, node_postprocessors=[cutoff])
+    assert again.passages == answer.passages
+    assert str(again) == str(answer)
+
+
 def passage(text, title, lead="", best="", **place):
     citation = {"document": title.lower(), "start": 0, "end": 1, **place}
     return Passage(text, lead, best, title, citation)
@@ -64,13 +76,15 @@ def test_a_document_and_a_section_are_named_once():
     answer = answer_of(
         "Only other documents have:\n\n"
         "Laid in\n1921. [1]\n\n| year | cost |\n| 1922 | 9 [2] |\n\nGutters. [2]\n\n"
-        "Of Wales. [3]\n\nTin. [4]\n\nBees. [5]\n\nOf slates. [6]\n\n2 documents have the word.",
+        "Of Wales. [3]\n\nTin. [4]\n\nBees. [5]\n\nOf slates. [6]\n\n"
+        "Of Spain. [7]\n\n2 documents have the word.",
         passage("Laid in\n1921.", "Roof", **slates),
         passage("| 1922 | 9 [2] |\n\nGutters.", "Roof", "| year | cost |", **slates),
         passage("Of Wales.", "Roof", page=4),
         passage("Tin.", "Roof", section=["Tin"], page=4),
         passage("Bees.", "Bees", page=1, page_label="i", also=[copy, copy]),
         passage("Of slates.", "Roof", **slates),
+        passage("Of Spain.", "Roof", **slates | {"page": 5}),
     )
     assert str(answer).split("\n\n") == [
         "Only other documents have:",
@@ -81,6 +95,7 @@ def test_a_document_and_a_section_are_named_once():
         "› Tin, page 4\nTin. [4]",
         "Bees, page i (1); also in copy.md › Old roof and 1 more\nBees. [5]",
         "Roof › Slates, page 3\nOf slates. [6]",
+        "page 5\nOf Spain. [7]",
         "2 documents have the word.",
     ]
 

@@ -179,12 +179,13 @@ export function cited({ answer, citations, passages = [] }) {
 function placeAbove(passages, i) {
   const { title, citation } = passages[i];
   const above = passages[i - 1]?.citation;
-  const restOf = ({ section = [], ...place }) => {
-    const titles = section[0] === title ? section.slice(1) : section;
-    const rest = placeOf({ ...place, section: titles });
-    return rest && `${titles.length ? " › " : ", "}${rest}`;
-  };
-  const rest = restOf(citation ?? {});
-  if (!above || above.document !== citation?.document) return `${title}${rest}\n`;
-  return rest && rest !== restOf(above) ? `${rest.replace(/^[ ,]+/, "")}\n` : "";
+  const isSame = above && above.document === citation?.document;
+  const { section = [] } = citation ?? {};
+  const isSameSection = isSame && `${section}` === `${above.section ?? []}`;
+  const pageOf = (place) => placeOf({ ...place, section: [] });
+  const isSamePage = isSameSection && pageOf(citation) === pageOf(above);
+  const titles = isSameSection ? [] : section.slice(section[0] === title ? 1 : 0);
+  const head = [isSame ? "" : title, ...titles].join(" › ").trim();
+  const line = [head, isSamePage ? "" : pageOf(citation)].filter(Boolean).join(", ");
+  return line && `${line}\n`;
 }
