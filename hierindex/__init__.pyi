@@ -43,6 +43,7 @@ from .read.documents import Skipped as Skipped
 from .read.documents import read_documents as read_documents
 from .read.split import sentence_splitter as sentence_splitter
 from .respond.answer import Answer as Answer
+from .respond.answer import Passage as Passage
 from .respond.answer import Source as Source
 from .respond.bounded_tree import BoundedTreeSummarize as BoundedTreeSummarize
 from .respond.compare import Comparison as Comparison

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from hierindex.unsafe import beginning
+
 if TYPE_CHECKING:
     import numpy as np
     from llama_index.core.schema import BaseNode, NodeWithScore
@@ -22,6 +24,7 @@ PAGE_LABEL = "page_label"  # printed label; LlamaIndex's PDF readers return a do
 PAGES = "pages"  # metadata key of a document's number of pages
 PAGE_LABELS = "page_labels"  # metadata key of a document's printed page numbers, by page
 PAGE_BREAK = "\f"  # begins the next page of a text
+SHOWN = 60  # characters of a text in a repr
 MOST_DOCUMENTS = 1_000  # listed in a node's metadata; the table has all
 PREFIX = "hierindex_"  # of our metadata keys; every other one is the user's
 LEFT_OUT = "left_out"  # metadata key of what a file has that was not read, as short phrases
@@ -80,6 +83,27 @@ class Span(NamedTuple):
         if self.anchor:
             span["anchor"] = self.anchor
         return span
+
+
+def place_of(citation: Mapping[str, Any], title: str | None = None) -> str:
+    """Return where a span is, given as JSON, with a title instead of its document and anchor.
+
+    >>> place_of({"document": "a.md", "section": ["Results", "Timing"], "page": 4})
+    'a.md › Results › Timing, page 4'
+    >>> place_of({"document": "a.md", "section": ["Results", "Timing"]}, "Results")
+    'Results › Timing'
+    """
+    anchor = f"#{citation['anchor']}" if "anchor" in citation else ""
+    head = f"{citation['document']}{anchor}" if title is None else title
+    titles = [head, *citation.get("section", ())]
+    if titles[1:2] == [head]:  # a document's title is often its first heading
+        del titles[1]
+    place = TITLES_BETWEEN.join(titles)
+    page, label = citation.get("page"), citation.get("page_label")
+    if page is None and label is None:
+        return place
+    number = f"{label} ({page})" if page and label else page or label
+    return f"{place}, page {number}"
 
 
 def titles_of(section: str) -> list[str]:
@@ -229,6 +253,31 @@ class Node:
     def start(self) -> int:
         """Smallest start of the node's sources in their documents; -1 if unknown."""
         return min((span.start for span in self.citations), default=-1)
+
+    @property
+    def document_title(self) -> str:
+        """The title of the only document that the text is from, or else its id; "" for several."""
+        if len(self.documents) != 1:
+            return ""
+        title = self.metadata.get(TITLE)
+        return (" ".join(title.split()) if isinstance(title, str) else "") or self.documents[0]
+
+    @property
+    def place(self) -> str:
+        """The title of the document, and the section and the page if the whole text is there."""
+        spans = self.citations
+        if not (spans and self.document_title):
+            return self.document_title or f"{len(self.documents):,} documents"
+        pages = {(span.page, span.page_label) for span in spans}
+        page, label = pages.pop() if len(pages) == 1 else (None, "")
+        section = shared_section(span.section for span in spans)
+        whole = Span(self.documents[0], 0, 0, page, section, label)
+        return place_of(whole.to_json(), self.document_title)
+
+    def __repr__(self) -> str:
+        """Return the id, the level, the place and the beginning of the text."""
+        text = beginning(self.text, SHOWN)
+        return f"Node({self.id[:12]!r}, level={self.level}, {self.place!r}, {text!r})"
 
     @property
     def embedded_text(self) -> str:

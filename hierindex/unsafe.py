@@ -31,3 +31,14 @@ def visible(text: str, *, lines: bool = False) -> str:
         text = text.replace("\r\n", "\n").replace("\f", "\n")
     kept = "\n\t" if lines else ""
     return UNSAFE.sub(lambda m: m[0] if m[0] in kept else json.dumps(m[0])[1:-1], text)
+
+
+def beginning(text: str, most: int) -> str:
+    r"""Return the first characters of a text on one line, without those that control others.
+
+    >>> beginning("one two\nthree", 9)
+    'one two…'
+    """
+    words = UNSAFE.sub(" ", text[: 4 * most]).split()
+    text = " ".join(words) + "…" * (len(text) > 4 * most)
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"

@@ -19,7 +19,7 @@ FLOORS = [
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 BESIDE = {  # rooms of one floor that may meet
-    "node": {"text_node"},
+    "node": {"text_node", "unsafe"},
     "text_node": {"errors", "node"},
     "settings": {"errors"},
     "loading": {"errors"},

@@ -1,49 +1,42 @@
 """Texts of answers for a terminal."""
 
-import re
 from collections.abc import Sequence
 from math import inf
 from typing import Any
 
 from hierindex.cli.output import wrapped
-from hierindex.cli.text import bold, counted, place, places, table, usage_of
-from hierindex.text.blocks import split_blocks
+from hierindex.cli.text import bold, places, table, usage_of
+from hierindex.text.display import answer_text, counted, notes_of
 
-NOTHING = "The answer is empty."
-CUT_OFF = "The answer is cut off at the model's limit of tokens; raise --llm-completion-tokens."
+ADVICE = {
+    "cut_off": "; raise --llm-completion-tokens",
+    "unknown": "; `hierindex tree` shows what it holds",
+}
 HANG = 2  # columns by which further lines of a node are indented
 
 
-def answered(answer: dict[str, Any]) -> str:
-    """Format an answer with its citations and source nodes."""
-    return _text_of(answer) + sourced(answer)
+def answered(answer: dict[str, Any], *, verbose: bool = False) -> str:
+    """Format an answer with its places, and on request what was searched and found for it."""
+    advice = dict(ADVICE)
+    if score := answer.get("score"):
+        low = f"The best answer has a score of {score:.2f}; a lower --min-score prints it."
+        advice["refused"] = f" {low}"
+    text = answer_text(answer, wrapped, bold, advice)
+    return "\n\n".join([text, *(details(answer) if verbose else [])])
 
 
-def sourced(answer: dict[str, Any]) -> str:
-    """Format the citations and source nodes of an answer, to be printed after its text."""
+def noted(answer: dict[str, Any], *, verbose: bool = False) -> str:
+    """Format what `answered` has after the text of an answer, to be printed after a stream."""
+    notes = [*map(wrapped, notes_of(answer, ADVICE)), *(details(answer) if verbose else [])]
+    return "".join(f"\n\n{note}" for note in notes)
+
+
+def details(answer: dict[str, Any]) -> list[str]:
+    """Return what was searched for an answer and why, what was found, and what it cost."""
     why = f"Searched {answer['why']}." if "why" in answer else ""
     usage = usage_of(answer["usage"]) if answer["usage"]["llm_calls"] else ""
-    parts = places_cited(answer), _missing(answer), why, nodes_found(answer), usage
-    return "".join(f"\n\n{part}" for part in parts if part)
-
-
-def replied(answer: dict[str, Any]) -> str:
-    """Format an answer with its citations alone."""
-    return "\n\n".join(filter(None, [_text_of(answer), places_cited(answer), _missing(answer)]))
-
-
-def places_cited(answer: dict[str, Any]) -> str:
-    """Format the citations of an answer by their numbers, after a note if it is cut off."""
-    cited = "\n".join(f"[{i}] {_cited(c)}" for i, c in enumerate(answer["citations"], start=1))
-    return "\n\n".join(filter(None, [_cut_off(answer), cited]))
-
-
-def _cut_off(answer: dict[str, Any]) -> str:
-    return wrapped(CUT_OFF) if "cut_off" in answer else ""
-
-
-def _missing(answer: dict[str, Any]) -> str:
-    return f"Not found: {', '.join(answer['missing'])}" if answer["missing"] else ""
+    spent = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in answer["seconds"].items())
+    return [*filter(None, [why, nodes_found(answer), usage, spent])]
 
 
 def nodes_found(answer: dict[str, Any]) -> str:
@@ -85,8 +78,7 @@ def compared(comparison: dict[str, Any]) -> str:
     rows, answers = list[Sequence[Any]](), list[str]()
     for attempt in comparison["modes"]:
         mode, usage = attempt["mode"], attempt.get("usage")
-        text = attempt["error"] if usage is None else _text_of(attempt)
-        answers += filter(None, [f"{mode}\n{text}", _cut_off(attempt)])
+        answers.append(f"{mode}\n{attempt['error'] if usage is None else answered(attempt)}")
         if usage is None:
             rows.append((mode, "failed", None, None, None))
             continue
@@ -96,42 +88,3 @@ def compared(comparison: dict[str, Any]) -> str:
     if "why" in comparison:
         lines.append(f"Searched {comparison['why']}.")
     return "\n\n".join([*lines, table(head, rows), *answers])
-
-
-def _text_of(answer: dict[str, Any]) -> str:
-    """Return the text, the best sentence in bold type, and of a refusal the likely reason."""
-    text, best = answer["answer"], answer.get("best", "")
-    if answer["answer_kind"] == "extractive":
-        text, best = _in_lines(text), _in_lines(best)
-    unknown = answer.get("unknown") or {}
-    text += "".join(f" {_no_document(name, similar)}" for name, similar in unknown.items())
-    if answer["refused"] and not unknown and (score := answer.get("score")):
-        text += f" The best answer has a score of {score:.2f}; a lower --min-score prints it."
-    text = wrapped(text)
-    words = r"\s+".join(map(re.escape, best.split()))
-    return re.sub(words, lambda found: bold(found[0]), text, count=1) if best else text or NOTHING
-
-
-def _no_document(name: str, similar: Sequence[str]) -> str:
-    near = f"similar ids are {', '.join(map(repr, similar))}"
-    rest = near if similar else "`hierindex tree` shows what it holds"
-    return f"The index holds no document {name!r}; {rest}."
-
-
-def _in_lines(text: str) -> str:
-    """Return a text whose paragraphs are one line each; rows and code stay as they are."""
-    parts, end = list[str](), 0
-    for block in split_blocks(text):
-        inside = text[block.start : block.end]
-        parts += [text[end : block.start], " ".join(inside.split()) if block.prose else inside]
-        end = block.end
-    return "".join([*parts, text[end:]])
-
-
-def _cited(citation: dict[str, Any] | None) -> str:
-    """Format the places of a citation, and whether the answer differs from the passage."""
-    if citation is None or "document" not in citation:
-        return place(None)
-    found = places([citation, *citation.get("also", ())])
-    supported = citation.get("supported", True)
-    return found if supported else f"{found}, differs from its passage"

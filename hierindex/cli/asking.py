@@ -1,5 +1,6 @@
 """Commands that query an index."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -36,14 +37,20 @@ def query(
             "--fail-if-refused", help=f"Exit with status {REFUSED} if nothing answers the question."
         ),
     ] = False,
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "--verbose", "-v", help="Also print what was searched and why, and the nodes found."
+        ),
+    ] = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Answer a question, by default from chunks, or from an outline if it is about the whole.
 
-    In citations, "page xii (14)" is the 14th page of the file, and is
-    numbered xii in print.
+    Above each passage stands its place. There, "page xii (14)" is the 14th
+    page of the file, and is numbered xii in print.
     """
-    from hierindex.cli.answer_text import answered, sourced
+    from hierindex.cli.answer_text import answered, noted
     from hierindex.serve.questions.client import answer_to
 
     if stream and as_json:
@@ -52,7 +59,7 @@ def query(
         answer, streams = answer_to(_asked(question, settings, where), index), False
     else:
         answer, streams = _answer_here(question, index, settings, where, stream)
-    print_result(answer, as_json, sourced if streams else answered)
+    print_result(answer, as_json, partial(noted if streams else answered, verbose=verbose))
     note_if_empty(answer["sources"], where)
     if fail_if_refused and answer["refused"]:
         raise typer.Exit(REFUSED)

@@ -114,18 +114,15 @@ class Chat:
             print_note(str(error))
 
     def _answer(self, question: str) -> None:
-        from hierindex.cli.answer_text import places_cited, replied
+        from hierindex.cli.answer_text import answered, noted
         from hierindex.respond.modes import EXTRACTIVE
 
         streams = self._asked["response_mode"] != EXTRACTIVE
         show = print_piece if streams else None
         turn = self._conversation.ask(question, show=show, **self._asked)
         self._last = turn, self._asked
-        if streams:
-            print_piece("\n\n")
-        if not streams or turn.answer.citations or turn.answer.cut_off:
-            print_result(turn.answer.to_json(), False, places_cited if streams else replied)
-            typer.echo()
+        print_result(turn.answer.to_json(), False, noted if streams else answered)
+        typer.echo()
         note_if_empty(turn.answer.sources, self._where)
 
     def _level(self, words: list[str]) -> None:

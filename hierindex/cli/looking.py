@@ -9,8 +9,9 @@ import typer
 
 from hierindex.cli import options
 from hierindex.cli.output import note_if_empty, note_next, print_result
-from hierindex.cli.text import contents, counted, described, exported, node_shown, outlined
+from hierindex.cli.text import contents, described, exported, node_shown, outlined
 from hierindex.errors import InputError
+from hierindex.text.display import counted
 
 if TYPE_CHECKING:
     from hierindex.retrieve.stored_tree import StoredTree

@@ -17,7 +17,7 @@ from hierindex.errors import without_password
 from hierindex.read.files import quoted
 from hierindex.unsafe import visible
 
-WITH_LINES = {"text", "answer", "before", "after"}
+WITH_LINES = {"text", "answer", "before", "after", "lead", "best"}
 """Keys of a result whose values keep their line breaks."""
 OF_NAMES = {"path", "document", "added", "changed", "removed", "renamed", "moved"}
 """Keys of a result whose values are names of files, or lists of them."""

@@ -9,7 +9,8 @@ import typer
 
 from hierindex.cli import options
 from hierindex.cli.output import print_result
-from hierindex.cli.text import beside, changed, counted, table
+from hierindex.cli.text import beside, changed, table
+from hierindex.text.display import counted
 
 INVALID = 1  # exit status if a check does not hold
 

@@ -11,7 +11,8 @@ import typer
 
 from hierindex.cli.output import terminal_width, wrapped
 from hierindex.core.identity import file_of
-from hierindex.node import TITLES_BETWEEN
+from hierindex.node import place_of
+from hierindex.text.display import counted
 
 CITED = "⟦", "⟧"  # marks around a cited passage
 MAX_LISTED = 10  # files that are skipped for one reason
@@ -342,18 +343,7 @@ def place(citation: dict[str, Any] | None) -> str:
     """Return the document of a citation with its anchor, section, page and characters."""
     if citation is None:
         return "unknown location"
-    return f"{_named(citation)} ({citation['start']}-{citation['end']})"
-
-
-def _named(citation: dict[str, Any]) -> str:
-    """Return the document with the anchor, section and page of a citation."""
-    anchor = f"#{citation['anchor']}" if "anchor" in citation else ""
-    place = TITLES_BETWEEN.join([f"{citation['document']}{anchor}", *citation.get("section", ())])
-    page, label = citation.get("page"), citation.get("page_label")
-    if page is None and label is None:
-        return place
-    number = f"{label} ({page})" if page and label else page or label
-    return f"{place}, page {number}"
+    return f"{place_of(citation)} ({citation['start']}-{citation['end']})"
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
@@ -375,17 +365,6 @@ def beside(rows: str, head: str, texts: Iterable[str]) -> str:
         wrapped(f"{line.ljust(margin)}{text}", margin)
         for line, text in zip(lines, (head, *texts), strict=True)
     )
-
-
-def counted(n: int, noun: str) -> str:
-    """Return a number with its noun, in the plural unless it is one.
-
-    >>> counted(1, "chunk"), counted(2, "chunk"), counted(1200, "summary")
-    ('1 chunk', '2 chunks', '1,200 summaries')
-    """
-    if n != 1:
-        noun = re.sub("(?<=[^aeiou])y$", "ie", noun) + "s"
-    return f"{n:,} {noun}"
 
 
 def number(value: float | str | None) -> str:

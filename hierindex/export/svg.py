@@ -9,11 +9,13 @@ import numpy as np
 from hierindex.errors import InputError
 from hierindex.export.nodes import NO_NODES, new
 from hierindex.index import HierarchicalIndex
-from hierindex.plot.style import FONT, beginning, counted, shades
+from hierindex.plot.style import FONT, shades
 from hierindex.retrieve.reading_order import reading_order
 from hierindex.store.description import overview
 from hierindex.store.generations import on_newest
 from hierindex.store.snapshot import Snapshot
+from hierindex.text.display import counted
+from hierindex.unsafe import beginning
 
 WIDTH, HEIGHT = 800, 528  # pixels
 HEAD = 32  # pixels above the nodes, for the names of levels

@@ -8,7 +8,6 @@ from hierindex.core.arguments import is_whole, require
 from hierindex.plot.style import (
     COLOURS,
     GREY,
-    counted,
     graph_objects,
     label,
     lines,
@@ -22,6 +21,7 @@ from hierindex.store.description import overview
 from hierindex.store.generations import on_newest
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
+from hierindex.text.display import counted
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

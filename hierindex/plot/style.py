@@ -9,7 +9,7 @@ from hierindex.errors import InputError
 from hierindex.loading import extra
 from hierindex.store.prefilter import CHUNKS
 from hierindex.store.snapshot import Snapshot
-from hierindex.unsafe import UNSAFE
+from hierindex.unsafe import beginning
 
 # Of M. Okabe and K. Ito, which people with any colour vision tell apart, without the yellow.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")
@@ -50,17 +50,6 @@ def lines(text: str) -> str:
     return "<br>".join(map(_escaped, wrap(beginning(text, TEXT), LINE)))
 
 
-def beginning(text: str, most: int) -> str:
-    r"""Return the first characters of a text on one line, without those that control others.
-
-    >>> beginning("one two\nthree", 9)
-    'one two…'
-    """
-    words = UNSAFE.sub(" ", text[: 4 * most]).split()
-    text = " ".join(words) + "…" * (len(text) > 4 * most)
-    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
-
-
 def _escaped(text: str) -> str:
     return html.escape(text, quote=False).replace("$", "&#36;")  # Plotly knows no &quot;
 
@@ -80,15 +69,6 @@ def require_chunks(snapshot: Snapshot) -> None:
     snapshot.require()
     if not snapshot.count(CHUNKS):
         raise InputError("The index is empty: there is nothing to plot.")
-
-
-def counted(n: int, what: str) -> str:
-    """Return a number of things.
-
-    >>> counted(1, "node"), counted(2000, "node")
-    ('1 node', '2,000 nodes')
-    """
-    return f"{n:,} {what}{'s' * (n != 1)}"
 
 
 def shades(n: int, ends: tuple[str, str] = LEVELS) -> list[str]:

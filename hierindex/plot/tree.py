@@ -13,7 +13,6 @@ from hierindex.errors import InputError
 from hierindex.plot.style import (
     DARK,
     GREY,
-    counted,
     graph_objects,
     label,
     lines,
@@ -25,6 +24,7 @@ from hierindex.plot.style import (
 from hierindex.retrieve.reading_order import entries, reading_order
 from hierindex.store.generations import on_newest
 from hierindex.store.table import Table
+from hierindex.text.display import counted
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -7,10 +7,12 @@ from typing import Any, Literal
 from pydantic.json_schema import SkipJsonSchema
 
 from hierindex.llm.record import Call, Usage
-from hierindex.node import Found
+from hierindex.node import SHOWN, Found
 from hierindex.progress import Stopwatch
 from hierindex.retrieve.retrieval import Retrieved
 from hierindex.retrieve.selection import token_counter
+from hierindex.text.display import answer_html, answer_text, counted
+from hierindex.unsafe import beginning, visible
 
 
 @dataclass(frozen=True)
@@ -34,10 +36,28 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """An answer to a question.
+class Passage:
+    """A passage that an answer without a language model quotes.
 
-    `[n]` in the text refers to `citations[n - 1]`. In the answer of a language model, a
+    `text` is verbatim, and `best` the part of it that answers best, "" if none does. `lead` is what
+    the answer has before it, such as the head of a table; it is not part of the quote. `title` is
+    that of the document, or else its id. `citation` is the place of the text, with those of copies
+    as `also`, and None if it is unknown.
+    """
+
+    text: str
+    lead: str
+    best: str
+    title: str
+    citation: dict[str, Any] | None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer to a question; `print` shows it with the places of its passages.
+
+    `[n]` in the text refers to `citations[n - 1]`, and in an answer without a language model to
+    `passages[n - 1]`. In the answer of a language model, a
     citation is the sentence of the passage nearest to the sentence that cites it, and
     `supported` says whether that is near enough and the numbers are the passage's; "[n?]" marks
     those that are not. See
@@ -66,13 +86,29 @@ class Answer:
     unknown: dict[str, list[str]] = field(default_factory=dict)
     summaries: list[str] = field(default_factory=list)
     cut_off: Literal[True] | None = None
-    calls: SkipJsonSchema[list[Call]] = field(default_factory=list, repr=False)
+    passages: list[Passage] = field(default_factory=list)
+    calls: SkipJsonSchema[list[Call]] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain dictionaries, lists and numbers, without calls and without None."""
         data = asdict(self)
         del data["calls"]
         return {key: value for key, value in data.items() if value is not None}
+
+    def __str__(self) -> str:
+        """Return the text with the places of its passages."""
+        return visible(answer_text(self.to_json()), lines=True)
+
+    def __repr__(self) -> str:
+        """Return the beginning of the text, and what it is made of."""
+        documents = {each["document"] for each in self.citations if each and "document" in each}
+        n = f"{counted(len(self.citations), 'passage')} of {counted(len(documents), 'document')}"
+        score = None if self.score is None else f"score={self.score:.2f}"
+        facts = repr(beginning(self.answer, SHOWN)), "refused" if self.refused else n, score
+        return f"Answer({', '.join(filter(None, facts))})"
+
+    def _repr_html_(self) -> str:
+        return answer_html(self.to_json())
 
 
 def sources_of(retrieved: Retrieved, scores: Mapping[str, float]) -> list[Source]:

@@ -23,7 +23,7 @@ from hierindex.retrieve.retrieved import RetrievedNode
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import aeach, each, in_daemon_thread
 
-CALLS, SUMMARIES = "calls", "summaries"
+SUMMARIES = "summaries"
 
 
 class BoundedTreeSummarize(TreeSummarize):
@@ -35,8 +35,8 @@ class BoundedTreeSummarize(TreeSummarize):
     each round has at most half as many calls as the one before: n prompts take fewer than
     2n + log2(n) + 1 calls, whatever the model answers.
 
-    `response.metadata` has `calls`, each prompt with its answer and their tokens, and `summaries`,
-    the ids of the summaries that were read instead of their children.
+    `response.metadata` has `summaries`, the ids of the summaries that were read instead of their
+    children. It has no prompts; `served` and LlamaIndex's callbacks record them on request.
 
     Parameters
     ----------
@@ -88,10 +88,10 @@ class BoundedTreeSummarize(TreeSummarize):
         **variables: Any,
     ) -> RESPONSE_TYPE:
         """Return the answer to a question from nodes; `variables` fill the template."""
-        read, calls = self._read(query, nodes, variables), Calls()
-        given = {"passages": list(map(PlacedText.of, read)), "calls": calls, **variables}
+        read = self._read(query, nodes, variables)
+        given = {"passages": list(map(PlacedText.of, read)), **variables}
         response = super().synthesize(query, nodes, additional_source_nodes, **given)
-        return _traced(response, nodes, read, calls)
+        return _traced(response, nodes, read)
 
     async def asynthesize(
         self,
@@ -102,21 +102,19 @@ class BoundedTreeSummarize(TreeSummarize):
     ) -> RESPONSE_TYPE:
         """Do what `synthesize` does, without blocking the event loop."""
         read = await in_daemon_thread(partial(self._read, query, nodes, variables))
-        calls = Calls()
-        given = {"passages": list(map(PlacedText.of, read)), "calls": calls, **variables}
+        given = {"passages": list(map(PlacedText.of, read)), **variables}
         response = await super().asynthesize(query, nodes, additional_source_nodes, **given)
-        return _traced(response, nodes, read, calls)
+        return _traced(response, nodes, read)
 
     def get_response(
         self,
         query_str: str,
         text_chunks: Sequence[str],
         passages: Sequence[PlacedText] = (),
-        calls: Calls | None = None,
         **variables: Any,
     ) -> RESPONSE_TEXT_TYPE:
         """Return the answer to a question from texts; `variables` fill the template."""
-        calls = calls or Calls()
+        calls = Calls()
         window = self._window(query_str, variables, served(self._llm, calls))
         llm, template = window.llm, window.template
         at_once = service_of(llm).limit.most
@@ -138,11 +136,10 @@ class BoundedTreeSummarize(TreeSummarize):
         query_str: str,
         text_chunks: Sequence[str],
         passages: Sequence[PlacedText] = (),
-        calls: Calls | None = None,
         **variables: Any,
     ) -> RESPONSE_TEXT_TYPE:
         """Do what `get_response` does, without blocking the event loop."""
-        calls = calls or Calls()
+        calls = Calls()
         window = self._window(query_str, variables, served(self._llm, calls))
         llm, template = window.llm, window.template
         at_once = service_of(llm).limit.most
@@ -215,10 +212,9 @@ def _traced(
     response: RESPONSE_TYPE,
     found: Sequence[NodeWithScore],
     read: Sequence[NodeWithScore],
-    calls: Calls,
 ) -> RESPONSE_TYPE:
-    """Add calls and summaries to the response; a stream adds its call when it ends."""
+    """Add the summaries that were read to the response."""
     ids = {node.node_id for node in found}
     summaries = [node.node_id for node in read if node.node_id not in ids]
-    response.metadata = {**(response.metadata or {}), CALLS: calls.made, SUMMARIES: summaries}
+    response.metadata = {**(response.metadata or {}), SUMMARIES: summaries}
     return response

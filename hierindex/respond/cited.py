@@ -40,10 +40,10 @@ class CitationCheck:
     In the text, citations are numbered from 1 in their order, and those of unknown passages are
     removed. `response.metadata` has `citations` with one entry for each number: the sentence of
     the passage that is most similar to the sentence of the answer, as `{document, start, end}`
-    like those of `ExtractiveSynthesizer`; `node`, the id of the passage's node; and `supported`,
-    which is False if no sentence of the passage is similar, or the answer's sentence has a number
-    that none of its passages has. The metadata also has the number of removed citations as
-    `citations_removed`. A stream adds both when it ends.
+    like those of `ExtractiveSynthesizer`; `title`, that of its document, if it has one; `node`, the
+    id of the passage's node; and `supported`, which is False if no sentence of the passage is
+    similar, or the answer's sentence has a number that none of its passages has. The metadata also
+    has the number of removed citations as `citations_removed`. A stream adds both when it ends.
 
     Parameters
     ----------
@@ -121,6 +121,7 @@ class CitationCheck:
         return [
             {
                 **(citation_of(quote, quote) or {}),
+                **_title(found[number]),
                 "node": found[number].node_id,
                 "supported": bool(support.carried) and not has_other_number(cites, known[cites]),
             }
@@ -188,6 +189,13 @@ def _sentences(found: NodeWithScore) -> list[Sentence]:
     node = from_text_node(found.node)
     sentences = split_sentences(node.text, node.quotes)
     return telling(sentences) or [Sentence("", 0, 0, Quote(0, 0, None))]
+
+
+def _title(found: NodeWithScore) -> dict[str, str]:
+    """Return the title of a passage's document, if it has one."""
+    node = from_text_node(found.node)
+    title = node.document_title
+    return {} if title in ("", *node.documents) else {"title": title}
 
 
 def _claim(sentence: str, question: str) -> str:

@@ -18,11 +18,18 @@ from hierindex.errors import HierindexError
 from hierindex.llm.record import CUT, Calls, check_said
 from hierindex.node import Found
 from hierindex.progress import Stopwatch
-from hierindex.respond.answer import Answer, Source, seconds_of, source_of
+from hierindex.respond.answer import Answer, Passage, Source, seconds_of, source_of
 from hierindex.respond.bounded_tree import SUMMARIES
 from hierindex.respond.evidence import scores
 from hierindex.respond.extractive import no_answer
-from hierindex.respond.extractive_synthesizer import BEST, CITATIONS, MISSING, REFUSED, SCORE
+from hierindex.respond.extractive_synthesizer import (
+    BEST,
+    CITATIONS,
+    MISSING,
+    PASSAGES,
+    REFUSED,
+    SCORE,
+)
 from hierindex.retrieve.named import unknown_names
 from hierindex.retrieve.retrieval import Question, Retrieval, embedded
 from hierindex.retrieve.retrieved import RetrievedNode, retrieved_of
@@ -148,6 +155,7 @@ def answered(
         unknown=unknown,
         summaries=metadata.get(SUMMARIES, []),
         cut_off=any(call.finish_reason in CUT for call in calls.made) or None,
+        passages=[Passage(**each) for each in metadata.get(PASSAGES, [])],
         calls=calls.made,
     )
 

@@ -1,7 +1,6 @@
 """Answers without a language model, made of cited passages of the nodes that were found."""
 
 from dataclasses import replace
-from typing import NamedTuple
 
 from hierindex.core.arguments import is_number, is_whole, require
 from hierindex.embed.embedder import Embedder
@@ -11,7 +10,7 @@ from hierindex.progress import Stopwatch
 from hierindex.respond.answer import Answer, seconds_of, sources_of
 from hierindex.respond.evidence import scores
 from hierindex.respond.passages import extract
-from hierindex.respond.quotable import Extract, Passage
+from hierindex.respond.quotable import Extract
 from hierindex.retrieve.named import unknown_names
 from hierindex.retrieve.question import in_reading_order
 from hierindex.retrieve.retrieval import Retrieval, Retrieved
@@ -39,10 +38,11 @@ class Extractive:
         self._budget = Budget(answer_tokens, self.embedder.count_text_tokens)
         self._min_score = min_score or 0.0
 
-    def extracted(self, retrieved: Retrieved) -> "Extracted":
-        """Return the passages that answer a question."""
+    def extracted(self, retrieved: Retrieved) -> Extract:
+        """Return the passages that answer a question, none if they do not do so well enough."""
         found = extract(retrieved, self.embedder, self._budget)
-        return Extracted(found, not found.passages or found.score < self._min_score)
+        refused = not found.passages or found.score < self._min_score
+        return replace(found, passages=[], refused=True) if refused else found
 
     def answer(self, retrieval: Retrieval, question: str) -> Answer:
         """Find nodes for a question and answer it from them, in their reading order.
@@ -63,9 +63,8 @@ class Extractive:
                 if not from_others.refused:
                     said, retrieved, extracted = from_others_said(others.why), others, from_others
                     known = scores(retrieved, self.embedder.embed_model)
-            text = f"{said}{extracted.text(no_answer(retrieval))}"
+            text = f"{said}{extracted.answer(no_answer(retrieval))}"
         passages, snapshot = extracted.passages, retrieved.snapshot
-        refused = extracted.refused
         return Answer(
             answer=text,
             answer_kind="extractive",
@@ -74,28 +73,13 @@ class Extractive:
             usage=Usage(),
             seconds=seconds_of(watch),
             why=retrieved.why if retrieved.found else None,
-            score=extracted.extract.score,
-            best=None if refused else extracted.extract.best or None,
-            refused=refused,
-            missing=[*extracted.extract.missing],
-            unknown=unknown_names(asked.text, snapshot) if refused and snapshot else {},
+            score=extracted.score,
+            best=extracted.best or None,
+            refused=extracted.refused,
+            missing=[*extracted.missing],
+            unknown=unknown_names(asked.text, snapshot) if extracted.refused and snapshot else {},
+            passages=passages,
         )
-
-
-class Extracted(NamedTuple):
-    """Passages, and whether they do not answer well enough to be shown."""
-
-    extract: Extract
-    refused: bool
-
-    @property
-    def passages(self) -> list[Passage]:
-        """The passages that are shown."""
-        return [] if self.refused else self.extract.passages
-
-    def text(self, no_answer: str, *, numbered: bool = True) -> str:
-        """Return the answer, or the sentence for none."""
-        return no_answer if self.refused else self.extract.answer(numbered=numbered)
 
 
 def read_in_order(retrieved: Retrieved) -> Retrieved:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -12,8 +13,8 @@ from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 from hierindex.embed.embedder import named_errors
-from hierindex.respond.extractive import ANSWER_TOKENS, MIN_SCORE, NO_ANSWER, Extracted, Extractive
-from hierindex.retrieve.retrieval import Question
+from hierindex.respond.extractive import ANSWER_TOKENS, MIN_SCORE, NO_ANSWER, Extractive
+from hierindex.retrieve.retrieval import Question, Retrieved
 from hierindex.retrieve.retrieved import retrieved_of
 
 CITATIONS = "citations"
@@ -21,6 +22,7 @@ BEST = "best"
 SCORE = "score"
 REFUSED = "refused"
 MISSING = "missing"
+PASSAGES = "passages"
 
 
 class ExtractiveSynthesizer(BaseSynthesizer):
@@ -41,9 +43,10 @@ class ExtractiveSynthesizer(BaseSynthesizer):
 
     `response.metadata` has `citations`, one `{document, start, end}` per passage, or None if
     its position is unknown, with a list `also` of other places that say the same, if there are
-    any; `best`, the sentence that answers best; `score`; `refused`, which is True if nothing
-    answers; and `missing`, the numbers, names and quoted words of the question that stand neither
-    in the passages nor in the titles above them, which count less the fewer of them they have.
+    any; `passages`, as in `Answer`; `best`, the sentence that answers best; `score`; `refused`,
+    which is True if nothing answers; and `missing`, the numbers, names and quoted words of the
+    question that stand neither in the passages nor in the titles above them, which count less the
+    fewer of them they have.
 
     Parameters
     ----------
@@ -84,16 +87,18 @@ class ExtractiveSynthesizer(BaseSynthesizer):
     ) -> Response:
         """Return an answer made of passages of the nodes."""
         query = QueryBundle(query) if isinstance(query, str) else query
-        extract, refused = extracted = self._extracted(query, nodes)
+        retrieved = self._retrieved(query, nodes)
+        extract = self._extractive.extracted(retrieved)
         return Response(
-            extracted.text(NO_ANSWER),
+            extract.answer(NO_ANSWER),
             source_nodes=[*nodes, *(additional_source_nodes or ())],
             metadata={
-                CITATIONS: [passage.citation for passage in extracted.passages],
-                BEST: "" if refused else extract.best,
+                CITATIONS: [passage.citation for passage in extract.passages],
+                BEST: extract.best,
                 SCORE: extract.score,
-                REFUSED: refused,
+                REFUSED: extract.refused,
                 MISSING: [*extract.missing],
+                PASSAGES: list(map(asdict, extract.passages)),
             },
         )
 
@@ -110,18 +115,19 @@ class ExtractiveSynthesizer(BaseSynthesizer):
     def get_response(self, query_str: str, text_chunks: Sequence[str], **kwargs: Any) -> str:
         """Return the passages that answer, from texts without sources."""
         nodes = [NodeWithScore(node=TextNode(text=text)) for text in text_chunks]
-        return self._extracted(QueryBundle(query_str), nodes).text(NO_ANSWER, numbered=False)
+        retrieved = self._retrieved(QueryBundle(query_str), nodes)
+        return self._extractive.extracted(retrieved).answer(NO_ANSWER, numbered=False)
 
     async def aget_response(self, query_str: str, text_chunks: Sequence[str], **kwargs: Any) -> str:
         """Do what `get_response` does, in a thread."""
         return await asyncio.to_thread(self.get_response, query_str, text_chunks)
 
-    def _extracted(self, query: QueryBundle, nodes: Sequence[NodeWithScore]) -> Extracted:
+    def _retrieved(self, query: QueryBundle, nodes: Sequence[NodeWithScore]) -> Retrieved:
         has_text = any(node.text.strip() for node in nodes)
         with named_errors(self._embed_model):
             embed = self._embed_model.get_query_embedding
             vector = query.embedding or (embed(query.query_str) if has_text else [])
-        return self._extractive.extracted(retrieved_of(Question(query.query_str, vector), nodes))
+        return retrieved_of(Question(query.query_str, vector), nodes)
 
     def _get_prompts(self) -> PromptDictType:
         return {}

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from hierindex.node import Node
+from hierindex.respond.answer import Passage
 from hierindex.respond.evidence import words_of
-from hierindex.respond.quotable import Extract, Passage, Unit, citation_of, follows
+from hierindex.respond.quotable import Extract, Unit, citation_of, follows
 from hierindex.retrieve.retrieval import Retrieved
 from hierindex.store.snapshot import Snapshot
 from hierindex.summarize.summary import Budget
@@ -33,7 +34,7 @@ def overview(retrieved: Retrieved, units: Sequence[Unit], budget: Budget) -> Ext
         for node, said in zip(nodes, of, strict=True)
     ]
     more = _parts(nodes[0], retrieved.snapshot, budget) if len(nodes) == 1 else _more(len(nodes), 1)
-    costs = budget.count([*(f"{line.lead}{line.text}" for line in lines), more])
+    costs = budget.count([*(f"{line.lead} {line.text}" for line in lines), more])
     room, kept = budget.max_tokens - int(costs[-1]), list[int]()
     weights = [shares.get(node.id, score) for node, score in retrieved.found]
     for k in np.argsort([-weight for weight in weights], kind="stable").tolist():
@@ -43,7 +44,7 @@ def overview(retrieved: Retrieved, units: Sequence[Unit], budget: Budget) -> Ext
     if len(nodes) > 1:
         left = set(range(len(nodes))).difference(kept)
         more = _more(len(left), sum(weights[k] for k in left) if shares else None)
-    return Extract([lines[k] for k in sorted(kept)], 1.0, more)
+    return Extract([lines[k] for k in sorted(kept)], 1.0, more, after_lead=" ")
 
 
 def _line(node: Node, share: float | None, units: Sequence[Unit], most: int) -> Passage:
@@ -60,9 +61,12 @@ def _line(node: Node, share: float | None, units: Sequence[Unit], most: int) -> 
             break
         last += 1
     a, b = units[first].quote, units[last].quote
-    text, document = node.text[a.at : b.to], str(node.metadata.get("title", ""))
     return Passage(
-        text, citation_of(a, b), f"{lead}: " if lead else "", units[first].text, document
+        text=node.text[a.at : b.to],
+        lead=f"{lead}:" if lead else "",
+        best=units[first].text,
+        title=node.document_title,
+        citation=citation_of(a, b),
     )
 
 

@@ -9,9 +9,10 @@ from hierindex.core.arrays import Floats1d
 from hierindex.core.calibration import Scale
 from hierindex.embed.embedder import Embedder, unit_vectors
 from hierindex.node import Node
+from hierindex.respond.answer import Passage
 from hierindex.respond.evidence import Asked, text_about, title_of, words_in
 from hierindex.respond.overview import overview
-from hierindex.respond.quotable import Extract, Passage, Unit, cut, passage_of, units_of, window
+from hierindex.respond.quotable import Extract, Unit, cut, passage_of, units_of, window
 from hierindex.retrieve.known_questions import about_the_whole, known_vectors
 from hierindex.retrieve.retrieval import Retrieved
 from hierindex.store.rows import matched_words
@@ -120,7 +121,7 @@ def _windows(
             continue
         run = window(units, i, taken)
         passage = passage_of(units, nodes, run, i)
-        n_tokens = int(budget.count([f"{passage.lead}{passage.text}"])[0])
+        n_tokens = int(budget.count([f"{passage.lead}\n{passage.text}"])[0])
         if n_tokens > room:
             if not found:  # which no passage may be
                 alone = cut(unit, budget)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from hierindex.node import Node, Quote, Span
+from hierindex.respond.answer import Passage
 from hierindex.summarize.summary import Budget
 from hierindex.text.blocks import Block, blocks_of
 from hierindex.text.sentences import bounds_in_prose, stripped, tokens
@@ -41,46 +42,34 @@ class Unit(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Passage:
-    """A part of a document that is quoted, and where it stands.
-
-    `lead` is what stands before it in an answer and is not part of it, such as the head of its
-    table, the sentence that introduces its list, or the title of a line of an overview. `best` is
-    the part of the text that matches the question best, `title` that of the document. `citation`
-    is a span as JSON, with those of copies as `also`, or None if the place is not known.
-    """
-
-    text: str
-    citation: dict[str, Any] | None
-    lead: str = ""
-    best: str = ""
-    title: str = ""
-
-
-@dataclass(frozen=True)
 class Extract:
     """The passages that answer, the best first, with a score in [0, 1].
 
-    `more` says what an overview leaves out. `missing` are the numbers, names and quoted words of
-    the question that stand neither in the passages nor in titles above them, and the other words
-    that no node has and without which the question means something else.
+    `more` says what an overview leaves out, and `after_lead` is a blank in one. `missing` are the
+    numbers, names and quoted words of the question that stand neither in the passages nor in
+    titles above them, and the other words that no node has and without which the question means
+    something else.
     """
 
     passages: list[Passage]
     score: float = 0.0
     more: str = ""
     missing: tuple[str, ...] = ()
+    refused: bool = False
+    after_lead: str = "\n"
 
     @property
     def best(self) -> str:
         """What matches the question best; empty if there are no passages."""
         return self.passages[0].best if self.passages else ""
 
-    def answer(self, *, numbered: bool = True) -> str:
-        """Return the passages, each with its number in brackets, and what is left out."""
-        marks = (f" [{i}]" if numbered else "" for i in range(1, len(self.passages) + 1))
-        shown = [f"{p.lead}{p.text}{mark}" for p, mark in zip(self.passages, marks, strict=True)]
-        return "\n\n".join(filter(None, (*shown, self.more)))
+    def answer(self, no_answer: str, *, numbered: bool = True) -> str:
+        """Return the passages, each with its number in brackets, or the sentence for none."""
+        shown = [
+            self.after_lead.join(filter(None, (p.lead, p.text))) + f" [{i}]" * numbered
+            for i, p in enumerate(self.passages, start=1)
+        ]
+        return no_answer if self.refused else "\n\n".join(filter(None, (*shown, self.more)))
 
 
 def units_of(nodes: Sequence[Node]) -> list[Unit]:
@@ -179,11 +168,11 @@ def passage_of(
     first, last = (units[i] for i in run)
     node = nodes[first.node]
     return Passage(
-        node.text[first.quote.at : last.quote.to],
-        citation_of(first.quote, last.quote),
-        _lead(units, run[0]),
-        units[best].text,
-        str(node.metadata.get("title", "")),
+        text=node.text[first.quote.at : last.quote.to],
+        lead=_lead(units, run[0]),
+        best=units[best].text,
+        title=node.document_title,
+        citation=citation_of(first.quote, last.quote),
     )
 
 
@@ -219,9 +208,9 @@ def follows(unit: Unit, after: Unit) -> bool:
 
 
 def _lead(units: Sequence[Unit], first: int) -> str:
-    """Return the head of a table, what announces a list or code, or who speaks, with a blank."""
+    """Return the head of a table, what announces a list or code, or who speaks."""
     if units[first].kind == "about":
-        return f"{units[first].text}\n"
+        return units[first].text
     begins = first  # of the table, the list or the paragraph
     kind, block = units[first].kind, units[first].block
     while begins and follows(units[begins - 1], units[begins]):
@@ -231,9 +220,9 @@ def _lead(units: Sequence[Unit], first: int) -> str:
         begins -= 1
     if kind == "row" and begins < first:
         n_head = 1 + (begins + 1 < first and RULE.fullmatch(units[begins + 1].text) is not None)
-        return "".join(f"{unit.text}\n" for unit in units[begins : begins + n_head])
+        return "\n".join(unit.text for unit in units[begins : begins + n_head])
     if kind in LISTED and begins and follows(units[begins - 1], units[begins]):
-        announcing, left_out = units[begins - 1].text, "\u2026\n" if begins < first else ""
-        return f"{announcing}\n{left_out}" if announcing.endswith(ANNOUNCES) else ""
+        announcing, left_out = units[begins - 1].text, "\n\u2026" if begins < first else ""
+        return f"{announcing}{left_out}" if announcing.endswith(ANNOUNCES) else ""
     label = LABEL.match(units[begins].text) if begins < first else None
-    return f"{label[0]} \u2026 " if label else ""
+    return f"{label[0]} \u2026" if label else ""

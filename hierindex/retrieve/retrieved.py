@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from llama_index.core.bridge.pydantic import ConfigDict, Field
 from llama_index.core.schema import NodeWithScore
 
-from hierindex.node import Found, Span
+from hierindex.node import SHOWN, Found, Span
 from hierindex.retrieve.retrieval import Question, Retrieved
 from hierindex.store.snapshot import Snapshot
+from hierindex.text.display import passage_html
 from hierindex.text_node import from_text_node, to_text_node
+from hierindex.unsafe import beginning
 
 
 class RetrievedNode(NodeWithScore):
@@ -40,6 +42,18 @@ class RetrievedNode(NodeWithScore):
     def citations(self) -> list[Span]:
         """Spans of the documents that support the text."""
         return from_text_node(self.node).citations
+
+    def __repr__(self) -> str:
+        """Return the score, the level, the place and the beginning of the text."""
+        node = from_text_node(self.node)
+        text = beginning(node.text, SHOWN)
+        score = f"{self.score or 0:.2f}"
+        return f"RetrievedNode(score={score}, level={node.level}, {node.place!r}, {text!r})"
+
+    def _repr_html_(self) -> str:
+        node = from_text_node(self.node)
+        head = f"{node.place} (score {self.score or 0:.2f}, level {node.level})"
+        return passage_html(node.text, head)
 
 
 def retrieved_of(question: Question, nodes: Sequence[NodeWithScore]) -> Retrieved:

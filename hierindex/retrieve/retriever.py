@@ -15,7 +15,7 @@ from llama_index.core.vector_stores.types import MetadataFilters
 
 from hierindex.embed.embedder import named_errors
 from hierindex.embed.openvino import Reranker
-from hierindex.errors import InputError
+from hierindex.errors import InputError, without_password
 from hierindex.retrieve.levels import Level
 from hierindex.retrieve.question import By
 from hierindex.retrieve.retrieval import TOKEN_BUDGET, Mode, Question, Retrieval
@@ -151,6 +151,13 @@ class HierarchyRetriever(BaseRetriever):
         )
         self._embed_model = embed_model
         self.postprocessors = postprocessors
+
+    def __repr__(self) -> str:
+        """Return the address of the index, without a password, and what is searched."""
+        searched = self.retrieval
+        level = f", level={[*searched.levels]}" if searched.levels else ""
+        uri = without_password(self.store.uri)
+        return f"{type(self).__name__}({uri!r}, mode={searched.mode!r}{level})"
 
     def narrowed(self, top_k: int | None = None, filters: MetadataFilters | None = None) -> Self:
         """Return this retriever with another `top_k`, or with filters besides its own."""

@@ -140,6 +140,29 @@ def test_numbers_in_brackets_of_a_document_are_no_citations(look, serve, tmp_pat
     assert said == ["As Ito says [1] we saw.", "[1]", "More.", "[2]"]
 
 
+def test_a_passage_has_its_place_above_it_and_its_best_words_in_bold_type(page):
+    ask(page, Level="0")
+    answer = page.locator("#answer .answer")
+    places, bold = answer.locator(".place").all_inner_texts(), answer.locator("b").all_inner_texts()
+    assert "Closures" in places[0]
+    assert len(bold) == 1
+    assert flat(bold[0]) in flat(answer.inner_text())
+    assert flat(answer.inner_text()).startswith(flat(places[0]))
+    place = "{ document: 'a', section: ['Roof', 'Tin'], page: 2 }"
+    other = "{ document: 'a', section: ['Roof', 'Tin'], page: 3 }"
+    pieces = page.evaluate(
+        "import('./assets/text.js').then(({ cited }) => cited({"
+        "answer: 'Others have:\\n\\nIt rained. [1]\\n\\nYear\\n1921 [2]\\n\\nTin. [3]', "
+        "citations: [null, null, null], passages: ["
+        f"{{ text: 'It rained.', lead: '', title: 'Roof', citation: {place} }}, "
+        f"{{ text: '1921', lead: 'Year', title: 'Roof', citation: {place} }}, "
+        f"{{ text: 'Tin.', lead: '', title: 'Roof', citation: {other} }}] }}))"
+    )
+    said = ["Others have:", "Roof › Tin, page 2", "It rained.", "[1]", "Year 1921", "[2]"]
+    told = [flat(piece["text"]) for piece in pieces]
+    assert [each for each in told if each] == [*said, "page 3", "Tin.", "[3]"]
+
+
 def test_a_link_opens_the_same_node_and_passage(page, look):
     row(page, "Gardens").click()
     until(lambda: read(page) == "Gardens")

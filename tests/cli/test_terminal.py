@@ -81,7 +81,7 @@ def test_delete_takes_what_the_tree_prints(folder, run, terminal, is_terminal) -
 def test_nodes_have_the_numbers_of_their_citations(question, folder, run) -> None:
     line = "query", question, "--index", "my-index", "--min-score", "0"
     citations = json.loads(run(*line, "--json")[1])["citations"]
-    answer = run(*line)[1]
+    answer = run(*line, "-v")[1]
     assert "score" not in answer
     found = re.findall(r"(?m)^(\[[\d\[\]]+\]) +level \d+  (\w+)  ", answer)
     numbers = [[int(n) for n in re.findall(r"\d+", label)] for label, _ in found]

@@ -196,8 +196,11 @@ def test_json_is_of_one_shape(index, server):
         assert {*source} == known
     extractive, failed, refine = comparison["modes"]
     common = ["mode", "answer", "answer_kind", "citations", "usage", "seconds"]
-    assert [*extractive] == [*common, "score", "best", "refused", "missing", "unknown", "summaries"]
-    assert [*refine] == [*common, "refused", "missing", "unknown", "summaries"]
+    rest = ["refused", "missing", "unknown", "summaries", "passages"]
+    assert [*extractive] == [*common, "score", "best", *rest]
+    assert [*refine] == [*common, *rest]
+    assert [p["citation"] for p in extractive["passages"]] == extractive["citations"]
+    assert refine["passages"] == []
     assert min(extractive["seconds"], refine["seconds"]) >= 0
     assert (extractive["answer_kind"], refine["answer_kind"]) == ("extractive", "llm")
     assert extractive["citations"]

@@ -301,8 +301,8 @@ def test_a_node_whose_place_is_not_known_is_quoted_without_a_citation(synthesize
 def test_where_nothing_was_found_it_says_so(synthesizer, embed_model, nodes):
     response = synthesizer.synthesize(QUESTION, nodes)
     assert str(response) == NO_ANSWER
-    nothing = {"citations": [], "best": "", "score": 0.0, "refused": True, "missing": []}
-    assert response.metadata == nothing
+    nothing = {"citations": [], "passages": [], "best": "", "missing": []}
+    assert response.metadata == {**nothing, "score": 0.0, "refused": True}
     assert response.source_nodes == nodes
     assert embed_model.batches == embed_model.queries == []
 

@@ -40,7 +40,7 @@ class Parent(TypedDict):
     weight: float
 
 
-class Passage(Place):
+class PassageInContext(Place):
     """A passage of a document: `text`, with the text around it from `before_start` on."""
 
     before_start: int
@@ -76,7 +76,7 @@ class Shown(TypedDict):
     metadata: dict[str, Any]
     text: str
     blocks: list[Block]
-    passages: NotRequired[list[Passage]]
+    passages: NotRequired[list[PassageInContext]]
 
 
 class Healthy(TypedDict):

@@ -10,7 +10,7 @@ const MOST = 20000; // characters to show at a time
  * Fill an element with pieces of text, those with a passage as links.
  *
  * @param {HTMLElement} block
- * @param {{text: string, passage: object|null, mark?: boolean}[]} pieces
+ * @param {{text: string, passage: object|null}[]} pieces see `cited` for what else they have
  * @param {object} address what the links show beside the passage
  */
 export function showPieces(block, pieces, address, most = MOST) {
@@ -38,8 +38,8 @@ export function showPieces(block, pieces, address, most = MOST) {
   block.append(element("p", { class: "hint" }, note, more));
 }
 
-function partOf({ text, passage, mark }, address) {
-  if (!passage) return element("bdi", {}, shown(text));
+function partOf({ text, passage, mark, place, best }, address) {
+  if (!passage) return element("bdi", { class: place ? "place" : null }, shown(text));
   const link = linkTo({ node: passage.node, ...address, ...spanOf(passage) });
   const isRewritten = passage.verbatim === false;
   const made = element(
@@ -50,10 +50,18 @@ function partOf({ text, passage, mark }, address) {
       title: isRewritten ? "Rewritten; follow it to what is most similar" : null,
       "aria-label": mark ? `Citation ${text}` : null,
     },
-    shown(text),
+    ...(best ? marked(text, best) : [shown(text)]),
   );
   made.passage = passage;
   return made;
+}
+
+/** Return a text with its words that match best in bold type. */
+function marked(text, best) {
+  const at = text.indexOf(best);
+  if (at < 0) return [shown(text)];
+  const after = shown(text.slice(at + best.length));
+  return [shown(text.slice(0, at)), element("b", {}, shown(best)), after];
 }
 
 function linksIn(block) {

@@ -141,14 +141,20 @@ function passagesIn(text, quote, isChunk) {
 
 /**
  * Divide an extractive answer, of which each passage ends with its number, as in "It rained. [1]";
- * a passage may have such numbers of its own, so its length is skipped.
+ * a passage may have such numbers of its own, so its length is skipped. Above a passage that has
+ * lines of its own stands its place.
  *
- * @param {{answer: string, citations: (object|null)[]}} answer
- * @returns {{text: string, passage: object|null, mark?: boolean}[]}
+ * @param {{answer: string, citations: (object|null)[], passages: object[]}} answer
+ * @returns {{text: string, passage: object|null, mark?: boolean, place?: boolean, best?: string}[]}
  */
-export function cited({ answer, citations }) {
+export function cited({ answer, citations, passages = [] }) {
   const text = unwrapped(answer);
+  const lines = passages.map(({ lead, text }) => [lead, text].filter(Boolean).join("\n"));
+  const areLines = passages.every(
+    (passage, i) => passage.text && `\n${answer}`.includes(`\n${lines[i]}`),
+  );
   const pieces = [];
+  const add = (piece) => piece.text && pieces.push(piece);
   let from = 0;
   for (const [i, passage] of citations.entries()) {
     const number = `[${i + 1}]`;
@@ -156,9 +162,30 @@ export function cited({ answer, citations }) {
     const after = find(from + (passage ? passage.end - passage.start : 0));
     const at = after < 0 ? find(from) : after; // what was rewritten is shorter than its source
     if (at < 0) break;
-    pieces.push({ text: text.slice(from, at), passage });
+    if (areLines && lines[i]) {
+      const start = Math.max(from, text.indexOf(unwrapped(lines[i]), from));
+      add({ text: text.slice(from, start), passage: null });
+      add({ text: placeAbove(passages, i), passage: null, place: true });
+      from = start;
+    }
+    add({ text: text.slice(from, at), passage, best: unwrapped(passages[i]?.best ?? "") });
     pieces.push({ text: number, passage, mark: true });
     from = at + number.length;
   }
   return [...pieces, { text: text.slice(from), passage: null }];
+}
+
+/** Return the line above a passage, without what it has in common with the one before. */
+function placeAbove(passages, i) {
+  const { title, citation } = passages[i];
+  const above = passages[i - 1]?.citation;
+  const isSame = above && above.document === citation?.document;
+  const { section = [] } = citation ?? {};
+  const isSameSection = isSame && `${section}` === `${above.section ?? []}`;
+  const pageOf = (place) => placeOf({ ...place, section: [] });
+  const isSamePage = isSameSection && pageOf(citation) === pageOf(above);
+  const titles = isSameSection ? [] : section.slice(section[0] === title ? 1 : 0);
+  const head = [isSame ? "" : title, ...titles].join(" › ").trim();
+  const line = [head, isSamePage ? "" : pageOf(citation)].filter(Boolean).join(", ");
+  return line && `${line}\n`;
 }

@@ -1,0 +1,192 @@
+"""Answers as people read them, as text or HTML, with the place of each passage above it."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from html import escape
+from typing import Any, NamedTuple
+
+from hierindex.node import place_of
+from hierindex.text.blocks import split_blocks
+from hierindex.unsafe import visible
+
+NOTHING = "The answer is empty."
+QUIET = "opacity:0.7;font-size:90%"
+
+Json = Mapping[str, Any]
+Advice = Mapping[str, str]
+Format = Callable[[str], str]
+
+
+class Part(NamedTuple):
+    """A part of an answer, the place to show above it, and its words that match best."""
+
+    text: str
+    place: str = ""
+    best: str = ""
+
+
+def answer_text(
+    answer: Json, line: Format = str, strong: Format = str, advice: Advice | None = None
+) -> str:
+    """Format an answer as text.
+
+    Parameters
+    ----------
+    answer : mapping
+        As `Answer.to_json` returns it.
+    line : callable
+        Wraps a paragraph.
+    strong : callable
+        Formats the words that match best.
+    advice : mapping, optional
+        What to add where an answer is "refused" or "cut_off", or a document is "unknown".
+    """
+    parts = [
+        "\n".join(filter(None, (line(place), _marked(line(text), best, str, strong))))
+        for text, place, best in parts_of(answer, advice)
+    ]
+    return "\n\n".join([*parts, *map(line, notes_of(answer, advice))])
+
+
+def answer_html(answer: Json) -> str:
+    """Format an answer as HTML."""
+    shown = "".join(passage_html(part.text, part.place, part.best) for part in parts_of(answer))
+    return f"<div>{shown}{''.join(_block(note, QUIET) for note in notes_of(answer))}</div>"
+
+
+def passage_html(text: str, head: str = "", best: str = "") -> str:
+    """Format a text as HTML, with a line above it, and some of its words in bold type."""
+    marked = _marked(text, best, _inert, lambda words: f"<b>{_inert(words)}</b>")
+    quoted = f'<div dir="auto" style="white-space:pre-wrap;margin-bottom:0.7em">{marked}</div>'
+    return f"{_block(head, QUIET) if head else ''}{quoted}"
+
+
+def parts_of(answer: Json, advice: Advice | None = None) -> list[Part]:
+    """Return the passages of an answer, and what its text has before, between and after them."""
+    text, at, parts = answer["answer"], 0, list[Part]()
+    found, passages = _found(answer), answer.get("passages", ())
+    for match, passage, place in zip(found, passages, _once(answer), strict=False):
+        parts += [Part(text[at : match.start()]), Part(match[0], place, passage["best"])]
+        at = match.end()
+    parts.append(Part(text[at:], best="" if found else answer.get("best") or ""))
+    if answer["answer_kind"] == "extractive":
+        parts = [part._replace(text=_in_lines(part.text.strip("\n"))) for part in parts]
+    said = _unknown(answer, advice or {}) if answer["refused"] else ""
+    parts[-1] = parts[-1]._replace(text=f"{parts[-1].text}{said}")
+    return [part for part in parts if part.text] or [Part(NOTHING)]
+
+
+def notes_of(answer: Json, advice: Advice | None = None) -> list[str]:
+    """Return what to show after the text: a list of places, and what was not found."""
+    advised, notes = (advice or {}).get("cut_off", ""), list[str]()
+    if answer.get("cut_off"):
+        notes.append(f"The answer is cut off at the model's limit of tokens{advised}.")
+    if not _found(answer):
+        cited = [_cited(citation, title) for citation, title in _citations(answer)]
+        notes.append("\n".join(f"[{n}] {place}" for n, place in enumerate(cited, start=1)))
+    if missing := answer.get("missing"):
+        notes.append(f"Not found: {', '.join(missing)}")
+    return [*filter(None, notes)]
+
+
+def _unknown(answer: Json, advice: Advice) -> str:
+    """Return sentences on the documents that a question names and the index does not hold."""
+    said = list[str]()
+    for name, similar in (answer.get("unknown") or {}).items():
+        near = f"; similar ids are {', '.join(map(repr, similar))}" if similar else ""
+        said.append(f" The index holds no document {name!r}{near or advice.get('unknown', '')}.")
+    return "".join(said) or advice.get("refused", "")
+
+
+def counted(n: int, noun: str) -> str:
+    """Return a number with its noun, in the plural unless it is one.
+
+    >>> counted(1, "chunk"), counted(2, "chunk"), counted(1200, "summary")
+    ('1 chunk', '2 chunks', '1,200 summaries')
+    """
+    if n != 1:
+        noun = re.sub("(?<=[^aeiou])y$", "ie", noun) + "s"
+    return f"{n:,} {noun}"
+
+
+def _found(answer: Json) -> list[re.Match[str]]:
+    """Return where the passages are in the text of an answer, each on lines of its own.
+
+    Empty if one is not, as in an overview, whose lines begin with titles.
+    """
+    found, at = list[re.Match[str]](), 0
+    for n, passage in enumerate(answer.get("passages", ()), start=1):
+        lines = r"\s*\n".join(map(re.escape, filter(None, (passage["lead"], passage["text"]))))
+        match = re.compile(rf"^{lines}\s*\[{n}\]", re.MULTILINE).search(answer["answer"], at)
+        if match is None:
+            return []
+        found.append(match)
+        at = match.end()
+    return found
+
+
+def _citations(answer: Json) -> list[tuple[Json | None, str | None]]:
+    """Return each citation with the title of its document, None if it is not known."""
+    if passages := answer.get("passages"):
+        return [(passage["citation"], passage["title"]) for passage in passages]
+    return [(each, each and each.get("title")) for each in answer["citations"]]
+
+
+def _once(answer: Json) -> Iterator[str]:
+    """Yield the place of each passage, without what it has in common with the one before."""
+    above: Json = {}
+    for citation, title in _citations(answer):
+        if citation is None:
+            yield title or ""
+        elif citation["document"] != above.get("document"):
+            yield _cited(citation, title)
+        else:
+            common = _common(citation, above)
+            rest = {key: value for key, value in citation.items() if key not in common}
+            yield _cited(rest, title).removeprefix(title or "").strip(" ,;")
+        above = citation or {}
+
+
+def _common(citation: Json, above: Json) -> tuple[str, ...]:
+    """Return which parts of its place a passage shares with the one above in its document."""
+    for common in (("section", "page", "page_label"), ("section",)):
+        if all(citation.get(key) == above.get(key) for key in common):
+            return common
+    return ()
+
+
+def _cited(citation: Json | None, title: str | None) -> str:
+    """Return the place of a citation, its copies, and whether the answer differs from it."""
+    if citation is None or "document" not in citation:
+        return "unknown location"
+    first, *more = citation.get("also", ()) or [None]
+    also = f"; also in {place_of(first)}" if first else ""
+    others = f" and {len(more)} more" if more else ""
+    differs = "" if citation.get("supported", True) else ", differs from its passage"
+    return f"{place_of(citation, title)}{also}{others}{differs}"
+
+
+def _marked(text: str, best: str, plain: Format, strong: Format) -> str:
+    """Format a text, and where the words of `best` first stand in it, those as `strong` does."""
+    words = r"\s+".join(map(re.escape, best.split()))
+    if not words or (found := re.search(words, text)) is None:
+        return plain(text)
+    return f"{plain(text[: found.start()])}{strong(found[0])}{plain(text[found.end() :])}"
+
+
+def _in_lines(text: str) -> str:
+    """Return a text whose paragraphs are one line each; rows and code stay as they are."""
+    parts, end = list[str](), 0
+    for block in split_blocks(text):
+        inside = text[block.start : block.end]
+        parts += [text[end : block.start], " ".join(inside.split()) if block.prose else inside]
+        end = block.end
+    return "".join([*parts, text[end:]])
+
+
+def _inert(text: str) -> str:
+    return escape(visible(text, lines=True))
+
+
+def _block(text: str, style: str) -> str:
+    return f'<div dir="auto" style="white-space:pre-line;{style}">{_inert(text)}</div>'
