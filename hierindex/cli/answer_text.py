@@ -104,9 +104,11 @@ def _text_of(answer: dict[str, Any]) -> str:
     if answer["answer_kind"] == "extractive":
         text, best = _in_lines(text), _in_lines(best)
     unknown = answer.get("unknown") or {}
-    text += "".join(f" {_no_document(name, similar)}" for name, similar in unknown.items())
+    hints = "".join(f" {_no_document(name, similar)}" for name, similar in unknown.items())
     if answer["refused"] and not unknown and (score := answer.get("score")):
-        text += f" The best answer has a score of {score:.2f}; a lower --min-score prints it."
+        hints = f" The best answer has a score of {score:.2f}; a lower --min-score prints it."
+    refusal, *listing = text.split("\n\n") if hints else [text]
+    text = "\n\n".join([f"{refusal}{hints}", *listing])
     text = wrapped(text)
     words = r"\s+".join(map(re.escape, best.split()))
     return re.sub(words, lambda found: bold(found[0]), text, count=1) if best else text or NOTHING

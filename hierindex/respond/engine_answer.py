@@ -22,7 +22,15 @@ from hierindex.respond.answer import Answer, Source, seconds_of, source_of
 from hierindex.respond.bounded_tree import SUMMARIES
 from hierindex.respond.evidence import scores
 from hierindex.respond.extractive import no_answer
-from hierindex.respond.extractive_synthesizer import BEST, CITATIONS, MISSING, REFUSED, SCORE
+from hierindex.respond.extractive_synthesizer import (
+    BEST,
+    CITATIONS,
+    LISTING,
+    MISSING,
+    REFUSED,
+    SCORE,
+)
+from hierindex.retrieve.listing import Listing
 from hierindex.retrieve.named import unknown_names
 from hierindex.retrieve.retrieval import Question, Retrieval, embedded
 from hierindex.retrieve.retrieved import RetrievedNode, retrieved_of
@@ -146,6 +154,7 @@ def answered(
         refused=refused,
         missing=metadata.get(MISSING, []),
         unknown=unknown,
+        listing=Listing(**metadata[LISTING]) if LISTING in metadata else None,
         summaries=metadata.get(SUMMARIES, []),
         cut_off=any(call.finish_reason in CUT for call in calls.made) or None,
         calls=calls.made,

@@ -8,7 +8,7 @@ from hierindex.embed.embedder import Embedder
 from hierindex.embed.model import EmbedModel
 from hierindex.llm.record import Usage
 from hierindex.progress import Stopwatch
-from hierindex.respond.answer import Answer, seconds_of, sources_of
+from hierindex.respond.answer import Answer, listing_said, seconds_of, sources_of
 from hierindex.respond.evidence import scores
 from hierindex.respond.extract import extract
 from hierindex.respond.quoted import Extract, Passage
@@ -63,11 +63,12 @@ class Extractive:
                 if not from_others.refused:
                     said, retrieved, extracted = from_others_said(others.why), others, from_others
                     known = scores(retrieved, self.embedder.embed_model)
+            listing = retrieval.listing(retrieved)
             text = f"{said}{extracted.text(no_answer(retrieval))}"
         passages, snapshot = extracted.passages, retrieved.snapshot
         refused = extracted.refused
         return Answer(
-            answer=text,
+            answer=f"{text}{listing_said(listing, refused)}",
             answer_kind="extractive",
             citations=[passage.citation for passage in passages],
             sources=sources_of(retrieved, known),
@@ -79,6 +80,7 @@ class Extractive:
             refused=refused,
             missing=[*extracted.extract.missing],
             unknown=unknown_names(asked.text, snapshot) if refused and snapshot else {},
+            listing=listing,
         )
 
 

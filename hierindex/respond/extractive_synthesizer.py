@@ -20,6 +20,7 @@ CITATIONS = "citations"
 BEST = "best"
 SCORE = "score"
 REFUSED = "refused"
+LISTING = "listing"  # added by the query engine
 MISSING = "missing"
 
 
