@@ -25,7 +25,8 @@ NAMES = (  # nouns that name any document
 )
 SAYS = (  # verbs whose subject may be a document
     "(?:about|cite[sd]?|describe[sd]?|(?:contain|cover|deal|discuss|mention|refer|talk)(?:e?d|e?s)?|"
-    "behandeln|beschreiben|besprechen|besprochen|enthalten|erwähnen|erwähnt|genannt|nennen)"
+    "behandeln|beschreiben|besprechen|besprochen|enthalten|erwähnen|erwähnt|geht|genannt|"
+    "handeln|kommen|kommt|nennen|stehen|steht)"
 )
 PLURAL = r"(?:(?!(?:does|has|was)\b)[\w-]*[^\Wisu]s|children|men|people|women)"
 START = r"(?:^|[.:;?!])\W*(?:bitte\s+|please\s+)?"
@@ -47,7 +48,9 @@ ASKS = re.compile(
 
 WITHIN = re.compile(r"\W*(?:aus|from|in)\b", re.IGNORECASE)
 IS_NAME, IS_SAYING = (re.compile(pattern, re.IGNORECASE) for pattern in (NAMES, SAYS))
-SUBJECT = re.compile(rf"\W*([\w-]+)(?=\s+(?:(?:are|do|that|which)\s+)*{SAYS}\b)", re.IGNORECASE)
+SUBJECT = re.compile(
+    rf"\W*([\w-]+)(?=\s+(?:(?:do|that|which)\s+)?(?:are\s+about|{SAYS})\b)", re.IGNORECASE
+)
 FIRST = re.compile(r"\W*([\w-]+)")
 WORD = re.compile(r"[^\W_]+(?:['\u2019.-][^\W_]+)*")
 
@@ -106,24 +109,24 @@ def listing(search: Search) -> Listing | None:
     asked = asked_of(search.question, search.snapshot).words
     if not asked:
         return None
-    words, rows = asked, _chunks(search, asked)
+    words, absent, rows = asked, list[str](), _chunks(search, asked)
     if not rows.num_rows:
-        words = []
-        for word in sorted(asked, key=lambda word: _chunks(search, [word]).num_rows):
+        alone = {word: _chunks(search, [word]).num_rows for word in asked}
+        words, absent = [], [word for word in asked if not alone[word]]
+        for word in sorted(asked, key=alone.__getitem__):
             if (found := _chunks(search, [*words, word])).num_rows:
                 words, rows = [*words, word], found
     counts = Counter(each for of in rows["documents"].to_pylist() for each in of)
     documents = dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))
-    lacking = [word for word in asked if word not in words]
-    none = f"No chunk{' that passes the filters' if search.filters else ''} has "
-    if not words:
-        text = f"{none}{_joined(lacking, 'or')}."
-    else:
-        text = f"{none}{_all_of(asked)}; " if lacking else ""
-        verb = "has" if rows.num_rows == 1 else "have"
-        text += f"{_counted(rows.num_rows, 'chunk')} of {_counted(len(documents), 'document')} "
-        text += f"{verb} {_all_of(words)}: {_named(documents)}."
-    return Listing(text, words, lacking, rows.num_rows, documents)
+    beside = [word for word in asked if word not in (*words, *absent)]
+    parts = [f"no chunk has {_joined(absent, 'or')}"] if absent else []
+    if words:
+        of = f"{_counted(rows.num_rows, 'chunk')} of {_counted(len(documents), 'document')}"
+        has = f"{'has' if rows.num_rows == 1 else 'have'}{' all of' if len(words) > 1 else ''}"
+        but = f", but not {_joined(beside, 'or')}" if beside else ""
+        parts.append(f"{of} {has} {_joined(words, 'and')}{but}: {_named(documents)}")
+    text = f"{'with the filters, ' if search.filters else ''}{'; '.join(parts)}."
+    return Listing(text[0].upper() + text[1:], words, [*absent, *beside], rows.num_rows, documents)
 
 
 def asked_of(question: str, snapshot: Snapshot) -> Asked:
@@ -138,9 +141,9 @@ def asked_of(question: str, snapshot: Snapshot) -> Asked:
     rest = question[asks.end() :]
     subject = (FIRST if WITHIN.match(asks[0]) else SUBJECT).match(rest)
     noun = subject[1] if subject and not _is_in_a_name(subject[1], snapshot) else ""
-    every = [word for word in WORD.findall(rest) if word.lower() not in EVERY_STOP_WORD]
-    names = {word for word in every[:2] if IS_NAME.fullmatch(word)}
-    words = [*{word.lower(): word for word in every if word not in names}.values()]
+    names = {word for word in WORD.findall(rest)[:3] if IS_NAME.fullmatch(word)}
+    words = [word for word in WORD.findall(rest) if word not in names]
+    words = [*{w.lower(): w for w in words if w.lower() not in EVERY_STOP_WORD}.values()]
     for dropped in ({noun}, {*filter(IS_SAYING.fullmatch, words)}, UNTITLED):
         words = [word for word in words if not {word, word.lower()} & dropped] or words
     says_something = not {*map(str.lower, words)} <= ORDINARY
@@ -165,10 +168,6 @@ def _chunks(search: Search, words: Sequence[str]) -> "pa.Table":
 def _named(documents: Mapping[str, int]) -> str:
     named = ", ".join(f"{document} ({n:,})" for document, n in islice(documents.items(), MOST))
     return named + (f" and {len(documents) - MOST:,} more" if len(documents) > MOST else "")
-
-
-def _all_of(words: Sequence[str]) -> str:
-    return f"{'all of ' if len(words) > 1 else ''}{_joined(words, 'and')}"
 
 
 def _joined(words: Sequence[str], last: str) -> str:
