@@ -39,9 +39,9 @@ class ReadingOrderEngine(RetrieverQueryEngine):
     """A query engine that answers from nodes in reading order; its sources stay best first.
 
     Laitenberger, Manning and Liu (EMNLP 2025) measured better answers from chunks in the order of
-    their document than from chunks by rank. Below the answer to a question that counts or lists is
-    a `Listing`, which is `listing` in the metadata. Nodes that postprocessors returned are read in the
-    order of the postprocessors.
+    their document than from chunks by rank. Nodes that postprocessors returned are read in the
+    order of the postprocessors. An answer to a question that counts or lists ends with the text of
+    a `Listing`, whose fields are `listing` in the metadata.
 
     Parameters
     ----------

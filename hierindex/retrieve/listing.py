@@ -145,7 +145,7 @@ def asked_of(question: str, snapshot: Snapshot) -> Asked:
     words = [word for word in WORD.findall(rest) if word not in names]
     words = [*{w.lower(): w for w in words if w.lower() not in EVERY_STOP_WORD}.values()]
     for dropped in ({noun}, {*filter(IS_SAYING.fullmatch, words)}, UNTITLED):
-        words = [word for word in words if not {word, word.lower()} & dropped] or words
+        words = [word for word in words if word not in dropped] or words  # "US" is not "us"
     says_something = not {*map(str.lower, words)} <= ORDINARY
     return Asked(words if says_something else [], bool(says_something and (names or subject)))
 
