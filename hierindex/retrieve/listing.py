@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST = 10  # documents that the text of a listing names
+MOST_WORDS = 12  # each is searched for alone if no chunk has all
 NAMES = (  # nouns that name any document
     "(?:articles?|books?|chapters?|documents?|e-?mails?|files?|letters?|mails?|meetings?|messages?|"
     "notes?|pages?|papers?|passages?|reports?|sources?|texts?|transcripts?|"
@@ -29,7 +30,7 @@ SAYS = (  # verbs whose subject may be a document
     "handeln|kommen|kommt|nennen|stehen|steht)"
 )
 PLURAL = r"(?:(?!(?:does|has|was)\b)[\w-]*[^\Wisu]s|children|men|people|women)"
-START = r"(?:^|[.:;?!])\W*(?:bitte\s+|please\s+)?"
+START = r"(?:^|[.:;?!])\W{0,3}(?:bitte\s+|please\s+)?"
 ASKS = re.compile(
     rf"\b(?:in\s+)?(?:how\s+many|wie\s?viele[nr]?)\b"
     rf"|{START}(?:count|list)\s+(?:all|any|each|every|me|my|our|the|(?={PLURAL}\b))"
@@ -146,8 +147,9 @@ def asked_of(question: str, snapshot: Snapshot) -> Asked:
     words = [*{w.lower(): w for w in words if w.lower() not in EVERY_STOP_WORD}.values()]
     for dropped in ({noun}, {*filter(IS_SAYING.fullmatch, words)}, UNTITLED):
         words = [word for word in words if word not in dropped] or words  # "US" is not "us"
-    says_something = not {*map(str.lower, words)} <= ORDINARY
-    return Asked(words if says_something else [], bool(says_something and (names or subject)))
+    if len(words) > MOST_WORDS or {*map(str.lower, words)} <= ORDINARY:
+        return Asked([], False)
+    return Asked(words, bool(names or subject))
 
 
 def _is_in_a_name(noun: str, snapshot: Snapshot) -> bool:

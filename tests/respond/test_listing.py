@@ -89,6 +89,7 @@ def test_all_documents_with_the_words_are_listed(index, question, words, documen
         "Welche Farbe hat die Brücke?",
         "How many are there?",
         "Which documents are there?",
+        f"How many {' '.join(f'ferry{i}' for i in range(5000))}?",
     ],
 )
 def test_other_questions_have_no_listing(index, question):
@@ -202,6 +203,9 @@ def test_an_overview_has_no_listing(folder, tmp_path):
     index = HierarchicalIndex.build([folder], tmp_path / "index")
     assert index.ask("Which topics are covered?").listing is None
     assert index.ask("Which topics are overdue?").listing is not None
+    of_documents = index.ask("Which documents are about the ferry?")
+    assert "outline" not in of_documents.why
+    assert of_documents.listing.documents == FERRY
 
 
 def test_the_answer_of_a_model_has_it_below(index):
