@@ -9,6 +9,7 @@ from pydantic.json_schema import SkipJsonSchema
 from hierindex.llm.record import Call, Usage
 from hierindex.node import SHOWN, Found
 from hierindex.progress import Stopwatch
+from hierindex.retrieve.listing import Listing
 from hierindex.retrieve.retrieval import Retrieved
 from hierindex.retrieve.selection import token_counter
 from hierindex.text.display import answer_html, answer_text, counted
@@ -66,7 +67,8 @@ class Answer:
     `refused` is True if nothing that was searched answers. `missing` are the numbers, names and
     quoted words of the question that an extractive answer has not. If it is refused, `unknown`
     has the names of files in the question that no document has, each with the ids of documents
-    with similar names. `summaries` are the ids of summaries that a language model read instead
+    with similar names. If the question counts or lists, `listing` has all documents with its words,
+    and the text says so. `summaries` are the ids of summaries that a language model read instead
     of their children, which are among the sources. `cut_off` is True if the model reached its limit
     of tokens, so that the answer is incomplete, and None otherwise. `calls` are the prompts sent
     to a language model, with its answers.
@@ -84,6 +86,7 @@ class Answer:
     refused: bool = False
     missing: list[str] = field(default_factory=list)
     unknown: dict[str, list[str]] = field(default_factory=dict)
+    listing: Listing | None = None
     summaries: list[str] = field(default_factory=list)
     cut_off: Literal[True] | None = None
     passages: list[Passage] = field(default_factory=list)
@@ -109,6 +112,14 @@ class Answer:
 
     def _repr_html_(self) -> str:
         return answer_html(self.to_json())
+
+
+def listing_said(listing: Listing | None, refused: bool) -> str:
+    """Return what the text of an answer ends with if there is a listing."""
+    if listing is None:
+        return ""
+    partial = "" if refused or not listing.chunks else "This answer may not be complete. "
+    return f"\n\n{partial}{listing.text}"
 
 
 def sources_of(retrieved: Retrieved, scores: Mapping[str, float]) -> list[Source]:

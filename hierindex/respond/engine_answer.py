@@ -25,11 +25,13 @@ from hierindex.respond.extractive import no_answer
 from hierindex.respond.extractive_synthesizer import (
     BEST,
     CITATIONS,
+    LISTING,
     MISSING,
     PASSAGES,
     REFUSED,
     SCORE,
 )
+from hierindex.retrieve.listing import Listing
 from hierindex.retrieve.named import unknown_names
 from hierindex.retrieve.retrieval import Question, Retrieval, embedded
 from hierindex.retrieve.retrieved import RetrievedNode, retrieved_of
@@ -153,6 +155,7 @@ def answered(
         refused=refused,
         missing=metadata.get(MISSING, []),
         unknown=unknown,
+        listing=Listing(**metadata[LISTING]) if LISTING in metadata else None,
         summaries=metadata.get(SUMMARIES, []),
         cut_off=any(call.finish_reason in CUT for call in calls.made) or None,
         passages=[Passage(**each) for each in metadata.get(PASSAGES, [])],

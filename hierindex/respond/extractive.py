@@ -7,7 +7,7 @@ from hierindex.embed.embedder import Embedder
 from hierindex.embed.model import EmbedModel
 from hierindex.llm.record import Usage
 from hierindex.progress import Stopwatch
-from hierindex.respond.answer import Answer, seconds_of, sources_of
+from hierindex.respond.answer import Answer, listing_said, seconds_of, sources_of
 from hierindex.respond.evidence import scores
 from hierindex.respond.passages import extract
 from hierindex.respond.quotable import Extract
@@ -63,10 +63,11 @@ class Extractive:
                 if not from_others.refused:
                     said, retrieved, extracted = from_others_said(others.why), others, from_others
                     known = scores(retrieved, self.embedder.embed_model)
+            listing = retrieval.listing(retrieved)
             text = f"{said}{extracted.answer(no_answer(retrieval))}"
         passages, snapshot = extracted.passages, retrieved.snapshot
         return Answer(
-            answer=text,
+            answer=f"{text}{listing_said(listing, extracted.refused)}",
             answer_kind="extractive",
             citations=[passage.citation for passage in passages],
             sources=sources_of(retrieved, known),
@@ -78,6 +79,7 @@ class Extractive:
             refused=extracted.refused,
             missing=[*extracted.missing],
             unknown=unknown_names(asked.text, snapshot) if extracted.refused and snapshot else {},
+            listing=listing,
             passages=passages,
         )
 

@@ -21,6 +21,7 @@ CITATIONS = "citations"
 BEST = "best"
 SCORE = "score"
 REFUSED = "refused"
+LISTING = "listing"  # added by the query engine
 MISSING = "missing"
 PASSAGES = "passages"
 

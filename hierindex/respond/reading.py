@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from itertools import chain
 from typing import Any
 
@@ -19,11 +20,15 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.types import TokenAsyncGen
 
 from hierindex.node import Found
+from hierindex.respond.answer import listing_said
 from hierindex.respond.cited import CitationCheck
 from hierindex.respond.extractive import from_others_said, no_answer
-from hierindex.respond.extractive_synthesizer import CITATIONS, REFUSED
+from hierindex.respond.extractive_synthesizer import CITATIONS, LISTING, REFUSED
 from hierindex.respond.numbered import Passages
+from hierindex.retrieve.listing import Listing
 from hierindex.retrieve.question import in_reading_order
+from hierindex.retrieve.retrieval import Question
+from hierindex.retrieve.retrieved import retrieved_of
 from hierindex.retrieve.retriever import HierarchyRetriever
 from hierindex.text_node import from_text_node
 
@@ -35,7 +40,8 @@ class ReadingOrderEngine(RetrieverQueryEngine):
 
     Laitenberger, Manning and Liu (EMNLP 2025) measured better answers from chunks in the order of
     their document than from chunks by rank. Nodes that postprocessors returned are read in the
-    order of the postprocessors.
+    order of the postprocessors. An answer to a question that counts or lists ends with the text of
+    a `Listing`, whose fields are `listing` in the metadata.
 
     Parameters
     ----------
@@ -66,10 +72,12 @@ class ReadingOrderEngine(RetrieverQueryEngine):
     ) -> RESPONSE_TYPE:
         """Return the answer to a question from nodes, which are best first."""
         passages, read = self._read(nodes)
+        listing = self._listing(query_bundle, nodes)  # a later write may remove the generation
         response = super().synthesize(query_bundle, read, additional_source_nodes)
         if self._citations and passages:
             self._citations.add_to(response, passages, query_bundle.query_str)
-        return self._finished(query_bundle, response, nodes, additional_source_nodes)
+        finished = self._finished(query_bundle, response, nodes, additional_source_nodes)
+        return _with_listing(finished, listing)
 
     async def asynthesize(
         self,
@@ -79,11 +87,13 @@ class ReadingOrderEngine(RetrieverQueryEngine):
     ) -> RESPONSE_TYPE:
         """Do what `synthesize` does, without blocking the event loop."""
         passages, read = self._read(nodes)
+        listing = await asyncio.to_thread(self._listing, query_bundle, nodes)
         response = await super().asynthesize(query_bundle, read, additional_source_nodes)
         if self._citations and passages:
             await self._citations.aadd_to(response, passages, query_bundle.query_str)
         rest = nodes, additional_source_nodes
-        return await asyncio.to_thread(self._finished, query_bundle, response, *rest)
+        finished = await asyncio.to_thread(self._finished, query_bundle, response, *rest)
+        return _with_listing(finished, listing)
 
     def with_retriever(self, retriever: BaseRetriever) -> "ReadingOrderEngine":
         """Return an engine with another retriever."""
@@ -105,6 +115,12 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         passages = Passages(ordered)
         return passages, [*passages.nodes]
 
+    def _listing(self, query: QueryBundle, nodes: list[NodeWithScore]) -> Listing | None:
+        if not isinstance(self.retriever, HierarchyRetriever):
+            return None
+        question = Question(query.query_str, query.embedding or [])
+        return self.retriever.retrieval.listing(retrieved_of(question, nodes))
+
     def _finished(
         self,
         query: QueryBundle,
@@ -121,14 +137,7 @@ class ReadingOrderEngine(RetrieverQueryEngine):
             return self._of_others(query) or response
         if not nodes or not getattr(nodes[0], "named", False):
             return response
-        offered = self._offered(query, response)
-        if isinstance(response, Response):
-            response.response = "".join([response.response or "", *offered])
-        elif isinstance(response, StreamingResponse):
-            response.response_gen = (p for ps in (response.response_gen, offered) for p in ps)
-        elif isinstance(response, AsyncStreamingResponse):
-            response.response_gen = _achain(response.response_gen, offered)
-        return response
+        return _followed(response, self._offered(query, response))
 
     def _offered(self, query: QueryBundle, response: RESPONSE_TYPE) -> Iterator[str]:
         """Yield a line on other documents if the answer cites none that the question names."""
@@ -167,6 +176,26 @@ class ReadingOrderEngine(RetrieverQueryEngine):
             response = await self.asynthesize(query_bundle, await self.aretrieve(query_bundle))
             event.on_end(payload={EventPayload.RESPONSE: response})
         return response
+
+
+def _with_listing(response: RESPONSE_TYPE, listing: Listing | None) -> RESPONSE_TYPE:
+    """Add a listing to the metadata of a response, and its text below the response's."""
+    if listing is None:
+        return response
+    metadata = response.metadata or {}
+    response.metadata = metadata | {LISTING: asdict(listing)}
+    return _followed(response, iter([listing_said(listing, metadata.get(REFUSED, False))]))
+
+
+def _followed(response: RESPONSE_TYPE, pieces: Iterator[str]) -> RESPONSE_TYPE:
+    """Add pieces to the text of a response."""
+    if isinstance(response, Response):
+        response.response = "".join([response.response or "", *pieces])
+    elif isinstance(response, StreamingResponse):
+        response.response_gen = (p for ps in (response.response_gen, pieces) for p in ps)
+    elif isinstance(response, AsyncStreamingResponse):
+        response.response_gen = _achain(response.response_gen, pieces)
+    return response
 
 
 async def _achain(pieces: TokenAsyncGen, rest: Iterator[str]) -> TokenAsyncGen:

@@ -14,6 +14,7 @@ from hierindex.embed.model import EmbedModel
 from hierindex.node import Found
 from hierindex.retrieve.known_questions import AboutTheWhole, about_the_whole
 from hierindex.retrieve.levels import Level, check_levels, cut_of
+from hierindex.retrieve.listing import asked_of
 from hierindex.retrieve.named import named
 from hierindex.retrieve.outline import outline
 from hierindex.retrieve.question import CANDIDATES, Search, of_documents
@@ -39,7 +40,8 @@ def choose(search: Search, model: EmbedModel, levels: Sequence[Level] = ()) -> C
 
     A question that names documents, and that is about the whole with "it" in place of their
     names, is answered by an outline of these documents. If it names files instead that are no
-    documents and that no text mentions, the outline is empty.
+    documents and that no text mentions, the outline is empty. A question that asks which documents
+    have some words is answered from chunks.
 
     Parameters
     ----------
@@ -59,6 +61,7 @@ def choose(search: Search, model: EmbedModel, levels: Sequence[Level] = ()) -> C
             said = f"an outline of {', '.join(documents)}, which the question names"
             return Choice(True, f"{where} for {said}: {READS}", documents)
     is_whole, score = _about_the_whole(search.embedding, model)
+    is_whole = is_whole and not asked_of(search.question, search.snapshot).for_documents
     if is_whole and unknown and not documents and not _is_mentioned(unknown, search):
         return Choice(True, f"{where} for an outline of {', '.join(unknown)}: no such document", ())
     if is_whole:

@@ -22,6 +22,7 @@ from hierindex.retrieve.auto import Choice, choose, narrowed, outlined
 from hierindex.retrieve.copies import best_texts, without_copies
 from hierindex.retrieve.documents import all_of_documents, best_of_documents
 from hierindex.retrieve.levels import Level, check_levels, check_mode, cut_of, levels_of, numbers
+from hierindex.retrieve.listing import Listing, listing
 from hierindex.retrieve.question import BY, By, Search
 from hierindex.retrieve.selection import check_budget, complete_parents, selected
 from hierindex.retrieve.traversal import traversal
@@ -197,6 +198,14 @@ class Retrieval:
             check_same_model(self._embed_model, built.embed_model, built.embed_settings)
         filters = self.filters and with_known_keys(snapshot, self.filters, strict=True)
         return Search(snapshot, *question, self._by, filters, self.partial_summaries)
+
+    def listing(self, retrieved: Retrieved) -> Listing | None:
+        """Return all documents that have the words of a question that counts or lists."""
+        snapshot = retrieved.snapshot
+        if snapshot is None or not snapshot.exists:
+            return None
+        filters = self.filters and with_known_keys(snapshot, self.filters, strict=True)
+        return listing(Search(snapshot, *retrieved.question, filters=filters))
 
     def _results(self, search: Search) -> tuple[list[Found], Choice | None]:
         """Return the results, best first, and the choice of "auto"."""

@@ -100,6 +100,15 @@ def matching(scope: Scope, text: str, n_rows: int) -> "pa.Table":
     return _scored(rows, rows["_score"].to_numpy().astype(np.float64))
 
 
+def having(scope: Scope, words: Sequence[str]) -> "pa.Table":
+    """Return all rows that have each of these words, which are matched as in `matching`."""
+    from lancedb.query import FullTextOperator
+
+    query = scope.search(_words(" ".join(words), operator=FullTextOperator.AND))
+    query = query.select([*scope.columns, "_score"]).limit(1 + scope.snapshot.n_rows())
+    return scope.passes.rows(scope.snapshot.read(query))
+
+
 def fused(
     scope: Scope, vector: list[float], text: str, *, dense: int, sparse: int, alpha: float = ALPHA
 ) -> "pa.Table":
@@ -176,12 +185,12 @@ def _first(scope: Scope, search: Callable[[int], "pa.Table"], n_rows: int) -> "p
         limit *= WIDER
 
 
-def _words(text: str) -> Any:
+def _words(text: str, **options: Any) -> Any:
     """Return a full-text query in which no character is an operator."""
     from lancedb.query import MatchQuery
 
     query: Any = MatchQuery
-    return query(folded(without_surrogates(text)), "words")
+    return query(folded(without_surrogates(text)), "words", **options)
 
 
 def _scored(rows: "pa.Table", scores: "np.ndarray[Any, Any]") -> "pa.Table":

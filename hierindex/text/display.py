@@ -72,7 +72,8 @@ def parts_of(answer: Json, advice: Advice | None = None) -> list[Part]:
     if answer["answer_kind"] == "extractive":
         parts = [part._replace(text=_in_lines(part.text.strip("\n"))) for part in parts]
     said = _unknown(answer, advice or {}) if answer["refused"] else ""
-    parts[-1] = parts[-1]._replace(text=f"{parts[-1].text}{said}")
+    first, *rest = parts[-1].text.split("\n\n")
+    parts[-1] = parts[-1]._replace(text="\n\n".join([f"{first}{said}", *rest]))
     return [part for part in parts if part.text] or [Part(NOTHING)]
 
 

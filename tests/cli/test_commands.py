@@ -419,6 +419,21 @@ def test_a_refusal_names_its_score_and_how_to_lower_the_minimum(hierindex, index
     assert out.endswith("Nothing in the index that passes the filters answers this.\n")
 
 
+def test_a_question_that_counts_gets_all_documents_with_its_words(hierindex, tmp_path) -> None:
+    names = [f"{i:02}.txt" for i in range(12)]
+    (tmp_path / "bills").mkdir()
+    for name in names:
+        (tmp_path / "bills" / name).write_text(f"Invoice {name} is overdue.")
+    hierindex("build", tmp_path / "bills", "--index", "bills-index")
+    asked = ("query", "How many invoices are overdue?", "--index", "bills-index")
+    assert json.loads(hierindex(*asked, "--json")[1])["listing"]["documents"] == dict.fromkeys(
+        names, 1
+    )
+    assert "12 chunks of 12 documents have all of" in " ".join(hierindex(*asked)[1].split())
+    refused = hierindex(*asked, "--where", "file_name=03.txt", "--min-score", 1)[1]
+    assert re.search(r"prints it\.\s+With the filters, 1 chunk of 1 document has all of", refused)
+
+
 def test_a_file_that_is_no_document_is_the_reason_of_a_refusal(hierindex, index) -> None:
     asked = ("query", "Summarise strom.txt", "--index", index)
     assert "'strom.txt'; similar ids are 'storm.txt'" in hierindex(*asked)[1].splitlines()[0]

@@ -75,15 +75,16 @@ def test_no_model_is_loaded_by_request(http, path, name) -> None:
 
 def test_answers_are_as_described(http) -> None:
     description = http.get("/openapi.json").json()
-    question = {"question": "Who met the harbour?"}
+    question, listing = {"question": "Who met the harbour?"}, {"question": "How many harbours met?"}
     root = http.ask("/outline", budget=200)["nodes"][0]["id"]
     answers = {
-        "/query": [http.ask("/query", **question)],
+        "/query": [http.ask("/query", **question), http.ask("/query", **listing)],
         "/retrieve": [http.ask("/retrieve", **question)],
         "/outline": [http.ask("/outline")],
         "/show": [http.ask("/show", node=root, source=source) for source in (True, False)],
         "/health": [http.get("/health").json()],
     }
+    assert answers["/query"][1]["listing"]["documents"]
     assert {*answers} == {*description["paths"]}
     for path, each in answers.items():
         (operation,) = description["paths"][path].values()

@@ -1,0 +1,241 @@
+"""Questions that count or list get all documents that have their words."""
+
+import asyncio
+from collections import Counter
+from itertools import combinations
+
+import pytest
+from clients import async_llm_of, llm_of
+from fakes import HashingEmbedding
+from llama_index.core.schema import Document
+from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
+from respond.asking import serve
+
+from hierindex import HierarchicalIndex, SemanticHierarchy
+
+TEXTS = {
+    "march.md": "Invoice no. 1 of the joiner is overdue since Monday. Invoice no. 2 is settled.",
+    "april.md": "The invoices of the smith are overdue. He wrote a letter about the gate.",
+    "contract-1.md": "The ferry carries sheep on Sundays. The fare is 20 pounds.",
+    "contract-2.md": "The bridge belongs to the town, which mends it.",
+    "letters/anna.txt": "Dear Anna, the ferry was late again, and Bert was cold.",
+    "letters/copy.txt": "Dear Anna, the ferry was late again, and Bert was cold.",
+    "rechnung-7.txt": "Die Rechnung der Schmiede ist noch offen. Der Betrag wird angemahnt.",
+}
+LETTERS = {"letters/anna.txt": 1, "letters/copy.txt": 1}
+FERRY = {"contract-1.md": 1, **LETTERS}
+OVERDUE = {"april.md": 1, "march.md": 1}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("folder")
+    for name, text in TEXTS.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+@pytest.fixture
+def own(folder, tmp_path):
+    return built([folder], tmp_path / "index")
+
+
+@pytest.fixture(scope="module")
+def index(folder, tmp_path_factory):
+    """An index that no test changes."""
+    return built([folder], tmp_path_factory.mktemp("built") / "index")
+
+
+def built(sources, uri, **options):
+    hierarchy = SemanticHierarchy(embed_model=HashingEmbedding())
+    return HierarchicalIndex.build(sources, uri, hierarchy=hierarchy, **options)
+
+
+def only(key, value, operator="=="):
+    return MetadataFilters(filters=[MetadataFilter(key=key, value=value, operator=operator)])
+
+
+@pytest.mark.parametrize(
+    ("question", "words", "documents"),
+    [
+        ("How many invoices are overdue?", ["invoices", "overdue"], OVERDUE),
+        ("Which invoices are overdue?", ["invoices", "overdue"], OVERDUE),
+        ("Give me a list of overdue invoices.", ["overdue", "invoices"], OVERDUE),
+        ("list all notes about the ferry", ["ferry"], FERRY),
+        ("In which documents is the ferry mentioned?", ["ferry"], FERRY),
+        ("Wie viele Rechnungen sind offen?", ["offen"], {"rechnung-7.txt": 1}),
+        ("Welche Dateien erwähnen die Schmiede?", ["Schmiede"], {"rechnung-7.txt": 1}),
+        ("Liste alle Briefe an Anna", ["Anna"], LETTERS),
+        # "contract" is in the names of documents, "memos" is not.
+        ("Which contracts mention the ferry?", ["contracts", "ferry"], {"contract-1.md": 1}),
+        ("Which memos mention the ferry?", ["ferry"], FERRY),
+        ("How many invoices are in march.md?", ["invoices", "march.md"], {"march.md": 1}),
+    ],
+)
+def test_all_documents_with_the_words_are_listed(index, question, words, documents):
+    listing = index.ask(question).listing
+    assert (listing.words, listing.documents) == (words, documents)
+    assert listing.chunks == sum(documents.values())
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "When does the ferry run?",
+        "Which town owns the bridge?",
+        "What is this about?",
+        "Is there a list of the fares?",
+        "Welche Farbe hat die Brücke?",
+        "How many are there?",
+        "Which documents are there?",
+        f"How many {' '.join(f'ferry{i}' for i in range(5000))}?",
+    ],
+)
+def test_other_questions_have_no_listing(index, question):
+    answer = index.ask(question)
+    assert answer.listing is None
+    assert "listing" not in answer.to_json()
+    assert "complete" not in answer.answer
+
+
+def test_the_answer_says_that_it_may_not_be_complete(index):
+    answer = index.ask("How many invoices are overdue?")
+    passages, _, said = answer.answer.rpartition("\n\n")
+    assert "overdue" in passages
+    assert said == (
+        'This answer may not be complete. 2 chunks of 2 documents have all of "invoices" and '
+        '"overdue": april.md (1), march.md (1).'
+    )
+    assert answer.to_json()["listing"] == {
+        "text": said.removeprefix("This answer may not be complete. "),
+        "words": ["invoices", "overdue"],
+        "lacking": [],
+        "chunks": 2,
+        "documents": OVERDUE,
+    }
+
+
+def test_words_that_no_chunk_has_together_are_named(index):
+    answer = index.ask("How many memos mention zebras, Anna, ferries or invoices?")
+    assert (answer.listing.words, answer.listing.lacking) == (
+        ["Anna", "ferries"],
+        ["zebras", "invoices"],
+    )
+    assert answer.listing.text == (
+        'No chunk has "zebras"; 2 chunks of 2 documents have all of "Anna" and "ferries", but not '
+        '"invoices": letters/anna.txt (1), letters/copy.txt (1).'
+    )
+
+
+def test_words_that_no_chunk_has_are_named(index):
+    answer = index.ask("How many zebras are striped?", synthesizer={"min_score": 1})
+    assert answer.refused
+    assert answer.answer.endswith('answers this.\n\nNo chunk has "zebras" or "striped".')
+    assert (answer.listing.words, answer.listing.chunks, answer.listing.documents) == ([], 0, {})
+
+
+@pytest.mark.parametrize("options", [{"level": 0}, {"level": "top"}, {"mode": "collapsed"}])
+@pytest.mark.parametrize("response_mode", ["extractive", "context_only"])
+def test_chunks_are_counted_whatever_is_searched(index, options, response_mode):
+    asked = index.ask("How many letters mention the ferry?", response_mode=response_mode, **options)
+    assert asked.listing.documents == FERRY
+
+
+@pytest.mark.parametrize("level", [0, "top"])
+def test_nothing_that_a_filter_excludes_is_counted(index, level):
+    def listed(key, value, operator="=="):
+        filters = MetadataFilters(filters=[MetadataFilter(key=key, value=value, operator=operator)])
+        asked = "How many letters mention the ferry?"
+        return index.ask(asked, filters=filters, partial_summaries=True, level=level).listing
+
+    of_two = listed("hierindex_documents", ["letters/anna.txt", "rechnung-7.txt"], "any")
+    assert of_two.documents == {"letters/anna.txt": 1}
+    in_part = listed("file_name", "CONTRACT", "text_match_insensitive")  # not by LanceDB alone
+    assert in_part.documents == {"contract-1.md": 1}
+    none = listed("file_name", "march.md")
+    assert none.text == 'With the filters, no chunk has "ferry".'
+
+
+def test_the_list_is_that_of_the_newest_generation(own):
+    asked = "How many letters mention the ferry?"
+    own.delete("letters/copy.txt")
+    assert own.ask(asked).listing.documents == {"contract-1.md": 1, "letters/anna.txt": 1}
+    own.update(Document(doc_id="new.txt", text="No ferry left. " * 200))
+    (name, n), *_ = own.ask(asked).listing.documents.items()
+    assert name == "new.txt"
+    assert n > 1
+
+
+def test_ten_documents_are_named_and_the_others_counted(tmp_path):
+    documents = [Document(doc_id=f"{i:02}", text=f"Pump {i} failed.") for i in range(13)]
+    answer = built(documents, tmp_path / "index").ask("How many pumps failed?")
+    named = ", ".join(f"{i:02} (1)" for i in range(10))
+    assert answer.answer.endswith(f'"pumps" and "failed": {named} and 3 more.')
+    assert len(answer.listing.documents) == 13
+
+
+def test_every_chunk_with_the_words_is_counted(tmp_path):
+    """As by reading all chunks."""
+    nouns = "harbour sail mast anchor keel rudder tide".split()
+    documents = [
+        Document(
+            doc_id=f"{d}",
+            text=" ".join(
+                f"On day {i} the {nouns[i * d % 7]} met a {nouns[(i + d) % 5]}." for i in range(60)
+            ),
+        )
+        for d in range(1, 5)
+    ]
+    index = built(documents, tmp_path / "index", chunk_size=40)
+    chunks = [node for node in index.table.snapshot().nodes() if node.level == 0]
+    for pair in combinations(nouns, 2):
+        having = [c for c in chunks if {*pair} <= {*c.text.replace(".", "").split()}]
+        listing = index.ask(f"How many {pair[0]}s have a {pair[1]}?").listing
+        if having:
+            assert listing.documents == Counter(d for c in having for d in c.documents)
+            assert not listing.lacking
+        else:
+            assert listing.lacking
+
+
+def test_an_overview_has_no_listing(folder, tmp_path):
+    index = HierarchicalIndex.build([folder], tmp_path / "index")
+    assert index.ask("Which topics are covered?").listing is None
+    assert index.ask("Which topics are overdue?").listing is not None
+    of_documents = index.ask("Which documents are about the ferry?")
+    assert "outline" not in of_documents.why
+    assert of_documents.listing.documents == FERRY
+
+
+def test_the_answer_of_a_model_has_it_below(index):
+    asked = "How many invoices are overdue?"
+    with serve(lambda prompt: "Two. [1]") as server:
+        shown = list[str]()
+        for show in (None, shown.append):
+            answer = index.ask(asked, llm=llm_of(server), show=show)
+            assert answer.answer_kind == "llm"
+            assert answer.listing.documents == OVERDUE
+            assert answer.answer.startswith("Two.")
+            assert answer.answer.endswith("april.md (1), march.md (1).")
+        assert "".join(shown) == answer.answer
+        assert all("may not be complete" not in request.prompt for request in server.requests)
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_query_engines_have_it(index, streaming):
+    asked = "How many invoices are overdue?"
+
+    async def streamed(server):
+        async with async_llm_of(server) as llm:
+            response = await index.as_query_engine(llm=llm, streaming=streaming).aquery(asked)
+            text = response.async_response_gen() if streaming else None
+            return response, "".join([p async for p in text]) if text else str(response)
+
+    with serve(lambda prompt: "Two.") as server:
+        response = index.as_query_engine(llm=llm_of(server), streaming=streaming).query(asked)
+        for answer, text in ((response, str(response)), asyncio.run(streamed(server))):
+            assert text.endswith("april.md (1), march.md (1).")
+            assert answer.metadata["listing"]["documents"] == OVERDUE
+    quoted = index.as_query_engine().query(asked)
+    assert str(quoted) == index.ask(asked).answer
