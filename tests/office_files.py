@@ -93,7 +93,7 @@ def epub(chapters, extra=None):
             'container"><rootfiles><rootfile full-path="OEBPS/book.opf"/></rootfiles></container>',
             "OEBPS/book.opf": "<package xmlns='http://www.idpf.org/2007/opf' "
             "xmlns:dc='http://purl.org/dc/elements/1.1/'><metadata><dc:title>A book</dc:title>"
-            "<dc:creator>Ada</dc:creator></metadata><manifest>"
+            "<dc:creator>Ada</dc:creator><dc:date>1901-02-03T00:00:00Z</dc:date></metadata><manifest>"
             f'<item id="toc" href="toc.html" properties="nav"/>{items}</manifest>'
             f'<spine><itemref idref="toc"/><itemref idref="gone"/>{spine}</spine></package>',
             "OEBPS/toc.html": "<p>Contents</p>",

@@ -7,14 +7,14 @@ from urllib.parse import unquote
 
 from hierindex.node import TITLE
 from hierindex.read.html import read_html
-from hierindex.read.office import parsed, unpacked
+from hierindex.read.office import DAY, parsed, unpacked
 from hierindex.read.text import MAX_TITLE, Reading, UnreadableError, decode
 
 LOCKS = "META-INF/encryption.xml"  # names the parts of a book that are encrypted
 
 
 def read_epub(file: BinaryIO) -> Reading:
-    """Return the text of a book's chapters in their order, and its title and authors.
+    """Return the text of a book's chapters in their order, and its title, authors and date.
 
     The chapters are read as the main content of one page of HTML, see `read_html`.
     """
@@ -37,6 +37,8 @@ def read_epub(file: BinaryIO) -> Reading:
         html = "\n".join(["<main>", *chapters, "</main>"])
         text, metadata, headings = read_html(BytesIO(html.encode("utf-8", "replace")))
         authors = ", ".join(name.text or "" for name in package.iterfind(".//{*}creator"))
-        about = {TITLE: package.findtext(".//{*}title") or "", "author": authors}
+        title, date = (package.findtext(f".//{{*}}{name}") or "" for name in ("title", "date"))
+        day = DAY.match(date.strip())
+        about = {TITLE: title, "author": authors, "date": day[0] if day else ""}
         metadata |= {key: said.strip()[:MAX_TITLE] for key, said in about.items() if said.strip()}
         return Reading(text, metadata, [heading._replace(anchor="") for heading in headings])

@@ -201,9 +201,10 @@ def read_documents(
         and the attachments of a mail that can be read are documents of their own, whose ids are
         that of the file, "#" and their name. Metadata are `file_name` (of an attachment, its
         own), `file_path`, `folder`, `last_modified_date` and `title`, the entries of Markdown's
-        front matter, `author` and `date` of HTML, and `headings`, each of them a list of its
-        level, title, first character and, of HTML, anchor. `left_out` lists, in a few words each,
-        what the file has that was not read.
+        front matter, `author` and `date` of HTML, PDF, books and office files, `from`, `to`, `cc`
+        and `date` of mails, and `headings`, each of them a list of its level, title, first
+        character and, of HTML, anchor. `left_out` lists, in a few words each, what the file has
+        that was not read.
     skipped : list[Skipped]
         The files that cannot be read as text, and links to files that are read.
 

@@ -47,7 +47,7 @@ def read_pdf(file: BinaryIO) -> Reading:
     Running heads and page numbers are left out. Headings are those of the outline or, without one,
     short lines in a larger or bolder font than the text. Title, author and date are those of the
     file's properties; without a title there, it is the one heading above all others, if the text
-    begins with it.
+    begins with it, by the outline or by the fonts.
     """
     import pypdfium2
 
@@ -89,9 +89,13 @@ def read_pdf(file: BinaryIO) -> Reading:
     for page in pages:
         for line in page:
             line.text = words.undivided(line.text)
-    text, headings = _joined(pages, outline_headings(pages, outline) or font_headings(pages))
-    if TITLE not in metadata and (title := _title(first, headings)):
-        metadata[TITLE] = title
+    outlined = outline_headings(pages, outline)
+    text, headings = _joined(pages, outlined or font_headings(pages))
+    if TITLE not in metadata:
+        title = _title(first, headings)
+        if outlined and not title:  # most outlines begin with the first section
+            title = _title(first, _joined(pages, font_headings(pages))[1])
+        metadata |= {TITLE: title} if title else {}
     if left_out := [*_not_read(read, n_attached), *left_out]:
         metadata[LEFT_OUT] = left_out
     return Reading(text, metadata, headings)

@@ -89,7 +89,7 @@ def nearest(
 def matching(scope: Scope, text: str, n_rows: int) -> "pa.Table":
     """Return the rows that best match a text's words, best first, with their BM25 as `score`.
 
-    The title, file name and section of a row count as its words, too.
+    The title, file name, section, people and dates of a row count as its words, too.
     """
 
     def search(limit: int) -> "pa.Table":

@@ -21,7 +21,8 @@ def test_chapters_are_read_in_their_order_and_headings_are_where_they_stand(read
     document = read_one("a.epub", epub(chapters))
     assert document.text == "First\nAn odd day.\nSecond\n1. one\n2. two"
     assert document.metadata[HEADINGS] == [[1, "First", 0, ""], [2, "Second", 18, ""]]
-    assert (document.metadata["title"], document.metadata["author"]) == ("A book", "Ada")
+    about = [document.metadata[key] for key in ("title", "author", "date")]
+    assert about == ["A book", "Ada", "1901-02-03"]
 
 
 def test_each_chapter_is_read_once_and_pictures_are_not(read_one):

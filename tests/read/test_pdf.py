@@ -229,6 +229,15 @@ def test_headings_of_an_outline(read):
     ]
 
 
+def test_the_title_of_a_page_is_found_where_the_outline_begins_below_it(read):
+    page = [Typed("Lamps of the coast", 760, 18), Typed("Ada Holm", 730, 12), *body(700, 5)]
+    page += [Typed("1 Aims", 620, 14, True), *body(600, 5), Typed("2 Results", 520, 14, True)]
+    outline = [("1 Aims", 0, 630, None), ("2 Results", 0, 530, None)]
+    found = read(typed([*page, *body(500, 5)], outline=outline))
+    assert found.metadata[TITLE] == "Lamps of the coast"
+    assert headings(found) == [(1, "1 Aims"), (1, "2 Results")]
+
+
 @pytest.mark.parametrize(
     ("stated", "outlined", "title"),
     [
