@@ -149,10 +149,9 @@ def window(units: Sequence[Unit], best: int, taken: frozenset[int] | set[int]) -
         is_title = units[last].kind in TITLES
         if fits(first, last + 1) and (is_title or reads_on(units[last + 1], units[best])):
             last, grows = last + 1, True
-        before = units[first - 1]
-        may_begin = before.kind == "heading" or reads_on(before, units[best])
-        if words(first, last) < SHORTEST and not is_title and may_begin and fits(first - 1, last):
-            first, grows = first - 1, before.kind != "heading"
+        if words(first, last) < SHORTEST and not is_title and fits(first - 1, last):
+            if reads_on(units[first - 1], units[best]):
+                first, grows = first - 1, True
     return first, last
 
 

@@ -1,5 +1,6 @@
 """Retrieval: its options, and the steps from a question to scored nodes."""
 
+import re
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ from hierindex.retrieve.copies import best_texts, without_copies
 from hierindex.retrieve.documents import all_of_documents, best_of_documents
 from hierindex.retrieve.levels import Level, check_levels, check_mode, cut_of, levels_of, numbers
 from hierindex.retrieve.listing import Listing, listing
-from hierindex.retrieve.question import BY, By, Search
+from hierindex.retrieve.question import BY, UNSPACED, By, Search
 from hierindex.retrieve.selection import check_budget, complete_parents, selected
 from hierindex.retrieve.traversal import traversal
 from hierindex.settings import MODE_OF
@@ -41,6 +42,7 @@ N_DOCUMENTS = 3
 SPARE = 2  # candidates per result, where overlap drops some
 CANDIDATES = 25  # at least; a cross-encoder reads each together with the question
 SHARE = 0.5  # of the cross-encoder's score; not tuned
+WORD = re.compile(rf"\w\w|\d|{UNSPACED.pattern}")
 
 
 class Question(NamedTuple):
@@ -258,15 +260,22 @@ def embedded(question: str, model: EmbedModel) -> Question:
     Raises
     ------
     InputError
-        If it is empty.
+        If it is empty, or a single letter.
     ModelError, HierindexError
         If the embedding model cannot be reached, or fails.
     """
-    if not question.strip():
-        raise InputError("The question is empty; pass some text.")
+    check_question(question)
     question = without_surrogates(question)  # a shell passes on any byte
     with named_errors(model):
         return Question(question, model.get_query_embedding(question))
+
+
+def check_question(question: str) -> None:
+    """Raise InputError if a question has no word, which has two characters or is a digit."""
+    if not question.strip():
+        raise InputError("The question is empty; pass some text.")
+    if not WORD.search(question):
+        raise InputError(f"{question!r} is no question; ask with a word of two or more letters.")
 
 
 def reranked(found: Sequence[Found], question: str, reranker: Reranker) -> list[Found]:

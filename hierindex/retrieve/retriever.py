@@ -18,7 +18,7 @@ from hierindex.embed.openvino import Reranker
 from hierindex.errors import InputError, without_password
 from hierindex.retrieve.levels import Level
 from hierindex.retrieve.question import By
-from hierindex.retrieve.retrieval import TOKEN_BUDGET, Mode, Question, Retrieval
+from hierindex.retrieve.retrieval import TOKEN_BUDGET, Mode, Question, Retrieval, check_question
 from hierindex.retrieve.retrieved import placed, retrieved_nodes
 from hierindex.store.filters import Filters
 from hierindex.store.vector_store import HierarchyStore
@@ -173,8 +173,9 @@ class HierarchyRetriever(BaseRetriever):
         return retriever
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        _check_question(query_bundle)
         model, questions = self._embed_model, query_bundle.embedding_strs
+        if query_bundle.embedding is None:
+            check_question(" ".join(questions))
         with named_errors(model):
             embedding = query_bundle.embedding or model.get_agg_embedding_from_queries(questions)
         retrieved = self.retrieval.find(Question(query_bundle.query_str, embedding))
@@ -184,9 +185,9 @@ class HierarchyRetriever(BaseRetriever):
         return [*placed(found, retrieved)] if self.postprocessors else found
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        _check_question(query_bundle)
         if query_bundle.embedding is None:
             model, questions = self._embed_model, query_bundle.embedding_strs
+            check_question(" ".join(questions))
             with named_errors(model):
                 embedding = await model.aget_agg_embedding_from_queries(questions)
             query_bundle = replace(query_bundle, embedding=embedding)
@@ -196,8 +197,3 @@ class HierarchyRetriever(BaseRetriever):
                 return self._retrieve(query_bundle)
 
         return await in_daemon_thread(searched)
-
-
-def _check_question(query_bundle: QueryBundle) -> None:
-    if query_bundle.embedding is None and not any(map(str.strip, query_bundle.embedding_strs)):
-        raise InputError("The question is empty; pass some text.")

@@ -402,8 +402,8 @@ def test_what_nothing_answers_is_said_unless_a_guess_is_wanted(hierindex, index)
 
 def test_a_number_that_no_passage_has_is_named(hierindex, index) -> None:
     question = ("query", "Which enzyme splits 1234 in Xanadu?", "--index", index)
-    assert json.loads(hierindex(*question, "--json")[1])["missing"] == ["1234", "Xanadu"]
-    assert "\nNot found: 1234, Xanadu\n" in hierindex(*question)[1]
+    assert json.loads(hierindex(*question, "--json")[1])["missing"] == ["enzyme", "1234", "Xanadu"]
+    assert "\nNot found: enzyme, 1234, Xanadu\n" in hierindex(*question)[1]
 
 
 @pytest.mark.parametrize("command", ["query", "compare"])
