@@ -149,9 +149,9 @@ def window(units: Sequence[Unit], best: int, taken: frozenset[int] | set[int]) -
         is_title = units[last].kind in TITLES
         if fits(first, last + 1) and (is_title or reads_on(units[last + 1], units[best])):
             last, grows = last + 1, True
-        if words(first, last) < SHORTEST and not is_title and fits(first - 1, last):
-            if reads_on(units[first - 1], units[best]):
-                first, grows = first - 1, True
+        is_short = words(first, last) < SHORTEST and not is_title
+        if is_short and fits(first - 1, last) and reads_on(units[first - 1], units[best]):
+            first, grows = first - 1, True
     return first, last
 
 

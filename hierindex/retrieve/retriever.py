@@ -15,7 +15,7 @@ from llama_index.core.vector_stores.types import MetadataFilters
 
 from hierindex.embed.embedder import named_errors
 from hierindex.embed.openvino import Reranker
-from hierindex.errors import InputError, without_password
+from hierindex.errors import without_password
 from hierindex.retrieve.levels import Level
 from hierindex.retrieve.question import By
 from hierindex.retrieve.retrieval import TOKEN_BUDGET, Mode, Question, Retrieval, check_question
