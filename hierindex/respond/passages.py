@@ -122,12 +122,12 @@ def _windows(
         run = window(units, i, taken)
         passage = passage_of(units, nodes, run, i)
         n_tokens = int(budget.count([f"{passage.lead}\n{passage.text}"])[0])
-        if n_tokens > room:
-            if not found:  # which no passage may be
-                alone = cut(unit, budget)
-                return [(nodes[unit.node], passage_of([alone], nodes, (0, 0), 0))]
-            break
+        if n_tokens > room or units[run[1]].kind == "heading":
+            continue
         taken.update(range(run[0], run[1] + 1))
         found.append((nodes[unit.node], passage))
         room -= n_tokens
-    return found
+    if found:
+        return found
+    alone = cut(units[best_first[0]], budget)
+    return [(nodes[alone.node], passage_of([alone], nodes, (0, 0), 0))]
