@@ -14,7 +14,6 @@ from hierindex.core.ranking import cosines
 from hierindex.embed.embedder import unit_vectors
 from hierindex.embed.model import EmbedModel
 from hierindex.node import MOST_DOCUMENTS, Node
-from hierindex.respond.quotable import ABOUT
 from hierindex.retrieve.known_questions import about_the_whole, known_vectors
 from hierindex.retrieve.question import UNSPACED, is_name
 from hierindex.retrieve.retrieval import Retrieved
@@ -138,12 +137,6 @@ def words_of(text: str) -> dict[str, None]:
 def words_in(text: str) -> dict[str, None]:
     """Return the distinct words of a text as they are written, in order."""
     return dict.fromkeys(a or b for a, b in WORD.findall(text.replace("_", " ")))
-
-
-def title_of(node: Node) -> str:
-    """Return a node's titles, section and file names, and who wrote its document."""
-    told = (str(node.metadata[key]) for key in ABOUT if key in node.metadata)
-    return " ".join([matched_words(node.metadata, ""), *told])
 
 
 def text_about(node: Node) -> str:

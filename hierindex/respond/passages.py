@@ -10,7 +10,7 @@ from hierindex.core.calibration import Scale
 from hierindex.embed.embedder import Embedder, unit_vectors
 from hierindex.node import Node
 from hierindex.respond.answer import Passage
-from hierindex.respond.evidence import Asked, text_about, title_of, words_in
+from hierindex.respond.evidence import Asked, text_about, words_in
 from hierindex.respond.overview import overview
 from hierindex.respond.quotable import Extract, Unit, cut, passage_of, units_of, window
 from hierindex.retrieve.known_questions import about_the_whole, known_vectors
@@ -55,7 +55,7 @@ def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract
     if retrieved.shares or about_the_whole(q, model).decided:
         return overview(retrieved, units, budget)
     place = np.argsort(np.argsort([-score for _, score in retrieved.found], kind="stable"))
-    titles = [asked.stems(title_of(node)) for node in nodes]
+    titles = [asked.stems(matched_words(node.metadata, "")) for node in nodes]
     words = _words(asked, units, titles)
     kinds = [unit.kind for unit in units]
     aside = np.isin(kinds, ASIDE) | (np.isin(kinds, "about") & (words == 0))

@@ -6,15 +6,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from hierindex.node import Node, Quote, Span
+from hierindex.node import TITLE, Node, Quote, Span
 from hierindex.respond.answer import Passage
+from hierindex.store.rows import DATE, PEOPLE
 from hierindex.summarize.summary import Budget
 from hierindex.text.blocks import Block, blocks_of
 from hierindex.text.sentences import bounds_in_prose, stripped, tokens
 
 SHORTEST, LONGEST = 30, 60  # words of a passage
 LINE = 60  # characters of a line that stands alone
-ABOUT = "title", "author", "from", "to", "cc", "date"  # metadata of a document
+ABOUT = TITLE, *PEOPLE, DATE  # metadata of a document
 UNDIVIDED = frozenset(
     {"about", "heading", "row", "record", "code", "front matter", "contents", "furniture"}
 )
@@ -101,9 +102,11 @@ def _told_of(node: Node) -> str:
     if node.level or len(node.documents) != 1:
         return ""
     told = {key: node.metadata[key] for key in ABOUT if isinstance(node.metadata.get(key), str)}
-    return (
-        "; ".join(f"{k}: {v}" for k, v in told.items()) if told.keys() - {"title", "date"} else ""
-    )
+    if told.keys().isdisjoint(PEOPLE):
+        return ""
+    if "from" in told and TITLE in told:
+        told = {"subject": told.pop(TITLE), **told}
+    return "; ".join(f"{key}: {value}" for key, value in told.items())
 
 
 def _parts(text: str, block: Block) -> Iterator[tuple[int, int]]:

@@ -1,0 +1,119 @@
+"""What a passage without a language model consists of."""
+
+import pytest
+from llama_index.core.schema import Document
+
+from hierindex import HierarchicalIndex, read_documents
+from hierindex.respond.quotable import LONGEST, SHORTEST
+
+FILLER = "Nobody on the quay remembered the name of the old ship that lay there for a winter."
+TEXTS = {
+    "stores.md": "# Stores\n\nUnder the bench are, from left to right:\n\n"
+    + "\n".join(
+        f"- {n} tins of {what}" for n, what in enumerate("peas oats rice figs salt".split())
+    )
+    + "\n- the spare anchor rope of the dinghy, forty metres of it, coiled and dry",
+    "crew.md": "| name | role | berth | since | papers | phone |\n|---|---|---|---|---|---|\n"
+    + "\n".join(
+        f"| {name} | {role} | forward cabin, port side, lower bunk | 2019 | valid | 555 {i} |"
+        for i, (name, role) in enumerate(
+            [("Ada Lunde", "skipper"), ("Cato Rist", "cook"), ("Eva Moe", "engineer")]
+        )
+    ),
+    "talk.txt": f"Mia Strand: {FILLER} {FILLER} {FILLER} The pump was sold to a farmer in Vik. "
+    + " ".join([FILLER] * 4),
+    "long.md": "# Log\n\n"
+    + " ".join([FILLER] * 4)
+    + " The mast broke in a squall off Bodø. "
+    + " ".join([FILLER] * 4),
+    "front.md": "---\ntags: [varnish]\nstatus: draft\n---\n# Hull\n\nThe hull gets a coat of varnish"
+    " in May, and a second one if the first is dull after a week of sun.",
+    "paper.md": "# Keels\n\nKeels of lead are heavier than those of iron and last longer."
+    "\n\n# References\n\nLind, E. (2001). Keels of bronze and their corrosion. Journal of Keels.",
+}
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    documents = [Document(text=text, id_=name) for name, text in TEXTS.items()]
+    return HierarchicalIndex.build(documents, tmp_path_factory.mktemp("passages") / "index")
+
+
+def first(index, question):
+    return index.ask(question).passages[0]
+
+
+def test_an_item_stands_below_what_introduces_its_list(index):
+    passage = first(index, "How long is the spare anchor rope of the dinghy?")
+    assert passage.lead == "Under the bench are, from left to right:\n…"
+    assert (
+        passage.best == "- the spare anchor rope of the dinghy, forty metres of it, coiled and dry"
+    )
+    assert passage.text.startswith("- ")
+    assert passage.text.endswith(passage.best)
+
+
+def test_a_row_stands_below_the_head_of_its_table(index):
+    passage = first(index, "What is the phone number of the engineer Eva Moe?")
+    assert passage.lead == "\n".join(TEXTS["crew.md"].split("\n")[:2])
+    assert "| Eva Moe | engineer |" in passage.best
+
+
+def test_a_part_of_a_turn_has_its_speaker_above(index):
+    passage = first(index, "To whom was the pump sold?")
+    assert passage.lead == "Mia Strand: …"
+    assert passage.best == "The pump was sold to a farmer in Vik."
+    assert passage.title == "talk.txt"
+
+
+def test_a_long_paragraph_is_cut_at_sentences(index):
+    passage = first(index, "When did the mast break?")
+    assert passage.best in passage.text
+    assert SHORTEST <= len(passage.text.split()) <= LONGEST
+    assert passage.text.startswith(("Nobody", "The mast"))
+    assert passage.text.endswith(".")
+    span = passage.citation
+    assert TEXTS["long.md"][span["start"] : span["end"]] == passage.text
+
+
+def test_a_short_paragraph_is_quoted_as_a_whole(index):
+    passage = first(index, "How many coats of varnish does the hull get?")
+    assert passage.text == TEXTS["front.md"].rpartition("\n")[2]
+    assert passage.best == passage.text
+
+
+@pytest.mark.parametrize(
+    ("question", "quoted"),
+    [
+        ("Which keels last longer?", False),
+        ("What did Lind write on the corrosion of bronze keels in 2001?", True),
+    ],
+)
+def test_references_are_quoted_only_if_their_words_are_asked_for(index, question, quoted):
+    assert first(index, question).text.startswith("Lind, E. (2001)") == quoted
+
+
+def test_no_heading_is_quoted_alone(index):
+    for question in ("Stores", "hull", "What does the log say?"):
+        assert all(
+            "\n" in p.text.strip("#") or p.text[0] != "#" for p in index.ask(question).passages
+        )
+
+
+def test_sender_and_subject_of_a_mail_answer(tmp_path):
+    text = "From: Ada Bell <ada@roof.example>\nTo: Bo <bo@roof.example>\nSubject: Slates\n\n"
+    (tmp_path / "a.eml").write_text(f"{text}Two of them came down last night. Can you look?\n")
+    (tmp_path / "b.txt").write_text(f"{FILLER}\n")
+    documents, _ = read_documents(tmp_path)
+    index = HierarchicalIndex.build(documents, tmp_path / "index")
+    passage = first(index, "What did Ada Bell write to Bo?")
+    assert passage.lead.startswith("subject: Slates; from: Ada Bell <ada@roof.example>; to: Bo")
+    assert "Two of them came down last night." in passage.text
+    assert index.ask("Where is the ship?").passages[0].lead == ""
+
+
+def test_a_fact_of_two_documents_is_shown_once(tmp_path):
+    texts = {"a": f"The lamp is green. {FILLER}", "b": f"The lamp is green. {FILLER} {FILLER}"}
+    documents = [Document(text=text, id_=name) for name, text in texts.items()]
+    index = HierarchicalIndex.build(documents, tmp_path / "index")
+    assert index.ask("Which colour has the lamp?").answer.count("The lamp is green.") == 1
