@@ -10,7 +10,7 @@ ANSWERS := $(addprefix tests/,cli docs evaluate export llm plot respond retrieve
 # Let subprocesses of tests write and reuse compiled modules.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo picture docs notebooks test types test-answers test-builds test-core test-browser test-ray test-package test-slow test-suites search format bench bench-clustering bench-extractive bench-llm bench-seq2seq bench-query bench-answers bench-responses bench-ray soak
+.PHONY: demo picture docs notebooks test types test-answers test-builds test-core test-browser test-ray test-package test-slow test-suites search format bench bench-clustering bench-extractive bench-llm bench-seq2seq bench-query bench-responses bench-ray soak
 
 demo: $(READY)  ## index real documentation and ask it at three levels
 	$(BIN)/hierindex demo
@@ -104,11 +104,6 @@ bench-query: $(READY)  ## and questions at a million nodes, and what they find: 
 	$(INSTALL) --group bench
 	$(BIN)/python -W ignore tests/benchmarks/query.py $(CORPUS)
 	$(BIN)/python -W ignore tests/benchmarks/ways.py $(dir $(wildcard $(DATA)/*/questions.jsonl))
-
-bench-answers: $(READY)  ## and answers without a language model, and refusals: make bench-answers DATA=folder CORPORA=folder
-	@test -n "$(DATA)" -a -n "$(CORPORA)" || { echo "Name DATA=folder of evaluation data and CORPORA=folder of its corpora"; exit 2; }
-	$(INSTALL) --group bench
-	$(BIN)/python -W ignore tests/benchmarks/answers.py $(DATA) $(CORPORA)
 
 bench-responses: $(READY)  ## and answers in response modes, beside LlamaIndex's: make bench-responses CORPUS=folder
 	@test -n "$(CORPUS)" || { echo "Name a folder of documents: make bench-responses CORPUS=folder"; exit 2; }

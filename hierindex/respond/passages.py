@@ -13,6 +13,7 @@ from hierindex.respond.answer import Passage
 from hierindex.respond.evidence import Asked, text_about, words_in
 from hierindex.respond.overview import overview
 from hierindex.respond.quotable import Extract, Unit, cut, passage_of, units_of, window
+from hierindex.retrieve.documents import WROTE
 from hierindex.retrieve.known_questions import about_the_whole, known_vectors
 from hierindex.retrieve.retrieval import Retrieved
 from hierindex.store.rows import matched_words
@@ -22,6 +23,7 @@ from hierindex.summarize.summary import Budget
 LIKENESS = 0.5  # weight of similarity beside that of words
 TITLE = 0.6  # weight of a word in titles above a unit
 LENGTH = 0.01  # of the weight of words, lost by each word of a unit
+OPENING = 0.5  # added to the beginning of a document if a question asks who wrote it
 RANK = 0.02  # lost by each rank of a unit's node
 NO_CONTENT = 0.5  # lost by front matter, references, contents and furniture
 NEAR = 0.6  # share of the best score that a passage has at least
@@ -58,6 +60,8 @@ def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract
     titles = [asked.stems(matched_words(node.metadata, "")) for node in nodes]
     words = _words(asked, units, titles)
     kinds = [unit.kind for unit in units]
+    if WROTE.search(question.text):
+        words += OPENING * (words > 0) * [unit.opens_document for unit in units]
     aside = np.isin(kinds, ASIDE) | (np.isin(kinds, "about") & (words == 0))
     scores = words - NO_CONTENT * aside - RANK * place[[unit.node for unit in units]]
     near = np.argsort(-scores, kind="stable")[:MOST_EMBEDDED]

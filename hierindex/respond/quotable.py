@@ -41,6 +41,11 @@ class Unit(NamedTuple):
     quote: Quote
     n_words: int
 
+    @property
+    def opens_document(self) -> bool:
+        """Whether it stands at the beginning of its document."""
+        return self.quote.source is not None and self.quote.source.start == 0
+
 
 @dataclass(frozen=True)
 class Extract:

@@ -1,5 +1,7 @@
 """Mode "document": retrieval of the chunks of the documents with the best summaries."""
 
+import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from hierindex.errors import InputError
@@ -7,7 +9,12 @@ from hierindex.node import PREFIX, Found
 from hierindex.retrieve.copies import best_texts
 from hierindex.retrieve.question import Search, cuts, of_documents
 from hierindex.store.filters import Filter, Op
+from hierindex.store.rows import node_of
 
+N_BEST = 3  # nodes whose documents may be meant
+WROTE = re.compile(
+    r"\b(?:authors?|autor\w*|geschrieben|verfasst|written by|wrote)\b", re.IGNORECASE
+)
 WHOLE = Filter(PREFIX + "whole_document", "", Op.GT)
 
 
@@ -39,6 +46,19 @@ def all_of_documents(search: Search, *, n_documents: int) -> list[Found]:
     place = {document: i for i, document in enumerate(found)}
     nodes.sort(key=lambda node: (place[node.documents[0]], node.start))
     return [Found(node, found[node.documents[0]]) for node in nodes]
+
+
+def title_pages(search: Search, found: Sequence[Found]) -> list[Found]:
+    """Return the first chunks of the best documents if a question asks who wrote something.
+
+    They have the score of the best node.
+    """
+    if not WROTE.search(search.question) or not found:
+        return []
+    documents = dict.fromkeys(each for node, _ in found[:N_BEST] for each in node.documents)
+    filters = search.filters_within(of_documents([*documents]))
+    rows = search.snapshot.rows(filters=filters, where=search.snapshot.of_each_document)
+    return [Found(node, found[0].score) for node in map(node_of, rows) if not node.previous]
 
 
 def _documents(search: Search, n: int) -> dict[str, float]:

@@ -21,7 +21,7 @@ from hierindex.errors import InputError
 from hierindex.node import Found, Node
 from hierindex.retrieve.auto import Choice, choose, narrowed, outlined
 from hierindex.retrieve.copies import best_texts, without_copies
-from hierindex.retrieve.documents import all_of_documents, best_of_documents
+from hierindex.retrieve.documents import all_of_documents, best_of_documents, title_pages
 from hierindex.retrieve.levels import Level, check_levels, check_mode, cut_of, levels_of, numbers
 from hierindex.retrieve.listing import Listing, listing
 from hierindex.retrieve.question import BY, UNSPACED, By, Search
@@ -226,6 +226,8 @@ class Retrieval:
         found = self._found(search)
         if self.levels and (not found or len(self.levels) > 1):
             check_levels(search.snapshot, self.levels)
+        if self.mode == "auto":
+            found = [*title_pages(search, found), *found]
         top_k = None if self._whole_documents else self._top_k or TOP_K
         found = selected(without_copies(found, search), top_k, self._token_budget)
         return found, choice

@@ -7,12 +7,11 @@ question counts if the five best passages of `level=0, by="hybrid"` hold its gol
 written into `facts_denominator.json` once, and read from there ever after, so that shares can be
 compared between versions.
 
-Printed are the shares of these questions whose gold stands in the answer of `ask` with its
-defaults (a refusal holds none) and with `min_score=None`, both of at most 150 tokens; in the best
-sentence of the five passages, by vectors and words; and in the first of the five and the best of
-them by `context`, cut to 150 tokens at the end of a sentence. With 95% intervals by bootstrap over
-documents, the mean words of an answer that is not refused, and the median processor milliseconds
-of `ask`, which other work on the machine hardly changes.
+Printed are the shares of these questions whose gold stands in the first 60, 120 and 250 words of
+the answer of `ask` with its defaults (a refusal holds none), and with `min_score=None` in all of
+it. With 95% intervals by bootstrap over documents, the mean words of an answer, and the median
+processor milliseconds of `ask`, which other work on the machine hardly changes. The last row pools
+the sets.
 
 Usage: python tests/benchmarks/facts.py DATA CORPORA INDEX_FOLDER [SET ...]
 (folders of the evaluation data and of its corpora; indices are built in INDEX_FOLDER, or found)
@@ -30,27 +29,24 @@ from string import punctuation
 from unicodedata import category
 
 import numpy as np
-from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.schema import MetadataMode
 from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters
 from measures import LabelledQuestion, read_labelled
 
 from hierindex import HierarchicalIndex, load_embed_model
-from hierindex.core.ranking import blended, shared_words
-from hierindex.embed.embedder import Embedder
 from hierindex.evaluate.measures import interval
 from hierindex.store.vector_store import HierarchyStore
-from hierindex.text.sentences import TOKEN, split_all, split_sentences, telling
 
 SETS = ("squad", "hotpotqa100", "nq_long", "qasper")
 WRITTEN = ("warren-report", "tech-books")
 HERE = Path(__file__).parent
 QUESTIONS, DENOMINATOR = HERE / "questions.jsonl", HERE / "facts_denominator.json"
 MOST, SEED = 200, 0
-ANSWER_TOKENS, N_PASSAGES = 150, 5
+N_PASSAGES = 5
 LONGEST = 10  # words of a gold string; longer ones are sentences of an annotator
 NOT_FACTS = {"", "yes", "no", "unanswerable"}
-WAYS = ("ask", "never refused", "best sentence", "first passage", "best passage")
+FIRST = (60, 120, 250)  # words
+WAYS = (*(f"first {n} words" for n in FIRST), "never refused")
 
 
 def read(path: Path) -> list[dict]:
@@ -137,93 +133,65 @@ def passages(index: HierarchicalIndex, question: LabelledQuestion) -> dict[str, 
     return {node.node_id: node.get_content(MetadataMode.NONE) for node in found}
 
 
-def cut(text: str, embedder: Embedder) -> str:
-    """As many whole sentences as fit 150 tokens, or as many words of the first."""
-    kept = [sentence.text for sentence in split_sentences(text)]
-    while len(kept) > 1 and tokens(" ".join(kept), embedder) > ANSWER_TOKENS:
-        kept.pop()
-    words = " ".join(kept).split()
-    while tokens(" ".join(words), embedder) > ANSWER_TOKENS:
-        words.pop()
-    return " ".join(words)
-
-
-def tokens(text: str, embedder: Embedder) -> int:
-    return int(embedder.count_text_tokens([text])[0])
-
-
-def best_sentence(question: str, texts: list[str], model: BaseEmbedding) -> str:
-    """The sentence with the best score by vectors and words."""
-    pool = [s.text for s in telling(split_all((text, ()) for text in texts))]
-    words = list(dict.fromkeys(re.findall(TOKEN, question.lower())))
-    told = [set(re.findall(TOKEN, sentence.lower())) for sentence in pool]
-    has = np.array([[word in of for word in words] for of in told], dtype=bool)
-    similarity = Embedder(model).embed(pool) @ np.array(model.get_query_embedding(question))
-    scores = blended(similarity.astype(float), shared_words(has))
-    return pool[int(scores.argmax())]
-
-
-def said(index: HierarchicalIndex, question: LabelledQuestion, five: dict[str, str]) -> dict:
+def said(index: HierarchicalIndex, question: LabelledQuestion) -> dict:
     """What each way says, whether `ask` refuses, and its processor time."""
-    embedder, options = Embedder(index.embed_model), within(question)
-    start = time.process_time()
+    options, start = within(question), time.process_time()
     answer = index.ask(question.text, **options)
     milliseconds = 1000 * (time.process_time() - start)
     told = answer
     if answer.refused:
         told = index.ask(question.text, synthesizer={"min_score": None}, **options)
-    plain = re.sub(r" \[\d+\]", "", told.answer)
-    order = index.as_retriever(level=0, by="context", top_k=100, token_budget=None, **options)
-    ranked = [n.node_id for n in order.retrieve(question.text) if n.node_id in five]
-    first, texts = next(iter(five)), list(five.values())
-    by_way = (
-        "" if answer.refused else plain,
-        plain,
-        best_sentence(question.text, texts, index.embed_model),
-        cut(five[first], embedder),
-        cut(five[(ranked or [first])[0]], embedder),
-    )
-    assert tokens(plain, embedder) <= ANSWER_TOKENS, f"{question.id}: {plain}"
+    words = re.sub(r" ?\[\d+\]", "", told.answer).split()
+    by_way = ("" if answer.refused else " ".join(words[:n]) for n in FIRST)
     return {
-        **dict(zip(WAYS, by_way, strict=True)),
+        **dict(zip(WAYS, (*by_way, " ".join(words)), strict=True)),
         "refused": answer.refused,
         "milliseconds": milliseconds,
     }
 
 
-def measured(name: str, index: HierarchicalIndex, questions: list[LabelledQuestion]) -> str:
-    """A row of the table; the denominator is written if it is not known."""
+def measured(
+    name: str, index: HierarchicalIndex, questions: list[LabelledQuestion]
+) -> list[tuple[str, LabelledQuestion, dict]]:
+    """What is said to each question that counts; which do is written if it is not known."""
     known = json.loads(DENOMINATOR.read_text()) if DENOMINATOR.exists() else {}
-    five = {q.id: passages(index, q) for q in questions}
     if name not in known:
-        known[name] = [q.id for q in questions if says("\n".join(five[q.id].values()), q.answers)]
+        five = {q.id: "\n".join(passages(index, q).values()) for q in questions}
+        known[name] = [q.id for q in questions if says(five[q.id], q.answers)]
         lines = [f"{json.dumps(key)}: {json.dumps(ids)}" for key, ids in known.items()]
         DENOMINATOR.write_text("{\n" + ",\n".join(lines) + "\n}\n")
-    asked = [q for q in questions if q.id in set(known[name])]
-    told = [said(index, q, five[q.id]) for q in asked]
-    groups, cells = [q.group for q in asked], [name, f"{len(asked)} of {len(questions)}"]
+    told = [(name, q, said(index, q)) for q in questions if q.id in set(known[name])]
+    missed = [q.id for _, q, of in told if not says(of[WAYS[-1]], q.answers)]
+    print(f"{name}: not said: {' '.join(missed)}")
+    return told
+
+
+def row(name: str, told: list[tuple[str, LabelledQuestion, dict]]) -> str:
+    """A row of the table."""
+    groups, cells = [f"{of_set} {q.group}" for of_set, q, _ in told], [name, str(len(told))]
     for way in WAYS:
-        held = [says(of[way], q.answers) for q, of in zip(asked, told, strict=True)]
-        shares = np.array(held, dtype=float)
+        shares = np.array([says(of[way], q.answers) for _, q, of in told], dtype=float)
         low, high = interval(shares, groups)
         cells.append(f"{shares.mean():.3f} [{low:.2f}, {high:.2f}]")
-    missed = [q.id for q, of in zip(asked, told, strict=True) if not says(of[WAYS[1]], q.answers)]
-    print(f"{name}: not said: {' '.join(missed)}")
-    words = np.mean([len(of[WAYS[1]].split()) for of in told])
-    refused = np.mean([of["refused"] for of in told])
-    median = np.median([of["milliseconds"] for of in told])
+    refused, words, median = (
+        np.mean([of["refused"] for _, _, of in told]),
+        np.mean([len(of[WAYS[-1]].split()) for _, _, of in told]),
+        np.median([of["milliseconds"] for _, _, of in told]),
+    )
     return f"| {' | '.join(cells)} | {refused:.1%} | {words:.0f} | {median:.0f} |"
 
 
 def main(data: Path, corpora: Path, folder: Path, names: list[str]) -> None:
-    table = [f"| | questions | {' | '.join(WAYS)} | refused | words | ms |", "|---" * 10 + "|"]
+    table = [f"| | questions | {' | '.join(WAYS)} | refused | words | ms |", "|---" * 9 + "|"]
+    every = list[tuple[str, LabelledQuestion, dict]]()
     for name in names or [*SETS, *WRITTEN]:
         questions = questions_of(name, data)
         index = index_of(name, data, corpora, folder)
         index.ask("What is loaded before the first question?")
-        table.append(measured(name, index, questions))
+        every += (told := measured(name, index, questions))
+        table.append(row(name, told))
         print(table[-1], flush=True)
-    print("\n" + "\n".join(table))
+    print("\n" + "\n".join([*table, row("all", every)]))
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ TEXTS = {
     + " ".join([FILLER] * 4)
     + " The mast broke in a squall off Bodø. "
     + " ".join([FILLER] * 4),
-    "front.md": "---\ntags: [varnish]\nstatus: draft\n---\n# Hull\n\nThe hull gets a coat of varnish"
+    "front.md": "---\ntags: [varnish]\nstatus: draft\n---\n# Hull\n\nThe hull gets a coat of tar"
     " in May, and a second one if the first is dull after a week of sun.",
     "paper.md": "# Keels\n\nKeels of lead are heavier than those of iron and last longer."
     "\n\n# References\n\nLind, E. (2001). Keels of bronze and their corrosion. Journal of Keels.",
@@ -77,7 +77,7 @@ def test_a_long_paragraph_is_cut_at_sentences(index):
 
 
 def test_a_short_paragraph_is_quoted_as_a_whole(index):
-    passage = first(index, "How many coats of varnish does the hull get?")
+    passage = first(index, "How many coats of tar does the hull get?")
     assert passage.text == TEXTS["front.md"].rpartition("\n")[2]
     assert passage.best == passage.text
 
