@@ -29,25 +29,28 @@ PASSAGES = "passages"
 class ExtractiveSynthesizer(BaseSynthesizer):
     """A response synthesizer that quotes the passages that answer the question.
 
-    An answer is one to three passages, each followed by its number in brackets: consecutive
-    sentences or lines as they stand in a document, with what they need to be read, such as the
-    speaker, the head of a table, or the sentence that "this" refers to. Sentences are scored by
-    embeddings, by the words of the question in and around them, by whether they have the number,
-    time or name that is asked for, and by the rank of their node. The document with the best
-    passage comes first, and passages of one document are in reading order.
+    An answer is one to five passages of at most some 60 words each, the best first and each
+    followed by its number in brackets: a paragraph, an item below what introduces its list, a row
+    below the head of its table, a record, or sentences of a long paragraph, with what stands
+    beside it if it is short. Who wrote a document and when, as its metadata tell, may be one, too.
+    A passage is the one around the best sentence, item or row. These are scored by the share of
+    the question's words that they, or the titles above them, have, rare words weighing more, by
+    their similarity to the question, and by the rank of their node. Passages that are much worse
+    than the best are not shown, and no fact is shown twice. Front matter, references and tables of
+    contents are quoted only if the question asks for their words.
 
     A question about the whole ("What is this about?") is answered by an overview: a paragraph for
     each node in reading order, with its title, its share of the text if the nodes are an outline,
     and a sentence of it, as in "Weather (50%): It rained all week. [1]". If not all nodes fit,
-    those of the smallest shares are only counted. A single node is answered by up to three
-    passages of it and by the titles of its children. Nodes of an outline always give an overview.
+    those of the smallest shares are only counted. A single node is told from its first sentence
+    on, with the titles of its children. Nodes of an outline always give an overview.
 
     `response.metadata` has `citations`, one `{document, start, end}` per passage, or None if
     its position is unknown, with a list `also` of other places that say the same, if there are
-    any; `passages`, as in `Answer`; `best`, the sentence that answers best; `score`; `refused`,
-    which is True if nothing answers; and `missing`, the numbers, names and quoted words of the
-    question that stand neither in the passages nor in the titles above them, which count less the
-    fewer of them they have.
+    any; `passages`, see `Answer`; `best`, the part of the first passage that answers best; `score`;
+    `refused`, which is True if nothing answers; and `missing`, the numbers, names and quoted words
+    of the question that stand neither in the passages nor in the titles above them, and the other
+    words that no node has and without which the question would mean something else.
 
     Parameters
     ----------
@@ -59,7 +62,7 @@ class ExtractiveSynthesizer(BaseSynthesizer):
         Minimum score of an answer; 0 and None answer whenever there is a sentence. The score is
         the probability that the nodes answer, from the similarity of the question to the nearest
         sentence, the share of its words that a node has, and whether its numbers and names stand
-        in one of the best five. A question that is nothing but words which a node has is never
+        in one of the best five nodes. A question that is nothing but words which a node has is never
         refused, nor is a question about the whole.
 
     Raises

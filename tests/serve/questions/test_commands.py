@@ -152,7 +152,7 @@ def test_a_question_needs_no_heavy_import(letters) -> None:
     with letters.serve(0):
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     *answer, imported = done.stdout.splitlines()
-    assert answer[1].startswith("On day")
+    assert any(line.startswith("On day") for line in answer)
     assert imported == "[]"
 
 
