@@ -62,8 +62,8 @@ class ExtractiveSynthesizer(BaseSynthesizer):
         Minimum score of an answer; 0 and None answer whenever there is a sentence. The score is
         the probability that the nodes answer, from the similarity of the question to the nearest
         sentence, the share of its words that a node has, and whether its numbers and names stand
-        in one of the best five nodes. A question that is nothing but words which a node has is never
-        refused, nor is a question about the whole.
+        in one of the best five nodes. A question that is nothing but words which a node has is
+        never refused, nor is a question about the whole.
 
     Raises
     ------

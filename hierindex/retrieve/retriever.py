@@ -44,8 +44,9 @@ class HierarchyRetriever(BaseRetriever):
         change it), and only those of documents that the question names by file name or id, with
         the first chunks of the best documents if it asks who wrote something; "collapsed", all
         levels; "level", the nodes at `level`; "traversal", those under the best nodes above, from
-        the roots down; "document", the chunks of the documents with the best summaries. By default "auto", or if `level` is given,
-        "level", where above the chunks an outline of this level answers such questions.
+        the roots down; "document", the chunks of the documents with the best summaries. By default
+        "auto", or if `level` is given, "level", where above the chunks an outline of this level
+        answers such questions.
     level : int or str, or a sequence of them, optional
         Levels to search, 0 or "chunks" for the chunks, "top" for the highest level, "documents"
         for the summary of each document, or "sections" for the highest node of each section; see
