@@ -106,7 +106,11 @@ def _told_of(node: Node) -> str:
     """Return who wrote the document of a chunk, and when, as a record; empty if unknown."""
     if node.level or len(node.documents) != 1:
         return ""
-    told = {key: node.metadata[key] for key in ABOUT if isinstance(node.metadata.get(key), str)}
+    told = {
+        key: ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        for key in ABOUT
+        if (value := node.metadata.get(key))
+    }
     if told.keys().isdisjoint(PEOPLE):
         return ""
     if "from" in told and TITLE in told:

@@ -17,6 +17,7 @@ from hierindex.store.rows import quotes_in, to_nodes
 from hierindex.store.schema import NODE_COLUMNS
 from hierindex.store.search import DEPTH, ROW, Scope, fused, matching, nearest, united
 from hierindex.store.snapshot import Snapshot
+from hierindex.text.stop_words import without_question_words
 from hierindex.threads import each
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class Search:
         most = max(n, CANDIDATES)
         searches = (
             partial(nearest, scope, self.embedding, most),
-            partial(matching, scope, self.question, most),
+            partial(matching, scope, without_question_words(self.question), most),
         )
         by_meaning, by_words = each(searches, 2)
         lexical = dict(zip(by_words["id"].to_pylist(), by_words["score"].to_pylist(), strict=True))

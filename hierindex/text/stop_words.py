@@ -98,6 +98,9 @@ a an and are as at be but by for if in into is it no not of on or such that the 
 these they this to was will with
 """.split()
 )
+QUESTION_WORDS = frozenset("what which who whom whose when where why how".split())
+"""Words that ask. Where they are rare, as in papers, BM25 takes them for what is asked about."""
+
 ENGLISH_WORDS = frozenset(  # among those of other languages, which say something in English
     "allen car comment contra dan door dove era gilt hat hay hem man men nun per pod pour pro "
     "reeds sea sin sue tom van war".split()
@@ -205,3 +208,20 @@ def language_of(text: str) -> str:
         return "en"
     words = WORD.findall(text.lower())
     return max(TELLING, key=lambda language: sum(map(TELLING[language].__contains__, words)))
+
+
+def without_question_words(text: str) -> str:
+    """Leave out "what", "how" and the like, unless a text has no other words to be searched.
+
+    In capitals or in quotation marks they may be names and stay.
+
+    >>> without_question_words("What does the WHO advise?"), without_question_words("Who is it?")
+    ('does the WHO advise?', 'Who is it?')
+    """
+    kept = " ".join(
+        word
+        for place, word in enumerate(text.split())
+        if word.strip("?!.,:;").lower() not in QUESTION_WORDS
+        or not (word.islower() or (place == 0 and word.istitle()))
+    )
+    return text if UNSEARCHED.issuperset(WORD.findall(kept.lower())) else kept

@@ -22,6 +22,7 @@ from itertools import groupby, pairwise
 from pathlib import Path
 from statistics import fmean
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from llama_index.core import DocumentSummaryIndex, StorageContext
@@ -334,6 +335,7 @@ def ways_over(dataset: Dataset) -> dict[str, Way]:
         "raptor": raptor(trees),
         **WAYS,
         "context": retrieved(level=0, by="context"),
+        "every-word": with_question_words(retrieved(level=0, by="context")),
         "level-1": retrieved(mode="level", level=1),
         "traversal": retrieved(mode="traversal"),
         "document": retrieved(mode="document"),
@@ -349,6 +351,16 @@ def part_of(dataset: Dataset, part: str) -> Dataset:
     }
     asked = [q for q in dataset.questions if held_out[q.group] == (part == "held-out")]
     return replace(dataset, questions=asked)
+
+
+def with_question_words(way: Way) -> Way:
+    """Return a way by context that also searches for words that ask, such as "what"."""
+
+    def searched(asked: Asked, top_k: int, budget: int | None) -> Sequence[BaseNode]:
+        with patch("hierindex.retrieve.question.without_question_words", str):
+            return way(asked, top_k, budget)
+
+    return searched
 
 
 class _Given(BaseRetriever):

@@ -105,3 +105,37 @@ def test_a_new_author_is_found_after_an_update(tmp_path):
     assert {*found(index, "Ida", top_k=99)} == {"b.html"}
     assert {*found(index, "Suki", top_k=99)} == {"a.html"}
     assert index.verify().ok
+
+
+class Unmoved(HashingEmbedding):
+    """Every text has the same vector, so that only words tell texts apart."""
+
+    def _vector(self, text):
+        return super()._vector("")
+
+
+@pytest.mark.parametrize(
+    ("question", "best"),
+    [
+        ("What is the ferry?", "ferry.txt"),
+        ("the ferry goes where?", "ferry.txt"),
+        ("What is the WHO?", "health.txt"),
+        ("WHO", "health.txt"),
+        ('is the word "what"', "asking.txt"),
+        ("what", "asking.txt"),
+        ("Where is it?", "asking.txt"),
+    ],
+)
+def test_words_that_ask_count_only_if_there_are_no_others(tmp_path, question, best):
+    """BM25 would rank the text that says "what" and "where" first."""
+    texts = {
+        "asking": "What, what, what? Where, where?",
+        "ferry": "Two coins are enough for a ticket to cross the river by the ferry.",
+        "health": "Rest, fresh air and a long walk every day: so the WHO advises.",
+    }
+    for name, text in texts.items():
+        (tmp_path / f"{name}.txt").write_text(text)
+    hierarchy = SemanticHierarchy(Unmoved())
+    index = HierarchicalIndex.build(tmp_path, tmp_path / "index", hierarchy=hierarchy)
+    found = index.as_retriever(by="context", level=0, top_k=1).retrieve(question)
+    assert [node.metadata["file_name"] for node in found] == [best]
