@@ -27,8 +27,10 @@ def overview(retrieved: Retrieved, units: Sequence[Unit], budget: Budget) -> Ext
     kept, or of the best scores without shares, which only nodes of an outline have. A single node
     has more of its text, and the titles of its children.
     """
-    nodes, shares = [node for node, _ in retrieved.found], retrieved.shares
-    of = [[unit for unit in units if unit.node == k] for k in range(len(nodes))]
+    told = sorted({unit.node for unit in units})
+    found, shares = [retrieved.found[k] for k in told], retrieved.shares
+    nodes = [node for node, _ in found]
+    of = [[unit for unit in units if unit.node == k] for k in told]
     lines = [
         _line(node, shares.get(node.id), said, MOST if len(nodes) == 1 else 1)
         for node, said in zip(nodes, of, strict=True)
@@ -36,7 +38,7 @@ def overview(retrieved: Retrieved, units: Sequence[Unit], budget: Budget) -> Ext
     more = _parts(nodes[0], retrieved.snapshot, budget) if len(nodes) == 1 else _more(len(nodes), 1)
     costs = budget.count([*(f"{line.lead} {line.text}" for line in lines), more])
     room, kept = budget.max_tokens - int(costs[-1]), list[int]()
-    weights = [shares.get(node.id, score) for node, score in retrieved.found]
+    weights = [shares.get(node.id, score) for node, score in found]
     for k in np.argsort([-weight for weight in weights], kind="stable").tolist():
         if costs[k] <= room or not kept:
             kept.append(k)

@@ -12,9 +12,10 @@ from hierindex.node import Node
 from hierindex.respond.answer import Passage
 from hierindex.respond.evidence import Asked, text_about, words_in
 from hierindex.respond.overview import overview
-from hierindex.respond.quotable import Extract, Unit, cut, passage_of, units_of, window
+from hierindex.respond.quotable import NO_CONTENT, Extract, Unit, cut, passage_of, units_of, window
 from hierindex.retrieve.documents import WROTE
 from hierindex.retrieve.known_questions import about_the_whole, known_vectors
+from hierindex.retrieve.question import UNSPACED
 from hierindex.retrieve.retrieval import Retrieved
 from hierindex.store.rows import matched_words
 from hierindex.summarize.summary import Budget
@@ -25,12 +26,14 @@ TITLE = 0.6  # weight of a word in titles above a unit
 LENGTH = 0.01  # of the weight of words, lost by each word of a unit
 OPENING = 0.5  # added to the beginning of a document if a question asks who wrote it
 RANK = 0.02  # lost by each rank of a unit's node
-NO_CONTENT = 0.5  # lost by front matter, references, contents and furniture
+ASIDE = 0.5  # penalty of front matter, references, contents and furniture
 NEAR = 0.6  # share of the best score that a passage has at least
-CHANGED = 0.1  # of the similarity of a question, lost without a word that matters
+SURE = 0.85  # likeness of a sentence from which no other words are missing
+CHANGED = 0.1  # least loss of a question's similarity to itself without a word that matters
+MOST_ABSENT = 4  # words that are looked at; of more, none
+SENTENCE = 4  # words from which a repeated unit is the same fact
 MOST = 5  # passages
 MOST_EMBEDDED = 16  # units; each takes about as long as a search
-ASIDE = "front matter", "reference", "contents", "furniture"
 
 
 def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract:
@@ -62,44 +65,47 @@ def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract
     kinds = [unit.kind for unit in units]
     if WROTE.search(question.text):
         words += OPENING * (words > 0) * [unit.opens_document for unit in units]
-    aside = np.isin(kinds, ASIDE) | (np.isin(kinds, "about") & (words == 0))
-    scores = words - NO_CONTENT * aside - RANK * place[[unit.node for unit in units]]
+    aside = np.isin(kinds, [*NO_CONTENT]) | (np.isin(kinds, "about") & (words == 0))
+    scores = words - ASIDE * aside - RANK * place[[unit.node for unit in units]]
     near = np.argsort(-scores, kind="stable")[:MOST_EMBEDDED]
-    known = [asked.stems(text_about(node)) for node in nodes]
-    without = _without_each(question.text, asked, set().union(*known))
-    n = len(near)
-    S = embedder.embed([*(units[i].text for i in near), question.text, *without.values()])
+    S = embedder.embed([units[i].text for i in near])  # (n_near, n_dims)
     Q, A, _ = known_vectors(model)
     scale = Scale.of(Q @ A.T)
-    scores[near] += LIKENESS * scale.shares(S[:n] @ q)
+    likeness = scale.shares(S @ q)
+    scores[near] += LIKENESS * likeness
     near = near[np.argsort(-scores[near], kind="stable")]
     least = min(scores[near[0]], NEAR * scores[near[0]])
     passages = _windows(units, nodes, near[scores[near] >= least], budget)
+    known = [asked.stems(text_about(node)) for node in nodes]
     shown = (f"{matched_words(node.metadata, p.lead)} {p.text}" for node, p in passages)
     lacking = asked.lacks(asked.stems(" ".join(shown)))
-    changed = dict(zip(without, 1 - S[n + 1 :] @ S[n] > CHANGED * (1 - scale.chance), strict=True))
+    if likeness.max() < SURE:
+        absent = asked.words.difference(*known)
+        lacking |= _that_matter(question.text, asked, absent, embedder, scale)
     return Extract(
         [passage for _, passage in passages],
         asked.score(
-            float(scale.shares(S[:n] @ q).max()),
-            [known[i] for i in dict.fromkeys(units[i].node for i in near)],
+            float(likeness.max()), [known[i] for i in dict.fromkeys(units[i].node for i in near)]
         ),
         missing=tuple(
             word
             for word in words_in(question.text)
-            if asked.stem(word) in lacking or changed.get(word, False)
+            if asked.stem(word) in lacking and not UNSPACED.search(word)
         ),
     )
 
 
-def _without_each(question: str, asked: Asked, known: Set[str]) -> dict[str, str]:
-    """Return the question without each of its words that no node has."""
-    absent = asked.words - known
-    return {
-        word: re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", "", question)
-        for word in words_in(question)
-        if asked.stem(word) in absent
-    }
+def _that_matter(
+    question: str, asked: Asked, absent: Set[str], embedder: Embedder, scale: Scale
+) -> frozenset[str]:
+    """Return those of some stems without whose words a question means something else."""
+    words = [word for word in words_in(question) if asked.stem(word) in absent]
+    if not 0 < len(words) <= MOST_ABSENT:
+        return frozenset()
+    without = [re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", "", question) for word in words]
+    own, *others = embedder.embed([question, *without])
+    changed = 1 - np.stack(others) @ own > CHANGED * (1 - scale.chance)
+    return frozenset(asked.stem(words[i]) for i in np.flatnonzero(changed))
 
 
 def _words(asked: Asked, units: Sequence[Unit], titles: Sequence[Set[str]]) -> Floats1d:
@@ -121,14 +127,21 @@ def _windows(
     found, taken, room = list[tuple[Node, Passage]](), set[int](), budget.max_tokens
     for i in map(int, best_first):
         unit = units[i]
-        if len(found) == MOST or i in taken or any(unit.text in p.text for _, p in found):
+        if len(found) == MOST or i in taken:
             continue
         run = window(units, i, taken)
         passage = passage_of(units, nodes, run, i)
         n_tokens = int(budget.count([f"{passage.lead}\n{passage.text}"])[0])
+        if n_tokens > room and not found:
+            break
         if n_tokens > room or units[run[1]].kind == "heading":
             continue
         taken.update(range(run[0], run[1] + 1))
+        taken.update(
+            j
+            for j, each in enumerate(units)
+            if each.n_words >= SENTENCE and each.text in passage.text
+        )
         found.append((nodes[unit.node], passage))
         room -= n_tokens
     if found:

@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,10 +12,13 @@ from hierindex.store.rows import DATE, PEOPLE
 from hierindex.summarize.summary import Budget
 from hierindex.text.blocks import Block, blocks_of
 from hierindex.text.sentences import bounds_in_prose, stripped, tokens
+from hierindex.unsafe import beginning
 
+MOST = 100  # characters of a value of the metadata
 SHORTEST, LONGEST = 30, 60  # words of a passage
 LINE = 60  # characters of a line that stands alone
 ABOUT = TITLE, *PEOPLE, DATE  # metadata of a document
+NO_CONTENT = frozenset({"front matter", "reference", "contents", "furniture"})
 UNDIVIDED = frozenset(
     {"about", "heading", "row", "record", "code", "front matter", "contents", "furniture"}
 )
@@ -51,10 +54,10 @@ class Unit(NamedTuple):
 class Extract:
     """The passages that answer, the best first, with a score in [0, 1].
 
-    `more` says what an overview leaves out, and `after_lead` is a blank in one. `missing` are the
-    numbers, names and quoted words of the question that stand neither in the passages nor in
-    titles above them, and the other words that no node has and without which the question means
-    something else.
+    `more` says what an overview leaves out, and `after_lead` separates leads from texts. `missing`
+    are the numbers, names and quoted words of the question that stand neither in the passages nor
+    in titles above them, and, if no sentence is very similar to the question, the other words that
+    no node has and without which it means something else.
     """
 
     passages: list[Passage]
@@ -107,7 +110,7 @@ def _told_of(node: Node) -> str:
     if node.level or len(node.documents) != 1:
         return ""
     told = {
-        key: ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        key: beginning(", ".join(map(str, value)) if isinstance(value, list) else str(value), MOST)
         for key in ABOUT
         if (value := node.metadata.get(key))
     }
@@ -134,42 +137,56 @@ def _parts(text: str, block: Block) -> Iterator[tuple[int, int]]:
             yield start, end if part else start
 
 
-def window(units: Sequence[Unit], best: int, taken: frozenset[int] | set[int]) -> tuple[int, int]:
+def window(units: Sequence[Unit], best: int, taken: Set[int]) -> tuple[int, int]:
     """Return the first and the last unit of the passage around a unit.
 
-    It is the whole block, if that has at most 80 words, otherwise sentences of it. What has fewer
-    than 30 words is extended by what stands beside it.
+    It is the whole block if that has at most 60 words, otherwise sentences of it. What has fewer
+    than 30 words is extended by whole blocks beside it, and a title by what follows.
     """
-
-    def fits(first: int, last: int) -> bool:
-        inside = range(first, last + 1)
-        if first < 0 or last == len(units) or not taken.isdisjoint(inside):
-            return False
-        return words(first, last) <= LONGEST and all(
-            follows(units[i], units[i + 1]) for i in inside[:-1]
-        )
 
     def words(first: int, last: int) -> int:
         return sum(unit.n_words for unit in units[first : last + 1])
 
-    of_block = [i for i in range(len(units)) if units[i].block == units[best].block]
+    def fits(first: int, last: int) -> bool:
+        inside = range(first, last + 1)
+        return (
+            taken.isdisjoint(inside)
+            and words(first, last) <= LONGEST
+            and all(follows(units[i], units[i + 1]) for i in inside[:-1])
+        )
+
+    def beyond(i: int, step: int) -> int:
+        """Return the next unit of the same block, or else the far end of the next block."""
+        i += step
+        if units[i].block != units[i - step].block:
+            while 0 <= i + step < len(units) and units[i + step].block == units[i].block:
+                i += step
+        return i
+
+    of_block = [i for i, unit in enumerate(units) if unit.block == units[best].block]
     whole = of_block[0], of_block[-1]
     first, last = whole if fits(*whole) else (best, best)
     grows = True
     while grows and words(first, last) < SHORTEST:
         grows = False
-        is_title = units[last].kind in TITLES
-        if fits(first, last + 1) and (is_title or reads_on(units[last + 1], units[best])):
-            last, grows = last + 1, True
-        is_short = words(first, last) < SHORTEST and not is_title
-        if is_short and fits(first - 1, last) and reads_on(units[first - 1], units[best]):
-            first, grows = first - 1, True
+        announces = units[last].kind in TITLES or units[last].text.endswith(ANNOUNCES)
+        after = units[last + 1 : last + 2]
+        if any(_reads_on(unit, units[best], units[last], announces) for unit in after):
+            to = beyond(last, 1)
+            to = to if fits(first, to) or not announces else last + 1
+            last, grows = (to, True) if fits(first, to) else (last, False)
+        if first > 0 and not announces and _reads_on(units[first - 1], units[best], units[best]):
+            at = beyond(first, -1)
+            if words(first, last) < SHORTEST and fits(at, last):
+                first, grows = at, True
     return first, last
 
 
-def reads_on(unit: Unit, best: Unit) -> bool:
-    """Return whether a passage may go on from the block of its best unit to another unit."""
-    return unit.kind not in UNDIVIDED or unit.kind == best.kind not in TITLES
+def _reads_on(unit: Unit, best: Unit, last: Unit, announced: bool = False) -> bool:
+    """Return whether a passage around the best unit may go on from its last to another unit."""
+    if unit.kind in (best.kind, last.kind):
+        return unit.kind not in TITLES
+    return unit.kind not in (NO_CONTENT if announced else UNDIVIDED)
 
 
 def passage_of(
@@ -189,6 +206,8 @@ def passage_of(
 
 def cut(unit: Unit, budget: Budget) -> Unit:
     """Return the beginning of a unit that fits a budget, at a blank if possible."""
+    if unit.kind == "about":
+        return unit
     text = unit.text
     while len(text) > 1 and budget.count([text])[0] > budget.max_tokens:
         half = text[: len(text) // 2]
@@ -230,8 +249,10 @@ def _lead(units: Sequence[Unit], first: int) -> str:
             break
         begins -= 1
     if kind == "row" and begins < first:
-        n_head = 1 + (begins + 1 < first and RULE.fullmatch(units[begins + 1].text) is not None)
-        return "\n".join(unit.text for unit in units[begins : begins + n_head])
+        has_rule = begins + 1 < first and RULE.fullmatch(units[begins + 1].text) is not None
+        is_head = has_rule or (begins > 0 and units[begins - 1].node == units[begins].node)
+        head = units[begins : begins + 1 + has_rule] if is_head else ()
+        return "\n".join(unit.text for unit in head)  # none if the table began in another chunk
     if kind in LISTED and begins and follows(units[begins - 1], units[begins]):
         announcing, left_out = units[begins - 1].text, "\n\u2026" if begins < first else ""
         return f"{announcing}{left_out}" if announcing.endswith(ANNOUNCES) else ""

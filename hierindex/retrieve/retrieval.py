@@ -24,7 +24,7 @@ from hierindex.retrieve.copies import best_texts, without_copies
 from hierindex.retrieve.documents import all_of_documents, best_of_documents, title_pages
 from hierindex.retrieve.levels import Level, check_levels, check_mode, cut_of, levels_of, numbers
 from hierindex.retrieve.listing import Listing, listing
-from hierindex.retrieve.question import BY, UNSPACED, By, Search
+from hierindex.retrieve.question import BY, By, Search
 from hierindex.retrieve.selection import check_budget, complete_parents, selected
 from hierindex.retrieve.traversal import traversal
 from hierindex.settings import MODE_OF
@@ -42,7 +42,7 @@ N_DOCUMENTS = 3
 SPARE = 2  # candidates per result, where overlap drops some
 CANDIDATES = 25  # at least; a cross-encoder reads each together with the question
 SHARE = 0.5  # of the cross-encoder's score; not tuned
-WORD = re.compile(rf"\w\w|\d|{UNSPACED.pattern}")
+LETTER = re.compile(r"\s*[a-zA-Z]?[\s?.!]*")
 
 
 class Question(NamedTuple):
@@ -273,10 +273,10 @@ def embedded(question: str, model: EmbedModel) -> Question:
 
 
 def check_question(question: str) -> None:
-    """Raise InputError if a question has no word, which has two characters or is a digit."""
+    """Raise InputError if a question is empty, or a single letter."""
     if not question.strip():
         raise InputError("The question is empty; pass some text.")
-    if not WORD.search(question):
+    if LETTER.fullmatch(question):
         raise InputError(f"{question!r} is no question; ask with a word of two or more letters.")
 
 

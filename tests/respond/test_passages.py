@@ -4,6 +4,7 @@ import pytest
 from llama_index.core.schema import Document
 
 from hierindex import HierarchicalIndex, read_documents
+from hierindex.errors import InputError
 from hierindex.respond.quotable import LONGEST, SHORTEST
 
 FILLER = "Nobody on the quay remembered the name of the old ship that lay there for a winter."
@@ -117,3 +118,52 @@ def test_a_fact_of_two_documents_is_shown_once(tmp_path):
     documents = [Document(text=text, id_=name) for name, text in texts.items()]
     index = HierarchicalIndex.build(documents, tmp_path / "index")
     assert index.ask("Which colour has the lamp?").answer.count("The lamp is green.") == 1
+
+
+def quoted(tmp_path, question, *texts):
+    documents = [Document(text=text, id_=f"{i}.md") for i, text in enumerate(texts)]
+    index = HierarchicalIndex.build(documents, tmp_path / "index")
+    return index.ask(question, synthesizer={"min_score": None}).passages
+
+
+def test_a_sentence_that_began_another_passage_is_not_repeated(tmp_path):
+    fact = "The mast broke because of a squall off the cape."
+    passages = quoted(
+        tmp_path, "Why did the mast break?", f"The crew was tired. {fact}", f"{fact} Nobody fell."
+    )
+    assert sum(fact in passage.text for passage in passages) == 1
+
+
+def test_what_is_announced_is_quoted(tmp_path):
+    table = "The crew of the boat is:\n\n| name | role |\n|---|---|\n| Ada | cook |\n| Bo | mate |"
+    (passage,) = quoted(tmp_path, "Who is in the crew of the boat?", table)
+    assert passage.text == table
+
+
+def test_a_row_of_a_table_that_began_in_another_chunk_has_no_head(tmp_path):
+    rows = "\n".join(f"| Person{i} | role {i} | lives in house {i} |" for i in range(5, 40))
+    passage = quoted(tmp_path, "What is the role of Person31?", rows)[0]
+    assert "| Person31 |" in passage.best
+    assert passage.lead == ""
+
+
+@pytest.mark.parametrize(
+    ("question", "has_page"),
+    [("Who wrote the paper on keels?", True), ("Which keels are heavy?", False)],
+)
+def test_the_title_page_is_found_if_a_question_asks_who_wrote_it(tmp_path, question, has_page):
+    page = "A Study of Keels\n\nEva Lind\n\nUniversity of Vik"
+    body = "\n\n".join(f"Keels of sort {i} are heavy. {' '.join([FILLER] * 12)}" for i in range(14))
+    passages = quoted(tmp_path, question, f"{page}\n\n{FILLER} {body}")
+    assert any("Eva Lind" in passage.text for passage in passages) == has_page
+
+
+@pytest.mark.parametrize("question", ["x", "X?", " a . "])
+def test_a_letter_is_no_question(index, question):
+    with pytest.raises(InputError, match="is no question"):
+        index.ask(question)
+
+
+@pytest.mark.parametrize("question", ["C++", "水", "7"])
+def test_a_sign_or_a_word_of_one_character_is_one(index, question):
+    assert index.ask(question).answer
