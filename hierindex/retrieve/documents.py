@@ -13,7 +13,7 @@ from hierindex.store.rows import node_of
 
 N_BEST = 3  # nodes whose documents may be meant
 WROTE = re.compile(
-    r"\b(?:authors?|autor\w*|geschrieben|verfasst|written by|wrote)\b", re.IGNORECASE
+    r"\b(?:authors?|autor(?:en|in|innen)?|geschrieben|verfasst|written by|wrote)\b", re.IGNORECASE
 )
 WHOLE = Filter(PREFIX + "whole_document", "", Op.GT)
 

@@ -147,15 +147,12 @@ def test_a_row_of_a_table_that_began_in_another_chunk_has_no_head(tmp_path):
     assert passage.lead == ""
 
 
-@pytest.mark.parametrize(
-    ("question", "has_page"),
-    [("Who wrote the paper on keels?", True), ("Which keels are heavy?", False)],
-)
-def test_the_title_page_is_found_if_a_question_asks_who_wrote_it(tmp_path, question, has_page):
+def test_the_title_page_is_first_if_a_question_asks_who_wrote_it(tmp_path):
     page = "A Study of Keels\n\nEva Lind\n\nUniversity of Vik"
-    body = "\n\n".join(f"Keels of sort {i} are heavy. {' '.join([FILLER] * 12)}" for i in range(14))
-    passages = quoted(tmp_path, question, f"{page}\n\n{FILLER} {body}")
-    assert any("Eva Lind" in passage.text for passage in passages) == has_page
+    parts = (f"Part {i} of the paper on keels is on keels of sort {i}." for i in range(30))
+    body = "\n\n".join(f"{part} {' '.join([FILLER] * 11)}" for part in parts)
+    text = f"{page}\n\n{' '.join([FILLER] * 12)}\n\n{body}"
+    assert quoted(tmp_path, "Who wrote the paper on keels?", text)[0].text == page
 
 
 @pytest.mark.parametrize("question", ["x", "X?", " a . "])
