@@ -17,13 +17,8 @@ from hierindex.core.arguments import is_whole, require
 from hierindex.errors import InputError
 from hierindex.llm.record import Calls, check_said
 from hierindex.llm.served import served, service_of
-from hierindex.respond.numbered import only
-from hierindex.respond.rounds import PlacedText, Window, condensed, rounds
-from hierindex.retrieve.retrieved import RetrievedNode
-from hierindex.store.vector_store import HierarchyStore
-from hierindex.threads import aeach, each, in_daemon_thread
-
-SUMMARIES = "summaries"
+from hierindex.respond.rounds import PlacedText, Window, prompts, read_on
+from hierindex.threads import aeach, each
 
 
 class BoundedTreeSummarize(TreeSummarize):
@@ -35,17 +30,11 @@ class BoundedTreeSummarize(TreeSummarize):
     each round has at most half as many calls as the one before: n prompts take fewer than
     2n + log2(n) + 1 calls, whatever the model answers.
 
-    `response.metadata` has `summaries`, the ids of the summaries that were read instead of their
-    children. It has no prompts; `served` and LlamaIndex's callbacks record them on request.
-
     Parameters
     ----------
     concurrency : int, optional
         Maximum number of concurrent calls, for all questions together, by default 4. Open
         streams do not count.
-    store : HierarchyStore, optional
-        The store of the nodes. If given, a summary is read instead of its children if all of them
-        were found and it saves a prompt.
     before : callable, optional
         Called before prompts are sent, with how many are sent at most, how many of them in the
         first round, and about how many tokens those have together.
@@ -66,7 +55,6 @@ class BoundedTreeSummarize(TreeSummarize):
         llm: LLM,
         *,
         concurrency: int | None = None,
-        store: HierarchyStore | None = None,
         before: Callable[[int, int, int], object] | None = None,
         **options: Any,
     ) -> None:
@@ -77,7 +65,6 @@ class BoundedTreeSummarize(TreeSummarize):
         # LlamaIndex's default would replace the model's.
         options.setdefault("callback_manager", llm.callback_manager)
         super().__init__(llm=served(llm, concurrency=concurrency), **options)
-        self._store = store
         self._before = before
 
     def synthesize(
@@ -88,10 +75,8 @@ class BoundedTreeSummarize(TreeSummarize):
         **variables: Any,
     ) -> RESPONSE_TYPE:
         """Return the answer to a question from nodes; `variables` fill the template."""
-        read = self._read(query, nodes, variables)
-        given = {"passages": list(map(PlacedText.of, read)), **variables}
-        response = super().synthesize(query, nodes, additional_source_nodes, **given)
-        return _traced(response, nodes, read)
+        given = {"passages": list(map(PlacedText.of, nodes)), **variables}
+        return super().synthesize(query, nodes, additional_source_nodes, **given)
 
     async def asynthesize(
         self,
@@ -101,10 +86,8 @@ class BoundedTreeSummarize(TreeSummarize):
         **variables: Any,
     ) -> RESPONSE_TYPE:
         """Do what `synthesize` does, without blocking the event loop."""
-        read = await in_daemon_thread(partial(self._read, query, nodes, variables))
-        given = {"passages": list(map(PlacedText.of, read)), **variables}
-        response = await super().asynthesize(query, nodes, additional_source_nodes, **given)
-        return _traced(response, nodes, read)
+        given = {"passages": list(map(PlacedText.of, nodes)), **variables}
+        return await super().asynthesize(query, nodes, additional_source_nodes, **given)
 
     def get_response(
         self,
@@ -118,18 +101,12 @@ class BoundedTreeSummarize(TreeSummarize):
         window = self._window(query_str, variables, served(self._llm, calls))
         llm, template = window.llm, window.template
         at_once = service_of(llm).limit.most
-        passages = passages or list(map(PlacedText, text_chunks))
-        self._tell(window, passages)
-        going = rounds(window, passages)
-        try:
-            shown = next(going)
-            while True:
-                asked = [partial(llm.predict, template, context_str=p.text) for p in shown]
-                shown = going.send(each(asked, at_once))
-        except StopIteration as end:
-            last = end.value
+        texts = self._first(window, passages or list(map(PlacedText, text_chunks)))
+        while len(texts) > 1:
+            asked = [partial(llm.predict, template, context_str=t.text) for t in texts]
+            texts = read_on(window, texts, each(asked, at_once))
         method, given = self._last(template)
-        return _checked(getattr(llm, method)(*given, context_str=last), calls)
+        return _checked(getattr(llm, method)(*given, context_str=texts[0].text), calls)
 
     async def aget_response(
         self,
@@ -143,27 +120,22 @@ class BoundedTreeSummarize(TreeSummarize):
         window = self._window(query_str, variables, served(self._llm, calls))
         llm, template = window.llm, window.template
         at_once = service_of(llm).limit.most
-        passages = passages or list(map(PlacedText, text_chunks))
-        self._tell(window, passages)
-        going = rounds(window, passages)
-        try:
-            shown = next(going)
-            while True:
-                asked = [partial(llm.apredict, template, context_str=p.text) for p in shown]
-                shown = going.send(await aeach(asked, at_once))
-        except StopIteration as end:
-            last = end.value
+        texts = self._first(window, passages or list(map(PlacedText, text_chunks)))
+        while len(texts) > 1:
+            asked = [partial(llm.apredict, template, context_str=t.text) for t in texts]
+            texts = read_on(window, texts, await aeach(asked, at_once))
         method, given = self._last(template)
-        return _checked(await getattr(llm, f"a{method}")(*given, context_str=last), calls)
+        return _checked(await getattr(llm, f"a{method}")(*given, context_str=texts[0].text), calls)
 
-    def _tell(self, window: Window, passages: Sequence[PlacedText]) -> None:
-        """Call `before`, if there is one."""
+    def _first(self, window: Window, passages: Sequence[PlacedText]) -> list[PlacedText]:
+        """Return the texts of the first prompts, after a call of `before`."""
+        texts = prompts(window, passages)
         if self._before is not None:
-            first = next(rounds(window, passages), [])
-            shown, n = first or passages, max(len(first), 1)
+            n = len(texts)
             most = math.ceil(2 * n + math.log2(n)) if n > 1 else 1
             frame = window.length(window.template.format(llm=window.llm, context_str=""))
-            self._before(most, n, n * frame + sum(window.length(p.text) for p in shown))
+            self._before(most, n, n * frame + sum(window.length(text.text) for text in texts))
+        return texts
 
     def _last(self, template: BasePromptTemplate) -> tuple[str, tuple[Any, ...]]:
         """Return the method of the model for the last prompt, and its arguments."""
@@ -179,42 +151,9 @@ class BoundedTreeSummarize(TreeSummarize):
         beside = "" if form is None else PydanticOutputParser(form).format("")
         return Window.of(self._prompt_helper, template, llm, beside)
 
-    def _read(
-        self, query: str | QueryBundle, nodes: list[NodeWithScore], variables: dict[str, Any]
-    ) -> list[NodeWithScore]:
-        """Return the nodes, with some replaced by summaries if this saves calls."""
-        if self._store is None or not nodes:
-            return nodes
-        question = query if isinstance(query, str) else query.query_str
-        window = self._window(question, variables, self._llm)
-        found_in = (node.snapshot for node in nodes if isinstance(node, RetrievedNode))
-        snapshot = next(found_in, None) or self._store.snapshot()
-        read = condensed(nodes, snapshot, window.n_tokens, window.room)
-        if read == nodes:
-            only(nodes)
-            return nodes
-        n_read, n_found = (
-            len(next(rounds(window, list(map(PlacedText.of, some))), [])) for some in (read, nodes)
-        )
-        chosen = read if n_read < n_found else nodes
-        only(chosen)
-        return chosen
-
 
 def _checked(answer: RESPONSE_TEXT_TYPE, calls: Calls) -> RESPONSE_TEXT_TYPE:
     """Check the last answer, unless it is a stream or structured."""
     if isinstance(answer, str):
         check_said("The model", calls.made[-1:])
     return answer
-
-
-def _traced(
-    response: RESPONSE_TYPE,
-    found: Sequence[NodeWithScore],
-    read: Sequence[NodeWithScore],
-) -> RESPONSE_TYPE:
-    """Add the summaries that were read to the response."""
-    ids = {node.node_id for node in found}
-    summaries = [node.node_id for node in read if node.node_id not in ids]
-    response.metadata = {**(response.metadata or {}), SUMMARIES: summaries}
-    return response

@@ -29,7 +29,6 @@ TOKEN = re.compile(rf"(?P<code>\n|`+)|{BRACKETS}")
 UNFINISHED = re.compile(
     rf"(?:`{{1,9}}|[ \t]{{1,9}}|\w{{1,2}}|(?:[ \t]{{,9}}|\w{{1,2}})\[{INSIDE})\Z"
 )
-CUT = re.compile(r"\s{,9}\[[\d\s,;-]{,99}\Z")
 AT_THE_END = re.compile(rf"(?:\s*\[{RANGES}\])+")
 
 
@@ -64,15 +63,6 @@ def cited_end(text: str, end: int) -> int:
     """
     match = AT_THE_END.match(text, end)
     return match.end() if match else end
-
-
-def without_cut_citation(text: str) -> str:
-    """Drop the beginning of a citation at the end of a text, unless nothing else is there.
-
-    >>> without_cut_citation("It rained [3] in May [1")
-    'It rained [3] in May'
-    """
-    return CUT.sub("", text) or text
 
 
 class CitedText:

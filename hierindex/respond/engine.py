@@ -33,7 +33,6 @@ from hierindex.respond.citing_prompts import TEMPLATES, PassageHelper
 from hierindex.respond.extractive_synthesizer import ExtractiveSynthesizer
 from hierindex.respond.modes import EXTRACTIVE, WITHOUT_LLM, choose_mode
 from hierindex.respond.reading import ReadingOrderEngine
-from hierindex.retrieve.retriever import HierarchyRetriever
 
 SYNTHESIZERS: dict[str, type[BaseSynthesizer]] = {
     EXTRACTIVE: ExtractiveSynthesizer,
@@ -96,11 +95,6 @@ def query_engine(
             f"response_mode {mode!r} has no option {wrong[0]!r}; it has {', '.join(known)}."
         )
     _check_templates(synthesizer)
-    if mode == ResponseMode.TREE_SUMMARIZE.value and isinstance(retriever, HierarchyRetriever):
-        # Other modes choose chunks or levels themselves, and parents may violate filters.
-        retrieval = retriever.retrieval
-        may_replace = retrieval.mode == "collapsed" and not retrieval.filters
-        synthesizer.setdefault("store", retriever.store if may_replace else None)
     citations = None
     if llm is not None and UNSUPPORTED in known:
         check = CitationCheck(embed_model, synthesizer.pop(UNSUPPORTED, "mark"))

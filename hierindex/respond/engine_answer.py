@@ -19,7 +19,6 @@ from hierindex.llm.record import CUT, Calls, check_said
 from hierindex.node import Found
 from hierindex.progress import Stopwatch
 from hierindex.respond.answer import Answer, Passage, Source, seconds_of, source_of
-from hierindex.respond.bounded_tree import SUMMARIES
 from hierindex.respond.evidence import scores
 from hierindex.respond.extractive import no_answer
 from hierindex.respond.extractive_synthesizer import (
@@ -156,7 +155,6 @@ def answered(
         missing=metadata.get(MISSING, []),
         unknown=unknown,
         listing=Listing(**metadata[LISTING]) if LISTING in metadata else None,
-        summaries=metadata.get(SUMMARIES, []),
         cut_off=any(call.finish_reason in CUT for call in calls.made) or None,
         passages=[Passage(**each) for each in metadata.get(PASSAGES, [])],
         calls=calls.made,

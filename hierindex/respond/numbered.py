@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from itertools import count
 
-from llama_index.core.bridge.pydantic import Field
 from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, TextNode
 
 from hierindex.core.identity import digest
@@ -13,14 +12,6 @@ from hierindex.retrieve.retrieved import RetrievedNode
 from hierindex.text_node import from_text_node
 
 N_HEX = 8  # of a boundary
-
-
-class NumberedNode(RetrievedNode):
-    """A retrieved node whose text is a numbered passage."""
-
-    number: int
-    found: NodeWithScore
-    passages: "Passages" = Field(exclude=True, repr=False)
 
 
 class Passages:
@@ -43,10 +34,10 @@ class Passages:
         free = [number for number in range(1, MOST) if number not in quoted]
         self._numbers = iter(free if len(free) > 2 * len(found) else count(1))
         self.by_number: dict[int, NodeWithScore] = {}
-        self.nodes = list(map(self.add, found))
+        self.nodes = list(map(self._add, found))
 
-    def add(self, found: NodeWithScore) -> NumberedNode:
-        """Return another node as a passage with the next number."""
+    def _add(self, found: NodeWithScore) -> RetrievedNode:
+        """Return a node as the passage with the next number."""
         number = next(self._numbers)
         self.by_number[number] = found
         line = f"==={self._boundary}===[{number}]"
@@ -56,34 +47,7 @@ class Passages:
             metadata=found.metadata,
             excluded_llm_metadata_keys=[*found.metadata],
         )
-        path, snapshot = ancestors(found), getattr(found, "snapshot", None)
-        return NumberedNode(
-            node=node,
-            score=found.score,
-            path=path,
-            snapshot=snapshot,
-            number=number,
-            found=found,
-            passages=self,
-        )
-
-
-def as_found(node: NodeWithScore) -> NodeWithScore:
-    """Return the node that a numbered one stands for; any other as it is."""
-    return node.found if isinstance(node, NumberedNode) else node
-
-
-def beside(found: Sequence[NodeWithScore], node: NodeWithScore) -> NodeWithScore:
-    """Return a node as a passage beside the found ones, if these are numbered."""
-    passages = next((n.passages for n in found if isinstance(n, NumberedNode)), None)
-    return passages.add(node) if passages else node
-
-
-def only(read: Sequence[NodeWithScore]) -> None:
-    """Forget all passages but those that are read, as no answer can cite another."""
-    numbered = [node for node in read if isinstance(node, NumberedNode)]
-    for node in numbered[:1]:
-        node.passages.by_number = {each.number: each.found for each in numbered}
+        return RetrievedNode(node=node, score=found.score, path=ancestors(found))
 
 
 def ancestors(found: NodeWithScore) -> list[str]:

@@ -1,8 +1,7 @@
 """Rounds of prompts that condense texts along the tree until they fit one prompt."""
 
-import math
 from bisect import bisect_right
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
 from typing import NamedTuple
@@ -11,16 +10,15 @@ import numpy as np
 from llama_index.core.indices.prompt_helper import DEFAULT_PADDING, PromptHelper
 from llama_index.core.llms import LLM
 from llama_index.core.prompts import BasePromptTemplate
-from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore
+from llama_index.core.schema import MetadataMode, NodeWithScore
 
 from hierindex.core.arrays import Ints1d
 from hierindex.core.packing import pack
 from hierindex.errors import InputError, ModelError
-from hierindex.respond.cited_text import cited_end, without_cut_citation
-from hierindex.respond.numbered import ancestors, as_found, beside
-from hierindex.store.snapshot import Snapshot
+from hierindex.respond.cited_text import cited_end
+from hierindex.respond.numbered import ancestors
 from hierindex.text.sentences import split_sentences
-from hierindex.text_node import from_text_node, to_text_node
+from hierindex.text_node import from_text_node
 
 BETWEEN = "\n\n"  # separator in a prompt, as in LlamaIndex
 LEAST_ROOM = 32  # tokens; fewer do not hold two answers
@@ -45,14 +43,10 @@ class PlacedText:
         """Convert a node, with the text that a language model is shown."""
         spans = from_text_node(found.node).citations
         return cls(
-            _shown(found.node),
+            found.get_content(MetadataMode.LLM),
             tuple(reversed(ancestors(found))),
             (spans[0].document, spans[0].start) if spans else ("", 0),
         )
-
-
-Rounds = Generator[list[PlacedText], list[str], str]
-"""Yields the passages of each round, receives the answers, returns the text of the last prompt."""
 
 
 def along_the_tree(texts: Sequence[PlacedText]) -> list[PlacedText]:
@@ -85,59 +79,6 @@ def joined(texts: Sequence[PlacedText]) -> PlacedText:
 def _shared(texts: Sequence[PlacedText]) -> tuple[str, ...]:
     levels = zip(*(text.path for text in texts), strict=False)
     return tuple(ids[0] for ids in takewhile(lambda ids: len(set(ids)) == 1, levels))
-
-
-def condensed(
-    found: Sequence[NodeWithScore],
-    snapshot: Snapshot,
-    n_tokens: Callable[[BaseNode], int],
-    room: int,
-) -> list[NodeWithScore]:
-    """Replace some nodes by their summaries in the index, to save prompts.
-
-    A summary replaces its children if all of them were found, unchanged, and if it is shorter.
-    Children of the lowest scores are replaced first, and only as many as save a prompt of `room`
-    tokens. Nodes keep their order, a summary in the place of its first child. `n_tokens` is called
-    once for each node.
-    """
-    nodes = {node.node_id: node for node in found}
-    costs = {node_id: n_tokens(node.node) for node_id, node in nodes.items()}
-    total = sum(costs.values())
-    best, fewest = list(found), -(-total // room)
-    if fewest <= 1:
-        return best
-    place, score = dict[str, int](), dict[str, float]()
-    for i, node in enumerate(found):
-        for node_id in (node.node_id, *ancestors(node)[:1]):
-            place.setdefault(node_id, i)
-            score[node_id] = max(score.get(node_id, -math.inf), node.get_score())
-    parents = snapshot.nodes(sorted(place.keys() - nodes.keys()))
-    stored = {node.id: node.llm_text for node in snapshot.nodes(sorted(nodes))}
-    as_stored = {i for i, node in nodes.items() if stored.get(i) == _shown(as_found(node).node)}
-    for parent in sorted(parents, key=lambda node: (score[node.id], -place[node.id])):
-        children = parent.children
-        if not children or not all(child in nodes and child in as_stored for child in children):
-            continue
-        best_score = max(nodes[child].get_score() for child in children)
-        summary = beside(found, NodeWithScore(node=to_text_node(parent), score=best_score))
-        cost, of_children = n_tokens(summary.node), sum(costs[child] for child in children)
-        if cost >= of_children:
-            continue
-        for child in children:
-            del nodes[child]
-        nodes[parent.id] = summary
-        costs[parent.id] = cost
-        total += cost - of_children
-        if -(-total // room) < fewest:
-            best = sorted(nodes.values(), key=lambda node: place[node.node_id])
-            fewest = -(-total // room)
-        if fewest == 1:
-            break
-    return best
-
-
-def _shown(node: BaseNode) -> str:
-    return node.get_content(MetadataMode.LLM)
 
 
 class Window(NamedTuple):
@@ -186,10 +127,6 @@ class Window(NamedTuple):
         """Count the tokens of a text, as the helper does when it packs."""
         return self.helper._token_counter.get_string_tokens(text)
 
-    def n_tokens(self, node: BaseNode) -> int:
-        """Count the tokens of a node as a language model is shown it."""
-        return self.length(node.get_content(MetadataMode.LLM))
-
     def shortened(self, text: str) -> str:
         """Truncate a text so that two such texts fit one prompt.
 
@@ -204,39 +141,41 @@ class Window(NamedTuple):
             return text[: fitting[-1]]
         lengths = range(len(text))  # of beginnings, in characters
         too_long = bisect_right(lengths, most, key=lambda n: self.length(text[:n]))
-        return without_cut_citation(text[: too_long - 1])
+        return text[: too_long - 1]
 
 
-def rounds(window: Window, passages: Sequence[PlacedText]) -> Rounds:
-    """Condense passages to the text of the last prompt; see `BoundedTreeSummarize`.
+def prompts(window: Window, passages: Sequence[PlacedText]) -> list[PlacedText]:
+    """Join passages to the texts of as many prompts as LlamaIndex makes, or fewer.
+
+    Texts that do not fit one prompt are grouped along the tree, unless one is too long.
+    """
+    packed = window.packed([passage.text for passage in passages])
+    if len(packed) == 1:
+        return [PlacedText(packed[0])]
+    walk = along_the_tree(passages)
+    n_tokens = np.array([window.length(passage.text) + N_BETWEEN for passage in walk])
+    if n_tokens.max() <= window.room:
+        starts = pack(n_tokens, together(walk), max_tokens=window.room)
+        if len(starts) <= len(packed):
+            return [joined(walk[a:b]) for a, b in pairwise([*starts, len(walk)])]
+    return list(map(PlacedText, packed))
+
+
+def read_on(
+    window: Window, asked: Sequence[PlacedText], answers: Sequence[str]
+) -> list[PlacedText]:
+    """Return the texts of the prompts that read the answers to others.
 
     Raises
     ------
     ModelError
-        If all answers in a round are empty.
+        If all answers are empty.
     """
-    while True:
-        packed = window.packed([passage.text for passage in passages])
-        if len(packed) == 1:
-            return packed[0]
-        groups = _groups(window, along_the_tree(passages), packed)
-        answers = yield groups
-        passages = [
-            PlacedText(window.shortened(answer.strip()), group.path, group.place)
-            for answer, group in zip(answers, groups, strict=True)
-            if answer.strip()
-        ]
-        if not passages:
-            raise ModelError(f"The model answered nothing to any of {len(groups)} prompts.")
-
-
-def _groups(window: Window, passages: Sequence[PlacedText], packed: list[str]) -> list[PlacedText]:
-    """Group whole passages along the tree, or fall back on `packed` if that is shorter."""
-    n_tokens = np.array([window.length(passage.text) + N_BETWEEN for passage in passages])
-    if n_tokens.max() <= window.room:
-        starts = pack(n_tokens, together(passages), max_tokens=window.room)
-        if len(starts) <= len(packed):
-            cuts = pairwise([*starts, len(passages)])
-            return [joined(passages[start:end]) for start, end in cuts]
-    in_order = window.packed([passage.text for passage in passages])
-    return list(map(PlacedText, in_order if len(in_order) <= len(packed) else packed))
+    passages = [
+        PlacedText(window.shortened(answer.strip()), prompt.path, prompt.place)
+        for answer, prompt in zip(answers, asked, strict=True)
+        if answer.strip()
+    ]
+    if not passages:
+        raise ModelError(f"The model answered nothing to any of {len(asked)} prompts.")
+    return prompts(window, passages)

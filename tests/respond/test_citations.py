@@ -15,9 +15,9 @@ from pydantic import BaseModel
 from records import metadata_of
 from respond.asking import WAYS, count_tokens, serve
 
-from hierindex import HierarchicalIndex, HierarchyRetriever, HierarchyStore, InputError
+from hierindex import HierarchicalIndex, HierarchyStore, InputError
 from hierindex.errors import GenerationError
-from hierindex.node import Node, Quote, Span
+from hierindex.node import Quote, Span
 from hierindex.respond import extractive
 from hierindex.respond.citing_prompts import PassageHelper
 from hierindex.respond.engine import CITING, SYNTHESIZERS, can_stream, query_engine
@@ -310,27 +310,6 @@ def test_numbers_survive_rounds_of_answers(way):
         number, cited = map(int, said)
         assert cited == i + 1
         assert response.metadata["citations"][i]["node"] == f"{number - 1}.md"
-
-
-def test_a_summary_that_is_read_instead_of_chunks_is_cited(store):
-    """And a chunk that it stands for is not, as no prompt shows it."""
-    model = HashingEmbedding()
-    options = {"mode": "collapsed", "top_k": 100, "token_budget": None}
-    retriever = HierarchyRetriever(store, model, **options)
-    retriever.retrieve = lambda query, found=retriever.retrieve: [
-        each for each in found(query) if Node.of(each).level == 0
-    ]
-    said = " ".join(f"Passage {i} is here [{i}]." for i in range(1, 40))
-    with serve(lambda prompt: said) as server:
-        llm = llm_of(server, context_window=800)
-        response = query_engine(retriever, model, llm=llm, unsupported="keep").query("What met?")
-        shown = {n for request in server.requests for _, n in LINE.findall(request.prompt)}
-    summaries = response.metadata["summaries"]
-    cited = [entry["node"] for entry in response.metadata["citations"]]
-    assert summaries
-    assert len(shown) == len(cited) == len({*cited})
-    assert {*summaries} < {*cited}
-    assert response.metadata["citations_removed"] == 39 - len(shown)
 
 
 def test_an_engine_with_another_retriever_cites_too():

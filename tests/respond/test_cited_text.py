@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hierindex.respond.cited_text import Citation, CitedText, cited_end, without_cut_citation
+from hierindex.respond.cited_text import Citation, CitedText, cited_end
 
 KNOWN = {1, 2, 3, 4, 12, 1990}
 TEXTS = {  # what is read of each: numbers in the text where there is a citation
@@ -82,10 +82,7 @@ def test_only_the_end_is_held_back():
     assert [*text.read("So a"), *text.read("[1]")] == [" " * 9 + "So ", "a[1]"]
 
 
-def test_where_citations_end_and_where_one_is_cut():
+def test_where_citations_end():
     assert cited_end("One [1].", 3) == 7
     assert cited_end("One.[1] [2, 3] Two.", 4) == 14
     assert cited_end("One. Two.", 4) == 4
-    assert without_cut_citation("One [12") == "One"
-    assert without_cut_citation("One [12]") == "One [12]"
-    assert without_cut_citation("[12") == "[12"

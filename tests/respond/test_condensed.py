@@ -5,12 +5,11 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
+from llama_index.core.schema import NodeWithScore, TextNode
 from store.trees import record, tree
 
-from hierindex.respond.rounds import PlacedText, along_the_tree, condensed, joined, together
+from hierindex.respond.rounds import PlacedText, along_the_tree, joined, together
 from hierindex.retrieve.retrieved import RetrievedNode
-from hierindex.store.vector_store import HierarchyStore
 
 NODES = tree()
 
@@ -92,49 +91,3 @@ def test_the_leaves_of_a_tree_are_walked_as_their_documents_are_read():
     walked = along_the_tree([PlacedText.of(leaf) for leaf in leaves])
     places = [p.place for p in walked]
     assert places == sorted(places)
-
-
-BY_ID = {node.node_id: node for node in NODES}
-LEAVES = [NodeWithScore(node=n, score=1.0) for n in NODES if record(n).level == 0]
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    store = HierarchyStore(tmp_path_factory.mktemp("index"))
-    store.add(NODES)
-    return store
-
-
-def n_words(node):
-    return len(node.get_content(MetadataMode.LLM).split())
-
-
-TOTAL = sum(n_words(leaf.node) for leaf in LEAVES)
-
-
-def test_no_more_summaries_than_save_a_prompt(store):
-    (one,) = [n for n in condensed(LEAVES, store.snapshot(), n_words, TOTAL - 1) if n not in LEAVES]
-    assert record(one.node).level == 1
-
-
-@pytest.mark.parametrize("order", ["score", "reading"])
-def test_the_children_of_the_lowest_scores_are_replaced_first(store, order):
-    leaves = {leaf.node_id: n_words(leaf.node) for leaf in LEAVES}
-    families = {
-        node.node_id: children
-        for node in NODES
-        if (children := {child.node_id for child in node.child_nodes or ()})
-        and children <= leaves.keys()
-        and n_words(node) < sum(leaves[child] for child in children)
-    }
-    assert len(families) > 1
-    for parent, children in families.items():
-        found = [
-            NodeWithScore(node=leaf.node, score=0.1 if leaf.node_id in children else 2 - i / 100)
-            for i, leaf in enumerate(LEAVES)
-        ]
-        if order == "score":
-            found.sort(key=NodeWithScore.get_score, reverse=True)
-        read = condensed(found, store.snapshot(), n_words, TOTAL - 1)
-        assert [n.node_id for n in read if n not in found] == [parent]
-        assert [n for n in read if n in found] == [n for n in found if n.node_id not in children]
