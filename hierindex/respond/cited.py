@@ -21,7 +21,6 @@ from hierindex.core.arguments import require
 from hierindex.embed.embedder import Embedder
 from hierindex.node import Quote
 from hierindex.respond.cited_text import Citation, CitedText, Part, written
-from hierindex.respond.extractive_synthesizer import CITATIONS
 from hierindex.respond.numbered import Passages, shown
 from hierindex.respond.quotable import citation_of
 from hierindex.summarize.grounding import EmbeddingGrounding, has_other_number, numbers_in
@@ -31,7 +30,6 @@ from hierindex.text_node import from_text_node
 Unsupported = Literal["mark", "drop", "keep"]
 Entries = list[dict[str, Any]]
 Check = Callable[[Sequence[Part]], Entries]
-REMOVED = "citations_removed"
 
 
 class CitationCheck:
@@ -80,10 +78,6 @@ class CitationCheck:
             response.response = written(text.parts, self._labels(entries))
             dropping = self._unsupported == "drop"
             _add(response, [e for e in entries if e["supported"] or not dropping], text)
-
-    async def aadd_to(self, response: RESPONSE_TYPE, passages: Passages, question: str) -> None:
-        """Do what `add_to` does, in a thread."""
-        await asyncio.to_thread(self.add_to, response, passages, question)
 
     def _labels(self, entries: Entries) -> Iterator[str]:
         """Yield what is written for each citation."""
@@ -160,7 +154,7 @@ def _add(
     entries: Entries,
     text: CitedText,
 ) -> None:
-    added = {CITATIONS: entries, REMOVED: text.n_removed}
+    added = {"citations": entries, "citations_removed": text.n_removed}
     response.metadata = {**(response.metadata or {}), **added}
 
 

@@ -9,7 +9,6 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.llms import LLM, MockLLM
 from llama_index.core.llms.structured_llm import StructuredLLM
 from llama_index.core.prompts import BasePromptTemplate
-from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.response_synthesizers import (
     Accumulate,
     BaseSynthesizer,
@@ -61,7 +60,7 @@ def query_engine(
     llm: LLM | None = None,
     response_mode: str | None = None,
     **synthesizer: Any,
-) -> RetrieverQueryEngine:
+) -> ReadingOrderEngine:
     """Return a query engine; "tree_summarize" uses `BoundedTreeSummarize`.
 
     Answers are written from the nodes in reading order, see `ReadingOrderEngine`. Those of a

@@ -32,7 +32,7 @@ from hierindex import ExtractiveSynthesizer, HierarchicalIndex, SemanticHierarch
 from hierindex.core.salience import select_sentences
 from hierindex.embed.embedder import Embedder
 from hierindex.evaluate.measures import interval
-from hierindex.respond.extractive_synthesizer import MIN_SCORE, REFUSED, SCORE
+from hierindex.respond.extractive_synthesizer import MIN_SCORE
 from hierindex.summarize.summary import Budget
 from hierindex.text.sentences import split_sentences, telling
 
@@ -153,8 +153,8 @@ def refusals(data: Path, index: dict[str, HierarchicalIndex]) -> None:
         for name in sorted(CORPORA, key=lambda name: name != own):
             engine = index[name].as_query_engine()
             told = [engine.query(question).metadata for question in questions]
-            answered[name] = np.array([t[SCORE] for t in told])
-            refused = np.mean([t[REFUSED] for t in told])
+            answered[name] = np.array([t["score"] for t in told])
+            refused = np.mean([t["refused"] for t in told])
             truth = np.repeat([1, 0], len(questions))
             area = roc_auc_score(truth, np.concatenate([answered[own], answered[name]]))
             to = "" if name == own else f"   area {area:.3f}"
