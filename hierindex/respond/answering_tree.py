@@ -54,8 +54,7 @@ class AnsweringTree(StoredTree):
         level : int or str, or a sequence of them, optional
             Levels to search, by number or word; see `HierarchyRetriever`.
         synthesizer : dict, optional
-            Options of the response synthesizer, such as templates, `streaming`, `answer_tokens`,
-            `unsupported`.
+            Options of the response synthesizer, such as templates, `streaming`, `answer_tokens`.
         **options
             Options of `as_retriever`, and those of LlamaIndex's query engines: templates,
             `streaming`, `use_async` and `output_cls`. With `text_qa_template` or

@@ -50,7 +50,6 @@ FIELDS = frozenset({"context_str", "query_str", "existing_answer", "context_msg"
 """Template fields that LlamaIndex fills, without `context_messages` of multimodal ones."""
 CANNOT_STREAM = (Accumulate, NoText, ContextOnly)
 CITING = (Refine, SimpleSummarize, TreeSummarize, Accumulate)
-UNSUPPORTED = "unsupported"  # option of those that cite, see `CitationCheck`
 
 
 def query_engine(
@@ -79,8 +78,7 @@ def query_engine(
     response_mode : str, optional
         "extractive" or one of LlamaIndex's modes; "tree_summarize" by default with an LLM.
     **synthesizer
-        Options of the mode's class, such as templates, streaming and output_cls, and
-        `unsupported`, see `CitationCheck`.
+        Options of the mode's class, such as templates, streaming and output_cls.
 
     Raises
     ------
@@ -95,12 +93,11 @@ def query_engine(
         )
     _check_templates(synthesizer)
     citations = None
-    if llm is not None and UNSUPPORTED in known:
-        check = CitationCheck(embed_model, synthesizer.pop(UNSUPPORTED, "mark"))
-        if not _is_structured(llm, synthesizer):
-            citations = check
-            given = {name: option for name, option in synthesizer.items() if option is not None}
-            synthesizer = _for_citations(known, llm) | given
+    cites = issubclass(SYNTHESIZERS[mode], CITING)
+    if llm is not None and cites and not _is_structured(llm, synthesizer):
+        citations = CitationCheck(embed_model)
+        given = {name: option for name, option in synthesizer.items() if option is not None}
+        synthesizer = _for_citations(known, llm) | given
     if mode == EXTRACTIVE:
         made_with: dict[str, Any] = {"embed_model": embed_model}
     elif llm is None or mode in WITHOUT_LLM:  # the default would be OpenAI's
@@ -142,8 +139,7 @@ def options_of(synthesizer: type[BaseSynthesizer]) -> list[str]:
     if issubclass(synthesizer, BoundedTreeSummarize):
         names = (names - {"options"}) | {*signature(TreeSummarize).parameters}
     without = {"streaming"} if issubclass(synthesizer, CANNOT_STREAM) else set[str]()
-    citing = {UNSUPPORTED} if issubclass(synthesizer, CITING) else set[str]()
-    return sorted((names | citing) - NOT_TAKEN - without)
+    return sorted(names - NOT_TAKEN - without)
 
 
 def can_stream(mode: str) -> bool:

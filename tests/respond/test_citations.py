@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from records import metadata_of
 from respond.asking import WAYS, count_tokens, serve
 
-from hierindex import HierarchicalIndex, HierarchyStore, InputError
+from hierindex import HierarchicalIndex, HierarchyStore
 from hierindex.errors import GenerationError
 from hierindex.node import Quote, Span
 from hierindex.respond import extractive
@@ -127,33 +127,11 @@ def test_citations_are_resolved_and_wrong_ones_marked_however_it_is_asked(mode, 
     assert all(each.text == TEXTS[each.node_id] for each in response.source_nodes)
 
 
-@pytest.mark.parametrize(
-    ("unsupported", "expected", "n"),
-    [
-        ("mark", "Green lanterns [1?]. Its seal was worn out [2].", 2),
-        ("keep", "Green lanterns [1]. Its seal was worn out [2].", 2),
-        ("drop", "Green lanterns. Its seal was worn out [1].", 1),
-    ],
-)
-def test_what_becomes_of_unsupported_citations(unsupported, expected, n):
-    said = "Green lanterns [3]. Its seal was worn out [1]."
-    text, response, _ = asked(said, unsupported=unsupported)
-    assert text == expected
-    assert len(response.metadata["citations"]) == n
-
-
-def test_another_way_to_treat_them_is_refused():
-    with pytest.raises(InputError, match='unsupported must be "mark", "drop" or "keep", got 1'):
-        asked("", unsupported=1)
-
-
 @pytest.mark.parametrize("mode", sorted({*MODES} - {*CITE} - {"extractive"}))
 def test_the_other_modes_cite_nothing(mode):
     text, response, prompts = asked("Yes [1].", mode=mode)
     assert "citations" not in (response.metadata or {})
     assert not any(LINE.search(prompt) for prompt in [*prompts, text])
-    with pytest.raises(InputError, match="has no option 'unsupported'"):
-        asked("Yes [1].", mode=mode, unsupported="keep")
 
 
 class Form(BaseModel):
