@@ -8,7 +8,6 @@ from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, TextN
 from hierindex.core.identity import digest
 from hierindex.node import TITLES_BETWEEN, shared_section, titles_of
 from hierindex.respond.cited_text import MOST, numbers_in
-from hierindex.retrieve.retrieved import RetrievedNode
 from hierindex.text_node import from_text_node
 
 N_HEX = 8  # of a boundary
@@ -36,7 +35,7 @@ class Passages:
         self.by_number: dict[int, NodeWithScore] = {}
         self.nodes = list(map(self._add, found))
 
-    def _add(self, found: NodeWithScore) -> RetrievedNode:
+    def _add(self, found: NodeWithScore) -> NodeWithScore:
         """Return a node as the passage with the next number."""
         number = next(self._numbers)
         self.by_number[number] = found
@@ -47,14 +46,7 @@ class Passages:
             metadata=found.metadata,
             excluded_llm_metadata_keys=[*found.metadata],
         )
-        return RetrievedNode(node=node, score=found.score, path=ancestors(found))
-
-
-def ancestors(found: NodeWithScore) -> list[str]:
-    """Return the known ancestors of a node, from its strongest parent up."""
-    if isinstance(found, RetrievedNode):
-        return found.path
-    return [parent for parent, _ in from_text_node(found.node).parents[:1]]
+        return NodeWithScore(node=node, score=found.score)
 
 
 def shown(found: NodeWithScore) -> str:

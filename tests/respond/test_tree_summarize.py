@@ -1,4 +1,4 @@
-"""Tree summarise along the tree: as many calls as LlamaIndex makes or fewer, and sure to end."""
+"""Tree summarise: as many calls as LlamaIndex makes or fewer, and sure to end."""
 
 import asyncio
 import math
@@ -19,7 +19,7 @@ from loopback import Fault, names_words
 from openai import AsyncOpenAI, OpenAI
 from pydantic import BaseModel
 from respond.asking import NUM_OUTPUT, QUESTION, asked_of, log_of, serve
-from store.trees import record, tree
+from store.trees import tree
 
 from hierindex import (
     BoundedTreeSummarize,
@@ -180,26 +180,6 @@ def test_no_room_is_one_sentence():
             made.synthesize("Why? " * 50, found("A text."))
         assert server.requests == []
     assert "\n" not in str(caught.value)
-
-
-def test_families_are_read_together(store, embed_model):
-    """No way to make as few prompts of whole chunks cuts the tree less than a walk down it."""
-    retriever = retriever_of(store, embed_model)
-    with serve(window=800 - NUM_OUTPUT) as server:
-        engine = query_engine(retriever, embed_model, llm=llm_with(server, 800))
-        nodes = engine.query(QUESTION).source_nodes
-        first = [p for p in prompts_of(server) if any(n.node.text in p for n in nodes)]
-    place = {n.node.node_id: i for i, p in enumerate(first) for n in nodes if n.node.text in p}
-    assert place.keys() == {n.node.node_id for n in nodes}  # none is cut
-    assert len(set(place.values())) == len(first)
-    families = Counter(record(n.node).parents[0][0] for n in nodes)
-    whole = [
-        parent
-        for parent in families
-        if len({place[n.node.node_id] for n in nodes if record(n.node).parents[0][0] == parent})
-        == 1
-    ]
-    assert len(whole) >= len(families) - (len(first) - 1)
 
 
 class TestConcurrency:

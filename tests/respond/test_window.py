@@ -1,4 +1,4 @@
-"""Which texts are read together, without a model: what a round yields for what it is sent."""
+"""Which texts are read together, without a model."""
 
 from itertools import pairwise
 
@@ -11,7 +11,7 @@ from llama_index.core.prompts import PromptTemplate
 from respond.asking import count_tokens
 
 from hierindex import InputError
-from hierindex.respond.rounds import LEAST_ROOM, N_BETWEEN, PlacedText, Window, prompts, read_on
+from hierindex.respond.bounded_tree import LEAST_ROOM, N_BETWEEN, Window
 
 TEMPLATE = PromptTemplate("{context_str}")
 NUM_OUTPUT = 50
@@ -69,31 +69,32 @@ def test_no_citation_is_cut_from_its_sentence():
 
 def rounds(window, passages, answer):
     """The texts of the prompts of each round; each is answered by the same function."""
-    shown = [prompts(window, passages)]
+    shown = [window.prompts(passages)]
     while len(shown[-1]) > 1:
-        shown.append(read_on(window, shown[-1], [answer(text) for text in shown[-1]]))
+        shown.append(window.read_on([answer(text) for text in shown[-1]]))
     return shown
 
 
-@given(
-    st.lists(st.integers(0, 90), min_size=1, max_size=12),
-    st.integers(60, 200),
-    st.sampled_from(["", "r", "rl"]),
-)
-def test_rounds_end_and_each_prompt_fits(lengths, room, path):
+@given(st.lists(st.integers(0, 90), min_size=1, max_size=12), st.integers(60, 200))
+def test_rounds_end_and_each_prompt_fits(lengths, room):
     """With answers as long as they can be, no round has more than half of the one before."""
-    passages = [PlacedText(words(n), tuple(path), ("a", i)) for i, n in enumerate(lengths)]
-    window = window_of(room)
+    passages, window = list(map(words, lengths)), window_of(room)
     shown = rounds(window, passages, lambda prompt: words(2000))
-    assert all(count_tokens(prompt.text) <= room for texts in shown for prompt in texts)
+    assert all(count_tokens(text) <= room for texts in shown for text in texts)
     sizes = [*map(len, shown)]
     assert all(2 * after <= before + 1 for before, after in pairwise(sizes))
-    assert sizes[0] <= len(window.packed([p.text for p in passages]))
+    assert sizes[0] <= len(window.packed(passages))
+
+
+def test_texts_are_whole_unless_one_does_not_fit():
+    window, texts = window_of(60), [f"{words(25)} {i}" for i in range(4)]
+    assert window.prompts(texts) == ["\n\n".join(texts[:2]), "\n\n".join(texts[2:])]
+    assert window.prompts([*texts, words(70)]) == window.packed([*texts, words(70)])
 
 
 def test_empty_answers_are_dropped():
-    passages = [PlacedText(f"{words(50)} {i}") for i in range(4)]
+    passages = [f"{words(50)} {i}" for i in range(4)]
     said = iter(["One.", "", " \n", "Four."])
     *shown, (last,) = rounds(window_of(60), passages, lambda prompt: next(said))
     assert [len(prompts) for prompts in shown] == [4]
-    assert last.text == "One.\n\nFour."
+    assert last == "One.\n\nFour."
