@@ -119,11 +119,9 @@ class BoundedTreeSummarize(TreeSummarize):
         """Return the method of the model for the last prompt, and the form to fill in, if any."""
         if self._streaming:
             return "stream", []
-        return (
-            ("predict", [])
-            if self._output_cls is None
-            else ("structured_predict", [self._output_cls])
-        )
+        if self._output_cls is not None:
+            return "structured_predict", [self._output_cls]
+        return "predict", []
 
 
 def _checked(answer: RESPONSE_TEXT_TYPE, calls: Calls) -> RESPONSE_TEXT_TYPE:
