@@ -109,7 +109,11 @@ def answered(
         query = QueryBundle(question.text, embedding=question.embedding)
         response = engine.synthesize(query, found.nodes)
         pieces = _pieces(response) if response.source_nodes else [no_answer(retrieval)]
-        text = "".join(_shown(pieces, show))
+        text = ""
+        for piece in pieces:
+            text += piece
+            if show is not None:
+                show(piece)
     check_said(name, calls.made)
     metadata, nodes = response.metadata or {}, response.source_nodes
     refused = metadata.get("refused", not found.nodes)
@@ -141,13 +145,6 @@ def _pieces(response: RESPONSE_TYPE) -> Iterable[str]:
     if isinstance(response, StreamingResponse):
         return response.response_gen
     return [str(response)] if getattr(response, "response", None) else []
-
-
-def _shown(pieces: Iterable[str], show: Callable[[str], object] | None) -> Iterator[str]:
-    for piece in pieces:
-        if show is not None:
-            show(piece)
-        yield piece
 
 
 def _form_of(engine: ReadingOrderEngine, llm: LLM | None) -> type[BaseModel] | None:
