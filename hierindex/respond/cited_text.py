@@ -4,9 +4,9 @@ import re
 from collections.abc import Container, Iterable, Iterator
 from typing import NamedTuple
 
-MOST = 10_000  # numbers below this are citations
 YEARS = 1_000  # numbers from this are citations only if a passage has them
 LONGEST = 100  # characters between brackets
+MOST_IN_RANGE = 20  # numbers
 
 # Blanks and brackets are limited, so that a search takes linear time.
 NUMBER = r"[1-9]\d{,3}"
@@ -29,8 +29,6 @@ class Citation(NamedTuple):
     blanks: str
     numbers: tuple[int, ...]
 
-
-MOST_IN_RANGE = 20
 
 Part = str | Citation
 

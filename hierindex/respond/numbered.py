@@ -7,7 +7,7 @@ from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, TextN
 
 from hierindex.core.identity import digest
 from hierindex.node import TITLES_BETWEEN, shared_section, titles_of
-from hierindex.respond.cited_text import MOST, numbers_in
+from hierindex.respond.cited_text import numbers_in
 from hierindex.text_node import from_text_node
 
 N_HEX = 8  # of a boundary
@@ -18,7 +18,7 @@ class Passages:
 
     A passage stands between two equal lines, which end with its number: a digest of all texts,
     which stands in none of them. No number stands in brackets in a text, so a reference that a
-    model copies from a passage cites nothing; with thousands of such numbers, this is given up.
+    model copies from a passage cites nothing.
 
     Parameters
     ----------
@@ -28,25 +28,24 @@ class Passages:
 
     def __init__(self, found: Sequence[NodeWithScore]) -> None:
         texts = [shown(node) for node in found]
-        self._boundary = _boundary(texts)
+        boundary = _boundary(texts)
         quoted = {number for text in texts for number in numbers_in(text)}
-        free = [number for number in range(1, MOST) if number not in quoted]
-        self._numbers = iter(free if len(free) > 2 * len(found) else count(1))
-        self.by_number: dict[int, NodeWithScore] = {}
-        self.nodes = list(map(self._add, found))
+        free = (number for number in count(1) if number not in quoted)
+        self.by_number = dict(zip(free, found, strict=False))
+        self.nodes = [
+            _passage(each, f"==={boundary}===[{number}]") for number, each in self.by_number.items()
+        ]
 
-    def _add(self, found: NodeWithScore) -> NodeWithScore:
-        """Return a node as the passage with the next number."""
-        number = next(self._numbers)
-        self.by_number[number] = found
-        line = f"==={self._boundary}===[{number}]"
-        node = TextNode(
-            id_=found.node_id,
-            text=f"{line}\n{shown(found)}\n{line}",
-            metadata=found.metadata,
-            excluded_llm_metadata_keys=[*found.metadata],
-        )
-        return NodeWithScore(node=node, score=found.score)
+
+def _passage(found: NodeWithScore, line: str) -> NodeWithScore:
+    """Return a node whose text stands between two lines."""
+    node = TextNode(
+        id_=found.node_id,
+        text=f"{line}\n{shown(found)}\n{line}",
+        metadata=found.metadata,
+        excluded_llm_metadata_keys=[*found.metadata],
+    )
+    return NodeWithScore(node=node, score=found.score)
 
 
 def shown(found: NodeWithScore) -> str:

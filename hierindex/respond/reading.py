@@ -46,8 +46,6 @@ class ReadingOrderEngine(RetrieverQueryEngine):
     response_synthesizer : BaseSynthesizer
     citations : CitationCheck, optional
         If given, the synthesizer reads the nodes as numbered `Passages`, which its answers cite.
-    **options
-        As in `RetrieverQueryEngine`.
     """
 
     def __init__(
@@ -56,9 +54,8 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         response_synthesizer: BaseSynthesizer,
         *,
         citations: CitationCheck | None = None,
-        **options: Any,
     ) -> None:
-        super().__init__(retriever, response_synthesizer, **options)
+        super().__init__(retriever, response_synthesizer)
         self._citations = citations
 
     def synthesize(
@@ -107,7 +104,7 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         if self._citations is None or not nodes:
             return None, ordered
         passages = Passages(ordered)
-        return passages, [*passages.nodes]
+        return passages, passages.nodes
 
     def _listing(self, query: QueryBundle, nodes: list[NodeWithScore]) -> Listing | None:
         if self.retrieval is None:
