@@ -37,7 +37,7 @@ DOORS = {  # modules that import LlamaIndex with themselves, by room
     "llm": "client limits served thoughts",
     "read": "documents sections split",
     "respond": "bounded_tree chat cited citing_prompts compare engine engine_answer "
-    "extractive_synthesizer numbered reading rounds",
+    "extractive_synthesizer numbered reading",
     "retrieve": "retrieved retriever",
     "store": "vector_store",
     "summarize": "bert checked choice llm requests",

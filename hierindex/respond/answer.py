@@ -58,20 +58,17 @@ class Answer:
     """An answer to a question; `print` shows it with the places of its passages.
 
     `[n]` in the text refers to `citations[n - 1]`, and in an answer without a language model to
-    `passages[n - 1]`. In the answer of a language model, a
-    citation is the sentence of the passage nearest to the sentence that cites it, and
-    `supported` says whether that is near enough and the numbers are the passage's; "[n?]" marks
-    those that are not. See
-    `ExtractiveSynthesizer` for other answers, which have a `score` and the `best` of their
-    sentences. `why` is the reason for searching chunks or for an outline, if mode "auto" chose.
-    `refused` is True if nothing that was searched answers. `missing` are the numbers, names and
-    quoted words of the question that an extractive answer has not. If it is refused, `unknown`
-    has the names of files in the question that no document has, each with the ids of documents
-    with similar names. If the question counts or lists, `listing` has all documents with its words,
-    and the text says so. `summaries` are the ids of summaries that a language model read instead
-    of their children, which are among the sources. `cut_off` is True if the model reached its limit
-    of tokens, so that the answer is incomplete, and None otherwise. `calls` are the prompts sent
-    to a language model, with its answers.
+    `passages[n - 1]`. In the answer of a language model, a citation is the sentence of the passage
+    nearest to the sentence that cites it, and `supported` says whether that is near enough and the
+    numbers are the passage's; "[n?]" marks those that are not. See `ExtractiveSynthesizer` for
+    other answers, which have a `score` and the `best` of their sentences. `why` is the reason for
+    searching chunks or for an outline, if mode "auto" chose. `refused` is True if nothing that was
+    searched answers. `missing` are the numbers, names and quoted words of the question that an
+    extractive answer has not. If it is refused, `unknown` has the names of files in the question
+    that no document has, each with the ids of documents with similar names. If the question counts
+    or lists, `listing` has all documents with its words, and the text says so. `cut_off` is True if
+    the model reached its limit of tokens, so that the answer is incomplete, and None otherwise.
+    `calls` are the prompts sent to a language model, with its answers.
     """
 
     answer: str
@@ -87,7 +84,6 @@ class Answer:
     missing: list[str] = field(default_factory=list)
     unknown: dict[str, list[str]] = field(default_factory=dict)
     listing: Listing | None = None
-    summaries: list[str] = field(default_factory=list)
     cut_off: Literal[True] | None = None
     passages: list[Passage] = field(default_factory=list)
     calls: SkipJsonSchema[list[Call]] = field(default_factory=list)

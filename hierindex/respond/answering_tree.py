@@ -15,9 +15,9 @@ from hierindex.store.generations import on_newest
 if TYPE_CHECKING:
     from llama_index.core.chat_engine.types import BaseChatEngine
     from llama_index.core.llms import LLM
-    from llama_index.core.query_engine import RetrieverQueryEngine
 
     from hierindex.respond.compare import Comparison
+    from hierindex.respond.reading import ReadingOrderEngine
 
 ANSWERING = {"text_qa_template", "refine_template"}  # templates of "compact", LlamaIndex's default
 IGNORED = {*ANSWERING, "summary_template", "simple_template", "use_async", "verbose"}
@@ -42,7 +42,7 @@ class AnsweringTree(StoredTree):
         level: Level | Sequence[Level] | None = None,
         synthesizer: dict[str, Any] | None = None,
         **options: Any,
-    ) -> "RetrieverQueryEngine":
+    ) -> "ReadingOrderEngine":
         """Return a query engine that quotes extracts or uses a LlamaIndex response mode.
 
         Parameters
@@ -54,8 +54,7 @@ class AnsweringTree(StoredTree):
         level : int or str, or a sequence of them, optional
             Levels to search, by number or word; see `HierarchyRetriever`.
         synthesizer : dict, optional
-            Options of the response synthesizer, such as templates, `streaming`, `answer_tokens`,
-            `unsupported`.
+            Options of the response synthesizer, such as templates, `streaming`, `answer_tokens`.
         **options
             Options of `as_retriever`, and those of LlamaIndex's query engines: templates,
             `streaming`, `use_async` and `output_cls`. With `text_qa_template` or

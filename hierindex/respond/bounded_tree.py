@@ -1,51 +1,47 @@
-"""Tree summarise along the index's tree, with a bounded number of calls."""
+"""Tree summarise with a bounded number of calls."""
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from itertools import takewhile
+from typing import Any, NamedTuple
 
-from llama_index.core.base.response.schema import RESPONSE_TYPE
+from llama_index.core.indices.prompt_helper import DEFAULT_PADDING, PromptHelper
 from llama_index.core.llms import LLM
 from llama_index.core.output_parsers import PydanticOutputParser
 from llama_index.core.prompts import BasePromptTemplate
 from llama_index.core.response_synthesizers import TreeSummarize
-from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.types import RESPONSE_TEXT_TYPE
 
 from hierindex.core.arguments import is_whole, require
-from hierindex.errors import InputError
+from hierindex.errors import InputError, ModelError
 from hierindex.llm.record import Calls, check_said
 from hierindex.llm.served import served, service_of
-from hierindex.respond.numbered import only
-from hierindex.respond.rounds import PlacedText, Window, condensed, rounds
-from hierindex.retrieve.retrieved import RetrievedNode
-from hierindex.store.vector_store import HierarchyStore
-from hierindex.threads import aeach, each, in_daemon_thread
+from hierindex.respond.cited_text import cited_end
+from hierindex.text.sentences import split_sentences
+from hierindex.threads import aeach, each
 
-SUMMARIES = "summaries"
+BETWEEN = "\n\n"  # separator in a prompt, as in LlamaIndex
+LEAST_ROOM = 32  # tokens; fewer do not hold two answers
+N_BETWEEN = 2  # maximum tokens between two texts
+PAIR = 2  # minimum number of answers in a prompt
 
 
 class BoundedTreeSummarize(TreeSummarize):
-    """A `TreeSummarize` that groups texts along the tree and bounds the number of calls.
+    """A `TreeSummarize` that bounds the number of calls.
 
     Texts that fit one prompt take one call, as in LlamaIndex. Others are split into at most as
-    many prompts as LlamaIndex makes, with related texts together, and the next round of calls
-    reads their answers. Answers are truncated to half a prompt, at the end of a sentence, so
+    many prompts as LlamaIndex makes, with whole texts if none is too long, and the next round of
+    calls reads their answers. Answers are truncated to half a prompt, at the end of a sentence, so
     each round has at most half as many calls as the one before: n prompts take fewer than
     2n + log2(n) + 1 calls, whatever the model answers.
-
-    `response.metadata` has `summaries`, the ids of the summaries that were read instead of their
-    children. It has no prompts; `served` and LlamaIndex's callbacks record them on request.
 
     Parameters
     ----------
     concurrency : int, optional
         Maximum number of concurrent calls, for all questions together, by default 4. Open
         streams do not count.
-    store : HierarchyStore, optional
-        The store of the nodes. If given, a summary is read instead of its children if all of them
-        were found and it saves a prompt.
     before : callable, optional
         Called before prompts are sent, with how many are sent at most, how many of them in the
         first round, and about how many tokens those have together.
@@ -66,7 +62,6 @@ class BoundedTreeSummarize(TreeSummarize):
         llm: LLM,
         *,
         concurrency: int | None = None,
-        store: HierarchyStore | None = None,
         before: Callable[[int, int, int], object] | None = None,
         **options: Any,
     ) -> None:
@@ -77,128 +72,56 @@ class BoundedTreeSummarize(TreeSummarize):
         # LlamaIndex's default would replace the model's.
         options.setdefault("callback_manager", llm.callback_manager)
         super().__init__(llm=served(llm, concurrency=concurrency), **options)
-        self._store = store
         self._before = before
 
-    def synthesize(
-        self,
-        query: str | QueryBundle,
-        nodes: list[NodeWithScore],
-        additional_source_nodes: Sequence[NodeWithScore] | None = None,
-        **variables: Any,
-    ) -> RESPONSE_TYPE:
-        """Return the answer to a question from nodes; `variables` fill the template."""
-        read = self._read(query, nodes, variables)
-        given = {"passages": list(map(PlacedText.of, read)), **variables}
-        response = super().synthesize(query, nodes, additional_source_nodes, **given)
-        return _traced(response, nodes, read)
-
-    async def asynthesize(
-        self,
-        query: str | QueryBundle,
-        nodes: list[NodeWithScore],
-        additional_source_nodes: Sequence[NodeWithScore] | None = None,
-        **variables: Any,
-    ) -> RESPONSE_TYPE:
-        """Do what `synthesize` does, without blocking the event loop."""
-        read = await in_daemon_thread(partial(self._read, query, nodes, variables))
-        given = {"passages": list(map(PlacedText.of, read)), **variables}
-        response = await super().asynthesize(query, nodes, additional_source_nodes, **given)
-        return _traced(response, nodes, read)
-
     def get_response(
-        self,
-        query_str: str,
-        text_chunks: Sequence[str],
-        passages: Sequence[PlacedText] = (),
-        **variables: Any,
+        self, query_str: str, text_chunks: Sequence[str], **variables: Any
     ) -> RESPONSE_TEXT_TYPE:
         """Return the answer to a question from texts; `variables` fill the template."""
-        calls = Calls()
-        window = self._window(query_str, variables, served(self._llm, calls))
-        llm, template = window.llm, window.template
-        at_once = service_of(llm).limit.most
-        passages = passages or list(map(PlacedText, text_chunks))
-        self._tell(window, passages)
-        going = rounds(window, passages)
-        try:
-            shown = next(going)
-            while True:
-                asked = [partial(llm.predict, template, context_str=p.text) for p in shown]
-                shown = going.send(each(asked, at_once))
-        except StopIteration as end:
-            last = end.value
-        method, given = self._last(template)
-        return _checked(getattr(llm, method)(*given, context_str=last), calls)
+        window, calls, texts = self._begin(query_str, text_chunks, variables)
+        at_once = service_of(window.llm).limit.most
+        while len(texts) > 1:
+            texts = window.read_on(each(window.asked("predict", texts), at_once))
+        method, form = self._last()
+        answer = getattr(window.llm, method)(*form, window.template, context_str=texts[0])
+        return _checked(answer, calls)
 
     async def aget_response(
-        self,
-        query_str: str,
-        text_chunks: Sequence[str],
-        passages: Sequence[PlacedText] = (),
-        **variables: Any,
+        self, query_str: str, text_chunks: Sequence[str], **variables: Any
     ) -> RESPONSE_TEXT_TYPE:
         """Do what `get_response` does, without blocking the event loop."""
+        window, calls, texts = self._begin(query_str, text_chunks, variables)
+        at_once = service_of(window.llm).limit.most
+        while len(texts) > 1:
+            texts = window.read_on(await aeach(window.asked("apredict", texts), at_once))
+        method, form = self._last()
+        send = getattr(window.llm, f"a{method}")
+        return _checked(await send(*form, window.template, context_str=texts[0]), calls)
+
+    def _begin(
+        self, question: str, texts: Sequence[str], variables: dict[str, Any]
+    ) -> tuple["Window", Calls, list[str]]:
+        """Return the window of the model, the record of its calls, and the first prompts' texts."""
         calls = Calls()
-        window = self._window(query_str, variables, served(self._llm, calls))
-        llm, template = window.llm, window.template
-        at_once = service_of(llm).limit.most
-        passages = passages or list(map(PlacedText, text_chunks))
-        self._tell(window, passages)
-        going = rounds(window, passages)
-        try:
-            shown = next(going)
-            while True:
-                asked = [partial(llm.apredict, template, context_str=p.text) for p in shown]
-                shown = going.send(await aeach(asked, at_once))
-        except StopIteration as end:
-            last = end.value
-        method, given = self._last(template)
-        return _checked(await getattr(llm, f"a{method}")(*given, context_str=last), calls)
-
-    def _tell(self, window: Window, passages: Sequence[PlacedText]) -> None:
-        """Call `before`, if there is one."""
-        if self._before is not None:
-            first = next(rounds(window, passages), [])
-            shown, n = first or passages, max(len(first), 1)
-            most = math.ceil(2 * n + math.log2(n)) if n > 1 else 1
-            frame = window.length(window.template.format(llm=window.llm, context_str=""))
-            self._before(most, n, n * frame + sum(window.length(p.text) for p in shown))
-
-    def _last(self, template: BasePromptTemplate) -> tuple[str, tuple[Any, ...]]:
-        """Return the method of the model for the last prompt, and its arguments."""
-        if self._streaming:
-            return "stream", (template,)
-        if self._output_cls is not None:
-            return "structured_predict", (self._output_cls, template)
-        return "predict", (template,)
-
-    def _window(self, question: str, variables: dict[str, Any], llm: LLM) -> Window:
         template = self._summary_template.partial_format(query_str=question, **variables)
         form = None if self._streaming else self._output_cls
         beside = "" if form is None else PydanticOutputParser(form).format("")
-        return Window.of(self._prompt_helper, template, llm, beside)
+        window = Window.of(self._prompt_helper, template, served(self._llm, calls), beside)
+        first = window.prompts(texts)
+        if self._before is not None:
+            n = len(first)
+            most = math.ceil(2 * n + math.log2(n)) if n > 1 else 1
+            frame = window.length(template.format(llm=window.llm, context_str=""))
+            self._before(most, n, n * frame + sum(map(window.length, first)))
+        return window, calls, first
 
-    def _read(
-        self, query: str | QueryBundle, nodes: list[NodeWithScore], variables: dict[str, Any]
-    ) -> list[NodeWithScore]:
-        """Return the nodes, with some replaced by summaries if this saves calls."""
-        if self._store is None or not nodes:
-            return nodes
-        question = query if isinstance(query, str) else query.query_str
-        window = self._window(question, variables, self._llm)
-        found_in = (node.snapshot for node in nodes if isinstance(node, RetrievedNode))
-        snapshot = next(found_in, None) or self._store.snapshot()
-        read = condensed(nodes, snapshot, window.n_tokens, window.room)
-        if read == nodes:
-            only(nodes)
-            return nodes
-        n_read, n_found = (
-            len(next(rounds(window, list(map(PlacedText.of, some))), [])) for some in (read, nodes)
-        )
-        chosen = read if n_read < n_found else nodes
-        only(chosen)
-        return chosen
+    def _last(self) -> tuple[str, list[Any]]:
+        """Return the method of the model for the last prompt, and the form to fill in, if any."""
+        if self._streaming:
+            return "stream", []
+        if self._output_cls is not None:
+            return "structured_predict", [self._output_cls]
+        return "predict", []
 
 
 def _checked(answer: RESPONSE_TEXT_TYPE, calls: Calls) -> RESPONSE_TEXT_TYPE:
@@ -208,13 +131,102 @@ def _checked(answer: RESPONSE_TEXT_TYPE, calls: Calls) -> RESPONSE_TEXT_TYPE:
     return answer
 
 
-def _traced(
-    response: RESPONSE_TYPE,
-    found: Sequence[NodeWithScore],
-    read: Sequence[NodeWithScore],
-) -> RESPONSE_TYPE:
-    """Add the summaries that were read to the response."""
-    ids = {node.node_id for node in found}
-    summaries = [node.node_id for node in read if node.node_id not in ids]
-    response.metadata = {**(response.metadata or {}), SUMMARIES: summaries}
-    return response
+class Window(NamedTuple):
+    """The part of a model's context window that a template leaves free.
+
+    `room` is in tokens of the helper's tokenizer, by default LlamaIndex's global one; `padding`
+    are tokens reserved for text outside the template.
+    """
+
+    helper: PromptHelper
+    template: BasePromptTemplate
+    llm: LLM
+    room: int
+    padding: int
+
+    @classmethod
+    def of(
+        cls, helper: PromptHelper, template: BasePromptTemplate, llm: LLM, beside: str = ""
+    ) -> "Window":
+        """Compute the window of a model whose prompts also contain the text `beside`.
+
+        Raises
+        ------
+        InputError
+            If the template leaves fewer than `LEAST_ROOM` tokens.
+        """
+        try:
+            padding = DEFAULT_PADDING + helper._token_counter.get_string_tokens(beside)
+            splitter = helper.get_text_splitter_given_prompt(template, padding=padding, llm=llm)
+            room = splitter.chunk_size
+        except ValueError:  # negative
+            room = 0
+        if room < LEAST_ROOM:
+            raise InputError(
+                f"The prompt leaves no room for texts in the {helper.context_window:,} tokens of "
+                f"the model's window, of which its answer takes {helper.num_output:,}; shorten "
+                "the question or the template, or set context_window= and max_tokens= of the model."
+            )
+        return cls(helper, template, llm, room, padding)
+
+    def packed(self, texts: Sequence[str]) -> list[str]:
+        """Join texts and cut them wherever a prompt is full, as LlamaIndex does."""
+        return self.helper.repack(self.template, texts, padding=self.padding, llm=self.llm)
+
+    def prompts(self, texts: Sequence[str]) -> list[str]:
+        """Join texts to those of as many prompts as LlamaIndex makes, or fewer.
+
+        Texts are whole, unless one does not fit a prompt.
+        """
+        packed, whole = self.packed(texts), list[list[str]]()
+        if len(packed) == 1:
+            return packed
+        room = 0
+        for text in texts:
+            n_tokens = self.length(text) + N_BETWEEN
+            if n_tokens > self.room:
+                return packed
+            if n_tokens > room:
+                whole.append([])
+                room = self.room
+            whole[-1].append(text)
+            room -= n_tokens
+        return list(map(BETWEEN.join, whole)) if len(whole) <= len(packed) else packed
+
+    def asked(self, method: str, texts: Sequence[str]) -> list[partial[Any]]:
+        """Return the calls of a method of the model that send a prompt for each text."""
+        send = getattr(self.llm, method)
+        return [partial(send, self.template, context_str=text) for text in texts]
+
+    def read_on(self, answers: Sequence[str]) -> list[str]:
+        """Return the texts of the prompts that read the answers to others.
+
+        Raises
+        ------
+        ModelError
+            If all answers are empty.
+        """
+        said = [self.shortened(answer.strip()) for answer in answers if answer.strip()]
+        if not said:
+            raise ModelError(f"The model answered nothing to any of {len(answers)} prompts.")
+        return self.prompts(said)
+
+    def length(self, text: str) -> int:
+        """Count the tokens of a text, as the helper does when it packs."""
+        return self.helper._token_counter.get_string_tokens(text)
+
+    def shortened(self, text: str) -> str:
+        """Truncate a text so that two such texts fit one prompt.
+
+        It ends with a sentence and its citations, or if the first is too long, within it.
+        """
+        most = self.room // PAIR - N_BETWEEN
+        if self.length(text) <= most:
+            return text
+        ends = [cited_end(text, sentence.to) for sentence in split_sentences(text)]
+        fitting = [*takewhile(lambda end: self.length(text[:end]) <= most, ends)]
+        if fitting:
+            return text[: fitting[-1]]
+        lengths = range(len(text))  # of beginnings, in characters
+        too_long = bisect_right(lengths, most, key=lambda n: self.length(text[:n]))
+        return text[: too_long - 1]

@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import count
-from typing import Any, Literal, get_args
+from typing import Any
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.base.response.schema import (
@@ -17,52 +17,38 @@ from llama_index.core.base.response.schema import (
 from llama_index.core.schema import NodeWithScore
 from llama_index.core.types import TokenAsyncGen, TokenGen
 
-from hierindex.core.arguments import require
 from hierindex.embed.embedder import Embedder
 from hierindex.node import Quote
 from hierindex.respond.cited_text import Citation, CitedText, Part, written
-from hierindex.respond.extractive_synthesizer import CITATIONS
 from hierindex.respond.numbered import Passages, shown
 from hierindex.respond.quotable import citation_of
 from hierindex.summarize.grounding import EmbeddingGrounding, has_other_number, numbers_in
 from hierindex.text.sentences import Sentence, is_telling, split_sentences, telling
 from hierindex.text_node import from_text_node
 
-Unsupported = Literal["mark", "drop", "keep"]
 Entries = list[dict[str, Any]]
 Check = Callable[[Sequence[Part]], Entries]
-REMOVED = "citations_removed"
 
 
 class CitationCheck:
     """Resolves the citations of a model's answers and compares each with its passage.
 
     In the text, citations are numbered from 1 in their order, and those of unknown passages are
-    removed. `response.metadata` has `citations` with one entry for each number: the sentence of
-    the passage that is most similar to the sentence of the answer, as `{document, start, end}`
-    like those of `ExtractiveSynthesizer`; `title`, that of its document, if it has one; `node`, the
-    id of the passage's node; and `supported`, which is False if no sentence of the passage is
-    similar, or the answer's sentence has a number that none of its passages has. The metadata also
-    has the number of removed citations as `citations_removed`. A stream adds both when it ends.
+    removed. One that is not supported is written as "[2?]", except in a stream. `response.metadata`
+    has `citations` with one entry for each number: the sentence of the passage that is most similar
+    to the sentence of the answer, as `{document, start, end}` like those of
+    `ExtractiveSynthesizer`; `title`, that of its document, if it has one; `node`, the id of the
+    passage's node; and `supported`, which is False if no sentence of the passage is similar, or the
+    answer's sentence has a number that none of its passages has. The metadata also has the number
+    of removed citations as `citations_removed`. A stream adds both when it ends.
 
     Parameters
     ----------
     embed_model : BaseEmbedding
-    unsupported : {"mark", "drop", "keep"}
-        What becomes of a citation that is not `supported`: its number is written as "[2?]", is
-        removed together with its entry, or stays. In a stream it stays.
-
-    Raises
-    ------
-    InputError
-        If `unsupported` has another value.
     """
 
-    def __init__(self, embed_model: BaseEmbedding, unsupported: Unsupported = "mark") -> None:
-        known = unsupported in get_args(Unsupported)
-        require(known, "unsupported", '"mark", "drop" or "keep"', unsupported)
+    def __init__(self, embed_model: BaseEmbedding) -> None:
         self._embedder = Embedder(embed_model)
-        self._unsupported = unsupported
 
     def add_to(self, response: RESPONSE_TYPE, passages: Passages, question: str) -> None:
         """Resolve the citations of a response, or of its stream as it is read."""
@@ -77,24 +63,10 @@ class CitationCheck:
             text.read(response.response)
             text.end()
             entries = check(text.parts)
-            response.response = written(text.parts, self._labels(entries))
-            dropping = self._unsupported == "drop"
-            _add(response, [e for e in entries if e["supported"] or not dropping], text)
-
-    async def aadd_to(self, response: RESPONSE_TYPE, passages: Passages, question: str) -> None:
-        """Do what `add_to` does, in a thread."""
-        await asyncio.to_thread(self.add_to, response, passages, question)
-
-    def _labels(self, entries: Entries) -> Iterator[str]:
-        """Yield what is written for each citation."""
-        numbers = count(1)
-        for entry in entries:
-            if entry["supported"] or self._unsupported == "keep":
-                yield f"[{next(numbers)}]"
-            elif self._unsupported == "mark":
-                yield f"[{next(numbers)}?]"
-            else:
-                yield ""
+            marks = ("" if entry["supported"] else "?" for entry in entries)
+            labels = (f"[{n}{mark}]" for n, mark in enumerate(marks, start=1))
+            response.response = written(text.parts, labels)
+            _add(response, entries, text)
 
     def _check(self, passages: Passages, question: str, parts: Sequence[Part]) -> Entries:
         """Return an entry for each number that a text cites, in order."""
@@ -132,7 +104,7 @@ class CitationCheck:
 def _streamed(
     pieces: TokenGen, text: CitedText, check: Check, response: StreamingResponse
 ) -> TokenGen:
-    labels = _numbers()
+    labels = map("[{}]".format, count(1))
     for piece in pieces:
         if shown := written(text.read(piece), labels):
             yield shown
@@ -143,7 +115,7 @@ def _streamed(
 async def _astreamed(
     pieces: TokenAsyncGen, text: CitedText, check: Check, response: AsyncStreamingResponse
 ) -> TokenAsyncGen:
-    labels = _numbers()
+    labels = map("[{}]".format, count(1))
     async for piece in pieces:
         if shown := written(text.read(piece), labels):
             yield shown
@@ -151,16 +123,12 @@ async def _astreamed(
     _add(response, await asyncio.to_thread(check, text.parts), text)
 
 
-def _numbers() -> Iterator[str]:
-    return map("[{}]".format, count(1))
-
-
 def _add(
     response: Response | StreamingResponse | AsyncStreamingResponse,
     entries: Entries,
     text: CitedText,
 ) -> None:
-    added = {CITATIONS: entries, REMOVED: text.n_removed}
+    added = {"citations": entries, "citations_removed": text.n_removed}
     response.metadata = {**(response.metadata or {}), **added}
 
 

@@ -2,34 +2,24 @@
 
 import re
 from collections.abc import Container, Iterable, Iterator
-from itertools import takewhile
 from typing import NamedTuple
 
-MOST = 10_000  # numbers below this are citations
 YEARS = 1_000  # numbers from this are citations only if a passage has them
 LONGEST = 100  # characters between brackets
+MOST_IN_RANGE = 20  # numbers
 
 # Blanks and brackets are limited, so that a search takes linear time.
 NUMBER = r"[1-9]\d{,3}"
 RANGE = rf"{NUMBER}(?:\s*[-\u2010-\u2014]\s*{NUMBER})?"
 RANGES = rf"{RANGE}(?:\s*[,;]\s*{RANGE})*"
 NUMBERS = re.compile(rf"\s*(?:passages?\s|sources?\s|[#^])?\s*({RANGES})\s*", re.I)
-# What is removed, unless it is an index: "[1.5]", "[n]", "[source]". Other words in brackets
-# are text.
-LIKE_NUMBERS = r"(?=.*\d)[\d\s.,;:?!*#^&~\u2010-\u2014-]*[a-z]?"
-MALFORMED = re.compile(rf"{LIKE_NUMBERS}|n|(?:passage|source)s?.{{,9}}", re.I)
 INSIDE = rf"[^\[\]\n`]{{,{LONGEST}}}"
 NOT_AFTER_VARIABLE = r"(?<!(?<!\w)[a-z])"
-AFTER_WORD = r"(?P<after_word>(?<=[a-zA-Z_]))?"
-BRACKETS = (
-    rf"[ \t]{{,9}}{NOT_AFTER_VARIABLE}{AFTER_WORD}\[(?P<inside>{INSIDE})(?P<end>\]|(?=\n|\Z))"
-)
-# At the end of a line, a bracket may lack its other half.
+BRACKETS = rf"[ \t]{{,9}}{NOT_AFTER_VARIABLE}\[(?P<inside>{INSIDE})\]"
 TOKEN = re.compile(rf"(?P<code>\n|`+)|{BRACKETS}")
 UNFINISHED = re.compile(
     rf"(?:`{{1,9}}|[ \t]{{1,9}}|\w{{1,2}}|(?:[ \t]{{,9}}|\w{{1,2}})\[{INSIDE})\Z"
 )
-CUT = re.compile(r"\s{,9}\[[\d\s,;-]{,99}\Z")
 AT_THE_END = re.compile(rf"(?:\s*\[{RANGES}\])+")
 
 
@@ -39,8 +29,6 @@ class Citation(NamedTuple):
     blanks: str
     numbers: tuple[int, ...]
 
-
-MOST_IN_RANGE = 20
 
 Part = str | Citation
 
@@ -66,22 +54,12 @@ def cited_end(text: str, end: int) -> int:
     return match.end() if match else end
 
 
-def without_cut_citation(text: str) -> str:
-    """Drop the beginning of a citation at the end of a text, unless nothing else is there.
-
-    >>> without_cut_citation("It rained [3] in May [1")
-    'It rained [3] in May'
-    """
-    return CUT.sub("", text) or text
-
-
 class CitedText:
     """A model's answer, in which citations of known passages are found as it comes.
 
-    Citations of unknown passages and malformed ones are left out and counted. Code between
-    backticks has no citations. Brackets are an index and no citation directly after a variable of
-    one small letter, as in "a[1]", and directly after another word unless they hold numbers from 1,
-    as in "args[-1]".
+    Citations of unknown passages are left out and counted. Code between backticks has no citations.
+    Numbers in brackets are an index and no citation directly after a variable of one small letter,
+    as in "a[1]".
 
     Parameters
     ----------
@@ -111,32 +89,28 @@ numbers=(7,)), '.']
         unfinished = UNFINISHED.search(text)
         end = unfinished.start() if unfinished else len(text)
         self._held = text[end:]
-        return self._add(text, end)
+        return self._add(text[:end])
 
     def end(self) -> list[Part]:
         """Return the rest of the parts, at the end of the text."""
-        text, self._held = self._held, ""
-        return self._add(text, len(text))
+        return self._add(self._held)
 
-    def _add(self, text: str, end: int) -> list[Part]:
-        parts = [part for part in self._parse(text, end) if part]
+    def _add(self, text: str) -> list[Part]:
+        parts = [part for part in self._parse(text) if part]
         self.parts += parts
         return parts
 
-    def _parse(self, text: str, end: int) -> Iterator[Part]:
-        """Yield the parts of `text[:end]`; what follows tells whether a bracket is closed."""
+    def _parse(self, text: str) -> Iterator[Part]:
         at = 0
-        for token in takewhile(lambda token: token.start() < end, TOKEN.finditer(text)):
+        for token in TOKEN.finditer(text):
             if token["code"]:
                 self._mark_code(token["code"])
-                continue
-            if self._code or not (part := self._part(token)):
-                continue
-            yield text[at : token.start()]
-            if part.numbers:
-                yield part
-            at = token.end()
-        yield text[at:end]
+            elif not self._code and (part := self._part(token)):
+                yield text[at : token.start()]
+                if part.numbers:
+                    yield part
+                at = token.end()
+        yield text[at:]
 
     def _mark_code(self, mark: str) -> None:
         """Begin or end code; a line break ends code within a line."""
@@ -149,13 +123,8 @@ numbers=(7,)), '.']
 
     def _part(self, token: re.Match[str]) -> Citation | None:
         """Return a citation, without numbers if no passage has any; None for another text."""
-        ranges = _ranges(token["inside"])
-        is_index = token["after_word"] is not None
-        if ranges is None and (is_index or not MALFORMED.fullmatch(token["inside"])):
+        if (ranges := _ranges(token["inside"])) is None:
             return None
-        if ranges is None or not token["end"]:
-            self.n_removed += 1
-            return Citation("", ())
         known = [[n for n in range(a, b + 1) if n in self._known] for a, b in ranges]
         if not any(known) and all(a >= YEARS for a, _ in ranges):
             return None
@@ -171,17 +140,14 @@ def written(parts: Iterable[Part], labels: Iterator[str]) -> str:
     >>> written(["It rained", Citation(" ", (7, 3)), "."], iter(["[1]", "[2?]"]))
     'It rained [1][2?].'
     """
-    texts = []
-    for part in parts:
-        if isinstance(part, str):
-            texts.append(part)
-        elif cited := "".join(next(labels) for _ in part.numbers):
-            texts.append(part.blanks + cited)
-    return "".join(texts)
+    return "".join(
+        part if isinstance(part, str) else part.blanks + "".join(next(labels) for _ in part.numbers)
+        for part in parts
+    )
 
 
 def _ranges(inside: str) -> list[tuple[int, int]] | None:
-    """Return the first and last numbers of the ranges between brackets; None if malformed.
+    """Return the first and last numbers of the ranges between brackets; None for other text.
 
     A range of more than 20 numbers cites nothing, such as an interval of years.
     """

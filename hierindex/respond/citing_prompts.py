@@ -61,6 +61,9 @@ TEMPLATES: dict[str, BasePromptTemplate] = {
 """By the name of a synthesizer's option."""
 
 
+LINE = re.compile(r"(?P<boundary>===\w+===)\[\d+\](?=\n)")  # of `Passages`
+
+
 class PassageHelper(PromptHelper):
     """LlamaIndex's prompt helper, for texts that begin with one of the `Passages`.
 
@@ -95,21 +98,17 @@ class PassageHelper(PromptHelper):
     def _whole(
         self, cut: Callable[..., list[str]], texts: Sequence[str], padding: int
     ) -> list[str]:
-        """Cut texts, and again with room for two lines if any is missing."""
-        parts = cut(padding=padding)
-        if _between_lines(texts, parts) == parts:
+        """Cut texts, and again with room for two lines if a part of a passage lacks any."""
+        parts, first = cut(padding=padding), LINE.match("".join(texts[:1]).lstrip())
+        if first is None or _between_lines(first["boundary"], parts) == parts:
             return parts
-        line = texts[0].strip().partition("\n")[0] + "0000\n"  # of the longest number
-        room = 2 * self._token_counter.get_string_tokens(line)
-        return _between_lines(texts, cut(padding=padding + room))
+        room = 2 * self._token_counter.get_string_tokens(f"{first[0]}0000\n")
+        return _between_lines(first["boundary"], cut(padding=padding + room))
 
 
-def _between_lines(texts: Sequence[str], parts: Sequence[str]) -> list[str]:
-    """Add the lines that the parts of texts lack; `texts` begin with one, or have none."""
-    first = re.match(r"(===\w+===)\[\d+\](?=\n)", "".join(texts[:1]).lstrip())
-    if first is None:
-        return [*parts]
-    line = re.compile(rf"(?m)^{re.escape(first[1])}\[\d+\]$")
+def _between_lines(boundary: str, parts: Sequence[str]) -> list[str]:
+    """Add the lines that parts of passages lack."""
+    line = re.compile(rf"(?m)^{re.escape(boundary)}\[\d+\]$")
     whole, inside = [], ""  # the line of the passage in which a part ends
     for part in parts:
         lines = line.findall(part)
@@ -117,14 +116,6 @@ def _between_lines(texts: Sequence[str], parts: Sequence[str]) -> list[str]:
         if part and begins_inside:
             lines = [lines[0] if lines else inside, *lines]
             part = f"{lines[0]}\n{part}"
-        inside = _unclosed(lines)
+        inside = next((each for each in lines[-1:] if lines.count(each) == 1), "")
         whole.append(f"{part}\n{inside}" if inside else part)
     return whole
-
-
-def _unclosed(lines: Sequence[str]) -> str:
-    """Return the last of the lines that has no second one."""
-    inside = ""
-    for each in lines:
-        inside = "" if each == inside else each
-    return inside

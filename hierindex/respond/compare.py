@@ -116,4 +116,5 @@ def compare(
             if isinstance(error, ModelError) and refuses_all(error.__cause__):
                 raise  # all modes would fail
             attempts.append(Attempt(mode, None, str(error)))
-    return Comparison(question, found.sources(found.nodes), attempts, found.seconds, found.why)
+    sources, why = found.sources(found.nodes), found.retrieved.why
+    return Comparison(question, sources, attempts, found.seconds, why)

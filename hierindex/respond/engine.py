@@ -9,7 +9,6 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.llms import LLM, MockLLM
 from llama_index.core.llms.structured_llm import StructuredLLM
 from llama_index.core.prompts import BasePromptTemplate
-from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.response_synthesizers import (
     Accumulate,
     BaseSynthesizer,
@@ -33,7 +32,6 @@ from hierindex.respond.citing_prompts import TEMPLATES, PassageHelper
 from hierindex.respond.extractive_synthesizer import ExtractiveSynthesizer
 from hierindex.respond.modes import EXTRACTIVE, WITHOUT_LLM, choose_mode
 from hierindex.respond.reading import ReadingOrderEngine
-from hierindex.retrieve.retriever import HierarchyRetriever
 
 SYNTHESIZERS: dict[str, type[BaseSynthesizer]] = {
     EXTRACTIVE: ExtractiveSynthesizer,
@@ -52,7 +50,6 @@ FIELDS = frozenset({"context_str", "query_str", "existing_answer", "context_msg"
 """Template fields that LlamaIndex fills, without `context_messages` of multimodal ones."""
 CANNOT_STREAM = (Accumulate, NoText, ContextOnly)
 CITING = (Refine, SimpleSummarize, TreeSummarize, Accumulate)
-UNSUPPORTED = "unsupported"  # option of those that cite, see `CitationCheck`
 
 
 def query_engine(
@@ -62,7 +59,7 @@ def query_engine(
     llm: LLM | None = None,
     response_mode: str | None = None,
     **synthesizer: Any,
-) -> RetrieverQueryEngine:
+) -> ReadingOrderEngine:
     """Return a query engine; "tree_summarize" uses `BoundedTreeSummarize`.
 
     Answers are written from the nodes in reading order, see `ReadingOrderEngine`. Those of a
@@ -81,8 +78,7 @@ def query_engine(
     response_mode : str, optional
         "extractive" or one of LlamaIndex's modes; "tree_summarize" by default with an LLM.
     **synthesizer
-        Options of the mode's class, such as templates, streaming and output_cls, and
-        `unsupported`, see `CitationCheck`.
+        Options of the mode's class, such as templates, streaming and output_cls.
 
     Raises
     ------
@@ -96,18 +92,12 @@ def query_engine(
             f"response_mode {mode!r} has no option {wrong[0]!r}; it has {', '.join(known)}."
         )
     _check_templates(synthesizer)
-    if mode == ResponseMode.TREE_SUMMARIZE.value and isinstance(retriever, HierarchyRetriever):
-        # Other modes choose chunks or levels themselves, and parents may violate filters.
-        retrieval = retriever.retrieval
-        may_replace = retrieval.mode == "collapsed" and not retrieval.filters
-        synthesizer.setdefault("store", retriever.store if may_replace else None)
     citations = None
-    if llm is not None and UNSUPPORTED in known:
-        check = CitationCheck(embed_model, synthesizer.pop(UNSUPPORTED, "mark"))
-        if not _is_structured(llm, synthesizer):
-            citations = check
-            given = {name: option for name, option in synthesizer.items() if option is not None}
-            synthesizer = _for_citations(known, llm) | given
+    cites = issubclass(SYNTHESIZERS[mode], CITING)
+    if llm is not None and cites and not _is_structured(llm, synthesizer):
+        citations = CitationCheck(embed_model)
+        given = {name: option for name, option in synthesizer.items() if option is not None}
+        synthesizer = _for_citations(known, llm) | given
     if mode == EXTRACTIVE:
         made_with: dict[str, Any] = {"embed_model": embed_model}
     elif llm is None or mode in WITHOUT_LLM:  # the default would be OpenAI's
@@ -149,8 +139,7 @@ def options_of(synthesizer: type[BaseSynthesizer]) -> list[str]:
     if issubclass(synthesizer, BoundedTreeSummarize):
         names = (names - {"options"}) | {*signature(TreeSummarize).parameters}
     without = {"streaming"} if issubclass(synthesizer, CANNOT_STREAM) else set[str]()
-    citing = {UNSUPPORTED} if issubclass(synthesizer, CITING) else set[str]()
-    return sorted((names | citing) - NOT_TAKEN - without)
+    return sorted(names - NOT_TAKEN - without)
 
 
 def can_stream(mode: str) -> bool:

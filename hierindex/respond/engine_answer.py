@@ -10,7 +10,6 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.base.response.schema import RESPONSE_TYPE, StreamingResponse
 from llama_index.core.llms import LLM
 from llama_index.core.llms.structured_llm import StructuredLLM
-from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from pydantic import BaseModel, ValidationError
 
@@ -19,23 +18,13 @@ from hierindex.llm.record import CUT, Calls, check_said
 from hierindex.node import Found
 from hierindex.progress import Stopwatch
 from hierindex.respond.answer import Answer, Passage, Source, seconds_of, source_of
-from hierindex.respond.bounded_tree import SUMMARIES
 from hierindex.respond.evidence import scores
 from hierindex.respond.extractive import no_answer
-from hierindex.respond.extractive_synthesizer import (
-    BEST,
-    CITATIONS,
-    LISTING,
-    MISSING,
-    PASSAGES,
-    REFUSED,
-    SCORE,
-)
+from hierindex.respond.reading import ReadingOrderEngine
 from hierindex.retrieve.listing import Listing
 from hierindex.retrieve.named import unknown_names
-from hierindex.retrieve.retrieval import Question, Retrieval, embedded
+from hierindex.retrieve.retrieval import Retrieved, embedded
 from hierindex.retrieve.retrieved import RetrievedNode, retrieved_of
-from hierindex.retrieve.retriever import HierarchyRetriever
 from hierindex.store.generations import on_newest
 from hierindex.text_node import from_text_node
 
@@ -54,21 +43,17 @@ NO_FORM_SAID = re.compile("Could not extract json|Expected at least one tool cal
 class Asked:
     """A question with the nodes that a retriever returned, and the seconds of each stage."""
 
-    query: QueryBundle
+    retrieved: Retrieved
     nodes: list[NodeWithScore]
     scores: dict[str, float]
     seconds: dict[str, float]
     embed_model: BaseEmbedding
 
-    @property
-    def why(self) -> str | None:
-        """The reason for the way of searching, if mode "auto" chose it."""
-        return _why(self.nodes)
-
     def sources(self, nodes: Sequence[NodeWithScore]) -> list[Source]:
         """Convert nodes, of these or others, to sources of an answer."""
-        others = [node for node in nodes if node.node_id not in self.scores]
-        known = self.scores | scores_of(self.query, others, self.embed_model)
+        known = self.scores
+        if any(node.node_id not in known for node in nodes):
+            known = scores(retrieved_of(self.retrieved.question, nodes), self.embed_model)
         return [source_of_node(node, known.get(node.node_id)) for node in nodes]
 
 
@@ -85,12 +70,12 @@ def asked(question: str, retriever: BaseRetriever, embed_model: BaseEmbedding) -
     """
     watch = Stopwatch()
     with watch("embed"):
-        text, vector = embedded(question, embed_model)
-        query = QueryBundle(text, embedding=vector)
+        asking = embedded(question, embed_model)
     with watch("search"):
-        nodes = retriever.retrieve(query)
-        evidence = scores_of(query, nodes, embed_model)
-    return Asked(query, nodes, evidence, seconds_of(watch), embed_model)
+        nodes = retriever.retrieve(QueryBundle(asking.text, embedding=asking.embedding))
+        retrieved = retrieved_of(asking, nodes)
+        known = scores(retrieved, embed_model)
+    return Asked(retrieved, nodes, known, seconds_of(watch), embed_model)
 
 
 def source_of_node(found: NodeWithScore, score: float | None = None) -> Source:
@@ -99,22 +84,9 @@ def source_of_node(found: NodeWithScore, score: float | None = None) -> Source:
     return source_of(Found(from_text_node(found.node), found.score or 0.0), path, score)
 
 
-def _why(nodes: Sequence[NodeWithScore]) -> str | None:
-    return next((node.why for node in nodes if isinstance(node, RetrievedNode)), None)
-
-
-def scores_of(
-    query: QueryBundle, nodes: Sequence[NodeWithScore], model: BaseEmbedding
-) -> dict[str, float]:
-    """Return how well each node alone answers; nothing without the question's vector."""
-    if query.embedding is None:
-        return {}
-    return scores(retrieved_of(Question(query.query_str, query.embedding), nodes), model)
-
-
 def answered(
     found: Asked,
-    engine: RetrieverQueryEngine,
+    engine: ReadingOrderEngine,
     llm: LLM | None = None,
     calls: Calls | None = None,
     show: Callable[[str], object] | None = None,
@@ -132,41 +104,40 @@ def answered(
     """
     watch, calls = Stopwatch(), calls or Calls()
     name = "" if llm is None else f"LLM {llm.metadata.model_name!r}"
+    question, retrieval = found.retrieved.question, engine.retrieval
     with watch("respond"), _llama_index_errors(name, _form_of(engine, llm)):
-        response = engine.synthesize(found.query, found.nodes)
-        pieces = _pieces(response) if response.source_nodes else [no_answer(_retrieval(engine))]
-        text = "".join(_shown(pieces, show))
+        query = QueryBundle(question.text, embedding=question.embedding)
+        response = engine.synthesize(query, found.nodes)
+        pieces = _pieces(response) if response.source_nodes else [no_answer(retrieval)]
+        text = ""
+        for piece in pieces:
+            text += piece
+            if show is not None:
+                show(piece)
     check_said(name, calls.made)
-    metadata = response.metadata or {}
-    refused = metadata.get(REFUSED, not found.nodes)
+    metadata, nodes = response.metadata or {}, response.source_nodes
+    refused = metadata.get("refused", not found.nodes)
     unknown = dict[str, list[str]]()
-    if refused and (retrieval := _retrieval(engine)):
-        unknown = unknown_names(found.query.query_str, retrieval.store.snapshot())
+    if refused and retrieval:
+        unknown = unknown_names(question.text, retrieval.store.snapshot())
     return Answer(
         answer=text,
         answer_kind="extractive" if llm is None else "llm",
-        citations=metadata.get(CITATIONS, []),
-        sources=found.sources(response.source_nodes),
+        citations=metadata.get("citations", []),
+        sources=found.sources(nodes),
         usage=calls.usage,
         seconds={**found.seconds, **seconds_of(watch)},
-        why=_why(response.source_nodes) or found.why,
-        score=metadata.get(SCORE),
-        best=metadata.get(BEST) or None,
+        why=retrieved_of(question, nodes).why,
+        score=metadata.get("score"),
+        best=metadata.get("best") or None,
         refused=refused,
-        missing=metadata.get(MISSING, []),
+        missing=metadata.get("missing", []),
         unknown=unknown,
-        listing=Listing(**metadata[LISTING]) if LISTING in metadata else None,
-        summaries=metadata.get(SUMMARIES, []),
+        listing=Listing(**metadata["listing"]) if "listing" in metadata else None,
         cut_off=any(call.finish_reason in CUT for call in calls.made) or None,
-        passages=[Passage(**each) for each in metadata.get(PASSAGES, [])],
+        passages=[Passage(**each) for each in metadata.get("passages", [])],
         calls=calls.made,
     )
-
-
-def _retrieval(engine: RetrieverQueryEngine) -> Retrieval | None:
-    """Return the options of our retriever; None for another one."""
-    retriever = engine.retriever
-    return retriever.retrieval if isinstance(retriever, HierarchyRetriever) else None
 
 
 def _pieces(response: RESPONSE_TYPE) -> Iterable[str]:
@@ -176,14 +147,7 @@ def _pieces(response: RESPONSE_TYPE) -> Iterable[str]:
     return [str(response)] if getattr(response, "response", None) else []
 
 
-def _shown(pieces: Iterable[str], show: Callable[[str], object] | None) -> Iterator[str]:
-    for piece in pieces:
-        if show is not None:
-            show(piece)
-        yield piece
-
-
-def _form_of(engine: RetrieverQueryEngine, llm: LLM | None) -> type[BaseModel] | None:
+def _form_of(engine: ReadingOrderEngine, llm: LLM | None) -> type[BaseModel] | None:
     """Return the output class of structured answers, or None for text."""
     of_model = llm.output_cls if isinstance(llm, StructuredLLM) else None
     return of_model or getattr(engine._response_synthesizer, "_output_cls", None)

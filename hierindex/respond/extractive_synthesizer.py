@@ -17,14 +17,6 @@ from hierindex.respond.extractive import ANSWER_TOKENS, MIN_SCORE, NO_ANSWER, Ex
 from hierindex.retrieve.retrieval import Question, Retrieved
 from hierindex.retrieve.retrieved import retrieved_of
 
-CITATIONS = "citations"
-BEST = "best"
-SCORE = "score"
-REFUSED = "refused"
-LISTING = "listing"  # added by the query engine
-MISSING = "missing"
-PASSAGES = "passages"
-
 
 class ExtractiveSynthesizer(BaseSynthesizer):
     """A response synthesizer that quotes the passages that answer the question.
@@ -97,12 +89,12 @@ class ExtractiveSynthesizer(BaseSynthesizer):
             extract.answer(NO_ANSWER),
             source_nodes=[*nodes, *(additional_source_nodes or ())],
             metadata={
-                CITATIONS: [passage.citation for passage in extract.passages],
-                BEST: extract.best,
-                SCORE: extract.score,
-                REFUSED: extract.refused,
-                MISSING: [*extract.missing],
-                PASSAGES: list(map(asdict, extract.passages)),
+                "citations": [passage.citation for passage in extract.passages],
+                "best": extract.best,
+                "score": extract.score,
+                "refused": extract.refused,
+                "missing": [*extract.missing],
+                "passages": list(map(asdict, extract.passages)),
             },
         )
 

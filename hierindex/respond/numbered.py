@@ -3,24 +3,14 @@
 from collections.abc import Iterator, Sequence
 from itertools import count
 
-from llama_index.core.bridge.pydantic import Field
 from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, TextNode
 
 from hierindex.core.identity import digest
 from hierindex.node import TITLES_BETWEEN, shared_section, titles_of
-from hierindex.respond.cited_text import MOST, numbers_in
-from hierindex.retrieve.retrieved import RetrievedNode
+from hierindex.respond.cited_text import numbers_in
 from hierindex.text_node import from_text_node
 
 N_HEX = 8  # of a boundary
-
-
-class NumberedNode(RetrievedNode):
-    """A retrieved node whose text is a numbered passage."""
-
-    number: int
-    found: NodeWithScore
-    passages: "Passages" = Field(exclude=True, repr=False)
 
 
 class Passages:
@@ -28,7 +18,7 @@ class Passages:
 
     A passage stands between two equal lines, which end with its number: a digest of all texts,
     which stands in none of them. No number stands in brackets in a text, so a reference that a
-    model copies from a passage cites nothing; with thousands of such numbers, this is given up.
+    model copies from a passage cites nothing.
 
     Parameters
     ----------
@@ -38,59 +28,24 @@ class Passages:
 
     def __init__(self, found: Sequence[NodeWithScore]) -> None:
         texts = [shown(node) for node in found]
-        self._boundary = _boundary(texts)
+        boundary = _boundary(texts)
         quoted = {number for text in texts for number in numbers_in(text)}
-        free = [number for number in range(1, MOST) if number not in quoted]
-        self._numbers = iter(free if len(free) > 2 * len(found) else count(1))
-        self.by_number: dict[int, NodeWithScore] = {}
-        self.nodes = list(map(self.add, found))
-
-    def add(self, found: NodeWithScore) -> NumberedNode:
-        """Return another node as a passage with the next number."""
-        number = next(self._numbers)
-        self.by_number[number] = found
-        line = f"==={self._boundary}===[{number}]"
-        node = TextNode(
-            id_=found.node_id,
-            text=f"{line}\n{shown(found)}\n{line}",
-            metadata=found.metadata,
-            excluded_llm_metadata_keys=[*found.metadata],
-        )
-        path, snapshot = ancestors(found), getattr(found, "snapshot", None)
-        return NumberedNode(
-            node=node,
-            score=found.score,
-            path=path,
-            snapshot=snapshot,
-            number=number,
-            found=found,
-            passages=self,
-        )
+        free = (number for number in count(1) if number not in quoted)
+        self.by_number = dict(zip(free, found, strict=False))
+        self.nodes = [
+            _passage(each, f"==={boundary}===[{number}]") for number, each in self.by_number.items()
+        ]
 
 
-def as_found(node: NodeWithScore) -> NodeWithScore:
-    """Return the node that a numbered one stands for; any other as it is."""
-    return node.found if isinstance(node, NumberedNode) else node
-
-
-def beside(found: Sequence[NodeWithScore], node: NodeWithScore) -> NodeWithScore:
-    """Return a node as a passage beside the found ones, if these are numbered."""
-    passages = next((n.passages for n in found if isinstance(n, NumberedNode)), None)
-    return passages.add(node) if passages else node
-
-
-def only(read: Sequence[NodeWithScore]) -> None:
-    """Forget all passages but those that are read, as no answer can cite another."""
-    numbered = [node for node in read if isinstance(node, NumberedNode)]
-    for node in numbered[:1]:
-        node.passages.by_number = {each.number: each.found for each in numbered}
-
-
-def ancestors(found: NodeWithScore) -> list[str]:
-    """Return the known ancestors of a node, from its strongest parent up."""
-    if isinstance(found, RetrievedNode):
-        return found.path
-    return [parent for parent, _ in from_text_node(found.node).parents[:1]]
+def _passage(found: NodeWithScore, line: str) -> NodeWithScore:
+    """Return a node whose text stands between two lines."""
+    node = TextNode(
+        id_=found.node_id,
+        text=f"{line}\n{shown(found)}\n{line}",
+        metadata=found.metadata,
+        excluded_llm_metadata_keys=[*found.metadata],
+    )
+    return NodeWithScore(node=node, score=found.score)
 
 
 def shown(found: NodeWithScore) -> str:

@@ -1,9 +1,9 @@
 """A query engine whose synthesizer reads nodes as numbered passages in reading order."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from copy import copy
 from dataclasses import asdict
-from itertools import chain
 from typing import Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -23,16 +23,13 @@ from hierindex.node import Found
 from hierindex.respond.answer import listing_said
 from hierindex.respond.cited import CitationCheck
 from hierindex.respond.extractive import from_others_said, no_answer
-from hierindex.respond.extractive_synthesizer import CITATIONS, LISTING, REFUSED
 from hierindex.respond.numbered import Passages
 from hierindex.retrieve.listing import Listing
 from hierindex.retrieve.question import in_reading_order
-from hierindex.retrieve.retrieval import Question
+from hierindex.retrieve.retrieval import Question, Retrieval
 from hierindex.retrieve.retrieved import retrieved_of
 from hierindex.retrieve.retriever import HierarchyRetriever
 from hierindex.text_node import from_text_node
-
-OFFERED = 3  # other documents than the question names
 
 
 class ReadingOrderEngine(RetrieverQueryEngine):
@@ -49,8 +46,6 @@ class ReadingOrderEngine(RetrieverQueryEngine):
     response_synthesizer : BaseSynthesizer
     citations : CitationCheck, optional
         If given, the synthesizer reads the nodes as numbered `Passages`, which its answers cite.
-    **options
-        As in `RetrieverQueryEngine`.
     """
 
     def __init__(
@@ -59,9 +54,8 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         response_synthesizer: BaseSynthesizer,
         *,
         citations: CitationCheck | None = None,
-        **options: Any,
     ) -> None:
-        super().__init__(retriever, response_synthesizer, **options)
+        super().__init__(retriever, response_synthesizer)
         self._citations = citations
 
     def synthesize(
@@ -74,10 +68,8 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         passages, read = self._read(nodes)
         listing = self._listing(query_bundle, nodes)  # a later write may remove the generation
         response = super().synthesize(query_bundle, read, additional_source_nodes)
-        if self._citations and passages:
-            self._citations.add_to(response, passages, query_bundle.query_str)
-        finished = self._finished(query_bundle, response, nodes, additional_source_nodes)
-        return _with_listing(finished, listing)
+        response.source_nodes = [*nodes, *(additional_source_nodes or ())]
+        return self._finished(query_bundle, response, passages, listing)
 
     async def asynthesize(
         self,
@@ -89,21 +81,20 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         passages, read = self._read(nodes)
         listing = await asyncio.to_thread(self._listing, query_bundle, nodes)
         response = await super().asynthesize(query_bundle, read, additional_source_nodes)
-        if self._citations and passages:
-            await self._citations.aadd_to(response, passages, query_bundle.query_str)
-        rest = nodes, additional_source_nodes
-        finished = await asyncio.to_thread(self._finished, query_bundle, response, *rest)
-        return _with_listing(finished, listing)
+        response.source_nodes = [*nodes, *(additional_source_nodes or ())]
+        return await asyncio.to_thread(self._finished, query_bundle, response, passages, listing)
 
     def with_retriever(self, retriever: BaseRetriever) -> "ReadingOrderEngine":
         """Return an engine with another retriever."""
-        return ReadingOrderEngine(
-            retriever,
-            self._response_synthesizer,
-            citations=self._citations,
-            node_postprocessors=self._node_postprocessors,
-            callback_manager=self.callback_manager,
-        )
+        engine = copy(self)
+        engine._retriever = retriever
+        return engine
+
+    @property
+    def retrieval(self) -> Retrieval | None:
+        """The options of a `HierarchyRetriever`; None if the engine has another one."""
+        retriever = self.retriever
+        return retriever.retrieval if isinstance(retriever, HierarchyRetriever) else None
 
     def _read(self, nodes: list[NodeWithScore]) -> tuple[Passages | None, list[NodeWithScore]]:
         """Return the nodes as the synthesizer reads them, and their passages if they are cited."""
@@ -113,55 +104,41 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         if self._citations is None or not nodes:
             return None, ordered
         passages = Passages(ordered)
-        return passages, [*passages.nodes]
+        return passages, passages.nodes
 
     def _listing(self, query: QueryBundle, nodes: list[NodeWithScore]) -> Listing | None:
-        if not isinstance(self.retriever, HierarchyRetriever):
+        if self.retrieval is None:
             return None
         question = Question(query.query_str, query.embedding or [])
-        return self.retriever.retrieval.listing(retrieved_of(question, nodes))
+        return self.retrieval.listing(retrieved_of(question, nodes))
 
     def _finished(
         self,
         query: QueryBundle,
         response: RESPONSE_TYPE,
-        nodes: Sequence[NodeWithScore],
-        additional: Sequence[NodeWithScore] | None,
+        passages: Passages | None,
+        listing: Listing | None,
     ) -> RESPONSE_TYPE:
-        """Return a response with its sources best first; a refusal says what was searched."""
-        response.source_nodes = [*nodes, *(additional or ())]
-        if isinstance(response, Response) and (response.metadata or {}).get(REFUSED):
-            found = self.retriever
-            retrieval = found.retrieval if isinstance(found, HierarchyRetriever) else None
-            response.response = no_answer(retrieval)
-            return self._of_others(query) or response
-        if not nodes or not getattr(nodes[0], "named", False):
-            return response
-        return _followed(response, self._offered(query, response))
-
-    def _offered(self, query: QueryBundle, response: RESPONSE_TYPE) -> Iterator[str]:
-        """Yield a line on other documents if the answer cites none that the question names."""
-        if (response.metadata or {}).get(CITATIONS) == []:
-            found = self._found_in_others(query)
-            of = (from_text_node(each.node).documents for each in found)
-            if documents := [*dict.fromkeys(chain.from_iterable(of))]:
-                yield f"\n\nOther documents that may answer: {', '.join(documents[:OFFERED])}."
+        """Return a response with its citations and a listing; a refusal says what was searched."""
+        if self._citations and passages:
+            self._citations.add_to(response, passages, query.query_str)
+        if isinstance(response, Response) and _is_refused(response):
+            response.response = no_answer(self.retrieval)
+            response = self._of_others(query) or response
+        return response if listing is None else _with_listing(response, listing)
 
     def _of_others(self, query: QueryBundle) -> Response | None:
         """Answer from other documents than the question names, if it does, and say so."""
-        nodes = self._found_in_others(query)
+        if not isinstance(self.retriever, HierarchyRetriever):
+            return None
+        nodes = self.with_retriever(self.retriever.others()).retrieve(query)
         response = super().synthesize(query, self._read(nodes)[1])
-        if not isinstance(response, Response) or (response.metadata or {}).get(REFUSED, True):
+        if not isinstance(response, Response) or _is_refused(response):
             return None
         said = from_others_said(getattr(nodes[0], "why", None))
         response.response = f"{said}{response.response}"
         response.source_nodes = nodes
         return response
-
-    def _found_in_others(self, query: QueryBundle) -> list[NodeWithScore]:
-        if not isinstance(self.retriever, HierarchyRetriever):
-            return []
-        return self.with_retriever(self.retriever.others()).retrieve(query)
 
     def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
         asked: dict[str, Any] = {EventPayload.QUERY_STR: query_bundle.query_str}
@@ -178,28 +155,25 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         return response
 
 
-def _with_listing(response: RESPONSE_TYPE, listing: Listing | None) -> RESPONSE_TYPE:
+def _is_refused(response: RESPONSE_TYPE) -> bool:
+    return bool((response.metadata or {}).get("refused"))
+
+
+def _with_listing(response: RESPONSE_TYPE, listing: Listing) -> RESPONSE_TYPE:
     """Add a listing to the metadata of a response, and its text below the response's."""
-    if listing is None:
-        return response
-    metadata = response.metadata or {}
-    response.metadata = metadata | {LISTING: asdict(listing)}
-    return _followed(response, iter([listing_said(listing, metadata.get(REFUSED, False))]))
-
-
-def _followed(response: RESPONSE_TYPE, pieces: Iterator[str]) -> RESPONSE_TYPE:
-    """Add pieces to the text of a response."""
+    text = listing_said(listing, _is_refused(response))
+    response.metadata = {**(response.metadata or {}), "listing": asdict(listing)}
     if isinstance(response, Response):
-        response.response = "".join([response.response or "", *pieces])
+        response.response = f"{response.response or ''}{text}"
     elif isinstance(response, StreamingResponse):
-        response.response_gen = (p for ps in (response.response_gen, pieces) for p in ps)
+        pieces = response.response_gen
+        response.response_gen = (piece for part in (pieces, [text]) for piece in part)
     elif isinstance(response, AsyncStreamingResponse):
-        response.response_gen = _achain(response.response_gen, pieces)
+        response.response_gen = _followed(response.response_gen, text)
     return response
 
 
-async def _achain(pieces: TokenAsyncGen, rest: Iterator[str]) -> TokenAsyncGen:
+async def _followed(pieces: TokenAsyncGen, last: str) -> TokenAsyncGen:
     async for piece in pieces:
         yield piece
-    for piece in await asyncio.to_thread(list, rest):
-        yield piece
+    yield last

@@ -66,7 +66,7 @@ class Retrieved:
 
     `snapshot` is what was searched, None if that is unknown.
     `why` is the reason for chunks or an outline if mode "auto" chose, `shares` are those of an
-    outline's nodes by id. `named`: only documents that the question names were searched.
+    outline's nodes by id.
     """
 
     question: Question
@@ -74,7 +74,6 @@ class Retrieved:
     found: Sequence[Found]
     why: str | None = None
     shares: Mapping[str, float] = field(default_factory=dict)
-    named: bool = False
 
     def __post_init__(self) -> None:
         """Read what `path` needs, while the generation is there."""
@@ -188,8 +187,7 @@ class Retrieval:
         if choice is None:
             return Retrieved(question, search.snapshot, found)
         shares = {each.node.id: each.score for each in found} if choice.outline else {}
-        named = bool(choice.documents)
-        return Retrieved(question, search.snapshot, found, choice.why, shares, named)
+        return Retrieved(question, search.snapshot, found, choice.why, shares)
 
     def search(self, question: Question) -> Search:
         """Prepare a search of the newest generation."""

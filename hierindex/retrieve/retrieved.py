@@ -24,8 +24,6 @@ class RetrievedNode(NodeWithScore):
         Why mode "auto" chose chunks or an outline.
     share : float, optional
         In an outline, the share of the text that the node stands for.
-    named : bool
-        Whether the question names the documents that were searched, and no others were.
     snapshot : Snapshot, optional
         Version of the table that the node was found in.
     """
@@ -35,7 +33,6 @@ class RetrievedNode(NodeWithScore):
     path: list[str] = Field(default_factory=list)
     why: str | None = None
     share: float | None = None
-    named: bool = Field(default=False, exclude=True, repr=False)
     snapshot: Snapshot | None = Field(default=None, exclude=True, repr=False)
 
     @property
@@ -65,7 +62,6 @@ def retrieved_of(question: Question, nodes: Sequence[NodeWithScore]) -> Retrieve
         [Found(from_text_node(each.node), each.score or 0.0) for each in nodes],
         next((node.why for node in placed), None),
         {node.node_id: node.share for node in placed if node.share is not None},
-        any(node.named for node in placed),
     )
 
 
@@ -85,7 +81,6 @@ def placed(nodes: Sequence[NodeWithScore], retrieved: Retrieved) -> list[Retriev
             path=retrieved.path(found.get(each.node_id) or from_text_node(each.node)),
             why=retrieved.why,
             share=retrieved.shares.get(each.node_id),
-            named=retrieved.named,
             snapshot=retrieved.snapshot,
         )
         for each in nodes

@@ -9,6 +9,7 @@ from hierindex.node import place_of
 from hierindex.text.blocks import split_blocks
 from hierindex.unsafe import visible
 
+BETWEEN = "\n\n"
 NOTHING = "The answer is empty."
 QUIET = "opacity:0.7;font-size:90%"
 
@@ -45,7 +46,7 @@ def answer_text(
         "\n".join(filter(None, (line(place), _marked(line(text), best, str, strong))))
         for text, place, best in parts_of(answer, advice)
     ]
-    return "\n\n".join([*parts, *map(line, notes_of(answer, advice))])
+    return BETWEEN.join([*parts, *map(line, notes_of(answer, advice))])
 
 
 def answer_html(answer: Json) -> str:
@@ -63,17 +64,17 @@ def passage_html(text: str, head: str = "", best: str = "") -> str:
 
 def parts_of(answer: Json, advice: Advice | None = None) -> list[Part]:
     """Return the passages of an answer, and what its text has before, between and after them."""
-    text, at, parts = answer["answer"], 0, list[Part]()
-    found, passages = _found(answer), answer.get("passages", ())
-    for match, passage, place in zip(found, passages, _once(answer), strict=False):
-        parts += [Part(text[at : match.start()]), Part(match[0], place, passage["best"])]
-        at = match.end()
-    parts.append(Part(text[at:], best="" if found else answer.get("best") or ""))
+    text, parts = answer["answer"], list[Part]()
+    if answer["refused"]:
+        first, *listing = text.partition(BETWEEN)
+        text = "".join([first, _unknown(answer, advice or {}), *listing])
+    if shown := _quoted(answer):
+        before, _, text = text.partition(BETWEEN.join(shown))
+        best = (passage["best"] for passage in answer["passages"])
+        parts = [Part(before), *map(Part, shown, _once(answer), best)]
+    parts.append(Part(text, best="" if shown else answer.get("best") or ""))
     if answer["answer_kind"] == "extractive":
         parts = [part._replace(text=_in_lines(part.text.strip("\n"))) for part in parts]
-    said = _unknown(answer, advice or {}) if answer["refused"] else ""
-    first, *rest = parts[-1].text.split("\n\n")
-    parts[-1] = parts[-1]._replace(text="\n\n".join([f"{first}{said}", *rest]))
     return [part for part in parts if part.text] or [Part(NOTHING)]
 
 
@@ -82,7 +83,7 @@ def notes_of(answer: Json, advice: Advice | None = None) -> list[str]:
     advised, notes = (advice or {}).get("cut_off", ""), list[str]()
     if answer.get("cut_off"):
         notes.append(f"The answer is cut off at the model's limit of tokens{advised}.")
-    if not _found(answer):
+    if not _quoted(answer):
         cited = [_cited(citation, title) for citation, title in _citations(answer)]
         notes.append("\n".join(f"[{n}] {place}" for n, place in enumerate(cited, start=1)))
     if missing := answer.get("missing"):
@@ -110,20 +111,13 @@ def counted(n: int, noun: str) -> str:
     return f"{n:,} {noun}"
 
 
-def _found(answer: Json) -> list[re.Match[str]]:
-    """Return where the passages are in the text of an answer, each on lines of its own.
-
-    Empty if one is not, as in an overview, whose lines begin with titles.
-    """
-    found, at = list[re.Match[str]](), 0
-    for n, passage in enumerate(answer.get("passages", ()), start=1):
-        lines = r"\s*\n".join(map(re.escape, filter(None, (passage["lead"], passage["text"]))))
-        match = re.compile(rf"^{lines}\s*\[{n}\]", re.MULTILINE).search(answer["answer"], at)
-        if match is None:
-            return []
-        found.append(match)
-        at = match.end()
-    return found
+def _quoted(answer: Json) -> list[str]:
+    """Return the passages as they stand in an answer, none if it is an overview."""
+    quoted = [
+        "\n".join(filter(None, (passage["lead"], f"{passage['text']} [{n}]")))
+        for n, passage in enumerate(answer.get("passages", ()), start=1)
+    ]
+    return quoted if BETWEEN.join(quoted) in answer["answer"] else []
 
 
 def _citations(answer: Json) -> list[tuple[Json | None, str | None]]:

@@ -125,7 +125,7 @@ def model(url: str, window: int) -> Any:
     )
 
 
-def ways(store: Any) -> dict[str, Callable[..., Any]]:
+def ways() -> dict[str, Callable[..., Any]]:
     """What makes an answer of a model, by name."""
     from llama_index.core.response_synthesizers import Refine, TreeSummarize
 
@@ -133,7 +133,6 @@ def ways(store: Any) -> dict[str, Callable[..., Any]]:
 
     return {
         "ours": BoundedTreeSummarize,
-        "ours, with store": partial(BoundedTreeSummarize, store=store),
         "TreeSummarize": TreeSummarize,
         "TreeSummarize, async": partial(TreeSummarize, use_async=True),
         "Refine": Refine,
@@ -150,9 +149,9 @@ def nodes_of(index: Any) -> dict[str, list[Any]]:
     return found | {f"{n} in a row": in_a_row[:n] for n in N_NODES[1:] if n <= len(in_a_row)}
 
 
-def compare(found: dict[str, list[Any]], store: Any, window: int) -> None:
+def compare(found: dict[str, list[Any]], window: int) -> None:
     """A line for each set of nodes: what each way to answer from it takes."""
-    makers = ways(store)
+    makers = ways()
     with server_apart(partial(words, n=100), window) as (url, served):
 
         def measured(name: str, nodes: list[Any]) -> tuple[Served, float]:
@@ -213,7 +212,7 @@ def main(folder: str) -> None:
         found = nodes_of(index)
         show_columns("window", "nodes", *ways(None))
         for window in WINDOWS:
-            compare(found, index.store, window)
+            compare(found, window)
         show_columns("answers", "window", "nodes", "ours, calls", "end", "stock, calls", "end")
         several = {what: found[what] for what in found if what in ("50 nearest", "300 nearest")}
         for window in WINDOWS:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hierindex.respond.cited_text import Citation, CitedText, cited_end, without_cut_citation
+from hierindex.respond.cited_text import Citation, CitedText, cited_end
 
 KNOWN = {1, 2, 3, 4, 12, 1990}
 TEXTS = {  # what is read of each: numbers in the text where there is a citation
@@ -17,13 +17,12 @@ TEXTS = {  # what is read of each: numbers in the text where there is a citation
     "One [2-2, 2].": ("One[2].", 0),
     "One [passage 3], [Source 4], [^1], [#2].": ("One[3],[4],[1],[2].", 0),
     "One [1, 99].": ("One[1].", 1),
-    "One [99], [0], [5-9], [3-1].": ("One,,,.", 4),
-    "One [n], [1.5], [1?], [-1], [3a], [1,], [source], [passage n].": ("One,,,,,,,.", 8),
+    "One [99], [5-9], [3-1].": ("One,,.", 3),
+    "One [0], [n], [1.5], [1?], [-1], [3a], [1,], [source].": (None, 0),
     "In May [1990], not [1989].": ("In May[1990], not [1989].", 0),
     "He said [sic] so [...] and [see below], [] [ ] [10 %] [3 kg].": (None, 0),
-    "Cut off [1": ("Cut off", 1),
-    "Cut off [1, \nand so on [1].": ("Cut off\nand so on[1].", 1),
-    "Not cut off [see": (None, 0),
+    "Cut off [1": (None, 0),
+    "Cut off [1, \nand so on [1].": ("Cut off [1, \nand so on[1].", 0),
     "Use `a[1]` and ``b[`2`]`` [2].": ("Use `a[1]` and ``b[`2`]``[2].", 0),
     "```\na[1] = b[99]\n``` [1]": ("```\na[1] = b[99]\n```[1]", 0),
     "A ` alone [1].\nNext [2].": ("A ` alone [1].\nNext[2].", 0),
@@ -32,8 +31,8 @@ TEXTS = {  # what is read of each: numbers in the text where there is a citation
         1,
     ),
     "So a[1] = x[2, 3] + y[99], not b [1].": ("So a[1] = x[2, 3] + y[99], not b[1].", 0),
-    "Of args[-1], list[0], matrix[0, 1], row[n] and x[1:].": (None, 0),
-    "In 1815[1.5] \u6cf5\u574f\u4e86[n].": ("In 1815 \u6cf5\u574f\u4e86.", 2),
+    "Of args[-1], list[0], row[n] and x[1:].": (None, 0),
+    "\u6cf5\u574f\u4e86[1].": ("\u6cf5\u574f\u4e86[1].", 0),
     "Nested [[1]].": ("Nested [[1]].", 0),
     "": ("", 0),
 }
@@ -82,10 +81,7 @@ def test_only_the_end_is_held_back():
     assert [*text.read("So a"), *text.read("[1]")] == [" " * 9 + "So ", "a[1]"]
 
 
-def test_where_citations_end_and_where_one_is_cut():
+def test_where_citations_end():
     assert cited_end("One [1].", 3) == 7
     assert cited_end("One.[1] [2, 3] Two.", 4) == 14
     assert cited_end("One. Two.", 4) == 4
-    assert without_cut_citation("One [12") == "One"
-    assert without_cut_citation("One [12]") == "One [12]"
-    assert without_cut_citation("[12") == "[12"

@@ -196,7 +196,7 @@ def test_json_is_of_one_shape(index, server):
         assert {*source} == known
     extractive, failed, refine = comparison["modes"]
     common = ["mode", "answer", "answer_kind", "citations", "usage", "seconds"]
-    rest = ["refused", "missing", "unknown", "summaries", "passages"]
+    rest = ["refused", "missing", "unknown", "passages"]
     assert [*extractive] == [*common, "score", "best", *rest]
     assert [*refine] == [*common, *rest]
     assert [p["citation"] for p in extractive["passages"]] == extractive["citations"]
@@ -220,8 +220,7 @@ def test_options_are_for_the_modes_that_have_them(index, server):
         index.compare(QUESTION, synthesizer={"least": 1}, **options)
 
 
-def test_summaries_stand_in_as_they_do_alone(index, server):
-    """Prompts of tree summarise are the same, compared or alone."""
+def test_prompts_are_the_same_as_alone(index, server):
     options = {"llm": llm_of(server, context_window=600), "mode": "collapsed", **EVERYTHING}
     alone = index.ask(QUESTION, **options)
     modes = ["tree_summarize"]

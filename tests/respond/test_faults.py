@@ -405,18 +405,6 @@ def test_what_others_code_raises_is_not_called_a_models(index, error, with_llm):
     assert caught.value is error
 
 
-def test_what_reading_the_index_raises_is_not_called_a_models(index, monkeypatch):
-    error = PermissionError("index")
-
-    def refuse(*args):
-        raise error
-
-    monkeypatch.setattr("hierindex.respond.bounded_tree.condensed", refuse)
-    with serve() as server, pytest.raises(type(error)) as caught:
-        index.ask(QUESTION, llm=llm_of(server), mode="collapsed")
-    assert caught.value is error
-
-
 def test_questions_share_a_service():
     """One that was slowed down by one question is slow for the next."""
     with serve(faults={0: Fault(429, retry_after=0.4)}.get) as server:

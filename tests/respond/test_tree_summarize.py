@@ -1,10 +1,9 @@
-"""Tree summarise along the tree: as many calls as LlamaIndex makes or fewer, and sure to end."""
+"""Tree summarise: as many calls as LlamaIndex makes or fewer, and sure to end."""
 
 import asyncio
 import math
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from itertools import product
 
 import pytest
 from clients import async_llm_of, llm_of
@@ -16,12 +15,11 @@ from llama_index.core.indices.prompt_helper import PromptHelper
 from llama_index.core.prompts import PromptTemplate
 from llama_index.core.response_synthesizers import TreeSummarize
 from llama_index.core.schema import NodeWithScore, TextNode
-from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from loopback import Fault, names_words
 from openai import AsyncOpenAI, OpenAI
 from pydantic import BaseModel
 from respond.asking import NUM_OUTPUT, QUESTION, asked_of, log_of, serve
-from store.trees import record, tree
+from store.trees import tree
 
 from hierindex import (
     BoundedTreeSummarize,
@@ -37,7 +35,6 @@ from hierindex.llm.service import ATTEMPTS
 from hierindex.respond.engine import query_engine
 
 NODES = tree()
-BY_ID = {node.node_id: node for node in NODES}
 
 
 def words(n, start=0):
@@ -185,26 +182,6 @@ def test_no_room_is_one_sentence():
     assert "\n" not in str(caught.value)
 
 
-def test_families_are_read_together(store, embed_model):
-    """No way to make as few prompts of whole chunks cuts the tree less than a walk down it."""
-    retriever = retriever_of(store, embed_model)
-    with serve(window=800 - NUM_OUTPUT) as server:
-        engine = query_engine(retriever, embed_model, llm=llm_with(server, 800))
-        nodes = engine.query(QUESTION).source_nodes
-        first = [p for p in prompts_of(server) if any(n.node.text in p for n in nodes)]
-    place = {n.node.node_id: i for i, p in enumerate(first) for n in nodes if n.node.text in p}
-    assert place.keys() == {n.node.node_id for n in nodes}  # none is cut
-    assert len(set(place.values())) == len(first)
-    families = Counter(record(n.node).parents[0][0] for n in nodes)
-    whole = [
-        parent
-        for parent in families
-        if len({place[n.node.node_id] for n in nodes if record(n.node).parents[0][0] == parent})
-        == 1
-    ]
-    assert len(whole) >= len(families) - (len(first) - 1)
-
-
 class TestConcurrency:
     CONCURRENCY = 3
 
@@ -322,113 +299,12 @@ class TestFailures:
                 index.ask(QUESTION, **options)
 
 
-CHUNKS = MetadataFilters(filters=[MetadataFilter(key="hierindex_level", value=0)])
-
-
-class TestSummariesStandIn:
-    def ask(self, store, embed_model, window, **options):
-        retriever = retriever_of(store, embed_model, **{"level": None} | options)
-        with serve(window=window - NUM_OUTPUT) as server:
-            engine = query_engine(retriever, embed_model, llm=llm_with(server, window))
-            return engine.query(QUESTION), prompts_of(server)
-
-    @pytest.mark.parametrize("window", [600, 700, 8192])
-    def test_where_whole_families_were_found_and_a_prompt_is_saved(
-        self, store, embed_model, window
-    ):
-        nodes = [node for node in NODES if record(node).level == 0]
-        given = [NodeWithScore(node=node, score=1.0) for node in nodes]
-        with serve(window=window - NUM_OUTPUT) as server:
-            llm = llm_with(server, window)
-            without = BoundedTreeSummarize(llm).synthesize(QUESTION, given)
-            start = len(server.requests)
-            response = BoundedTreeSummarize(llm, store=store).synthesize(QUESTION, given)
-            prompts = prompts_of(server, start)
-        summaries = response.metadata["summaries"]
-        assert without.metadata["summaries"] == []
-        assert bool(summaries) == (window < 8192)
-        shown = "\n".join(prompts)
-        gone = {child.node_id for i in summaries for child in BY_ID[i].child_nodes}
-        told = [BY_ID[i].text for i in summaries]
-        for node in nodes:
-            quoted = any(node.text in text for text in told)
-            assert (node.text in shown) == (node.node_id not in gone or quoted)
-        for node_id in summaries:
-            assert BY_ID[node_id].text in shown
-            assert {child.node_id for child in BY_ID[node_id].child_nodes} <= {
-                n.node_id for n in nodes
-            }
-        assert (len(prompts) < start) if summaries else (len(prompts) == start)
-        assert response.source_nodes == given
-
-    def test_never_where_no_call_is_saved(self, store):
-        """In windows of all lengths: some where prompts are full to the brim."""
-        leaves = [NodeWithScore(node=node, score=1.0) for node in NODES if record(node).level == 0]
-        saved = Counter()
-        with serve(lambda prompt: "Done.") as server:
-            for window, n in product((604, 700), (3, 5, 7, 11)):
-                given, llm = leaves[:n], llm_with(server, window)
-                start = len(server.requests)
-                BoundedTreeSummarize(llm).synthesize(QUESTION, given)
-                middle = len(server.requests)
-                response = BoundedTreeSummarize(llm, store=store).synthesize(QUESTION, given)
-                read_summaries = bool(response.metadata["summaries"])
-                assert (len(server.requests) - middle < middle - start) == read_summaries
-                saved[read_summaries] += 1
-        assert min(saved[True], saved[False]) > 1
-
-    def test_not_where_a_child_is_missing(self, store):
-        """Of each family all but one."""
-        nodes = [node for node in NODES if record(node).level == 0]
-        last = {record(node).parents[0][0]: node.node_id for node in nodes}
-        given = [NodeWithScore(node=n, score=1.0) for n in nodes if n.node_id not in last.values()]
-        with serve() as server:
-            made = BoundedTreeSummarize(llm_with(server, 450), store=store)
-            response = made.synthesize(QUESTION, given)
-            assert len(server.requests) > 1
-        assert given
-        assert response.metadata["summaries"] == []
-
-    def test_in_an_engine_that_asks_all_levels(self, store, embed_model):
-        """Of which the summaries are passed over by a postprocessor."""
-
-        def chunks(found, query):
-            return [node for node in found if record(node.node).level == 0]
-
-        class Chunks:
-            postprocess_nodes = staticmethod(chunks)
-
-        options = {"mode": "collapsed", "level": None, "postprocessors": [Chunks()]}
-        retriever = retriever_of(store, embed_model, **options)
-        with serve(window=600 - NUM_OUTPUT) as server:
-            engine = query_engine(retriever, embed_model, llm=llm_with(server, 600))
-            response = engine.query(QUESTION)
-        assert response.metadata["summaries"]
-        assert {record(node.node).level for node in response.source_nodes} == {0}
-
-    @pytest.mark.parametrize(
-        "options",
-        [
-            {},
-            {"mode": "traversal"},
-            {"level": [0, 1]},
-            {"mode": "level", "level": 0},
-            {"mode": "collapsed", "filters": CHUNKS},
-        ],
-        ids=["auto", "traversal", "levels", "level", "filters"],
-    )
-    def test_never_but_in_mode_collapsed_without_filters(self, store, embed_model, options):
-        response, prompts = self.ask(store, embed_model, 700, **options)
-        assert response.metadata["summaries"] == []
-        assert len(prompts) > 2
-
-
 class TestWhatGoesIn:
     def test_sources_are_what_was_retrieved_and_as_it_was(self, store, embed_model):
         nodes = retriever_of(store, embed_model, level=None).retrieve(QUESTION)
         before = [node.model_dump_json() for node in nodes]
         with serve() as server:
-            made = BoundedTreeSummarize(llm_with(server, 450), store=store)
+            made = BoundedTreeSummarize(llm_with(server, 450))
             extra = found("Something else.")
             response = made.synthesize(QUESTION, nodes, extra)
         assert response.source_nodes == [*nodes, *extra]
@@ -440,7 +316,6 @@ class TestWhatGoesIn:
                 response = asked(server, BoundedTreeSummarize, [], way)
                 assert str(response) == "Empty Response"
                 assert response.source_nodes == []
-                assert response.metadata["summaries"] == []
             assert server.requests == []
 
     @pytest.mark.parametrize("texts", [[""], [" \n ", ""]])

@@ -6,7 +6,6 @@ from functools import cache
 import pytest
 from llama_index.core.llms import MockLLM
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
-from respond.asking import WAYS, ask, serve
 
 from hierindex import HierarchicalIndex, RaptorHierarchy, SemanticHierarchy
 from hierindex.embed.load import load_embed_model
@@ -321,26 +320,6 @@ def test_a_model_reads_the_document_that_is_named(station):
     [call] = answer.calls
     assert "burns oil" in call.prompt
     assert "burns gas" not in call.prompt
-
-
-@pytest.mark.spread
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(
-    ("question", "offered"),
-    [
-        ("According to quay.md, what does the lamp burn?", {*STATION} - {"quay.md"}),
-        ("What does the lamp burn?", set()),
-    ],
-)
-def test_an_answer_that_cites_nothing_of_a_named_document_offers_others(
-    station, way, question, offered
-):
-    said = "They do not say what the lamp burns."
-    with serve(lambda prompt: said) as server:
-        retriever, model = station.as_retriever(), load_embed_model()
-        answer, _ = ask(server, retriever, model, way, question=question, response_mode="compact")
-    assert answer.startswith(said)
-    assert {name for name in STATION if name in answer} == offered
 
 
 def test_ids_are_names_unless_they_are_words():

@@ -1,6 +1,5 @@
-"""Which texts are read together, without a model: what a round yields for what it is sent."""
+"""Which texts are read together, without a model."""
 
-import re
 from itertools import pairwise
 
 import pytest
@@ -12,15 +11,15 @@ from llama_index.core.prompts import PromptTemplate
 from respond.asking import count_tokens
 
 from hierindex import InputError
-from hierindex.respond.rounds import LEAST_ROOM, N_BETWEEN, PlacedText, Window, rounds
+from hierindex.respond.bounded_tree import LEAST_ROOM, N_BETWEEN, Window
 
 TEMPLATE = PromptTemplate("{context_str}")
 NUM_OUTPUT = 50
 
 
-def window_of(room, tokenizer=None, beside=""):
+def window_of(room, beside=""):
     window = room + NUM_OUTPUT + 5  # which LlamaIndex leaves for joints
-    helper = PromptHelper(window, NUM_OUTPUT, tokenizer=tokenizer)
+    helper = PromptHelper(window, NUM_OUTPUT)
     return Window.of(helper, TEMPLATE, MockLLM(), beside)
 
 
@@ -63,48 +62,39 @@ def test_a_text_is_cut_at_the_end_of_a_sentence():
     assert window_of(40).shortened(text) == "One is here. Two is there."
 
 
-def test_no_citation_is_cut():
-    """Neither from its sentence nor in its number."""
+def test_no_citation_is_cut_from_its_sentence():
     text = f"One is here.[3] Two is there [4] [12]. Then {words(300)}"
     assert window_of(46).shortened(text) == "One is here.[3] Two is there [4] [12]."
-    short = window_of(40, tokenizer=list)
-    ends = {short.shortened(f"{'x' * n} [123] {words(300)}") for n in range(1, 25)}
-    assert all(re.fullmatch(r"x+( \[123\])?( [word ]*)?", end) for end in ends)
 
 
-def answered(going, answer):
-    """What is shown in each round, and last; each prompt is answered by the same function."""
-    shown = []
-    try:
-        prompts = next(going)
-        while True:
-            shown.append(prompts)
-            prompts = going.send([answer(prompt) for prompt in prompts])
-    except StopIteration as end:
-        return shown, end.value
+def rounds(window, passages, answer):
+    """The texts of the prompts of each round; each is answered by the same function."""
+    shown = [window.prompts(passages)]
+    while len(shown[-1]) > 1:
+        shown.append(window.read_on([answer(text) for text in shown[-1]]))
+    return shown
 
 
-@given(
-    st.lists(st.integers(0, 90), min_size=1, max_size=12),
-    st.integers(60, 200),
-    st.sampled_from(["", "r", "rl"]),
-)
-def test_rounds_end_and_each_prompt_fits(lengths, room, path):
+@given(st.lists(st.integers(0, 90), min_size=1, max_size=12), st.integers(60, 200))
+def test_rounds_end_and_each_prompt_fits(lengths, room):
     """With answers as long as they can be, no round has more than half of the one before."""
-    passages = [PlacedText(words(n), tuple(path), ("a", i)) for i, n in enumerate(lengths)]
-    window = window_of(room)
-    shown, last = answered(rounds(window, passages), lambda prompt: words(2000))
-    for prompts in shown:
-        assert all(count_tokens(prompt.text) <= room for prompt in prompts)
-    assert count_tokens(last) <= room
-    sizes = [*map(len, shown), 1]
+    passages, window = list(map(words, lengths)), window_of(room)
+    shown = rounds(window, passages, lambda prompt: words(2000))
+    assert all(count_tokens(text) <= room for texts in shown for text in texts)
+    sizes = [*map(len, shown)]
     assert all(2 * after <= before + 1 for before, after in pairwise(sizes))
-    assert bool(shown) == (len(window.packed([p.text for p in passages])) > 1)
+    assert sizes[0] <= len(window.packed(passages))
+
+
+def test_texts_are_whole_unless_one_does_not_fit():
+    window, texts = window_of(60), [f"{words(25)} {i}" for i in range(4)]
+    assert window.prompts(texts) == ["\n\n".join(texts[:2]), "\n\n".join(texts[2:])]
+    assert window.prompts([*texts, words(70)]) == window.packed([*texts, words(70)])
 
 
 def test_empty_answers_are_dropped():
-    passages = [PlacedText(f"{words(50)} {i}") for i in range(4)]
+    passages = [f"{words(50)} {i}" for i in range(4)]
     said = iter(["One.", "", " \n", "Four."])
-    shown, last = answered(rounds(window_of(60), passages), lambda prompt: next(said))
+    *shown, (last,) = rounds(window_of(60), passages, lambda prompt: next(said))
     assert [len(prompts) for prompts in shown] == [4]
     assert last == "One.\n\nFour."
