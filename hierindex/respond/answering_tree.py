@@ -64,7 +64,7 @@ class AnsweringTree(StoredTree):
         Raises
         ------
         InputError
-            If the options cannot be combined, or no node fits the token budget.
+            If the options cannot be combined.
         """
         from hierindex.respond.engine import query_engine
 
@@ -75,7 +75,6 @@ class AnsweringTree(StoredTree):
                 raise InputError(f"{name} is not a synthesizer option; remove it from synthesizer.")
         check_levels(self.table.snapshot(), levels_of(level))
         made = self.as_retriever(level=level, **retriever)
-        made.retrieval.check_budget()
         return query_engine(made, self.embed_model, llm=llm, response_mode=mode, **answering)
 
     def as_chat_engine(
@@ -152,7 +151,6 @@ class AnsweringTree(StoredTree):
     ) -> Answer:
         check_levels(self.table.snapshot(), levels_of(level))
         retrieval = self.retrieval(level=level, **options)
-        retrieval.check_budget()
         return Extractive(self._model, **synthesizer or {}).answer(retrieval, question)
 
     def _ask_engine(

@@ -15,7 +15,7 @@ from hierindex.node import Found
 from hierindex.retrieve.copies import without_copies
 from hierindex.retrieve.levels import Cut
 from hierindex.retrieve.question import Search, of_documents
-from hierindex.retrieve.selection import SHORTEST, token_counter
+from hierindex.retrieve.selection import token_counter
 from hierindex.store.filters import Filters
 from hierindex.store.prefilter import CHUNKS, Prefilter, prefilter
 from hierindex.store.snapshot import Snapshot, once
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 COUNTED = 256  # rows at the margin of a cut, whose tokens are counted
+SHORTEST = 100  # nodes by the embedding model's tokens, whose tokens are counted for an LLM
 MANY = 1000  # documents; for nodes of more, all rows are read
 COLUMNS = ("id", "level", "n_tokens", "parent_ids")
 

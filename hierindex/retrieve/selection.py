@@ -5,12 +5,8 @@ from collections.abc import Callable, Sequence
 from hierindex.errors import InputError
 from hierindex.llm.tokenizer import llm_tokenizer
 from hierindex.node import Found
-from hierindex.retrieve.levels import Level, cut_of
-from hierindex.store.prefilter import prefilter
-from hierindex.store.snapshot import Snapshot
 
 Count = Callable[[Found], int]
-SHORTEST = 100  # nodes by the embedding model's tokens, whose tokens are counted for an LLM
 
 
 def selected(
@@ -48,19 +44,6 @@ def selected(
             f"No retrieved node fits token_budget={token_budget}; the shortest has {least} tokens."
         )
     return [each for each in found if each.node.id in ids]
-
-
-def check_budget(snapshot: Snapshot, levels: Sequence[Level], token_budget: int) -> None:
-    """Raise InputError if no node of these levels, by default of any, fits a token budget."""
-    where = prefilter(cut_of(snapshot, levels).filters) if levels else None
-    rows = snapshot.select("id", "n_tokens", where=where)
-    shortest = rows.sort_by("n_tokens")["id"][:SHORTEST].to_pylist()
-    nodes = [Found(node, 0.0) for node in snapshot.nodes(shortest)]
-    least = min(map(token_counter(), nodes), default=0)
-    if least > token_budget:
-        raise InputError(
-            f"No node fits token_budget={token_budget}; the shortest has {least} tokens."
-        )
 
 
 def complete_parents(found: Sequence[Found]) -> set[str]:

@@ -267,12 +267,6 @@ def test_what_cannot_be_a_level(tmp_path, options, message) -> None:
         HierarchyRetriever(HierarchyStore(tmp_path), HashingEmbedding(), **options)
 
 
-@pytest.mark.parametrize("word", WORDS)
-def test_a_budget_below_every_node_is_refused_before_a_question(index, word) -> None:
-    with pytest.raises(InputError, match="No node fits token_budget=1; the shortest has"):
-        index.as_query_engine(level=word, token_budget=1)
-
-
 def test_levels_in_order() -> None:
     assert levels_of(["top", 2, "chunks", 0, 1]) == (0, 1, 2, "top")
     assert levels_of(None) == levels_of([]) == ()
