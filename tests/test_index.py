@@ -324,7 +324,7 @@ class TestDocumentsFromAnyReader:
         assert index.last_build.added == 1
         again = HierarchicalIndex.build([document], tmp_path / "index", hierarchy=hierarchy())
         assert again.last_build.unchanged == 1
-        (found, *_) = again.as_retriever(level=0).retrieve("a")
+        (found, *_) = again.as_retriever(level=0).retrieve("keeper a1")
         assert found.node.ref_doc_id == "a\ufffd"
 
     def test_equal_ids_are_refused(self, tmp_path) -> None:
