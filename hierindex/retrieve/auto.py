@@ -61,7 +61,7 @@ def choose(search: Search, model: EmbedModel, levels: Sequence[Level] = ()) -> C
             said = f"an outline of {', '.join(documents)}, which the question names"
             return Choice(True, f"{where} for {said}: {READS}", documents)
     is_whole, score = _about_the_whole(search.embedding, model)
-    is_whole = is_whole and not asked_of(search.question, search.snapshot).for_documents
+    is_whole = is_whole and not asked_of(search.question).for_documents
     if is_whole and unknown and not documents and not _is_mentioned(unknown, search):
         return Choice(True, f"{where} for an outline of {', '.join(unknown)}: no such document", ())
     if is_whole:
