@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from copy import copy
-from dataclasses import replace
 from inspect import signature
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Self
@@ -16,7 +15,7 @@ from hierindex.embed.model_identity import built_precision
 from hierindex.embed.openvino import Precision
 from hierindex.errors import InputError, ModelError
 from hierindex.node import Node
-from hierindex.retrieve.outline import check_arguments, ids_of, outline
+from hierindex.retrieve.outline import outline
 from hierindex.retrieve.question import Search
 from hierindex.retrieve.reading_order import entries, reading_order
 from hierindex.retrieve.retrieval import Question, Retrieval, Retrieved
@@ -60,7 +59,6 @@ class StoredTree:
         self._store = None if isinstance(store, Table) else store
         self._embed_model = embed_model
         self._loaded = dict[tuple[str, Precision], EmbedModel]()  # at most one
-        self._llama_index: tuple[EmbedModel, BaseEmbedding] | None = None  # a model, its form there
 
     @property
     def store(self) -> "HierarchyStore":
@@ -82,10 +80,7 @@ class StoredTree:
         """The embedding model that the tree was built with; another one after a build with it."""
         from hierindex.embed.openvino_embedding import as_llama_index
 
-        model, known = self._model, self._llama_index
-        if known is None or known[0] is not model:
-            known = self._llama_index = model, as_llama_index(model)
-        return known[1]
+        return as_llama_index(self._model)
 
     @property
     def _model(self) -> EmbedModel:
@@ -170,17 +165,24 @@ class StoredTree:
         filters: "MetadataFilters | Filters | None" = None,
     ) -> Retrieved:
         """Return the nodes of `outline` in our form."""
-        check_arguments(budget, question, filters)
-        ids, known = ids_of(of), Filters.of(filters)
+        require(is_whole(budget, 1), "budget", "an integer of at least 1", budget)
+        is_text = question is None or isinstance(question, str)
+        require(is_text, "question", "a string", question)
+        are_filters = filters is None or hasattr(filters, "filters")
+        require(are_filters, "filters", "MetadataFilters", filters)
+        ids: list[Any] = [*of] if isinstance(of, Iterable) and not isinstance(of, str) else [of]
+        are_ids = of is None or all(isinstance(each, str) for each in ids)
+        require(are_ids, "of", "an id or several ids", ids)
+        known = Filters.of(filters)
         if question is not None:
             retrieval = Retrieval(self.table, self._model, filters=known)
             search = retrieval.search(retrieval.embedded(question))
         else:
-            search = Search(self.table.snapshot(), "", [])
-            if known:
-                known = with_known_keys(search.snapshot, known, strict=True)
-                search = replace(search, filters=known)
-        found = outline(search, budget, of=ids, question=question is not None)
+            snapshot = self.table.snapshot()
+            known = known and with_known_keys(snapshot, known, strict=True)
+            search = Search(snapshot, "", [], filters=known)
+        named = None if of is None else ids
+        found = outline(search, budget, of=named, question=question is not None)
         return Retrieved(Question(question or "", search.embedding), search.snapshot, found)
 
     @on_newest
@@ -310,10 +312,9 @@ def contents(
     Returns
     -------
     dict
-        `nodes`; `hidden`, the number of nodes below them that are left out; and `id_length`, how
-        many characters of an id tell it from all others. A node is a dict of `id`, `title`,
-        `level`, `document` (the one that it is the whole of, or None), the numbers of `documents`
-        and `chunks` under it, and `nodes`, its children in reading order.
+        `nodes`, and `hidden`, the number of nodes below them that are left out. A node is a dict
+        of `id`, `title`, `level`, `document` (the one that it is the whole of, or None), the
+        numbers of `documents` and `chunks` under it, and `nodes`, its children in reading order.
 
     Raises
     ------
@@ -341,8 +342,4 @@ def contents(
         nodes[position] = {**entry, "nodes": []}
         parent = nodes.get(int(icicle.parent[position]))
         (tops if parent is None else parent["nodes"]).append(nodes[position])
-    return {
-        "nodes": tops,
-        "hidden": len(below) - len(positions),
-        "id_length": order.id_length(positions),
-    }
+    return {"nodes": tops, "hidden": len(below) - len(positions)}

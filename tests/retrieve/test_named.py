@@ -192,8 +192,8 @@ def test_names_are_those_of_today(folder, tmp_path):
 
 
 def names_of(index):
-    rows = names_of_documents(index.store.snapshot()).to_pylist()
-    return {row["name"]: row["document"] for row in rows}
+    names = names_of_documents(index.store.snapshot())
+    return {name: documents[-1] for name, documents in names.items()}
 
 
 def test_titles_are_names(tmp_path):
