@@ -60,11 +60,9 @@ def check_mode(mode: str, levels: Sequence[Level]) -> None:
         raise InputError(f"level needs mode {' or '.join(WITH_LEVEL)}, got mode {mode!r}.")
     if mode == "level" and not levels:
         raise InputError("mode 'level' needs a level; pass level=0 (--level 0) for the chunks.")
-    if mode == "traversal" and len(levels) > 1:
-        raise InputError(f"mode 'traversal' takes one level, got {list(levels)}.")
-    if mode == "traversal" and not ACROSS.isdisjoint(levels):
+    if mode == "traversal" and (len(levels) > 1 or not ACROSS.isdisjoint(levels)):
         raise InputError(
-            f"mode 'traversal' takes a number, top or chunks as level, got {levels[0]!r}; "
+            f"mode 'traversal' takes one number, top or chunks as level, got {list(levels)}; "
             "omit mode."
         )
 

@@ -16,7 +16,7 @@ from hierindex.retrieve.levels import Cut
 from hierindex.retrieve.question import Search, of_documents
 from hierindex.retrieve.selection import token_counter
 from hierindex.store.filters import Filters
-from hierindex.store.prefilter import CHUNKS, Prefilter, prefilter
+from hierindex.store.prefilter import Prefilter, prefilter
 from hierindex.store.snapshot import Snapshot, once
 
 if TYPE_CHECKING:
@@ -125,22 +125,15 @@ def _tree(rows: "pa.Table", *of: list[str]) -> Tree:
 
 def _named(snapshot: Snapshot, of: Sequence[str]) -> tuple[list[str], list[str], Prefilter]:
     """Return which ids are documents', those of nodes, and a condition that their rows meet."""
-    held = snapshot.select("documents", where=_in(of) & CHUNKS)["documents"]
-    known = {document for row in held.to_pylist() for document in row}
-    documents = [each for each in of if each in known]
-    if others := [each for each in of if each not in known]:
-        rows = snapshot.select("documents", where=snapshot.of_each_document)["documents"]
-        inside = {row[0]: {*wholes(row[0])}.intersection(others) for row in rows.to_pylist()}
-        documents += [document for document, mailboxes in inside.items() if mailboxes]
-        others = [each for each in others if each not in set().union(*inside.values())]
-    node_ids = [snapshot.id_beginning(each, or_document=True) for each in others]
+    rows = snapshot.select("documents", where=snapshot.of_each_document)["documents"]
+    inside = {d: {*wholes(d)}.intersection(of) for row in rows.to_pylist() for d in row}
+    documents = [document for document, named in inside.items() if named]
+    others = {*of}.difference(*inside.values())
+    node_ids = [snapshot.id_beginning(each, or_document=True) for each in sorted(others)]
     of_nodes = snapshot.columns("documents", node_ids=node_ids)["documents"]
     every = {*documents, *(document for row in of_nodes for document in row)}
-    return documents, node_ids, _in(every) if len(every) <= MANY else Prefilter()
-
-
-def _in(documents: Iterable[str]) -> Prefilter:
-    return prefilter(Filters((of_documents([*documents]),)))
+    where = prefilter(Filters((of_documents([*every]),))) if len(every) <= MANY else Prefilter()
+    return documents, node_ids, where
 
 
 def _cosines(search: Search, where: Prefilter, ids: "pa.ChunkedArray") -> Floats1d:

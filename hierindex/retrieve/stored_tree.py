@@ -187,20 +187,52 @@ class StoredTree:
 
     @on_newest
     def tree(self, node_id: str | None = None, depth: int | None = None) -> dict[str, Any]:
-        """Return the table of contents, or that of the nodes under one.
-
-        `nodes` are nested dicts of `id`, `title`, `level`, `document` (the one that it is the
-        whole of, or None), the numbers of `documents` and `chunks` under it, and `nodes`;
-        `hidden` is the number of nodes below them that are left out.
+        """Return the titles of the tree, or of the nodes under one, as nested dicts.
 
         Parameters
         ----------
         node_id : str, optional
             Id or unique id prefix of the node to begin with; by default all roots.
         depth : int, optional
-            Number of generations below the first nodes; by default as fit on a screen.
+            Number of generations below the first nodes; by default as many as give at most 40
+            nodes together, but at least one.
+
+        Returns
+        -------
+        dict
+            `nodes`, and `hidden`, the number of nodes below them that are left out. A node is a
+            dict of `id`, `title`, `level`, `document` (the one that it is the whole of, or None),
+            the numbers of `documents` and `chunks` under it, and `nodes`, its children in reading
+            order.
+
+        Raises
+        ------
+        InputError
+            If `depth` is negative, or no node or more than one node matches.
+
+        Notes
+        -----
+        A node with several parents is listed under its strongest parent only, so that each chunk
+        is counted once. Of the nodes that are left out, only ids, levels and links are read.
         """
-        return contents(self.table.snapshot(), node_id, depth)
+        require(depth is None or is_whole(depth, 0), "depth", "an integer of at least 0", depth)
+        snapshot = self.table.snapshot()
+        snapshot.require()
+        order = reading_order(snapshot)
+        icicle = order.icicle
+        first = None if node_id is None else order.position(snapshot.id_beginning(node_id))
+        part = icicle.part(first)
+        below = icicle.depth[part] - icicle.depth[part][:1]
+        if depth is None:
+            depth = max(1, int((np.cumsum(np.bincount(below)) <= FIRST_LOOK).sum()) - 1)
+        positions = (part.start + np.flatnonzero(below <= depth)).tolist()
+        tops, nodes = list[dict[str, Any]](), dict[int, dict[str, Any]]()
+        for position, entry in zip(positions, entries(snapshot, order, positions), strict=True):
+            del entry["children"]
+            nodes[position] = {**entry, "nodes": []}
+            parent = nodes.get(int(icicle.parent[position]))
+            (tops if parent is None else parent["nodes"]).append(nodes[position])
+        return {"nodes": tops, "hidden": len(below) - len(positions)}
 
     @on_newest
     def info(self) -> dict[str, Any]:
@@ -293,53 +325,3 @@ def retriever_options(options: Mapping[str, Any]) -> dict[str, Any]:
             "those of response modes go into synthesizer={...}."
         )
     return given
-
-
-def contents(
-    snapshot: Snapshot, node: str | None = None, depth: int | None = None
-) -> dict[str, Any]:
-    """Return the titles of a tree, or of the nodes under one, as nested dicts.
-
-    Parameters
-    ----------
-    snapshot : Snapshot
-    node : str, optional
-        Id or unique id prefix of the node to begin with; by default all roots.
-    depth : int, optional
-        Number of generations below the first nodes; by default as many as give at most
-        `FIRST_LOOK` nodes together, but at least one.
-
-    Returns
-    -------
-    dict
-        `nodes`, and `hidden`, the number of nodes below them that are left out. A node is a dict
-        of `id`, `title`, `level`, `document` (the one that it is the whole of, or None), the
-        numbers of `documents` and `chunks` under it, and `nodes`, its children in reading order.
-
-    Raises
-    ------
-    InputError
-        If `depth` is negative, or no node or more than one node matches.
-
-    Notes
-    -----
-    A node with several parents is listed under its strongest parent only, so that each chunk is
-    counted once. Of the nodes that are left out, only ids, levels and links are read.
-    """
-    require(depth is None or is_whole(depth, 0), "depth", "an integer of at least 0", depth)
-    snapshot.require()
-    order = reading_order(snapshot)
-    icicle = order.icicle
-    first = None if node is None else order.position(snapshot.id_beginning(node))
-    part = icicle.part(first)
-    below = icicle.depth[part] - icicle.depth[part][:1]
-    if depth is None:
-        depth = max(1, int((np.cumsum(np.bincount(below)) <= FIRST_LOOK).sum()) - 1)
-    positions = (part.start + np.flatnonzero(below <= depth)).tolist()
-    tops, nodes = list[dict[str, Any]](), dict[int, dict[str, Any]]()
-    for position, entry in zip(positions, entries(snapshot, order, positions), strict=True):
-        del entry["children"]
-        nodes[position] = {**entry, "nodes": []}
-        parent = nodes.get(int(icicle.parent[position]))
-        (tops if parent is None else parent["nodes"]).append(nodes[position])
-    return {"nodes": tops, "hidden": len(below) - len(positions)}

@@ -256,7 +256,7 @@ def test_top_and_chunks_are_numbers(index) -> None:
         ({"level": 1.5}, "a whole number"),
         ({"level": ["documents", 0]}, "stands alone, got"),
         ({"level": ["documents", "sections"]}, "stands alone"),
-        ({"level": "documents", "mode": "traversal"}, "a number, top or chunks as level"),
+        ({"level": "documents", "mode": "traversal"}, "takes one number, top or chunks as level"),
         ({"level": "top", "mode": "collapsed"}, "level needs mode"),
         ({"level": "sections", "rerank": "m"}, "rerank scores chunks only, got level sections"),
     ],

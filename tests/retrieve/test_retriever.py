@@ -164,7 +164,7 @@ def test_nothing_of_a_level_that_is_there_is_no_error(store, embed_model):
         pytest.param({"mode": "collapsed", "level": 1}, "needs mode level or", id="collapsed"),
         pytest.param({"mode": "auto", "level": [0, 1]}, "got mode 'auto'", id="level of auto"),
         pytest.param({"mode": "document", "level": 0}, "got mode 'document'", id="of documents"),
-        pytest.param({"mode": "traversal", "level": (0, 1)}, "takes one level", id="two ends"),
+        pytest.param({"mode": "traversal", "level": (0, 1)}, "takes one number", id="two ends"),
         pytest.param({"mode": "nearest"}, "mode must be one of auto, .*'nearest'", id="mode"),
         pytest.param({"by": "sparse"}, "by must be one of dense, hybrid, text, context", id="by"),
         pytest.param(
