@@ -13,7 +13,7 @@ from hierindex.embed.embedder import named_errors, unit_vectors
 from hierindex.embed.model import EmbedModel
 from hierindex.node import Found
 from hierindex.retrieve.known_questions import AboutTheWhole, about_the_whole
-from hierindex.retrieve.levels import Level, check_levels, cut_of
+from hierindex.retrieve.levels import Level, cut_of
 from hierindex.retrieve.listing import asked_of
 from hierindex.retrieve.named import named
 from hierindex.retrieve.outline import outline
@@ -103,7 +103,6 @@ def outlined(
         If the tree lacks one of the levels.
     """
     made = partial(outline, search, budget, of=choice.documents, most=most, question=False)
-    check_levels(search.snapshot, levels)
     found = made(at=cut_of(search.snapshot, levels) if levels else None)
     if not found and choice.documents:
         found = made()

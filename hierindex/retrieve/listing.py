@@ -104,8 +104,8 @@ def listing(search: Search) -> Listing | None:
         for word in sorted(asked, key=alone.__getitem__):
             if (found := _chunks(search, [*words, word])).num_rows:
                 words, rows = [*words, word], found
-    counts = Counter(each for of in rows["documents"].to_pylist() for each in of)
-    documents = dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))
+    of_chunks = sorted(each for of in rows["documents"].to_pylist() for each in of)
+    documents = dict(Counter(of_chunks).most_common())
     beside = [word for word in asked if word not in (*words, *absent)]
     parts = [f"no chunk has {_joined(absent, 'or')}"] if absent else []
     if words:

@@ -22,7 +22,7 @@ from hierindex.node import Found, Node
 from hierindex.retrieve.auto import Choice, choose, narrowed, outlined
 from hierindex.retrieve.copies import best_texts, without_copies
 from hierindex.retrieve.documents import all_of_documents, best_of_documents
-from hierindex.retrieve.levels import Level, check_levels, check_mode, cut_of, levels_of, numbers
+from hierindex.retrieve.levels import Level, check_mode, cut_of, levels_of, numbers
 from hierindex.retrieve.listing import Listing, listing
 from hierindex.retrieve.question import BY, UNSPACED, By, Search
 from hierindex.retrieve.selection import complete_parents, selected
@@ -204,8 +204,6 @@ class Retrieval:
         elif self._others:
             return [], None
         found = self._found(search)
-        if self.levels and (not found or len(self.levels) > 1):
-            check_levels(search.snapshot, self.levels)
         top_k = None if self.whole_documents else self.top_k or TOP_K
         found = selected(without_copies(found, search), top_k, self.token_budget)
         return found, choice
