@@ -18,6 +18,7 @@ CITED = "⟦", "⟧"  # marks around a cited passage
 MAX_LISTED = 10  # files that are skipped for one reason
 OUTCOMES = "added", "changed", "removed", "renamed", "unchanged"
 MOST_NAMED = 10
+ID_WIDTH = 12  # characters; enough to tell the ids of a million nodes apart
 MOST_FILES = 40  # in a table
 USAGE = {
     "llm_calls": "call",
@@ -209,10 +210,9 @@ def contents(contents: dict[str, Any]) -> str:
 
     Titles are shortened to the width of a terminal, ids of documents are whole, to be copied.
     """
-    width = max(8, contents["id_length"])
-    lines = [f"level  {'id'.ljust(width)}  title"]
+    lines = [f"level  {'id'.ljust(ID_WIDTH)}  title"]
     for node, branch in _branches(contents["nodes"]):
-        start = f"{node['level']:5}  {node['id'][:width]}  {branch}"
+        start = f"{node['level']:5}  {node['id'][:ID_WIDTH]}  {branch}"
         title = _title(node)
         about = f"  ({size})" if (size := ", ".join(_size(node, title))) else ""
         if title != node["document"]:

@@ -154,7 +154,9 @@ def select_cut(forest: Forest, n_tokens: Ints1d, value: Floats1d, budget: int) -
     by nothing. A million rows of nine levels take 1 s.
     """
     value = np.where(n_tokens <= budget, value, 0.0)
-    base, order = _ordered(forest, n_tokens, value, budget)
+    rate, base = _relaxed(forest, n_tokens, value, budget)
+    order = np.lexsort((~base, _losses(forest, value - rate * n_tokens, base)))
+    order = order[value[order] > 0]  # the least certain first
     kept = np.where(base[order], n_tokens[order], 0)  # tokens that a free row gives back
     room = budget - n_tokens[base].sum() + np.cumsum(kept)
     room = np.minimum(room, np.cumsum(n_tokens[order]))
@@ -165,23 +167,6 @@ def select_cut(forest: Forest, n_tokens: Ints1d, value: Floats1d, budget: int) -
     rows = np.flatnonzero(free)
     exact = _exact(forest.parent, rows, n_tokens, value, budget - int(n_tokens[fixed].sum()))
     return np.sort(np.concatenate([np.flatnonzero(fixed), exact]))
-
-
-def select_margin(forest: Forest, n_tokens: Ints1d, value: Floats1d, budget: int, n: int) -> Ints1d:
-    """Select the rows of the relaxation of `select_cut`, and the n rows that it decides last.
-
-    The arguments are those of `select_cut`; the result are distinct row indices.
-    """
-    base, order = _ordered(forest, n_tokens, np.where(n_tokens <= budget, value, 0.0), budget)
-    return np.union1d(np.flatnonzero(base), order[:n])
-
-
-def _ordered(forest: Forest, n_tokens: Ints1d, value: Floats1d, budget: int) -> tuple[Mask, Ints1d]:
-    """Return the relaxation's cut that fits, and all rows of value, the least certain first."""
-    rate, base = _relaxed(forest, n_tokens, value, budget)
-    loss = _losses(forest, value - rate * n_tokens, base)
-    order = np.lexsort((~base, loss))
-    return base, order[value[order] > 0]
 
 
 def _relaxed(forest: Forest, n_tokens: Ints1d, value: Floats1d, budget: int) -> tuple[float, Mask]:

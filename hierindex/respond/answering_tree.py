@@ -8,7 +8,7 @@ from hierindex.llm.record import Calls
 from hierindex.respond.answer import Answer
 from hierindex.respond.extractive import Extractive
 from hierindex.respond.modes import COMPACT, EXTRACTIVE, NEED_LLM, choose_mode
-from hierindex.retrieve.levels import Level, check_levels, levels_of
+from hierindex.retrieve.levels import Level, cut_of, levels_of
 from hierindex.retrieve.stored_tree import StoredTree
 from hierindex.store.generations import on_newest
 
@@ -63,7 +63,7 @@ class AnsweringTree(StoredTree):
         Raises
         ------
         InputError
-            If the options cannot be combined, or no node fits the token budget.
+            If the options cannot be combined.
         """
         from hierindex.respond.engine import query_engine
 
@@ -72,9 +72,8 @@ class AnsweringTree(StoredTree):
         for name in ("llm", "response_mode", "retriever", "embed_model"):
             if name in (synthesizer or {}):
                 raise InputError(f"{name} is not a synthesizer option; remove it from synthesizer.")
-        check_levels(self.table.snapshot(), levels_of(level))
+        cut_of(self.table.snapshot(), levels_of(level))  # fails if the tree lacks one
         made = self.as_retriever(level=level, **retriever)
-        made.retrieval.check_budget()
         return query_engine(made, self.embed_model, llm=llm, response_mode=mode, **answering)
 
     def as_chat_engine(
@@ -149,9 +148,8 @@ class AnsweringTree(StoredTree):
         synthesizer: dict[str, Any] | None = None,
         **options: Any,
     ) -> Answer:
-        check_levels(self.table.snapshot(), levels_of(level))
+        cut_of(self.table.snapshot(), levels_of(level))  # fails if the tree lacks one
         retrieval = self.retrieval(level=level, **options)
-        retrieval.check_budget()
         return Extractive(self._model, **synthesizer or {}).answer(retrieval, question)
 
     def _ask_engine(

@@ -13,11 +13,11 @@ from hierindex.embed.embedder import named_errors, unit_vectors
 from hierindex.embed.model import EmbedModel
 from hierindex.node import Found
 from hierindex.retrieve.known_questions import AboutTheWhole, about_the_whole
-from hierindex.retrieve.levels import Level, check_levels, cut_of
+from hierindex.retrieve.levels import Level, cut_of
 from hierindex.retrieve.listing import asked_of
 from hierindex.retrieve.named import named
 from hierindex.retrieve.outline import outline
-from hierindex.retrieve.question import CANDIDATES, Search, of_documents
+from hierindex.retrieve.question import Search, of_documents
 from hierindex.store.filters import Filters, Part
 
 READS = "the question reads like one about the whole"
@@ -40,8 +40,8 @@ def choose(search: Search, model: EmbedModel, levels: Sequence[Level] = ()) -> C
 
     A question that names documents, and that is about the whole with "it" in place of their
     names, is answered by an outline of these documents. If it names files instead that are no
-    documents and that no text mentions, the outline is empty. A question that asks which documents
-    have some words is answered from chunks.
+    documents, the outline is empty. A question that asks which documents have some words is
+    answered from chunks.
 
     Parameters
     ----------
@@ -61,8 +61,8 @@ def choose(search: Search, model: EmbedModel, levels: Sequence[Level] = ()) -> C
             said = f"an outline of {', '.join(documents)}, which the question names"
             return Choice(True, f"{where} for {said}: {READS}", documents)
     is_whole, score = _about_the_whole(search.embedding, model)
-    is_whole = is_whole and not asked_of(search.question, search.snapshot).for_documents
-    if is_whole and unknown and not documents and not _is_mentioned(unknown, search):
+    is_whole = is_whole and not asked_of(search.question).for_documents
+    if is_whole and unknown and not documents:
         return Choice(True, f"{where} for an outline of {', '.join(unknown)}: no such document", ())
     if is_whole:
         return Choice(True, f"{where} for an outline: {READS}")
@@ -90,15 +90,6 @@ def _about_the_whole(embedding: Sequence[float], model: EmbedModel) -> AboutTheW
         return about_the_whole(question, model)
 
 
-def _is_mentioned(names: Sequence[str], search: Search) -> bool:
-    """Return whether one of the texts that are found by the words of names has a name in it."""
-    for name in names:
-        found = replace(search, question=name, by="text").best(CANDIDATES)
-        if any(name.lower() in node.text.lower() for node, _ in found):
-            return True
-    return False
-
-
 def outlined(
     search: Search, choice: Choice, levels: Sequence[Level], budget: int, most: int | None
 ) -> list[Found]:
@@ -112,9 +103,6 @@ def outlined(
         If the tree lacks one of the levels.
     """
     made = partial(outline, search, budget, of=choice.documents, most=most, question=False)
-    check_levels(search.snapshot, levels)
-    if choice.documents == ():
-        return []
     found = made(at=cut_of(search.snapshot, levels) if levels else None)
     if not found and choice.documents:
         found = made()

@@ -9,13 +9,7 @@ from hierindex.store.filters import Filter, Filters, Op, Part
 from hierindex.store.passing import with_known_keys
 from hierindex.store.snapshot import Snapshot
 
-COMPARED = {
-    ">": Op.GT,
-    ">=": Op.GTE,
-    "<": Op.LT,
-    "<=": Op.LTE,
-    "~": Op.TEXT_MATCH_INSENSITIVE,
-}
+COMPARED = {">": Op.GT, ">=": Op.GTE, "<": Op.LT, "<=": Op.LTE, "~": Op.TEXT_MATCH_INSENSITIVE}
 CONDITION = re.compile(r"\s*(?P<key>[^=!<>~]+?)\s*(?P<sign>!=|>=|<=|=|>|<|~)\s*(?P<value>.*)", re.S)
 
 
@@ -54,10 +48,8 @@ def _filter(condition: str) -> Part:
         )
     key, sign, text = parts["key"], parts["sign"], parts["value"]
     number = _number(text)
-    if sign == "~":
-        return Filter(key, text, COMPARED[sign])
     if sign in COMPARED:
-        value = text if number is None else number
+        value = text if sign == "~" or number is None else number
         return Filter(key, value, COMPARED[sign])
     same = (Filter(key, [value], Op.ANY) for value in (text, number) if value is not None)
     return Filters(tuple(same), "or" if sign == "=" else "not")

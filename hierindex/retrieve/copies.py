@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from operator import attrgetter
 
 from hierindex.node import Found, Quote, Span
 from hierindex.retrieve.question import Search
@@ -13,6 +14,7 @@ from hierindex.store.rows import quotes_in
 
 MOST = 1000  # nodes that are searched for more texts
 WIDER = 2  # times as many in each search
+TEXT = attrgetter("node.text")
 
 Quotes = Sequence[Quote]
 
@@ -29,10 +31,10 @@ def best_texts(best: Callable[[int], list[Found]], n: int) -> list[Found]:
     most = n
     while True:
         found = best(most)
-        texts = dict.fromkeys(map(_text, found))
+        texts = dict.fromkeys(map(TEXT, found))
         if len(texts) >= n or len(found) < most or most >= MOST:
             kept = {*[*texts][:n]}
-            return [node for node in found if _text(node) in kept]
+            return [node for node in found if TEXT(node) in kept]
         most *= WIDER
 
 
@@ -45,15 +47,9 @@ def without_copies(found: Sequence[Found], search: Search) -> list[Found]:
     """
     copies = defaultdict[str, list[Found]](list)
     for node in found:
-        copies[_text(node)].append(node)
-    if not copies:
-        return []
+        copies[TEXT(node)].append(node)
     quotes = _quotes_of_copies(copies, search)
-    several = quotes.keys() | {text for text, nodes in copies.items() if len(nodes) > 1}
-    return [
-        _merged(nodes, quotes[text]) if text in several else nodes[0]
-        for text, nodes in copies.items()
-    ]
+    return [_merged(nodes, quotes[text]) for text, nodes in copies.items()]
 
 
 def _quotes_of_copies(texts: Iterable[str], search: Search) -> defaultdict[str, list[Quotes]]:
@@ -123,7 +119,3 @@ def _spans(quotes: Quotes) -> list[Span]:
 
 def _first_place(quotes: Quotes) -> tuple[str, int]:
     return min(((span.document, span.start) for span in _spans(quotes)), default=("", -1))
-
-
-def _text(found: Found) -> str:
-    return found.node.text

@@ -63,7 +63,7 @@ def title_pages(search: Search, found: Sequence[Found]) -> list[Found]:
 
 def _documents(search: Search, n: int) -> dict[str, float]:
     """Return the scores of the best documents with a chunk that passes, and of their copies."""
-    with_a_chunk = replace(search.by_meaning(), partial_summaries=True)
+    with_a_chunk = replace(search, by="dense", partial_summaries=True)
     found = best_texts(lambda most: with_a_chunk.best(most, WHOLE), n)
     has_summaries = found or replace(with_a_chunk, filters=None).best(1, WHOLE)
     if not has_summaries and search.snapshot.highest_level():

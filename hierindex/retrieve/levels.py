@@ -60,23 +60,11 @@ def check_mode(mode: str, levels: Sequence[Level]) -> None:
         raise InputError(f"level needs mode {' or '.join(WITH_LEVEL)}, got mode {mode!r}.")
     if mode == "level" and not levels:
         raise InputError("mode 'level' needs a level; pass level=0 (--level 0) for the chunks.")
-    if mode == "traversal" and len(levels) > 1:
-        raise InputError(f"mode 'traversal' takes one level, got {list(levels)}.")
-    if mode == "traversal" and not ACROSS.isdisjoint(levels):
+    if mode == "traversal" and (len(levels) > 1 or not ACROSS.isdisjoint(levels)):
         raise InputError(
-            f"mode 'traversal' takes a number, top or chunks as level, got {levels[0]!r}; "
+            f"mode 'traversal' takes one number, top or chunks as level, got {list(levels)}; "
             "omit mode."
         )
-
-
-def check_levels(snapshot: Snapshot, levels: Sequence[Level]) -> None:
-    """Raise LevelError if the tree, where it exists, lacks one of the levels."""
-    if snapshot.exists:
-        cut_of(snapshot, levels)
-        highest = snapshot.highest_level()
-        for level in levels:
-            if isinstance(level, int) and not 0 <= level <= highest:
-                raise LevelError(f"The index has levels 0 to {highest}, got level {level}.")
 
 
 def ids_at(snapshot: Snapshot, level: Level) -> frozenset[str]:
@@ -89,15 +77,24 @@ def ids_at(snapshot: Snapshot, level: Level) -> frozenset[str]:
     LevelError
         If the tree does not have it.
     """
-    levels = levels_of(level)
-    check_levels(snapshot, levels)
-    cut = cut_of(snapshot, levels)
+    cut = cut_of(snapshot, levels_of(level))
     return frozenset(snapshot.ids(cut.filters, Prefilter(), highest_of=cut.highest_of))
 
 
 def numbers(snapshot: Snapshot, levels: Sequence[Level]) -> list[int]:
-    """Return levels with the number of "top"."""
-    return [each if isinstance(each, int) else snapshot.highest_level() for each in levels]
+    """Return levels with the number of "top".
+
+    Raises
+    ------
+    LevelError
+        If the tree, where it exists, lacks one of them.
+    """
+    highest = snapshot.highest_level()
+    found = [each if isinstance(each, int) else highest for each in levels]
+    for level in found if snapshot.exists else ():
+        if not 0 <= level <= highest:
+            raise LevelError(f"The index has levels 0 to {highest}, got level {level}.")
+    return found
 
 
 def cut_of(snapshot: Snapshot, levels: Sequence[Level]) -> Cut:
@@ -106,7 +103,7 @@ def cut_of(snapshot: Snapshot, levels: Sequence[Level]) -> Cut:
     Raises
     ------
     LevelError
-        If the tree, where it exists, has no nodes for a word.
+        If the tree, where it exists, lacks one of the levels.
     """
     if not snapshot.exists or ACROSS.isdisjoint(levels):
         return Cut(cuts(numbers(snapshot, levels)))

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from hierindex.retrieve.named import ORDINARY, names_of_documents
+from hierindex.retrieve.named import ORDINARY
 from hierindex.retrieve.question import Search, cuts
 from hierindex.store.search import having
-from hierindex.store.snapshot import Snapshot
 from hierindex.text.stop_words import EVERY_STOP_WORD, UNTITLED
 
 if TYPE_CHECKING:
@@ -19,40 +18,28 @@ if TYPE_CHECKING:
 MOST = 10  # documents that the text of a listing names
 MOST_WORDS = 12  # each is searched for alone if no chunk has all
 NAMES = (  # nouns that name any document
-    "(?:articles?|books?|chapters?|documents?|e-?mails?|files?|letters?|mails?|meetings?|messages?|"
-    "notes?|pages?|papers?|passages?|reports?|sources?|texts?|transcripts?|"
-    "artikeln?|berichten?|besprechung(?:en)?|briefen?|büchern?|datei(?:en)?|dokumente?n?|"
-    "kapiteln?|nachricht(?:en)?|notiz(?:en)?|quellen?|seiten?|sitzung(?:en)?|stellen?|texten?)"
+    r"(?:articles?|books?|chapters?|documents?|e-?mails?|files?|letters?|meetings?|messages?|notes?|"
+    r"pages?|papers?|passages?|reports?|texts?|artikeln?|berichten?|briefen?|datei(?:en)?|"
+    r"dokumente?n?|kapiteln?|nachricht(?:en)?|notiz(?:en)?|seiten?|stellen?|texten?)"
 )
-SAYS = (  # verbs whose subject may be a document
-    "(?:about|cite[sd]?|describe[sd]?|(?:contain|cover|deal|discuss|mention|refer|talk)(?:e?d|e?s)?|"
-    "behandeln|beschreiben|besprechen|besprochen|enthalten|erwähnen|erwähnt|geht|genannt|"
-    "handeln|kommen|kommt|nennen|stehen|steht)"
+SAYING = frozenset(  # what documents do, beside English fillers
+    "cite cited cites cover covers deal deals refer refers behandeln beschreiben enthalten "
+    "erwähnen erwähnt genannt handeln nennen stehen steht".split()
 )
-PLURAL = r"(?:(?!(?:does|has|was)\b)[\w-]*[^\Wisu]s|children|men|people|women)"
-START = r"(?:^|[.:;?!])\W{0,3}(?:bitte\s+|please\s+)?"
 ASKS = re.compile(
-    rf"\b(?:in\s+)?(?:how\s+many|wie\s?viele[nr]?)\b"
-    rf"|{START}(?:count|list)\s+(?:all|any|each|every|me|my|our|the|(?={PLURAL}\b))"
-    rf"|{START}(?:find|get|give|name|show)\s+(?:me\s+|us\s+)?(?:a\s+list|all|any|each|every)\b"
-    rf"|{START}(?:from\s+|in\s+)?what\s+(?={NAMES}\s)"
-    rf"|{START}(?:from\s+|in\s+)?which\s+(?:of\s+(?:my|our|the|these|those)\s+)?"
-    rf"(?=(?:[\w-]+\s+)?{NAMES}\s|{PLURAL}\s)"
-    rf"|{START}(?:liste|zähle?)\s"
-    rf"|{START}(?:finde|gib|nenne?|suche?|zeige?)\s+(?:mir\s|uns\s)?(?:alle|jede[ns]?|sämtliche)\b"
-    rf"|{START}(?:aus\s+|in\s+)?welche[mnrs]?\s+(?=(?:[\w-]+\s+)?{NAMES}\s)"
-    rf"|{START}(?:aus|in)\s+welchen\s+(?=[\w-]*n\s)"
-    rf"|{START}welche\s+(?=(?:[\w-]+\s+)?[\w-]*[enrs]\s+(?:\w+en|sind)\b)",
+    r"\bhow\s+many\b|\bwie\s?viele[nr]?\b"
+    r"|(?:^|[.:?!]\s)\W*(?:(?:aus|bitte|from|in|please)\s+)?(?:"
+    r"(?:count|list|liste|zähle?)\s"
+    r"|(?:find|finde|get|gib|give|name|nenne?|show|suche?|zeige?)(?:\s+(?:me|mir|uns|us))?"
+    r"\s+(?:a\s+list|all|alle|every|jede[ns]?|sämtliche)\b"
+    rf"|(?:what|which|welche[mnrs]?)\s+(?=(?:[\w-]+\s+)?{NAMES}\s)"
+    r"|which\s+(?:of\s+\w+\s+)?(?=[\w-]*[^\Wisu]s\s)"
+    r"|welchen?\s+(?=\S+\s+(?:\w+en|sind|steht|wird)\s))",
     re.IGNORECASE,
 )
 """The words of a question that say that it counts or lists, in English and German."""
 
-WITHIN = re.compile(r"\W*(?:aus|from|in)\b", re.IGNORECASE)
-IS_NAME, IS_SAYING = (re.compile(pattern, re.IGNORECASE) for pattern in (NAMES, SAYS))
-SUBJECT = re.compile(
-    rf"\W*([\w-]+)(?=\s+(?:(?:do|that|which)\s+)?(?:are\s+about|{SAYS})\b)", re.IGNORECASE
-)
-FIRST = re.compile(r"\W*([\w-]+)")
+IS_NAME = re.compile(NAMES, re.IGNORECASE)
 WORD = re.compile(r"[^\W_]+(?:['\u2019.-][^\W_]+)*")
 
 
@@ -107,7 +94,7 @@ def listing(search: Search) -> Listing | None:
     Listing or None
         None if the question does not count or list, or has no words beside those that ask.
     """
-    asked = asked_of(search.question, search.snapshot).words
+    asked = asked_of(search.question).words
     if not asked:
         return None
     words, absent, rows = asked, list[str](), _chunks(search, asked)
@@ -117,8 +104,8 @@ def listing(search: Search) -> Listing | None:
         for word in sorted(asked, key=alone.__getitem__):
             if (found := _chunks(search, [*words, word])).num_rows:
                 words, rows = [*words, word], found
-    counts = Counter(each for of in rows["documents"].to_pylist() for each in of)
-    documents = dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))
+    of_chunks = sorted(each for of in rows["documents"].to_pylist() for each in of)
+    documents = dict(Counter(of_chunks).most_common())
     beside = [word for word in asked if word not in (*words, *absent)]
     parts = [f"no chunk has {_joined(absent, 'or')}"] if absent else []
     if words:
@@ -130,35 +117,21 @@ def listing(search: Search) -> Listing | None:
     return Listing(text[0].upper() + text[1:], words, [*absent, *beside], rows.num_rows, documents)
 
 
-def asked_of(question: str, snapshot: Snapshot) -> Asked:
+def asked_of(question: str) -> Asked:
     """Return what a question that counts or lists asks for, without the words that ask.
 
-    Unless no others are left, words are dropped that name any document, or what says something
-    if no document has such a name, verbs such as "mention", and words that say little.
+    Unless no others are left, nouns that name any document, verbs such as "mention", and words
+    that say little are dropped.
     """
     asks = ASKS.search(question)
-    if not asks:
+    rest = WORD.findall(question[asks.end() :]) if asks else []
+    names = [*filter(IS_NAME.fullmatch, rest[:3])]
+    words = {word.lower(): word for word in rest if word not in names}
+    words = {lower: word for lower, word in words.items() if lower not in EVERY_STOP_WORD}
+    if len(words) > MOST_WORDS or words.keys() - SAYING <= ORDINARY:
         return Asked([], False)
-    rest = question[asks.end() :]
-    subject = (FIRST if WITHIN.match(asks[0]) else SUBJECT).match(rest)
-    noun = subject[1] if subject and not _is_in_a_name(subject[1], snapshot) else ""
-    names = {word for word in WORD.findall(rest)[:3] if IS_NAME.fullmatch(word)}
-    words = [word for word in WORD.findall(rest) if word not in names]
-    words = [*{w.lower(): w for w in words if w.lower() not in EVERY_STOP_WORD}.values()]
-    for dropped in ({noun}, {*filter(IS_SAYING.fullmatch, words)}, UNTITLED):
-        words = [word for word in words if word not in dropped] or words  # "US" is not "us"
-    if len(words) > MOST_WORDS or {*map(str.lower, words)} <= ORDINARY:
-        return Asked([], False)
-    return Asked(words, bool(names or subject))
-
-
-def _is_in_a_name(noun: str, snapshot: Snapshot) -> bool:
-    """Return whether a document's name has a word that begins with a noun's singular."""
-    import pyarrow.compute as pc
-
-    singular = rf"\b{re.escape(noun.lower().removesuffix('s'))}"
-    names = names_of_documents(snapshot)["name"]
-    return bool(pc.any(pc.match_substring_regex(names, singular)).as_py())
+    telling = [word for word in words.values() if word not in UNTITLED | SAYING]  # "US", not "us"
+    return Asked(telling or [*words.values()], bool(names))
 
 
 def _chunks(search: Search, words: Sequence[str]) -> "pa.Table":

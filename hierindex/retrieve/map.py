@@ -1,6 +1,6 @@
 """The map of an index: its chunks as points of a plane, and the node that each belongs to."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -11,9 +11,6 @@ from hierindex.retrieve.levels import Level, ids_at
 from hierindex.retrieve.outline import is_in, whole_tree
 from hierindex.store.prefilter import by_ids
 from hierindex.store.snapshot import Snapshot, once
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 MOST = 2_000  # chunks; 5,000 take three times as long, and cover each other
 
@@ -53,9 +50,9 @@ def chunk_map(snapshot: Snapshot, level: Level = 1, n: int = MOST) -> dict[str, 
     require(is_whole(n, 1), "n", "an integer of at least 1", n)
     snapshot.require()
     at_level = ids_at(snapshot, level)
-    tree, places = whole_tree(snapshot), chunk_places(snapshot)
-    few = _spread(len(places.rows), n)
-    rows = places.rows[few]
+    tree, (rows, Z) = whole_tree(snapshot), chunk_places(snapshot)
+    few = _spread(len(rows), n)
+    rows = rows[few]
     at = tree.forest.highest(is_in(tree.ids, at_level))[rows]
     parents, counts = np.unique(at[(at != -1) & (at != rows)], return_counts=True)
     parents = parents[np.argsort(-counts, kind="stable")]
@@ -63,7 +60,7 @@ def chunk_map(snapshot: Snapshot, level: Level = 1, n: int = MOST) -> dict[str, 
     parent_ids: list[str] = tree.ids.take(parents).to_pylist()
     named = snapshot.columns("id", "title", node_ids=parent_ids)
     titles = dict(zip(named["id"], named["title"], strict=True))
-    columns = tree.ids.take(rows).to_pylist(), places.Z[few].round(4).tolist(), at.tolist()
+    columns = tree.ids.take(rows).to_pylist(), Z[few].round(4).tolist(), at.tolist()
     return {
         "points": [
             {"id": node_id, "x": x, "y": y, "parent": number.get(above)}
@@ -74,28 +71,19 @@ def chunk_map(snapshot: Snapshot, level: Level = 1, n: int = MOST) -> dict[str, 
     }
 
 
-class Places(NamedTuple):
-    """Chunks on a plane: `rows` of the whole tree, (n,), and their coordinates, (n, 2)."""
-
-    rows: Ints1d
-    Z: Floats2d
-
-
 @once
-def chunk_places(snapshot: Snapshot) -> Places:
-    """Return the coordinates of the chunks, or of a sample of 2,000, in the order of their ids."""
+def chunk_places(snapshot: Snapshot) -> tuple[Ints1d, Floats2d]:
+    """Return the rows of the chunks in the whole tree, (n,), and their coordinates, (n, 2).
+
+    Of more than 2,000 chunks, they are those of a sample. The rows are in the order of their ids.
+    """
     tree = whole_tree(snapshot)
     chunks = np.flatnonzero(tree.forest.is_text)
     rows = chunks[_spread(len(chunks), MOST)]
-    ids = tree.ids.take(rows)
-    found = snapshot.select("id", "vector", where=by_ids(ids.to_pylist()))
-    return Places(rows, plane_coordinates(_vectors(found)))
-
-
-def _vectors(found: "pa.Table") -> Floats2d:
-    """Return vectors in the order of their ids, (n, n_dims)."""
+    found = snapshot.select("id", "vector", where=by_ids(tree.ids.take(rows).to_pylist()))
     vectors = found.sort_by("id")["vector"].combine_chunks()
-    return np.asarray(vectors.flatten().to_numpy().reshape(-1, vectors.type.list_size))
+    X = vectors.flatten().to_numpy().reshape(-1, vectors.type.list_size)  # (n, n_dims)
+    return rows, plane_coordinates(X)
 
 
 def _spread(n: int, most: int) -> Ints1d:

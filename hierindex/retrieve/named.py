@@ -5,7 +5,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, NamedTuple
+from operator import itemgetter
+from typing import NamedTuple
 
 from hierindex.core.identity import file_of, name_of, wholes
 from hierindex.retrieve.documents import WHOLE
@@ -16,9 +17,6 @@ from hierindex.store.rows import names_in
 from hierindex.store.snapshot import Snapshot, once
 from hierindex.text.characters import folded
 from hierindex.text.stop_words import EVERY_STOP_WORD
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 MOST = 10  # documents that a question names
 MOST_SIMILAR = 3  # documents whose names are similar to one
@@ -32,10 +30,8 @@ ID = re.compile(r"^\S*[\d_./]\S*$")  # no word and no title
 ZEROS = re.compile(r"^0+(?=\d)")
 # Words of questions about the whole, which alone are no name.
 ORDINARY = EVERY_STOP_WORD | {*WORD.findall(" ".join(ABOUT_THE_WHOLE).lower())}
-# For Arrow, which has another syntax.
-FOLDERS, SUFFIX = r"^.*/", r"\.\pL\w{0,7}$"
-NUMBER = r"^\d+[^\pL\pN]+([\pL\pN]+[^\pL\pN])"  # before several words, as in "03-chapter-iii"
-BETWEEN, UNSPACED = r"[^\pL\pN]+", r"([\x{3040}-\x{30ff}\x{3400}-\x{9fff}])"
+SUFFIX = re.compile(r"\.[^\W\d_]\w{0,7}$")
+NUMBER = re.compile(r"^\d+[\W_]+(?=[^\W_]+[\W_])")  # before several words, as in "03-chapter-iii"
 
 
 class Named(NamedTuple):
@@ -53,19 +49,10 @@ class Named(NamedTuple):
 
 def named(question: str, snapshot: Snapshot) -> Named:
     """Find the documents of a snapshot that a question names; see `named_in`."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if not snapshot.exists:
-        return Named((), question)
     names = names_of_documents(snapshot)
-    forms = [form for _, _, form in _forms(question)]
-    found = names.filter(pc.is_in(names["name"], pa.array(forms, pa.string())))
-    documents = defaultdict[str, list[str]](list)
-    for row in found.sort_by("document").to_pylist():
-        documents[row["name"]].append(row["document"])
+    documents = {form: names[form] for _, _, form in _forms(question) if form in names}
     for name, of in documents.items():
-        if len({*of}) > MOST and len({*map(file_of, of)}) == 1:
+        if len(of) > MOST and len({*map(file_of, of)}) == 1:
             documents[name] = []  # a mailbox, of which ten e-mails would be no answer
     return named_in(question, documents)
 
@@ -99,7 +86,7 @@ def named_in(question: str, documents: Mapping[str, Sequence[str]]) -> Named:
             at = stop
     rest.append(question[at:])
     others = (file for between_names in rest[::2] for file in FILE.findall(between_names))
-    unknown = dict.fromkeys(file for file in others if _form(WORD.findall(file)) not in documents)
+    unknown = dict.fromkeys(file for file in others if _form(file) not in documents)
     files = [document for document in found if found[document]][:MOST]
     return Named(tuple(found)[:MOST], "".join(rest), tuple(unknown), tuple(files))
 
@@ -118,44 +105,34 @@ def similar_documents(name: str, snapshot: Snapshot) -> list[str]:
 
     Folders in the name are of no account.
     """
-    documents = defaultdict[str, list[str]](list)
-    for row in names_of_documents(snapshot).sort_by("document").to_pylist():
-        documents[row["name"]].append(row["document"])
-    near = get_close_matches(_form(WORD.findall(name.rpartition("/")[2])), documents)
+    documents = names_of_documents(snapshot)
+    near = get_close_matches(_form(name.rpartition("/")[2]), documents)
     return [*dict.fromkeys(d for form in near for d in documents[form])][:MOST_SIMILAR]
 
 
 @once
-def names_of_documents(snapshot: Snapshot) -> "pa.Table":
-    """Return a table of `name` and `document`, the id.
+def names_of_documents(snapshot: Snapshot) -> dict[str, list[str]]:
+    """Return the ids of documents by their names.
 
     Names are ids, and the titles and file names that documents' summaries have in their metadata:
     as they are, without folders, without the suffix, and without a number before them. They are
     written as words in lower case with blanks between them. Cached: for 100,000 documents, 5 s.
     """
-    whole = prefilter(Filters((WHOLE,)))
-    chunks = snapshot.select("documents", where=snapshot.of_each_document)
-    documents = snapshot.select("whole_document", "metadata", where=whole)
-    return _names(chunks, documents)
-
-
-def _names(chunks: "pa.Table", documents: "pa.Table") -> "pa.Table":
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    replaced = pc.replace_substring_regex
-    every_id = pc.list_flatten(chunks["documents"]).unique().to_pylist()
+    chunks = snapshot.select("documents", where=snapshot.of_each_document)["documents"]
+    every_id = {document for row in chunks.to_pylist() for document in row}
     given = {(whole, each) for each in every_id for whole in wholes(each)}
-    for row in documents.to_pylist():
+    whole = prefilter(Filters((WHOLE,)))
+    for row in snapshot.select("whole_document", "metadata", where=whole).to_pylist():
         names = names_in(json.loads(row["metadata"]))
         given |= {(folded(name), row["whole_document"]) for name in names if name}
-    names, ids = (pa.array([pair[i] for pair in given], pa.string()) for i in (0, 1))
-    base = replaced(names, FOLDERS, "")
-    stem = replaced(base, SUFFIX, "")
-    every = pa.chunked_array([names, base, stem, replaced(stem, NUMBER, r"\1")])
-    spaced = replaced(replaced(pc.utf8_lower(every), UNSPACED, r" \1 "), BETWEEN, " ")
-    words = pc.utf8_trim_whitespace(replaced(spaced, r"\b0+(\d)", r"\1"))
-    return pa.table({"name": words, "document": pa.chunked_array([ids] * 4)})
+    documents = defaultdict[str, list[str]](list)
+    for name, document in sorted(given, key=itemgetter(1)):
+        base = name.rpartition("/")[2]
+        stem = SUFFIX.sub("", base)
+        for form in {*map(_form, (name, base, stem, NUMBER.sub("", stem)))}:
+            if document not in documents[form][-1:]:
+                documents[form].append(document)
+    return dict(documents)
 
 
 def _forms(question: str) -> Iterator[tuple[int, int, str]]:
@@ -163,13 +140,13 @@ def _forms(question: str) -> Iterator[tuple[int, int, str]]:
     words = [*WORD.finditer(question)]
     for i, first in enumerate(words):
         for end in range(min(i + LONGEST, len(words)), i, -1):
-            form = _form([word[0] for word in words[i:end]])
-            yield first.start(), words[end - 1].end(), form
+            start, stop = first.start(), words[end - 1].end()
+            yield start, stop, _form(question[start:stop])
 
 
-def _form(words: Sequence[str]) -> str:
-    """Return words in the form of `names_of_documents`."""
-    return " ".join(ZEROS.sub("", word.lower()) for word in words)
+def _form(name: str) -> str:
+    """Return a name in the form of `names_of_documents`."""
+    return " ".join(ZEROS.sub("", word) for word in WORD.findall(name.lower()))
 
 
 def _is_file(name: str, document: str) -> bool:

@@ -1,13 +1,12 @@
 """Outlines: the nodes that summarise an index, or a part of it, best within a token budget."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from hierindex.core.arguments import is_whole, require
 from hierindex.core.arrays import Floats1d, Ints1d
-from hierindex.core.cut import Forest, Mask, select_cut, select_margin, share_and_value
+from hierindex.core.cut import Forest, Mask, select_cut, share_and_value
 from hierindex.core.identity import wholes
 from hierindex.core.ranking import cosines
 from hierindex.errors import InputError
@@ -15,15 +14,15 @@ from hierindex.node import Found
 from hierindex.retrieve.copies import without_copies
 from hierindex.retrieve.levels import Cut
 from hierindex.retrieve.question import Search, of_documents
-from hierindex.retrieve.selection import SHORTEST, token_counter
+from hierindex.retrieve.selection import token_counter
 from hierindex.store.filters import Filters
-from hierindex.store.prefilter import CHUNKS, Prefilter, prefilter
+from hierindex.store.prefilter import Prefilter, prefilter
 from hierindex.store.snapshot import Snapshot, once
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-COUNTED = 256  # rows at the margin of a cut, whose tokens are counted
+SHORTEST = 100  # nodes by the embedding model's tokens, whose tokens are counted for an LLM
 MANY = 1000  # documents; for nodes of more, all rows are read
 COLUMNS = ("id", "level", "n_tokens", "parent_ids")
 
@@ -109,24 +108,6 @@ def outline(
     return without_copies(found, search)
 
 
-def check_arguments(budget: object, question: object, filters: object) -> None:
-    """Raise InputError if an argument of `HierarchicalIndex.outline` is of another type."""
-    require(is_whole(budget, 1), "budget", "an integer of at least 1", budget)
-    is_text = question is None or isinstance(question, str)
-    require(is_text, "question", "a string", question)
-    are_filters = filters is None or hasattr(filters, "filters")
-    require(are_filters, "filters", "MetadataFilters", filters)
-
-
-def ids_of(of: object) -> list[str] | None:
-    """Return the ids in `of`, None for the whole index; raise InputError if one is no string."""
-    if of is None:
-        return None
-    ids: list[Any] = [*of] if isinstance(of, Iterable) and not isinstance(of, str) else [of]
-    require(all(isinstance(each, str) for each in ids), "of", "an id or several ids", ids)
-    return ids
-
-
 @once
 def whole_tree(snapshot: Snapshot) -> Tree:
     """Return the tree of all rows. Cached: 60 MB for a million."""
@@ -144,22 +125,15 @@ def _tree(rows: "pa.Table", *of: list[str]) -> Tree:
 
 def _named(snapshot: Snapshot, of: Sequence[str]) -> tuple[list[str], list[str], Prefilter]:
     """Return which ids are documents', those of nodes, and a condition that their rows meet."""
-    held = snapshot.select("documents", where=_in(of) & CHUNKS)["documents"]
-    known = {document for row in held.to_pylist() for document in row}
-    documents = [each for each in of if each in known]
-    if others := [each for each in of if each not in known]:
-        rows = snapshot.select("documents", where=snapshot.of_each_document)["documents"]
-        inside = {row[0]: {*wholes(row[0])}.intersection(others) for row in rows.to_pylist()}
-        documents += [document for document, mailboxes in inside.items() if mailboxes]
-        others = [each for each in others if each not in set().union(*inside.values())]
-    node_ids = [snapshot.id_beginning(each, or_document=True) for each in others]
+    rows = snapshot.select("documents", where=snapshot.of_each_document)["documents"]
+    inside = {d: {*wholes(d)}.intersection(of) for row in rows.to_pylist() for d in row}
+    documents = [document for document, named in inside.items() if named]
+    others = {*of}.difference(*inside.values())
+    node_ids = [snapshot.id_beginning(each, or_document=True) for each in sorted(others)]
     of_nodes = snapshot.columns("documents", node_ids=node_ids)["documents"]
     every = {*documents, *(document for row in of_nodes for document in row)}
-    return documents, node_ids, _in(every) if len(every) <= MANY else Prefilter()
-
-
-def _in(documents: Iterable[str]) -> Prefilter:
-    return prefilter(Filters((of_documents([*documents]),)))
+    where = prefilter(Filters((of_documents([*every]),))) if len(every) <= MANY else Prefilter()
+    return documents, node_ids, where
 
 
 def _cosines(search: Search, where: Prefilter, ids: "pa.ChunkedArray") -> Floats1d:
@@ -227,45 +201,28 @@ def _fitting(
 ) -> list[Found]:
     """Return the best cut by the tokens that an LLM reads.
 
-    They are counted for the rows that may be chosen; the others are taken to have as many times
-    the tokens of the embedding model as those have.
+    They are counted for some of the shortest rows, and for those that are chosen, until they fit;
+    the others are taken to have as many times the tokens of the embedding model as those have.
     """
     ids, n_tokens, forest = tree
     count, tokens, nodes = token_counter(), n_tokens.copy(), dict[int, Found]()
     admitted = np.flatnonzero(value > 0)
-    shortest = admitted[np.argsort(n_tokens[admitted], kind="stable")[:SHORTEST]]
-
-    def counted(rows: Ints1d) -> None:
-        new = np.setdiff1d(rows, np.array([*nodes], dtype=np.int64))
-        found = snapshot.nodes(ids.take(new).to_pylist())
-        for row, node in zip(new.tolist(), found, strict=True):
+    new = chosen = admitted[np.argsort(n_tokens[admitted], kind="stable")[:SHORTEST]]
+    while len(new):
+        for row, node in zip(new.tolist(), snapshot.nodes(ids.take(new).to_pylist()), strict=True):
             nodes[row] = Found(node, float(share[row]))
+            tokens[row] = max(1, count(nodes[row]))
         known = [*nodes]
-        counts = [*map(count, nodes.values())]
-        tokens[known] = np.maximum(counts, 1)
         others = np.setdiff1d(admitted, known)
-        ratio = tokens[known].sum() / max(1, n_tokens[known].sum())
+        ratio = tokens[known].sum() / n_tokens[known].sum()
         tokens[others] = np.maximum(n_tokens[others] * ratio, 1)
-
-    def costs() -> tuple[Ints1d, int]:
         room = min(budget, int(tokens.sum()))
-        return (tokens if most is None else np.maximum(tokens, room // (most + 1) + 1)), room
-
-    def cut() -> Ints1d:
-        known, (cost, room) = np.zeros(len(value)), costs()
-        known[[*nodes]] = value[[*nodes]]
-        return select_cut(forest, cost, known, room)
-
-    for _ in range(2):  # the second time by what was counted first
-        cost, room = costs()
-        margin = select_margin(forest, cost, value, room, COUNTED)
-        counted(margin if len(margin) else shortest)
-    chosen = cut()
-    if not len(chosen) and len(shortest):
-        counted(shortest)
-        least, chosen = tokens[[*nodes]].min(), cut()
-        if not len(chosen):
-            raise InputError(f"No node fits a budget of {budget} tokens; the shortest has {least}.")
+        least = 1 if most is None else room // (most + 1) + 1
+        chosen = select_cut(forest, np.maximum(tokens, least), value, room)
+        new = np.setdiff1d(chosen, known)
+    if nodes and not len(chosen):
+        shortest = tokens[[*nodes]].min()
+        raise InputError(f"No node fits a budget of {budget} tokens; the shortest has {shortest}.")
     return sorted((nodes[row] for row in chosen.tolist()), key=_place)
 
 

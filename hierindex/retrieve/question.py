@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Literal, Self, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
@@ -102,10 +102,6 @@ class Search:
         found = self.snapshot.taken([row[node_id] for node_id, _ in ranked], NODE_COLUMNS)
         nodes = {node.id: node for node in to_nodes(found)}
         return [Found(nodes[node_id], score) for node_id, score in ranked]
-
-    def by_meaning(self) -> Self:
-        """Return the same search scored by cosine similarity, comparable between parts."""
-        return replace(self, by="dense")
 
 
 def is_name(question: str) -> bool:

@@ -1,6 +1,5 @@
 """The nodes of a tree in reading order, each under its strongest parent."""
 
-from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -35,37 +34,18 @@ class ReadingOrder(NamedTuple):
         InputError
             If no node has this id.
         """
-        row = bisect_left(range(len(self.ids)), node_id, key=self._id)
-        if row == len(self.ids) or self._id(row) != node_id:
+        import pyarrow.compute as pc
+
+        row = pc.index(self.ids, node_id).as_py()
+        if row < 0:
             raise InputError(f"No node has the id {node_id!r}.")
         return self.icicle.position(row)
 
     def ids_at(self, positions: Iterable[int]) -> list[str]:
         """Return the ids of the nodes at positions."""
-        ids: list[str] = self.ids.take(self._rows(positions)).to_pylist()
+        rows = self.icicle.row[np.array([*positions], dtype=np.int64)]
+        ids: list[str] = self.ids.take(rows).to_pylist()
         return ids
-
-    def id_length(self, positions: Iterable[int]) -> int:
-        """Return how many characters tell the ids at positions from all others."""
-        import pyarrow.compute as pc
-
-        rows = self._rows(positions)
-        before = np.union1d(rows[rows > 0] - 1, rows[rows < len(self.ids) - 1])
-        pairs = self.ids.take(before), self.ids.take(before + 1)
-
-        def are_told(length: int) -> bool:
-            first, second = (pc.utf8_slice_codeunits(ids, 0, length) for ids in pairs)
-            return not pc.any(pc.equal(first, second)).as_py()
-
-        longest: int = pc.max(pc.utf8_length(self.ids)).as_py() or 0
-        return min(1, len(self.ids)) + bisect_left(range(1, longest + 1), True, key=are_told)
-
-    def _id(self, row: int) -> str:
-        node_id: str = self.ids[row].as_py()
-        return node_id
-
-    def _rows(self, positions: Iterable[int]) -> Ints1d:
-        return self.icicle.row[np.array([*positions], dtype=np.int64)]
 
 
 @once
@@ -91,40 +71,37 @@ def entries(
         `id`, `title`, `level`, `document` (the one that a node is the whole of, or None), the
         numbers of `documents`, `chunks` and `children` under it, and `text`.
     """
-    import pyarrow.compute as pc
-
-    icicle, ids = order.icicle, order.ids_at(positions)
-    where = by_ids(ids) if len(ids) <= MANY else None
-    columns = ("id", "title", "level", "whole_document", "documents")
-    texts = ("text",) if n_characters else ()
-    rows = snapshot.select(*columns, *texts, where=where)
-    rows = rows.take(_rows(ids, rows["id"]))
-    documents = pc.list_value_length(rows["documents"]).to_pylist()
-    starts = pc.utf8_slice_codeunits(rows["text"], 0, n_characters).to_pylist() if texts else []
-    found = []
-    for i, position in enumerate(positions):
-        found.append(
-            {
-                "id": ids[i],
-                "title": rows["title"][i].as_py(),
-                "level": rows["level"][i].as_py(),
-                "document": rows["whole_document"][i].as_py() or None,
-                "documents": documents[i],
-                "chunks": int(icicle.x1[position] - icicle.x0[position]),
-                "children": int(icicle.n_children[position]),
-                **({"text": starts[i]} if texts else {}),
-            }
-        )
-    return found
+    icicle, texts = order.icicle, ("text",) if n_characters else ()
+    columns = ("title", "level", "whole_document", "documents", *texts)
+    rows = _read(snapshot, order.ids_at(positions), *columns)
+    return [
+        {
+            "id": row["id"],
+            "title": row["title"],
+            "level": row["level"],
+            "document": row["whole_document"] or None,
+            "documents": len(row["documents"]),
+            "chunks": int(icicle.x1[position] - icicle.x0[position]),
+            "children": int(icicle.n_children[position]),
+            **{name: row[name][:n_characters] for name in texts},
+        }
+        for position, row in zip(positions, rows, strict=True)
+    ]
 
 
 def _roots(snapshot: Snapshot, tree: Tree) -> list[str]:
     """Return the roots in the order of their first documents, and of the places there."""
     ids = tree.ids.filter(tree.forest.parent == -1).to_pylist()
+    rows = _read(snapshot, ids, "documents", "record")
+    return [row["id"] for row in sorted(rows, key=_place)]
+
+
+def _read(snapshot: Snapshot, ids: Sequence[str], *columns: str) -> list[dict[str, Any]]:
+    """Return columns of nodes, in the order of their ids."""
     where = by_ids(ids) if len(ids) <= MANY else None
-    rows = snapshot.select("id", "documents", "record", where=where)
-    roots = rows.take(_rows(ids, rows["id"])).to_pylist()
-    return [row["id"] for row in sorted(roots, key=_place)]
+    rows = snapshot.select("id", *columns, where=where)
+    found: list[dict[str, Any]] = rows.take(_rows(ids, rows["id"])).to_pylist()
+    return found
 
 
 def _place(row: Mapping[str, Any]) -> tuple[str, int]:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Literal, NamedTuple, Protocol, Self, get_args
 
@@ -22,10 +22,10 @@ from hierindex.node import Found, Node
 from hierindex.retrieve.auto import Choice, choose, narrowed, outlined
 from hierindex.retrieve.copies import best_texts, without_copies
 from hierindex.retrieve.documents import all_of_documents, best_of_documents, title_pages
-from hierindex.retrieve.levels import Level, check_levels, check_mode, cut_of, levels_of, numbers
+from hierindex.retrieve.levels import Level, check_mode, cut_of, levels_of, numbers
 from hierindex.retrieve.listing import Listing, listing
 from hierindex.retrieve.question import BY, By, Search
-from hierindex.retrieve.selection import check_budget, complete_parents, selected
+from hierindex.retrieve.selection import complete_parents, selected
 from hierindex.retrieve.traversal import traversal
 from hierindex.settings import MODE_OF
 from hierindex.store.filters import Filters
@@ -95,70 +95,56 @@ def path_of(node: Node, snapshot: Snapshot) -> list[str]:
     return path
 
 
+@dataclass(eq=False, repr=False)
 class Retrieval:
     """Finds the nodes of a tree most similar to a question; see `HierarchyRetriever`.
 
-    Parameters
-    ----------
-    store : Generations
-    embed_model : EmbedModel
-    **options
-        Those of `HierarchyRetriever`, with filters in our form and without postprocessors.
+    Its options are those of `HierarchyRetriever`, with filters in our form and without
+    postprocessors.
     """
 
-    def __init__(
-        self,
-        store: Generations,
-        embed_model: EmbedModel,
-        *,
-        mode: Mode | None = None,
-        level: Level | Sequence[Level] | None = None,
-        top_k: int | None = None,
-        token_budget: int | None = TOKEN_BUDGET,
-        filters: Filters | None = None,
-        partial_summaries: bool = False,
-        by: By | None = None,
-        beam: int | None = None,
-        n_documents: int | None = None,
-        whole_documents: bool = False,
-        rerank: str | Reranker | None = None,
-    ) -> None:
-        levels = levels_of(level)
-        self.mode: Mode = mode or ("level" if levels else "auto")
-        require(self.mode in MODES, "mode", f"one of {', '.join(MODES)}", mode)
-        check_mode(self.mode, levels)
+    store: Generations
+    embed_model: EmbedModel
+    _: KW_ONLY
+    mode: Mode | None = None
+    level: Level | Sequence[Level] | None = None
+    top_k: int | None = None
+    token_budget: int | None = TOKEN_BUDGET
+    filters: Filters | None = None
+    partial_summaries: bool = False
+    by: By | None = None
+    beam: int | None = None
+    n_documents: int | None = None
+    whole_documents: bool = False
+    rerank: str | Reranker | None = None
+
+    def __post_init__(self) -> None:
+        """Check the options, and load the reranker."""
+        self.levels = levels_of(self.level)
         self._others = False
-        self._may_outline = mode in (None, "auto") and levels != (0,)
-        self._by: By = by or ("context" if self.mode == "auto" else "dense")
-        require(self._by in BY, "by", f"one of {', '.join(BY)}", by)
-        if by == "context" and (self.mode == "collapsed" or len(levels) > 1):
+        self._may_outline = self.mode in (None, "auto") and self.levels != (0,)
+        mode = self.mode = self.mode or ("level" if self.levels else "auto")
+        require(mode in MODES, "mode", f"one of {', '.join(MODES)}", mode)
+        check_mode(mode, self.levels)
+        if self.by == "context" and (mode == "collapsed" or len(self.levels) > 1):
             raise InputError("by='context' cannot search several levels; name one, or omit mode.")
-        of_modes = {"beam": beam, "n_documents": n_documents}
-        for name, count in {"top_k": top_k, "token_budget": token_budget, **of_modes}.items():
-            valid = count is None or is_whole(count, 1)
-            require(valid, name, "an integer of at least 1", count)
-        for name, option in {**of_modes, "whole_documents": whole_documents}.items():
-            if option and self.mode != MODE_OF[name]:
-                raise InputError(f"{name} needs mode {MODE_OF[name]!r}, got mode {self.mode!r}.")
-        if rerank is not None:
-            check_rerank(rerank, self.mode, levels, whole_documents)
-        self.store = store
-        self._embed_model = embed_model
-        self.levels = levels
-        self._top_k = top_k
-        self._token_budget = token_budget
-        self.filters = filters
-        self.partial_summaries = partial_summaries
-        self._beam = beam or top_k or TOP_K
-        self._n_documents = n_documents or N_DOCUMENTS
-        self._whole_documents = whole_documents
-        self._reranker = load_reranker(rerank) if isinstance(rerank, str) else rerank
+        self._by: By = self.by or ("context" if mode == "auto" else "dense")
+        require(self._by in BY, "by", f"one of {', '.join(BY)}", self.by)
+        for name in ("top_k", "token_budget", "beam", "n_documents"):
+            count = getattr(self, name)
+            require(count is None or is_whole(count, 1), name, "an integer of at least 1", count)
+        for name, needed in MODE_OF.items():
+            if getattr(self, name) and mode != needed:
+                raise InputError(f"{name} needs mode {needed!r}, got mode {mode!r}.")
+        if self.rerank is not None:
+            check_rerank(self.rerank, mode, self.levels, self.whole_documents)
+        self._reranker = load_reranker(self.rerank) if isinstance(self.rerank, str) else self.rerank
 
     def narrowed(self, top_k: int | None = None, filters: Filters | None = None) -> Self:
         """Return this retrieval with another `top_k`, or with filters besides its own."""
         require(top_k is None or is_whole(top_k, 1), "top_k", "an integer of at least 1", top_k)
         narrow = copy(self)
-        narrow._top_k = top_k or self._top_k
+        narrow.top_k = top_k or self.top_k
         if filters is not None:
             narrow.filters = Filters(tuple(f for f in (self.filters, filters) if f))
         return narrow
@@ -169,15 +155,9 @@ class Retrieval:
         retrieval._others = True
         return retrieval
 
-    @on_newest
-    def check_budget(self) -> None:
-        """Raise InputError if no node asked for fits a token budget below the default."""
-        if self._token_budget is not None and self._token_budget < TOKEN_BUDGET:
-            check_budget(self.store.snapshot(), self.levels, self._token_budget)
-
     def embedded(self, question: str) -> Question:
         """Return a question with its vector; see `embedded`."""
-        return embedded(question, self._embed_model)
+        return embedded(question, self.embed_model)
 
     @on_newest
     def find(self, question: Question) -> Retrieved:
@@ -195,7 +175,7 @@ class Retrieval:
         snapshot.check_dimension(len(question.embedding))
         if snapshot.exists:
             built = snapshot.maker()
-            check_same_model(self._embed_model, built.embed_model, built.embed_settings)
+            check_same_model(self.embed_model, built.embed_model, built.embed_settings)
         filters = self.filters and with_known_keys(snapshot, self.filters, strict=True)
         return Search(snapshot, *question, self._by, filters, self.partial_summaries)
 
@@ -211,30 +191,28 @@ class Retrieval:
         """Return the results, best first, and the choice of "auto"."""
         choice = None
         if self._may_outline and search.snapshot.exists:
-            choice = choose(search, self._embed_model, self.levels)
+            choice = choose(search, self.embed_model, self.levels)
             if choice.outline:
-                budget = self._token_budget or TOKEN_BUDGET
-                found = outlined(search, choice, self.levels, budget, self._top_k)
-                return selected(found, self._top_k, self._token_budget), choice
+                budget = self.token_budget or TOKEN_BUDGET
+                found = outlined(search, choice, self.levels, budget, self.top_k)
+                return selected(found, self.top_k, self.token_budget), choice
             choice = None if self.levels else choice
         if choice and choice.documents:
             search, choice = narrowed(search, choice, others=self._others)
         elif self._others:
             return [], None
         found = self._found(search)
-        if self.levels and (not found or len(self.levels) > 1):
-            check_levels(search.snapshot, self.levels)
         if self.mode == "auto":
             found = [*title_pages(search, found), *found]
-        top_k = None if self._whole_documents else self._top_k or TOP_K
-        found = selected(without_copies(found, search), top_k, self._token_budget)
+        top_k = None if self.whole_documents else self.top_k or TOP_K
+        found = selected(without_copies(found, search), top_k, self.token_budget)
         return found, choice
 
     def _found(self, search: Search) -> list[Found]:
         """Return the best nodes with their copies, and spare ones if some will be dropped."""
-        if self._whole_documents:
-            return all_of_documents(search, n_documents=self._n_documents)
-        best, top_k = partial(self._best, search), self._top_k or TOP_K
+        if self.whole_documents:
+            return all_of_documents(search, n_documents=self.n_documents or N_DOCUMENTS)
+        best, top_k = partial(self._best, search), self.top_k or TOP_K
         if self._reranker is not None:
             candidates = best_texts(best, max(top_k, CANDIDATES))
             return reranked(candidates, search.question, self._reranker)
@@ -245,9 +223,10 @@ class Retrieval:
         match self.mode:
             case "traversal":
                 level = max(numbers(search.snapshot, self.levels), default=0)
-                return traversal(search, n, beam=self._beam, level=level)
+                beam = self.beam or self.top_k or TOP_K
+                return traversal(search, n, beam=beam, level=level)
             case "document":
-                return best_of_documents(search, n, n_documents=self._n_documents)
+                return best_of_documents(search, n, n_documents=self.n_documents or N_DOCUMENTS)
             case "collapsed":
                 return search.best(n)
         cut = cut_of(search.snapshot, self.levels or (0,))

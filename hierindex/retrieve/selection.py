@@ -5,12 +5,6 @@ from collections.abc import Callable, Sequence
 from hierindex.errors import InputError
 from hierindex.llm.tokenizer import llm_tokenizer
 from hierindex.node import Found
-from hierindex.retrieve.levels import Level, cut_of
-from hierindex.store.prefilter import prefilter
-from hierindex.store.snapshot import Snapshot
-
-Count = Callable[[Found], int]
-SHORTEST = 100  # nodes by the embedding model's tokens, whose tokens are counted for an LLM
 
 
 def selected(
@@ -27,40 +21,29 @@ def selected(
     InputError
         If there are nodes and none fits the token budget.
     """
-    count = token_counter() if token_budget is not None else _free
+    n_tokens = dict.fromkeys((each.node.id for each in found), 0)
+    if token_budget is not None:
+        n_tokens = dict(zip(n_tokens, map(token_counter(), found), strict=True))
     rest, taken, room = list(found), list[Found](), token_budget or 0
     while True:
         for node in rest:
             if len(taken) == top_k:
                 break
-            if (n_tokens := count(node)) <= room:
+            if n_tokens[node.node.id] <= room:
                 taken.append(node)
-                room -= n_tokens
+                room -= n_tokens[node.node.id]
         ids, redundant = {each.node.id for each in taken}, complete_parents(taken)
         if not redundant:
             break
         rest = [each for each in rest if each.node.id not in ids]
-        room += sum(count(each) for each in taken if each.node.id in redundant)
+        room += sum(n_tokens[each] for each in redundant)
         taken = [each for each in taken if each.node.id not in redundant]
     if found and not taken:
-        least = min(map(count, found))
+        least = min(n_tokens.values())
         raise InputError(
             f"No retrieved node fits token_budget={token_budget}; the shortest has {least} tokens."
         )
     return [each for each in found if each.node.id in ids]
-
-
-def check_budget(snapshot: Snapshot, levels: Sequence[Level], token_budget: int) -> None:
-    """Raise InputError if no node of these levels, by default of any, fits a token budget."""
-    where = prefilter(cut_of(snapshot, levels).filters) if levels else None
-    rows = snapshot.select("id", "n_tokens", where=where)
-    shortest = rows.sort_by("n_tokens")["id"][:SHORTEST].to_pylist()
-    nodes = [Found(node, 0.0) for node in snapshot.nodes(shortest)]
-    least = min(map(token_counter(), nodes), default=0)
-    if least > token_budget:
-        raise InputError(
-            f"No node fits token_budget={token_budget}; the shortest has {least} tokens."
-        )
 
 
 def complete_parents(found: Sequence[Found]) -> set[str]:
@@ -69,18 +52,7 @@ def complete_parents(found: Sequence[Found]) -> set[str]:
     return {node.id for node, _ in found if node.children and ids.issuperset(node.children)}
 
 
-def token_counter() -> Count:
-    """Return a function that counts a node's tokens for an LLM, once for each node."""
-    tokens, known = llm_tokenizer(), dict[str, int]()
-
-    def count(found: Found) -> int:
-        node = found.node
-        if node.id not in known:
-            known[node.id] = len(tokens(node.llm_text))
-        return known[node.id]
-
-    return count
-
-
-def _free(found: Found) -> int:
-    return 0
+def token_counter() -> Callable[[Found], int]:
+    """Return a function that counts a node's tokens for an LLM."""
+    tokens = llm_tokenizer()
+    return lambda found: len(tokens(found.node.llm_text))

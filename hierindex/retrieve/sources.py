@@ -1,11 +1,8 @@
 """The passages of documents that a node cites, with the text around them."""
 
 import re
-from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from operator import itemgetter
 from typing import Any, NamedTuple, Self
 
 from hierindex.errors import InputError
@@ -15,7 +12,6 @@ from hierindex.store.filters import Filters
 from hierindex.store.rows import quotes_in
 from hierindex.store.snapshot import Snapshot
 
-MOST_KNOWN = 16  # documents
 COLUMNS = ("id", "next_id", "documents", "text", "record")
 # The end of a line or of a sentence; white space is tried from its first character only.
 BOUNDARY = re.compile("(?<!\\s)\\s*\n\\s*|[.!?\u2026]['\")\\]]*\\s+|[\u3002\uff01\uff1f]\\s*")
@@ -48,10 +44,14 @@ class SourcePassage:
 
 
 class Stretch(NamedTuple):
-    """A part of a document's text that the index holds, from character `start`."""
+    """A part of a document's text that the index holds, from character `start`.
+
+    `sources` are the parts of its chunks, each with its page, section and anchor.
+    """
 
     start: int
     text: str
+    sources: Sequence[Span] = ()
 
     @property
     def end(self) -> int:
@@ -118,114 +118,79 @@ def source_passages(snapshot: Snapshot, node: Node, context: int) -> list[Source
     spans = sorted(
         node.citations, key=lambda span: (order.get(span.document, len(order)), span[:2])
     )
-    chunks = _chunks(snapshot, {span.document for span in spans}, *COLUMNS)
-    passages = [
-        stretch.around(span, context)
-        for document, cited in groupby(spans, key=lambda span: span.document)
-        for span, stretch in _joined(cited, [*_stretches(chunks[document])])
-    ]
-    if not passages:
+    stretches = _stretches(snapshot, {span.document for span in spans})
+    found: list[tuple[Span, Stretch]] = []
+    for span in spans:
+        stretch = _around(span, stretches[span.document])
+        if stretch is None:
+            continue
+        last, before = found[-1] if found else (span, None)
+        if before is stretch and not stretch.part(last.end, span.start).strip():
+            found[-1] = last._replace(end=max(last.end, span.end)), stretch
+        else:
+            found.append((span, stretch))
+    if not found:
         raise InputError(
             f"The sources of node {node.id!r} cannot be shown: its chunks have no known place "
             "in their documents. Build the index with the default splitter."
         )
-    return passages
+    return [stretch.around(span, context) for span, stretch in found]
 
 
-def passage_at(snapshot: Snapshot, span: Span, context: int) -> SourcePassage:
-    """Return a passage of a document with the page, section and anchor at which it begins.
-
-    Only the texts of the chunks that are shown are read.
+def passages_at(snapshot: Snapshot, spans: Sequence[Span], context: int) -> list[SourcePassage]:
+    """Return passages of documents, each with the page, section and anchor at which it begins.
 
     Raises
     ------
     InputError
-        If the index does not hold it.
+        If the index does not hold one of them.
     """
-    places = _places(snapshot, span.document)
-    first = bisect_right(places, span.start - context, key=itemgetter(0)) - 2
-    after = bisect_left(places, span.end + context, key=itemgetter(0)) + 1
-    ids = [node_id for _, node_id in places[max(0, first) : after]]
-    rows = snapshot.rows(ids, columns=COLUMNS)
-    chunks = sorted(chunk for chunk in map(Chunk.of, rows) if chunk)
-    for stretch in _stretches(chunks):
-        if stretch.start <= span.start <= span.end <= stretch.end:
-            sources = [source for chunk in chunks for source in chunk.sources]
-            before = [source for source in sources if source.start <= span.start]
-            place = max(before or sources[:1], key=lambda source: source.start)
-            return stretch.around(place._replace(start=span.start, end=span.end), context)
-    raise InputError(
-        f"The index does not hold characters {span.start} to {span.end} of {span.document!r}."
-    )
+    stretches, found = _stretches(snapshot, {span.document for span in spans}), []
+    for span in spans:
+        stretch = _around(span, stretches[span.document])
+        if stretch is None:
+            raise InputError(
+                f"The index does not hold characters {span.start} to {span.end} of "
+                f"{span.document!r}."
+            )
+        before = (source for source in stretch.sources if source.start <= span.start)
+        place = max(before, key=lambda source: source.start, default=span)
+        found.append(stretch.around(place._replace(start=span.start, end=span.end), context))
+    return found
 
 
-def _places(snapshot: Snapshot, document: str) -> list[tuple[int, str]]:
-    """Return where each chunk of a document starts, and its id. Cached: of the last documents."""
-    known: dict[str, list[tuple[int, str]]] = snapshot.known.setdefault("places in documents", {})
-    places = known.get(document)
-    if places is None:
-        if len(known) >= MOST_KNOWN:
-            known.clear()
-        chunks = _chunks(snapshot, [document], "id", "next_id", "documents", "record")
-        places = known[document] = [(chunk.start, chunk.id) for chunk in chunks[document]]
-    return places
+def _around(span: Span, stretches: Iterable[Stretch]) -> Stretch | None:
+    """Return the stretch that has all of a passage."""
+    around = (each for each in stretches if each.start <= span.start <= span.end <= each.end)
+    return next(around, None)
 
 
-def _chunks(
-    snapshot: Snapshot, documents: Collection[str], *columns: str
-) -> dict[str, list[Chunk]]:
-    """Return the chunks of documents in the order of the text; without text if it is not read."""
+def _stretches(snapshot: Snapshot, documents: set[str]) -> dict[str, list[Stretch]]:
+    """Return the parts of documents between which text is missing."""
     filters = Filters((cuts([0]), of_documents([*documents])))
-    rows = snapshot.rows(filters=filters, columns=columns) if documents else []
-    found: dict[str, list[Chunk]] = {document: [] for document in documents}
+    rows = snapshot.rows(filters=filters, columns=COLUMNS) if documents else []
+    chunks: dict[str, list[Chunk]] = {document: [] for document in documents}
     for row in rows:
         if chunk := Chunk.of(row):
-            for document in found.keys() & row["documents"]:
-                found[document].append(chunk)
-    return {document: sorted(chunks) for document, chunks in found.items()}
+            for document in documents.intersection(row["documents"]):
+                chunks[document].append(chunk)
+    return {document: _joined(sorted(of)) for document, of in chunks.items()}
 
 
-def _stretches(chunks: Sequence[Chunk]) -> Iterator[Stretch]:
-    """Yield the parts of a document between which text is missing; chunks may overlap."""
-    parts: list[str] = []
-    start = end = 0
-    next_id = ""
+def _joined(chunks: Iterable[Chunk]) -> list[Stretch]:
+    """Join the chunks of a document, which may overlap, where no text is missing between them."""
+    runs, end, next_id = list[tuple[int, list[str], list[Span]]](), 0, ""
     for chunk in chunks:
-        if not parts or (chunk.start > end and chunk.id != next_id):
-            if parts:
-                yield Stretch(start, "".join(parts))
-            parts, start, end = [], chunk.start, chunk.start
-        parts += [_white_space(chunk.start - end), chunk.text[max(0, end - chunk.start) :]]
-        end = max(end, chunk.start + len(chunk.text))
-        next_id = chunk.next_id
-    if parts:
-        yield Stretch(start, "".join(parts))
-
-
-def _white_space(n: int) -> str:
-    r"""Return `n` characters of white space that end a line and, from two on, a paragraph.
-
-    >>> _white_space(1), _white_space(2), _white_space(4)
-    ('\n', '\n\n', '\n  \n')
-    """
-    return "\n" * n if n < 2 else f"\n{' ' * (n - 2)}\n"
-
-
-def _joined(spans: Iterator[Span], stretches: Sequence[Stretch]) -> list[tuple[Span, Stretch]]:
-    """Return the spans whose text is known; those with only white space between become one."""
-    starts = [stretch.start for stretch in stretches]
-    found: list[tuple[Span, Stretch]] = []
-    for span in spans:
-        i = bisect_right(starts, span.start) - 1
-        if i < 0 or span.end > stretches[i].end:
-            continue
-        if found and found[-1][1] is stretches[i]:
-            last = found[-1][0]
-            if not stretches[i].part(last.end, span.start).strip():
-                span = last._replace(end=max(last.end, span.end))
-                found.pop()
-        found.append((span, stretches[i]))
-    return found
+        if not runs or (chunk.start > end and chunk.id != next_id):
+            runs.append((chunk.start, [], []))
+            end = chunk.start
+        _, parts, sources = runs[-1]
+        # White space is not stored; it ends a line and, from two characters on, a paragraph.
+        n_blank = max(0, chunk.start - end)
+        parts += [f"\n{' ' * (n_blank - 2)}\n"[:n_blank], chunk.text[max(0, end - chunk.start) :]]
+        sources += chunk.sources
+        end, next_id = max(end, chunk.start + len(chunk.text)), chunk.next_id
+    return [Stretch(start, "".join(parts), sources) for start, parts, sources in runs]
 
 
 def _without_start(text: str, is_cut: bool) -> str:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from copy import copy
-from dataclasses import replace
 from inspect import signature
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Self
@@ -16,7 +15,7 @@ from hierindex.embed.model_identity import built_precision
 from hierindex.embed.openvino import Precision
 from hierindex.errors import InputError, ModelError
 from hierindex.node import Node
-from hierindex.retrieve.outline import check_arguments, ids_of, outline
+from hierindex.retrieve.outline import outline
 from hierindex.retrieve.question import Search
 from hierindex.retrieve.reading_order import entries, reading_order
 from hierindex.retrieve.retrieval import Question, Retrieval, Retrieved
@@ -60,7 +59,6 @@ class StoredTree:
         self._store = None if isinstance(store, Table) else store
         self._embed_model = embed_model
         self._loaded = dict[tuple[str, Precision], EmbedModel]()  # at most one
-        self._llama_index: tuple[EmbedModel, BaseEmbedding] | None = None  # a model, its form there
 
     @property
     def store(self) -> "HierarchyStore":
@@ -82,10 +80,7 @@ class StoredTree:
         """The embedding model that the tree was built with; another one after a build with it."""
         from hierindex.embed.openvino_embedding import as_llama_index
 
-        model, known = self._model, self._llama_index
-        if known is None or known[0] is not model:
-            known = self._llama_index = model, as_llama_index(model)
-        return known[1]
+        return as_llama_index(self._model)
 
     @property
     def _model(self) -> EmbedModel:
@@ -170,35 +165,74 @@ class StoredTree:
         filters: "MetadataFilters | Filters | None" = None,
     ) -> Retrieved:
         """Return the nodes of `outline` in our form."""
-        check_arguments(budget, question, filters)
-        ids, known = ids_of(of), Filters.of(filters)
+        require(is_whole(budget, 1), "budget", "an integer of at least 1", budget)
+        is_text = question is None or isinstance(question, str)
+        require(is_text, "question", "a string", question)
+        are_filters = filters is None or hasattr(filters, "filters")
+        require(are_filters, "filters", "MetadataFilters", filters)
+        ids: list[Any] = [*of] if isinstance(of, Iterable) and not isinstance(of, str) else [of]
+        are_ids = of is None or all(isinstance(each, str) for each in ids)
+        require(are_ids, "of", "an id or several ids", ids)
+        known = Filters.of(filters)
         if question is not None:
             retrieval = Retrieval(self.table, self._model, filters=known)
             search = retrieval.search(retrieval.embedded(question))
         else:
-            search = Search(self.table.snapshot(), "", [])
-            if known:
-                known = with_known_keys(search.snapshot, known, strict=True)
-                search = replace(search, filters=known)
-        found = outline(search, budget, of=ids, question=question is not None)
+            snapshot = self.table.snapshot()
+            known = known and with_known_keys(snapshot, known, strict=True)
+            search = Search(snapshot, "", [], filters=known)
+        named = None if of is None else ids
+        found = outline(search, budget, of=named, question=question is not None)
         return Retrieved(Question(question or "", search.embedding), search.snapshot, found)
 
     @on_newest
     def tree(self, node_id: str | None = None, depth: int | None = None) -> dict[str, Any]:
-        """Return the table of contents, or that of the nodes under one.
-
-        `nodes` are nested dicts of `id`, `title`, `level`, `document` (the one that it is the
-        whole of, or None), the numbers of `documents` and `chunks` under it, and `nodes`;
-        `hidden` is the number of nodes below them that are left out.
+        """Return the titles of the tree, or of the nodes under one, as nested dicts.
 
         Parameters
         ----------
         node_id : str, optional
             Id or unique id prefix of the node to begin with; by default all roots.
         depth : int, optional
-            Number of generations below the first nodes; by default as fit on a screen.
+            Number of generations below the first nodes; by default as many as give at most 40
+            nodes together, but at least one.
+
+        Returns
+        -------
+        dict
+            `nodes`, and `hidden`, the number of nodes below them that are left out. A node is a
+            dict of `id`, `title`, `level`, `document` (the one that it is the whole of, or None),
+            the numbers of `documents` and `chunks` under it, and `nodes`, its children in reading
+            order.
+
+        Raises
+        ------
+        InputError
+            If `depth` is negative, or no node or more than one node matches.
+
+        Notes
+        -----
+        A node with several parents is listed under its strongest parent only, so that each chunk
+        is counted once. Of the nodes that are left out, only ids, levels and links are read.
         """
-        return contents(self.table.snapshot(), node_id, depth)
+        require(depth is None or is_whole(depth, 0), "depth", "an integer of at least 0", depth)
+        snapshot = self.table.snapshot()
+        snapshot.require()
+        order = reading_order(snapshot)
+        icicle = order.icicle
+        first = None if node_id is None else order.position(snapshot.id_beginning(node_id))
+        part = icicle.part(first)
+        below = icicle.depth[part] - icicle.depth[part][:1]
+        if depth is None:
+            depth = max(1, int((np.cumsum(np.bincount(below)) <= FIRST_LOOK).sum()) - 1)
+        positions = (part.start + np.flatnonzero(below <= depth)).tolist()
+        tops, nodes = list[dict[str, Any]](), dict[int, dict[str, Any]]()
+        for position, entry in zip(positions, entries(snapshot, order, positions), strict=True):
+            del entry["children"]
+            nodes[position] = {**entry, "nodes": []}
+            parent = nodes.get(int(icicle.parent[position]))
+            (tops if parent is None else parent["nodes"]).append(nodes[position])
+        return {"nodes": tops, "hidden": len(below) - len(positions)}
 
     @on_newest
     def info(self) -> dict[str, Any]:
@@ -291,58 +325,3 @@ def retriever_options(options: Mapping[str, Any]) -> dict[str, Any]:
             "those of response modes go into synthesizer={...}."
         )
     return given
-
-
-def contents(
-    snapshot: Snapshot, node: str | None = None, depth: int | None = None
-) -> dict[str, Any]:
-    """Return the titles of a tree, or of the nodes under one, as nested dicts.
-
-    Parameters
-    ----------
-    snapshot : Snapshot
-    node : str, optional
-        Id or unique id prefix of the node to begin with; by default all roots.
-    depth : int, optional
-        Number of generations below the first nodes; by default as many as give at most
-        `FIRST_LOOK` nodes together, but at least one.
-
-    Returns
-    -------
-    dict
-        `nodes`; `hidden`, the number of nodes below them that are left out; and `id_length`, how
-        many characters of an id tell it from all others. A node is a dict of `id`, `title`,
-        `level`, `document` (the one that it is the whole of, or None), the numbers of `documents`
-        and `chunks` under it, and `nodes`, its children in reading order.
-
-    Raises
-    ------
-    InputError
-        If `depth` is negative, or no node or more than one node matches.
-
-    Notes
-    -----
-    A node with several parents is listed under its strongest parent only, so that each chunk is
-    counted once. Of the nodes that are left out, only ids, levels and links are read.
-    """
-    require(depth is None or is_whole(depth, 0), "depth", "an integer of at least 0", depth)
-    snapshot.require()
-    order = reading_order(snapshot)
-    icicle = order.icicle
-    first = None if node is None else order.position(snapshot.id_beginning(node))
-    part = icicle.part(first)
-    below = icicle.depth[part] - icicle.depth[part][:1]
-    if depth is None:
-        depth = max(1, int((np.cumsum(np.bincount(below)) <= FIRST_LOOK).sum()) - 1)
-    positions = (part.start + np.flatnonzero(below <= depth)).tolist()
-    tops, nodes = list[dict[str, Any]](), dict[int, dict[str, Any]]()
-    for position, entry in zip(positions, entries(snapshot, order, positions), strict=True):
-        del entry["children"]
-        nodes[position] = {**entry, "nodes": []}
-        parent = nodes.get(int(icicle.parent[position]))
-        (tops if parent is None else parent["nodes"]).append(nodes[position])
-    return {
-        "nodes": tops,
-        "hidden": len(below) - len(positions),
-        "id_length": order.id_length(positions),
-    }

@@ -64,9 +64,9 @@ class Snapshot:
         The table's random name, and the number of the generation.
     known : dict
         Cache shared by the snapshots of one generation. Its values must be small beside the table:
-        numbers, the parents of summaries, the summaries of sections, the places of the highest
-        nodes, the tree's rows, the names of documents, the hashes of copied texts, the places of
-        chunks on the map and in a few documents, and the reading order.
+        numbers, the parents of summaries, the summaries of sections, the tree's rows, the names of
+        documents, the hashes of copied texts, the places of chunks on the map, and the reading
+        order.
     """
 
     def __init__(

@@ -11,6 +11,8 @@ from hierindex.unsafe import visible
 
 BETWEEN = "\n\n"
 NOTHING = "The answer is empty."
+# The end of a line that goes on in the next: after 50 characters, or before a small letter.
+WRAPPED = re.compile(r"(?:(?<=.{50})\n(?=[^\W\d_])|\n(?=[^\W\d_A-Z]))")
 QUIET = "opacity:0.7;font-size:90%"
 
 Json = Mapping[str, Any]
@@ -114,7 +116,7 @@ def counted(n: int, noun: str) -> str:
 def _quoted(answer: Json) -> list[str]:
     """Return the passages as they stand in an answer, none if it is an overview."""
     quoted = [
-        "\n".join(filter(None, (passage["lead"], f"{passage['text']} [{n}]")))
+        "\n".join(filter(None, (passage["lead"], passage["text"]))) + f" [{n}]"
         for n, passage in enumerate(answer.get("passages", ()), start=1)
     ]
     return quoted if BETWEEN.join(quoted) in answer["answer"] else []
@@ -170,11 +172,11 @@ def _marked(text: str, best: str, plain: Format, strong: Format) -> str:
 
 
 def _in_lines(text: str) -> str:
-    """Return a text whose paragraphs are one line each; rows and code stay as they are."""
+    """Join the wrapped lines of paragraphs; short lines, rows and code stay as they are."""
     parts, end = list[str](), 0
     for block in split_blocks(text):
         inside = text[block.start : block.end]
-        parts += [text[end : block.start], " ".join(inside.split()) if block.prose else inside]
+        parts += [text[end : block.start], WRAPPED.sub(" ", inside) if block.prose else inside]
         end = block.end
     return "".join([*parts, text[end:]])
 

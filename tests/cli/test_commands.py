@@ -148,18 +148,18 @@ def test_tree(hierindex, index, terminal) -> None:
     contents = json.loads(out)
     (root,) = contents["nodes"]
     assert (status, err) == (0, "")
-    assert set(contents) == {"nodes", "hidden", "id_length"}
+    assert set(contents) == {"nodes", "hidden"}
     assert [node["title"] for node in root["nodes"]] == ["calm", "storm"]
     assert [node["document"] for node in root["nodes"]] == ["calm.md", "storm.txt"]
 
     n_chunks = [node["chunks"] for node in root["nodes"]]
     for branches in (("  ", "  "), ("├─ ", "└─ ")):  # the latter on a terminal
         assert told("--depth", 1)[1].splitlines() == [
-            "level  id        title",
-            f"    {root['level']}  {root['id'][:8]}  {root['title']}"
+            "level  id            title",
+            f"    {root['level']}  {root['id'][:12]}  {root['title']}"
             f"  (2 documents, {sum(n_chunks)} chunks)",
             *(
-                f"    {node['level']}  {node['id'][:8]}  {branch}{node['document']}"
+                f"    {node['level']}  {node['id'][:12]}  {branch}{node['document']}"
                 f"  ({node['chunks']} chunks)"
                 for node, branch in zip(root["nodes"], branches, strict=True)
             ),

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hierindex.core import cut
-from hierindex.core.cut import Forest, select_cut, select_margin, share_and_value
+from hierindex.core.cut import Forest, select_cut, share_and_value
 from hierindex.errors import InputError
 
 
@@ -95,18 +95,6 @@ def test_a_row_and_one_above_it_are_not_both_selected_with_a_row_of_no_value_bet
     assert select_cut(tree, np.array([1, 1, 2]), np.array([2.0, 0.0, 3.0]), 3).tolist() == [2]
 
 
-@given(problems(max_rows=40), st.integers(0, 40))
-def test_the_margin_has_the_relaxation_and_as_many_rows_as_asked(problem, n):
-    forest, n_tokens, value, budget = problem
-    rows = select_margin(forest, n_tokens, value, budget, n)
-    possible = np.flatnonzero((value > 0) & (n_tokens <= budget))
-    assert {*rows.tolist()} <= {*possible.tolist()}
-    assert len(rows) >= min(n, len(possible))
-    best = select_cut(forest, n_tokens, value, budget)
-    if n >= len(possible):
-        assert {*best.tolist()} <= {*rows.tolist()}
-
-
 @given(forests(30))
 def test_sums_and_masks_follow_the_tree(forest):
     parent, level = forest
@@ -183,16 +171,6 @@ def test_detail_where_it_matters():
     assert select_cut(tree, n_tokens, value, 240).tolist() == [0, 1, 5]
     assert select_cut(tree, n_tokens, value, 80).tolist() == [4, 5]
     assert select_cut(tree, n_tokens, value, 40).tolist() == [6]
-
-
-def test_the_margin_has_what_is_decided_last():
-    """The relaxation takes the first row; the second is worth less, and the third least."""
-    tree = Forest(np.full(3, -1), np.zeros(3, np.int64))
-    n_tokens, value = np.array([2, 2, 2]), np.array([9.0, 5.0, 1.0])
-    margins = [select_margin(tree, n_tokens, value, 3, n).tolist() for n in range(4)]
-    assert margins[0] == [0]
-    assert margins[2] == [0, 1]
-    assert margins[3] == [0, 1, 2]
 
 
 def test_the_highest_marked_row_may_be_the_row_itself():

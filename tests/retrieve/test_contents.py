@@ -54,14 +54,6 @@ def test_each_node_is_listed_once_under_its_strongest_parent(stored, hierarchy):
     )
 
 
-@pytest.mark.parametrize("hierarchy", HIERARCHIES)
-def test_an_id_is_told_from_all_others_by_its_first_characters(stored, hierarchy):
-    index, nodes = stored[hierarchy]
-    length = index.tree(depth=99)["id_length"]
-    assert len({node_id[:length] for node_id in nodes}) == len(nodes)
-    assert len({node_id[: length - 1] for node_id in nodes}) < len(nodes)
-
-
 @pytest.mark.parametrize("depth", [0, 1, 2])
 def test_what_is_deeper_is_counted(stored, depth):
     index, nodes = stored[SemanticHierarchy]
@@ -116,7 +108,7 @@ def test_a_deletion_leaves_roots_in_the_order_of_their_documents(tmp_path):
     ]
     for name in "bcd":
         store.delete(f"{name}.txt")
-    assert index.tree() == {"nodes": [], "hidden": 0, "id_length": 0}
+    assert index.tree() == {"nodes": [], "hidden": 0}
 
 
 def test_a_child_that_its_parent_does_not_name_comes_last(tmp_path):

@@ -5,14 +5,11 @@ import threading
 from itertools import cycle
 
 import pytest
-from clients import llm_of
 from fakes import HashingEmbedding
 from llama_index.core.schema import TextNode
-from loopback import LoopbackServer
 from readers import QUESTION, TREES, WAYS, read, words_of
 from records import replace_all
 
-from hierindex import HierarchicalIndex
 from hierindex.errors import InputError
 from hierindex.hierarchy.transforms import SemanticHierarchy
 from hierindex.retrieve.retriever import HierarchyRetriever
@@ -47,24 +44,6 @@ def test_every_schedule_gives_one_tree(published, options):
     assert found
     assert len(words_of(found)) == 1
     assert len(openings) == 1
-
-
-def test_an_answer_that_reads_summaries_is_of_the_tree_it_was_found_in(published):
-    store, openings = published
-    index = HierarchicalIndex(store, HashingEmbedding())
-    with LoopbackServer() as server:
-        engine = index.as_query_engine(
-            llm=llm_of(server, context_window=900, max_tokens=100),
-            token_budget=None,
-            top_k=30,
-            synthesizer={"store": store},
-        )
-        openings.clear()
-        response = engine.query(QUESTION)
-        assert len(openings) == 1
-        asked = " ".join(request.prompt for request in server.requests)
-    assert len(words_of(response.source_nodes)) == 1
-    assert sum(word in asked for word in TREES) == 1
 
 
 def test_a_deletion_is_seen_whole_or_not_at_all(tmp_path):

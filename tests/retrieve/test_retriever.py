@@ -28,7 +28,6 @@ from hierindex.embed.load import load_embed_model
 from hierindex.errors import HierindexError, InputError, LevelError
 from hierindex.hierarchy.transforms import DocumentHierarchy, SemanticHierarchy
 from hierindex.index import HierarchicalIndex
-from hierindex.retrieve import traversal
 from hierindex.retrieve.retrieval import TOP_K
 from hierindex.retrieve.retriever import HierarchyRetriever
 from hierindex.store.snapshot import Snapshot
@@ -165,7 +164,7 @@ def test_nothing_of_a_level_that_is_there_is_no_error(store, embed_model):
         pytest.param({"mode": "collapsed", "level": 1}, "needs mode level or", id="collapsed"),
         pytest.param({"mode": "auto", "level": [0, 1]}, "got mode 'auto'", id="level of auto"),
         pytest.param({"mode": "document", "level": 0}, "got mode 'document'", id="of documents"),
-        pytest.param({"mode": "traversal", "level": (0, 1)}, "takes one level", id="two ends"),
+        pytest.param({"mode": "traversal", "level": (0, 1)}, "takes one number", id="two ends"),
         pytest.param({"mode": "nearest"}, "mode must be one of auto, .*'nearest'", id="mode"),
         pytest.param({"by": "sparse"}, "by must be one of dense, hybrid, text, context", id="by"),
         pytest.param(
@@ -570,33 +569,6 @@ def test_a_traversal_in_context_stays_where_the_beam_went(tmp_path, embed_model)
     )
     options = {"mode": "traversal", "beam": 1, "by": "context"}
     assert ids(HierarchyRetriever(store, embed_model, **options).retrieve("kettle")) == ["a"]
-
-
-@pytest.mark.parametrize("most_kept", [0, 3, 10_000])
-def test_what_a_traversal_keeps_in_memory_changes_nothing(
-    store, embed_model, monkeypatch, most_kept
-):
-    found = HierarchyRetriever(store, embed_model, mode="traversal", beam=1).retrieve(QUESTION)
-    monkeypatch.setattr(traversal, "MOST_KEPT", most_kept)
-    again = HierarchyStore(store.uri)
-    retriever = HierarchyRetriever(again, embed_model, mode="traversal", beam=1)
-    assert retriever.retrieve(QUESTION) == retriever.retrieve(QUESTION) == found
-    assert len(traversal.upper_places(again.snapshot())) <= most_kept
-
-
-def test_of_many_roots_a_traversal_looks_at_the_best(embed_model, tmp_path, monkeypatch):
-    monkeypatch.setattr(traversal, "MOST_KEPT", 3)
-    asked = []
-    place = traversal.places_of
-    monkeypatch.setattr(traversal, "places_of", lambda *of: asked.append(of[0]) or place(*of))
-    store = HierarchyStore(tmp_path)
-    store.add(tree(DocumentHierarchy, group_documents=False))
-    best = HierarchyRetriever(store, embed_model, level=1, top_k=1, token_budget=None)
-    (root,) = best.retrieve(QUESTION)
-    options = {"mode": "traversal", "beam": 1, "top_k": 1, "token_budget": None}
-    (found,) = HierarchyRetriever(store, embed_model, **options).retrieve(QUESTION)
-    assert found.path == [root.node.node_id]
-    assert max(map(len, asked)) == 1
 
 
 @pytest.mark.spread

@@ -13,7 +13,7 @@ from pdfs import Typed, typed
 
 from hierindex import HierarchicalIndex, HierarchyStore, InputError, Node, SemanticHierarchy
 from hierindex.node import Quote, Span
-from hierindex.retrieve.sources import SourcePassage, Stretch, passage_at, source_passages
+from hierindex.retrieve.sources import SourcePassage, Stretch, passages_at, source_passages
 
 SENTENCES = [f"The keeper of the lighthouse wrote letter {i} to the harbour." for i in range(12)]
 TEXT = "\n\n".join([" ".join(SENTENCES[:6]), " ".join(SENTENCES[6:])])
@@ -24,6 +24,11 @@ def built(sources, uri: Path, **options) -> HierarchicalIndex:
     hierarchy = SemanticHierarchy(model, max_children=3, summary_tokens=40)
     options = {"chunk_size": 30, **options}
     return HierarchicalIndex.build(sources, uri, hierarchy=hierarchy, **options)
+
+
+def passage_at(snapshot, span: Span, context: int) -> SourcePassage:
+    (passage,) = passages_at(snapshot, [span], context)
+    return passage
 
 
 def blank(text: str) -> str:
@@ -215,7 +220,6 @@ def test_a_long_run_of_blanks_is_read_once():
 
 @pytest.mark.parametrize("overlap", [0, 12])
 def test_a_passage_is_shown_as_in_the_whole_text(tmp_path, overlap):
-    """Although only the chunks around it are read."""
     splitter = SentenceSplitter(chunk_size=30, chunk_overlap=overlap)
     document = Document(text="\n\n".join([TEXT] * 2), id_="a")
     snapshot = built([document], tmp_path, splitter=splitter).store.snapshot()
@@ -244,12 +248,3 @@ def test_a_passage_has_the_page_that_it_begins_on(tmp_path):
             start = chunk.text.index(text)
             span = Span("a.pdf", start, start + len(text))
             assert passage_at(snapshot, span, 0).citation == span._replace(page=number)
-
-
-def test_places_in_few_documents_are_cached(tmp_path):
-    texts = {f"{i}.txt": f"{TEXT} This is letter {i}." for i in range(20)}
-    snapshot = built([Document(text=t, id_=i) for i, t in texts.items()], tmp_path).store.snapshot()
-    for _ in range(2):
-        for document, text in texts.items():
-            passage = passage_at(snapshot, Span(document, 10, 30), 0)
-            assert passage.text == text[10:30]

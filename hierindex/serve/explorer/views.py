@@ -10,7 +10,7 @@ import numpy as np
 from hierindex.errors import InputError
 from hierindex.node import TITLE, Quote, Span
 from hierindex.retrieve.reading_order import entries, reading_order
-from hierindex.retrieve.sources import passage_at
+from hierindex.retrieve.sources import passages_at
 from hierindex.store.description import describe, overview
 from hierindex.store.prefilter import of_documents
 from hierindex.store.search import matching
@@ -94,7 +94,7 @@ def of_node(snapshot: Snapshot, node_id: str) -> dict[str, Any]:
 
 def of_source(snapshot: Snapshot, span: Span, context: int) -> dict[str, Any]:
     """Return a passage with the text around it, and the title of its document."""
-    passage = passage_at(snapshot, span, context)
+    (passage,) = passages_at(snapshot, [span], context)
     titles = titles_of_documents(snapshot, [span.document])
     return {**passage.to_json(), "title": titles.get(span.document, "")}
 

@@ -9,7 +9,7 @@ from hierindex.errors import InputError
 from hierindex.node import Span
 from hierindex.retrieve.named import similar_documents
 from hierindex.retrieve.question import cuts, of_documents
-from hierindex.retrieve.sources import Chunk, SourcePassage, passage_at
+from hierindex.retrieve.sources import Chunk, SourcePassage, passages_at
 from hierindex.serve.mcp.replies import MOST_CHARACTERS, SCHEME
 from hierindex.store.filters import Filters
 from hierindex.store.snapshot import Snapshot
@@ -111,15 +111,14 @@ def extents(snapshot: Snapshot, what: Named) -> list[Span]:
 
 def passages(snapshot: Snapshot, spans: Sequence[Span], start: int) -> list[SourcePassage]:
     """Return the text of passages from character `start` of all, as much as one part holds."""
-    found, room = list[SourcePassage](), MOST_CHARACTERS
+    parts, room = list[Span](), MOST_CHARACTERS
     for span in spans:
         first = span.start + start
         start = max(0, first - span.end)
-        if first < span.end and room and len(found) < MOST_PASSAGES:
-            part = span._replace(start=first, end=min(span.end, first + room))
-            found.append(passage_at(snapshot, part, 0))
-            room -= part.end - part.start
-    return found
+        if first < span.end and room and len(parts) < MOST_PASSAGES:
+            parts.append(span._replace(start=first, end=min(span.end, first + room)))
+            room -= parts[-1].end - first
+    return passages_at(snapshot, parts, 0)
 
 
 def _inside(snapshot: Snapshot, document: str) -> list[dict[str, Any]]:
