@@ -11,8 +11,9 @@ from hierindex.unsafe import visible
 
 BETWEEN = "\n\n"
 NOTHING = "The answer is empty."
-# The end of a line that goes on in the next: after 50 characters, or before a small letter.
-WRAPPED = re.compile(r"(?:(?<=.{50})\n(?=[^\W\d_])|\n(?=[^\W\d_A-Z]))")
+# The end of a line that goes on in the next: after 50 characters, or before a small letter, unless
+# that begins a label such as "guest network: ".
+WRAPPED = re.compile(r"(?:(?<=.{50})\n(?=[^\W\d_])|\n(?=[^\W\d_A-Z]))(?![^\n:]{1,40}: )")
 QUIET = "opacity:0.7;font-size:90%"
 
 Json = Mapping[str, Any]

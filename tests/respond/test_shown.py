@@ -88,7 +88,7 @@ def test_a_document_and_a_section_are_named_once():
     )
     assert str(answer).split("\n\n") == [
         "Only other documents have:",
-        "Roof › Slates, page 3\nLaid in 1921. [1]",
+        "Roof › Slates, page 3\nLaid in\n1921. [1]",
         "| year | cost |\n| 1922 | 9 [2] |",
         "Gutters. [2]",
         "page 4\nOf Wales. [3]",
