@@ -38,11 +38,11 @@ from hierindex.respond.modes import MODES, NEED_LLM
 STREAMING = {m for m, kind in SYNTHESIZERS.items() if "streaming" in options_of(kind)}
 WINDOWS = {"fits": 8192, "does not fit": 1300}
 N_CALLS = {  # of 16 chunks in the larger window; then a smaller one, and those in that
-    "accumulate": (16, 454, 31),
+    "accumulate": (16, 470, 33),
     "compact": (1, 1450, 3),
     "compact_accumulate": (1, 940, 3),
     "generation": (1, 300, 1),
-    "refine": (16, 950, 30),
+    "refine": (16, 966, 31),
     "simple_summarize": (1, 700, 1),
     "tree_summarize": (1, 950, 4),
 }
