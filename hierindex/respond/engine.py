@@ -98,8 +98,7 @@ def query_engine(
     _check_templates(synthesizer)
     if mode == ResponseMode.TREE_SUMMARIZE.value and isinstance(retriever, HierarchyRetriever):
         # Other modes choose chunks or levels themselves, and parents may violate filters.
-        retrieval = retriever.retrieval
-        may_replace = retrieval.mode == "collapsed" and not retrieval.filters
+        may_replace = retriever.mode == "collapsed" and not retriever.filters
         synthesizer.setdefault("store", retriever.store if may_replace else None)
     citations = None
     if llm is not None and UNSUPPORTED in known:

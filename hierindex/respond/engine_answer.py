@@ -166,7 +166,7 @@ def answered(
 def _retrieval(engine: RetrieverQueryEngine) -> Retrieval | None:
     """Return the options of our retriever; None for another one."""
     retriever = engine.retriever
-    return retriever.retrieval if isinstance(retriever, HierarchyRetriever) else None
+    return retriever if isinstance(retriever, HierarchyRetriever) else None
 
 
 def _pieces(response: RESPONSE_TYPE) -> Iterable[str]:

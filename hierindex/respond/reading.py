@@ -119,7 +119,7 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         if not isinstance(self.retriever, HierarchyRetriever):
             return None
         question = Question(query.query_str, query.embedding or [])
-        return self.retriever.retrieval.listing(retrieved_of(question, nodes))
+        return self.retriever.listing(retrieved_of(question, nodes))
 
     def _finished(
         self,
@@ -132,8 +132,7 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         response.source_nodes = [*nodes, *(additional or ())]
         if isinstance(response, Response) and (response.metadata or {}).get(REFUSED):
             found = self.retriever
-            retrieval = found.retrieval if isinstance(found, HierarchyRetriever) else None
-            response.response = no_answer(retrieval)
+            response.response = no_answer(found if isinstance(found, HierarchyRetriever) else None)
             return self._of_others(query) or response
         if not nodes or not getattr(nodes[0], "named", False):
             return response
