@@ -73,7 +73,7 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
         `rank(question, texts) -> scores`. Chunks are then ordered by the mean of its score and
         that of the search, of at least 25 candidates. An outline is not reranked.
         See `load_reranker` to load a model once for several retrievers.
-    postprocessors : sequence of BaseNodePostprocessor
+    postprocessors : sequence of BaseNodePostprocessor, optional
         Applied in turn to the selected nodes, as in LlamaIndex; what the last one returns is the
         result, in its order. One that drops nodes needs a larger `top_k`.
 
@@ -111,7 +111,7 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
     store: HierarchyStore
     embed_model: BaseEmbedding
     _: KW_ONLY
-    postprocessors: Sequence[BaseNodePostprocessor] = ()
+    postprocessors: Sequence[BaseNodePostprocessor] | None = None
 
     def __post_init__(self) -> None:
         """Check the options."""
@@ -132,7 +132,7 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
             embedding = query_bundle.embedding or model.get_agg_embedding_from_queries(questions)
         retrieved = self.find(Question(query_bundle.query_str, embedding))
         found: list[NodeWithScore] = [*retrieved_nodes(retrieved)]
-        for postprocessor in self.postprocessors:
+        for postprocessor in self.postprocessors or ():
             found = postprocessor.postprocess_nodes(found, query_bundle)
         return [*placed(found, retrieved)] if self.postprocessors else found
 

@@ -314,8 +314,6 @@ def retriever_options(options: Mapping[str, Any]) -> dict[str, Any]:
         if theirs in options and name in options:
             raise InputError(f"{theirs} and {name} are the same option; pass one of them.")
     given = {OURS.get(name, name): option for name, option in options.items()}
-    if given.get("postprocessors", ()) is None:  # LlamaIndex's default
-        del given["postprocessors"]
     for name in given.keys() - KNOWN:
         raise InputError(
             f"There is no option {name!r}; the retriever's are {', '.join(sorted(KNOWN))}, and "
