@@ -10,7 +10,7 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore
 from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters
-from pydantic import ConfigDict
+from pydantic import ConfigDict, InstanceOf
 
 from hierindex.errors import InputError
 from hierindex.node import PREFIX, Node
@@ -49,9 +49,9 @@ class HierarchyDocumentRetriever(BaseRetriever):
     is added to its.
     """
 
-    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+    model_config = ConfigDict(extra="forbid")
 
-    retriever: HierarchyRetriever
+    retriever: InstanceOf[HierarchyRetriever]
     k: int | None = None
     filter: Filter = None
 

@@ -94,7 +94,7 @@ class ReadingOrderEngine(RetrieverQueryEngine):
     def retrieval(self) -> Retrieval | None:
         """The options of a `HierarchyRetriever`; None if the engine has another one."""
         retriever = self.retriever
-        return retriever.retrieval if isinstance(retriever, HierarchyRetriever) else None
+        return retriever if isinstance(retriever, HierarchyRetriever) else None
 
     def _read(self, nodes: list[NodeWithScore]) -> tuple[Passages | None, list[NodeWithScore]]:
         """Return the nodes as the synthesizer reads them, and their passages if they are cited."""

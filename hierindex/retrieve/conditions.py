@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from math import isfinite
 
 from hierindex.errors import InputError
@@ -57,9 +58,7 @@ def _filter(condition: str) -> Part:
 
 def _number(text: str) -> int | float | None:
     for kind in (int, float):
-        try:
+        with suppress(ValueError):
             number = kind(text)
-        except ValueError:
-            continue
-        return number if isfinite(number) else None
+            return number if isfinite(number) else None
     return None

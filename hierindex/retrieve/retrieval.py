@@ -5,12 +5,11 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from typing import Literal, NamedTuple, Protocol, Self, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, Self, get_args
 
 import numpy as np
 
 from hierindex.core.arguments import is_whole, require
-from hierindex.core.arrays import Floats1d
 from hierindex.core.ranking import blended
 from hierindex.embed.embedder import named_errors
 from hierindex.embed.load import load_reranker
@@ -33,6 +32,9 @@ from hierindex.store.generations import on_newest
 from hierindex.store.passing import with_known_keys
 from hierindex.store.snapshot import Snapshot
 from hierindex.text.characters import without_surrogates
+
+if TYPE_CHECKING:
+    from llama_index.core.vector_stores.types import MetadataFilters
 
 Mode = Literal["auto", "collapsed", "level", "traversal", "document"]
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -99,8 +101,7 @@ def path_of(node: Node, snapshot: Snapshot) -> list[str]:
 class Retrieval:
     """Finds the nodes of a tree most similar to a question; see `HierarchyRetriever`.
 
-    Its options are those of `HierarchyRetriever`, with filters in our form and without
-    postprocessors.
+    Its options are those of `HierarchyRetriever`, without postprocessors.
     """
 
     store: Generations
@@ -110,7 +111,7 @@ class Retrieval:
     level: Level | Sequence[Level] | None = None
     top_k: int | None = None
     token_budget: int | None = TOKEN_BUDGET
-    filters: Filters | None = None
+    filters: "MetadataFilters | Filters | None" = None
     partial_summaries: bool = False
     by: By | None = None
     beam: int | None = None
@@ -121,6 +122,7 @@ class Retrieval:
     def __post_init__(self) -> None:
         """Check the options, and load the reranker."""
         self.levels = levels_of(self.level)
+        self.filters = self._filters = Filters.of(self.filters)
         self._others = False
         self._may_outline = self.mode in (None, "auto") and self.levels != (0,)
         mode = self.mode = self.mode or ("level" if self.levels else "auto")
@@ -140,13 +142,16 @@ class Retrieval:
             check_rerank(self.rerank, mode, self.levels, self.whole_documents)
         self._reranker = load_reranker(self.rerank) if isinstance(self.rerank, str) else self.rerank
 
-    def narrowed(self, top_k: int | None = None, filters: Filters | None = None) -> Self:
+    def narrowed(
+        self, top_k: int | None = None, filters: "MetadataFilters | Filters | None" = None
+    ) -> Self:
         """Return this retrieval with another `top_k`, or with filters besides its own."""
         require(top_k is None or is_whole(top_k, 1), "top_k", "an integer of at least 1", top_k)
-        narrow = copy(self)
+        narrow, also = copy(self), Filters.of(filters)
         narrow.top_k = top_k or self.top_k
-        if filters is not None:
-            narrow.filters = Filters(tuple(f for f in (self.filters, filters) if f))
+        if also is not None:
+            narrow._filters = Filters(tuple(f for f in (self._filters, also) if f))
+            narrow.filters = narrow._filters
         return narrow
 
     def others(self) -> Self:
@@ -176,7 +181,7 @@ class Retrieval:
         if snapshot.exists:
             built = snapshot.maker()
             check_same_model(self.embed_model, built.embed_model, built.embed_settings)
-        filters = self.filters and with_known_keys(snapshot, self.filters, strict=True)
+        filters = self._filters and with_known_keys(snapshot, self._filters, strict=True)
         return Search(snapshot, *question, self._by, filters, self.partial_summaries)
 
     def listing(self, retrieved: Retrieved) -> Listing | None:
@@ -184,7 +189,7 @@ class Retrieval:
         snapshot = retrieved.snapshot
         if snapshot is None or not snapshot.exists:
             return None
-        filters = self.filters and with_known_keys(snapshot, self.filters, strict=True)
+        filters = self._filters and with_known_keys(snapshot, self._filters, strict=True)
         return listing(Search(snapshot, *retrieved.question, filters=filters))
 
     def _results(self, search: Search) -> tuple[list[Found], Choice | None]:
@@ -271,14 +276,18 @@ def reranked(found: Sequence[Found], question: str, reranker: Reranker) -> list[
     if not found:
         return []
     texts = [node.embedded_text for node, _ in found]
-    distinct = list(dict.fromkeys(texts))
-    scores = _checked(reranker.rank(question, distinct), len(distinct))
-    score_of = dict(zip(distinct, scores, strict=True))
-    mixed = blended(
-        np.array([score_of[text] for text in texts]),
-        np.array([score for _, score in found]),
-        SHARE,
-    )
+    row = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+    scores = reranker.rank(question, [*row])
+    try:
+        x = np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError):
+        x = np.zeros(0)
+    if x.shape != (len(row),) or not np.isfinite(x).all():
+        raise InputError(
+            f"rerank must return a finite number for each of {len(row)} texts, got {scores!r:.100}."
+        )
+    own = np.array([score for _, score in found])
+    mixed = blended(x[[row[text] for text in texts]], own, SHARE)
     return [Found(found[i].node, float(mixed[i])) for i in np.argsort(-mixed, kind="stable")]
 
 
@@ -291,15 +300,3 @@ def check_rerank(rerank: object, mode: str, levels: Sequence[Level], whole: bool
         raise InputError(f"rerank scores chunks only, got {given}; use level=0, or omit rerank.")
     if whole:
         raise InputError("rerank cannot be combined with whole_documents; omit one of them.")
-
-
-def _checked(scores: Sequence[float], n: int) -> Floats1d:
-    try:
-        x = np.asarray(scores, dtype=np.float64)
-    except (TypeError, ValueError):
-        x = np.zeros(0)
-    if x.shape != (n,) or not np.isfinite(x).all():
-        raise InputError(
-            f"rerank must return a finite number for each of {n} texts, got {scores!r:.100}."
-        )
-    return x

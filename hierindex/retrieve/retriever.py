@@ -2,32 +2,26 @@
 
 import os
 from collections.abc import Sequence
-from copy import copy
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from threading import BoundedSemaphore
-from typing import Self
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
-from llama_index.core.vector_stores.types import MetadataFilters
 
 from hierindex.embed.embedder import named_errors
-from hierindex.embed.openvino import Reranker
 from hierindex.errors import without_password
-from hierindex.retrieve.levels import Level
-from hierindex.retrieve.question import By
-from hierindex.retrieve.retrieval import TOKEN_BUDGET, Mode, Question, Retrieval, check_question
+from hierindex.retrieve.retrieval import Question, Retrieval, check_question
 from hierindex.retrieve.retrieved import placed, retrieved_nodes
-from hierindex.store.filters import Filters
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import in_daemon_thread
 
 _searching = BoundedSemaphore(os.cpu_count() or 1)  # questions of event loops, searched at once
 
 
-class HierarchyRetriever(BaseRetriever):
+@dataclass(eq=False, repr=False)
+class HierarchyRetriever(Retrieval, BaseRetriever):
     """A LlamaIndex retriever that finds the nodes of a tree most similar to a question.
 
     Each result is a `RetrievedNode` with its path to the root. Nodes of equal text are one result
@@ -80,7 +74,7 @@ class HierarchyRetriever(BaseRetriever):
         `rank(question, texts) -> scores`. Chunks are then ordered by the mean of its score and
         that of the search, of at least 25 candidates. An outline is not reranked.
         See `load_reranker` to load a model once for several retrievers.
-    postprocessors : sequence of BaseNodePostprocessor
+    postprocessors : sequence of BaseNodePostprocessor, optional
         Applied in turn to the selected nodes, as in LlamaIndex; what the last one returns is the
         result, in its order. One that drops nodes needs a larger `top_k`.
 
@@ -115,79 +109,37 @@ class HierarchyRetriever(BaseRetriever):
     =================  ======================================================
     """
 
-    def __init__(
-        self,
-        store: HierarchyStore,
-        embed_model: BaseEmbedding,
-        *,
-        mode: Mode | None = None,
-        level: Level | Sequence[Level] | None = None,
-        top_k: int | None = None,
-        token_budget: int | None = TOKEN_BUDGET,
-        filters: MetadataFilters | None = None,
-        partial_summaries: bool = False,
-        by: By | None = None,
-        beam: int | None = None,
-        n_documents: int | None = None,
-        whole_documents: bool = False,
-        rerank: str | Reranker | None = None,
-        postprocessors: Sequence[BaseNodePostprocessor] = (),
-    ) -> None:
-        super().__init__()
-        self.store = store
-        self.retrieval = Retrieval(
-            store,
-            embed_model,
-            mode=mode,
-            level=level,
-            top_k=top_k,
-            token_budget=token_budget,
-            filters=Filters.of(filters),
-            partial_summaries=partial_summaries,
-            by=by,
-            beam=beam,
-            n_documents=n_documents,
-            whole_documents=whole_documents,
-            rerank=rerank,
-        )
-        self._embed_model = embed_model
-        self.postprocessors = postprocessors
+    store: HierarchyStore
+    embed_model: BaseEmbedding
+    _: KW_ONLY
+    postprocessors: Sequence[BaseNodePostprocessor] | None = None
+
+    def __post_init__(self) -> None:
+        """Check the options."""
+        BaseRetriever.__init__(self)
+        super().__post_init__()
 
     def __repr__(self) -> str:
         """Return the address of the index, without a password, and what is searched."""
-        searched = self.retrieval
-        level = f", level={[*searched.levels]}" if searched.levels else ""
+        level = f", level={[*self.levels]}" if self.levels else ""
         uri = without_password(self.store.uri)
-        return f"{type(self).__name__}({uri!r}, mode={searched.mode!r}{level})"
-
-    def narrowed(self, top_k: int | None = None, filters: MetadataFilters | None = None) -> Self:
-        """Return this retriever with another `top_k`, or with filters besides its own."""
-        return self._with(self.retrieval.narrowed(top_k, Filters.of(filters)))
-
-    def others(self) -> Self:
-        """Exclude the documents that the question names; find nothing if it names none."""
-        return self._with(self.retrieval.others())
-
-    def _with(self, retrieval: Retrieval) -> Self:
-        retriever = copy(self)
-        retriever.retrieval = retrieval
-        return retriever
+        return f"{type(self).__name__}({uri!r}, mode={self.mode!r}{level})"
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        model, questions = self._embed_model, query_bundle.embedding_strs
+        model, questions = self.embed_model, query_bundle.embedding_strs
         if query_bundle.embedding is None:
             check_question(" ".join(questions))
         with named_errors(model):
             embedding = query_bundle.embedding or model.get_agg_embedding_from_queries(questions)
-        retrieved = self.retrieval.find(Question(query_bundle.query_str, embedding))
+        retrieved = self.find(Question(query_bundle.query_str, embedding))
         found: list[NodeWithScore] = [*retrieved_nodes(retrieved)]
-        for postprocessor in self.postprocessors:
+        for postprocessor in self.postprocessors or ():
             found = postprocessor.postprocess_nodes(found, query_bundle)
         return [*placed(found, retrieved)] if self.postprocessors else found
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         if query_bundle.embedding is None:
-            model, questions = self._embed_model, query_bundle.embedding_strs
+            model, questions = self.embed_model, query_bundle.embedding_strs
             check_question(" ".join(questions))
             with named_errors(model):
                 embedding = await model.aget_agg_embedding_from_queries(questions)

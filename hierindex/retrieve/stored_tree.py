@@ -114,8 +114,7 @@ class StoredTree:
         """Return a retrieval with the given options of `HierarchyRetriever`."""
         given = retriever_options(options)
         given.pop("postprocessors", None)
-        filters = Filters.of(given.pop("filters", None))
-        return Retrieval(self.table, self._model, filters=filters, **given)
+        return Retrieval(self.table, self._model, **given)
 
     def outline(
         self,
@@ -168,8 +167,6 @@ class StoredTree:
         require(is_whole(budget, 1), "budget", "an integer of at least 1", budget)
         is_text = question is None or isinstance(question, str)
         require(is_text, "question", "a string", question)
-        are_filters = filters is None or hasattr(filters, "filters")
-        require(are_filters, "filters", "MetadataFilters", filters)
         ids: list[Any] = [*of] if isinstance(of, Iterable) and not isinstance(of, str) else [of]
         are_ids = of is None or all(isinstance(each, str) for each in ids)
         require(are_ids, "of", "an id or several ids", ids)
@@ -317,8 +314,6 @@ def retriever_options(options: Mapping[str, Any]) -> dict[str, Any]:
         if theirs in options and name in options:
             raise InputError(f"{theirs} and {name} are the same option; pass one of them.")
     given = {OURS.get(name, name): option for name, option in options.items()}
-    if given.get("postprocessors", ()) is None:  # LlamaIndex's default
-        del given["postprocessors"]
     for name in given.keys() - KNOWN:
         raise InputError(
             f"There is no option {name!r}; the retriever's are {', '.join(sorted(KNOWN))}, and "
