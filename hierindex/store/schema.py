@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from hierindex.errors import FormatError, InputError
 
-FORMAT = "7"
+FORMAT = "8"
 """Version of the table's columns and ids; tables of other formats are not read."""
 
 FORMAT_KEY = b"hierindex_format"
