@@ -150,9 +150,7 @@ function passagesIn(text, quote, isChunk) {
 export function cited({ answer, citations, passages = [] }) {
   const text = unwrapped(answer);
   const lines = passages.map(({ lead, text }) => [lead, text].filter(Boolean).join("\n"));
-  const areLines = passages.every(
-    (passage, i) => passage.text && `\n${answer}`.includes(`\n${lines[i]}`),
-  );
+  const areLines = lines.every((line) => `\n${answer}`.includes(`\n${line}`));
   const pieces = [];
   const add = (piece) => piece.text && pieces.push(piece);
   let from = 0;
