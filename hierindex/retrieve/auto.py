@@ -30,8 +30,8 @@ class Choice(NamedTuple):
     empty if there are none of them.
     """
 
-    outline: bool
-    why: str
+    outline: bool = False
+    why: str | None = None
     documents: tuple[str, ...] | None = None
 
 

@@ -27,7 +27,7 @@ WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u9fff
 # A path whose last part has a suffix, but no address, and no abbreviation such as "e.g.".
 FILE = re.compile(r"(?<![\w@:./-])(?=[\w./-]*\w\w)[\w./-]*\w\.[^\W\d_]\w{0,7}(?!\w)")
 ID = re.compile(r"^\S*[\d_./]\S*$")  # no word and no title
-ZEROS = re.compile(r"^0+(?=\d)")
+ZEROS = re.compile(r"\b0+(?=\d)")
 # Words of questions about the whole, which alone are no name.
 ORDINARY = EVERY_STOP_WORD | {*WORD.findall(" ".join(ABOUT_THE_WHOLE).lower())}
 SUFFIX = re.compile(r"\.[^\W\d_]\w{0,7}$")
@@ -125,13 +125,16 @@ def names_of_documents(snapshot: Snapshot) -> dict[str, list[str]]:
     for row in snapshot.select("whole_document", "metadata", where=whole).to_pylist():
         names = names_in(json.loads(row["metadata"]))
         given |= {(folded(name), row["whole_document"]) for name in names if name}
-    documents = defaultdict[str, list[str]](list)
-    for name, document in sorted(given, key=itemgetter(1)):
+    named = set[tuple[str, str]]()
+    for name, document in given:
         base = name.rpartition("/")[2]
         stem = SUFFIX.sub("", base)
-        for form in {*map(_form, (name, base, stem, NUMBER.sub("", stem)))}:
-            if document not in documents[form][-1:]:
-                documents[form].append(document)
+        named |= {(each, document) for each in (name, base, stem, NUMBER.sub("", stem))}
+    documents = defaultdict[str, list[str]](list)
+    for name, document in sorted(named, key=itemgetter(1)):
+        form = _form(name)
+        if document not in documents[form][-1:]:
+            documents[form].append(document)
     return dict(documents)
 
 
@@ -146,7 +149,7 @@ def _forms(question: str) -> Iterator[tuple[int, int, str]]:
 
 def _form(name: str) -> str:
     """Return a name in the form of `names_of_documents`."""
-    return " ".join(ZEROS.sub("", word) for word in WORD.findall(name.lower()))
+    return ZEROS.sub("", " ".join(WORD.findall(name.lower())))
 
 
 def _is_file(name: str, document: str) -> bool:

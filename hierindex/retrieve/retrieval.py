@@ -169,8 +169,6 @@ class Retrieval:
         """Return the nodes that are found for a question in the newest generation."""
         search = self.search(question)
         found, choice = self._results(search)
-        if choice is None:
-            return Retrieved(question, search.snapshot, found)
         shares = {each.node.id: each.score for each in found} if choice.outline else {}
         return Retrieved(question, search.snapshot, found, choice.why, shares)
 
@@ -192,20 +190,20 @@ class Retrieval:
         filters = self._filters and with_known_keys(snapshot, self._filters, strict=True)
         return listing(Search(snapshot, *retrieved.question, filters=filters))
 
-    def _results(self, search: Search) -> tuple[list[Found], Choice | None]:
+    def _results(self, search: Search) -> tuple[list[Found], Choice]:
         """Return the results, best first, and the choice of "auto"."""
-        choice = None
+        choice = Choice()
         if self._may_outline and search.snapshot.exists:
             choice = choose(search, self.embed_model, self.levels)
             if choice.outline:
                 budget = self.token_budget or TOKEN_BUDGET
                 found = outlined(search, choice, self.levels, budget, self.top_k)
                 return selected(found, self.top_k, self.token_budget), choice
-            choice = None if self.levels else choice
-        if choice and choice.documents:
+            choice = Choice() if self.levels else choice
+        if choice.documents:
             search, choice = narrowed(search, choice, others=self._others)
         elif self._others:
-            return [], None
+            return [], choice
         found = self._found(search)
         if self.mode == "auto":
             found = [*title_pages(search, found), *found]
