@@ -61,14 +61,15 @@ class Answer:
     `passages[n - 1]`. In the answer of a language model, a citation is the sentence of the passage
     nearest to the sentence that cites it, and `supported` says whether that is near enough and the
     numbers are the passage's; "[n?]" marks those that are not. See `ExtractiveSynthesizer` for
-    other answers, which have a `score` and the `best` of their sentences. `why` is the reason for
-    searching chunks or for an outline, if mode "auto" chose. `refused` is True if nothing that was
-    searched answers. `missing` are the numbers, names and quoted words of the question that an
-    extractive answer has not. If it is refused, `unknown` has the names of files in the question
-    that no document has, each with the ids of documents with similar names. If the question counts
-    or lists, `listing` has all documents with its words, and the text says so. `cut_off` is True if
-    the model reached its limit of tokens, so that the answer is incomplete, and None otherwise.
-    `calls` are the prompts sent to a language model, with its answers.
+    other answers, which have a `score`, and as `best` the part of the first passage that matches
+    best. `why` is the reason for searching chunks or for an outline, if mode "auto" chose.
+    `refused` is True if nothing that was searched answers. `missing` are the numbers, names, quoted
+    words and other important words of the question that an extractive answer lacks. If it is
+    refused, `unknown` has the names of files in the question that no document has, each with the
+    ids of documents with similar names. If the question counts or lists, `listing` has all
+    documents with its words, and the text says so. `cut_off` is True if the model reached its limit
+    of tokens, so that the answer is incomplete, and None otherwise. `calls` are the prompts sent to
+    a language model, with its answers.
     """
 
     answer: str

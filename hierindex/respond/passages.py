@@ -23,15 +23,15 @@ from hierindex.summarize.summary import Budget
 # Chosen by tests/benchmarks/facts.py and notes.py.
 LIKENESS = 0.5  # weight of similarity beside that of words
 TITLE = 0.6  # weight of a word in titles above a unit
-LENGTH = 0.01  # of the weight of words, lost by each word of a unit
+LENGTH = 0.01  # discount of the words of the question for each word of a unit
 OPENING = 0.5  # added to the beginning of a document if a question asks who wrote it
-RANK = 0.02  # lost by each rank of a unit's node
+RANK = 0.02  # penalty for each rank of a unit's node
 ASIDE = 0.5  # penalty of front matter, references, contents and furniture
-NEAR = 0.6  # share of the best score that a passage has at least
-SURE = 0.85  # likeness of a sentence from which no other words are missing
-CHANGED = 0.1  # least loss of a question's similarity to itself without a word that matters
-MOST_ABSENT = 4  # words that are looked at; of more, none
-SENTENCE = 4  # words from which a repeated unit is the same fact
+NEAR = 0.6  # minimum score of a passage, relative to the best
+SURE = 0.85  # likeness of the nearest sentence from which only numbers and names are missing
+CHANGED = 0.1  # minimum drop of a question's similarity to itself if a word is left out
+MOST_ABSENT = 4  # words that no node has; if there are more, none is examined
+SENTENCE = 4  # minimum words of a unit that is not shown twice
 MOST = 5  # passages
 MOST_EMBEDDED = 16  # units; each takes about as long as a search
 

@@ -64,7 +64,8 @@ class Listing:
     words : list of str
         Words that each of the chunks has, in any form that the index matches.
     lacking : list of str
-        Other words of the question; no chunk that passes the filters has one beside `words`.
+        The other words of the question: no chunk that passes the filters contains all of `words`
+        and one of these.
     chunks : int
         Number of chunks with all `words`.
     documents : dict of str to int
