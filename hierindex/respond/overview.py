@@ -8,7 +8,7 @@ import numpy as np
 from hierindex.node import Node
 from hierindex.respond.answer import Passage
 from hierindex.respond.evidence import words_of
-from hierindex.respond.quotable import Extract, Unit, citation_of, follows
+from hierindex.respond.quotable import Extract, Unit, follows, quoted
 from hierindex.retrieve.retrieval import Retrieved
 from hierindex.store.snapshot import Snapshot
 from hierindex.summarize.summary import Budget
@@ -62,14 +62,7 @@ def _line(node: Node, share: float | None, units: Sequence[Unit], most: int) -> 
         if (n_words := n_words + units[last + 1].n_words) > most:
             break
         last += 1
-    a, b = units[first].quote, units[last].quote
-    return Passage(
-        text=node.text[a.at : b.to],
-        lead=f"{lead}:" if lead else "",
-        best=units[first].text,
-        title=node.document_title,
-        citation=citation_of(a, b),
-    )
+    return quoted(node, units[first], units[last], f"{lead}:" if lead else "", units[first].text)
 
 
 def _tells(unit: Unit) -> bool:

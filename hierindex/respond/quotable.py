@@ -193,15 +193,15 @@ def passage_of(
     units: Sequence[Unit], nodes: Sequence[Node], run: tuple[int, int], best: int
 ) -> Passage:
     """Return the passage from one unit to another, around the best."""
-    first, last = (units[i] for i in run)
-    node = nodes[first.node]
-    return Passage(
-        text=node.text[first.quote.at : last.quote.to],
-        lead=_lead(units, run[0]),
-        best=units[best].text,
-        title=node.document_title,
-        citation=citation_of(first.quote, last.quote),
-    )
+    node = nodes[units[best].node]
+    return quoted(node, units[run[0]], units[run[1]], _lead(units, run[0]), units[best].text)
+
+
+def quoted(node: Node, first: Unit, last: Unit, lead: str, best: str) -> Passage:
+    """Return a passage of a node; of several documents, it is titled by the id of its own."""
+    citation = citation_of(first.quote, last.quote)
+    title = node.document_title or (citation["document"] if citation else "")
+    return Passage(node.text[first.quote.at : last.quote.to], lead, best, title, citation)
 
 
 def cut(unit: Unit, budget: Budget) -> Unit:

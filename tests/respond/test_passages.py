@@ -164,3 +164,8 @@ def test_a_letter_is_no_question(index, question):
 @pytest.mark.parametrize("question", ["C++", "水", "7"])
 def test_a_sign_or_a_word_of_one_character_is_one(index, question):
     assert index.ask(question).answer
+
+
+def test_a_passage_of_a_summary_of_several_documents_is_titled_by_its_own(index):
+    for passage in index.ask("Which keels last longer?", level="top").passages:
+        assert passage.title == passage.citation["document"]
