@@ -132,9 +132,9 @@ def _parts(text: str, block: Block) -> Iterator[tuple[int, int]]:
         yield from lines
         return
     for at, to in bounds_in_prose(text, *bounds):
-        if part := text[at:to].strip():
-            start, end = stripped(text, at, to)
-            yield start, end if part else start
+        start, end = stripped(text, at, to)
+        if start < end:
+            yield start, end
 
 
 def window(units: Sequence[Unit], best: int, taken: Set[int]) -> tuple[int, int]:
