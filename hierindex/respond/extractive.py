@@ -11,6 +11,7 @@ from hierindex.respond.answer import Answer, listing_said, seconds_of, sources_o
 from hierindex.respond.evidence import scores
 from hierindex.respond.passages import extract
 from hierindex.respond.quotable import Extract
+from hierindex.retrieve.listing import asked_of
 from hierindex.retrieve.named import unknown_names
 from hierindex.retrieve.question import in_reading_order
 from hierindex.retrieve.retrieval import Retrieval, Retrieved
@@ -47,11 +48,12 @@ class Extractive:
     def answer(self, retrieval: Retrieval, question: str) -> Answer:
         """Find nodes for a question and answer it from them, in their reading order.
 
-        If a question names documents that do not answer it, others may.
+        If a question names documents that do not answer it, others may. A question that asks which
+        documents have some words is answered by passages with these words.
         """
-        watch = Stopwatch()
+        watch, words = Stopwatch(), asked_of(question)
         with watch("embed"):
-            asked = retrieval.embedded(question)
+            asked = retrieval.embedded(" ".join(words.words) if words.for_documents else question)
         with watch("search"):
             retrieved = retrieval.find(asked)
             known = scores(retrieved, self.embedder.embed_model)
@@ -63,7 +65,8 @@ class Extractive:
                 if not from_others.refused:
                     said, retrieved, extracted = from_others_said(others.why), others, from_others
                     known = scores(retrieved, self.embedder.embed_model)
-            listing = retrieval.listing(retrieved)
+            as_asked = replace(retrieved, question=asked._replace(text=question))
+            listing = retrieval.listing(as_asked)
             text = f"{said}{extracted.answer(no_answer(retrieval))}"
         passages, snapshot = extracted.passages, retrieved.snapshot
         return Answer(
@@ -77,8 +80,8 @@ class Extractive:
             score=extracted.score,
             best=extracted.best or None,
             refused=extracted.refused,
-            missing=[*extracted.missing],
-            unknown=unknown_names(asked.text, snapshot) if extracted.refused and snapshot else {},
+            missing=[w for w in extracted.missing if listing is None or w not in listing.words],
+            unknown=unknown_names(question, snapshot) if extracted.refused and snapshot else {},
             listing=listing,
             passages=passages,
         )

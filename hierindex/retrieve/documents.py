@@ -11,7 +11,7 @@ from hierindex.retrieve.question import Search, cuts, of_documents
 from hierindex.store.filters import Filter, Op
 from hierindex.store.rows import node_of
 
-N_BEST = 3  # nodes whose documents may be meant
+N_BEST = 5  # nodes whose documents may be meant
 WROTE = re.compile(
     r"\b(?:authors?|autor(?:en|in|innen)?|geschrieben|verfasst|written by|wrote)\b", re.IGNORECASE
 )

@@ -40,7 +40,7 @@ ASKS = re.compile(
 """The words of a question that say that it counts or lists, in English and German."""
 
 IS_NAME = re.compile(NAMES, re.IGNORECASE)
-WORD = re.compile(r"[^\W_]+(?:['\u2019.-][^\W_]+)*")
+WORD = re.compile(r"[^\W_]+(?:['\u2019.][^\W_]+)*")
 
 
 class Asked(NamedTuple):
@@ -110,8 +110,9 @@ def listing(search: Search) -> Listing | None:
     beside = [word for word in asked if word not in (*words, *absent)]
     parts = [f"no chunk has {_joined(absent, 'or')}"] if absent else []
     if words:
-        of = f"{_counted(rows.num_rows, 'chunk')} of {_counted(len(documents), 'document')}"
-        has = f"{'has' if rows.num_rows == 1 else 'have'}{' all of' if len(words) > 1 else ''}"
+        chunks = f"{_counted(rows.num_rows, 'chunk')}, titles and authors included"
+        of = f"{_counted(len(documents), 'document')} ({chunks})"
+        has = f"{'has' if len(documents) == 1 else 'have'}{' all of' if len(words) > 1 else ''}"
         but = f", but not {_joined(beside, 'or')}" if beside else ""
         parts.append(f"{of} {has} {_joined(words, 'and')}{but}: {_named(documents)}")
     text = f"{'with the filters, ' if search.filters else ''}{'; '.join(parts)}."

@@ -44,7 +44,7 @@ N_DOCUMENTS = 3
 SPARE = 2  # candidates per result, where overlap drops some
 CANDIDATES = 25  # at least; a cross-encoder reads each together with the question
 SHARE = 0.5  # of the cross-encoder's score; not tuned
-LETTER = re.compile(r"\s*[a-zA-Z]?[\s?.!]*")
+LETTER = re.compile(r"[\W_]*|\s*[a-zA-Z][\s?.!]*")
 
 
 class Question(NamedTuple):

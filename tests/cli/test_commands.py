@@ -429,9 +429,11 @@ def test_a_question_that_counts_gets_all_documents_with_its_words(hierindex, tmp
     assert json.loads(hierindex(*asked, "--json")[1])["listing"]["documents"] == dict.fromkeys(
         names, 1
     )
-    assert "12 chunks of 12 documents have all of" in " ".join(hierindex(*asked)[1].split())
+    assert "12 documents (12 chunks, titles and authors included) have all of" in " ".join(
+        hierindex(*asked)[1].split()
+    )
     refused = hierindex(*asked, "--where", "file_name=03.txt", "--min-score", 1)[1]
-    assert re.search(r"prints it\.\s+With the filters, 1 chunk of 1 document has all of", refused)
+    assert re.search(r"prints it\.\s+With the filters, 1 document \(1 chunk, titles", refused)
 
 
 def test_a_file_that_is_no_document_is_the_reason_of_a_refusal(hierindex, index) -> None:

@@ -103,7 +103,8 @@ def test_the_answer_says_that_it_may_not_be_complete(index):
     passages, _, said = answer.answer.rpartition("\n\n")
     assert "overdue" in passages
     assert said == (
-        'This answer may not be complete. 2 chunks of 2 documents have all of "invoices" and '
+        "This answer may not be complete. 2 documents (2 chunks, titles and authors included) have "
+        'all of "invoices" and '
         '"overdue": april.md (1), march.md (1).'
     )
     assert answer.to_json()["listing"] == {
@@ -122,7 +123,8 @@ def test_words_that_no_chunk_has_together_are_named(index):
         ["zebras", "invoices"],
     )
     assert answer.listing.text == (
-        'No chunk has "zebras"; 2 chunks of 2 documents have all of "Anna" and "ferries", but not '
+        'No chunk has "zebras"; 2 documents (2 chunks, titles and authors included) have all of '
+        '"Anna" and "ferries", but not '
         '"invoices": letters/anna.txt (1), letters/copy.txt (1).'
     )
 
@@ -238,3 +240,17 @@ def test_query_engines_have_it(index, streaming):
             assert answer.metadata["listing"]["documents"] == OVERDUE
     quoted = index.as_query_engine().query(asked)
     assert str(quoted) == index.ask(asked).answer
+
+
+def test_documents_with_a_name_are_asked_for_by_the_name(tmp_path):
+    filler = "The documents on meetings mention other documents that meetings mention."
+    texts = {
+        "a": filler,
+        "b": f"{filler} It rained.",
+        "c": "Robert carried the anchor to the pier.",
+    }
+    documents = [Document(doc_id=name, text=text) for name, text in texts.items()]
+    answer = built(documents, tmp_path / "index").ask("Which documents mention Robert?")
+    assert answer.passages[0].text == texts["c"]
+    assert [*answer.listing.documents] == ["c"]
+    assert "Robert" not in answer.missing
