@@ -32,6 +32,9 @@ SURE = 0.85  # likeness of the nearest sentence from which only numbers and name
 CHANGED = 0.1  # minimum drop of a question's similarity to itself if a word is left out
 MOST_ABSENT = 4  # words that no node has; if there are more, none is examined
 SENTENCE = 4  # minimum words of a unit that is not shown twice
+LONG = 20  # words of a sentence that another seldom has by chance
+NEW = 0.1  # share of the words of a sentence that another with the same fact may lack
+NEGATIONS = frozenset("no not never nicht nie kein keine keinen".split())
 MOST = 5  # passages
 MOST_EMBEDDED = 16  # units; each takes about as long as a search
 
@@ -125,9 +128,11 @@ def _windows(
 ) -> list[tuple[Node, Passage]]:
     """Return at most five passages around the best units, within a budget, with their nodes."""
     found, taken, room = list[tuple[Node, Passage]](), set[int](), budget.max_tokens
+    best = list[str]()
     for i in map(int, best_first):
         unit = units[i]
-        if len(found) == MOST or i in taken:
+        said = unit.kind != "about" and any(_says_the_same(unit.text, text) for text in best)
+        if len(found) == MOST or i in taken or said:
             continue
         run = window(units, i, taken)
         passage = passage_of(units, nodes, run, i)
@@ -143,8 +148,26 @@ def _windows(
             if each.n_words >= SENTENCE and each.text in passage.text
         )
         found.append((nodes[unit.node], passage))
+        best.append(unit.text)
         room -= n_tokens
     if found:
         return found
     alone = cut(units[best_first[0]], budget)
     return [(nodes[alone.node], passage_of([alone], nodes, (0, 0), 0))]
+
+
+def _says_the_same(text: str, other: str) -> bool:
+    """Return whether the shorter of two sentences has nearly no word that the other lacks.
+
+    A negation tells them apart, and so does a number or a name, of long ones only in the shorter.
+
+    >>> _says_the_same("The pump failed in winter.", "The pump failed in winter, as before.")
+    True
+    >>> _says_the_same("Pump 12 failed in winter.", "Pump 15 failed in winter, as before.")
+    False
+    """
+    fewer, more = sorted((words_in(text), words_in(other)), key=len)
+    own, apart = fewer.keys() - more, fewer.keys() ^ more.keys()
+    telling = own if len(fewer) >= LONG else apart
+    is_near = len(fewer) >= SENTENCE and len(own) <= NEW * len(fewer)
+    return is_near and NEGATIONS.isdisjoint(apart) and all(map(str.islower, telling))

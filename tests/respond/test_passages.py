@@ -169,3 +169,18 @@ def test_a_sign_or_a_word_of_one_character_is_one(index, question):
 def test_a_passage_of_a_summary_of_several_documents_is_titled_by_its_own(index):
     for passage in index.ask("Which keels last longer?", level="top").passages:
         assert passage.title == passage.citation["document"]
+
+
+@pytest.mark.parametrize(
+    ("other", "n"),
+    [
+        ("The mast broke in a squall off the cape, as the log tells.", 1),
+        ("The mast broke in a squall off the cape near Vik.", 2),
+        ("The mast of 1931 broke in a squall off the cape.", 2),
+        ("The mast never broke in a squall off the cape.", 2),
+    ],
+    ids=["more", "a name", "a number", "a negation"],
+)
+def test_a_sentence_that_says_nearly_the_same_is_not_shown(tmp_path, other, n):
+    texts = ("The mast broke in a squall off the cape.", other)
+    assert len(quoted(tmp_path, "Why did the mast break?", *texts)) == n
