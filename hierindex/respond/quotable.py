@@ -27,6 +27,7 @@ TITLES = frozenset({"about", "heading"})  # of what follows
 ENDS = ".", ",", "\u3002"
 ANNOUNCES = ":", "\uff1a"
 LABEL = re.compile(r"[^\W\d_a-z][\w.'\u2019]*(?: [\w.'\u2019]+){,4}:(?=\s)")  # of a speaker
+TICKS = re.compile(r"(?:[ \t]*[\d.,%+\u2212-]+[ \t]*(?:\n|$)){3,}")  # labels of the axis of a plot
 RULE = re.compile(r"[\s|:+=-]+")  # below the head of a table
 
 
@@ -97,10 +98,11 @@ def units_of(nodes: Sequence[Node]) -> list[Unit]:
         known.add(node.documents)
         for block in blocks_of(node):
             quote = quotes[max(0, bisect_right(starts, block.start) - 1)]
+            kind = "furniture" if TICKS.fullmatch(node.text, block.start, block.end) else block.kind
             for at, to in _parts(node.text, block):
                 text = node.text[at:to]
                 n_words = len(tokens(text))
-                units.append(Unit(i, n_blocks, block.kind, text, quote.part(at, to), n_words))
+                units.append(Unit(i, n_blocks, kind, text, quote.part(at, to), n_words))
             n_blocks += 1
     return units
 

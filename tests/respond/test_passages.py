@@ -184,3 +184,10 @@ def test_a_passage_of_a_summary_of_several_documents_is_titled_by_its_own(index)
 def test_a_sentence_that_says_nearly_the_same_is_not_shown(tmp_path, other, n):
     texts = ("The mast broke in a squall off the cape.", other)
     assert len(quoted(tmp_path, "Why did the mast break?", *texts)) == n
+
+
+def test_the_labels_of_an_axis_are_no_content(tmp_path):
+    text = f"The curve of the tides has a peak in May.\n\n0.0\n0.5\n1.0\n1.5\n2.0\n\n{FILLER}"
+    passage = quoted(tmp_path, "When has the curve of the tides a peak?", text)[0]
+    assert passage.best.startswith("The curve")
+    assert "0.5" not in passage.text
