@@ -1,8 +1,4 @@
 from .core.mixture import Mixture as Mixture
-from .embed.load import load_embed_model as load_embed_model
-from .embed.load import load_reranker as load_reranker
-from .embed.openvino import Reranker as Reranker
-from .embed.openvino_embedding import OpenVinoEmbedding as OpenVinoEmbedding
 from .errors import FallbackWarning as FallbackWarning
 from .errors import FormatError as FormatError
 from .errors import GenerationError as GenerationError
@@ -26,14 +22,15 @@ from .export.report import to_html as to_html
 from .export.svg import to_svg as to_svg
 from .export.tree_json import to_json as to_json
 from .export.tree_json import to_tree as to_tree
-from .hierarchy.transforms import DocumentHierarchy as DocumentHierarchy
-from .hierarchy.transforms import RaptorHierarchy as RaptorHierarchy
-from .hierarchy.transforms import SemanticHierarchy as SemanticHierarchy
 from .index import HierarchicalIndex as HierarchicalIndex
-from .indexing.estimate import Estimate as Estimate
-from .indexing.report import BuildReport as BuildReport
-from .llm.record import Call as Call
-from .llm.record import Usage as Usage
+from .jobs.estimate import Estimate as Estimate
+from .jobs.report import BuildReport as BuildReport
+from .models.load import load_embed_model as load_embed_model
+from .models.load import load_reranker as load_reranker
+from .models.openvino import Reranker as Reranker
+from .models.openvino_embedding import OpenVinoEmbedding as OpenVinoEmbedding
+from .models.record import Call as Call
+from .models.record import Usage as Usage
 from .node import Node as Node
 from .node import Quote as Quote
 from .node import Span as Span
@@ -71,6 +68,9 @@ from .summarize.two_stage import Rewriter as Rewriter
 from .summarize.two_stage import TwoStageSummarizer as TwoStageSummarizer
 from .text.sentences import Excerpt as Excerpt
 from .text.sentences import Sentence as Sentence
+from .tree.transforms import DocumentHierarchy as DocumentHierarchy
+from .tree.transforms import RaptorHierarchy as RaptorHierarchy
+from .tree.transforms import SemanticHierarchy as SemanticHierarchy
 from .verify.report import Verification as Verification
 
 __version__: str

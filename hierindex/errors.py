@@ -15,7 +15,7 @@
     ├── DamagedError        a file of an index that is missing or damaged,  exit 1
     │                       in `hierindex.store.connection`
     └── RequestError            a request to a model that failed for good,  exit 1
-                                in `hierindex.llm.failures`
+                                in `hierindex.models.failures`
 
 `exit_status` is the exit status of the command line: 2 for errors that the user can correct, 1 for
 other failures. A message says what is wrong, what was given and how to correct it.

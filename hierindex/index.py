@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from hierindex.errors import HierindexError, without_password
-from hierindex.indexing.revisable_tree import RevisableTree
+from hierindex.jobs.revisable_tree import RevisableTree
 from hierindex.loading import extra
 from hierindex.store.table import Table
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from llama_index.core.schema import Document
     from plotly.graph_objects import Figure
 
-    from hierindex.hierarchy.hierarchy import Hierarchy
-    from hierindex.indexing.engine import Engine
-    from hierindex.indexing.estimate import Estimate
-    from hierindex.indexing.revisions import Source
+    from hierindex.jobs.engine import Engine
+    from hierindex.jobs.estimate import Estimate
+    from hierindex.jobs.revisions import Source
     from hierindex.progress import Progress
     from hierindex.retrieve.levels import Level
     from hierindex.serve.explorer.explorer import Explorer
     from hierindex.serve.questions.server import QuestionServer
+    from hierindex.tree.hierarchy import Hierarchy
     from hierindex.verify.report import Verification
 
 
@@ -103,10 +103,10 @@ class HierarchicalIndex(RevisableTree):
         ModelError, SummaryError
             If a model fails; the index is unchanged.
         """
-        from hierindex.embed.openvino_embedding import as_llama_index
-        from hierindex.hierarchy.transforms import SemanticHierarchy
-        from hierindex.indexing.build import build_tree  # not needed for queries
-        from hierindex.indexing.engine import in_this_process
+        from hierindex.jobs.build import build_tree  # not needed for queries
+        from hierindex.jobs.engine import in_this_process
+        from hierindex.models.openvino_embedding import as_llama_index
+        from hierindex.tree.transforms import SemanticHierarchy
 
         hierarchy = hierarchy or SemanticHierarchy()
         table = Table.of(uri)
@@ -136,8 +136,8 @@ class HierarchicalIndex(RevisableTree):
 
         Only the embedding model is run, and its vectors are cached for the build.
         """
-        from hierindex.hierarchy.transforms import SemanticHierarchy
-        from hierindex.indexing.estimate import estimate_tree
+        from hierindex.jobs.estimate import estimate_tree
+        from hierindex.tree.transforms import SemanticHierarchy
 
         return estimate_tree(
             sources,
@@ -234,7 +234,7 @@ class HierarchicalIndex(RevisableTree):
 
         Documents that are blank now are removed from the index.
         """
-        from hierindex.indexing.changes import held_documents
+        from hierindex.jobs.changes import held_documents
 
         if not documents:
             return []

@@ -20,7 +20,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import hierindex
-from hierindex.embed.openvino import OpenVinoEncoder
+from hierindex.models.openvino import OpenVinoEncoder
 
 # Shells ignore Ctrl-C for what they start in the background.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -130,7 +130,7 @@ def embed_model():
 @pytest.fixture(autouse=True)
 def models_read_once(monkeypatch):
     """Models that were exported are read, and their texts embedded, once for all tests."""
-    monkeypatch.setattr("hierindex.embed.load.OpenVinoEncoder", _read_once)
+    monkeypatch.setattr("hierindex.models.load.OpenVinoEncoder", _read_once)
 
 
 @cache

@@ -26,9 +26,9 @@ from hierindex import (
     SemanticHierarchy,
     TwoStageSummarizer,
 )
-from hierindex.hierarchy.hierarchy import Hierarchy
-from hierindex.indexing.changes import held_documents
+from hierindex.jobs.changes import held_documents
 from hierindex.read.split import sentence_splitter, split_documents
+from hierindex.tree.hierarchy import Hierarchy
 
 KINDS = (SemanticHierarchy, DocumentHierarchy, RaptorHierarchy)
 CHUNK_SIZE = 60  # tokens, so that few sentences make a tree

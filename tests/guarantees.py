@@ -5,7 +5,7 @@ from dataclasses import replace
 from records import as_plain
 
 from hierindex import HierarchicalIndex, RaptorHierarchy
-from hierindex.hierarchy.hierarchy import Hierarchy
+from hierindex.tree.hierarchy import Hierarchy
 
 
 def guaranteed(index: HierarchicalIndex, kind: type[Hierarchy], **instead: str) -> list[dict]:

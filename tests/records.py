@@ -5,12 +5,12 @@ from typing import Any
 
 from llama_index.core.schema import BaseNode
 
-from hierindex.hierarchy.leaves import make_leaves
 from hierindex.node import Maker, Node
 from hierindex.store.rows import to_table
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.text_node import chunk_of, to_text_node
 from hierindex.text_node import metadata_of as entries
+from hierindex.tree.leaves import make_leaves
 
 
 def metadata_of(maker: Maker = Maker(), **fields: Any) -> dict[str, Any]:  # noqa: B008

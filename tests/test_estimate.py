@@ -6,12 +6,12 @@ from llama_index.core.schema import Document
 from llama_index.core.utils import get_tokenizer
 from loopback import LoopbackServer
 
-from hierindex.hierarchy.transforms import DocumentHierarchy, RaptorHierarchy, SemanticHierarchy
 from hierindex.index import HierarchicalIndex
-from hierindex.indexing.estimate import Estimate
-from hierindex.llm.client import load_llm
+from hierindex.jobs.estimate import Estimate
+from hierindex.models.client import load_llm
 from hierindex.summarize.llm import LLMRewriter
 from hierindex.summarize.two_stage import TwoStageSummarizer
+from hierindex.tree.transforms import DocumentHierarchy, RaptorHierarchy, SemanticHierarchy
 
 TOPICS = (
     "The keeper of the lighthouse wrote a letter to the harbour about letter {}.",

@@ -9,11 +9,12 @@ FLOORS = [
     set("errors node text_node progress settings loading threads device unsafe".split()),
     {"text"},
     {"core"},
-    {"cache", "llm", "rules"},
-    {"embed", "summarize", "store"},
-    {"hierarchy", "read", "retrieve", "respond", "demo", "verify"},
+    {"cache", "rules"},
+    {"models"},
+    {"summarize", "store"},
+    {"tree", "read", "retrieve", "respond", "demo", "verify"},
     {"serve", "plot"},
-    {"indexing", "index", "export", "scale"},
+    {"jobs", "index", "export", "scale"},
     {"evaluate"},
     {"cli"},
 ]
@@ -24,17 +25,15 @@ BESIDE = {  # rooms of one floor that may meet
     "settings": {"errors"},
     "loading": {"errors"},
     "respond": {"retrieve"},
-    "index": {"indexing"},
+    "index": {"jobs"},
     "export": {"index"},
-    "scale": {"indexing"},
+    "scale": {"jobs"},
 }
 DOORS = {  # modules that import LlamaIndex with themselves, by room
-    "embed": "openvino_embedding",
     "evaluate": "datasets runner",
     "export": "document_summary langchain_retriever",
-    "hierarchy": "hierarchy transforms",
-    "indexing": "revisions",
-    "llm": "client limits served thoughts",
+    "jobs": "revisions",
+    "models": "client limits openvino_embedding served thoughts",
     "read": "documents sections split",
     "respond": "bounded_tree chat cited citing_prompts compare engine engine_answer "
     "extractive_synthesizer numbered reading",
@@ -42,6 +41,7 @@ DOORS = {  # modules that import LlamaIndex with themselves, by room
     "store": "vector_store",
     "summarize": "bert checked choice llm requests",
     "text_node": "text_node",
+    "tree": "hierarchy transforms",
 }
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py")
 

@@ -30,11 +30,11 @@ from hierindex import (
     TwoStageSummarizer,
 )
 from hierindex.cache.file import Cache, cache_file, open_cache
-from hierindex.embed.model_identity import fingerprint
 from hierindex.errors import FallbackWarning
-from hierindex.hierarchy.hierarchy import Hierarchy
+from hierindex.models.model_identity import fingerprint
 from hierindex.read.split import sentence_splitter, split_documents
 from hierindex.store.table import Table
+from hierindex.tree.hierarchy import Hierarchy
 
 KINDS = pytest.mark.parametrize("kind", [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy])
 RAPTOR_OR_ALL = pytest.mark.parametrize(

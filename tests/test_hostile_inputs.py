@@ -24,7 +24,7 @@ from hierindex.cli.app import main
 from hierindex.cli.output import escape_unencodable, print_result
 from hierindex.cli.text import MAX_LISTED
 from hierindex.cli.text import built as report_text
-from hierindex.embed.load import load_embed_model
+from hierindex.models.load import load_embed_model
 from hierindex.read.files import quoted, valid_name
 
 GOOD = "The keeper of the lighthouse wrote a letter. The baker mended the oven."

@@ -8,10 +8,10 @@ from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter,
 
 from hierindex import HierarchicalIndex, HierarchyStore, RaptorHierarchy, sentence_splitter
 from hierindex.errors import InputError
-from hierindex.hierarchy.held import HeldTree
 from hierindex.node import Node
 from hierindex.store.prefilter import ROOTS
 from hierindex.text_node import DETAILS, more_documents
+from hierindex.tree.held import HeldTree
 
 MODEL = HashingEmbedding()
 MOST_DOCUMENTS, MORE = 30, 10

@@ -43,7 +43,7 @@ def test_long_notebook_runs_with_a_quick_model(path, monkeypatch) -> None:
     def quick(folder, precision, model_name):
         return HashingEmbedding(model_name=model_name)
 
-    monkeypatch.setattr("hierindex.embed.load.OpenVinoEncoder", quick)
+    monkeypatch.setattr("hierindex.models.load.OpenVinoEncoder", quick)
     stored = [shown(cell) for cell in code_cells(read(path))]
     assert [*map(bool, printed(path))] == [*map(bool, stored)]
 

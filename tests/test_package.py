@@ -32,7 +32,7 @@ HierarchicalIndex.open(1)
 USES = {
     "bert": "hierindex.BertExtractor('bert-base-uncased').extract([], None)",
     "langchain": "hierindex.to_langchain_documents(index)",
-    "llm": "from hierindex.llm.client import load_llm; load_llm('m', 'http://127.0.0.1:9/v1')",
+    "llm": "from hierindex.models.client import load_llm; load_llm('m', 'http://127.0.0.1:9/v1')",
     "office": "hierindex.read_documents('letter.msg')",
     "plot": "index.plot_map()",
     "ray": "hierindex.HierarchicalIndex.build('docs', 'by-ray', engine=hierindex.RayEngine())",

@@ -24,11 +24,11 @@ from hierindex import (
     sentence_splitter,
 )
 from hierindex.errors import InputError
-from hierindex.hierarchy.growth import Aside
-from hierindex.indexing.job import Job, parted
+from hierindex.jobs.job import Job, parted
 from hierindex.store.rows import row_of
 from hierindex.store.table import Table
 from hierindex.store.waiting import LeafFile, RowFile
+from hierindex.tree.growth import Aside
 
 OPTIONS = [
     *({"kind": kind} for kind in KINDS),

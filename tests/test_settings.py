@@ -5,7 +5,7 @@ import pytest
 
 import hierindex
 from hierindex.errors import InputError
-from hierindex.llm.client import KEY
+from hierindex.models.client import KEY
 from hierindex.settings import (
     MODE_OF,
     OTHER_VARIABLES,

@@ -33,7 +33,7 @@ from hierindex import (
     SourceError,
     TwoStageSummarizer,
 )
-from hierindex.llm.client import load_llm
+from hierindex.models.client import load_llm
 from hierindex.node import MODIFIED
 from hierindex.read.documents import Skipped
 from hierindex.store.table import Table

@@ -18,9 +18,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from hierindex import HierarchicalIndex
 from hierindex.errors import GenerationError, HierindexError
-from hierindex.hierarchy import earlier
-from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.store.snapshot import Snapshot
+from hierindex.tree import earlier
+from hierindex.tree.hierarchy import Hierarchy
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* now has .* roots")
 

@@ -42,10 +42,10 @@ from hierindex import (
 )
 from hierindex.cache.file import cache_file
 from hierindex.cache.vectors import text_digest
-from hierindex.embed.load import load_embed_model
-from hierindex.embed.model_identity import built_precision
-from hierindex.indexing.changes import ChangedDocuments
-from hierindex.llm.client import load_llm
+from hierindex.jobs.changes import ChangedDocuments
+from hierindex.models.client import load_llm
+from hierindex.models.load import load_embed_model
+from hierindex.models.model_identity import built_precision
 from hierindex.read.documents import READERS, Skipped
 from hierindex.store.table import Table
 
@@ -112,7 +112,7 @@ def check_fresh(index: HierarchicalIndex, folder: Path, kind=DocumentHierarchy) 
 @pytest.mark.parametrize("seed", [3, 4])
 def test_any_history_of_documents(tmp_path, monkeypatch, kind, seed):
     """In the order in which they came, deleted and inserted one by one or together."""
-    monkeypatch.setattr("hierindex.hierarchy.earlier.FEW", 3)  # larger levels are searched
+    monkeypatch.setattr("hierindex.tree.earlier.FEW", 3)  # larger levels are searched
     first, *states = history(seed, 3)
     index = built(documents(first), tmp_path / "index", hierarchy_of(kind))
     order = list(first)
@@ -173,7 +173,7 @@ def test_an_update_of_nothing_loads_no_model_and_publishes_nothing(index, folder
     def load(*args, **kwargs):
         raise AssertionError("A model is loaded.")
 
-    monkeypatch.setattr("hierindex.indexing.settings.load_embed_model", load)
+    monkeypatch.setattr("hierindex.jobs.settings.load_embed_model", load)
     os.utime(folder / "a.txt", (0, 0))
     before = index.store.snapshot().generation
     opened = HierarchicalIndex.open(index.store.uri)

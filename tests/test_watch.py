@@ -23,9 +23,9 @@ from hierindex import (
     SourceError,
     TwoStageSummarizer,
 )
-from hierindex.indexing import watch
-from hierindex.indexing.changes import ChangedDocuments, held_documents
-from hierindex.indexing.report import BuildReport
+from hierindex.jobs import watch
+from hierindex.jobs.changes import ChangedDocuments, held_documents
+from hierindex.jobs.report import BuildReport
 from hierindex.threads import started
 
 PATIENCE = 20  # seconds

@@ -14,10 +14,10 @@ from processes import process
 from hierindex.cache.file import Cache
 from hierindex.cache.texts import TextCache
 from hierindex.cache.vectors import VectorCache
-from hierindex.hierarchy.hierarchy import Hierarchy
-from hierindex.indexing import update
+from hierindex.jobs import update
 from hierindex.store import deletion, table
 from hierindex.store.table import Table
+from hierindex.tree.hierarchy import Hierarchy
 
 PATIENCE = 60.0  # seconds that a writer may say nothing
 STAGES: dict[str, list[tuple[Any, str]]] = {

@@ -14,8 +14,8 @@ from hierindex.read.files import check_sources
 from hierindex.unsafe import visible
 
 if TYPE_CHECKING:
-    from hierindex.indexing.engine import Engine
-    from hierindex.indexing.estimate import Estimate
+    from hierindex.jobs.engine import Engine
+    from hierindex.jobs.estimate import Estimate
     from hierindex.settings import Settings
 
 ENGINES = ("local", "ray")

@@ -72,7 +72,7 @@ class Chat:
     def __init__(
         self, index: "HierarchicalIndex", asked: dict[str, Any], where: list[str] | None
     ) -> None:
-        from hierindex.embed.load import load_reranker
+        from hierindex.models.load import load_reranker
         from hierindex.respond.chat import Conversation
 
         self._index, self._where = index, where

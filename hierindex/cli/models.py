@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hierindex.embed.load import DEFAULT_EMBED_MODEL, load_embed_model
 from hierindex.errors import InputError
-from hierindex.hierarchy.hierarchy import Hierarchy
-from hierindex.indexing.settings import BY_METHOD
+from hierindex.jobs.settings import BY_METHOD
+from hierindex.models.load import DEFAULT_EMBED_MODEL, load_embed_model
 from hierindex.settings import Settings, flag_of, load_settings
 from hierindex.summarize.extractive import ExtractiveSummarizer
 from hierindex.summarize.grounding import EmbeddingGrounding
@@ -15,6 +14,7 @@ from hierindex.summarize.llm import PROMPTS, LLMRewriter
 from hierindex.summarize.seq2seq import Seq2SeqRewriter
 from hierindex.summarize.summary import Summarizer
 from hierindex.summarize.two_stage import TwoStageSummarizer
+from hierindex.tree.hierarchy import Hierarchy
 
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM
@@ -28,7 +28,7 @@ def llm_of(settings: Settings) -> "LLM | None":
         return None
     if settings.llm_base_url is None:
         raise InputError("--llm needs --llm-base-url; there is no default address.")
-    from hierindex.llm.client import load_llm
+    from hierindex.models.client import load_llm
 
     return load_llm(
         settings.llm,
@@ -40,7 +40,7 @@ def llm_of(settings: Settings) -> "LLM | None":
 
 def served_llm_of(settings: Settings) -> "LLM | None":
     """Return the model of `llm_of` for queries, with limited concurrency."""
-    from hierindex.llm.served import served
+    from hierindex.models.served import served
 
     llm = llm_of(settings)
     return None if llm is None else served(llm, concurrency=settings.llm_concurrency)

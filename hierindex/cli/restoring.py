@@ -82,7 +82,7 @@ def rollback(
     Files are not touched, so the next `hierindex update` reads them again
     and undoes this.
     """
-    from hierindex.indexing.changes import difference
+    from hierindex.jobs.changes import difference
     from hierindex.store.table import Table
 
     table = Table.of(index)

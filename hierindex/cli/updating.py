@@ -15,7 +15,7 @@ from hierindex.cli.text import built, changed, moved, not_read, skipped_files, s
 from hierindex.errors import HierindexError
 
 if TYPE_CHECKING:
-    from hierindex.indexing.report import BuildReport
+    from hierindex.jobs.report import BuildReport
 
 WRITING = (
     "llm llm_base_url llm_concurrency max_llm_tokens llm_timeout llm_deadline"
@@ -97,7 +97,7 @@ def watch(
     """
     from hierindex.cli.models import as_built
     from hierindex.index import HierarchicalIndex
-    from hierindex.indexing.changes import Remembered
+    from hierindex.jobs.changes import Remembered
 
     def failed(error: HierindexError) -> None:
         progress.close()

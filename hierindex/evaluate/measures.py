@@ -10,7 +10,7 @@ import numpy as np
 
 from hierindex.core.arrays import Floats1d
 from hierindex.evaluate.datasets import Question
-from hierindex.llm.tokenizer import llm_tokenizer
+from hierindex.models.tokenizer import llm_tokenizer
 from hierindex.node import Node, Span
 
 if TYPE_CHECKING:

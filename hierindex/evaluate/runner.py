@@ -18,19 +18,19 @@ from llama_index.core.schema import Document, QueryBundle
 
 from hierindex.core.arguments import is_whole, require
 from hierindex.core.arrays import Floats1d
-from hierindex.embed.load import load_embed_model
-from hierindex.embed.model_identity import fingerprint
 from hierindex.errors import InputError
 from hierindex.evaluate.datasets import Dataset, Question, read_dataset
 from hierindex.evaluate.measures import Measure, Passage, count_tokens, fill, held, interval, ranked
 from hierindex.evaluate.report import Report, Row
 from hierindex.evaluate.ways import Asked, Way, of_levels, ways_of
-from hierindex.hierarchy.transforms import SemanticHierarchy
 from hierindex.index import HierarchicalIndex
+from hierindex.models.load import load_embed_model
+from hierindex.models.model_identity import fingerprint
 from hierindex.progress import Progress, silent
 from hierindex.retrieve.question import cuts
 from hierindex.store.filters import Filters
 from hierindex.store.table import Table
+from hierindex.tree.transforms import SemanticHierarchy
 
 BUDGETS = (500, 2_000)  # tokens; the second holds most of a short document
 AGAINST = "dense"

@@ -13,9 +13,9 @@ from llama_index.core.node_parser.node_utils import build_nodes_from_splits
 from llama_index.core.schema import BaseNode, Document, MetadataMode, TextNode
 
 from hierindex.cache.readings import ReadingCache
-from hierindex.embed.embedder import Embedder
-from hierindex.embed.load import load_encoder
-from hierindex.embed.model import EmbedModel
+from hierindex.models.embedder import Embedder
+from hierindex.models.load import load_encoder
+from hierindex.models.model import EmbedModel
 from hierindex.node import (
     EMBED_HIDDEN,
     LLM_HIDDEN,

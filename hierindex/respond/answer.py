@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic.json_schema import SkipJsonSchema
 
-from hierindex.llm.record import Call, Usage
+from hierindex.models.record import Call, Usage
 from hierindex.node import SHOWN, Found
 from hierindex.progress import Stopwatch
 from hierindex.retrieve.listing import Listing

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hierindex.errors import InputError
-from hierindex.llm.record import Calls
+from hierindex.models.record import Calls
 from hierindex.respond.answer import Answer
 from hierindex.respond.extractive import Extractive
 from hierindex.respond.modes import COMPACT, EXTRACTIVE, NEED_LLM, choose_mode
@@ -160,7 +160,7 @@ class AnsweringTree(StoredTree):
         show: Callable[[str], object] | None,
         options: dict[str, Any],
     ) -> Answer:
-        from hierindex.llm.served import served
+        from hierindex.models.served import served
         from hierindex.respond.engine import can_stream
         from hierindex.respond.engine_answer import answered, asked
 

@@ -16,8 +16,8 @@ from llama_index.core.types import RESPONSE_TEXT_TYPE
 
 from hierindex.core.arguments import is_whole, require
 from hierindex.errors import InputError, ModelError
-from hierindex.llm.record import Calls, check_said
-from hierindex.llm.served import served, service_of
+from hierindex.models.record import Calls, check_said
+from hierindex.models.served import served, service_of
 from hierindex.respond.cited_text import cited_end
 from hierindex.text.sentences import split_sentences
 from hierindex.threads import aeach, each

@@ -17,7 +17,7 @@ from llama_index.core.base.response.schema import (
 from llama_index.core.schema import NodeWithScore
 from llama_index.core.types import TokenAsyncGen, TokenGen
 
-from hierindex.embed.embedder import Embedder
+from hierindex.models.embedder import Embedder
 from hierindex.node import Quote
 from hierindex.respond.cited_text import Citation, CitedText, Part, written
 from hierindex.respond.numbered import Passages, shown

@@ -14,7 +14,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from pydantic import BaseModel, ValidationError
 
 from hierindex.errors import HierindexError
-from hierindex.llm.record import CUT, Calls, check_said
+from hierindex.models.record import CUT, Calls, check_said
 from hierindex.node import Found
 from hierindex.progress import Stopwatch
 from hierindex.respond.answer import Answer, Passage, Source, seconds_of, source_of

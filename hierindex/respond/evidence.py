@@ -11,8 +11,8 @@ from Stemmer import Stemmer
 
 from hierindex.core.calibration import Scale
 from hierindex.core.ranking import cosines
-from hierindex.embed.embedder import unit_vectors
-from hierindex.embed.model import EmbedModel
+from hierindex.models.embedder import unit_vectors
+from hierindex.models.model import EmbedModel
 from hierindex.node import MOST_DOCUMENTS, Node
 from hierindex.retrieve.known_questions import about_the_whole, known_vectors
 from hierindex.retrieve.question import UNSPACED, is_name

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from hierindex.core.arguments import is_number, is_whole, require
-from hierindex.embed.embedder import Embedder
-from hierindex.embed.model import EmbedModel
-from hierindex.llm.record import Usage
+from hierindex.models.embedder import Embedder
+from hierindex.models.model import EmbedModel
+from hierindex.models.record import Usage
 from hierindex.progress import Stopwatch
 from hierindex.respond.answer import Answer, listing_said, seconds_of, sources_of
 from hierindex.respond.evidence import scores

@@ -7,7 +7,7 @@ import numpy as np
 
 from hierindex.core.arrays import Floats1d
 from hierindex.core.calibration import Scale
-from hierindex.embed.embedder import Embedder, unit_vectors
+from hierindex.models.embedder import Embedder, unit_vectors
 from hierindex.node import Node
 from hierindex.respond.answer import Passage
 from hierindex.respond.evidence import Asked, text_about, words_in

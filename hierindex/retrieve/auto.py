@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hierindex.embed.embedder import named_errors, unit_vectors
-from hierindex.embed.model import EmbedModel
+from hierindex.models.embedder import named_errors, unit_vectors
+from hierindex.models.model import EmbedModel
 from hierindex.node import Found
 from hierindex.retrieve.known_questions import AboutTheWhole, about_the_whole
 from hierindex.retrieve.levels import Level, cut_of

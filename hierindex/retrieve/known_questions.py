@@ -8,9 +8,9 @@ import numpy as np
 
 from hierindex.core.arrays import Floats1d, Floats2d
 from hierindex.core.calibration import Scale
-from hierindex.embed.embedder import unit_vectors
-from hierindex.embed.model import EmbedModel
-from hierindex.embed.openvino import encoder_of
+from hierindex.models.embedder import unit_vectors
+from hierindex.models.model import EmbedModel
+from hierindex.models.openvino import encoder_of
 from hierindex.summarize.grounding import KnownPairs
 
 ABOUT_THE_WHOLE = (

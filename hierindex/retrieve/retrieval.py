@@ -11,12 +11,12 @@ import numpy as np
 
 from hierindex.core.arguments import is_whole, require
 from hierindex.core.ranking import blended
-from hierindex.embed.embedder import named_errors
-from hierindex.embed.load import load_reranker
-from hierindex.embed.model import EmbedModel
-from hierindex.embed.model_identity import check_same_model
-from hierindex.embed.openvino import Reranker
 from hierindex.errors import InputError
+from hierindex.models.embedder import named_errors
+from hierindex.models.load import load_reranker
+from hierindex.models.model import EmbedModel
+from hierindex.models.model_identity import check_same_model
+from hierindex.models.openvino import Reranker
 from hierindex.node import Found, Node
 from hierindex.retrieve.auto import Choice, choose, narrowed, outlined
 from hierindex.retrieve.copies import best_texts, without_copies

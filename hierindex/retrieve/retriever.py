@@ -10,8 +10,8 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
-from hierindex.embed.embedder import named_errors
 from hierindex.errors import without_password
+from hierindex.models.embedder import named_errors
 from hierindex.retrieve.retrieval import Question, Retrieval, check_question
 from hierindex.retrieve.retrieved import placed, retrieved_nodes
 from hierindex.store.vector_store import HierarchyStore

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from hierindex.errors import InputError
-from hierindex.llm.tokenizer import llm_tokenizer
+from hierindex.models.tokenizer import llm_tokenizer
 from hierindex.node import Found
 
 

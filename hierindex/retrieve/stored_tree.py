@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from hierindex.core.arguments import is_whole, require
-from hierindex.embed.load import load_encoder
-from hierindex.embed.model import EmbedModel
-from hierindex.embed.model_identity import built_precision
-from hierindex.embed.openvino import Precision
 from hierindex.errors import InputError, ModelError
+from hierindex.models.load import load_encoder
+from hierindex.models.model import EmbedModel
+from hierindex.models.model_identity import built_precision
+from hierindex.models.openvino import Precision
 from hierindex.node import Node
 from hierindex.retrieve.outline import outline
 from hierindex.retrieve.question import Search
@@ -78,7 +78,7 @@ class StoredTree:
     @property
     def embed_model(self) -> "BaseEmbedding":
         """The embedding model that the tree was built with; another one after a build with it."""
-        from hierindex.embed.openvino_embedding import as_llama_index
+        from hierindex.models.openvino_embedding import as_llama_index
 
         return as_llama_index(self._model)
 

@@ -12,11 +12,9 @@ from typing import Any, cast
 from hierindex.cache.readings import ReadingCache
 from hierindex.core.arguments import is_whole, require
 from hierindex.errors import InputError, SourceError
-from hierindex.hierarchy.growth import Grown
-from hierindex.hierarchy.hierarchy import Hierarchy
-from hierindex.indexing.engine import AtWork, Rows
-from hierindex.indexing.job import Job
-from hierindex.indexing.reading import ReadDocument, documents_and_skipped
+from hierindex.jobs.engine import AtWork, Rows
+from hierindex.jobs.job import Job
+from hierindex.jobs.reading import ReadDocument, documents_and_skipped
 from hierindex.progress import Progress
 from hierindex.read.documents import Skipped
 from hierindex.read.files import File
@@ -35,6 +33,8 @@ from hierindex.scale.shared import Shared, report_steps, shared_cache, watched
 from hierindex.scale.worker import Done, Worker, load_document, read
 from hierindex.store.fragments import Fragments, Place
 from hierindex.store.table import Table
+from hierindex.tree.growth import Grown
+from hierindex.tree.hierarchy import Hierarchy
 
 FILES = 64  # that a task reads at most
 PARTS = 4  # per worker, so that none is idle for long at the end

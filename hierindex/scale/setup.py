@@ -7,13 +7,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from hierindex.cache.file import Cache
-from hierindex.embed.embedder import Embedder
-from hierindex.embed.load import load_embed_model
-from hierindex.embed.model_identity import fingerprint
-from hierindex.embed.openvino_embedding import OpenVinoEmbedding, as_llama_index
 from hierindex.errors import InputError
-from hierindex.hierarchy.hierarchy import Hierarchy
-from hierindex.indexing.job import Job
+from hierindex.jobs.job import Job
+from hierindex.models.embedder import Embedder
+from hierindex.models.load import load_embed_model
+from hierindex.models.model_identity import fingerprint
+from hierindex.models.openvino_embedding import OpenVinoEmbedding, as_llama_index
 from hierindex.progress import Progress, silent
 from hierindex.scale.cluster import host
 from hierindex.scale.shared import SharedProgress, SharedRewriter
@@ -22,6 +21,7 @@ from hierindex.summarize.choice import as_summarizer
 from hierindex.summarize.llm import LLMRewriter
 from hierindex.summarize.summary import Summarizer
 from hierindex.summarize.two_stage import Rewriter
+from hierindex.tree.hierarchy import Hierarchy
 
 if TYPE_CHECKING:
     from llama_index.core.base.embeddings.base import BaseEmbedding

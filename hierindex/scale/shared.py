@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from hierindex.cache.file import Cache, open_cache
 from hierindex.errors import SourceError
-from hierindex.llm.service import Service
+from hierindex.models.service import Service
 from hierindex.progress import Progress
 from hierindex.scale.cluster import A_MOMENT, result_of
 from hierindex.summarize.llm import LLMRewriter

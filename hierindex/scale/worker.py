@@ -10,12 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hierindex.cache.readings import ReadingCache
 from hierindex.errors import FallbackWarning, WindowWarning
-from hierindex.hierarchy.growth import Aside, Grown
-from hierindex.hierarchy.hierarchy import Hierarchy
-from hierindex.hierarchy.levels import GrownPart
-from hierindex.hierarchy.pools import GrownPools, PoolRows
-from hierindex.indexing.job import Part
-from hierindex.indexing.reading import ReadDocument
+from hierindex.jobs.job import Part
+from hierindex.jobs.reading import ReadDocument
 from hierindex.progress import silent
 from hierindex.read.documents import FileContent, Skipped, each_file
 from hierindex.read.files import File
@@ -25,6 +21,10 @@ from hierindex.scale.setup import Setup
 from hierindex.store.fragments import Fragments, Written
 from hierindex.store.rows import row_of
 from hierindex.store.waiting import LeafFile
+from hierindex.tree.growth import Aside, Grown
+from hierindex.tree.hierarchy import Hierarchy
+from hierindex.tree.levels import GrownPart
+from hierindex.tree.pools import GrownPools, PoolRows
 
 if TYPE_CHECKING:
     from llama_index.core.schema import Document

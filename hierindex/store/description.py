@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import asdict
 from typing import Any
 
-from hierindex.llm.record import Usage
+from hierindex.models.record import Usage
 from hierindex.node import LEFT_OUT, MOST_DOCUMENTS, Node
 from hierindex.store.prefilter import ROOTS, STALE
 from hierindex.store.snapshot import Snapshot

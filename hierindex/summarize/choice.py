@@ -8,7 +8,7 @@ from llama_index.core.llms import LLM
 from llama_index.core.utils import get_tokenizer
 
 from hierindex.errors import InputError
-from hierindex.llm.record import Usage
+from hierindex.models.record import Usage
 from hierindex.summarize.extractive import ExtractiveSummarizer
 from hierindex.summarize.grounding import EmbeddingGrounding
 from hierindex.summarize.llm import LLMRewriter

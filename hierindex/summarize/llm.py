@@ -15,10 +15,10 @@ from tenacity.wait import wait_base
 from hierindex.core.arguments import is_number, is_whole, require
 from hierindex.core.identity import digest
 from hierindex.errors import InputError
-from hierindex.llm.client import TIMEOUT, shaping, without_retries
-from hierindex.llm.limits import AdaptiveLimit, TokenLimit
-from hierindex.llm.record import start_record
-from hierindex.llm.service import CONCURRENCY, WAIT, Service
+from hierindex.models.client import TIMEOUT, shaping, without_retries
+from hierindex.models.limits import AdaptiveLimit, TokenLimit
+from hierindex.models.record import start_record
+from hierindex.models.service import CONCURRENCY, WAIT, Service
 from hierindex.summarize.checked import Split, split_title, untitled
 from hierindex.summarize.requests import Requests
 from hierindex.summarize.summary import Resources

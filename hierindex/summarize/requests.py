@@ -13,9 +13,9 @@ from pathlib import Path
 from llama_index.core.base.llms.types import CompletionResponse
 
 from hierindex.errors import LimitError, ModelError
-from hierindex.llm.failures import RequestError
-from hierindex.llm.record import Calls, UnusableError, Usage
-from hierindex.llm.service import Service
+from hierindex.models.failures import RequestError
+from hierindex.models.record import Calls, UnusableError, Usage
+from hierindex.models.service import Service
 from hierindex.summarize.checked import Split, checked, with_title
 from hierindex.summarize.summary import Resources
 from hierindex.summarize.two_stage import Rewrite, of_each

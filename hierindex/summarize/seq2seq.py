@@ -9,8 +9,8 @@ from typing import Any
 from hierindex.core.arguments import is_whole, require
 from hierindex.core.identity import digest
 from hierindex.device import accelerator, fastest_dtype
-from hierindex.llm.record import Usage
 from hierindex.loading import load_transformer
+from hierindex.models.record import Usage
 from hierindex.summarize.summary import Resources
 from hierindex.summarize.two_stage import Rewrite
 from hierindex.text.sentences import split_sentences

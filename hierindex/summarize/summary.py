@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hierindex.cache.texts import TextCache
 from hierindex.core.arrays import Floats2d
-from hierindex.llm.record import Usage
+from hierindex.models.record import Usage
 from hierindex.progress import Progress, silent
 from hierindex.summarize.claims import Claim
 from hierindex.text.sentences import Excerpt, Sentence

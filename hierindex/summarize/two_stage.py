@@ -10,7 +10,7 @@ import numpy as np
 
 from hierindex.core.arguments import is_number, require
 from hierindex.errors import FallbackWarning, InputError, SummaryError
-from hierindex.llm.record import Usage
+from hierindex.models.record import Usage
 from hierindex.summarize.extractive import (
     ExtractiveSummarizer,
     Extractor,

@@ -33,9 +33,9 @@ from hierindex import (
     Node,
 )
 from hierindex.cache.file import cache_file
-from hierindex.embed.load import load_embed_model
 from hierindex.evaluate import Dataset, Question
 from hierindex.evaluate.measures import Passage, fill, held, interval
+from hierindex.models.load import load_embed_model
 
 WAYS = {"default": {}, "collapsed": {"mode": "collapsed"}, "traversal": {"mode": "traversal"}}
 BUDGET = 2_000  # tokens

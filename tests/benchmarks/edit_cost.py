@@ -25,8 +25,8 @@ from records import revise
 from update import METHODS
 
 from hierindex import HierarchicalIndex
-from hierindex.hierarchy import held
 from hierindex.store import rows
+from hierindex.tree import held
 
 N_PARAGRAPHS = 50
 N_EDITS = 5

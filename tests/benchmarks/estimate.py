@@ -18,7 +18,7 @@ from llama_index.core.utils import get_tokenizer
 from loopback import LoopbackServer
 
 import hierindex
-from hierindex.llm.client import load_llm
+from hierindex.models.client import load_llm
 from hierindex.summarize.llm import LLMRewriter
 from hierindex.summarize.two_stage import TwoStageSummarizer
 from hierindex.text.sentences import split_sentences

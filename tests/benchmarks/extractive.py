@@ -27,8 +27,8 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.bridge.pydantic import Field
 
 from hierindex import load_embed_model, sentence_splitter
-from hierindex.embed.embedder import Embedder
 from hierindex.evaluate.measures import interval
+from hierindex.models.embedder import Embedder
 from hierindex.node import Quote, Span
 from hierindex.read.documents import read_documents
 from hierindex.summarize.bert import BertExtractor

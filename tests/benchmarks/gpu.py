@@ -28,9 +28,9 @@ from seq2seq import LENGTHS, MAX_TOKENS, write_to_the_end
 from tiny_models import WORDS, save_bart
 
 from hierindex import Seq2SeqRewriter, load_embed_model
-from hierindex.embed.embedder import Embedder
-from hierindex.embed.load import DEFAULT_EMBED_MODEL
 from hierindex.loading import quiet
+from hierindex.models.embedder import Embedder
+from hierindex.models.load import DEFAULT_EMBED_MODEL
 
 DEVICE = "cuda"
 SIZE = 8192  # of the products that are measured

@@ -19,7 +19,7 @@ from extractive import GOLD, rows
 from sklearn.metrics import roc_auc_score
 
 from hierindex import SalientSentences, load_embed_model
-from hierindex.embed.embedder import Embedder
+from hierindex.models.embedder import Embedder
 from hierindex.summarize.grounding import has_other_number, known_threshold, numbers_in
 from hierindex.summarize.summary import Budget
 from hierindex.summarize.two_stage import EXTRACT_TOKENS

@@ -83,7 +83,7 @@ def texts(n: int) -> list[str]:
 
 def rewrites() -> None:
     """Rewrite texts, a first few of them untimed."""
-    from hierindex.llm.client import load_llm
+    from hierindex.models.client import load_llm
     from hierindex.summarize.llm import LLMRewriter
 
     with server_apart() as (url, log):
@@ -100,7 +100,7 @@ def rewrites() -> None:
 def build(folder: str) -> None:
     """Index a folder, after one untimed text; a line for each level and one for all."""
     import hierindex
-    from hierindex.llm.client import load_llm
+    from hierindex.models.client import load_llm
     from hierindex.summarize.llm import LLMRewriter
     from hierindex.summarize.two_stage import TwoStageSummarizer
 

@@ -28,8 +28,8 @@ sys.path.append(TESTS)  # for the made-up model, here and in workers
 from fakes import HashingEmbedding  # noqa: E402
 
 from hierindex import HierarchicalIndex, RaptorHierarchy, SemanticHierarchy  # noqa: E402
-from hierindex.hierarchy.hierarchy import Hierarchy  # noqa: E402
 from hierindex.scale import engine  # noqa: E402
+from hierindex.tree.hierarchy import Hierarchy  # noqa: E402
 
 LATENCY, BATCH = 0.2, 16  # seconds, texts
 N_CHUNKS, N_WORDS, N_DIMS = 100, 30, 384  # of a document, a chunk and a vector

@@ -45,12 +45,12 @@ from hierindex.core.optimal import Optimal
 from hierindex.core.rows import NO_HEADINGS, Rows
 from hierindex.core.segments import Rule
 from hierindex.core.tree import BySegment
-from hierindex.embed.embedder import Embedder
 from hierindex.evaluate.measures import interval
-from hierindex.hierarchy.arrays import headings_between
-from hierindex.hierarchy.hierarchy import MAX_CHILDREN, MAX_TOKENS, SUMMARY_TOKENS
+from hierindex.models.embedder import Embedder
 from hierindex.node import HEADINGS, Heading
 from hierindex.read.markdown import read_markdown
+from hierindex.tree.arrays import headings_between
+from hierindex.tree.hierarchy import MAX_CHILDREN, MAX_TOKENS, SUMMARY_TOKENS
 
 CAPS = Caps(MAX_TOKENS, MAX_CHILDREN)
 ROWS = 6

@@ -28,13 +28,13 @@ from hierindex.cache.file import Cache, open_cache
 from hierindex.core.arrays import Ints1d
 from hierindex.core.bounds import Caps
 from hierindex.core.rows import NO_HEADINGS, Rows
-from hierindex.embed.model_identity import fingerprint
 from hierindex.evaluate import evaluate
 from hierindex.evaluate.ways import WAYS, Asked, Way
-from hierindex.hierarchy.transforms import SEGMENTS
+from hierindex.models.model_identity import fingerprint
 from hierindex.node import HEADINGS, SECTION, TITLE
 from hierindex.read.split import sentence_splitter, split_documents
 from hierindex.text_node import chunk_of, to_text_node
+from hierindex.tree.transforms import SEGMENTS
 
 ADDED = (
     "chunks end at headings",

@@ -24,8 +24,8 @@ from hierindex import (
     RaptorHierarchy,
     SemanticHierarchy,
 )
-from hierindex.embed.load import load_embed_model
-from hierindex.hierarchy.hierarchy import Hierarchy
+from hierindex.models.load import load_embed_model
+from hierindex.tree.hierarchy import Hierarchy
 
 METHODS = {kind.method: kind for kind in (SemanticHierarchy, RaptorHierarchy, DocumentHierarchy)}
 N_EDITS = 10

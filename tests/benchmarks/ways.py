@@ -53,13 +53,13 @@ from hierindex.core.arrays import Floats1d, Ints1d
 from hierindex.core.bounds import Caps
 from hierindex.core.ranking import diversified, reciprocal_ranks
 from hierindex.core.rows import Rows
-from hierindex.embed.embedder import unit_vectors
 from hierindex.errors import InputError
 from hierindex.evaluate import Dataset, evaluate, retrieved
 from hierindex.evaluate.measures import Passage, count_tokens, fill
 from hierindex.evaluate.ways import WAYS, Asked, Way
-from hierindex.hierarchy.hierarchy import Hierarchy
+from hierindex.models.embedder import unit_vectors
 from hierindex.retrieve.retrieval import TOKEN_BUDGET
+from hierindex.tree.hierarchy import Hierarchy
 
 N_DOCUMENTS = 3  # summaries that the document-summary index finds
 MERGED, MERGED_LEVELS = 4, 2  # as LlamaIndex's HierarchicalNodeParser by its default sizes

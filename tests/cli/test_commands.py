@@ -29,11 +29,11 @@ from hierindex.cli.output import print_note
 from hierindex.cli.progress import RepeatedProgress, shown_progress
 from hierindex.cli.text import places
 from hierindex.demo import demo_documents
-from hierindex.embed.openvino import fastest_precision
 from hierindex.errors import InputError
 from hierindex.evaluate import read_dataset
 from hierindex.export.nodes import new
-from hierindex.indexing.report import STAGES
+from hierindex.jobs.report import STAGES
+from hierindex.models.openvino import fastest_precision
 from hierindex.respond.compare import ANSWERING
 from hierindex.respond.extractive_synthesizer import MIN_SCORE
 from hierindex.retrieve.conditions import filters_of
@@ -993,7 +993,7 @@ def llm_at(server) -> tuple[str, ...]:
 @pytest.fixture
 def small_window(monkeypatch):
     """So that an answer takes many calls."""
-    monkeypatch.setattr("hierindex.llm.client.CONTEXT_WINDOW", 800)
+    monkeypatch.setattr("hierindex.models.client.CONTEXT_WINDOW", 800)
 
 
 def test_compare_with_a_model(hierindex, index, small_window) -> None:
@@ -1114,7 +1114,7 @@ def test_a_refusal_in_a_chat_has_sources_unless_nothing_is_found(chat) -> None:
 
 
 def test_a_model_that_fails_does_not_end_a_chat(chat, monkeypatch) -> None:
-    monkeypatch.setattr("hierindex.llm.served.WAIT", wait_none())
+    monkeypatch.setattr("hierindex.models.served.WAIT", wait_none())
     faults = {0: Fault(401), 1: Fault(dropped=True)}
     with LoopbackServer(cites_last, faults.get) as server:
         status, out, err = chat("Lost?", "Lost, too?", STORM, flags=llm_at(server))
@@ -1169,7 +1169,7 @@ def test_a_chat_loads_a_cross_encoder_once(chat, monkeypatch) -> None:
         loaded.append(name)
         return Backwards()
 
-    monkeypatch.setattr("hierindex.embed.load.load_reranker", load)
+    monkeypatch.setattr("hierindex.models.load.load_reranker", load)
     status, _, err = chat(STORM, STORM, flags=("--rerank", "some/model"))
     assert (status, err.count("\n")) == (0, 1)
     assert loaded == ["some/model"]
@@ -1179,7 +1179,7 @@ def test_a_chat_loads_a_cross_encoder_once(chat, monkeypatch) -> None:
 def test_an_llm_that_fails_in_the_middle_is_one_sentence(
     hierindex, index, small_window, monkeypatch, fault, status
 ) -> None:
-    monkeypatch.setattr("hierindex.llm.served.WAIT", wait_none())
+    monkeypatch.setattr("hierindex.models.served.WAIT", wait_none())
     with LoopbackServer(faults=lambda number: fault if number >= 1 else None) as server:
         found, out, err = hierindex("query", STORM, "--index", index, *ALL_CHUNKS, *llm_at(server))
         assert len(server.requests) > 1

@@ -9,7 +9,7 @@ import pytest
 
 from hierindex import HierarchyStore, Node
 
-BUILDING = "hierindex.indexing.job.Job.publish"
+BUILDING = "hierindex.jobs.job.Job.publish"
 ASKING = "hierindex.respond.answering_tree.AnsweringTree.ask"
 INTERRUPTED = {
     "build docs --index my-index": BUILDING,

@@ -226,7 +226,7 @@ def test_the_report_is_a_table(report) -> None:
 def hierindex(monkeypatch, capsys, tmp_path, model):
     """Runs a command line in this process; gives exit status, standard output and error."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("hierindex.embed.load.load_embed_model", lambda *_, **__: model)
+    monkeypatch.setattr("hierindex.models.load.load_embed_model", lambda *_, **__: model)
 
     def run(*args):
         monkeypatch.setattr(sys, "argv", ["hierindex", "evaluate", *map(str, args)])

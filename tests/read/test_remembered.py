@@ -251,7 +251,7 @@ def test_another_tokenizer_splits_anew(memory, counted, monkeypatch):
         special_tokens={},
     )
     for encode in (get_tokenizer(), by_bytes.encode, str.split, str.split):
-        monkeypatch.setattr("hierindex.embed.embedder.llm_tokenizer", lambda encode=encode: encode)
+        monkeypatch.setattr("hierindex.models.embedder.llm_tokenizer", lambda encode=encode: encode)
         splitter = sentence_splitter(HashingEmbedding(), 40)
         assert split([document()], splitter, memory) == split([document()], splitter)
     assert len(counted) == 8

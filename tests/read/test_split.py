@@ -12,7 +12,7 @@ from llama_index.core.schema import Document, MetadataMode
 from pdfs import pdf_of
 from records import as_text_nodes, leaves_of
 
-from hierindex.embed.embedder import Embedder
+from hierindex.models.embedder import Embedder
 from hierindex.node import HEADINGS, PAGE
 from hierindex.read.markdown import markdown_headings
 from hierindex.read.split import (

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from store.trees import NOUNS
 
-from hierindex.embed.load import load_embed_model
+from hierindex.models.load import load_embed_model
 from hierindex.node import Node
 from hierindex.respond import engine_answer
 from hierindex.respond.engine_answer import asked

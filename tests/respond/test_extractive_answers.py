@@ -12,9 +12,9 @@ from records import metadata_of
 from store.trees import HIERARCHIES, NOUNS, documents, record, tree
 
 from hierindex import HierarchicalIndex
-from hierindex.embed.embedder import unit_vectors
-from hierindex.embed.load import load_embed_model
 from hierindex.errors import InputError
+from hierindex.models.embedder import unit_vectors
+from hierindex.models.load import load_embed_model
 from hierindex.node import Quote, Span
 from hierindex.respond.extractive import NO_ANSWER
 from hierindex.respond.extractive_synthesizer import ExtractiveSynthesizer

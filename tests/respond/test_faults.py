@@ -23,10 +23,10 @@ from respond.asking import QUESTION, WAYS, ask, serve
 from tenacity import wait_none
 
 from hierindex import HierindexError, ModelError
-from hierindex.llm.failures import RequestError
-from hierindex.llm.record import Calls
-from hierindex.llm.served import served, service_of
-from hierindex.llm.service import ATTEMPTS
+from hierindex.models.failures import RequestError
+from hierindex.models.record import Calls
+from hierindex.models.served import served, service_of
+from hierindex.models.service import ATTEMPTS
 from hierindex.respond.engine import SYNTHESIZERS, options_of, query_engine
 from hierindex.respond.modes import NEED_LLM
 from hierindex.retrieve.retriever import HierarchyRetriever
@@ -122,7 +122,7 @@ FINAL = {
 def test_what_does_not_pass_is_one_sentence(
     retriever, embed_model, monkeypatch, mode, way, fault, error, said, n
 ):
-    monkeypatch.setattr("hierindex.llm.service.MAX_BUSY", 0.3 if fault == Fault(429) else 60)
+    monkeypatch.setattr("hierindex.models.service.MAX_BUSY", 0.3 if fault == Fault(429) else 60)
     with serve(faults=lambda number: fault) as server:
         with pytest.raises(error, match=rf"^LLM 'm' {said}[^\n]*\.$"):
             ask(server, retriever, embed_model, way, response_mode=mode)
@@ -152,7 +152,7 @@ def test_an_error_has_the_reason_of_the_service(
     retriever, embed_model, monkeypatch, way, status, body, said, n
 ):
     """What fails each time is asked once."""
-    monkeypatch.setattr("hierindex.llm.service.MAX_BUSY", 0.0)
+    monkeypatch.setattr("hierindex.models.service.MAX_BUSY", 0.0)
     kind = "text/plain" if isinstance(body, str) else "application/json"
     fault = Fault(status, body=body if kind == "text/plain" else json.dumps(body))
     fault = replace(fault, content_type=kind)
@@ -441,7 +441,7 @@ def test_what_is_asked_by_name_is_written_down():
 
 def test_a_copy_is_asked_with_its_own_settings_and_service(monkeypatch):
     """Also in a loop in which the model was asked before."""
-    monkeypatch.setattr("hierindex.llm.served.WAIT", wait_none())
+    monkeypatch.setattr("hierindex.models.served.WAIT", wait_none())
 
     async def run():
         async with async_llm_of(server) as own:

@@ -29,9 +29,9 @@ from hierindex import (
     InputError,
     ModelError,
 )
-from hierindex.llm.record import Call, Calls, Usage
-from hierindex.llm.served import served
-from hierindex.llm.service import ATTEMPTS
+from hierindex.models.record import Call, Calls, Usage
+from hierindex.models.served import served
+from hierindex.models.service import ATTEMPTS
 from hierindex.respond.engine import CANNOT_STREAM, SYNTHESIZERS, options_of, query_engine
 from hierindex.respond.modes import MODES, NEED_LLM
 

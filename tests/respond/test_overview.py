@@ -9,9 +9,9 @@ from records import metadata_of
 from respond.asking import count_tokens, serve
 
 from hierindex import SemanticHierarchy
-from hierindex.embed.embedder import unit_vectors
-from hierindex.embed.load import load_embed_model
 from hierindex.index import HierarchicalIndex
+from hierindex.models.embedder import unit_vectors
+from hierindex.models.load import load_embed_model
 from hierindex.respond.bounded_tree import BoundedTreeSummarize
 from hierindex.respond.extractive_synthesizer import ExtractiveSynthesizer
 from hierindex.retrieve.known_questions import about_the_whole

@@ -12,8 +12,8 @@ from loopback import Fault
 from respond.asking import QUESTION, WAYS, ask, serve
 
 from hierindex import HierarchicalIndex, SemanticHierarchy
-from hierindex.llm.failures import RequestError
-from hierindex.llm.served import served
+from hierindex.models.failures import RequestError
+from hierindex.models.served import served
 from hierindex.respond.chat import CHAT_ENGINES
 from hierindex.respond.modes import NEED_LLM
 

@@ -11,7 +11,7 @@ from loopback import LoopbackServer
 from pdfs import Typed, typed
 
 from hierindex import HierarchicalIndex
-from hierindex.llm.record import Usage
+from hierindex.models.record import Usage
 from hierindex.node import Node
 from hierindex.respond.answer import Answer, Passage
 

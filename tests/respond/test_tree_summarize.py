@@ -29,9 +29,9 @@ from hierindex import (
     InputError,
     ModelError,
 )
-from hierindex.llm.record import Calls
-from hierindex.llm.served import served
-from hierindex.llm.service import ATTEMPTS
+from hierindex.models.record import Calls
+from hierindex.models.served import served
+from hierindex.models.service import ATTEMPTS
 from hierindex.respond.engine import query_engine
 
 NODES = tree()

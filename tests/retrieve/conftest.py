@@ -4,8 +4,8 @@ import pytest
 from fakes import HashingEmbedding
 from store.trees import tree
 
-from hierindex.hierarchy.transforms import SemanticHierarchy
 from hierindex.store.vector_store import HierarchyStore
+from hierindex.tree.transforms import SemanticHierarchy
 
 
 @pytest.fixture(scope="module")

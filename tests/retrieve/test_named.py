@@ -8,7 +8,7 @@ from llama_index.core.llms import MockLLM
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
 from hierindex import HierarchicalIndex, RaptorHierarchy, SemanticHierarchy
-from hierindex.embed.load import load_embed_model
+from hierindex.models.load import load_embed_model
 from hierindex.retrieve.named import MOST, named_in, names_of_documents
 
 THINGS = {"ES2009a.txt": "remote", "north/chapter-03.md": "pump", "south/chapter-03.md": "valve"}

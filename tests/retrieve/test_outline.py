@@ -16,9 +16,9 @@ from store.trees import HIERARCHIES, chunks, documents, record, tree
 
 from hierindex import HierarchicalIndex
 from hierindex.errors import InputError
-from hierindex.hierarchy.transforms import SemanticHierarchy
 from hierindex.retrieve import outline
 from hierindex.store.vector_store import HierarchyStore
+from hierindex.tree.transforms import SemanticHierarchy
 
 QUESTION = "the harbour met a lantern"
 PLENTY = 100_000

@@ -11,10 +11,10 @@ from readers import QUESTION, TREES, WAYS, read, words_of
 from records import replace_all
 
 from hierindex.errors import InputError
-from hierindex.hierarchy.transforms import SemanticHierarchy
 from hierindex.retrieve.retriever import HierarchyRetriever
 from hierindex.store.connection import Connection
 from hierindex.store.vector_store import HierarchyStore
+from hierindex.tree.transforms import SemanticHierarchy
 
 
 @pytest.fixture

@@ -24,14 +24,14 @@ from records import metadata_of
 from store.oracle import passing as passing_ids
 from store.trees import HIERARCHIES, NOUNS, SIZES, record, tree
 
-from hierindex.embed.load import load_embed_model
 from hierindex.errors import HierindexError, InputError, LevelError
-from hierindex.hierarchy.transforms import DocumentHierarchy, SemanticHierarchy
 from hierindex.index import HierarchicalIndex
+from hierindex.models.load import load_embed_model
 from hierindex.retrieve.retrieval import TOP_K
 from hierindex.retrieve.retriever import HierarchyRetriever
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
+from hierindex.tree.transforms import DocumentHierarchy, SemanticHierarchy
 
 QUESTION = "the lantern of b3 met a falcon"
 WHOLE = "What is this about?"

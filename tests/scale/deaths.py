@@ -10,8 +10,8 @@ import psutil
 from scale.nodes import add_node, environment
 
 from hierindex import HierarchicalIndex
-from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.scale.engine import RayEngine
+from hierindex.tree.hierarchy import Hierarchy
 
 MOMENTS = "grow documents", "summarize level"  # starts of stages; the second is above documents
 

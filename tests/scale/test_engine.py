@@ -29,8 +29,8 @@ from hierindex import (
     TwoStageSummarizer,
 )
 from hierindex.errors import InputError, LimitError
-from hierindex.indexing.job import Job
-from hierindex.llm.client import load_llm
+from hierindex.jobs.job import Job
+from hierindex.models.client import load_llm
 from hierindex.node import Node
 from hierindex.scale.engine import RayEngine
 from hierindex.summarize.seq2seq import Seq2SeqRewriter

@@ -29,7 +29,7 @@ from llama_index.core.vector_stores.types import (
 from store.oracle import holds, passing, seen
 from store.trees import record, tree
 
-from hierindex.hierarchy.transforms import DocumentHierarchy
+from hierindex.tree.transforms import DocumentHierarchy
 
 Op = FilterOperator
 Mode = VectorStoreQueryMode

@@ -9,7 +9,7 @@ from llama_index.core.schema import Document, TextNode
 
 from hierindex import HierarchyStore
 from hierindex.errors import InputError
-from hierindex.indexing import reading
+from hierindex.jobs import reading
 from hierindex.read.documents import read_documents, read_files
 from hierindex.read.files import files_of
 from hierindex.store.table import Table

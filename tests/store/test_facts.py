@@ -7,9 +7,9 @@ from fakes import HashingEmbedding
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 
 from hierindex import DocumentHierarchy, HierarchicalIndex, RaptorHierarchy, SemanticHierarchy
-from hierindex.hierarchy.held import HeldTree
-from hierindex.indexing.changes import Origin, held_documents
+from hierindex.jobs.changes import Origin, held_documents
 from hierindex.store import indices
+from hierindex.tree.held import HeldTree
 
 COLUMNS = ("id", "level", "level_max", "parent_ids", "documents", "whole_document", "n_tokens")
 

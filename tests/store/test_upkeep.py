@@ -18,11 +18,11 @@ from llama_index.core.vector_stores.types import (
 from records import metadata_of, replace_all
 from store.trees import columns_of, record, tree
 
-from hierindex.hierarchy.transforms import DocumentHierarchy
 from hierindex.index import HierarchicalIndex
 from hierindex.store import indices
 from hierindex.store.hashed_metadata import MOST_ITEMS
 from hierindex.store.vector_store import HierarchyStore
+from hierindex.tree.transforms import DocumentHierarchy
 
 
 def node(i, **fields):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from hypothesis import strategies as st
 
-from hierindex.llm.record import Usage
+from hierindex.models.record import Usage
 from hierindex.node import Quote, Span
 from hierindex.summarize.claims import resolve_claims
 from hierindex.summarize.summary import Budget, Group, Summary

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from llama_index.core.base.llms.types import CompletionResponse
 from llama_index.core.utils import get_tokenizer
 
-from hierindex.llm.record import UnusableError, finish_reason
+from hierindex.models.record import UnusableError, finish_reason
 from hierindex.summarize.checked import FAR_OVER, checked
 from hierindex.summarize.llm import PROMPTS, summary_prompt
 

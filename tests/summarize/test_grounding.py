@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import seeds, unit_vectors
 
-from hierindex.embed.embedder import Embedder
 from hierindex.errors import InputError
+from hierindex.models.embedder import Embedder
 from hierindex.summarize.grounding import (
     SUPPORT,
     EmbeddingGrounding,

@@ -31,9 +31,9 @@ from processes import process
 from tenacity import wait_none
 
 from hierindex.errors import InputError, LimitError, ModelError
-from hierindex.llm.client import load_llm
-from hierindex.llm.record import Usage
-from hierindex.llm.service import ATTEMPTS
+from hierindex.models.client import load_llm
+from hierindex.models.record import Usage
+from hierindex.models.service import ATTEMPTS
 from hierindex.summarize.llm import (
     PROMPTS,
     QUESTIONS_PROMPT,
@@ -205,7 +205,7 @@ def test_a_service_that_answers_nothing_is_an_error(fault):
 
 def test_a_service_that_is_always_busy_is_given_up(monkeypatch):
     """After a minute, where it is not told otherwise; it says for how long it has waited."""
-    monkeypatch.setattr("hierindex.llm.service.MAX_BUSY", 0.3)
+    monkeypatch.setattr("hierindex.models.service.MAX_BUSY", 0.3)
     server = LoopbackServer(faults=always(Fault(429)))
     with server, pytest.raises(ModelError, match=r"was busy for \d s: .* 429; try"):
         rewrite(server, TEXTS[:2])
@@ -214,7 +214,7 @@ def test_a_service_that_is_always_busy_is_given_up(monkeypatch):
 
 def test_a_text_that_always_meets_a_busy_service_is_given_up_alone(monkeypatch):
     """While other texts are answered."""
-    monkeypatch.setattr("hierindex.llm.service.MAX_BUSY", 0.1)
+    monkeypatch.setattr("hierindex.models.service.MAX_BUSY", 0.1)
     texts = [f"The number of this text is {i}." for i in range(80)]
 
     def faults(number):
@@ -588,7 +588,7 @@ def test_a_process_does_not_wait_for_a_request_that_hangs():
     """Which a deadline, or Ctrl-C, has given up."""
     code = """
 from hierindex.errors import LimitError
-from hierindex.llm.client import load_llm
+from hierindex.models.client import load_llm
 from hierindex.summarize.llm import LLMRewriter
 try:
     LLMRewriter(load_llm("tiny", "{url}"), deadline=1).rewrite(["A text."], max_tokens=9)

@@ -5,7 +5,7 @@ import torch
 from tiny_models import SENTENCES, save_tiny_bart, save_tiny_bert, save_tiny_t5
 
 from hierindex.errors import InputError, ModelError
-from hierindex.llm.record import Usage
+from hierindex.models.record import Usage
 from hierindex.summarize import seq2seq
 from hierindex.summarize.seq2seq import DEFAULT_SEQ2SEQ_MODEL, Seq2SeqRewriter
 from hierindex.summarize.summary import Resources

@@ -20,7 +20,7 @@ from summarize.groups import (
 from tiny_models import SENTENCES
 
 from hierindex.errors import FallbackWarning, InputError, SummaryError
-from hierindex.llm.record import Usage
+from hierindex.models.record import Usage
 from hierindex.node import Quote, Span
 from hierindex.summarize.claims import Claim, Excerpt
 from hierindex.summarize.extractive import ExtractiveSummarizer, SalientSentences

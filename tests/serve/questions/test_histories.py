@@ -24,7 +24,7 @@ from records import replace_all
 from store.trees import tree
 
 from hierindex import HierarchicalIndex, HierarchyStore, InputError, Node
-from hierindex.embed.model_identity import identity
+from hierindex.models.model_identity import identity
 from hierindex.retrieve import stored_tree
 from hierindex.serve.questions.client import reply_to
 from hierindex.serve.questions.endpoints import Outline, Retrieve, Show

@@ -1,1 +1,0 @@
-"""Embedding models: texts to unit vectors."""

@@ -1,0 +1,274 @@
+"""What an index holds of each document, and what a build, an update or a deletion changes."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple, Self
+
+from hierindex.errors import InputError
+from hierindex.jobs.reading import ReadDocument
+from hierindex.models.record import Usage
+from hierindex.node import Node
+from hierindex.read.documents import Skipped
+from hierindex.store.prefilter import CHUNKS, of_documents
+from hierindex.store.rows import to_nodes
+from hierindex.store.schema import NODE_COLUMNS
+from hierindex.store.snapshot import Snapshot
+
+
+class Origin(NamedTuple):
+    """The content hash of a document and the source that it was read from; "" if unknown."""
+
+    document_hash: str = ""
+    read_from: str = ""
+
+
+Documents = Mapping[str, Origin]
+"""The documents of an index by id, in the order in which its tree has them."""
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """What an index remembers of the build that made it.
+
+    `sources` are absolute paths, `settings` those of the hierarchy and the splitter, see
+    `settings_of`, and `left_out` has, for each source, digests of the ids of documents that were
+    deleted from the index.
+    """
+
+    sources: Sequence[str] = field(default_factory=list)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    left_out: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> Self:
+        """Return what the report of the last build says; nothing if a pipeline made the index."""
+        report = snapshot.report()
+        fields = {name: report[name] for name in cls.__dataclass_fields__ if name in report}
+        return cls(**fields)
+
+    def moved(self, places: Mapping[str, str]) -> Self:
+        """Return the same of sources that have moved, given their new paths by the old ones."""
+        return replace(
+            self,
+            sources=[places.get(source, source) for source in self.sources],
+            left_out={places.get(source, source): ids for source, ids in self.left_out.items()},
+        )
+
+
+@dataclass(frozen=True)
+class ChangedDocuments:
+    """Ids of the documents that were added, changed, removed and renamed.
+
+    A document that was removed and added again with the same content under another id is renamed
+    alone; `renamed` has pairs of its old and its new id.
+    """
+
+    added: Sequence[str] = ()
+    changed: Sequence[str] = ()
+    removed: Sequence[str] = ()
+    renamed: Sequence[tuple[str, str]] = ()
+
+    @classmethod
+    def between(cls, before: Documents, after: Documents) -> Self:
+        """Compare documents; one whose hash is unknown has changed if it was read again."""
+        both = before.keys() & after.keys()
+        gone = defaultdict[str, list[str]](list)  # ids by known hash
+        for document, origin in before.items():
+            if document not in both and origin.document_hash:
+                gone[origin.document_hash].append(document)
+        new = [document for document in after if document not in both]
+        old_id = {d: ids.pop(0) for d in new if (ids := gone.get(after[d].document_hash))}
+        known = both | {*old_id.values()}
+        return cls(
+            added=[document for document in new if document not in old_id],
+            changed=[
+                document
+                for document, origin in after.items()
+                if document in both and origin.document_hash != before[document].document_hash
+            ],
+            removed=[document for document in before if document not in known],
+            renamed=[(old, new) for new, old in old_id.items()],
+        )
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Numbers of documents by outcome, see `ChangedDocuments`."""
+
+    added: int
+    changed: int
+    removed: int
+    renamed: int
+    unchanged: int
+
+
+@dataclass(frozen=True)
+class Revision:
+    """What an index is to hold next.
+
+    A build reads all documents and keeps none, an update reads those that changed and keeps the
+    others as they are in the index, and a deletion reads none.
+
+    Attributes
+    ----------
+    before, after : Documents
+        What the index holds, and what it is to hold.
+    read : Sequence[ReadDocument]
+        The documents of `after` that are split anew; the others are kept.
+    skipped : Sequence[Skipped]
+    was, remembered : Remembered
+        What the index remembers, and what it is to remember, except for the settings.
+    moved : Mapping[str, str]
+        New paths of sources that have moved, by the old ones.
+    anew : bool
+        Whether all of the tree is grown again, even if no document changes.
+    """
+
+    before: Documents
+    after: Documents
+    read: Sequence[ReadDocument]
+    skipped: Sequence[Skipped]
+    was: Remembered
+    remembered: Remembered
+    moved: Mapping[str, str] = field(default_factory=dict)
+    anew: bool = False
+
+    @cached_property
+    def names(self) -> ChangedDocuments:
+        """The documents that differ between `before` and `after`."""
+        return ChangedDocuments.between(self.before, self.after)
+
+    @property
+    def changes(self) -> Changes:
+        """Their numbers."""
+        n_each = {outcome: len(ids) for outcome, ids in vars(self.names).items()}
+        n_both = len(self.before.keys() & self.after.keys())
+        return Changes(**n_each, unchanged=n_both - n_each["changed"])
+
+    @cached_property
+    def kept(self) -> set[str]:
+        """Ids of the documents that are not read again."""
+        return self.after.keys() - {document.doc_id for document in self.read}
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the tree already is what it is to be; its sources may have moved."""
+        same = self.before.keys() == self.after.keys()
+        remembered = self.was.moved(self.moved) == self.remembered
+        return same and remembered and not self.read and not self.anew
+
+    def report(self, settings: Mapping[str, Any], usage: Usage) -> dict[str, Any]:
+        """Return what is stored with the next generation, see `Snapshot.report`."""
+        remembered = replace(self.remembered, settings=settings)
+        return {
+            **asdict(remembered),
+            "usage": asdict(usage),
+            "changes": asdict(self.changes),
+        }
+
+
+def held_documents(snapshot: Snapshot) -> dict[str, Origin]:
+    """Return the documents of an index, see `in_order`; those of no source as they were written.
+
+    The hash of a document is unknown if its chunks disagree: some were deleted or added by others.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    rows = snapshot.select("documents", *Origin._fields, where=snapshot.of_each_document)
+    if not rows:
+        return {}
+    documents = pc.list_element(rows["documents"], 0)
+    columns = {"id": documents, **{name: rows[name] for name in Origin._fields}}
+    distinct = pa.table(columns).group_by([*columns]).aggregate([])  # in any order
+    origins = dict[str, Origin]()
+    for document, *known in zip(*distinct.to_pydict().values(), strict=True):
+        origin = Origin(*known)
+        first = origins.setdefault(document, origin)
+        if origin != first:
+            origins[document] = Origin(read_from=first.read_from or origin.read_from)
+    written = {document: origins[document] for document in documents.unique().to_pylist()}
+    return in_order(written, Remembered.of(snapshot).sources)
+
+
+def moved_documents(documents: Documents, places: Mapping[str, str]) -> dict[str, Origin]:
+    """Return documents of sources that have moved, given their new paths by the old ones."""
+    if not places:
+        return {**documents}
+    return {
+        document: origin._replace(read_from=places.get(origin.read_from, origin.read_from))
+        for document, origin in documents.items()
+    }
+
+
+def difference(before: Snapshot, after: Snapshot) -> dict[str, Any]:
+    """Return in what one generation of an index differs from another, as JSON values.
+
+    `names` are those of `ChangedDocuments`, and `sources` the absolute paths that the generation
+    alone remembers (`added`), or the one before alone (`removed`).
+    """
+    names = ChangedDocuments.between(held_documents(before), held_documents(after))
+    was, now = (Remembered.of(snapshot).sources for snapshot in (before, after))
+    sources = {
+        "added": [source for source in now if source not in was],
+        "removed": [source for source in was if source not in now],
+    }
+    return {"names": asdict(names), "sources": sources}
+
+
+def chunks_per_document(snapshot: Snapshot) -> dict[str, int]:
+    """Count the chunks that an index holds of each document."""
+    import pyarrow.compute as pc
+
+    rows = snapshot.select("documents", where=CHUNKS)
+    counts = pc.value_counts(pc.list_element(rows["documents"], 0)) if rows else []
+    return {count["values"].as_py(): count["counts"].as_py() for count in counts}
+
+
+def kept_chunks(snapshot: Snapshot, documents: Collection[str]) -> list[Node]:
+    """Return the chunks of documents as the index holds them, each document's in reading order."""
+    if not documents:
+        return []
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    where = CHUNKS & of_documents(documents)
+    rows = snapshot.select(*NODE_COLUMNS, "vector", where=where)
+    wanted = pa.array(sorted(documents), pa.string())
+    rows = rows.filter(pc.is_in(pc.list_element(rows["documents"], 0), value_set=wanted))
+    return sorted(to_nodes(rows), key=lambda chunk: chunk.others.get("start_char_idx", -1))
+
+
+def check_losses(what: str, n_lost: int, before: Documents, instead: str) -> None:
+    """Raise InputError if more than half of the documents of an index would be lost.
+
+    Parameters
+    ----------
+    what : str
+        What would lose them.
+    n_lost : int
+    before : Documents
+        What the index holds.
+    instead : str
+        What the caller can do, as the end of the sentence.
+    """
+    if 2 * n_lost > len(before):
+        raise InputError(
+            f"The {what} would remove {n_lost} of the {len(before)} documents of the index; "
+            f"{instead}."
+        )
+
+
+def in_order(documents: Documents, sources: Sequence[str]) -> dict[str, Origin]:
+    """Return documents in the order of their sources and paths, those of no source last."""
+    place = {source: i for i, source in enumerate(sources)}
+
+    def key(document: str) -> tuple[int, list[str]]:
+        source = documents[document].read_from
+        if source not in place:
+            return len(place), []
+        return place[source], document.split("/")
+
+    return {document: documents[document] for document in sorted(documents, key=key)}

@@ -1,0 +1,277 @@
+"""What an index is to hold after a build, an update or a deletion."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from pathlib import Path, PurePath
+
+from llama_index.core.schema import Document
+
+from hierindex.core.identity import document_key, file_of, wholes
+from hierindex.errors import InputError, SourceError
+from hierindex.jobs.changes import (
+    Documents,
+    Origin,
+    Remembered,
+    Revision,
+    check_losses,
+    in_order,
+    moved_documents,
+)
+from hierindex.jobs.reading import ReadDocument, ReadFiles
+from hierindex.jobs.scope import Scope, check_paths, moved_sources
+from hierindex.read.documents import Skipped, well_formed
+from hierindex.read.files import (
+    File,
+    check_source,
+    files_of,
+    nothing_to_index,
+    quoted,
+    source_name,
+)
+
+Source = str | Path | Document
+KEPT = "; its earlier content is kept"
+
+
+def checked(sources: Source | Sequence[Source]) -> Sequence[Source]:
+    """Return the sources as a sequence, checked as far as possible without reading files.
+
+    Raises
+    ------
+    SourceError
+        If one of them does not exist, or two documents have the same id.
+    """
+    sources = _each(sources)
+    given = [source for source in sources if isinstance(source, Document)]
+    for source in sources:
+        if not isinstance(source, Document):
+            check_source(source)
+    _check_ids(given)
+    return sources
+
+
+def built(
+    sources: Sequence[Source], before: Documents, was: Remembered, read: ReadFiles
+) -> Revision:
+    """Return the revision that reads all documents of the sources and keeps none."""
+    paths, given, blank = _separated(sources)
+    files = files_of(paths)
+    documents, skipped = read(files)
+    others = [*map(ReadDocument.of, given)]
+    skipped += blank
+    if not documents and not others:
+        raise nothing_to_index(paths, skipped)
+    _check_ids([*documents, *others])
+    names = list(dict.fromkeys(map(source_name, paths)))
+    return Revision(
+        before=before,
+        after=in_order(_origins(documents, files) | _origins(others, {}), names),
+        read=[*documents, *others],
+        skipped=skipped,
+        was=was,
+        remembered=Remembered(sources=names),
+        anew=True,
+    )
+
+
+def updated(
+    sources: Source | Sequence[Source] | None, before: Documents, was: Remembered, read: ReadFiles
+) -> Revision:
+    """Return the revision that reads sources again, or for the first time.
+
+    A document is kept as it is in the index if no source to read holds it, if its content is the
+    same, or if its file cannot be read. A document that is given without text is removed. A new
+    source replaces one that cannot be found if most documents of that are in it, see
+    `moved_sources`.
+
+    Parameters
+    ----------
+    sources : str, Path or Document, or a sequence of them, or None
+        A file or a folder within a source that the index remembers stands for that part of it;
+        None stands for all sources that the index remembers.
+    before : Documents
+    was : Remembered
+    read : ReadFiles
+
+    Raises
+    ------
+    SourceError
+        If a source cannot be found, nothing remains to index, or a document has the id of a
+        document of another source.
+    InputError
+        If more than half of the documents would be lost: removed with no new ones for them.
+    """
+    sources_given = _each(() if sources is None else sources)
+    _check_ids([each for each in sources_given if isinstance(each, Document)])
+    paths, given, blank = _separated(sources_given)
+    check_paths(paths, was.sources, before)
+    places = moved_sources(paths, was.sources, before)
+    held, remembered = moved_documents(before, places), was.moved(places)
+    if sources is None:
+        scope = Scope.of_all(was.sources, held)
+    else:
+        scope = Scope.of_named(paths, remembered.sources)
+    files, links = scope.files(held)
+    left_out = {source: frozenset(keys) for source, keys in remembered.left_out.items()}
+    for document, file in files.items():
+        if file.source in left_out and not scope.names(file):
+            files[document] = file._replace(left_out=left_out[file.source])
+    documents, skipped = read(files)
+    others = [*map(ReadDocument.of, given)]
+    _check_ids([*documents, *others])
+    skipped += blank
+    skipped += [Skipped(d, f"is a link to {quoted(of)}, which is read") for d, of in links.items()]
+
+    now = _origins(documents, files) | _origins(others, {})
+    unread = _unread(skipped, files, before)  # of a source that moved: none
+    skipped = [replace(s, reason=s.reason + KEPT) if s.path in unread else s for s in skipped]
+    stay = now.keys() | set().union(*unread.values())
+    of_scope = held.items() if scope.parts else ()
+    gone = {d for d, of in of_scope if d not in stay and scope.has(d, of.read_from)}
+    gone |= {b.path for b in blank if b.path in before and not before[b.path].read_from}
+    _check_moved(places, now, held)
+    _check_sources(now, held, scope)
+    after = {d: of for d, of in held.items() if d not in gone} | now
+    if not after or (scope.is_named and not (now or gone or blank)):
+        raise nothing_to_index(paths or was.sources, skipped)
+    names = list(dict.fromkeys([*remembered.sources, *scope.roots]))
+    revision = Revision(
+        before=before,
+        after=in_order(after, names),
+        read=[d for d in (*documents, *others) if held.get(d.doc_id) != now[d.doc_id]],
+        skipped=skipped,
+        was=was,
+        remembered=replace(remembered, sources=names, left_out=_left_out(remembered, now)),
+        moved=places,
+    )
+    changes = revision.changes
+    check_losses(
+        "update",
+        changes.removed - changes.added,
+        before,
+        "check that its sources are complete; to remove the documents, use `hierindex delete`, or "
+        "build the index again with --replace (in Python replace=True)",
+    )
+    return revision
+
+
+def without(
+    documents: Collection[str], before: Documents, was: Remembered, read: ReadFiles | None = None
+) -> Revision:
+    """Return the revision that keeps all but some documents, perhaps all, and reads none.
+
+    A mailbox stands for all its e-mails, and an e-mail for its attachments, too.
+
+    Raises
+    ------
+    InputError
+        If the index does not hold a document, or holds no other.
+    """
+    source_of = {each: of.read_from for d, of in before.items() for each in wholes(d)}
+    for document in documents:
+        if document not in source_of:
+            near = [d for d in before if document in d or d in document][:3]
+            near = near or get_close_matches(document, before)
+            like = f"similar ids are {', '.join(map(repr, near))}"
+            raise InputError(
+                f"The index holds no document {document!r}; "
+                f"{like if near else '`hierindex tree` shows what it holds'}."
+            )
+    gone = {*documents}
+    after = {d: of for d, of in before.items() if gone.isdisjoint(wholes(d))}
+    if documents and not after:
+        raise InputError("These are all documents of the index; delete its folder instead.")
+    left_out = {source: list(keys) for source, keys in was.left_out.items()}
+    for document in dict.fromkeys(documents):
+        if source := source_of[document]:
+            left_out.setdefault(source, []).append(document_key(document))
+    return Revision(
+        before=before,
+        after=in_order(after, was.sources),
+        read=[],
+        skipped=[],
+        was=was,
+        remembered=replace(was, left_out=left_out),
+        anew=not documents,
+    )
+
+
+def _each(sources: Source | Sequence[Source]) -> Sequence[Source]:
+    return [sources] if isinstance(sources, str | Path | Document) else sources
+
+
+def _separated(
+    sources: Sequence[Source],
+) -> tuple[list[str | Path], list[Document], list[Skipped]]:
+    """Return the paths, the documents with text, and the blank ones as skipped."""
+    paths = [source for source in sources if not isinstance(source, Document)]
+    given = [well_formed(source) for source in sources if isinstance(source, Document)]
+    blank = [Skipped(d.doc_id, "contains only white space") for d in given if not d.text.strip()]
+    return paths, [document for document in given if document.text.strip()], blank
+
+
+def _origins(documents: Sequence[ReadDocument], files: Mapping[str, File]) -> dict[str, Origin]:
+    origins = dict[str, Origin]()
+    for document in documents:
+        of = files.get(file_of(document.doc_id))
+        origins[document.doc_id] = Origin(document.document_hash, of.source if of else "")
+    return origins
+
+
+def _unread(
+    skipped: Sequence[Skipped], files: Mapping[str, File], before: Documents
+) -> dict[str, set[str]]:
+    """Return the documents held of each file and folder that could not be read."""
+    inside: dict[str, set[str]] = {s.path: set() for s in skipped if s.is_unread}
+    for document, origin in before.items() if inside else ():
+        file = PurePath(file_of(document))
+        for path in map(str, (file, *file.parents)):
+            if path in inside and files[path].source == origin.read_from:
+                inside[path].add(document)
+    return {path: documents for path, documents in inside.items() if documents}
+
+
+def _check_ids(documents: Sequence[Document | ReadDocument]) -> None:
+    repeated = [d for d, n in Counter(d.doc_id for d in documents).items() if n > 1]
+    if repeated:
+        raise SourceError(f"Two documents have the id {repeated[0]!r}; ids must be unique.")
+
+
+def _check_moved(places: Mapping[str, str], now: Documents, before: Documents) -> None:
+    """Raise SourceError unless most documents of each moved source have the same content."""
+    held = Counter(origin.read_from for origin in before.values())
+    same = Counter(of.read_from for d, of in before.items() if places and now.get(d) == of)
+    for old, new in places.items():
+        if 2 * same[new] <= held[new]:
+            raise SourceError(
+                f"The source {old!r}, which the index was built from, cannot be found, and "
+                f"{new!r} has files with the ids of its documents, but most with other content; "
+                "build the index again, or delete these documents from it first."
+            )
+
+
+def _check_sources(now: Documents, before: Documents, scope: Scope) -> None:
+    """Raise SourceError if a document has the id of one that stays and is of another source."""
+    for document, (_, source) in now.items():
+        held = before.get(document)
+        if held and held.read_from != source and not scope.has(document, held.read_from):
+            known, new = (
+                f"of {name!r}" if name else "without a file" for name in (held[1], source)
+            )
+            raise SourceError(
+                f"The index holds a document {document!r} {known}, so the document {new} cannot "
+                "have the same id; index a common parent folder, rename one, or delete the one "
+                "that the index holds."
+            )
+
+
+def _left_out(was: Remembered, now: Documents) -> dict[str, list[str]]:
+    """Return which deleted documents stay out: all that are not read again."""
+    back = {(of.read_from, document_key(each)) for d, of in now.items() for each in wholes(d)}
+    left = {
+        source: [key for key in keys if (source, key) not in back]
+        for source, keys in was.left_out.items()
+    }
+    return {source: keys for source, keys in left.items() if keys}

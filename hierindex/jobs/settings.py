@@ -1,0 +1,190 @@
+"""The settings that an index remembers: written by a build, compared and used by an update."""
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from hierindex.errors import InputError, without_password
+from hierindex.models.load import load_embed_model
+from hierindex.models.model_identity import (
+    APART,
+    built_precision,
+    identity,
+    is_same_name,
+    must_agree,
+)
+from hierindex.node import Maker
+from hierindex.summarize.choice import as_summarizer, summarizer_from_dict
+from hierindex.tree.hierarchy import Hierarchy
+from hierindex.tree.transforms import DocumentHierarchy, RaptorHierarchy, SemanticHierarchy
+
+if TYPE_CHECKING:
+    from llama_index.core.base.embeddings.base import BaseEmbedding
+    from llama_index.core.llms import LLM
+    from llama_index.core.node_parser import NodeParser
+
+KINDS = {
+    kind.class_name(): kind for kind in (SemanticHierarchy, RaptorHierarchy, DocumentHierarchy)
+}
+BY_METHOD = {kind.method: kind for kind in KINDS.values()}
+BESIDE = ("embed_settings", "chunk_size", "splitter", "llm")
+"""Settings beside those of `Hierarchy.settings`."""
+
+Settings = Mapping[str, Any]
+
+
+def settings_of(
+    hierarchy: Hierarchy, splitter: "NodeParser | None", chunk_size: int | None
+) -> dict[str, Any]:
+    """Return what an index remembers: all that determines its tree, and no key.
+
+    Of a language model with an address, that is remembered, without user name and password.
+    """
+    settings = {
+        **hierarchy.settings(),
+        "embed_settings": identity(hierarchy.embedder.embed_model),
+        "chunk_size": chunk_size,
+        "splitter": _plain(splitter),
+        "llm": _served(hierarchy.summarizer),
+    }
+    plain: dict[str, Any] = json.loads(json.dumps(settings, default=repr))
+    return plain
+
+
+def settings_in(maker: Maker) -> dict[str, Any]:
+    """Return what the nodes of an index say that a pipeline made."""
+    kind = BY_METHOD.get(maker.method)
+    return {
+        "class_name": kind.class_name() if kind else "",
+        "embed_model": maker.embed_model,
+        "embed_settings": maker.embed_settings,
+        "summarizer": {"name": maker.summarizer},
+    }
+
+
+def hierarchy_of(
+    settings: Settings,
+    embed_model: "BaseEmbedding | None" = None,
+    llm: "LLM | None" = None,
+    **limits: Any,
+) -> Hierarchy:
+    """Return the hierarchy that an index was built with.
+
+    Parameters
+    ----------
+    settings : Mapping
+        See `settings_of` and `settings_in`.
+    embed_model : BaseEmbedding, optional
+        By default loaded by its name, in the precision of the index.
+    llm : LLM, optional
+        The language model that wrote the summaries.
+    **limits
+        Options of `LLMRewriter` that do not determine what it writes, and `strict`.
+
+    Raises
+    ------
+    InputError
+        If the hierarchy cannot be made from its settings, or needs a language model.
+    ModelError
+        If a model cannot be loaded.
+    """
+    described = {key: value for key, value in settings.items() if key not in BESIDE}
+    name, rules = described["class_name"], described.get("metadata_rules")
+    kind = KINDS.get(name)
+    if kind is None or rules:
+        what = f"metadata rules for {rules}" if kind else name or "no hierarchy"
+        raise InputError(f"The index was built with {what}; pass the hierarchy as hierarchy=.")
+    summarizer = described.pop("summarizer")
+    if "name" in summarizer:  # by a pipeline
+        name = summarizer["name"]
+        if llm is None and name != "extractive":
+            raise InputError(
+                f"The summaries of the index were written by {name!r}; pass it as llm=, or the "
+                "hierarchy as hierarchy=."
+            )
+        made = as_summarizer(llm)
+    else:
+        made = summarizer_from_dict(summarizer, llm, **limits)
+    if embed_model is None:
+        precision = built_precision(settings.get("embed_settings", ""))
+        embed_model = load_embed_model(described["embed_model"], precision=precision)
+    return kind.from_dict(described, embed_model=embed_model, summarizer=made)
+
+
+def check_hierarchy(settings: Settings, hierarchy: Hierarchy, *, may_differ: bool = False) -> None:
+    """Raise InputError if a hierarchy is not the one that an index was built with.
+
+    With `may_differ`, only the embedding model has to be the same.
+    """
+    given = settings_of(hierarchy, None, None)
+    for key in ("embed_model", "embed_settings") if may_differ else [*given]:
+        was, now = settings.get(key), given[key]
+        unknown = key not in settings or not was or (key == "summarizer" and "name" in was)
+        if not (unknown or _are_alike(key, was, now) or key in ("splitter", "chunk_size", "llm")):
+            raise InputError(
+                f"The index was built with {key}={was!r}, the hierarchy has {now!r}; leave it out, "
+                "or build the index again."
+            )
+
+
+def _are_alike(key: str, was: Any, now: Any) -> bool:
+    if key == "embed_model" and was:
+        return is_same_name(was, now)
+    if key == "embed_settings":
+        return must_agree(was) == must_agree(now)
+    return bool(was == now)
+
+
+def check_splitter(settings: Settings, splitter: "NodeParser | None") -> None:
+    """Raise InputError if a splitter is not the one that an index was built with."""
+    was, now = settings.get("splitter"), _plain(splitter)
+    if "splitter" in settings and was != now:
+        raise InputError(
+            f"The index was built with {_shown(was, now) or 'the default splitter'}, got "
+            f"{_shown(now, was) or 'none'}; pass the same as splitter=."
+        )
+
+
+def _plain(splitter: "NodeParser | None") -> dict[str, Any] | None:
+    """Return the class of a splitter and those of its settings that are JSON values, but no key."""
+    if splitter is None:
+        return None
+    known = {
+        key: list(value) if isinstance(value, tuple) else value
+        for key, value in splitter.to_dict().items()
+        if not APART.fullmatch(key)
+    }
+    plain = {key: value for key, value in known.items() if _is_plain(value)}
+    return {**plain, "class_name": splitter.class_name()}
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, str | int | float)
+
+
+def _shown(splitter: Settings | None, other: Settings | None) -> str:
+    """Return the class of a splitter, with the settings in which another of its class differs."""
+    if splitter is None:
+        return ""
+    name = splitter["class_name"]
+    if other is None or other["class_name"] != name:
+        return f"the splitter {name}"
+    differing = {k: v for k, v in splitter.items() if k not in other or other[k] != v}
+    return f"the splitter {name}({', '.join(f'{k}={v!r}' for k, v in differing.items())})"
+
+
+def _served(summarizer: Any) -> dict[str, Any] | None:
+    """Return name, address and maximum tokens of a summariser's language model on a server."""
+    llm = getattr(getattr(summarizer, "rewriter", None), "llm", summarizer)
+    address = getattr(llm, "api_base", None)
+    if not isinstance(address, str):
+        return None
+    url = urlsplit(address)._replace(query="", fragment="").geturl()
+    return {
+        "name": llm.metadata.model_name,
+        "base_url": without_password(url),
+        "max_tokens": getattr(llm, "max_tokens", None),
+    }

@@ -1,0 +1,161 @@
+"""Updates of an index, deletions from it, and growing its tree again."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from hierindex.cache.file import forget, open_cache
+from hierindex.cache.texts import UNUSED
+from hierindex.cache.vectors import text_digest
+from hierindex.errors import InputError
+from hierindex.jobs.changes import Documents, Remembered, Revision, held_documents
+from hierindex.jobs.job import Job
+from hierindex.jobs.reading import ReadFiles, file_reader
+from hierindex.jobs.settings import (
+    Settings,
+    check_hierarchy,
+    check_splitter,
+    hierarchy_of,
+    settings_in,
+)
+from hierindex.models.model_identity import built_precision, fingerprint
+from hierindex.progress import Progress, Stopwatch, silent
+from hierindex.store.prefilter import STALE, SUMMARIES
+from hierindex.store.snapshot import Snapshot
+from hierindex.store.table import PURGED, Table
+from hierindex.tree.hierarchy import Hierarchy
+
+if TYPE_CHECKING:
+    from llama_index.core.base.embeddings.base import BaseEmbedding
+    from llama_index.core.llms import LLM
+    from llama_index.core.node_parser import NodeParser
+
+T = TypeVar("T")
+LLM_OPTIONS = ("concurrency", "timeout", "deadline", "token_limit", "record", "strict")
+
+Revise = Callable[[Documents, Remembered, ReadFiles], Revision]
+"""Returns what an index is to hold, given what it holds and remembers."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """The models and options of an update; what is None is taken from the index.
+
+    `llm_options` are limits of `LLMRewriter` and `strict`, see `hierarchy_of`. `may_differ` says
+    whether the hierarchy may be another than the one of the index, and `purge` whether nothing of
+    earlier generations may remain in the index.
+    """
+
+    hierarchy: Hierarchy | None = None
+    embed_model: "BaseEmbedding | None" = None
+    llm: "LLM | None" = None
+    splitter: "NodeParser | None" = None
+    progress: Progress | None = None
+    llm_options: Mapping[str, Any] = field(default_factory=dict)
+    may_differ: bool = False
+    purge: bool = False
+
+    def __post_init__(self) -> None:
+        if self.hierarchy and (self.llm or self.llm_options):
+            raise InputError(
+                "A hierarchy has its own language model and limits; pass either hierarchy= or llm= "
+                "and its options, not both."
+            )
+        for name in self.llm_options:
+            if name not in LLM_OPTIONS:
+                raise InputError(f"There is no option {name!r}.")
+
+    def checked_hierarchy(self, settings: Settings) -> Hierarchy:
+        """Return the hierarchy to grow the tree with; raise InputError if it contradicts."""
+        hierarchy = self.hierarchy or hierarchy_of(
+            settings, self.embed_model, self.llm, **self.llm_options
+        )
+        check_hierarchy(settings, hierarchy, may_differ=self.may_differ)
+        known = settings.get("embed_settings")
+        return hierarchy.in_precision(built_precision(known)) if known else hierarchy
+
+
+def revise(
+    table: Table,
+    change: Revise,
+    given: Given,
+    *,
+    then: Callable[[Job], T],
+    unchanged: Callable[[Revision, Table, Stopwatch], T],
+) -> T:
+    """Find out what an index is to hold, and do something with the job of growing its tree.
+
+    Parameters
+    ----------
+    table : Table
+    change : callable
+        Returns the revision.
+    given : Given
+    then : callable
+        Called with the job, unless the revision is empty.
+    unchanged : callable
+        Called with an empty revision, the table and the stopwatch. No model has been loaded by
+        then.
+
+    Raises
+    ------
+    IndexNotFoundError
+        If the store holds no index.
+    InputError
+        If what is given contradicts what the index remembers.
+    """
+    watch = Stopwatch()
+    with watch("load"):
+        snapshot = table.snapshot()
+        snapshot.require()
+        before, was = held_documents(snapshot), Remembered.of(snapshot)
+        settings = settings_held(snapshot)
+        hierarchy = given.checked_hierarchy(settings) if given.hierarchy else None
+    progress = given.progress or (hierarchy.progress if hierarchy else silent)
+    with open_cache(table.uri) as cache, file_reader(table, progress, cache.readings) as read:
+        with watch("read"):
+            revision = change(before, was, read)
+        if _is_stale(snapshot):
+            revision = replace(revision, anew=True)
+        if revision.is_empty and (not given.purge or PURGED in snapshot.details()):
+            if not cache.holds_only(
+                [UNUSED, *(origin.document_hash for origin in before.values())]
+            ):
+                _forget_the_rest(snapshot)  # a job that was killed, or an edit taken back
+            return unchanged(revision, table, watch)
+        with watch("load"):
+            hierarchy = hierarchy or given.checked_hierarchy(settings)
+            known = cache.of_model(fingerprint(hierarchy.embedder.embed_model))
+            if revision.read:
+                check_splitter(settings, given.splitter)
+        job = Job(
+            revision=revision,
+            table=table,
+            snapshot=snapshot,
+            hierarchy=hierarchy,
+            splitter=given.splitter,
+            chunk_size=settings.get("chunk_size"),
+            cache=known,
+            progress=given.progress or hierarchy.progress,
+            watch=watch,
+            purge=given.purge,
+        )
+        return then(job)
+
+
+def settings_held(snapshot: Snapshot) -> Settings:
+    """Return the settings that an index remembers, or else what its nodes say."""
+    return Remembered.of(snapshot).settings or settings_in(snapshot.maker())
+
+
+def _is_stale(snapshot: Snapshot) -> bool:
+    """Return whether nodes were deleted, or a pipeline added trees beside one another."""
+    if snapshot.count(STALE):
+        return True
+    return not snapshot.is_built and len(snapshot.roots()) > 1
+
+
+def _forget_the_rest(snapshot: Snapshot) -> None:
+    """Delete all texts from the cache but those of the summaries that the index holds."""
+    summaries = snapshot.select("text", where=SUMMARIES)["text"]
+    forget(snapshot.uri, (), {text_digest(text.as_py()) for text in summaries})

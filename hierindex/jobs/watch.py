@@ -1,0 +1,113 @@
+"""Updates of an index whenever its files change."""
+
+import os
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from math import inf
+from pathlib import Path
+
+from hierindex.errors import HierindexError, InputError, LimitError
+from hierindex.jobs.report import BuildReport
+from hierindex.read.documents import is_data
+from hierindex.read.files import is_hidden
+
+REST = 250  # milliseconds without a change after which files are read
+NAMELESS = re.compile(r"#\d+")  # as Linux tells of temporary files, such as an update's own
+LONGEST = 5000  # milliseconds after which they are read although they still change
+TICK = 500  # milliseconds between two looks at what the system does not report
+AGAIN = 30.0  # seconds after which an update that failed is tried again
+
+Failed = Callable[[HierindexError], object]
+
+
+def reports(
+    update: Callable[[], BuildReport], sources: Sequence[str], failed: Failed | None = None
+) -> Iterator[BuildReport]:
+    """Update an index now and whenever its sources change, and yield the report of each update.
+
+    Parameters
+    ----------
+    update : callable
+    sources : sequence of str
+        Files and folders.
+    failed : callable, optional
+        Called with the error of an update that failed; by default the error is raised. The update
+        is tried again with the next change or, unless it has used up its budget for models, after
+        half a minute. An error that is repeated without a change is not passed on again.
+    """
+    due, said = 0.0, ""  # `due` by time.monotonic
+    for changed in changes(sources):
+        if not changed and time.monotonic() < due:
+            continue
+        try:
+            report = update()
+        except HierindexError as error:
+            if failed is None:
+                raise
+            if changed or str(error) != said:
+                failed(error)
+            said = str(error)
+            due = inf if isinstance(error, LimitError) else time.monotonic() + AGAIN
+        else:
+            due = inf
+            yield report
+
+
+def changes(sources: Sequence[str]) -> Iterator[bool]:
+    """Yield about twice a second whether files of sources have changed and are at rest again.
+
+    Sources that do not exist are waited for. Files that are not read are ignored.
+
+    Raises
+    ------
+    InputError
+        If the system cannot watch the sources.
+    """
+    import watchfiles
+
+    changed = False
+    while True:
+        places = [*map(_place, sources)]
+        roots = [os.path.realpath(s) for s, p in zip(sources, places, strict=True) if p]
+        watcher = watchfiles.watch(
+            *roots,
+            watch_filter=None,
+            debounce=LONGEST,
+            step=REST,
+            rust_timeout=TICK,
+            yield_on_timeout=True,
+            ignore_permission_denied=True,
+        )
+        try:
+            for batch in watcher:
+                paths = {path for _, path in batch}
+                changed = changed or any(_is_read(path, roots) for path in paths)
+                if paths & {*roots} or places != [*map(_place, sources)]:
+                    changed = True
+                    break  # what has taken the place of a source has to be watched, too
+                yield changed
+                changed = False
+        except (OSError, RuntimeError) as error:
+            if places == [*map(_place, sources)]:
+                raise InputError(
+                    f"The sources cannot be watched: {error}; set WATCHFILES_FORCE_POLLING=1 to "
+                    "compare their files from time to time instead."
+                ) from error
+
+
+def _place(source: str) -> tuple[int, int] | None:
+    """Return device and inode of a file or folder; None if it does not exist."""
+    try:
+        status = Path(source).stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _is_read(path: str, roots: Sequence[str]) -> bool:
+    """Return whether a file or folder of sources is one that may be read."""
+    if NAMELESS.fullmatch(Path(path).name):
+        return False
+    inside = (Path(path).relative_to(root) for root in roots if Path(path).is_relative_to(root))
+    return not all(any(map(is_hidden, part.parts)) for part in inside) and not is_data(Path(path))

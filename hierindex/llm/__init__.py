@@ -1,1 +1,0 @@
-"""Requests to language models: clients, limits, retries, errors and records."""

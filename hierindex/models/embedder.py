@@ -1,0 +1,212 @@
+"""An embedding model with its window, its tokenizer and a cache."""
+
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hierindex.cache.vectors import VectorCache
+from hierindex.core.arrays import Floats1d, Floats2d
+from hierindex.core.identity import digest
+from hierindex.errors import InputError, WindowWarning
+from hierindex.models.failures import error_of, failure_of, service_errors
+from hierindex.models.model import EmbedModel
+from hierindex.models.model_identity import fingerprint, model_name
+from hierindex.models.openvino import OpenVinoEncoder, encoder_of, whole_tokenizer
+from hierindex.models.tokenizer import llm_tokenizer
+from hierindex.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+TEXTS_PER_CALL = 128  # texts between progress reports; the model splits them into batches
+
+
+@contextmanager
+def named_errors(embed_model: EmbedModel) -> Iterator[None]:
+    """Convert errors of an embedding model's service into one sentence with the model's name.
+
+    Raises
+    ------
+    ModelError
+        If the service cannot be used.
+    RequestError
+        If it fails otherwise.
+    """
+    try:
+        yield
+    except service_errors() as error:
+        named = error_of(f"The embedding model {embed_model.model_name!r}", failure_of(error))
+        raise named from error
+
+
+class Embedder:
+    """An embedding model with a known window, which embeds a whole level at once.
+
+    Parameters
+    ----------
+    embed_model : EmbedModel
+        The window is known for Hugging Face models. For other models, LlamaIndex's global
+        tokenizer counts the tokens.
+    """
+
+    def __init__(self, embed_model: EmbedModel) -> None:
+        self.embed_model = embed_model
+        self.name = model_name(embed_model)
+
+    @cached_property
+    def fingerprint(self) -> str | None:
+        """See `fingerprint`."""
+        return fingerprint(self.embed_model)
+
+    @cached_property
+    def window(self) -> int | None:
+        """Most tokens that the model reads, special ones included; None if unknown."""
+        window = getattr(self.embed_model, "max_length", None)
+        return int(window) if window else None
+
+    @property
+    def room(self) -> int:
+        """Most tokens of a text that the model reads whole; `sys.maxsize` if unknown."""
+        return sys.maxsize if self.window is None else self.window - self.n_special_tokens
+
+    @cached_property
+    def n_special_tokens(self) -> int:
+        """Number of tokens that the model adds to every text, its instruction included."""
+        return int(self.count_tokens([""])[0])
+
+    def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """Count the tokens of each text, special ones included, (n_texts,)."""
+        inputs = [f"{self._instruction}{text}" for text in texts]
+        if self._tokenizer is None:
+            n_tokens = [len(tokens) for tokens in map(llm_tokenizer(), inputs)]
+        else:
+            n_tokens = [len(encoding) for encoding in self._tokenizer.encode_batch_fast(inputs)]
+        return np.array(n_tokens, dtype=np.int64)
+
+    def count_text_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """Count the tokens of each text without special ones, (n_texts,)."""
+        return self.count_tokens(texts) - self.n_special_tokens
+
+    def tokens_of(self, text: str) -> list[int]:
+        """Return a text's token ids without special ones, as LlamaIndex's splitters need them."""
+        if self._tokenizer is not None:  # splitters call this thousands of times: no batches
+            return self._tokenizer.encode(text, add_special_tokens=False).ids
+        return llm_tokenizer()(text)
+
+    @cached_property
+    def counted_by(self) -> str | None:
+        """Digest of the tokenizer that counts; None if it is unknown.
+
+        LlamaIndex's global tokenizer is known while it is one of tiktoken's.
+        """
+        if self._tokenizer is not None:
+            return digest(self._tokenizer.to_str())
+        from tiktoken import Encoding
+
+        tokenizer = llm_tokenizer()
+        encoding = getattr(getattr(tokenizer, "func", tokenizer), "__self__", None)
+        return digest("tiktoken", encoding.name) if isinstance(encoding, Encoding) else None
+
+    @cached_property
+    def _tokenizer(self) -> "Tokenizer | None":
+        """The model's tokenizer without truncation; None if unknown."""
+        if self._encoder is not None:
+            return self._encoder.tokenizer
+        own = getattr(getattr(self._transformer, "tokenizer", None), "backend_tokenizer", None)
+        return None if own is None else whole_tokenizer(own.to_str())
+
+    @cached_property
+    def _instruction(self) -> str:
+        """The prompt that precedes every text."""
+        if self._encoder is not None:
+            return self._encoder.card.text_prompt
+        prompts = getattr(self._transformer, "prompts", None) or {}
+        return prompts.get("text") or ""
+
+    @property
+    def _encoder(self) -> OpenVinoEncoder | None:
+        return encoder_of(self.embed_model)
+
+    @property
+    def _transformer(self) -> Any:
+        """The model inside a HuggingFaceEmbedding, which has no public name for it."""
+        return getattr(self.embed_model, "_model", None)
+
+    def warn_of_summaries(self, max_tokens: int) -> None:
+        """Warn if summaries of this length exceed the window."""
+        if max_tokens > self.room:
+            warnings.warn(
+                f"summary_tokens is {max_tokens}, more than the window of {self.window} tokens "
+                f"that {self.name} reads; summaries are limited to {self.room}.",
+                WindowWarning,
+                stacklevel=2,
+            )
+
+    def warn_of_cut(self, n_tokens: NDArray[np.int64]) -> None:
+        """Warn if chunks of these lengths exceed the window."""
+        if self.window is not None and (n_over := int((n_tokens > self.window).sum())):
+            warnings.warn(
+                f"{n_over} of {len(n_tokens)} chunks are longer than the {self.window} tokens "
+                f"that {self.name} reads (longest: {int(n_tokens.max())}), and their vectors "
+                f"ignore the rest. Use chunks of at most {self.room} of its tokens, as "
+                "sentence_splitter(embed_model) makes them.",
+                WindowWarning,
+                stacklevel=2,
+            )
+
+    def embed(
+        self,
+        texts: Sequence[str],
+        *,
+        progress: Progress = silent,
+        memory: VectorCache | None = None,
+    ) -> Floats2d:
+        """Return unit vectors, (n_texts, n_dims) float32, computed in length-sorted batches.
+
+        Repeated texts are embedded once, and those that the cache `memory` holds not at all.
+        """
+        distinct = dict.fromkeys(texts)
+        known = {} if memory is None else memory.recall(texts)
+        new = sorted((text for text in distinct if text not in known), key=len, reverse=True)
+        for start in range(0, len(new), TEXTS_PER_CALL):
+            batch = new[start : start + TEXTS_PER_CALL]
+            with named_errors(self.embed_model):
+                X = unit_vectors(self.embed_model.get_text_embedding_batch(batch))
+            known |= dict(zip(batch, X, strict=True))
+            if memory is not None:
+                memory.keep(batch, X)
+            progress("embed", len(known), len(distinct))
+        return _stacked(texts, known)
+
+
+def _stacked(texts: Sequence[str], known: dict[str, Floats1d]) -> Floats2d:
+    widths = {len(vector) for vector in known.values()}
+    if len(widths) > 1:
+        raise InputError(f"Embeddings must have one dimension, got {sorted(widths)}.")
+    return np.array([known[text] for text in texts], np.float32).reshape(len(texts), *widths or {0})
+
+
+def unit_vectors(vectors: Sequence[Sequence[float] | NDArray[np.floating]] | Floats2d) -> Floats2d:
+    """Scale vectors to length 1, (n_rows, n_dims) float32.
+
+    Raises
+    ------
+    InputError
+        If the dimensions differ, or a vector is zero or not finite.
+    """
+    if len(widths := {len(vector) for vector in vectors}) > 1:
+        raise InputError(f"Embeddings must have one dimension, got {sorted(widths)}.")
+    X = np.asarray(vectors, dtype=np.float32)
+    length = np.linalg.norm(X, axis=1, keepdims=True)
+    if len(wrong := np.flatnonzero(~(np.isfinite(length) & (length > 0)))):
+        raise InputError(
+            "The embedding model must return finite, non-zero vectors, but that of text "
+            f"{wrong[0]} has length {length[wrong[0], 0]}."
+        )
+    return np.asarray(X / length, dtype=np.float32)

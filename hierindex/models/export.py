@@ -1,0 +1,287 @@
+"""Export of sentence-transformers models to OpenVINO, cached in the user's cache folder."""
+
+import hashlib
+import json
+import logging
+import shutil
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from platformdirs import user_cache_path
+
+from hierindex.core.arrays import Floats2d
+from hierindex.loading import quiet
+from hierindex.models.embedder import unit_vectors
+from hierindex.models.model import EmbedModel
+from hierindex.models.openvino import (
+    GRAPH,
+    INPUT,
+    MASK,
+    TOKENIZER,
+    TYPES,
+    WEIGHTS,
+    Card,
+    OpenVinoCrossEncoder,
+    OpenVinoEncoder,
+    Precision,
+    TorchCrossEncoder,
+    fastest_precision,
+    openvino,
+)
+
+logger = logging.getLogger(__name__)
+FILE = "digests.json"
+FORMAT = 7  # of the exported folder; a new number makes a new export
+FILES = (GRAPH, WEIGHTS, TOKENIZER)
+TEXT, SCORES = "sentence_embedding", "scores"
+SHAPING = {".json", ".txt", ".safetensors", ".bin", ".model"}  # files that shape a result
+ELSEWHERE = {"onnx", "openvino"}  # folders of a model that the export does not read
+# Of the graph's results to torch's, by their length; for vectors, cosines of 0.9999 and 0.999.
+MAX_DISTANCE: dict[Precision, float] = {"float32": 0.0141, "bfloat16": 0.0447}
+# The long texts vary throughout: some models attend to near tokens only.
+PROBES = (
+    "salt",
+    "The keeper of the lighthouse wrote a letter.",
+    "  Two lines,\n one text. ",
+    "CAPITALS and Ünïcödé",
+    "灯台守は毎朝手紙を書いた。",
+    " ".join(f"In {year} a storm broke {year % 37} windows." for year in range(1700, 1720)),
+    " ".join(f"Ship {n} came with {n * n} sacks of grain." for n in range(2000)),
+)
+
+UNEXPORTABLE = (RuntimeError, TypeError, ValueError, LookupError, AttributeError, AssertionError)
+"""Errors of models and torch's exporter for a model that cannot be exported."""
+
+OnTorch = EmbedModel | TorchCrossEncoder
+
+
+class FileDigests:
+    """SHA-256 of files, computed again when a file is another one or has changed.
+
+    Those that are new are remembered when its `with` block ends.
+
+    Parameters
+    ----------
+    folder : Path
+        Where they are remembered. A file is known by its path, inode, size and times of change;
+        the last of them, which the system sets, cannot be put back by who replaces a file.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / FILE
+        try:
+            known = json.loads(self._file.read_text("utf-8"))
+        except (OSError, ValueError):
+            known = {}
+        self._known: dict[str, list[str]] = known if isinstance(known, dict) else {}
+        self._has_new = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def of(self, path: Path) -> str:
+        """The file's digest, in hexadecimal."""
+        path = path.resolve()
+        stat = path.stat()
+        state = f"{stat.st_ino} {stat.st_size} {stat.st_mtime_ns} {stat.st_ctime_ns}"
+        if self._known.get(str(path), [""])[0] != state:
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            self._known[str(path)] = [state, digest]
+            self._has_new = True
+        return self._known[str(path)][1]
+
+    def __exit__(self, *_: object) -> None:
+        """Write in one step; of two processes one is in vain, and hashes again next time."""
+        if not self._has_new:
+            return
+        there = {path: known for path, known in self._known.items() if Path(path).exists()}
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile("w", dir=self._file.parent, delete=False) as made:
+                json.dump(there, made)
+            Path(made.name).replace(self._file)
+        except OSError as error:
+            logger.info("%s cannot be written: %s.", self._file, error)
+
+
+def exported_folder(source: Path, use: str, load: Callable[[], OnTorch]) -> Path | None:
+    """Return the folder of a model's export, which is created if it is missing or damaged.
+
+    Parameters
+    ----------
+    source : Path
+        Folder of the model's files, whose digest names the export.
+    use : str
+        Names the export, too: what the model is used as, or the name by which LlamaIndex finds its
+        prompts.
+    load : Callable
+        Loads the model on torch, if it has to be exported.
+
+    Returns
+    -------
+    Path or None
+        None if the model cannot be exported, or its results would differ; that is recorded, and
+        the export is not tried again.
+    """
+    cache = user_cache_path("hierindex", appauthor=False) / "openvino"
+    try:
+        with FileDigests(cache.parent) as digests:
+            folder = _found_or_made(cache / _digest(source, use, digests), digests, load)
+    except OSError as error:
+        logger.warning("The model runs on torch: %s cannot be used (%s).", cache, error)
+        return None
+    return None if (folder / _reason()).exists() else folder
+
+
+def _found_or_made(folder: Path, digests: FileDigests, load: Callable[[], OnTorch]) -> Path:
+    """Return the folder, with an export or with the reason why this torch cannot export."""
+    if folder.exists() and not _is_whole(folder, digests):
+        logger.info("The exported model in %s is damaged and exported again.", folder)
+        shutil.rmtree(folder, ignore_errors=True)
+    if not folder.exists():
+        logger.info("Exporting the model to %s, once.", folder)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as made:
+            _export(load(), folder.name, Path(made), digests)
+            _publish(Path(made), folder)
+    return folder
+
+
+def _reason() -> str:
+    """Name of the file that says why there is no export; other versions try again."""
+    return f"not-exportable-by-torch-{version('torch')}-openvino-{version('openvino')}.txt"
+
+
+def _export(model: Any, source: str, folder: Path, digests: FileDigests) -> None:
+    """Write the graph, tokenizer and card, or the reason why there are none."""
+    try:
+        X = _results(model)
+        transformer = model._model  # HuggingFaceEmbedding has no public name for it
+        _write_graph(transformer, folder / GRAPH)
+        (folder / TOKENIZER).write_text(transformer.tokenizer.backend_tokenizer.to_str(), "utf-8")
+        query, text = (transformer.prompts.get(kind) or "" for kind in ("query", "text"))
+        padding = transformer.tokenizer.pad_token_id or 0
+        files = {file: digests.of(folder / file) for file in FILES}
+        card = Card(source, model.max_length, padding, query, text, "float32", files)
+        card.write(folder)
+        run = partial(_run, model, folder)
+        if not (distance := _distance(X, run("float32"))) <= MAX_DISTANCE["float32"]:
+            raise ValueError(f"a result has a distance of {distance:.6f} to torch's")
+        fastest = fastest_precision()
+        if fastest != "float32" and _distance(X, run(fastest)) <= MAX_DISTANCE[fastest]:
+            replace(card, precision=fastest).write(folder)
+    except UNEXPORTABLE + _refusals() as error:
+        reason = f"{type(error).__name__}: {error}"
+        logger.info("%s runs on torch: %s", model.model_name, reason.splitlines()[0])
+        (folder / _reason()).write_text(reason, "utf-8")
+
+
+def _refusals() -> tuple[type[Exception], ...]:
+    """Return the errors of OpenVINO for a model that it cannot convert."""
+    openvino()
+    from openvino import frontend
+
+    names = "GeneralFailure InitializationFailure NotImplementedFailure OpConversionFailure"
+    return tuple(getattr(frontend, name) for name in [*names.split(), "OpValidationFailure"])
+
+
+def _write_graph(transformer: Any, path: Path) -> None:
+    """Export a graph from the tokens of a text or pair, and a mask of padding, to its result."""
+    openvino()
+    import torch
+    from openvino import convert_model, save_model
+    from sentence_transformers import CrossEncoder
+
+    length = torch.export.Dim("length", min=1, max=transformer.max_seq_length)
+    takes_types = TYPES in transformer.tokenizer.model_input_names
+    of_pairs = isinstance(transformer, CrossEncoder)
+    inputs = [INPUT, MASK, TYPES] if of_pairs and takes_types else [INPUT, MASK]
+
+    class FromIds(torch.nn.Module):  # type: ignore[misc]  # types of torch are not read
+        def __init__(self) -> None:
+            super().__init__()
+            self.steps = transformer
+
+        def forward(
+            self,
+            input_ids: torch.Tensor,
+            attention_mask: torch.Tensor,
+            token_type_ids: torch.Tensor | None = None,
+        ) -> torch.Tensor:
+            types = {} if token_type_ids is None else {TYPES: token_type_ids}
+            features: dict[str, torch.Tensor] = {INPUT: input_ids, MASK: attention_mask, **types}
+            for step in self.steps:
+                features = step(features)
+            if of_pairs:
+                return features[SCORES]
+            return torch.nn.functional.normalize(features[TEXT], dim=-1)
+
+    with quiet(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch's, about its own code
+        program = torch.export.export(
+            FromIds().eval(),
+            tuple(torch.ones((1, 7), dtype=torch.int64) for _ in inputs),
+            dynamic_shapes={name: {1: length} for name in inputs},
+        )
+        save_model(convert_model(program), path, compress_to_fp16=False)
+
+
+def _run(model: OnTorch, folder: Path, precision: Precision) -> Floats2d:
+    """Return the results of the exported model."""
+    if isinstance(model, TorchCrossEncoder):
+        return _results(OpenVinoCrossEncoder(folder, precision))
+    return _results(OpenVinoEncoder(folder, precision, model.model_name))
+
+
+def _results(model: OnTorch | OpenVinoCrossEncoder) -> Floats2d:
+    if isinstance(model, TorchCrossEncoder | OpenVinoCrossEncoder):
+        return np.array([model.rank(PROBES[1], PROBES)]).T
+    return unit_vectors([model.get_text_embedding_batch([text])[0] for text in PROBES])
+
+
+def _distance(X: Floats2d, Y: Floats2d) -> float:
+    """Return the largest distance of two results, relative to the longest one."""
+    return float(np.linalg.norm(X - Y, axis=1).max() / np.linalg.norm(X, axis=1).max())
+
+
+def _publish(made: Path, folder: Path) -> None:
+    """Move a complete export to its place, unless another process has done so."""
+    try:
+        made.rename(folder)
+    except OSError:
+        if not folder.exists():
+            raise
+
+
+def _is_whole(folder: Path, digests: FileDigests) -> bool:
+    """Return whether the files match the card's digests, or a reason for no export is recorded."""
+    if (folder / _reason()).exists():
+        return True
+    try:
+        files = Card.read(folder).digests
+        return files == {file: digests.of(folder / file) for file in FILES}
+    except (OSError, TypeError, ValueError):
+        return False
+
+
+def _digest(source: Path, use: str, digests: FileDigests) -> str:
+    """Return a digest of all that shapes the results, the format and what the processor can."""
+    whole = hashlib.sha256(f"{FORMAT}\0{use}\0{fastest_precision()}".encode())
+    for path in _shaping_files(source):
+        whole.update(f"\0{path.relative_to(source).as_posix()}\0{digests.of(path)}".encode())
+    return whole.hexdigest()
+
+
+def _shaping_files(source: Path) -> Iterator[Path]:
+    for path in sorted(source.rglob("*")):
+        inside = path.relative_to(source)
+        if path.suffix in SHAPING and not ELSEWHERE & {*inside.parts}:
+            yield path

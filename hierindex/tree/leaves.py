@@ -1,0 +1,132 @@
+"""Leaves: copies of chunks with content-derived ids, places in their documents and vectors."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from hierindex.core.arrays import Floats2d
+from hierindex.core.identity import leaf_ids
+from hierindex.node import (
+    EMBED_HIDDEN,
+    LLM_HIDDEN,
+    PAGE,
+    PAGE_BREAK,
+    SECTION,
+    Maker,
+    Node,
+    Quote,
+    Span,
+    for_chunks,
+    page_in,
+)
+from hierindex.progress import Stopwatch
+from hierindex.tree.arrays import vectors_of
+from hierindex.tree.recipe import Models, Recipe
+
+KEPT = EMBED_HIDDEN, LLM_HIDDEN, "metadata_template", "metadata_separator", "text_template"
+"""LlamaIndex's fields of a chunk that its leaf keeps."""
+
+
+def embedded_leaves(
+    chunks: Sequence[Node], recipe: Recipe, models: Models, watch: Stopwatch
+) -> tuple[list[Node], Floats2d]:
+    """Return leaves made of chunks with their unit vectors, (n_leaves, n_dims).
+
+    Those without a vector are embedded.
+    """
+    embedder = recipe.embedder
+    with watch("link", 0):
+        leaves = make_leaves(chunks, recipe.namespace, recipe.maker)
+    embedder.warn_of_summaries(recipe.summary_tokens)
+    if not leaves:
+        return [], np.zeros((0, 1))
+    with watch("embed", 0):
+        texts = [leaf.embedded_text for leaf in leaves]
+        n_tokens = embedder.count_tokens(texts)
+        embedder.warn_of_cut(n_tokens)
+        for leaf, n in zip(leaves, n_tokens.tolist(), strict=True):
+            leaf.n_tokens = n
+        new = [i for i, leaf in enumerate(leaves) if leaf.vector is None]
+        if new:
+            X = models.embed([texts[i] for i in new], "embed chunks")
+            for i, x in zip(new, X, strict=True):
+                leaves[i].vector = x.copy()  # not all of them
+        return leaves, vectors_of(leaves)
+
+
+def make_leaves(chunks: Sequence[Node], namespace: str, maker: Maker) -> list[Node]:
+    """Copy chunks in document order, with content-derived ids and without blank ones."""
+    order = {document: i for i, document in enumerate(dict.fromkeys(map(_document, chunks)))}
+    chunks = sorted(chunks, key=lambda chunk: order[_document(chunk)])
+    chunks = [chunk for chunk in chunks if chunk.text.strip()]
+    texts = [chunk.text for chunk in chunks]
+    ids = leaf_ids(namespace, [*map(_document, chunks)], texts)
+    renamed = dict(zip((chunk.id for chunk in chunks), ids, strict=True))
+    return [
+        _leaf(chunk, node_id, renamed, maker) for chunk, node_id in zip(chunks, ids, strict=True)
+    ]
+
+
+def _document(chunk: Node) -> str:
+    return chunk.documents[0]
+
+
+def _leaf(chunk: Node, node_id: str, renamed: Mapping[str, str], maker: Maker) -> Node:
+    start, source = chunk.others.get("start_char_idx"), chunk.source
+    others = {key: chunk.others[key] for key in KEPT if key in chunk.others}
+    if start is not None:
+        others |= {"start_char_idx": start, "end_char_idx": start + len(chunk.text)}
+    return Node(
+        node_id,
+        chunk.text,
+        for_chunks(chunk.metadata),
+        documents=(_document(chunk),),
+        previous=renamed.get(chunk.previous, ""),
+        next=renamed.get(chunk.next, ""),
+        quotes=_quotes(chunk),
+        document_hash=chunk.document_hash,
+        read_from=chunk.read_from,
+        maker=maker,
+        source={**source, "metadata": for_chunks(source.get("metadata", {}))},
+        others=others,
+        vector=chunk.vector,
+    )
+
+
+def _quotes(chunk: Node) -> tuple[Quote, ...]:
+    """Locate a chunk's text in its document, in parts of one page and section if they are known."""
+    text, start = chunk.text, chunk.others.get("start_char_idx")
+    if start is None:
+        return (Quote(0, len(text), None),)
+    end = chunk.others.get("end_char_idx") or start + len(text)
+    page, label = page_in(chunk.metadata)
+    section = chunk.metadata.get(SECTION)
+    section = section if isinstance(section, str) else ""
+    whole = Span(_document(chunk), start, end, page, section, label)
+    if end - start != len(text):  # text edited after splitting: the span is that of the original
+        return (Quote(0, len(text), whole, verbatim=False),)
+    if chunk.quotes and all(_quotes_text(quote, whole, text) for quote in chunk.quotes):
+        return tuple(chunk.quotes)
+    if isinstance(chunk.metadata.get(PAGE), int):
+        return tuple(_by_page(text, whole))
+    return (Quote(0, len(text), whole),)
+
+
+def _quotes_text(quote: Quote, whole: Span, text: str) -> bool:
+    """Return whether a quote is of this text, and not of one that a splitter divided again."""
+    source = quote.source
+    return (
+        source is not None
+        and source.document == whole.document
+        and source.start - quote.at == whole.start
+        and (quote.to <= len(text) if quote.verbatim else quote.to == len(text))
+    )
+
+
+def _by_page(text: str, whole: Span) -> Iterator[Quote]:
+    """Yield a quote per page; `whole` has the first one."""
+    at = 0
+    for page, part in enumerate(text.split(PAGE_BREAK), start=whole.page or 0):
+        start, end = whole.start + at, whole.start + at + len(part)
+        yield Quote(at, at + len(part), whole._replace(start=start, end=end, page=page))
+        at += len(part) + 1

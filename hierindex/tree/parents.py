@@ -1,0 +1,137 @@
+"""Parents of groups: their summaries, written or cached, and their vectors."""
+
+import json
+from collections.abc import Sequence
+
+from hierindex.core.arrays import Floats2d
+from hierindex.core.identity import digest, parent_id
+from hierindex.errors import InputError
+from hierindex.models.record import Usage
+from hierindex.node import EMBED_HIDDEN, LLM_HIDDEN, Maker, Node
+from hierindex.progress import Stopwatch
+from hierindex.summarize.claims import resolve_claims
+from hierindex.summarize.summary import Group, Summary
+from hierindex.text.sentences import split_all
+from hierindex.tree.metadata import merged_metadata
+from hierindex.tree.recipe import Models, Recipe
+
+
+def parents_of(
+    groups: Sequence[Sequence[Node]],
+    centroids: Floats2d,
+    level: int,
+    recipe: Recipe,
+    models: Models,
+    watch: Stopwatch,
+) -> tuple[list[Node], Floats2d, Usage]:
+    """Return a parent of each group with its unit vector, (n_groups, n_dims), and their usage.
+
+    Parameters
+    ----------
+    groups : Sequence[Sequence[Node]]
+    centroids : (n_groups, n_dims) unit vectors
+        The vectors of parents if `recipe` says so.
+    level : int
+        Of the parents.
+    recipe : Recipe
+    models : Models
+    watch : Stopwatch
+    """
+    with watch("summarize", level):
+        keys = [_key(group, recipe) for group in groups]
+        summaries = _summaries(keys, groups, recipe, models, level)
+    with watch("link", level):
+        maker = recipe.maker
+        parents = [
+            _parent(key, group, summary, level, recipe, maker)
+            for key, group, summary in zip(keys, groups, summaries, strict=True)
+        ]
+    with watch("embed", level):
+        X, texts = centroids, [parent.text for parent in parents]
+        if recipe.parent_embedding == "text" and texts:
+            X = models.embed(texts, f"embed level {level}")
+            if X.shape[1] != centroids.shape[1]:
+                raise InputError(
+                    f"Chunks have embeddings of {centroids.shape[1]} dimensions, summaries of "
+                    f"{X.shape[1]}; pass the embedding model that embedded the chunks as "
+                    "embed_model=."
+                )
+        n_tokens = recipe.embedder.count_tokens(texts)
+    for parent, x, n in zip(parents, X, n_tokens.tolist(), strict=True):
+        parent.vector = x.copy()  # not all of them
+        parent.n_tokens = n
+    return parents, X, sum((summary.usage for summary in summaries), Usage())
+
+
+def _parent(
+    text_key: str,
+    children: Sequence[Node],
+    summary: Summary,
+    level: int,
+    recipe: Recipe,
+    maker: Maker,
+) -> Node:
+    """Make a group's parent; its own parents are noted later.
+
+    Metadata is excluded from the embedded text. An LLM sees the entries that are equal in all
+    children and hidden in none.
+    """
+    documents = tuple(dict.fromkeys(d for child in children for d in child.documents))
+    metadata = merged_metadata([child.metadata for child in children], recipe.metadata_rules)
+    hidden = {key for child in children for key in child.others.get(LLM_HIDDEN, ())}
+    differing = {k for k in metadata for c in children if c.metadata.get(k) != metadata[k]}
+    child_ids = tuple(child.id for child in children)
+    keys = {EMBED_HIDDEN: list(metadata), LLM_HIDDEN: sorted(hidden | differing)}
+    return Node(
+        parent_id(child_ids, text_key),
+        summary.text,
+        metadata,
+        level=level,
+        level_max=level,
+        kind=summary.kind,
+        title=summary.title,
+        documents=documents,
+        children=child_ids,
+        quotes=resolve_claims(summary.claims, [child.quotes for child in children]),
+        source_similarity=summary.source_similarity,
+        maker=maker,
+        source=children[0].source if len(documents) == 1 else {},
+        others={name: hidden for name, hidden in keys.items() if hidden},
+    )
+
+
+def _key(children: Sequence[Node], recipe: Recipe) -> str:
+    """Digest everything that determines a group's summary."""
+    number: dict[str | None, int] = {}  # documents by order: renaming one keeps the cache hit
+    fields = []
+    for child in children:
+        parts = [
+            (q.at, q.to, number.setdefault(q.source and q.source.document, len(number)))
+            for q in child.quotes
+        ]
+        fields += [child.text, json.dumps(parts)]
+    return digest("summary", recipe.shaped_by, str(recipe.budget.max_tokens), *fields)
+
+
+def _summaries(
+    keys: Sequence[str],
+    children: Sequence[Sequence[Node]],
+    recipe: Recipe,
+    models: Models,
+    level: int,
+) -> list[Summary]:
+    """Return one summary per group, from the cache where it has one."""
+    memory = models.texts
+    known = {} if memory is None else memory.recall_summaries(keys)
+    first: dict[str, int] = {}
+    for i, key in enumerate(keys):
+        first.setdefault(key, i)  # equal groups, as of copies, share a summary
+    new = [i for key, i in first.items() if key not in known]
+    wanted: list[Group] = [split_all((c.text, c.quotes) for c in children[i]) for i in new]
+    written = models.summarize(wanted, recipe.budget, f"summarize level {level}") if new else []
+    fresh = dict(zip(new, written, strict=True))
+    if memory is not None and not recipe.is_rehearsal:
+        lasting = {i: s for i, s in fresh.items() if s.kind != "extractive_fallback"}
+        memory.keep_summaries({keys[i]: (s.text, s.details) for i, s in lasting.items()})
+    known |= {keys[i]: (summary.text, summary.details) for i, summary in fresh.items()}
+    return [fresh[i] if i in fresh else Summary.recalled(*known[key]) for i, key in enumerate(keys)]

@@ -1,0 +1,178 @@
+"""Pools of similar leaves, which are grown one after the other if leaves are too many for memory.
+
+Leaves wait in a file, are read pool by pool, and are written when all pools are grown.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from hierindex.core.arrays import Floats2d, Ints1d
+from hierindex.core.rows import blocks
+from hierindex.models.embedder import unit_vectors
+from hierindex.node import Node
+from hierindex.progress import Progress, silent
+from hierindex.store.rows import Row, node_of, parent_columns, row_of
+from hierindex.store.schema import schema
+from hierindex.store.waiting import LeafFile
+from hierindex.tree.arrays import level_rows, vectors_of
+from hierindex.tree.levels import GrownPart, Levels
+from hierindex.tree.recipe import Models, Recipe
+from hierindex.tree.titles import (
+    Chunk,
+    chunks_of,
+    documents_alone,
+    note_documents,
+    note_phrases,
+)
+
+AT_ONCE = 1024  # leaves whose columns `GROUPED` are dictionaries at once
+GROUPED = pa.schema([schema(1).field(name) for name in ("parent_ids", "parent_weights", "title")])
+"""Columns of a leaf that its pool decides."""
+
+PoolRows = Sequence[Iterable[Row]]
+"""Rows of the leaves of some pools, with the titles that their documents give them."""
+
+
+class GrownPools(NamedTuple):
+    """What has grown over pools, with the columns `GROUPED` of each leaf.
+
+    A leaf without parents is among the nodes that have grown.
+    """
+
+    part: GrownPart
+    grouped: pa.Table
+
+
+GrowPools = Callable[[Iterable[PoolRows]], Iterable[GrownPools]]
+"""Grows the pools of each batch, in order."""
+
+
+class Pools:
+    """The leaves of a tree, which are in a file if there are more than `most`.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    waiting : LeafFile
+    most : int
+        Number of leaves, about, that may be in memory.
+    progress : Progress
+    """
+
+    def __init__(
+        self, recipe: Recipe, waiting: LeafFile, most: int, progress: Progress = silent
+    ) -> None:
+        self.chunks: dict[str, Chunk] = {}
+        """What the leaves in the file say of their documents, by id, in order."""
+        self._recipe, self._waiting, self._most = recipe, waiting, most
+        self._progress = progress
+        self._numbers: list[int] = []  # of the leaves that have been grouped
+        self._grouped: list[pa.Table] = []  # theirs
+
+    def grown(self, parts: Iterable[GrownPart], grow: GrowPools) -> Iterator[GrownPart]:
+        """Yield parts of leaves as they are if these are few, or else pools of all leaves.
+
+        Parameters
+        ----------
+        parts : Iterable[GrownPart]
+            Leaves with nothing above them.
+        grow : GrowPools
+        """
+        few, n_leaves = list[GrownPart](), 0
+        for part in parts:
+            n_leaves += len(part.tops)
+            few.append(part)
+            del part  # or it would stay until the end
+            while n_leaves > self._most and few:
+                yield self._put(few.pop(0))
+        yield from few
+        if self.chunks:
+            batches = [*_batches(self._recipe.across[0].pools(self._vectors()), self._most)]
+            grown = zip(batches, grow(map(self._rows_of, batches)), strict=True)
+            for n_done, (pools, (part, grouped)) in enumerate(grown, start=1):
+                self._numbers += chain(*pools)
+                self._grouped.append(grouped)
+                self._progress("grow pools", n_done, len(batches))
+                yield part
+
+    def order(self, tops: Sequence[Node]) -> list[int]:
+        """Return the places of the nodes of all pools in the order of their leaves."""
+        number = {node_id: i for i, node_id in enumerate(self.chunks)}
+        leaves = [[number[i] for i in node.children or [node.id]] for node in tops]
+        return sorted(range(len(tops)), key=leaves.__getitem__)
+
+    def rows(self, alone: Mapping[str, Node]) -> Iterator[Row]:
+        """Yield the rows of all leaves in order, given those that have passed up.
+
+        An index has its documents in this order.
+        """
+        grouped = pa.concat_tables(self._grouped).take(np.argsort(self._numbers))
+        changed = chain.from_iterable(some.to_pylist() for some in grouped.to_batches(AT_ONCE))
+        for number, (leaf_id, columns) in enumerate(zip(self.chunks, changed, strict=True)):
+            if columns["parent_ids"]:
+                yield self._waiting[number] | columns
+            else:
+                yield row_of(alone[leaf_id])
+
+    def _put(self, part: GrownPart) -> GrownPart:
+        """Put leaves into the file, with the titles that documents give them; return the rest."""
+        leaves, chunks = part.tops, chunks_of(part.tops)
+        note_documents(leaves, documents_alone(leaves), chunks)
+        for leaf in leaves:
+            self._waiting.add(row_of(leaf))
+        self.chunks |= chunks
+        return replace(part, left=(), tops=(), X=part.X[:0], tallies=())
+
+    def _rows_of(self, pools: Sequence[Sequence[int]]) -> PoolRows:
+        return [map(self._waiting.__getitem__, pool) for pool in pools]
+
+    def _vectors(self) -> Floats2d:
+        """Return the unit vectors of all leaves, (n_leaves, n_dims)."""
+        X = self._waiting.vectors()
+        for block in blocks(X):
+            block[:] = unit_vectors(block)
+        return X
+
+
+def grow_pools(pools: PoolRows, recipe: Recipe, models: Models) -> GrownPools:
+    """Group pools of leaves, and write the parents of their groups.
+
+    Parameters
+    ----------
+    pools : PoolRows
+    recipe : Recipe
+    models : Models
+    """
+    levels = Levels(replace(recipe, max_levels=1), models)
+    nodes = [[*map(node_of, pool)] for pool in pools]
+    leaves = [*chain(*nodes)]
+    ends = np.cumsum([len(pool) for pool in nodes])
+    grouper = partial(recipe.across[0].of_pools, pools=np.split(np.arange(ends[-1]), ends[:-1]))
+    rows = level_rows(leaves, vectors_of(leaves), 0)
+    tops, rows = levels.grow(leaves, rows, [grouper])
+    with levels.watch("link", None):
+        note_phrases([leaf for leaf in leaves if leaf.parents])
+        grouped = pa.Table.from_pylist([*map(_columns, leaves)], GROUPED)
+    return GrownPools(levels.part(tops, rows, tops), grouped)
+
+
+def _columns(leaf: Node) -> Row:
+    return parent_columns(leaf.parents) | {"title": leaf.title}
+
+
+def _batches(pools: Iterable[Ints1d], most: int) -> Iterator[list[list[int]]]:
+    """Yield pools that hold at most so many rows together, or one that holds more."""
+    some, n_rows = list[list[int]](), 0
+    for pool in pools:
+        if some and n_rows + len(pool) > most:
+            yield some
+            some, n_rows = [], 0
+        some.append(pool.tolist())
+        n_rows += len(pool)
+    yield some

@@ -1,0 +1,90 @@
+"""What determines a tree, and the models that grow it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from hierindex.cache.texts import TextCache
+from hierindex.cache.vectors import VectorCache
+from hierindex.core.arrays import Floats2d
+from hierindex.core.tree import ByMixture, Grouper
+from hierindex.models.embedder import Embedder
+from hierindex.models.model_identity import identity
+from hierindex.node import Maker
+from hierindex.progress import Progress
+from hierindex.summarize.summary import Budget, Group, Resources, Summarizer, Summary
+from hierindex.tree.metadata import Merge
+
+ParentEmbedding = Literal["text", "mean"]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that determines a tree, apart from its chunks."""
+
+    method: str
+    within: Sequence[Grouper]  # of nodes of one document
+    across: Sequence[ByMixture]  # of nodes of any document
+    embedder: Embedder
+    summarizer: str  # name only
+    shaped_by: str  # JSON of everything that determines a summary, apart from group and budget
+    summary_tokens: int
+    parent_embedding: ParentEmbedding
+    max_levels: int | None
+    summarize_single_documents: bool
+    namespace: str
+    metadata_rules: Mapping[str, Merge]
+    is_rehearsal: bool  # an estimate: summaries are placeholders and are not cached
+
+    @property
+    def maker(self) -> Maker:
+        """What makes the nodes."""
+        settings = identity(self.embedder.embed_model)
+        return Maker(self.method, self.embedder.name, settings, self.summarizer)
+
+    @property
+    def budget(self) -> Budget:
+        """The token budget of a summary, capped by the embedding model's window."""
+        embedder = self.embedder
+        return Budget(min(self.summary_tokens, embedder.room), embedder.count_text_tokens)
+
+
+@dataclass(frozen=True)
+class Models:
+    """The models that grow trees, with their caches, limits and usage.
+
+    Attributes
+    ----------
+    embedder : Embedder
+    summarizer : Summarizer
+    resources : Resources
+    vectors : VectorCache or None
+    texts : TextCache or None
+        Cache that summaries are read from and written to.
+    progress : Progress
+    """
+
+    embedder: Embedder
+    summarizer: Summarizer
+    resources: Resources
+    vectors: VectorCache | None
+    texts: TextCache | None
+    progress: Progress
+
+    def embed(self, texts: list[str], stage: str) -> Floats2d:
+        """Return the unit vectors of texts, (n_texts, n_dims)."""
+        return self.embedder.embed(texts, progress=self._reporting(stage), memory=self.vectors)
+
+    def summarize(self, groups: list[Group], budget: Budget, stage: str) -> list[Summary]:
+        """Return one summary for each group."""
+        self._reporting(stage)
+        return self.summarizer.summarize(groups, budget, self.resources)
+
+    def _reporting(self, stage: str) -> Progress:
+        """Let the models report progress under the name of a stage."""
+
+        def report(_: str, done: int, total: int, *cost: str) -> None:
+            self.progress(stage, done, total, *cost)
+
+        self.resources.progress = report
+        return report

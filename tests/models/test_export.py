@@ -1,0 +1,217 @@
+import hashlib
+import json
+import logging
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tiny_models import SENTENCES, on_torch
+
+from hierindex import OpenVinoEmbedding, load_embed_model
+from hierindex.models import export
+from hierindex.models.export import FILE, FileDigests
+from hierindex.models.model_identity import fingerprint
+from hierindex.models.openvino import CARD, GRAPH, TOKENIZER, WEIGHTS
+
+
+def sha256(text):
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def digest_of(path, folder):
+    with FileDigests(folder) as digests:
+        return digests.of(path)
+
+
+@pytest.fixture
+def path(tmp_path):
+    (file := tmp_path / "weights").write_text("one")
+    return file
+
+
+@pytest.fixture
+def hashed(monkeypatch):
+    """How many files were read."""
+    calls, real = [], hashlib.file_digest
+    monkeypatch.setattr(hashlib, "file_digest", lambda *args: calls.append(1) or real(*args))
+    return calls
+
+
+def test_a_file_is_read_once(tmp_path, path, hashed):
+    assert [digest_of(path, tmp_path / "cache") for _ in range(3)] == [sha256("one")] * 3
+    assert len(hashed) == 1
+
+
+def test_another_file_in_its_place_is_read_though_size_and_time_are_the_same(tmp_path, path):
+    with FileDigests(tmp_path) as digests:
+        assert digests.of(path) == sha256("one")
+        before = path.stat()
+        path.write_text("two")
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+        assert digests.of(path) == sha256("two")
+    assert digest_of(path, tmp_path) == sha256("two")
+
+
+def test_files_that_are_gone_are_forgotten(tmp_path, path):
+    (gone := tmp_path / "gone").write_text("gone")
+    digest_of(gone, tmp_path)
+    gone.unlink()
+    digest_of(path, tmp_path)
+    assert list(json.loads((tmp_path / FILE).read_text())) == [str(path)]
+
+
+@pytest.mark.parametrize("written", ["", "[]", "{", '{"a": 3}'])
+def test_what_cannot_be_read_is_begun_anew(tmp_path, path, written):
+    (tmp_path / FILE).write_text(written)
+    assert digest_of(path, tmp_path) == sha256("one")
+
+
+def test_a_folder_that_cannot_be_written_keeps_nothing_and_is_named_once(tmp_path, path, caplog):
+    (other := tmp_path / "tokenizer").write_text("two")
+    with caplog.at_level(logging.INFO), FileDigests(path / "below") as digests:
+        assert [digests.of(path), digests.of(other)] == [sha256("one"), sha256("two")]
+    (note,) = caplog.messages
+    assert f"{path / 'below' / FILE} cannot be written" in note
+
+
+@pytest.fixture
+def loads(torchs_tiny):
+    """How often the model on torch was asked for."""
+
+    class Loads(list):
+        def __call__(self):
+            self.append(torchs_tiny)
+            return torchs_tiny
+
+    return Loads()
+
+
+@pytest.mark.usefixtures("graph_of_tiny")
+def test_a_model_is_exported_once(folder, own_cache, loads):
+    made = [export.exported_folder(Path(folder), "", loads) for _ in range(3)]
+    assert len(loads) == 1
+    assert made[0] == made[1] == made[2]
+    assert list(own_cache.iterdir()) == [made[0]]
+    assert {path.name for path in made[0].iterdir()} == {GRAPH, WEIGHTS, TOKENIZER, CARD}
+
+
+@pytest.mark.usefixtures("graph_of_tiny")
+@pytest.mark.parametrize(
+    ("file", "damage"),
+    [(GRAPH, b""), (WEIGHTS, b""), (TOKENIZER, b"{}"), (CARD, b"{}"), (CARD, None)],
+    ids=str,
+)
+def test_a_damaged_export_is_made_again(folder, tiny, own_cache, loads, file, damage):
+    copy = own_cache / Path(tiny.folder).name
+    shutil.copytree(tiny.folder, copy)
+    assert export.exported_folder(Path(folder), "", loads) == copy
+    assert loads == []
+    if damage is None:
+        (copy / file).unlink()
+    else:
+        (copy / file).write_bytes(damage)
+    assert export.exported_folder(Path(folder), "", loads) == copy
+    assert len(loads) == 1
+    again = OpenVinoEmbedding(folder=str(copy), precision=tiny.precision)
+    assert again.get_text_embedding("salt") == tiny.get_text_embedding("salt")
+
+
+@pytest.mark.usefixtures("graph_of_tiny")
+def test_what_a_model_is_given_before_a_text_is_part_of_it(folder, tiny, own_cache):
+    def load():
+        return on_torch(folder, query_instruction="grain ", text_instruction="salt ")
+
+    exported = str(export.exported_folder(Path(folder), "x/y", load))
+    made = OpenVinoEmbedding(folder=exported, precision=tiny.precision)
+    assert Path(made.folder).name != Path(tiny.folder).name
+    assert fingerprint(made) != fingerprint(tiny)
+    for text in SENTENCES:
+        with_prompt = tiny.get_text_embedding(f"salt {text}")
+        assert made.get_text_embedding(text) == pytest.approx(with_prompt, abs=1e-5)
+        asked = tiny.get_query_embedding(f"grain {text}")
+        assert made.get_query_embedding(text) == pytest.approx(asked, abs=1e-5)
+
+
+def test_a_model_that_cannot_be_exported_runs_on_torch(folder, own_cache, monkeypatch):
+    from llama_index.embeddings.huggingface import HuggingFaceEmbedding
+
+    tried = []
+
+    def refuse(*args, **kwargs):
+        tried.append(args)
+        raise RuntimeError("There is no such operator.")
+
+    monkeypatch.setattr(torch.export, "export", refuse)
+    for _ in range(2):
+        model = load_embed_model(folder)
+        assert isinstance(model, HuggingFaceEmbedding)
+        assert model.embed_batch_size == 10
+        assert len(model.get_text_embedding("salt")) == 16
+    assert len(tried) == 1
+    (noted,) = own_cache.rglob(export._reason())
+    assert "no such operator" in noted.read_text()
+
+
+@pytest.mark.usefixtures("graph_of_tiny")
+def test_a_graph_with_other_vectors_is_not_used(folder, own_cache, loads, monkeypatch):
+    slightly_off = iter([np.eye(2), [[1, 0], [0.0148, 0.99989]]])
+    monkeypatch.setattr(export, "_results", lambda _: np.array(next(slightly_off)))
+    assert export.exported_folder(Path(folder), "", loads) is None
+    monkeypatch.undo()
+    (noted,) = own_cache.parent.rglob(export._reason())
+    assert "0.0148" in noted.read_text()
+
+
+@pytest.mark.usefixtures("graph_of_tiny")
+@pytest.mark.parametrize(
+    ("fastest", "cosine", "kept"),
+    [("bfloat16", 0.9995, "bfloat16"), ("bfloat16", 0.9985, "float32"), ("float32", 0, "float32")],
+)
+def test_a_model_that_bfloat16_harms_runs_in_float32(
+    folder, own_cache, monkeypatch, fastest, cosine, kept
+):
+    in_bfloat16 = [[1, 0], [np.sqrt(1 - cosine**2), cosine]]
+    results = iter([np.eye(2), np.eye(2), np.array(in_bfloat16)])  # first torch's, then float32
+    monkeypatch.setattr(export, "fastest_precision", lambda: fastest)
+    monkeypatch.setattr(export, "_results", lambda _: next(results))
+    assert load_embed_model(folder).precision == kept
+    assert load_embed_model(folder, precision="float32").precision == "float32"
+    assert len([*own_cache.iterdir()]) == 1
+
+
+@pytest.mark.usefixtures("graph_of_tiny")
+def test_an_export_by_another_process_meanwhile_is_taken(folder, tiny, own_cache, loads):
+    copy = own_cache / Path(tiny.folder).name
+
+    def slow():
+        shutil.copytree(tiny.folder, copy)  # the other process
+        return loads()
+
+    assert export.exported_folder(Path(folder), "", slow) == copy
+    assert list(own_cache.iterdir()) == [copy]
+    digest = hashlib.sha256((copy / GRAPH).read_bytes()).hexdigest()
+    assert json.loads((copy / CARD).read_text())["digests"][GRAPH] == digest
+
+
+@pytest.mark.usefixtures("graph_of_tiny")
+def test_another_torch_may_export_what_this_one_does_not(folder, own_cache, loads, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(export, "version", lambda _: "0.1")
+        patch.setattr(export, "_write_graph", lambda *_: 1 / 0)
+        patch.setattr(export, "UNEXPORTABLE", (ZeroDivisionError,))
+        assert export.exported_folder(Path(folder), "", loads) is None
+        assert export.exported_folder(Path(folder), "", loads) is None
+    assert len(loads) == 1
+    assert export.exported_folder(Path(folder), "", loads) is not None
+
+
+def test_without_a_cache_folder_a_model_runs_on_torch(folder, tmp_path, monkeypatch, caplog):
+    from llama_index.embeddings.huggingface import HuggingFaceEmbedding
+
+    (tmp_path / "cache").write_text("a file")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert isinstance(load_embed_model(folder), HuggingFaceEmbedding)
+    assert "runs on torch" in caplog.text

@@ -1,0 +1,65 @@
+import asyncio
+
+import httpx
+import pytest
+from fakes import HashingEmbedding
+
+from hierindex.errors import ModelError
+from hierindex.models.embedder import Embedder
+from hierindex.models.failures import RequestError
+from hierindex.respond.extractive_synthesizer import ExtractiveSynthesizer
+from hierindex.retrieve.retriever import HierarchyRetriever
+from hierindex.store.vector_store import HierarchyStore
+
+
+class Down(HashingEmbedding):
+    """Fails whatever it is asked."""
+
+    error: Exception
+
+    model_config = HashingEmbedding.model_config | {"arbitrary_types_allowed": True}
+
+    def _vector(self, text):
+        raise self.error
+
+
+def embed(model, store):
+    Embedder(model).embed(["A text."])
+
+
+def retrieve(model, store):
+    HierarchyRetriever(store, model).retrieve("Why?")
+
+
+def aretrieve(model, store):
+    asyncio.run(HierarchyRetriever(store, model).aretrieve("Why?"))
+
+
+def answer(model, store):
+    ExtractiveSynthesizer(model).get_response("Why?", ["The bridge was closed for repairs."])
+
+
+calls = pytest.mark.parametrize("call", [embed, retrieve, aretrieve, answer])
+
+
+@calls
+@pytest.mark.parametrize(
+    ("error", "named", "said"),
+    [
+        (httpx.ConnectError("no"), ModelError, "cannot be used: nothing answers at its address"),
+        (httpx.ReadTimeout("timed out"), RequestError, "failed to answer: .* in time"),
+        (ConnectionResetError("reset"), RequestError, "failed to answer: reset"),
+    ],
+    ids=["connect", "timeout", "reset"],
+)
+def test_a_service_that_fails_is_named(tmp_path, call, error, named, said):
+    with pytest.raises(named, match=rf"^The embedding model 'hashing' {said}[^\n]*\.$"):
+        call(Down(error=error), HierarchyStore(tmp_path))
+
+
+@calls
+def test_what_is_no_failure_of_a_service_passes(tmp_path, call):
+    error = KeyError("word")
+    with pytest.raises(KeyError) as caught:
+        call(Down(error=error), HierarchyStore(tmp_path))
+    assert caught.value is error

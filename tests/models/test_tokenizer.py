@@ -1,0 +1,45 @@
+import json
+import os
+import subprocess
+import sys
+
+import llama_index.core
+import pytest
+from llama_index.core.utils import get_tokenizer
+
+from hierindex.models.tokenizer import FOLDER, llm_tokenizer
+
+TEXTS = ["", "The keeper wrote.", "灯台守。 🌊", "<|endoftext|> <|im_start|>", "  Two\n\nlines "]
+COUNTING = f"""
+import json, os, sys
+from hierindex.models.tokenizer import llm_tokenizer
+tokens = [llm_tokenizer()(text) for text in json.load(sys.stdin)]
+print(json.dumps([tokens, "llama_index.core" in sys.modules, {FOLDER!r} in os.environ]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "is_imported"),
+    [
+        ("", False),
+        ("import llama_index.core", True),
+        ("import importlib.util; importlib.util.find_spec = lambda *_: None", True),
+    ],
+    ids=["not imported", "imported", "its file is not found"],
+)
+def test_tokens_are_those_of_llama_index(before, is_imported):
+    run = subprocess.run(
+        [sys.executable, "-c", before + COUNTING],
+        input=json.dumps(TEXTS),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    expected = [get_tokenizer()(text) for text in TEXTS]
+    assert json.loads(run.stdout) == [expected, is_imported, FOLDER in os.environ]
+
+
+def test_a_tokenizer_of_the_user_counts(monkeypatch):
+    monkeypatch.setattr(llama_index.core, "global_tokenizer", str.split)
+    assert llm_tokenizer() is str.split

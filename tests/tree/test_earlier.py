@@ -1,0 +1,228 @@
+"""Trees that are grown again after edits: what stays, and what a model is asked for."""
+
+import random
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from fakes import HashingEmbedding
+from histories import documents
+from llama_index.core.node_parser import SentenceSplitter
+from llama_index.core.schema import Document
+from records import as_chunks, as_plain, replace_all, revise
+
+from hierindex import (
+    DocumentHierarchy,
+    ExtractiveSummarizer,
+    HierarchyStore,
+    Node,
+    RaptorHierarchy,
+    SemanticHierarchy,
+)
+from hierindex.cache.file import open_cache
+from hierindex.core.membership import from_groups
+from hierindex.core.tree import ByMixture
+from hierindex.tree import earlier
+from hierindex.tree.earlier import EarlierTree
+from hierindex.tree.growth import Grown
+from hierindex.tree.hierarchy import Hierarchy
+
+WORDS = "harbour sail mast anchor flour yeast oven dough nova orbit comet moon".split()
+KINDS = [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy]
+
+
+class CountingSummarizer(ExtractiveSummarizer):
+    """Counts the groups that it summarises."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.n_groups = 0
+
+    def summarize(self, groups, budget, resources=None):
+        self.n_groups += len(groups)
+        return super().summarize(groups, budget, resources)
+
+
+def texts_of(n_documents: int) -> dict[str, str]:
+    """Documents of some paragraphs, each about two of the words."""
+    draw = random.Random(7)
+    return {
+        f"{i:03}.txt": "\n\n".join(
+            " ".join(
+                f"In {i} the {draw.choice(WORDS[i % 4 * 3 : i % 4 * 3 + 3])} and the "
+                f"{draw.choice(WORDS)} of part {part} meet {draw.randint(1, 999)}."
+                for _ in range(3)
+            )
+            for part in range(3)
+        )
+        for i in range(n_documents)
+    }
+
+
+def chunks_of(texts) -> list[Node]:
+    return as_chunks(SentenceSplitter(chunk_size=64, chunk_overlap=0)(documents(texts)))
+
+
+class Held:
+    """An index of texts by name, whose tree is changed as an update does."""
+
+    def __init__(self, folder, hierarchy: Hierarchy, texts) -> None:
+        self.store, self.hierarchy, self.texts = HierarchyStore(folder), hierarchy, {}
+        with open_cache(str(folder), "model") as cache:
+            grown = hierarchy.grow([chunks_of(texts)], cache)
+        replace_all(self.store, grown.nodes)
+        self.texts = dict(texts)
+
+    def become(self, texts) -> Grown:
+        """Change the documents of the index to these and return what was grown."""
+        changed = {n for n in self.texts.keys() | texts if self.texts.get(n) != texts.get(n)}
+        held = EarlierTree(self.store.snapshot(), changed & self.texts.keys(), [*texts])
+        chunks = [chunk for chunk in chunks_of(texts) if chunk.documents[0] in changed]
+        with open_cache(self.store.uri, "model") as cache:
+            grown = self.hierarchy.grow([chunks], cache, earlier=held)
+        revise(self.store, grown.nodes, grown.gone)
+        self.texts = dict(texts)
+        return grown
+
+    @property
+    def nodes(self) -> list[Node]:
+        return self.store.snapshot().nodes()
+
+
+def hierarchy_of(kind, **options) -> Hierarchy:
+    return kind(embed_model=HashingEmbedding(), **{"max_children": 4, **options})
+
+
+@pytest.fixture(autouse=True)
+def searched(monkeypatch) -> None:
+    """Small levels are not read as a whole, but searched as large ones are."""
+    monkeypatch.setattr(earlier, "FEW", 3)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_edit_costs_the_summaries_above_it(kind, tmp_path) -> None:
+    texts = texts_of(16)
+    summarizer = CountingSummarizer()
+    held = Held(tmp_path, hierarchy_of(kind, summarizer=summarizer), texts)
+    n_summaries, summarizer.n_groups = summarizer.n_groups, 0
+    texts["005.txt"] += "\n\nThe harbour of 5 has a new mast and an old anchor."
+    grown = held.become(texts)
+    n_levels = 1 + max(node.level for node in held.nodes)
+    assert 0 < summarizer.n_groups <= min(3 * n_levels, n_summaries / 2)
+    assert len(grown.nodes) < len(held.nodes) / 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_document_that_is_read_again_leaves_the_tree_as_it_was(kind, tmp_path) -> None:
+    texts = texts_of(12)
+    held = Held(tmp_path, hierarchy_of(kind), texts)
+    before = as_plain(held.nodes)
+    held.texts["007.txt"] = "other"
+    grown = held.become(texts)
+    assert not grown.gone
+    assert as_plain(held.nodes) == before
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_tree_with_a_root_has_one_after_each_edit(kind, tmp_path) -> None:
+    texts = texts_of(10)
+    held = Held(tmp_path, hierarchy_of(kind), texts)
+    for name in list(texts)[:6:5]:
+        del texts[name]
+        check_tree(held.become(texts) and held.nodes)
+
+
+def test_a_taller_document_lifts_the_levels_above_documents_and_they_sink_without_it(
+    tmp_path,
+) -> None:
+    texts = texts_of(14)
+    held = Held(tmp_path, hierarchy_of(SemanticHierarchy), texts)
+    before = as_plain(held.nodes)
+    tall = "\n\n".join(texts_of(14).values()) * 2
+    held.become({**texts, "tall.txt": tall})
+    check_tree(held.nodes)
+    lifted = document_levels(held.nodes)
+    held.become(texts)
+    assert document_levels(held.nodes) < lifted
+    assert as_plain(held.nodes) == before
+
+
+def document_levels(nodes) -> int:
+    return max(node.level for node in nodes if len(node.documents) == 1)
+
+
+def check_tree(nodes) -> None:
+    """There is one root, which is the highest node."""
+    highest = max(nodes, key=lambda node: node.level)
+    assert [node.id for node in nodes if not node.parents] == [highest.id]
+    check_links(nodes)
+
+
+def check_links(nodes) -> None:
+    """Links both ways, weights of 1, and no gap between a node and its parents."""
+    by_id = {node.id: node for node in nodes}
+    for node in nodes:
+        parents = dict(node.parents)
+        assert len(parents) == len(node.parents)
+        assert sum(parents.values()) == pytest.approx(1.0 if parents else 0.0)
+        assert all(by_id[parent].level == node.level_max + 1 for parent in parents)
+        assert all(node.id in by_id[parent].children for parent in parents)
+        assert all(node.id in dict(by_id[child].parents) for child in node.children)
+
+
+def short_documents(n: int) -> list[Document]:
+    return [
+        Document(id_=f"{i}", text=f"{' '.join(random.Random(i).choices(WORDS, k=12))} {i}.")
+        for i in range(n)
+    ]
+
+
+def changed_tree(tree: Hierarchy, docs, gone, new, folder) -> list[Node]:
+    """The nodes of an index of documents after a change."""
+    store = HierarchyStore(folder)
+    replace_all(store, tree(docs))
+    order = [doc.id_ for doc in docs if doc.id_ not in gone] + [doc.id_ for doc in new]
+    grown = tree.grow([as_chunks(new)], earlier=EarlierTree(store.snapshot(), gone, order))
+    revise(store, grown.nodes, grown.gone)
+    return store.snapshot().nodes()
+
+
+@pytest.mark.parametrize(
+    "n", [27, *(pytest.param(n, marks=pytest.mark.slow) for n in (30, 33, 36))]
+)
+def test_neighbours_that_are_only_asked_stay_as_they_are(n, tmp_path) -> None:
+    tree = hierarchy_of(DocumentHierarchy, max_children=3, summary_tokens=32, max_tokens=90)
+    *docs, new = short_documents(n + 1)
+    check_links(changed_tree(tree, docs, [], [new], tmp_path))
+
+
+@dataclass(frozen=True)
+class Soft(ByMixture):
+    """One group of two rows is within another one; other rows are in pairs."""
+
+    def __call__(self, rows):
+        if len(rows) != 11:
+            return super().__call__(rows)
+        groups = [[0, 1, 2], [0, 1], [3, 4], [5, 6], [7, 8], [9, 10]]
+        return from_groups([*map(np.array, groups)], [np.ones(len(g)) for g in groups], 11)
+
+
+class SoftHierarchy(RaptorHierarchy):
+    def _groupers(self):
+        return [], [Soft(self.seed, self._caps(), self.mixture)]
+
+
+def test_a_group_that_becomes_another_one_is_that_group(tmp_path) -> None:
+    docs = [Document(id_=f"{i:02}", text=f"harbour {i} sail {i * 7}.") for i in range(11)]
+    tree = SoftHierarchy(HashingEmbedding(), max_children=3)
+    check_links(changed_tree(tree, docs, ["02"], [], tmp_path))
+
+
+def test_a_level_at_which_nothing_fits_together_is_no_level(tmp_path) -> None:
+    tree = RaptorHierarchy(HashingEmbedding(), max_children=2, max_tokens=100)
+    docs = [
+        Document(id_=f"{i:02}", text=" ".join(f"w{i}x{j}" for j in range(90 if i > 1 else 5)))
+        for i in range(12)
+    ]
+    nodes = changed_tree(tree, docs, ["00"], [], tmp_path)
+    assert {node.level_max for node in nodes} == {0}

@@ -1,0 +1,660 @@
+"""The three hierarchies, driven on small texts whose likeness can be reasoned about."""
+
+import asyncio
+import copy
+import json
+import multiprocessing
+import os
+import pickle
+import subprocess
+import sys
+from ast import literal_eval
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+from itertools import pairwise
+from multiprocessing.reduction import ForkingPickler
+
+import numpy as np
+import pytest
+from fakes import HashingEmbedding
+from llama_index.core import Document, VectorStoreIndex
+from llama_index.core.ingestion import IngestionPipeline
+from llama_index.core.llms import MockLLM
+from llama_index.core.node_parser import SentenceSplitter
+from llama_index.core.schema import BaseNode, ImageNode, NodeRelationship, TextNode
+from loopback import LoopbackServer
+from records import as_chunks, as_plain, as_text_nodes
+from store.trees import columns_of, tree
+
+from hierindex import (
+    DocumentHierarchy,
+    ExtractiveSummarizer,
+    ExtractiveSynthesizer,
+    HierarchyStore,
+    InputError,
+    LLMRewriter,
+    Mixture,
+    Node,
+    RaptorHierarchy,
+    SalientSentences,
+    SemanticHierarchy,
+    TwoStageSummarizer,
+    WindowWarning,
+)
+from hierindex.cache.file import open_cache
+from hierindex.models.client import load_llm
+from hierindex.rules import Percentile, TargetSize
+from hierindex.tree.hierarchy import Hierarchy
+
+TOPICS = [
+    text.split()
+    for text in (
+        "harbour sail mast anchor keel rudder tide wind deck crew",
+        "flour yeast oven dough crust salt knead loaf bake water",
+        "nova orbit comet moon eclipse dust light dwarf galaxy ring",
+    )
+]
+HIERARCHIES = [
+    SemanticHierarchy,
+    RaptorHierarchy,
+    DocumentHierarchy,
+    lambda **options: RaptorHierarchy(scope="document", **options),
+    lambda **options: SemanticHierarchy(rule=Percentile(40), **options),
+    lambda **options: RaptorHierarchy(mixture=Mixture(covariance="full"), **options),
+]
+IDS = [
+    "semantic",
+    "raptor",
+    "document",
+    "raptor per document",
+    "semantic by percentile",
+    "raptor full",
+]
+
+
+class CountingSummarizer(ExtractiveSummarizer):
+    """Records the sizes of the groups of each call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[int] = []
+
+    def summarize(self, groups, budget, resources=None):
+        self.calls.append(len(groups))
+        return super().summarize(groups, budget, resources)
+
+
+class NotingSummarizer(ExtractiveSummarizer):
+    """Notes of each group which children its sentences are from."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.children: list[list[int]] = []
+
+    def summarize(self, groups, budget, resources=None):
+        self.children += [[sentence.child for sentence in group] for group in groups]
+        return super().summarize(groups, budget, resources)
+
+
+class OtherSentences(SalientSentences):
+    """Describes itself as another extractor."""
+
+    def to_dict(self):
+        return {"method": "other"}
+
+
+def text_of(name: str, n_paragraphs: int = 8) -> str:
+    """Paragraphs of three sentences; every second one turns to another of the three topics."""
+    start = sum(map(ord, name))
+    paragraphs = []
+    for i in range(n_paragraphs):
+        topic = TOPICS[(start + i // 2) % 3]
+        paragraphs.append(
+            " ".join(
+                f"In {name} part {i} the {topic[(i + k) % 10]} meets the {topic[(i + k + 3) % 10]}"
+                f" near the {topic[(i + k + 5) % 10]}."
+                for k in range(3)
+            )
+        )
+    return "\n\n".join(paragraphs)
+
+
+def documents_of(*names: str, n_paragraphs: int = 8) -> list[Document]:
+    return [Document(text=text_of(name, n_paragraphs), id_=name) for name in names]
+
+
+def chunks_of(documents: Sequence[Document]) -> list[TextNode]:
+    return SentenceSplitter(chunk_size=48, chunk_overlap=0)(documents)
+
+
+def grown(kind=SemanticHierarchy, *names: str, **options) -> list[TextNode]:
+    options = {"embed_model": HashingEmbedding(), "max_children": 4, **options}
+    return kind(**options)(chunks_of(documents_of(*(names or "abcde"))))
+
+
+@cache
+def grown_once(kind) -> list[TextNode]:
+    """What no test may change."""
+    return grown(kind)
+
+
+def record(node: TextNode) -> Node:
+    return Node.of(node)
+
+
+def test_sentences_know_their_child() -> None:
+    summarizer = NotingSummarizer()
+    nodes = grown(summarizer=summarizer)
+    n_children = [len(node.child_nodes) for node in nodes if record(node).level]
+    assert all(children == sorted(children) for children in summarizer.children)
+    assert sorted(len(set(children)) for children in summarizer.children) == sorted(n_children)
+
+
+@pytest.mark.parametrize("kind", HIERARCHIES, ids=IDS)
+def test_every_leaf_reaches_the_root(kind) -> None:
+    nodes = grown_once(kind)
+    by_id = {node.node_id: node for node in nodes}
+    roots = [node for node in nodes if not record(node).parents]
+    assert len(by_id) == len(nodes)
+    assert len(roots) == 1
+    for node in nodes:
+        parents = record(node).parents
+        assert sum(weight for _, weight in parents) == pytest.approx(1.0 if parents else 0.0)
+        assert [weight for _, weight in parents] == sorted((w for _, w in parents), reverse=True)
+        while record(node).parents:
+            parent = by_id[node.parent_node.node_id]
+            assert parent.node_id == record(node).parents[0][0]
+            assert record(parent).level > record(node).level
+            assert record(parent).level == record(node).level_max + 1
+            node = parent
+        assert node is roots[0]
+
+
+@pytest.mark.parametrize("kind", HIERARCHIES, ids=IDS)
+def test_links_agree_and_cuts_shrink(kind) -> None:
+    nodes = grown_once(kind)
+    by_id = {node.node_id: node for node in nodes}
+    for parent in nodes:
+        children = [by_id[child.node_id] for child in parent.child_nodes or []]
+        assert bool(children) == (record(parent).level > 0)
+        assert all(parent.node_id in dict(record(child).parents) for child in children)
+        assert set(record(parent).documents) == {
+            d for child in children or [parent] for d in record(child).documents
+        }
+    top = max(record(node).level_max for node in nodes)
+    cuts = [sum(record(n).level <= c <= record(n).level_max for n in nodes) for c in range(top + 1)]
+    assert cuts == sorted(cuts, reverse=True)
+    assert cuts[-1] == 1
+
+
+@pytest.mark.parametrize("kind", HIERARCHIES, ids=IDS)
+def test_citations_are_the_text(kind) -> None:
+    texts = {name: text_of(name) for name in "abcde"}
+    for node in grown_once(kind):
+        assert record(node).citations
+        for quote in record(node).quotes:
+            source = quote.source
+            assert (
+                texts[source.document][source.start : source.end] == node.text[quote.at : quote.to]
+            )
+
+
+@pytest.mark.parametrize("kind", HIERARCHIES, ids=IDS)
+def test_same_input_and_seed_same_nodes(kind) -> None:
+    assert [n.to_dict() for n in grown(kind)] == [n.to_dict() for n in grown_once(kind)]
+
+
+def test_another_process_grows_the_same_nodes() -> None:
+    code = "from store.trees import *; print([n.node_id for h in HIERARCHIES for n in tree(h)])"
+    paths = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONHASHSEED": "1"}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code],
+        env={**os.environ, **paths},
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    kinds = SemanticHierarchy, RaptorHierarchy, DocumentHierarchy
+    assert literal_eval(done.stdout) == [node.node_id for kind in kinds for node in tree(kind)]
+
+
+def test_async_gives_the_same() -> None:
+    hierarchy = SemanticHierarchy(embed_model=HashingEmbedding(), max_children=4)
+    awaited = asyncio.run(hierarchy.acall(chunks_of(documents_of(*"abcde"))))
+    once = grown_once(SemanticHierarchy)
+    assert [node.to_dict() for node in awaited] == [node.to_dict() for node in once]
+
+
+def test_one_batch_and_one_summary_call_a_level() -> None:
+    embed_model, summarizer = HashingEmbedding(), CountingSummarizer()
+    nodes = grown(embed_model=embed_model, summarizer=summarizer)
+    n_levels = max(record(node).level for node in nodes)
+    written = Counter(record(node).level for node in nodes)
+    assert summarizer.calls == [written[level] for level in range(1, n_levels + 1)]
+    assert [len(batch) for batch in embed_model.batches] == [
+        written[level] for level in range(n_levels + 1)
+    ]
+
+
+def test_what_is_remembered_is_not_made_again(tmp_path) -> None:
+    embed_model, summarizer = HashingEmbedding(), CountingSummarizer()
+    hierarchy = SemanticHierarchy(embed_model=embed_model, summarizer=summarizer, max_children=4)
+    chunks = chunks_of(documents_of(*"abc"))
+    with open_cache(str(tmp_path), "m") as cache:
+        first = hierarchy.grow([as_chunks(chunks)], cache).nodes
+        embed_model.batches.clear()
+        summarizer.calls.clear()
+        second = hierarchy.grow([as_chunks(chunks)], cache)
+    assert as_plain(second.nodes) == as_plain(first)
+    assert embed_model.batches == []
+    assert summarizer.calls == []
+    assert second.usage.cached_summaries == sum(node.level > 0 for node in first)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"summary_tokens": 30},
+        {"summarizer": ExtractiveSummarizer(OtherSentences())},
+        {"embed_model": HashingEmbedding(model_name="other")},
+    ],
+)
+def test_what_is_shaped_in_another_way_is_made_again(tmp_path, other) -> None:
+    chunks = chunks_of(documents_of(*"abc"))
+    with open_cache(str(tmp_path), "m") as cache:
+        for options in {}, other:
+            options = {"embed_model": HashingEmbedding(), "max_children": 4, **options}
+            grown = SemanticHierarchy(**options).grow([as_chunks(chunks)], cache)
+            assert grown.usage.cached_summaries == 0
+
+
+def test_a_summary_is_known_again_under_other_names_of_its_documents(tmp_path) -> None:
+    hierarchy = SemanticHierarchy(embed_model=HashingEmbedding(), max_children=4)
+    renamed = [
+        Document(text=document.text, id_=f"new {document.doc_id}")
+        for document in documents_of(*"abc")
+    ]
+    with open_cache(str(tmp_path), "m") as cache:
+        hierarchy.grow([as_chunks(chunks_of(documents_of(*"abc")))], cache)
+        grown = hierarchy.grow([as_chunks(chunks_of(renamed))], cache)
+    fresh = hierarchy(chunks_of(renamed))
+    assert grown.usage.cached_summaries == sum(record(node).level > 0 for node in fresh)
+    assert as_plain(grown.nodes) == as_plain(fresh)
+
+
+def test_texts_that_are_split_differently_are_other_summaries() -> None:
+    """A form feed ends a sentence where it ends a page; under one id there is one text."""
+    texts = "One thing. Another\fthing.", "The keeper wrote of the storm to the harbour."
+
+    def root_id(metadata):
+        chunks = [
+            TextNode(text=text, start_char_idx=0, end_char_idx=len(text), metadata=metadata)
+            for text in texts
+        ]
+        return SemanticHierarchy(embed_model=HashingEmbedding())(chunks)[-1].node_id
+
+    assert root_id({"page": 1}) != root_id({"leaf": 1})
+
+
+def test_an_edit_touches_only_its_ancestors() -> None:
+    before = {node.node_id for node in grown(SemanticHierarchy, "a", "b", "c")}
+    documents = documents_of("a", "b", "c")
+    documents[1] = Document(text=documents[1].text.replace("part 3", "part 33"), id_="b")
+    hierarchy = SemanticHierarchy(embed_model=HashingEmbedding(), max_children=4)
+    after = hierarchy(chunks_of(documents))
+    new = [node for node in after if node.node_id not in before]
+    assert 0 < len(new) < len(after) / 2
+    assert all("b" in record(node).documents for node in new)
+
+
+def test_input_is_not_modified() -> None:
+    chunks = chunks_of(documents_of("a", "b"))
+    before = copy.deepcopy(chunks)
+    SemanticHierarchy(embed_model=HashingEmbedding())(chunks)
+    assert chunks == before
+
+
+def test_relationships_of_chunks_are_rewritten() -> None:
+    leaves = [node for node in grown(SemanticHierarchy, "a") if record(node).level == 0]
+    for before, after in pairwise(leaves):
+        assert before.next_node.node_id == after.node_id
+        assert after.prev_node.node_id == before.node_id
+    assert all(leaf.ref_doc_id == "a" for leaf in leaves)
+
+
+def test_source_stays_where_there_is_one() -> None:
+    for node in grown():
+        documents = record(node).documents
+        assert node.ref_doc_id == (documents[0] if len(documents) == 1 else None)
+
+
+def test_own_keys_never_reach_a_text() -> None:
+    documents = [Document(text=text_of("a"), id_="a", metadata={"level": "advanced"})]
+    nodes = SemanticHierarchy(embed_model=HashingEmbedding())(chunks_of(documents))
+    for node in nodes:
+        assert node.get_content("llm").startswith("level: advanced\n\n")
+        assert "hierindex" not in node.get_content("llm").partition("\n\n")[0]
+        if record(node).level:
+            assert node.get_content("embed") == node.text
+
+
+def test_parents_can_have_the_mean_of_their_children() -> None:
+    embed_model = HashingEmbedding()
+    nodes = grown(embed_model=embed_model, parent_embedding="mean")
+    assert len(embed_model.batches) == 1  # the chunks
+    for node in nodes:
+        assert sum(x * x for x in node.embedding) == pytest.approx(1.0, abs=1e-5)
+
+
+def test_given_embeddings_are_kept() -> None:
+    embed_model = HashingEmbedding()
+    chunks = embed_model(chunks_of(documents_of("a", "b")))
+    embed_model.batches.clear()
+    nodes = SemanticHierarchy(embed_model=embed_model)(chunks)
+    assert not any(chunks[0].text in batch for batch in embed_model.batches)
+    assert nodes[0].embedding == chunks[0].embedding
+
+
+def test_embeddings_of_another_model_are_refused() -> None:
+    chunks = HashingEmbedding(dim=32)(chunks_of(documents_of("a")))
+    with pytest.raises(InputError, match="32 dimensions, summaries of 64"):
+        SemanticHierarchy(embed_model=HashingEmbedding())(chunks)
+    chunks[0].embedding = [1.0] * 16
+    with pytest.raises(InputError, match=r"one dimension, got \[16, 32\]"):
+        SemanticHierarchy(embed_model=HashingEmbedding())(chunks)
+
+
+def test_a_known_chunk_with_other_metadata_is_embedded_again(tmp_path) -> None:
+    embed_model = HashingEmbedding()
+    hierarchy = SemanticHierarchy(embed_model=embed_model)
+    with open_cache(str(tmp_path), "m") as cache:
+        known = as_chunks(chunks_of(documents_of("a")))
+        before = {node.id for node in hierarchy.grow([known], cache).nodes}
+        documents = [Document(text=text_of("a"), id_="a", metadata={"title": "Alpha"})]
+        embed_model.batches.clear()
+        chunks = SentenceSplitter(chunk_size=52, chunk_overlap=0)(documents)
+        after = hierarchy.grow([as_chunks(chunks)], cache)
+    titled = [node for node in after.nodes if node.id in before and not node.level]
+    assert titled
+    assert all(node.embedded_text in embed_model.batches[0] for node in titled)
+
+
+def test_levels_can_be_bounded() -> None:
+    assert max(record(node).level for node in grown(max_levels=1)) == 1
+
+
+class TestFewChunks:
+    def test_none(self) -> None:
+        assert SemanticHierarchy(embed_model=HashingEmbedding())([]) == []
+
+    def test_blank_ones_are_left_out(self) -> None:
+        chunks = [TextNode(text="  \n"), TextNode(text="One sentence stands here.")]
+        assert len(SemanticHierarchy(embed_model=HashingEmbedding())(chunks)) == 1
+
+    @pytest.mark.parametrize("kind", [SemanticHierarchy, RaptorHierarchy])
+    def test_one_is_its_own_root(self, kind) -> None:
+        (node,) = kind(embed_model=HashingEmbedding())([TextNode(text="One sentence.")])
+        assert (record(node).level, record(node).level_max) == (0, 0)
+        assert not record(node).parents
+
+    def test_one_has_a_document_summary(self) -> None:
+        hierarchy = DocumentHierarchy(embed_model=HashingEmbedding())
+        leaf, summary = hierarchy([Document(text="One sentence stands here.", id_="a")])
+        assert leaf.parent_node.node_id == summary.node_id
+        assert summary.text == leaf.text
+
+    def test_documents_need_no_splitter(self) -> None:
+        nodes = SemanticHierarchy(embed_model=HashingEmbedding())(documents_of("a", "b"))
+        leaves = [node for node in nodes if record(node).level == 0]
+        assert [record(leaf).citations[0].document for leaf in leaves] == ["a", "b"]
+
+    def test_equal_texts_have_ids_of_their_own(self) -> None:
+        chunks = [TextNode(text="The same sentence.") for _ in range(5)]
+        nodes = SemanticHierarchy(embed_model=HashingEmbedding())(chunks)
+        assert len({node.node_id for node in nodes}) == len(nodes)
+
+
+def test_soft_membership_gives_several_parents() -> None:
+    nodes = grown(RaptorHierarchy, *"abcdefgh", max_children=8)
+    assert max(len(record(node).parents) for node in nodes) <= 3
+
+
+def test_window_is_named() -> None:
+    class Small(HashingEmbedding):
+        max_length: int = 8
+
+    with pytest.warns(WindowWarning, match="8 tokens that hashing reads"):
+        nodes = grown(embed_model=Small(), summary_tokens=64)
+    assert all(record(node).n_tokens <= 8 for node in nodes if record(node).level)
+
+
+def test_summaries_that_the_window_cannot_hold_are_announced() -> None:
+    class Small(HashingEmbedding):
+        max_length: int = 40
+
+    chunks = [TextNode(text="The keeper wrote of the storm."), TextNode(text="The lamp was lit.")]
+    with pytest.warns(WindowWarning, match="summary_tokens is 64, more than the window of 40"):
+        SemanticHierarchy(embed_model=Small(), summary_tokens=64)(chunks)
+
+
+def test_chunks_of_one_id_stay_apart() -> None:
+    chunks = [TextNode(id_="x", text=f"The keeper wrote of storm {i}.") for i in range(3)]
+    nodes = SemanticHierarchy(embed_model=HashingEmbedding())(chunks)
+    assert sorted(n.text for n in nodes if not record(n).level) == [c.text for c in chunks]
+
+
+@pytest.mark.parametrize(
+    ("node", "message"),
+    [
+        (ImageNode(), "text nodes"),
+        (TextNode(text="x", metadata={"hierindex_level": "b"}), "'hierindex_level'.*rename"),
+    ],
+    ids=["image", "reserved key"],
+)
+def test_what_is_no_chunk_is_refused(node, message) -> None:
+    with pytest.raises(InputError, match=message):
+        SemanticHierarchy(embed_model=HashingEmbedding())([node])
+
+
+def test_summaries_are_refused_but_their_chunks_are_not() -> None:
+    nodes = grown()
+    with pytest.raises(InputError, match="summary of an earlier hierarchy"):
+        SemanticHierarchy(embed_model=HashingEmbedding())(nodes)
+    leaves = [node for node in nodes if record(node).level == 0]
+    again = SemanticHierarchy(embed_model=HashingEmbedding(), max_children=4)(leaves)
+    assert {node.node_id for node in again} == {node.node_id for node in nodes}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_children": 1}, "max_children must be a whole number of at least 2, got 1"),
+        ({"max_tokens": 0}, "max_tokens must be a whole number of at least 1, got 0"),
+        ({"summarizer": 7}, "summarizer must be .* got int"),
+        ({"embed_model": 7}, "embed_model must be .* got int"),
+        ({"rule": "optimal"}, "rule is invalid: it must be one of TargetSize, .* got 'optimal'."),
+        ({"rule": Percentile}, "rule is invalid: it must be one of TargetSize, .* got <class"),
+        (
+            {"rule": {"class_name": "Cosine", "threshold": 2}},
+            "rule is invalid: threshold must be in",
+        ),
+        ({"rule": {"class_name": "Cosine", "x": 2}}, "Cosine cannot be created with"),
+        ({"rule": {"class_name": "Cosine"}}, "Cosine cannot be created with"),
+        ({"seed": -1}, "seed is invalid: it must be at least 0, got -1"),
+        ({"mixture": {"n_dims": 0}}, "mixture is invalid: n_dims must be a whole number"),
+        (
+            {"mixture": {"covariance": "round"}},
+            "mixture.covariance is invalid: it must be diag",
+        ),
+        ({"targetsize": 3}, "There is no option 'targetsize'"),
+    ],
+)
+def test_options_are_checked_when_they_are_given(options, message) -> None:
+    with pytest.raises(InputError, match=message):
+        SemanticHierarchy(**{"embed_model": HashingEmbedding(), **options})
+
+
+class TestSerialisation:
+    @pytest.mark.parametrize("kind", HIERARCHIES, ids=IDS)
+    def test_round_trip(self, kind) -> None:
+        hierarchy: Hierarchy = kind(embed_model=HashingEmbedding(), seed=3, max_children=7)
+        data = json.loads(json.dumps(hierarchy.to_dict()))
+        again = type(hierarchy).from_dict(data, embed_model=HashingEmbedding())
+        assert again.to_dict() == hierarchy.to_dict()
+
+    def test_numbers_of_numpy_are_described_as_numbers(self) -> None:
+        hierarchy = SemanticHierarchy(embed_model=HashingEmbedding(), rule=TargetSize(np.int64(3)))
+        assert json.loads(json.dumps(hierarchy.to_dict()))["rule"]["rows"] == 3
+
+    def test_a_rule_of_one_s_own_is_described_and_asked_for(self) -> None:
+        class Percentile:  # not ours
+            def breakpoints(self, rows, caps):
+                return np.arange(1, len(rows) - 1, 2)
+
+        hierarchy = SemanticHierarchy(embed_model=HashingEmbedding(), rule=Percentile())
+        data = hierarchy.to_dict()
+        assert data["rule"]["class_name"].endswith("<locals>.Percentile")
+        with pytest.raises(InputError, match="or pass your own as rule=, got"):
+            SemanticHierarchy.from_dict(data, embed_model=HashingEmbedding())
+        again = SemanticHierarchy.from_dict(data, embed_model=HashingEmbedding(), rule=Percentile())
+        chunks = chunks_of([Document(text=text_of("reef"), doc_id="reef")])
+        assert [n.node_id for n in again(chunks)] == [n.node_id for n in hierarchy(chunks)]
+
+    def test_no_secret_is_told(self) -> None:
+        from llama_index.llms.openai_like import OpenAILike
+
+        llm = OpenAILike(model="m", api_key="sk-secret", api_base="http://user:secret@127.0.0.1/v1")
+        hierarchy = SemanticHierarchy(embed_model=HashingEmbedding(), summarizer=llm)
+        assert "secret" not in json.dumps(hierarchy.to_dict()) + repr(hierarchy) + str(hierarchy)
+        again = SemanticHierarchy.from_dict(
+            hierarchy.to_dict(), embed_model=HashingEmbedding(), llm=llm
+        )
+        assert again.to_dict() == hierarchy.to_dict()
+
+    def test_what_cannot_be_stored_is_asked_for(self) -> None:
+        hierarchy = SemanticHierarchy(
+            embed_model=HashingEmbedding(),
+            summarizer=MockLLM(),
+            metadata_rules={"title": lambda values: values[0]},
+        )
+        with pytest.raises(InputError, match="metadata_rules= with rules for \\['title'\\]"):
+            SemanticHierarchy.from_dict(hierarchy.to_dict(), embed_model=HashingEmbedding())
+        with pytest.raises(InputError, match="pass it as llm="):
+            SemanticHierarchy.from_dict(
+                hierarchy.to_dict(),
+                embed_model=HashingEmbedding(),
+                metadata_rules=hierarchy.metadata_rules,
+            )
+
+
+class TestInAPipeline:
+    def test_the_store_holds_all_levels_and_a_vector_store_index_answers(self, tmp_path) -> None:
+        """Splitter, embedding, hierarchy: the pipeline that this project grew from."""
+        embed_model = HashingEmbedding()
+        store = HierarchyStore(tmp_path)
+        pipeline = IngestionPipeline(
+            transformations=[
+                SentenceSplitter(chunk_size=48, chunk_overlap=0),
+                embed_model,
+                SemanticHierarchy(embed_model=embed_model, max_children=4),
+            ],
+            vector_store=store,
+        )
+        nodes = pipeline.run(documents=documents_of(*"abc"))
+        assert Counter(columns_of(store, "level")["level"]) == Counter(
+            record(n).level for n in nodes
+        )
+
+        index = VectorStoreIndex.from_vector_store(store, embed_model=embed_model)
+        engine = index.as_query_engine(
+            llm=MockLLM(), response_synthesizer=ExtractiveSynthesizer(embed_model)
+        )
+        assert "yeast" in str(engine.query("the yeast meets the crust"))
+
+    def test_running_twice_adds_nothing(self, tmp_path) -> None:
+        store = HierarchyStore(tmp_path)
+        pipeline = IngestionPipeline(
+            transformations=[SemanticHierarchy(embed_model=HashingEmbedding())], vector_store=store
+        )
+        pipeline.run(nodes=chunks_of(documents_of("a", "b")))
+        before = sorted(columns_of(store, "id")["id"])
+        pipeline.run(nodes=chunks_of(documents_of("a", "b")))
+        assert sorted(columns_of(store, "id")["id"]) == before
+
+    def test_a_cache_keeps_what_models_made(self, tmp_path) -> None:
+        """Of a run and the next, sync or async, with another pipeline and another model object."""
+        chunks = chunks_of(documents_of(*"abc"))
+        with LoopbackServer() as server:
+
+            def pipeline(embed_model: HashingEmbedding) -> IngestionPipeline:
+                rewriter = LLMRewriter(load_llm("tiny", server.base_url))
+                summarizer = TwoStageSummarizer(rewriter, grounding=None)
+                hierarchy = SemanticHierarchy(
+                    embed_model, summarizer, cache=tmp_path, max_children=4
+                )
+                return IngestionPipeline(transformations=[hierarchy])
+
+            nodes = pipeline(HashingEmbedding(model_name="known")).run(nodes=chunks)
+            asked, again = len(server.requests), HashingEmbedding(model_name="known")
+            assert asked
+            assert pipeline(again).run(nodes=chunks) == nodes
+            assert asyncio.run(pipeline(again).arun(nodes=chunks)) == nodes
+            assert len(server.requests) == asked
+        assert not again.batches
+
+    def test_slices_are_refused(self) -> None:
+        pipeline = IngestionPipeline(
+            transformations=[SemanticHierarchy(embed_model=HashingEmbedding())]
+        )
+        with pytest.raises(InputError, match="num_workers slices them"):
+            pipeline.run(nodes=chunks_of(documents_of("a", "b")), num_workers=2)
+        with pytest.raises(InputError, match="num_workers slices them"):
+            asyncio.run(pipeline.arun(nodes=chunks_of(documents_of("a", "b")), num_workers=2))
+
+    def test_in_a_process_of_its_own_whoever_calls_a_hierarchy_is_served(self, monkeypatch) -> None:
+        def my_transformations_worker() -> list[BaseNode]:
+            return SemanticHierarchy(embed_model=HashingEmbedding())(chunks_of(documents_of("a")))
+
+        monkeypatch.setattr(multiprocessing, "parent_process", object)
+        assert my_transformations_worker()
+
+    def test_a_subclass_is_refused_too_but_may_be_pickled_by_others(self) -> None:
+        class Mine(SemanticHierarchy):
+            pass
+
+        with pytest.raises(InputError, match="num_workers slices them"):
+            ForkingPickler.dumps(Mine(embed_model=HashingEmbedding()))
+        hierarchy = SemanticHierarchy(embed_model=HashingEmbedding(), max_children=4)
+        again = pickle.loads(pickle.dumps(hierarchy))  # noqa: S301
+        assert again.to_dict() == copy.deepcopy(hierarchy).to_dict() == hierarchy.to_dict()
+
+
+def test_relations_are_what_llama_index_expects() -> None:
+    for node in grown(RaptorHierarchy):
+        assert not isinstance(node.relationships.get(NodeRelationship.PARENT), list)
+        assert isinstance(node.relationships.get(NodeRelationship.CHILD, []), list)
+
+
+@pytest.mark.spread
+@pytest.mark.parametrize("hierarchy", [SemanticHierarchy, DocumentHierarchy])
+@pytest.mark.parametrize("cached", [False, True])
+def test_copies_are_paid_for_once(tmp_path, hierarchy, cached):
+    """Also by an extractive summariser, and where no summary is kept."""
+
+    def grown(names):
+        model, summarizer = HashingEmbedding(), CountingSummarizer()
+        grow = hierarchy(embed_model=model, summarizer=summarizer, max_children=3, max_levels=1)
+        copies = [Document(text=text_of("a"), id_=name) for name in names]
+        chunks = SentenceSplitter(chunk_size=60, chunk_overlap=0)(copies)
+        if cached:
+            with open_cache(str(tmp_path / names), "m") as cache:
+                nodes = as_text_nodes(grow.grow([as_chunks(chunks)], cache).nodes)
+        else:
+            nodes = grow(chunks)
+        return model.batches, summarizer.calls, [(n.text, record(n).level) for n in nodes]
+
+    *paid, nodes = grown("a")
+    *paid_of_copies, nodes_of_copies = grown("abc")
+    assert paid_of_copies == paid
+    assert sorted(nodes_of_copies) == sorted(3 * nodes)
