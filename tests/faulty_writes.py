@@ -11,8 +11,8 @@ from lancedb.db import AsyncConnection
 from lancedb.merge import LanceMergeInsertBuilder
 from lancedb.table import AsyncTable, AsyncTags
 
-from hierindex.cache import texts
-from hierindex.cache.database import Database
+from hierindex.cache.cache import Cache
+from hierindex.store import table
 
 TO_TABLE: Mapping[Any, str] = {
     AsyncConnection: "create_table drop_table",
@@ -23,7 +23,7 @@ TO_TABLE: Mapping[Any, str] = {
     LanceMergeInsertBuilder: "execute",
 }
 """Methods that change files, by what has them."""
-TO_CACHE: Mapping[Any, str] = {Database: "transaction", texts: "forget_all_but"}
+TO_CACHE: Mapping[Any, str] = {Cache: "_transaction", table: "sweep"}
 ALL = {**TO_TABLE, **TO_CACHE}
 
 

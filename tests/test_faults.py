@@ -135,14 +135,11 @@ def test_a_cache_that_cannot_be_written(index, what):
     write(index, planned(index, "update"))
 
 
-def test_a_deletion_is_refused_if_the_cache_would_still_hold_the_text(index):
+def test_a_deletion_tells_that_the_cache_still_holds_the_text(index, caplog):
     full = sqlite3.OperationalError("database or disk is full")
-    delete, after = planned(index, "delete_from_store")
     with failing_writes(full, 0, on=True, methods=TO_CACHE):
-        said = refusal_of(delete)
-    assert f"cannot be removed from the cache '{index.uri}/.cache.sqlite' ({full}" in said
-    index.check()
-    write(index, (delete, after))
+        write(index, planned(index, "delete_from_store"))
+    assert f"cannot be removed from the cache '{index.uri}/.cache.sqlite' ({full}" in caplog.text
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from contextlib import closing
 from errno import EIO
 from pathlib import Path
 from unittest.mock import Mock
-from zlib import decompress
+from zlib import decompress, error
 
 import pytest
 from fakes import HashingEmbedding
@@ -40,8 +40,8 @@ from hierindex import (
     TwoStageSummarizer,
     sentence_splitter,
 )
-from hierindex.cache.file import cache_file
-from hierindex.cache.vectors import text_digest
+from hierindex.cache.cache import cache_file
+from hierindex.core.identity import hash_text
 from hierindex.jobs.changes import ChangedDocuments
 from hierindex.models.client import load_llm
 from hierindex.models.load import load_embed_model
@@ -419,7 +419,7 @@ class TestDeletion:
     @pytest.mark.parametrize(
         "at",
         [
-            "hierindex.cache.file.Cache.forget",
+            "hierindex.store.table.sweep",
             pytest.param("hierindex.store.table.keep_last", marks=pytest.mark.slow),
         ],
     )
@@ -432,10 +432,7 @@ class TestDeletion:
                 index.delete("b.txt")
         assert index.update().removed == 0
         assert len(index.store.generations()) == 1
-        with closing(sqlite3.connect(cache_file(index.store.uri))) as cache:
-            texts = [text for (text,) in cache.execute("SELECT text FROM texts")]
-            texts += [decompress(v) for (v,) in cache.execute("SELECT value FROM readings")]
-        assert not any(b"Zanzibar" in text for text in texts)
+        assert not mentioned(index, b"Zanzibar")
 
     def test_what_an_update_drops_is_purged_if_that_is_asked(self, index, folder):
         (folder / "b.txt").write_text(text_of("other"))
@@ -512,7 +509,7 @@ class TestCaches:
                 index.update()
         assert as_plain(index) == before
         (folder / "d.txt").unlink()
-        index.update()
+        index.update(purge=True)
         check_fresh(index, folder)
         fresh = built(folder, tmp_path / "fresh", hierarchy_of(DocumentHierarchy))
         assert rows(index.store.uri) == rows(fresh.store.uri)
@@ -524,10 +521,7 @@ class TestCaches:
         (folder / "a.md").unlink()
         (folder / "c.md").write_text(text_of("c.md"))
         index.update()
-        with closing(sqlite3.connect(cache_file(index.store.uri))) as connection:
-            held = connection.execute("SELECT value FROM readings").fetchall()
-        assert len(held) > 1
-        assert not any(b"Secret" in decompress(value) for (value,) in held)
+        assert not mentioned(index, b"Secret")
 
     def test_a_copy_needs_what_is_cached_of_the_other(self, index, folder):
         (folder / "copy.txt").write_text(text_of("a.txt"))
@@ -544,44 +538,51 @@ class TestCaches:
         (folder / "a.txt").write_text("Zanzibar lies by the sea. The keeper sailed there once.")
         index.update()
         index.regrow(hierarchy_of(DocumentHierarchy, summary_tokens=30))
+        assert mentioned(index, b"Zanzibar")
         (folder / "a.txt").unlink()
-        index.update()
-        with closing(sqlite3.connect(cache_file(index.store.uri))) as cache:
-            texts = [text for (text,) in cache.execute("SELECT text FROM texts")]
-        assert texts
-        assert not any(b"Zanzibar" in text for text in texts)
+        index.update(purge=True)
+        assert not mentioned(index, b"Zanzibar")
 
     def test_a_deletion_removes_vectors_of_generations_that_were_rolled_back(self, index, folder):
         (folder / "a.txt").write_text("Zanzibar lies by the sea. The keeper sailed there once.")
         index.update()
         index.store.rollback()
         index.delete("a.txt")
-        held = {text_digest(text) for text in embedded(index)}
-        with closing(sqlite3.connect(cache_file(index.store.uri))) as cache:
-            assert {text for (text,) in cache.execute("SELECT text FROM text_vectors")} == held
+        nodes = index.table.snapshot().nodes()
+        texts = {hash_text(node.text) for node in nodes}
+        documents = {hash_text(node.document_hash) for node in nodes if node.level == 0}
+        assert {of for _, of in rows(index.store.uri)} == texts | documents
 
     def test_nothing_of_what_is_gone_stays(self, index, folder, tmp_path):
         index.update()
         index.delete("a.txt")
         (folder / "b.txt").write_text(text_of("other"))
         index.update()
+        index.update(purge=True)
         (folder / "a.txt").unlink()
         fresh = built(folder, tmp_path / "fresh", hierarchy_of(DocumentHierarchy))
         held = [rows(each.store.uri) for each in (index, fresh)]
         assert held[0] == held[1]
 
 
-def rows(uri: str) -> list[list[str]]:
-    """The keys in each table of an index's cache."""
-    queries = (
-        "SELECT text FROM text_vectors ORDER BY text",
-        "SELECT key FROM texts ORDER BY key",
-        "SELECT key FROM readings ORDER BY key",
-        "SELECT document || key FROM uses ORDER BY document, key",
-        "SELECT hash FROM documents ORDER BY hash",
-    )
+def rows(uri: str) -> list[tuple[str, int]]:
+    """The keys in an index's cache, with what their values are of."""
     with closing(sqlite3.connect(cache_file(uri))) as connection:
-        return [[row[0] for row in connection.execute(query)] for query in queries]
+        return connection.execute("SELECT key, of FROM cache ORDER BY key").fetchall()
+
+
+def mentioned(index, word: bytes) -> bool:
+    """Whether a value in an index's cache has a word."""
+    with closing(sqlite3.connect(cache_file(index.store.uri))) as connection:
+        values = [value for (value,) in connection.execute("SELECT value FROM cache")]
+    return any(word in each for value in values for each in (value, inflated(value)))
+
+
+def inflated(value: bytes) -> bytes:
+    try:
+        return decompress(value)
+    except error:
+        return b""
 
 
 class TestSettings:

@@ -11,11 +11,8 @@ from typing import Any, NamedTuple
 
 from processes import process
 
-from hierindex.cache.file import Cache
-from hierindex.cache.texts import TextCache
-from hierindex.cache.vectors import VectorCache
-from hierindex.jobs import update
-from hierindex.store import deletion, table
+from hierindex.cache.values import Texts, Vectors
+from hierindex.store import table
 from hierindex.store.table import Table
 from hierindex.tree.hierarchy import Hierarchy
 
@@ -27,7 +24,7 @@ STAGES: dict[str, list[tuple[Any, str]]] = {
     "publish": [(table, "publish")],
     "clean up": [(table, "keep_last")],
     "recover": [(Table, "_recover")],
-    "forget": [(Cache, "forget_the_rest"), (deletion, "forget"), (update, "forget")],
+    "sweep": [(table, "sweep")],
 }
 """Functions that a stage lasts; "begin" is before the first of them."""
 
@@ -145,9 +142,9 @@ def _staged(function: Any, stage: str, begin: Callable[[str], None], end: Callab
 def _tell_paid(says: Connection) -> None:
     """Tell what is in the cache once it is there."""
     for owner, name, keys in (
-        (TextCache, "keep", lambda key, text: [key]),
-        (TextCache, "keep_summaries", lambda summaries: [*summaries]),
-        (VectorCache, "keep", lambda texts, X: [*texts]),
+        (Texts, "keep", lambda key, text: [key]),
+        (Texts, "keep_summaries", lambda summaries: [*summaries]),
+        (Vectors, "keep", lambda texts, X: [*texts]),
     ):
         keep = getattr(owner, name)
 

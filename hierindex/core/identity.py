@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
-from hashlib import sha256
+from hashlib import blake2b, sha256
 from itertools import accumulate
 
 N_HEX = 32  # 128 bits
@@ -22,6 +22,16 @@ def digest(*fields: str) -> str:
         data = field.encode("utf-8", "surrogatepass")
         hashed.update(len(data).to_bytes(8, "big") + data)
     return hashed.hexdigest()[:N_HEX]
+
+
+def hash_text(text: str) -> int:
+    """Return a hash of 64 bits; another text may have it, too.
+
+    >>> hash_text("a") == hash_text("a"), hash_text("a") == hash_text("b")
+    (True, False)
+    """
+    hashed = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8)
+    return int.from_bytes(hashed.digest(), signed=True)
 
 
 def leaf_ids(namespace: str, documents: Sequence[str], texts: Sequence[str]) -> list[str]:

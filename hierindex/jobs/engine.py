@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from hierindex.cache.file import Cache, open_cache
+from hierindex.cache.cache import Cache, open_cache
+from hierindex.cache.values import Readings
 from hierindex.jobs.reading import ReadFiles, file_reader
 from hierindex.progress import Progress
 from hierindex.store.fragments import Fragments
@@ -63,9 +64,8 @@ HERE = Here()
 @contextmanager
 def in_this_process(table: Table, hierarchy: Hierarchy, progress: Progress) -> Iterator[AtWork]:
     """Read and grow in this process; see `Engine`."""
-    model = hierarchy.embedder.fingerprint
     with (
-        open_cache(table.uri, model) as cache,
-        file_reader(table, progress, cache.readings) as read,
+        open_cache(table.uri) as cache,
+        file_reader(table, progress, Readings(cache)) as read,
     ):
         yield AtWork(cache, read, HERE)

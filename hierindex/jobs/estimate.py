@@ -5,13 +5,13 @@ from dataclasses import asdict, dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from hierindex.cache.file import open_cache
+from hierindex.cache.cache import open_cache
+from hierindex.cache.values import Readings, Vectors
 from hierindex.jobs.build import held_by
 from hierindex.jobs.changes import ChangedDocuments, Remembered, Revision, held_documents
 from hierindex.jobs.job import Job
 from hierindex.jobs.reading import file_reader
 from hierindex.jobs.revisions import Source, built, checked
-from hierindex.models.model_identity import fingerprint
 from hierindex.progress import Progress, Stopwatch
 from hierindex.read.documents import Skipped
 from hierindex.store.table import Table
@@ -73,11 +73,11 @@ def estimate_tree(
     """
     progress, watch = progress or hierarchy.progress, Stopwatch()
     sources = checked(sources)
-    model, snapshot = fingerprint(hierarchy.embedder.embed_model), held_by(table)
+    snapshot = held_by(table)
     before, was = held_documents(snapshot), Remembered.of(snapshot)
     with (
-        open_cache(table.uri, model) as cache,
-        file_reader(table, progress, cache.readings) as read,
+        open_cache(table.uri) as cache,
+        file_reader(table, progress, Readings(cache)) as read,
     ):
         revision = built(sources, before, was, read)
         job = Job(
@@ -89,9 +89,8 @@ def estimate_tree(
 def estimated(job: Job) -> Estimate:
     """Estimate the cost of a build, an update or a deletion; see `estimate_tree`."""
     rehearsal, chunks = job.hierarchy.rehearsal(), [*chain.from_iterable(job.chunks())]
-    job.cache.begin({origin.document_hash for origin in job.revision.after.values()})
     new = [chunk.embedded_text for chunk in chunks if chunk.vector is None]
-    known = job.cache.vectors.recall(new) if job.cache.vectors else {}
+    known = Vectors(job.cache, job.hierarchy.embedder.fingerprint).recall(new)
     n_tokens = job.hierarchy.embedder.count_tokens([text for text in new if text not in known])
     grown = rehearsal.grow([chunks], job.cache, job.progress, job.earlier())
     return Estimate(

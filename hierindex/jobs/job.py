@@ -1,12 +1,11 @@
 """Growing and publishing the tree of what an index is to hold."""
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from hierindex.cache.file import Cache
-from hierindex.cache.readings import ReadingCache
-from hierindex.cache.vectors import text_digest
+from hierindex.cache.cache import Cache
+from hierindex.cache.values import Readings
 from hierindex.jobs.changes import (
     Documents,
     Origin,
@@ -21,8 +20,6 @@ from hierindex.jobs.settings import settings_of
 from hierindex.node import Node
 from hierindex.progress import Progress, Stopwatch
 from hierindex.read.split import sentence_splitter, split_documents
-from hierindex.store.prefilter import by_texts
-from hierindex.store.rows import EMBEDDED, embedded_text
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
 from hierindex.store.waiting import RowFile
@@ -53,7 +50,7 @@ class Part:
     read: Sequence[ReadDocument]
 
     def chunks(
-        self, splitter: "NodeParser", progress: Progress, memory: ReadingCache | None
+        self, splitter: "NodeParser", progress: Progress, memory: Readings | None
     ) -> list[Node]:
         """Return the chunks of all documents, in their order, with their origins."""
         documents = [each.load() for each in self.read]
@@ -118,7 +115,6 @@ class Job:
         for documents in parted(sizes, most or self.part):
             with self.watch("load"):
                 held = kept_chunks(self.snapshot, kept.keys() & documents - read.keys())
-                self.cache.use(chunk.embedded_text for chunk in held)
             origins = {document: after[document] for document in documents}
             yield Part(
                 origins, held, [read[document] for document in documents if document in read]
@@ -134,7 +130,7 @@ class Job:
         for part in self.parts():
             with self.watch("split"):
                 progress = _of_all(self.progress, n_split, n_read)
-                chunks = part.chunks(splitter, progress, self.cache.readings)
+                chunks = part.chunks(splitter, progress, Readings(self.cache))
             n_split += len(part.read)
             yield chunks
 
@@ -148,17 +144,11 @@ class Job:
 
     def publish(self) -> BuildReport:
         """Grow the tree and publish it in place of the one that the index holds."""
-        cache, hashes = self.cache, {of.document_hash for of in self.revision.after.values()}
-        is_clean = cache.holds_only({of.document_hash for of in self.revision.before.values()})
-        cache.begin(hashes)
         with self.workers.rows(self.table) as rows:
             grown = self.workers.grown(self, rows)
             with self.watch("write"):
                 self.progress("write", 0, 1)
-                gone = self.snapshot.nodes(grown.gone)
-                held = self.snapshot.columns("id", node_ids=grown.made)["id"]
                 generation = self._write(grown, rows)
-                self._forget(gone, grown.made.difference(held), is_clean=is_clean)
                 self.progress("write", 1, 1)
         return reported(self.revision, grown, generation, self.watch)
 
@@ -176,32 +166,6 @@ class Job:
         reader, moved = rows.reader(), revision.moved
         changed = None if reader is None else reader.read_all()
         return self.table.revise(changed, grown.gone, report, purge=self.purge, moved=moved)
-
-    def _forget(self, gone: Sequence[Node], new: Set[str], *, is_clean: bool) -> None:
-        """Delete what the cache has of text that the index no longer holds.
-
-        Parameters
-        ----------
-        gone : Sequence[Node]
-            The nodes that the tree no longer has.
-        new : Set[str]
-            Ids of those that it did not have, for which the cache was used.
-        is_clean : bool
-            Whether the cache had nothing of other documents than the index before.
-        """
-        if self.is_anew:
-            changes = self.revision.changes
-            is_gone = bool(changes.changed or changes.removed)
-            self.cache.forget_the_rest(something_is_gone=is_gone)
-            return
-        is_all = self.purge or not is_clean
-        where = None if is_all else by_texts({node.text for node in gone})
-        batches = self.table.snapshot().batches(*EMBEDDED, where=where)
-        rows = (row for batch in batches for row in batch.to_pylist())
-        held = {text_digest(embedded_text(row)) for row in rows if row["id"] not in new}
-        texts = {node.embedded_text for node in gone}
-        left = {text for text in texts if text_digest(text) not in held}
-        self.cache.forget(left, held if is_all else None)
 
 
 def parted(sizes: Mapping[str, int], most: int) -> Iterator[list[str]]:

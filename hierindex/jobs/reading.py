@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
-from hierindex.cache.readings import ReadingCache
+from hierindex.cache.values import Readings
 from hierindex.progress import Progress
 from hierindex.read.documents import FileContent, Skipped, each_file
 from hierindex.read.files import File
@@ -66,9 +66,7 @@ class ReadFiles(Protocol):
 
 
 @contextmanager
-def file_reader(
-    table: Table, progress: Progress, memory: ReadingCache | None
-) -> Iterator[ReadFiles]:
+def file_reader(table: Table, progress: Progress, memory: Readings | None) -> Iterator[ReadFiles]:
     """Give what reads files into documents that wait in a temporary file of an index.
 
     Parameters
@@ -76,7 +74,7 @@ def file_reader(
     table : Table
         The index.
     progress : Progress
-    memory : ReadingCache or None
+    memory : Readings or None
         See `read_documents`.
     """
     with DocumentFile(table.connection) as waiting:

@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hierindex.cache.file import forget, open_cache
-from hierindex.cache.texts import UNUSED
-from hierindex.cache.vectors import text_digest
+from hierindex.cache.cache import open_cache
+from hierindex.cache.values import Readings
 from hierindex.errors import InputError
 from hierindex.jobs.changes import Documents, Remembered, Revision, held_documents
 from hierindex.jobs.job import Job
@@ -18,9 +17,9 @@ from hierindex.jobs.settings import (
     hierarchy_of,
     settings_in,
 )
-from hierindex.models.model_identity import built_precision, fingerprint
+from hierindex.models.model_identity import built_precision
 from hierindex.progress import Progress, Stopwatch, silent
-from hierindex.store.prefilter import STALE, SUMMARIES
+from hierindex.store.prefilter import STALE
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import PURGED, Table
 from hierindex.tree.hierarchy import Hierarchy
@@ -112,20 +111,16 @@ def revise(
         settings = settings_held(snapshot)
         hierarchy = given.checked_hierarchy(settings) if given.hierarchy else None
     progress = given.progress or (hierarchy.progress if hierarchy else silent)
-    with open_cache(table.uri) as cache, file_reader(table, progress, cache.readings) as read:
+    with open_cache(table.uri) as cache, file_reader(table, progress, Readings(cache)) as read:
         with watch("read"):
             revision = change(before, was, read)
         if _is_stale(snapshot):
             revision = replace(revision, anew=True)
         if revision.is_empty and (not given.purge or PURGED in snapshot.details()):
-            if not cache.holds_only(
-                [UNUSED, *(origin.document_hash for origin in before.values())]
-            ):
-                _forget_the_rest(snapshot)  # a job that was killed, or an edit taken back
+            table.sweep_cache()  # after a job that was killed, or an edit taken back
             return unchanged(revision, table, watch)
         with watch("load"):
             hierarchy = hierarchy or given.checked_hierarchy(settings)
-            known = cache.of_model(fingerprint(hierarchy.embedder.embed_model))
             if revision.read:
                 check_splitter(settings, given.splitter)
         job = Job(
@@ -135,7 +130,7 @@ def revise(
             hierarchy=hierarchy,
             splitter=given.splitter,
             chunk_size=settings.get("chunk_size"),
-            cache=known,
+            cache=cache,
             progress=given.progress or hierarchy.progress,
             watch=watch,
             purge=given.purge,
@@ -153,9 +148,3 @@ def _is_stale(snapshot: Snapshot) -> bool:
     if snapshot.count(STALE):
         return True
     return not snapshot.is_built and len(snapshot.roots()) > 1
-
-
-def _forget_the_rest(snapshot: Snapshot) -> None:
-    """Delete all texts from the cache but those of the summaries that the index holds."""
-    summaries = snapshot.select("text", where=SUMMARIES)["text"]
-    forget(snapshot.uri, (), {text_digest(text.as_py()) for text in summaries})

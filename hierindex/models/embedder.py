@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hierindex.cache.vectors import VectorCache
+from hierindex.cache.values import Vectors
 from hierindex.core.arrays import Floats1d, Floats2d
 from hierindex.core.identity import digest
 from hierindex.errors import InputError, WindowWarning
@@ -165,7 +165,7 @@ class Embedder:
         texts: Sequence[str],
         *,
         progress: Progress = silent,
-        memory: VectorCache | None = None,
+        memory: Vectors | None = None,
     ) -> Floats2d:
         """Return unit vectors, (n_texts, n_dims) float32, computed in length-sorted batches.
 

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, Self
 from llama_index.core.readers.base import BaseReader
 from llama_index.core.schema import Document
 
-from hierindex.cache.readings import ReadingCache
+from hierindex.cache.values import Readings
 from hierindex.core.identity import document_key, file_of, name_of
 from hierindex.errors import SourceError
 from hierindex.node import FILE_NAME, HEADINGS, LEFT_OUT, MODIFIED, PAGES, TITLE, Heading
@@ -174,7 +174,7 @@ class FileContent:
 
 
 def read_documents(
-    *sources: str | Path, progress: Progress = silent, memory: ReadingCache | None = None
+    *sources: str | Path, progress: Progress = silent, memory: Readings | None = None
 ) -> tuple[list[Document], list[Skipped]]:
     """Read files and folders, each file as one document, of mails and mailboxes as several.
 
@@ -190,7 +190,7 @@ def read_documents(
         links to a file, one is read.
     progress : Progress, optional
         Called after each file.
-    memory : ReadingCache, optional
+    memory : Readings, optional
         Recalls what was read of files with the same contents.
 
     Returns
@@ -220,7 +220,7 @@ def read_documents(
 
 
 def read_files(
-    files: Mapping[str, File], *, progress: Progress = silent, memory: ReadingCache | None = None
+    files: Mapping[str, File], *, progress: Progress = silent, memory: Readings | None = None
 ) -> tuple[list[Document], list[Skipped]]:
     """Read files by document id, as `read_documents` does; there may be nothing to read."""
     found = dict(each_file(files, progress=progress, memory=memory))
@@ -229,7 +229,7 @@ def read_files(
 
 
 def each_file(
-    files: Mapping[str, File], *, progress: Progress = silent, memory: ReadingCache | None = None
+    files: Mapping[str, File], *, progress: Progress = silent, memory: Readings | None = None
 ) -> Iterator[tuple[str, list[Document | Skipped]]]:
     """Read files one after the other, links last, and yield the documents of each with its id."""
     read = dict[str, str]()
@@ -299,9 +299,7 @@ class FileReader(BaseReader):
         return [*map(well_formed, documents)]
 
 
-def _read(
-    file: File, document_id: str, memory: ReadingCache | None = None
-) -> list[Document | Skipped]:
+def _read(file: File, document_id: str, memory: Readings | None = None) -> list[Document | Skipped]:
     """Read a file, and read it again if it changed meanwhile."""
     path = file.path
     for _ in range(ATTEMPTS):
@@ -358,7 +356,7 @@ class _Documents:
 
     Attributes
     ----------
-    memory : ReadingCache or None
+    memory : Readings or None
     left_out : Set[str]
         Keys of documents that are not to be read.
     more : Mapping[str, str]
@@ -367,7 +365,7 @@ class _Documents:
         Characters that the texts of parts may have.
     """
 
-    memory: ReadingCache | None = None
+    memory: Readings | None = None
     left_out: Set[str] = frozenset()
     more: Mapping[str, str] = field(default_factory=dict)
     room: int = MAX_BYTES
@@ -396,6 +394,8 @@ class _Documents:
                 refused.append(Skipped(part_id, str(error)))
                 used |= self._recent()
         if not text.strip() and (inside or refused):  # a mailbox
+            for first in [each for each in inside if isinstance(each, Document)][:1]:
+                self._note(first, used)
             return [*inside, *refused]
         left_out = [f"{name_of(part.path)} {part.reason}" for part in refused]
         if n_attached > most:
@@ -406,8 +406,7 @@ class _Documents:
         if depth and len(text) > self.room:
             raise UnreadableError("has more text than fits in the file with other parts")
         self.room -= len(text) if depth else 0
-        if self.memory is not None:
-            self.memory.note(content_hash(document), used)
+        self._note(document, used)
         return [document, *inside]
 
     def _reading(self, file: BinaryIO | Part, suffix: str) -> Reading:
@@ -441,6 +440,10 @@ class _Documents:
         memory = self.memory if text else None
         for name, content in read_once(listed, f"{suffix} parts", file, memory).metadata.items():
             yield Part(name, content, partial(load, name))
+
+    def _note(self, document: Document, used: Set[str]) -> None:
+        if self.memory is not None:
+            self.memory.note(content_hash(document), used)
 
     def _recent(self) -> set[str]:
         return set() if self.memory is None else self.memory.recent()

@@ -10,7 +10,7 @@ from os import SEEK_END
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
-from hierindex.cache.readings import ReadingCache
+from hierindex.cache.values import Readings
 from hierindex.core.identity import digest, file_of, name_of
 from hierindex.node import FILE_NAME, HEADINGS, MODIFIED, TITLE, headings_in
 from hierindex.read.text import MAX_BYTES, Reading, UnreadableError
@@ -50,7 +50,7 @@ def read_once(
     read: Callable[[BinaryIO], Reading],
     suffix: str,
     file: BinaryIO | Part,
-    memory: ReadingCache | None,
+    memory: Readings | None,
 ) -> Reading:
     """Read a file, or recall what the same reader has read of a file with the same bytes.
 
@@ -60,7 +60,7 @@ def read_once(
     suffix : str
         Of the file's name, which identifies the reader.
     file : BinaryIO or Part
-    memory : ReadingCache or None
+    memory : Readings or None
     """
     if memory is None:
         return read(opened(file))
@@ -94,7 +94,7 @@ def opened(file: BinaryIO | Part) -> BinaryIO:
 
 
 def split_once(
-    split: Callable[[], Sequence[str]], text: str, settings: str, memory: ReadingCache | None
+    split: Callable[[], Sequence[str]], text: str, settings: str, memory: Readings | None
 ) -> Sequence[str]:
     """Split a text, or recall where it was split; only parts of the text are remembered.
 
@@ -105,7 +105,7 @@ def split_once(
     text : str
     settings : str
         Everything else that determines the chunks.
-    memory : ReadingCache or None
+    memory : Readings or None
     """
     if memory is None:
         return split()

@@ -12,7 +12,7 @@ from llama_index.core.node_parser import NodeParser, SentenceSplitter
 from llama_index.core.node_parser.node_utils import build_nodes_from_splits
 from llama_index.core.schema import BaseNode, Document, MetadataMode, TextNode
 
-from hierindex.cache.readings import ReadingCache
+from hierindex.cache.values import Readings
 from hierindex.models.embedder import Embedder
 from hierindex.models.load import load_encoder
 from hierindex.models.model import EmbedModel
@@ -66,7 +66,7 @@ class PlacedSentenceSplitter(SentenceSplitter):
         self,
         nodes: Sequence[BaseNode],
         show_progress: bool = False,
-        memory: ReadingCache | None = None,
+        memory: Readings | None = None,
         **kwargs: Any,
     ) -> list[BaseNode]:
         """Split each part between headings by itself; `memory` recalls where texts were split."""
@@ -112,7 +112,7 @@ class PlacedSentenceSplitter(SentenceSplitter):
         """Return whether titles are so short that the chunks below them are embedded with them."""
         return self._token_size(titles) <= self.chunk_size // PREFIX
 
-    def chunks_of(self, document: Document, memory: ReadingCache | None = None) -> list[Node]:
+    def chunks_of(self, document: Document, memory: Readings | None = None) -> list[Node]:
         """Return the chunks of a document; `memory` recalls where it was split."""
         parsed = self._parse_nodes([document], memory=memory)
         return self._placed(parsed, {document.node_id: document})
@@ -207,7 +207,7 @@ def split_documents(
     splitter: NodeParser,
     *,
     progress: Progress = silent,
-    memory: ReadingCache | None = None,
+    memory: Readings | None = None,
 ) -> list[Node]:
     """Split documents into chunks, with their first pages and their sections as metadata.
 
@@ -225,7 +225,7 @@ def split_documents(
         if isinstance(splitter, PlacedSentenceSplitter):
             chunks += splitter.chunks_of(document, memory)
             if memory is not None:
-                memory.read_for(content_hash(document))
+                memory.note(content_hash(document), memory.recent())
         else:
             found, places = [*map(chunk_of, splitter([_bare(document)]))], Places(document)
             for chunk in found:

@@ -6,9 +6,9 @@ from dataclasses import replace
 from itertools import pairwise
 from operator import attrgetter
 
+from hierindex.core.identity import hash_text
 from hierindex.node import Found, Quote, Span
 from hierindex.retrieve.question import Search
-from hierindex.store.hashed_metadata import hash_text
 from hierindex.store.prefilter import by_texts
 from hierindex.store.rows import quotes_in
 

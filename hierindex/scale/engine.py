@@ -9,7 +9,7 @@ from functools import partial
 from os.path import realpath
 from typing import Any, cast
 
-from hierindex.cache.readings import ReadingCache
+from hierindex.cache.values import Readings
 from hierindex.core.arguments import is_whole, require
 from hierindex.errors import InputError, SourceError
 from hierindex.jobs.engine import AtWork, Rows
@@ -29,7 +29,7 @@ from hierindex.scale.cluster import (
     task,
 )
 from hierindex.scale.setup import Setup, language_model
-from hierindex.scale.shared import Shared, report_steps, shared_cache, watched
+from hierindex.scale.shared import Shared, SharedCache, report_steps, watched
 from hierindex.scale.worker import Done, Worker, load_document, read
 from hierindex.store.fragments import Fragments, Place
 from hierindex.store.table import Table
@@ -78,10 +78,10 @@ class RayEngine:
         """Start workers for a build; see `Engine`."""
         with (
             cluster(self.address),  # before the model is loaded
-            _shared(table.uri, hierarchy.embedder.fingerprint) as actor,
+            _shared(table.uri) as actor,
         ):
-            cache = shared_cache(actor)
-            reader = partial(_read, memory=cache.readings, progress=progress)
+            cache = SharedCache(actor)
+            reader = partial(_read, memory=Readings(cache), progress=progress)
             yield AtWork(cache, reader, _OnCluster(actor, self.workers))
 
 
@@ -144,14 +144,14 @@ def _add(rows: Fragments, done: Done) -> None:
 
 
 @contextmanager
-def _shared(uri: str, model: str | None) -> Iterator[Any]:
+def _shared(uri: str) -> Iterator[Any]:
     """Start the actor `Shared` on this machine."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
     remote = ray.remote(Shared).options(num_cpus=0, scheduling_strategy=here)
-    actor, error = remote.remote(uri, model), None
+    actor, error = remote.remote(uri), None
     try:
         yield actor
     except SourceError as failure:
@@ -190,7 +190,7 @@ def _workers(n: int | None) -> Iterator[list[Any]]:
 
 
 def _read(
-    files: Mapping[str, File], *, memory: ReadingCache | None, progress: Progress
+    files: Mapping[str, File], *, memory: Readings | None, progress: Progress
 ) -> tuple[list[ReadDocument], list[Skipped]]:
     """Read files in tasks; see `ReadFiles`. The documents stay where they were read."""
     reading = [task(read, batch, memory, n_results=2) for batch in _batches(files)]

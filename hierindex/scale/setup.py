@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from hierindex.cache.file import Cache
+from hierindex.cache.cache import Cache
 from hierindex.errors import InputError
 from hierindex.jobs.job import Job
 from hierindex.models.embedder import Embedder

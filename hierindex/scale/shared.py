@@ -4,11 +4,12 @@ One process on the machine that builds, an actor of Ray, owns all of them. So wh
 is kept as it comes, and the limits of requests and tokens hold for all workers together.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
-from hierindex.cache.file import Cache, open_cache
+from hierindex.cache.cache import Cache, Entry, open_cache
+from hierindex.cache.values import Texts
 from hierindex.errors import SourceError
 from hierindex.models.service import Service
 from hierindex.progress import Progress
@@ -18,8 +19,6 @@ from hierindex.summarize.requests import Requests
 from hierindex.summarize.summary import Resources
 from hierindex.summarize.two_stage import Rewrite
 
-KINDS = ("vectors", "texts", "readings")  # fields of `Cache`
-
 
 class Shared:
     """The actor that owns the cache of an index, and asks the language model.
@@ -28,27 +27,29 @@ class Shared:
     ----------
     uri : str
         Of the index.
-    model : str or None
-        Fingerprint of the embedding model.
     """
 
-    def __init__(self, uri: str, model: str | None) -> None:
-        self._opened = open_cache(uri, model)
+    def __init__(self, uri: str) -> None:
+        self._opened = open_cache(uri)
         self._cache = self._opened.__enter__()
         self._steps: dict[str, tuple[Any, ...]] = {}  # by stage
 
-    async def kinds(self) -> list[str]:
-        """Return what is cached, of `KINDS`."""
-        return [kind for kind in KINDS if getattr(self._cache, kind) is not None]
+    async def recall(self, keys: Sequence[str]) -> dict[str, bytes]:
+        """See `Cache.recall`."""
+        return self._cache.recall(keys)
 
-    async def call(self, kind: str, method: str, *arguments: Any, **options: Any) -> Any:
-        """Call a method of a cache."""
-        return getattr(getattr(self._cache, kind), method)(*arguments, **options)
+    async def keep(self, entries: Sequence[Entry], is_costly: bool) -> None:
+        """See `Cache.keep`."""
+        self._cache.keep(entries, is_costly=is_costly)
+
+    async def mark(self, keys: Sequence[str], of: int) -> None:
+        """See `Cache.mark`."""
+        self._cache.mark(keys, of)
 
     async def begin(self, rewriter: LLMRewriter) -> None:
         """Set the language model, and the limits of all of its requests."""
         self._rewriter = _Bounded(rewriter)
-        self._resources = Resources(completions=self._cache.texts, progress=self._note)
+        self._resources = Resources(completions=Texts(self._cache), progress=self._note)
 
     async def rewrite(self, texts: Sequence[str], max_tokens: int) -> list[Rewrite]:
         """Rewrite texts by the language model."""
@@ -133,56 +134,20 @@ def report_steps(actor: Any, progress: Progress) -> None:
         progress(stage, *step)
 
 
-class SharedCache:
-    """Has the methods of a cache that the actor owns; see `VectorCache` and `TextCache`."""
-
-    def __init__(self, actor: Any, kind: str) -> None:
-        self._actor, self._kind = actor, kind
-
-    def __getattr__(self, method: str) -> Callable[..., Any]:
-        if method.startswith("_"):
-            raise AttributeError(method)
-
-        def call(*arguments: Any, **options: Any) -> Any:
-            plain = ([*each] if isinstance(each, Iterator) else each for each in arguments)
-            return result_of(self._actor.call.remote(self._kind, method, *plain, **options))
-
-        return call
-
-
-class SharedReadings(SharedCache):
-    """A cache of readings that the actor owns; see `ReadingCache`."""
+class SharedCache(Cache):
+    """A cache that the actor owns, for any process of the cluster."""
 
     def __init__(self, actor: Any) -> None:
-        super().__init__(actor, "readings")
-        self._recent: set[str] = set()
+        self._actor = actor
 
-    def recall(self, key: str) -> Any:
-        """Return the value under a key; None if there is none."""
-        value = super().__getattr__("recall")(key)
-        if value is not None:
-            self._recent.add(key)
-        return value
+    def recall(self, keys: Sequence[str]) -> dict[str, bytes]:
+        """Return the values under these keys, of those that have one."""
+        return cast(dict[str, bytes], result_of(self._actor.recall.remote(keys)))
 
-    def keep(self, key: str, value: Any) -> None:
-        """Store a value under a key."""
-        super().__getattr__("keep")(key, value)
-        self._recent.add(key)
+    def keep(self, entries: Iterable[Entry], *, is_costly: bool = False) -> None:
+        """Store entries."""
+        result_of(self._actor.keep.remote([*entries], is_costly))
 
-    def recent(self) -> set[str]:
-        """Return the keys of what this process recalled and stored since the last call."""
-        recent, self._recent = self._recent, set()
-        return recent
-
-    def read_for(self, document: str) -> None:
-        """Note that what this process recalled and stored was read for a document."""
-        super().__getattr__("note")(document, self.recent())
-
-
-def shared_cache(actor: Any) -> Cache:
-    """Return the cache that an actor owns, for any process of the cluster."""
-    kinds = result_of(actor.kinds.remote())
-    caches: dict[str, Any] = {kind: SharedCache(actor, kind) for kind in kinds}
-    if "readings" in caches:
-        caches["readings"] = SharedReadings(actor)
-    return Cache(**caches)
+    def mark(self, keys: Iterable[str], of: int) -> None:
+        """Set what the values under these keys are of."""
+        result_of(self._actor.mark.remote([*keys], of))

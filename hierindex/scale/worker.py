@@ -8,7 +8,7 @@ from functools import lru_cache, partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hierindex.cache.readings import ReadingCache
+from hierindex.cache.values import Readings
 from hierindex.errors import FallbackWarning, WindowWarning
 from hierindex.jobs.job import Part
 from hierindex.jobs.reading import ReadDocument
@@ -68,7 +68,7 @@ class Worker:
         """Read, split, embed and summarise the documents of a part, and write finished nodes."""
         hierarchy = self._loaded(setup)
         splitter = sentence_splitter(hierarchy.embedder.embed_model, setup.chunk_size)
-        chunks = part.chunks(splitter, silent, setup.cache.readings)
+        chunks = part.chunks(splitter, silent, Readings(setup.cache))
         grown = hierarchy.grower(setup.cache, silent).documents(chunks, finish=True)
         written = setup.place.write(map(row_of, grown.finished))
         return replace(grown, finished=()), self._done(written)
@@ -135,7 +135,7 @@ class Worker:
 
 
 def read(
-    files: Mapping[str, File], memory: ReadingCache | None
+    files: Mapping[str, File], memory: Readings | None
 ) -> tuple[dict[str, list[Described]], dict[str, str]]:
     """Read files by document id; return what is in each, and the documents as JSON."""
     described, documents = dict[str, list[Described]](), dict[str, str]()

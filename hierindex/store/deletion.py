@@ -3,13 +3,11 @@
 from collections.abc import Collection, Mapping, Set
 from typing import TYPE_CHECKING, Any
 
-from hierindex.cache.file import forget
-from hierindex.cache.vectors import text_digest
 from hierindex.node import Node
 from hierindex.store.filters import Filters
 from hierindex.store.generations import ADDED
 from hierindex.store.passing import incomplete, with_known_keys
-from hierindex.store.prefilter import SUMMARIES, of_documents
+from hierindex.store.prefilter import of_documents
 from hierindex.store.rows import node_of
 from hierindex.store.schema import LOST_CHILD, LOST_PARENT, NAMES
 from hierindex.store.snapshot import Snapshot
@@ -28,7 +26,7 @@ def delete_document(table: Table, document: str) -> None:
 
 
 def delete_nodes(table: Table, node_ids: Collection[str] | None, filters: Filters | None) -> int:
-    """Delete nodes by ids, by filters or by both, together with their links and cache entries."""
+    """Delete nodes by ids, by filters or by both, together with their links."""
     if not table.snapshot().exists:
         return 0
     with table.held("delete"):  # a later deletion must see the links that this one removes
@@ -36,16 +34,8 @@ def delete_nodes(table: Table, node_ids: Collection[str] | None, filters: Filter
         going = doomed(snapshot, node_ids, filters)
         if not going:
             return 0
-        gone = {node.id for node in going}
-        texts = [node.embedded_text for node in going]
-        staying = set[str]()
-        for batch in snapshot.batches("id", "text", where=SUMMARIES):
-            rows = zip(batch["id"].to_pylist(), batch["text"].to_pylist(), strict=True)
-            staying.update(text_digest(text) for node_id, text in rows if node_id not in gone)
-        with table.connection.named_refusals():
-            forget(table.connection.uri, texts, staying)
-        _delete_rows(gone, snapshot, table)
-    return len(gone)
+        _delete_rows({node.id for node in going}, snapshot, table)
+    return len(going)
 
 
 def doomed(

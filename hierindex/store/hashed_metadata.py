@@ -62,12 +62,6 @@ def hash_entry(kind: Kind, key: str, value: Scalar | None = None) -> str:
     return blake2b(b"".join(b"%d:%b" % (len(p), p) for p in parts), digest_size=16).hexdigest()
 
 
-def hash_text(text: str) -> int:
-    """Return the number of 64 bits in the column `text_hash`; other texts may have it, too."""
-    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, signed=True)
-
-
 def _written(value: Scalar | None) -> str:
     match value:
         case None:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from hierindex.core.identity import hash_text
 from hierindex.node import PREFIX
 from hierindex.store.filters import (
     DOCUMENTS,
@@ -19,7 +20,7 @@ from hierindex.store.filters import (
     Op,
     asks_for_member,
 )
-from hierindex.store.hashed_metadata import has_any, hash_entry, hash_text
+from hierindex.store.hashed_metadata import has_any, hash_entry
 
 if TYPE_CHECKING:
     from lancedb.expr import Expr

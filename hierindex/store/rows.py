@@ -14,13 +14,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from hierindex.core.identity import hash_text
 from hierindex.errors import InputError
 from hierindex.node import FILE_NAME, SECTION, TITLE, Maker, Node, Quote, quotes_of, to_json
-from hierindex.store.hashed_metadata import hash_text, row_digests
+from hierindex.store.hashed_metadata import row_digests
 from hierindex.store.schema import schema
 from hierindex.text.characters import folded
 
-EMBEDDED = "id", "text", "metadata", "node"
 PEOPLE = "author", "authors", "from", "to", "cc"  # metadata keys
 DATE = "date"  # metadata key, in ISO 8601
 MONTHS = (
@@ -166,12 +166,6 @@ def node_of(row: Mapping[str, Any]) -> Node:
         others=json.loads(row["node"]),
         vector=None if vector is None else np.asarray(vector, np.float32),
     )
-
-
-def embedded_text(row: Mapping[str, Any]) -> str:
-    """Return `Node.embedded_text` of a row; needs the columns `EMBEDDED`."""
-    metadata, others = json.loads(row["metadata"]), json.loads(row["node"])
-    return Node(id=row["id"], text=row["text"], metadata=metadata, others=others).embedded_text
 
 
 def quotes_in(record: str) -> tuple[Quote, ...]:

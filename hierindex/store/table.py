@@ -1,6 +1,7 @@
 """The table of an index: its generations, and writes to it."""
 
 import logging
+import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Set
 from contextlib import AbstractContextManager, suppress
 from copy import copy
@@ -8,7 +9,9 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from hierindex.errors import GenerationError, InputError
+from hierindex.cache.cache import cache_file, sweep
+from hierindex.core.identity import hash_text
+from hierindex.errors import FormatError, GenerationError, InputError
 from hierindex.store.connection import TABLE, Connection
 from hierindex.store.description import generation_json
 from hierindex.store.fragments import Fragments
@@ -297,6 +300,24 @@ class Table:
             with self.held("clear"):
                 self.connection.connect().drop_table(self.connection.name)
 
+    def sweep_cache(self) -> None:
+        """Delete from the cache what no node of a generation uses, deleted text with it."""
+        held = set[int]()
+        for number in self.generations():
+            with suppress(FormatError):  # of another version
+                rows = self.snapshot(number).select("text_hash", "document_hash")
+                held.update(rows["text_hash"].to_pylist())
+                held.update(map(hash_text, rows["document_hash"].unique().to_pylist()))
+        try:
+            sweep(self.uri, held)
+        except (sqlite3.DatabaseError, OSError) as error:
+            logger.warning(
+                "Deleted text cannot be removed from the cache %r (%s); make the file writable, or "
+                "remove it.",
+                str(cache_file(self.uri)),
+                error,
+            )
+
     def _recover(self) -> None:
         """Undo what a failed writer has not published, and remove its files."""
         with suppress(InputError):  # a build replaces what cannot be read
@@ -373,6 +394,7 @@ class Table:
                 "was set back; the next deletion removes them.",
                 self.connection.uri,
             )
+        self.sweep_cache()
         return generation
 
 

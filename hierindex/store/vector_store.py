@@ -17,7 +17,7 @@ from llama_index.core.vector_stores.types import (
     VectorStoreQueryResult,
 )
 
-from hierindex.cache.file import cache_file, remove
+from hierindex.cache.cache import cache_file, remove
 from hierindex.errors import InputError
 from hierindex.node import Node
 from hierindex.store.connection import TABLE, Connection

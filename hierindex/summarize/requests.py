@@ -84,13 +84,14 @@ class Requests:
             known = await asyncio.to_thread(completions.recall, key)
             if known is not None:
                 title, written = self.split(known)
-                return Rewrite(written, Usage(cached_summaries=1), title=title)
+                return Rewrite(written, Usage(cached_summaries=1), title=title, keys=(key,))
         if self.stopped:
             return Rewrite(None)
         rewrite = await self._asked_for(text, n_halvings)
         if rewrite.text is not None and completions is not None:
             answer = with_title(rewrite.title, rewrite.text)
             await asyncio.to_thread(completions.keep, key, answer)
+            rewrite = replace(rewrite, keys=(key,))
         return rewrite
 
     async def _asked_for(self, text: str, n_halvings: int) -> Rewrite:

@@ -1,7 +1,7 @@
 """Abstractive summaries by Hugging Face sequence-to-sequence models."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -122,6 +122,7 @@ class Seq2SeqRewriter:
         resources = Resources() if resources is None else resources
         limit = min(max_tokens, self.window // 3)  # shorter than the parts
         drafts, recalled = list(texts), [True] * len(texts)
+        keys = [set[str]() for _ in texts]
         outputs: dict[str, str] = {}
         generated: set[str] = set()  # texts that were not in the cache
         pending = [i for i, text in enumerate(texts) if text.strip()]
@@ -132,10 +133,11 @@ class Seq2SeqRewriter:
             for i, given in parts.items():
                 draft, drafts[i] = drafts[i], " ".join(filter(None, (outputs[p] for p in given)))
                 recalled[i] &= generated.isdisjoint(given)
+                keys[i] |= {self._key(part, limit) for part in given}
                 # Stop if the model makes the text longer.
                 if len(given) > 1 and drafts[i] and self._count(drafts[i]) < self._count(draft):
                     pending.append(i)
-        return [_rewrite(text, cached) for text, cached in zip(drafts, recalled, strict=True)]
+        return [*map(_rewrite, drafts, recalled, keys)]
 
     def _count(self, text: str) -> int:
         return len(self._encoded([text])["input_ids"][0])
@@ -222,7 +224,7 @@ class Seq2SeqRewriter:
         return batches
 
 
-def _rewrite(text: str, recalled: bool) -> Rewrite:
+def _rewrite(text: str, recalled: bool, keys: Set[str]) -> Rewrite:
     if not text.strip():
         return Rewrite(None, reason="it wrote nothing")
-    return Rewrite(text, Usage(cached_summaries=int(recalled)))
+    return Rewrite(text, Usage(cached_summaries=int(recalled)), keys=tuple(sorted(keys)))

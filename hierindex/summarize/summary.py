@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from hierindex.cache.texts import TextCache
+from hierindex.cache.values import Texts
 from hierindex.core.arrays import Floats2d
 from hierindex.models.record import Usage
 from hierindex.progress import Progress, silent
@@ -61,7 +61,7 @@ class Resources:
     """
 
     progress: Progress = silent
-    completions: TextCache | None = None
+    completions: Texts | None = None
     embed: Callable[[Sequence[str]], Floats2d] | None = None
     usage: Usage = field(default_factory=Usage)
     started: float = field(default_factory=time.monotonic)
@@ -72,7 +72,8 @@ class Summary:
     """The text of a parent, with one claim per sentence in order.
 
     `source_similarity` is the share of sentences that are similar to their sources, 1 for verbatim
-    text, None if not measured. `title` is empty unless a language model wrote one.
+    text, None if not measured. `title` is empty unless a language model wrote one. `completions` are
+    the keys of those that it was made of, in the cache.
     """
 
     text: str
@@ -81,6 +82,7 @@ class Summary:
     usage: Usage = field(default_factory=Usage)
     source_similarity: float | None = 1.0
     title: str = ""
+    completions: tuple[str, ...] = ()
 
     @property
     def details(self) -> str:

@@ -37,13 +37,15 @@ BY_EMBEDDING = EmbeddingGrounding()
 class Rewrite:
     """A model's summary of one text; `text` is None if it failed for `reason`.
 
-    `title` is empty if the model was not asked for one.
+    `title` is empty if the model was not asked for one. `keys` are those of the completions that it
+    was made of.
     """
 
     text: str | None
     usage: Usage = field(default_factory=Usage)
     reason: str | None = None
     title: str = ""
+    keys: tuple[str, ...] = ()
 
 
 def of_each(texts: Sequence[str], rewrites: Mapping[str, Rewrite]) -> list[Rewrite]:
@@ -182,8 +184,13 @@ class TwoStageSummarizer:
             [extracts[i] for i in failed], budget
         )
         for i, summary in zip(failed, fallback, strict=True):
-            usage = rewrites[i].usage + Usage(fallbacks=1)
-            summaries[i] = replace(summary, kind="extractive_fallback", usage=usage)
+            rewrite = rewrites[i]
+            summaries[i] = replace(
+                summary,
+                kind="extractive_fallback",
+                usage=rewrite.usage + Usage(fallbacks=1),
+                completions=rewrite.keys,
+            )
         return cast(list[Summary], summaries)
 
     def _with_sources(
@@ -247,8 +254,14 @@ def _summary(
         strange = np.array([has_other_number(sentence.text, known) for sentence in written])
         carried = (support.carried | np.array([claim.verbatim for claim in claims])) & ~strange
         similarity = round(float(carried.mean()), DIGITS)
-    usage, title = rewrite.usage, rewrite.title
-    return replace(summary, claims=claims, source_similarity=similarity, usage=usage, title=title)
+    return replace(
+        summary,
+        claims=claims,
+        source_similarity=similarity,
+        usage=rewrite.usage,
+        title=rewrite.title,
+        completions=rewrite.keys,
+    )
 
 
 def _repeated(text: str, extract: Sequence[Sentence]) -> Excerpt | None:

@@ -17,7 +17,8 @@ from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr
 from llama_index.core.llms import LLM
 from llama_index.core.schema import BaseNode, TransformComponent
 
-from hierindex.cache.file import Cache, open_cache
+from hierindex.cache.cache import Cache, open_cache
+from hierindex.cache.values import Texts, Vectors
 from hierindex.core.bounds import Caps
 from hierindex.core.identity import digest
 from hierindex.core.mixture import DEFAULT, Mixture
@@ -203,9 +204,9 @@ class Hierarchy(TransformComponent):
         models = Models(
             self.embedder,
             self._summarizer,
-            Resources(completions=cache.texts, embed=embed),
-            cache.vectors,
-            cache.texts if is_known else None,
+            Resources(completions=Texts(cache), embed=embed),
+            Vectors(cache, self.embedder.fingerprint),
+            Texts(cache if is_known else NOTHING_KEPT),
             progress or self.progress,
         )
         return Grower(self._recipe(), models)
@@ -292,7 +293,7 @@ class Hierarchy(TransformComponent):
     def _cache(self) -> AbstractContextManager[Cache]:
         if self.cache is None:
             return nullcontext(NOTHING_KEPT)
-        return open_cache(str(self.cache), fingerprint(self.embedder.embed_model))
+        return open_cache(str(self.cache))
 
     @property
     def _compares_vectors(self) -> bool:

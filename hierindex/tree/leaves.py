@@ -41,16 +41,13 @@ def embedded_leaves(
     if not leaves:
         return [], np.zeros((0, 1))
     with watch("embed", 0):
-        texts = [leaf.embedded_text for leaf in leaves]
-        n_tokens = embedder.count_tokens(texts)
+        n_tokens = embedder.count_tokens([leaf.embedded_text for leaf in leaves])
         embedder.warn_of_cut(n_tokens)
         for leaf, n in zip(leaves, n_tokens.tolist(), strict=True):
             leaf.n_tokens = n
-        new = [i for i, leaf in enumerate(leaves) if leaf.vector is None]
-        if new:
-            X = models.embed([texts[i] for i in new], "embed chunks")
-            for i, x in zip(new, X, strict=True):
-                leaves[i].vector = x.copy()  # not all of them
+        if new := [leaf for leaf in leaves if leaf.vector is None]:
+            for leaf, x in zip(new, models.embed(new, "embed chunks"), strict=True):
+                leaf.vector = x.copy()  # not all of them
         return leaves, vectors_of(leaves)
 
 

@@ -47,16 +47,16 @@ def parents_of(
             for key, group, summary in zip(keys, groups, summaries, strict=True)
         ]
     with watch("embed", level):
-        X, texts = centroids, [parent.text for parent in parents]
-        if recipe.parent_embedding == "text" and texts:
-            X = models.embed(texts, f"embed level {level}")
+        X = centroids
+        if recipe.parent_embedding == "text" and parents:
+            X = models.embed(parents, f"embed level {level}")
             if X.shape[1] != centroids.shape[1]:
                 raise InputError(
                     f"Chunks have embeddings of {centroids.shape[1]} dimensions, summaries of "
                     f"{X.shape[1]}; pass the embedding model that embedded the chunks as "
                     "embed_model=."
                 )
-        n_tokens = recipe.embedder.count_tokens(texts)
+        n_tokens = recipe.embedder.count_tokens([parent.text for parent in parents])
     for parent, x, n in zip(parents, X, n_tokens.tolist(), strict=True):
         parent.vector = x.copy()  # not all of them
         parent.n_tokens = n
@@ -122,7 +122,7 @@ def _summaries(
 ) -> list[Summary]:
     """Return one summary per group, from the cache where it has one."""
     memory = models.texts
-    known = {} if memory is None else memory.recall_summaries(keys)
+    known = memory.recall_summaries(keys)
     first: dict[str, int] = {}
     for i, key in enumerate(keys):
         first.setdefault(key, i)  # equal groups, as of copies, share a summary
@@ -130,8 +130,11 @@ def _summaries(
     wanted: list[Group] = [split_all((c.text, c.quotes) for c in children[i]) for i in new]
     written = models.summarize(wanted, recipe.budget, f"summarize level {level}") if new else []
     fresh = dict(zip(new, written, strict=True))
-    if memory is not None and not recipe.is_rehearsal:
+    if not recipe.is_rehearsal:
         lasting = {i: s for i, s in fresh.items() if s.kind != "extractive_fallback"}
         memory.keep_summaries({keys[i]: (s.text, s.details) for i, s in lasting.items()})
+        for summary in written:
+            if summary.completions:
+                memory.note(summary.text, summary.completions)
     known |= {keys[i]: (summary.text, summary.details) for i, summary in fresh.items()}
     return [fresh[i] if i in fresh else Summary.recalled(*known[key]) for i, key in enumerate(keys)]

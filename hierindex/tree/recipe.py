@@ -1,16 +1,15 @@
 """What determines a tree, and the models that grow it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from hierindex.cache.texts import TextCache
-from hierindex.cache.vectors import VectorCache
+from hierindex.cache.values import Texts, Vectors
 from hierindex.core.arrays import Floats2d
 from hierindex.core.tree import ByMixture, Grouper
 from hierindex.models.embedder import Embedder
 from hierindex.models.model_identity import identity
-from hierindex.node import Maker
+from hierindex.node import Maker, Node
 from hierindex.progress import Progress
 from hierindex.summarize.summary import Budget, Group, Resources, Summarizer, Summary
 from hierindex.tree.metadata import Merge
@@ -58,22 +57,27 @@ class Models:
     embedder : Embedder
     summarizer : Summarizer
     resources : Resources
-    vectors : VectorCache or None
-    texts : TextCache or None
-        Cache that summaries are read from and written to.
+    vectors : Vectors
+    texts : Texts
+        Of which summaries are recalled.
     progress : Progress
     """
 
     embedder: Embedder
     summarizer: Summarizer
     resources: Resources
-    vectors: VectorCache | None
-    texts: TextCache | None
+    vectors: Vectors
+    texts: Texts
     progress: Progress
 
-    def embed(self, texts: list[str], stage: str) -> Floats2d:
-        """Return the unit vectors of texts, (n_texts, n_dims)."""
-        return self.embedder.embed(texts, progress=self._reporting(stage), memory=self.vectors)
+    def embed(self, nodes: Sequence[Node], stage: str) -> Floats2d:
+        """Return the unit vectors of nodes, (n_nodes, n_dims)."""
+        texts = {node.embedded_text: node.text for node in nodes}
+        return self.embedder.embed(
+            [node.embedded_text for node in nodes],
+            progress=self._reporting(stage),
+            memory=replace(self.vectors, texts=texts),
+        )
 
     def summarize(self, groups: list[Group], budget: Budget, stage: str) -> list[Summary]:
         """Return one summary for each group."""

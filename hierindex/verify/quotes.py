@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hierindex.core.identity import hash_text
 from hierindex.node import Quote
-from hierindex.store.hashed_metadata import hash_text
 from hierindex.store.rows import quotes_in
 from hierindex.verify.links import Links, Mask
 from hierindex.verify.report import Check

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hierindex.store.hashed_metadata import hash_text, row_digests
+from hierindex.core.identity import hash_text
+from hierindex.store.hashed_metadata import row_digests
 from hierindex.store.rows import matched_words, node_of, quotes_in
 from hierindex.verify.links import Links
 from hierindex.verify.quotes import UNREADABLE, Quotes

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from hierindex.cache.file import cache_file, remove
+from hierindex.cache.cache import cache_file, remove
 from hierindex.errors import GenerationError
 from hierindex.store.connection import Connection, DamagedError, damages
 from hierindex.store.generations import on_newest

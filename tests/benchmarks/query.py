@@ -23,7 +23,7 @@ from lancedb.table import Table
 from llama_index.core.schema import QueryBundle
 
 from hierindex import HierarchicalIndex, HierarchyRetriever, HierarchyStore
-from hierindex.store.hashed_metadata import hash_text
+from hierindex.core.identity import hash_text
 from hierindex.store.schema import NODE_COLUMNS
 
 NODES = (100_000, 1_000_000)

@@ -24,13 +24,12 @@ from measures import further, read_labelled
 from records import replace_all
 
 from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy, load_embed_model
-from hierindex.cache.file import Cache, open_cache
+from hierindex.cache.cache import Cache, open_cache
 from hierindex.core.arrays import Ints1d
 from hierindex.core.bounds import Caps
 from hierindex.core.rows import NO_HEADINGS, Rows
 from hierindex.evaluate import evaluate
 from hierindex.evaluate.ways import WAYS, Asked, Way
-from hierindex.models.model_identity import fingerprint
 from hierindex.node import HEADINGS, SECTION, TITLE
 from hierindex.read.split import sentence_splitter, split_documents
 from hierindex.text_node import chunk_of, to_text_node
@@ -53,7 +52,7 @@ def main(data: Path, limit: int | None = None) -> None:
         lines = (data / name / "documents.jsonl").read_text("utf-8").splitlines()
         documents = [with_headings(row, headings_of(row)) for row in map(json.loads, lines)]
         with tempfile.TemporaryDirectory() as folder:
-            with open_cache(folder, fingerprint(model)) as cache:
+            with open_cache(folder) as cache:
                 trees = {
                     added: grown(documents, Path(folder) / added, model, n, cache)
                     for n, added in enumerate(ADDED)

@@ -10,7 +10,8 @@ from outlook import BODY, SUBJECT, outlook
 from pdfs import Typed, typed
 
 from hierindex import SourceError
-from hierindex.cache.file import open_cache
+from hierindex.cache.cache import open_cache
+from hierindex.cache.values import Readings
 from hierindex.node import PAGES
 from hierindex.read import documents as reading
 from hierindex.read.documents import FileContent, FileReader, read_documents
@@ -212,8 +213,8 @@ def test_a_reader_of_llama_index_reads_them(written):
 class TestRemembered:
     @pytest.fixture
     def memory(self, tmp_path):
-        with open_cache(str(tmp_path / "index"), None) as cache:
-            yield cache.readings
+        with open_cache(str(tmp_path / "index")) as cache:
+            yield Readings(cache)
 
     @pytest.fixture
     def opened(self, monkeypatch) -> list[str]:

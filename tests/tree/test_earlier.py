@@ -19,7 +19,7 @@ from hierindex import (
     RaptorHierarchy,
     SemanticHierarchy,
 )
-from hierindex.cache.file import open_cache
+from hierindex.cache.cache import open_cache
 from hierindex.core.membership import from_groups
 from hierindex.core.tree import ByMixture
 from hierindex.tree import earlier
@@ -68,7 +68,7 @@ class Held:
 
     def __init__(self, folder, hierarchy: Hierarchy, texts) -> None:
         self.store, self.hierarchy, self.texts = HierarchyStore(folder), hierarchy, {}
-        with open_cache(str(folder), "model") as cache:
+        with open_cache(str(folder)) as cache:
             grown = hierarchy.grow([chunks_of(texts)], cache)
         replace_all(self.store, grown.nodes)
         self.texts = dict(texts)
@@ -78,7 +78,7 @@ class Held:
         changed = {n for n in self.texts.keys() | texts if self.texts.get(n) != texts.get(n)}
         held = EarlierTree(self.store.snapshot(), changed & self.texts.keys(), [*texts])
         chunks = [chunk for chunk in chunks_of(texts) if chunk.documents[0] in changed]
-        with open_cache(self.store.uri, "model") as cache:
+        with open_cache(self.store.uri) as cache:
             grown = self.hierarchy.grow([chunks], cache, earlier=held)
         revise(self.store, grown.nodes, grown.gone)
         self.texts = dict(texts)

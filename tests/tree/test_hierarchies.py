@@ -42,7 +42,7 @@ from hierindex import (
     TwoStageSummarizer,
     WindowWarning,
 )
-from hierindex.cache.file import open_cache
+from hierindex.cache.cache import open_cache
 from hierindex.models.client import load_llm
 from hierindex.rules import Percentile, TargetSize
 from hierindex.tree.hierarchy import Hierarchy
@@ -241,7 +241,7 @@ def test_what_is_remembered_is_not_made_again(tmp_path) -> None:
     embed_model, summarizer = HashingEmbedding(), CountingSummarizer()
     hierarchy = SemanticHierarchy(embed_model=embed_model, summarizer=summarizer, max_children=4)
     chunks = chunks_of(documents_of(*"abc"))
-    with open_cache(str(tmp_path), "m") as cache:
+    with open_cache(str(tmp_path)) as cache:
         first = hierarchy.grow([as_chunks(chunks)], cache).nodes
         embed_model.batches.clear()
         summarizer.calls.clear()
@@ -262,7 +262,7 @@ def test_what_is_remembered_is_not_made_again(tmp_path) -> None:
 )
 def test_what_is_shaped_in_another_way_is_made_again(tmp_path, other) -> None:
     chunks = chunks_of(documents_of(*"abc"))
-    with open_cache(str(tmp_path), "m") as cache:
+    with open_cache(str(tmp_path)) as cache:
         for options in {}, other:
             options = {"embed_model": HashingEmbedding(), "max_children": 4, **options}
             grown = SemanticHierarchy(**options).grow([as_chunks(chunks)], cache)
@@ -275,7 +275,7 @@ def test_a_summary_is_known_again_under_other_names_of_its_documents(tmp_path) -
         Document(text=document.text, id_=f"new {document.doc_id}")
         for document in documents_of(*"abc")
     ]
-    with open_cache(str(tmp_path), "m") as cache:
+    with open_cache(str(tmp_path)) as cache:
         hierarchy.grow([as_chunks(chunks_of(documents_of(*"abc")))], cache)
         grown = hierarchy.grow([as_chunks(chunks_of(renamed))], cache)
     fresh = hierarchy(chunks_of(renamed))
@@ -368,7 +368,7 @@ def test_embeddings_of_another_model_are_refused() -> None:
 def test_a_known_chunk_with_other_metadata_is_embedded_again(tmp_path) -> None:
     embed_model = HashingEmbedding()
     hierarchy = SemanticHierarchy(embed_model=embed_model)
-    with open_cache(str(tmp_path), "m") as cache:
+    with open_cache(str(tmp_path)) as cache:
         known = as_chunks(chunks_of(documents_of("a")))
         before = {node.id for node in hierarchy.grow([known], cache).nodes}
         documents = [Document(text=text_of("a"), id_="a", metadata={"title": "Alpha"})]
@@ -648,7 +648,7 @@ def test_copies_are_paid_for_once(tmp_path, hierarchy, cached):
         copies = [Document(text=text_of("a"), id_=name) for name in names]
         chunks = SentenceSplitter(chunk_size=60, chunk_overlap=0)(copies)
         if cached:
-            with open_cache(str(tmp_path / names), "m") as cache:
+            with open_cache(str(tmp_path / names)) as cache:
                 nodes = as_text_nodes(grow.grow([as_chunks(chunks)], cache).nodes)
         else:
             nodes = grow(chunks)

@@ -17,7 +17,7 @@ from hierindex import (
     SemanticHierarchy,
     TwoStageSummarizer,
 )
-from hierindex.cache.file import Cache, open_cache
+from hierindex.cache.cache import Cache, open_cache
 from hierindex.core.titles import distinctive_phrases
 from hierindex.errors import FallbackWarning
 from hierindex.models.client import load_llm
@@ -134,7 +134,7 @@ class TestByAModel:
             rewriter = LLMRewriter(llm, wait=wait_none(), **prompt)
             hierarchy = hierarchy_of(DocumentHierarchy, TwoStageSummarizer(rewriter, **options))
             chunks = split_documents(documents, sentence_splitter(hierarchy.embed_model, 30))
-            with open_cache(str(cache), "known") if cache else nullcontext(Cache()) as memory:
+            with open_cache(str(cache)) if cache else nullcontext(Cache()) as memory:
                 tree = hierarchy.grow([chunks], memory)
         return [n for n in tree.nodes if n.level], tree.usage, len(server.requests)
 

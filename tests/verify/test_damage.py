@@ -9,7 +9,8 @@ from records import replace_all
 from store.trees import tree
 
 from hierindex import HierarchicalIndex, HierarchyStore
-from hierindex.cache.file import cache_file, open_cache
+from hierindex.cache.cache import cache_file, open_cache
+from hierindex.cache.values import Texts
 from hierindex.store import indices
 from hierindex.store.connection import damage
 from hierindex.verify.report import Verification
@@ -23,8 +24,8 @@ def whole(tmp_path_factory) -> Path:
         patch.setattr(indices, "SCALAR_ROWS", 5)
         patch.setattr(indices, "VECTOR_ROWS", 15)
         replace_all(HierarchyStore(folder), tree(), {"usage": {}})
-    with open_cache(str(folder), "model") as cache:
-        cache.texts.keep("key", "text " * 10_000)
+    with open_cache(str(folder)) as cache:
+        Texts(cache).keep("key", "text " * 10_000)
     return folder
 
 

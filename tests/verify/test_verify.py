@@ -21,7 +21,7 @@ from hierindex import (
     RaptorHierarchy,
     SemanticHierarchy,
 )
-from hierindex.cache.file import open_cache
+from hierindex.cache.cache import open_cache
 from hierindex.store import indices
 from hierindex.store.schema import NAMES
 from hierindex.verify.report import Verification
@@ -39,7 +39,7 @@ def whole(tmp_path_factory) -> Path:
     """An index of four levels with a cache."""
     folder = tmp_path_factory.mktemp("whole") / "index"
     replace_all(HierarchyStore(folder), tree(), REPORT)
-    with open_cache(str(folder), "model"):
+    with open_cache(str(folder)):
         pass
     return folder
 

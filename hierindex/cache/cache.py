@@ -1,0 +1,230 @@
+"""The cache file of an index: one table of values, by digests of what shaped them."""
+
+import json
+import logging
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from threading import Lock
+from typing import NamedTuple
+
+from platformdirs import user_cache_path
+from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random
+
+from hierindex.core.identity import digest
+from hierindex.errors import SourceError
+
+logger = logging.getLogger(__name__)
+
+FILE = ".cache.sqlite"
+WAIT = 60.0  # seconds to wait for another build's write
+CHECKPOINT = 16_000  # pages of 4 KiB that move from the log to the file at once; 1,000 take longer
+AT_ONCE = 10_000  # keys of a statement
+CREATE = """
+CREATE TABLE IF NOT EXISTS cache (key TEXT PRIMARY KEY, of INTEGER, value BLOB NOT NULL)
+"""
+CREATE_OF = "CREATE INDEX IF NOT EXISTS of ON cache (of)"
+ALWAYS = 0  # `of` what stays
+
+
+class Entry(NamedTuple):
+    """A value with its key.
+
+    `of` is the hash of the node's text or of the document that it is of, see `sweep`; None if that
+    is not known yet, and `ALWAYS` if it says nothing of any.
+    """
+
+    key: str
+    value: bytes
+    of: int | None = None
+
+
+class Cache:
+    """Values by digests of everything that determines them.
+
+    They are written as they arrive, so that a build that is killed has to repeat little. Threads
+    may share it. If it fails, a warning is logged and the build continues without it.
+
+    Parameters
+    ----------
+    connection : sqlite3.Connection, optional
+        Created with `check_same_thread=False`; without one, nothing is kept.
+    """
+
+    def __init__(self, connection: sqlite3.Connection | None = None) -> None:
+        self._connection = connection
+        self._lock = Lock()
+
+    def recall(self, keys: Sequence[str]) -> dict[str, bytes]:
+        """Return the values under these keys, of those that have one."""
+        found = dict[str, bytes]()
+        if (connection := self._connection) is None:
+            return found
+        for start in range(0, len(keys), AT_ONCE):
+            some = json.dumps([*keys[start : start + AT_ONCE]])
+            with tolerated(), self._transaction(connection):
+                query = "SELECT key, value FROM cache WHERE key IN (SELECT value FROM json_each(?))"
+                found |= connection.execute(query, (some,)).fetchall()
+        return found
+
+    def keep(self, entries: Iterable[Entry], *, is_costly: bool = False) -> None:
+        """Store entries in place of others with their keys.
+
+        If they are costly, they are on the disk when this returns; otherwise a power cut may lose
+        them, and those after them, until some that are.
+        """
+        if (connection := self._connection) is None:
+            return
+        with tolerated(), self._transaction(connection, survives=is_costly):
+            connection.executemany(
+                "INSERT OR REPLACE INTO cache (key, value, of) VALUES (?, ?, ?)", entries
+            )
+
+    def mark(self, keys: Iterable[str], of: int) -> None:
+        """Set what the values under these keys are of."""
+        if (connection := self._connection) is None:
+            return
+        with tolerated(), self._transaction(connection, survives=False):
+            connection.executemany(
+                "UPDATE cache SET of = ?1 WHERE key = ?2 AND of IS NOT ?1",
+                ((of, key) for key in keys),
+            )
+
+    def close(self) -> None:
+        """Close the connection once no thread uses it."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+
+    @contextmanager
+    def _transaction(
+        self, connection: sqlite3.Connection, *, survives: bool = True
+    ) -> Iterator[None]:
+        """Commit the statements inside, or roll them back if one fails.
+
+        Reads are inside as well: SQLite refuses a write after a read whose snapshot is older than
+        another process's write.
+        """
+        with self._lock:
+            connection.execute(f"PRAGMA synchronous = {'FULL' if survives else 'NORMAL'}")
+            with connection:
+                yield
+
+
+@contextmanager
+def tolerated() -> Iterator[None]:
+    """Log a failure of SQLite or the file system, and continue."""
+    try:
+        yield
+    except (sqlite3.DatabaseError, OSError) as error:
+        logger.warning("Results are not cached for later builds: %s.", error)
+
+
+@contextmanager
+def open_cache(uri: str) -> Iterator[Cache]:
+    """Open the cache of an index for the `with` block.
+
+    A damaged file is replaced by an empty one. If the file cannot be used, a warning is logged
+    and nothing is cached. A new file is removed again, with its new folders, if the block finds
+    that there is nothing to index.
+
+    Parameters
+    ----------
+    uri : str
+        Of the index.
+    """
+    connection, file = None, cache_file(uri)
+    new = [path for path in (file, *file.parents) if not path.exists()]
+    with tolerated():
+        connection = _connected(file)
+    try:
+        with closing(Cache(connection)) as cache:
+            yield cache
+    except SourceError:
+        if file in new:
+            remove(file)
+        with suppress(OSError):  # another build may use the folder
+            for folder in new[1:]:
+                folder.rmdir()
+        raise
+
+
+def sweep(uri: str, held: Collection[int]) -> None:
+    """Delete the values that are of nothing that an index holds, so that none is of deleted text.
+
+    Parameters
+    ----------
+    uri : str
+        Of the index.
+    held : Collection[int]
+        Hashes, by `hash_text`, of the texts of its nodes and of its documents.
+
+    Raises
+    ------
+    sqlite3.DatabaseError
+        If the file cannot be written.
+    """
+    if not (file := cache_file(uri)).exists():
+        return
+    with closing(_connected(file)) as connection:
+        with connection:
+            connection.execute("CREATE TEMP TABLE held (of INTEGER PRIMARY KEY)")
+            rows = ((of,) for of in {ALWAYS, *held})
+            connection.executemany("INSERT INTO held VALUES (?)", rows)
+            gone = connection.execute(
+                "DELETE FROM cache WHERE of IS NULL OR of NOT IN (SELECT of FROM held)"
+            )
+        if gone.rowcount:  # if a build has the file open, its log would still contain them
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def cache_file(uri: str) -> Path:
+    """Return the path of an index's cache: in its folder, or in the user's cache if remote."""
+    if "://" not in uri:
+        return Path(uri) / FILE
+    return user_cache_path("hierindex", appauthor=False) / "indexes" / digest(uri) / FILE
+
+
+def remove(file: Path) -> None:
+    """Delete a cache file and its write-ahead log."""
+    for suffix in ("", "-wal", "-shm"):
+        file.with_name(file.name + suffix).unlink(missing_ok=True)
+
+
+def _connected(file: Path) -> sqlite3.Connection:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    # SQLite refuses to switch a file to WAL twice at once, without waiting for its timeout.
+    retrying = Retrying(
+        retry=retry_if_exception(_is_busy),
+        stop=stop_after_delay(WAIT),
+        wait=wait_random(0.01, 0.1),
+        reraise=True,
+    )
+    try:
+        return retrying(_prepared, file)
+    except sqlite3.DatabaseError as error:
+        if isinstance(error, sqlite3.OperationalError):  # locked or read-only
+            raise
+        remove(file)
+        return retrying(_prepared, file)
+
+
+def _prepared(file: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(file, timeout=WAIT, check_same_thread=False)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")  # concurrent readers and one writer
+        connection.execute("PRAGMA synchronous = FULL")  # survives a power cut
+        connection.execute("PRAGMA secure_delete = ON")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT}")
+        connection.execute(CREATE)
+        connection.execute(CREATE_OF)
+    except sqlite3.DatabaseError:
+        connection.close()
+        raise
+    return connection
+
+
+def _is_busy(error: BaseException) -> bool:
+    code = error.sqlite_errorcode if isinstance(error, sqlite3.OperationalError) else 0
+    return code & 0xFF == sqlite3.SQLITE_BUSY  # the low byte is the primary code
