@@ -53,10 +53,7 @@ class Vectors:
 
 @dataclass(frozen=True)
 class Texts:
-    """Texts that models wrote: completions, by their prompts, and the summaries made of them.
-
-    A completion is of the summary's text as soon as that is known, see `note`.
-    """
+    """Texts that models wrote: completions, by their prompts, and the summaries made of them."""
 
     cache: Cache
 
@@ -65,14 +62,11 @@ class Texts:
         found = self.cache.recall([key]).get(key)
         return None if found is None else found.decode("utf-8", "surrogatepass")
 
-    def keep(self, key: str, text: str) -> None:
-        """Store a completion."""
-        entry = Entry(key, text.encode("utf-8", "surrogatepass"))  # lone ones occur
+    def keep(self, key: str, text: str, summary: str | None = None) -> None:
+        """Store a completion, and the text of the summary that it has become."""
+        of = None if summary is None else hash_text(summary)
+        entry = Entry(key, text.encode("utf-8", "surrogatepass"), of)  # lone ones occur
         self.cache.keep([entry], is_costly=True)
-
-    def note(self, text: str, keys: Iterable[str]) -> None:
-        """Note that a summary with this text was made of the completions under these keys."""
-        self.cache.mark(keys, hash_text(text))
 
     def recall_summaries(self, keys: Sequence[str]) -> dict[str, tuple[str, str]]:
         """Return the summaries under these keys: the text and details of each."""

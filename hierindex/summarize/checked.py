@@ -66,11 +66,6 @@ def split_title(answer: str) -> tuple[str, str]:
     return "", rest
 
 
-def with_title(title: str, text: str) -> str:
-    """Return an answer that `split_title` splits into this title and text."""
-    return f"Title: {title}\n{text}" if title else text
-
-
 def untitled(answer: str) -> tuple[str, str]:
     """Return an empty title and the whole answer."""
     return "", answer

@@ -16,8 +16,8 @@ from hierindex.errors import LimitError, ModelError
 from hierindex.models.failures import RequestError
 from hierindex.models.record import Calls, UnusableError, Usage
 from hierindex.models.service import Service
-from hierindex.summarize.checked import Split, checked, with_title
-from hierindex.summarize.summary import Resources
+from hierindex.summarize.checked import Split, checked
+from hierindex.summarize.summary import Resources, with_title
 from hierindex.summarize.two_stage import Rewrite, of_each
 from hierindex.text.sentences import split_sentences
 from hierindex.threads import aeach
@@ -80,18 +80,16 @@ class Requests:
     async def _rewrite(self, text: str, n_halvings: int = 0) -> Rewrite:
         """Return the cached rewrite of a text, or request and cache it."""
         key, completions = self.key(text), self.resources.completions
-        if completions is not None:
-            known = await asyncio.to_thread(completions.recall, key)
-            if known is not None:
-                title, written = self.split(known)
-                return Rewrite(written, Usage(cached_summaries=1), title=title, keys=(key,))
+        if (known := await asyncio.to_thread(completions.recall, key)) is not None:
+            title, written = self.split(known)
+            return Rewrite(written, Usage(cached_summaries=1), title=title, key=key)
         if self.stopped:
             return Rewrite(None)
         rewrite = await self._asked_for(text, n_halvings)
-        if rewrite.text is not None and completions is not None:
+        if rewrite.text is not None:
             answer = with_title(rewrite.title, rewrite.text)
             await asyncio.to_thread(completions.keep, key, answer)
-            rewrite = replace(rewrite, keys=(key,))
+            rewrite = replace(rewrite, key=key)
         return rewrite
 
     async def _asked_for(self, text: str, n_halvings: int) -> Rewrite:

@@ -1,7 +1,7 @@
 """Abstractive summaries by Hugging Face sequence-to-sequence models."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -122,7 +122,6 @@ class Seq2SeqRewriter:
         resources = Resources() if resources is None else resources
         limit = min(max_tokens, self.window // 3)  # shorter than the parts
         drafts, recalled = list(texts), [True] * len(texts)
-        keys = [set[str]() for _ in texts]
         outputs: dict[str, str] = {}
         generated: set[str] = set()  # texts that were not in the cache
         pending = [i for i, text in enumerate(texts) if text.strip()]
@@ -133,10 +132,10 @@ class Seq2SeqRewriter:
             for i, given in parts.items():
                 draft, drafts[i] = drafts[i], " ".join(filter(None, (outputs[p] for p in given)))
                 recalled[i] &= generated.isdisjoint(given)
-                keys[i] |= {self._key(part, limit) for part in given}
                 # Stop if the model makes the text longer.
                 if len(given) > 1 and drafts[i] and self._count(drafts[i]) < self._count(draft):
                     pending.append(i)
+        keys = [self._key(text, limit) if outputs.get(text) else "" for text in texts]
         return [*map(_rewrite, drafts, recalled, keys)]
 
     def _count(self, text: str) -> int:
@@ -166,18 +165,16 @@ class Seq2SeqRewriter:
         self, texts: Iterable[str], outputs: dict[str, str], max_tokens: int, resources: Resources
     ) -> set[str]:
         """Add cached and new outputs to `outputs`, and return the texts that were not cached."""
-        memory = resources.completions
         keys = {text: self._key(text, max_tokens) for text in texts if text not in outputs}
-        if memory is not None:
-            found = {text: memory.recall(key) for text, key in keys.items()}
-            outputs |= {text: output for text, output in found.items() if output is not None}
+        found = {text: resources.completions.recall(key) for text, key in keys.items()}
+        outputs |= {text: output for text, output in found.items() if output is not None}
         missing = [text for text in keys if text not in outputs]
         total = len(outputs) + len(missing)
         resources.progress("summarize", len(outputs), total)
         for batch in self._generate(missing, max_tokens):
             for text, output in batch.items():
-                if output and memory is not None:
-                    memory.keep(keys[text], output)
+                if output:
+                    resources.completions.keep(keys[text], output)
             outputs |= batch
             resources.progress("summarize", len(outputs), total)
         return set(missing)
@@ -224,7 +221,7 @@ class Seq2SeqRewriter:
         return batches
 
 
-def _rewrite(text: str, recalled: bool, keys: Set[str]) -> Rewrite:
+def _rewrite(text: str, recalled: bool, key: str) -> Rewrite:
     if not text.strip():
         return Rewrite(None, reason="it wrote nothing")
-    return Rewrite(text, Usage(cached_summaries=int(recalled)), keys=tuple(sorted(keys)))
+    return Rewrite(text, Usage(cached_summaries=int(recalled)), key=key)

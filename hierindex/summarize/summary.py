@@ -9,12 +9,15 @@ from typing import Any, Literal, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from hierindex.cache.cache import Cache
 from hierindex.cache.values import Texts
 from hierindex.core.arrays import Floats2d
 from hierindex.models.record import Usage
 from hierindex.progress import Progress, silent
 from hierindex.summarize.claims import Claim
 from hierindex.text.sentences import Excerpt, Sentence
+
+NOTHING_KEPT = Texts(Cache())
 
 Kind = Literal["extractive", "abstractive", "extractive_fallback"]
 
@@ -61,7 +64,7 @@ class Resources:
     """
 
     progress: Progress = silent
-    completions: Texts | None = None
+    completions: Texts = NOTHING_KEPT
     embed: Callable[[Sequence[str]], Floats2d] | None = None
     usage: Usage = field(default_factory=Usage)
     started: float = field(default_factory=time.monotonic)
@@ -72,8 +75,8 @@ class Summary:
     """The text of a parent, with one claim per sentence in order.
 
     `source_similarity` is the share of sentences that are similar to their sources, 1 for verbatim
-    text, None if not measured. `title` is empty unless a language model wrote one. `completions` are
-    the keys of those that it was made of, in the cache.
+    text, None if not measured. `title` is empty unless a language model wrote one. `completion` is
+    the key of the completion that it was made of.
     """
 
     text: str
@@ -82,7 +85,7 @@ class Summary:
     usage: Usage = field(default_factory=Usage)
     source_similarity: float | None = 1.0
     title: str = ""
-    completions: tuple[str, ...] = ()
+    completion: str = ""
 
     @property
     def details(self) -> str:
@@ -121,6 +124,11 @@ class Summarizer(Protocol):
         self, groups: Sequence[Group], budget: Budget, resources: Resources | None = None
     ) -> list[Summary]:
         """Return one summary for each group, in order, each within the budget."""
+
+
+def with_title(title: str, text: str) -> str:
+    """Return an answer that `checked.split_title` splits into this title and text."""
+    return f"Title: {title}\n{text}" if title else text
 
 
 def join_sentences(sentences: Sequence[Sentence], kind: Kind) -> Summary:

@@ -37,15 +37,15 @@ BY_EMBEDDING = EmbeddingGrounding()
 class Rewrite:
     """A model's summary of one text; `text` is None if it failed for `reason`.
 
-    `title` is empty if the model was not asked for one. `keys` are those of the completions that it
-    was made of.
+    `title` is empty if the model was not asked for one. `key` is that of its completion in the
+    cache, if it was made of a single one.
     """
 
     text: str | None
     usage: Usage = field(default_factory=Usage)
     reason: str | None = None
     title: str = ""
-    keys: tuple[str, ...] = ()
+    key: str = ""
 
 
 def of_each(texts: Sequence[str], rewrites: Mapping[str, Rewrite]) -> list[Rewrite]:
@@ -184,13 +184,8 @@ class TwoStageSummarizer:
             [extracts[i] for i in failed], budget
         )
         for i, summary in zip(failed, fallback, strict=True):
-            rewrite = rewrites[i]
-            summaries[i] = replace(
-                summary,
-                kind="extractive_fallback",
-                usage=rewrite.usage + Usage(fallbacks=1),
-                completions=rewrite.keys,
-            )
+            usage = rewrites[i].usage + Usage(fallbacks=1)
+            summaries[i] = replace(summary, kind="extractive_fallback", usage=usage)
         return cast(list[Summary], summaries)
 
     def _with_sources(
@@ -260,7 +255,7 @@ def _summary(
         source_similarity=similarity,
         usage=rewrite.usage,
         title=rewrite.title,
-        completions=rewrite.keys,
+        completion=rewrite.key,
     )
 
 

@@ -10,7 +10,7 @@ from hierindex.models.record import Usage
 from hierindex.node import EMBED_HIDDEN, LLM_HIDDEN, Maker, Node
 from hierindex.progress import Stopwatch
 from hierindex.summarize.claims import resolve_claims
-from hierindex.summarize.summary import Group, Summary
+from hierindex.summarize.summary import Group, Summary, with_title
 from hierindex.text.sentences import split_all
 from hierindex.tree.metadata import merged_metadata
 from hierindex.tree.recipe import Models, Recipe
@@ -134,7 +134,8 @@ def _summaries(
         lasting = {i: s for i, s in fresh.items() if s.kind != "extractive_fallback"}
         memory.keep_summaries({keys[i]: (s.text, s.details) for i, s in lasting.items()})
         for summary in written:
-            if summary.completions:
-                memory.note(summary.text, summary.completions)
+            if summary.completion:  # without what was cut from it
+                text = with_title(summary.title, summary.text)
+                models.resources.completions.keep(summary.completion, text, summary.text)
     known |= {keys[i]: (summary.text, summary.details) for i, summary in fresh.items()}
     return [fresh[i] if i in fresh else Summary.recalled(*known[key]) for i, key in enumerate(keys)]
