@@ -158,14 +158,8 @@ def grown(
     leaves: Rows, groupers: Sequence[Grouper], *, max_levels: int | None = None
 ) -> tuple[Tree, list[Rows]]:
     """The tree over `leaves` and the rows of each level; a group's centroid is its summary."""
-    growth, levels = grow_tree(leaves, groupers, max_levels=max_levels), [leaves]
-    try:
-        M = next(growth)
-        while True:
-            levels.append(parents(levels[-1], M))
-            M = growth.send(levels[-1])
-    except StopIteration as end:
-        return end.value, levels
+    tree = grow_tree(leaves, groupers, parents, max_levels=max_levels)
+    return tree, [*tree.levels]
 
 
 def leaf_weights(leaves: Rows, tree: Tree, level: int) -> csr_array:

@@ -1,14 +1,14 @@
 """The tree that an index holds, of which an update keeps what does not change.
 
-A growth replaces the trees of changed documents. Above them, it goes up level by level: the groups
-that lost a node, and those that a new node joins, are read with all of their nodes and grouped
-again, and the parents that change are the new nodes of the next level. All other groups stay as
-they are, and are not read.
+The trees of changed documents are replaced. Above them, an update goes up level by level: the
+groups that lost a node, and those that a new node joins, are read with all of their nodes and
+grouped again, and the parents that change are the new nodes of the next level. All other groups
+stay as they are, and are not read.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -38,46 +38,41 @@ class EarlierTree:
         Ids of the documents that are removed, or whose chunks are given again.
     order : Sequence[str]
         Ids of all documents of the new tree.
+
+    Attributes
+    ----------
+    gone : set[str]
+        Ids of the nodes that the new tree does not have.
+    held : HeldTree
     """
 
     def __init__(
         self, snapshot: Snapshot, documents: Collection[str], order: Sequence[str]
     ) -> None:
         self.gone: set[str] = set()
-        """Ids of the nodes that the new tree does not have."""
-        self._held = HeldTree(snapshot)
+        self.held = HeldTree(snapshot)
         self._documents = documents
         self._order = {document: i for i, document in enumerate(order)}
-        self._levels = 0  # those that hold the trees of single documents
-        self._shift = 0  # of the levels above the trees of documents
         self._read: dict[str, tuple[Node, Node]] = {}  # with copies as they were
-        # Of the cut that is grouped:
-        self._cut = 0  # its level in the earlier tree
-        self._is_whole = False  # whether all of its nodes are grouped
-        self._nodes: list[Node] = []
-        self._left: set[str] = set()  # earlier nodes that are gone, changed or continued
-        self._follows: dict[str, str] = {}  # the earlier node that a node is or continues
-        self._groups: list[str] = []  # earlier parents of the nodes that are grouped
-        self._before = csr_array((0, 0))  # memberships of the nodes in these
 
     @property
     def changed(self) -> list[Node]:
         """The nodes that were read and have changed since."""
         return [node for node, before in self._read.values() if node != before]
 
-    def is_unchanged(self, node: Node) -> bool:
+    def is_unchanged(self, node_id: str) -> bool:
         """Return whether a node was read, so that its text and its children are as they were."""
-        return node.id in self._read
+        return node_id in self._read
 
-    def replace_documents(
+    def replaced(
         self, tops: Sequence[Node], made: Set[str], height: int, *, is_grouped: bool
-    ) -> int:
-        """Note the new trees of documents, and return the number of levels that hold all trees.
+    ) -> "Replaced":
+        """Replace the trees of documents.
 
         Parameters
         ----------
         tops : Sequence[Node]
-            The roots of these trees.
+            The roots of the new ones.
         made : Set[str]
             Ids of all of their nodes.
         height : int
@@ -85,151 +80,38 @@ class EarlierTree:
         is_grouped : bool
             Whether the nodes of each document are grouped before those of all.
         """
-        self._levels = self._held.document_levels() if is_grouped else 0
-        places = self._held.of_documents(self._documents)
-        before = {i: place for i, place in places.items() if place.level <= self._levels}
+        n_levels = self.held.document_levels() if is_grouped else 0
+        places = self.held.of_documents(self._documents)
+        before = {i: place for i, place in places.items() if place.level <= n_levels}
         self.gone = before.keys() - made
-        self._left = {i for i, place in before.items() if place.level_max >= self._levels}
-        self._follows = {node.id: node.id for node in tops if node.id in self._left}
-        self._follows |= most_alike(
-            [node for node in tops if node.id not in self._left],
-            self._held.nodes(self._left - made),
+        left = {i for i, place in before.items() if place.level_max >= n_levels}
+        follows = {node.id: node.id for node in tops if node.id in left}
+        follows |= most_alike(
+            [node for node in tops if node.id not in left], self.held.nodes(left - made)
         )
-        levels = max(height, self._levels)
-        if self._levels > height and any(before[i].level == self._levels for i in self._left):
-            levels = max(height, self._held.highest(self._levels, without=self._left))
-        self._shift = levels - self._levels
-        return levels
+        level = max(height, n_levels)
+        if n_levels > height and any(before[i].level == n_levels for i in left):
+            level = max(height, self.held.highest(n_levels, without=left))
+        return Replaced(level, n_levels, left, follows)
 
-    def around(
-        self, current: Sequence[Node], X: Floats2d, level: int
-    ) -> tuple[Sequence[Node], Rows]:
-        """Return the nodes of a level that are to be grouped, given ones and read ones.
+    def remembered(self, nodes: Iterable[Node], away: Collection[str] = ()) -> list[Node]:
+        """Remember nodes that were read, without those that are known already."""
+        nodes = [node for node in nodes if node.id not in away]
+        self.held.prefetch_parents({node.id for node in nodes})
+        for node in nodes:
+            self._read[node.id] = node, copy(node)
+        return nodes
 
-        Parameters
-        ----------
-        current : Sequence[Node]
-            New and changed nodes of the level.
-        X : (n_nodes, n_dims) unit vectors
-        level : int
-
-        Returns
-        -------
-        Sequence[Node], Rows
-            In document order; none if nothing changes from this level on.
-        """
-        self._cut, self._is_whole = level - self._shift, False
-        if not (self._shift or self._left) and all(map(self.is_unchanged, current)):
-            return [], level_rows([], X[:0], level)
-        new = [node for node in current if node.id not in self._follows]
-        is_new = np.array([node.id not in self._follows for node in current], dtype=bool)
-        n_nodes = self._held.size(self._cut) - len(self._left) + len(current)
-        is_high = self._shift != 0 or self._cut >= self._held.highest_level()
-        self._is_whole = is_high or n_nodes <= max(FEW, len(new) / MANY_NEW)
-        away = self._left | {node.id for node in current}
-        self._held.prefetch_parents(self._left)
-        groups = {parent for node_id in self._left for parent in self._parents(node_id)}
-        if self._is_whole:
-            near = beside = self._remembered(self._held.cut(self._cut), away)
-            groups |= {parent for node in beside for parent in self._parents(node.id)}
-        else:
-            near = self._remembered(
-                self._held.nodes(self._held.near(X[is_new], self._cut, away)), away
-            )
-        known = [node for node in current if node.id in self._follows]
-        joins = self._joined(X[is_new], [*known, *near], stacked(X[~is_new], near))
-        group_of = {node.id: group for node, group in zip(new, joins, strict=True) if group}
-        if not self._is_whole:
-            groups |= {*group_of.values()}
-            members = {i for place in self._held.places(groups).values() for i in place.children}
-            beside = self._remembered(self._held.nodes(members - away), away)
-        for node in beside:
-            if node.level > self._levels:
-                lifted = node.level + self._shift
-                node.level = node.level_max = lifted
-        nodes, X = [*current, *beside], stacked(X, beside)
-        order = sorted(range(len(nodes)), key=lambda i: self._place(nodes[i]))
-        self._nodes = nodes = [nodes[i] for i in order]
-        self._groups = sorted(groups)
-        self._before = self._memberships(nodes, group_of)
-        if not nodes:  # of each group, all nodes are gone
-            return self.rise([], csr_array((0, 0)), [], X)
-        is_anew = self._is_whole and (not groups or len(new) > MOST_NEW * n_nodes)
-        rows = level_rows(nodes, X[order], level)
-        before = None if is_anew else self._before
-        return nodes, replace(rows, before=before, is_part=not self._is_whole)
-
-    def kept(self, nodes: Sequence[Node], M: Membership) -> dict[int, str]:
-        """Return the earlier parents that stay as they are, by the column of their group.
-
-        These are the parents of groups that have the same nodes as before, all of them unchanged.
-        """
-        beside = (self.parents_beside(node) for node in nodes)
-        places = self._held.places({*self._groups}.union(*beside))
-        parent_of = {place.children: node_id for node_id, place in places.items()}
-        kept = {}
-        for g, group in enumerate(groups_of(M)):
-            members = [nodes[row] for row in group]
-            parent = parent_of.get(frozenset(node.id for node in members))
-            if parent is not None and all(map(self.is_unchanged, members)):
-                kept[g] = parent
-        return kept
-
-    def parents_beside(self, node: Node) -> dict[str, float]:
-        """Return the parents of a node, with weights, whose groups are not read and stay."""
-        if not self.is_unchanged(node):
-            return {}
-        parents = self._parents(node.id)
-        return {i: weight for i, weight in parents.items() if i not in self._groups}
-
-    def rise(
-        self, nodes: Sequence[Node], M: Membership, parents: Sequence[Node | str], X: Floats2d
-    ) -> tuple[Sequence[Node], Rows]:
-        """Return the nodes of the next level that are to be grouped, see `around`.
-
-        Parameters
-        ----------
-        nodes : Sequence[Node]
-            What `around` returned.
-        M : (n_nodes, n_groups) csr_array
-        parents : Sequence[Node or str]
-            Of each group. A node that passes up is its own; an id stands for one that is kept.
-        X : (n_groups, n_dims) unit vectors
-        """
-        made = {parent.id for parent in parents if isinstance(parent, Node)}
-        replaced = {*self._groups}.difference(p for p in parents if isinstance(p, str))
-        follows = {}
-        candidates = zip(parents, groups_of(M), continued(M, self._before).tolist(), strict=True)
-        for parent, group, g in candidates:
-            if isinstance(parent, str):
-                continue
-            if parent is nodes[group[0]]:  # it passes up
-                earlier = self._earlier(parent)
-                if earlier and not self._parents(earlier):
-                    follows[parent.id] = earlier
-            elif parent.id in replaced:
-                follows[parent.id] = parent.id
-            elif g >= 0 and self._groups[g] in replaced - made:
-                follows[parent.id] = self._groups[g]
-        passing = {earlier for earlier in map(self._earlier, nodes) if earlier} | self._left
-        unchanged = {i for i in follows if i in self._read}
-        self.gone |= replaced - made
-        self._left = replaced | {i for i in passing if not self._parents(i)} - unchanged
-        self._follows = follows
-        rows = [g for g, parent in enumerate(parents) if isinstance(parent, Node)]
-        current = [parent for parent in parents if isinstance(parent, Node)]
-        return self.around(current, X[rows], self._cut + self._shift + 1)
-
-    def finish(self, made: Set[str]) -> None:
-        """Make roots of the nodes that `around` returned last, if they are a whole level.
+    def finish(self, cut: "Cut", made: Set[str]) -> None:
+        """Make roots of the nodes of the last cut, if they are a whole level.
 
         All earlier nodes above them are gone, but for those that were `made` again.
         """
-        if self._is_whole:
-            top = max((node.level for node in self._nodes), default=0)
-            for node in self._nodes:
+        if cut.is_whole:
+            top = max((node.level for node in cut.nodes), default=0)
+            for node in cut.nodes:
                 node.parents, node.level_max = (), top
-            self.gone.update(self._held.above(self._cut))
+            self.gone.update(self.held.above(cut.level))
             self.gone -= made
 
     def among_related(self, nodes: Sequence[Node], documents: Collection[str]) -> list[Node]:
@@ -238,27 +120,185 @@ class EarlierTree:
         They are in the order of their levels, then of the text.
         """
         known = self.gone.union(self._read, (node.id for node in nodes))
-        self._remembered(self._held.nodes(self._held.of_documents(documents).keys() - known), ())
+        self.remembered(self.held.nodes(self.held.of_documents(documents).keys() - known))
         related = [*nodes, *(node for node, _ in self._read.values())]
-        return sorted(related, key=lambda node: (node.level, *self._place(node)[:2]))
+        return sorted(related, key=lambda node: (node.level, *self.place(node)[:2]))
+
+    def place(self, node: Node) -> tuple[int, int, str]:
+        """Return a key that sorts nodes by document and text."""
+        document = node.documents[0]
+        spans = [span.start for span in node.citations if span.document == document]
+        return self._order[document], min(spans, default=-1), node.id
+
+
+@dataclass(frozen=True)
+class Replaced:
+    """What the new trees of documents replace.
+
+    `level` is the highest of the new trees of documents, and `before` was that of the earlier
+    ones. See `Cut` for `left` and `follows`.
+    """
+
+    level: int
+    before: int
+    left: Set[str]
+    follows: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The nodes of a level that an update groups again; none if nothing changes from it on.
+
+    Attributes
+    ----------
+    tree : EarlierTree
+    documents : Replaced
+    level : int
+        Of the cut in the earlier tree.
+    left : Set[str]
+        Ids of earlier nodes that are gone, changed or continued.
+    follows : Mapping[str, str]
+        The earlier node that a node is or continues, by id.
+    nodes : Sequence[Node]
+        In document order.
+    rows : Rows
+    is_whole : bool
+        Whether these are all nodes of the level.
+    groups : Sequence[str]
+        Ids of the earlier parents of these nodes.
+    before : csr_array
+        Weights of the nodes in these groups, (n_nodes, n_groups).
+    """
+
+    tree: EarlierTree
+    documents: Replaced
+    level: int
+    left: Set[str]
+    follows: Mapping[str, str]
+    nodes: Sequence[Node] = ()
+    rows: Rows = field(default_factory=lambda: level_rows([], np.zeros((0, 1)), 0))
+    is_whole: bool = False
+    groups: Sequence[str] = ()
+    before: csr_array = field(default_factory=lambda: csr_array((0, 0)))
+
+    @classmethod
+    def of(
+        cls, tree: EarlierTree, documents: Replaced, current: Sequence[Node], X: Floats2d
+    ) -> "Cut":
+        """Return the first cut, given roots of documents with unit vectors, (n_nodes, n_dims)."""
+        cut = cls(tree, documents, documents.before, documents.left, documents.follows)
+        return cut._around(current, X)
+
+    def kept(self, M: Membership) -> dict[int, str]:
+        """Return the earlier parents that stay as they are, by the column of their group.
+
+        These are the parents of groups that have the same nodes as before, all of them unchanged.
+        """
+        beside = map(self.parents_beside, self.nodes)
+        places = self.tree.held.places({*self.groups}.union(*beside))
+        parent_of = {place.children: node_id for node_id, place in places.items()}
+        kept = {}
+        for g, group in enumerate(groups_of(M)):
+            members = [self.nodes[row] for row in group]
+            parent = parent_of.get(frozenset(node.id for node in members))
+            if parent is not None and all(self.tree.is_unchanged(node.id) for node in members):
+                kept[g] = parent
+        return kept
+
+    def parents_beside(self, node: Node) -> dict[str, float]:
+        """Return the parents of a node, with weights, whose groups are not read and stay."""
+        if not self.tree.is_unchanged(node.id):
+            return {}
+        parents = self._parents(node.id)
+        return {i: weight for i, weight in parents.items() if i not in self.groups}
+
+    def above(self, M: Membership, parents: Sequence[Node | str], X: Floats2d) -> "Cut":
+        """Return the next cut.
+
+        Parameters
+        ----------
+        M : (n_nodes, n_groups) csr_array
+        parents : Sequence[Node or str]
+            Of each group. A node that passes up is its own; an id stands for one that is kept.
+        X : (n_groups, n_dims) unit vectors
+        """
+        made = {parent.id for parent in parents if isinstance(parent, Node)}
+        replaced = {*self.groups}.difference(p for p in parents if isinstance(p, str))
+        follows = {}
+        candidates = zip(parents, groups_of(M), continued(M, self.before).tolist(), strict=True)
+        for parent, group, g in candidates:
+            if isinstance(parent, str):
+                continue
+            if parent is self.nodes[group[0]]:  # it passes up
+                earlier = self._earlier(parent)
+                if earlier and not self._parents(earlier):
+                    follows[parent.id] = earlier
+            elif parent.id in replaced:
+                follows[parent.id] = parent.id
+            elif g >= 0 and self.groups[g] in replaced - made:
+                follows[parent.id] = self.groups[g]
+        passing = {earlier for earlier in map(self._earlier, self.nodes) if earlier} | self.left
+        unchanged = {*filter(self.tree.is_unchanged, follows)}
+        self.tree.gone |= replaced - made
+        left = replaced | {i for i in passing if not self._parents(i)} - unchanged
+        rows = [g for g, parent in enumerate(parents) if isinstance(parent, Node)]
+        current = [parent for parent in parents if isinstance(parent, Node)]
+        cut = Cut(self.tree, self.documents, self.level + 1, left, follows)
+        return cut._around(current, X[rows])
+
+    def _around(self, current: Sequence[Node], X: Floats2d) -> "Cut":
+        """Return the cut with the nodes to be grouped: new and changed ones, and read ones."""
+        tree, held = self.tree, self.tree.held
+        shift = self.documents.level - self.documents.before
+        level = self.level + shift
+        if not (shift or self.left) and all(tree.is_unchanged(node.id) for node in current):
+            return replace(self, rows=level_rows([], X[:0], level))
+        new = [node for node in current if node.id not in self.follows]
+        is_new = np.array([node.id not in self.follows for node in current], dtype=bool)
+        n_nodes = held.size(self.level) - len(self.left) + len(current)
+        is_high = shift != 0 or self.level >= held.highest_level()
+        is_whole = is_high or n_nodes <= max(FEW, len(new) / MANY_NEW)
+        away = self.left | {node.id for node in current}
+        held.prefetch_parents(self.left)
+        groups = {parent for node_id in self.left for parent in self._parents(node_id)}
+        if is_whole:
+            near = beside = tree.remembered(held.cut(self.level), away)
+            groups |= {parent for node in beside for parent in self._parents(node.id)}
+        else:
+            near = tree.remembered(held.nodes(held.near(X[is_new], self.level, away)), away)
+        known = [node for node in current if node.id in self.follows]
+        joins = self._joined(X[is_new], [*known, *near], stacked(X[~is_new], near))
+        group_of = {node.id: group for node, group in zip(new, joins, strict=True) if group}
+        if not is_whole:
+            groups |= {*group_of.values()}
+            members = {i for place in held.places(groups).values() for i in place.children}
+            beside = tree.remembered(held.nodes(members - away), away)
+        for node in beside:
+            if node.level > self.documents.before:
+                lifted = node.level + shift
+                node.level = node.level_max = lifted
+        nodes, X = [*current, *beside], stacked(X, beside)
+        order = sorted(range(len(nodes)), key=lambda i: tree.place(nodes[i]))
+        nodes = [nodes[i] for i in order]
+        sorted_groups = sorted(groups)
+        before = self._memberships(nodes, group_of, sorted_groups)
+        is_anew = is_whole and (not groups or len(new) > MOST_NEW * n_nodes)
+        rows = level_rows(nodes, X[order], level)
+        rows = replace(rows, before=None if is_anew else before, is_part=not is_whole)
+        cut = replace(
+            self, nodes=nodes, rows=rows, is_whole=is_whole, groups=sorted_groups, before=before
+        )
+        return cut if nodes else cut.above(csr_array((0, 0)), [], X)  # all nodes of groups are gone
 
     def _parents(self, node_id: str) -> dict[str, float]:
         """Return the parents of an earlier node on the level above the cut, with weights."""
-        place = self._held.places([node_id])[node_id]
-        above = self._held.places(place.parents)
-        return {i: place.parents[i] for i, p in above.items() if p.level == self._cut + 1}
+        place = self.tree.held.places([node_id])[node_id]
+        above = self.tree.held.places(place.parents)
+        return {i: place.parents[i] for i, p in above.items() if p.level == self.level + 1}
 
     def _earlier(self, node: Node) -> str:
         """Return the earlier node that a node is or continues; "" if it is new."""
-        return self._follows.get(node.id, node.id if self.is_unchanged(node) else "")
-
-    def _remembered(self, nodes: Iterable[Node], away: Collection[str]) -> list[Node]:
-        """Remember nodes that were read, without those that are known already."""
-        nodes = [node for node in nodes if node.id not in away]
-        self._held.prefetch_parents({node.id for node in nodes})
-        for node in nodes:
-            self._read[node.id] = node, copy(node)
-        return nodes
+        return self.follows.get(node.id, node.id if self.tree.is_unchanged(node.id) else "")
 
     def _joined(self, new: Floats2d, known: Sequence[Node], X: Floats2d) -> list[str]:
         """Return the earlier group that each new row joins, given nodes with their vectors."""
@@ -270,7 +310,9 @@ class EarlierTree:
         M = weight_matrix([parents[i] for i in grouped], groups)
         return [groups[g] for g in joined(new, X[grouped], M)]
 
-    def _memberships(self, nodes: Sequence[Node], group_of: Mapping[str, str]) -> csr_array:
+    def _memberships(
+        self, nodes: Sequence[Node], group_of: Mapping[str, str], groups: Sequence[str]
+    ) -> csr_array:
         """Return the weights of nodes in the earlier groups, and of new ones in what they join."""
         weights = []
         for node in nodes:
@@ -279,10 +321,4 @@ class EarlierTree:
             else:
                 group = group_of.get(node.id)
                 weights.append({group: 1.0} if group else {})
-        return weight_matrix(weights, self._groups)
-
-    def _place(self, node: Node) -> tuple[int, int, str]:
-        """Return a key that sorts nodes by document and text."""
-        document = node.documents[0]
-        spans = [span.start for span in node.citations if span.document == document]
-        return self._order[document], min(spans, default=-1), node.id
+        return weight_matrix(weights, groups)

@@ -2,8 +2,9 @@
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from statistics import fmean
 from typing import NamedTuple
 
@@ -15,11 +16,11 @@ from hierindex.core.statistics import LevelStatistics, Tally, added
 from hierindex.errors import InputError
 from hierindex.models.record import Usage
 from hierindex.node import Node
-from hierindex.progress import Stopwatch, Timing
+from hierindex.progress import Timing
 from hierindex.store.rows import Row, row_of
 from hierindex.store.waiting import LeafFile
 from hierindex.tree.arrays import headings_between, level_rows, vector_of
-from hierindex.tree.earlier import EarlierTree
+from hierindex.tree.earlier import Cut, EarlierTree
 from hierindex.tree.leaves import embedded_leaves
 from hierindex.tree.levels import GrownPart, Levels
 from hierindex.tree.pools import GrownPools, GrowPools, PoolRows, Pools, grow_pools
@@ -103,10 +104,149 @@ class Grower:
         if aside and not (earlier or self.recipe.within):
             pools = Pools(self.recipe, aside.waiting, aside.most, self.models.progress)
             parts = pools.grown(parts, grow or partial(map, self.pools))
-        growth = Growth(self.recipe, self.models, earlier, aside and aside.finished, pools)
-        deque(map(growth.add, parts), maxlen=0)  # a loop would keep the part before
-        growth.above_parts()
-        return growth.finished()
+        base = Base(Levels(self.recipe, self.models), keeps_ids=earlier is not None)
+        deque(map(partial(base.add, aside=aside), parts), maxlen=0)  # a loop would keep the last
+        pools = pools if pools and pools.chunks else None
+        last = self._grown(base, *base.tops(pools), earlier)
+        return base.finished(pools, earlier, last, aside)
+
+    def _grown(
+        self, base: "Base", tops: Sequence[Node], X: Floats2d, earlier: EarlierTree | None
+    ) -> Cut | None:
+        """Grow the levels above parts; return the last cut of an earlier tree."""
+        recipe, levels, level = self.recipe, base.levels, base.height
+        replaced = None
+        if earlier:
+            with levels.watch("link", None):
+                is_grouped = bool(recipe.within)
+                replaced = earlier.replaced(tops, base.ids, level, is_grouped=is_grouped)
+            base.height = level = replaced.level
+        for node in tops:
+            node.level_max = level
+        if earlier and replaced and recipe.across:
+            with levels.watch("link", None):
+                cut = Cut.of(earlier, replaced, tops, X)
+            return levels.revise(cut, [*map(Revised, recipe.across)])
+        levels.grow(tops, level_rows(tops, X, level), recipe.across)
+        return None
+
+
+@dataclass
+class Base:
+    """What parts of a tree leave for the levels above: trees of documents, or pools of leaves.
+
+    If finished nodes are set aside, memory is needed for the nodes above documents or pools, and
+    for all nodes of documents without one root.
+
+    Attributes
+    ----------
+    levels : Levels
+        Above the parts.
+    keeps_ids : bool
+    ids : set[str]
+        Of all nodes, also the finished ones, if they are kept.
+    done : set[str]
+        Documents of the finished nodes.
+    height : int
+        Levels of the parts above the chunks.
+    """
+
+    levels: Levels
+    keeps_ids: bool = False
+    ids: set[str] = field(default_factory=set)
+    done: set[str] = field(default_factory=set)
+    height: int = 0
+    _tops: list[Node] = field(default_factory=list)
+    _vectors: list[Floats2d] = field(default_factory=list)  # of the tops, by part
+    _tallies: list[Sequence[Tally]] = field(default_factory=list)  # by part
+
+    def add(self, part: GrownPart, aside: Aside | None = None) -> None:
+        """Add a part, whose finished nodes are set aside."""
+        levels = self.levels
+        levels.made += part.left
+        levels.usage += part.usage
+        levels.shares += part.shares
+        levels.watch.add(part.timings)
+        if part.tallies:
+            self._tallies.append(part.tallies)
+            self.height = max(self.height, len(part.tallies) - 1)
+        self._tops += part.tops
+        self.done |= part.done
+        if part.tops:
+            self._vectors.append(part.X)
+            _share(part.X, part.tops)
+        if len(widths := {X.shape[1] for X in self._vectors}) > 1:
+            raise InputError(f"Embeddings must have one dimension, got {sorted(widths)}.")
+        if self.keeps_ids:
+            self.ids.update(node.id for node in chain(part.left, part.finished))
+        if aside:
+            with levels.watch("write", None):
+                aside.finished(map(row_of, part.finished))
+
+    def tops(self, pools: Pools | None) -> tuple[list[Node], Floats2d]:
+        """Return the highest nodes of all parts with their vectors, which are kept here no more."""
+        with self.levels.watch("link", None):
+            X = np.concatenate(self._vectors) if self._vectors else np.zeros((0, 1))
+            tops, self._tops, self._vectors = self._tops, [], []
+            if pools:
+                order = pools.order(tops)
+                X, tops = X[order], [tops[i] for i in order]
+                self.levels.made = [*tops]
+            _share(X, tops)
+        return tops, X
+
+    def finished(
+        self,
+        pools: Pools | None,
+        earlier: EarlierTree | None,
+        last: Cut | None,
+        aside: Aside | None,
+    ) -> Grown:
+        """Return the tree; its nodes are set aside if that is possible."""
+        levels = self.levels
+        with levels.watch("cluster", None):
+            statistics = [tally.statistics() for tally in self._all_tallies()]
+        with levels.watch("link", None):
+            if earlier:
+                self.ids.update(node.id for node in levels.made)
+            if earlier and last:
+                earlier.finish(last, self.ids)
+            nodes = self._noted(pools, earlier)
+        if aside:
+            with levels.watch("write", None):
+                aside.finished(_rows(nodes, pools))
+        shares = levels.shares
+        return Grown(
+            [] if aside else nodes,
+            frozenset(earlier.gone if earlier else ()),
+            frozenset(self.ids),
+            levels.usage,
+            round(fmean(shares), 3) if shares else None,
+            statistics,
+            levels.watch.timings,
+        )
+
+    def _noted(self, pools: Pools | None, earlier: EarlierTree | None) -> list[Node]:
+        """Return all nodes, which are not kept, after noting what depends on all of the tree."""
+        made, self.levels.made = self.levels.made, []
+        nodes, changed, documents = made, list[Node](), documents_alone(made)
+        if earlier:
+            documents |= documents_alone(d for d in earlier.changed if d.level > self.height)
+            nodes = earlier.among_related(made, documents - self.done)
+        chunks = pools.chunks if pools else chunks_of(nodes)
+        note_documents(nodes, documents - self.done, chunks)
+        note_phrases(sorted(nodes, key=lambda node: node.level))
+        if earlier:
+            changed = earlier.changed
+        return [*made, *changed]
+
+    def _all_tallies(self) -> list[Tally]:
+        """Return the tallies of all levels; of a tree that is changed, of what was grouped."""
+        within, across = added(self._tallies), [*self.levels.tallies]
+        if within:  # the highest nodes of parts stand among those that they are grouped with
+            top = replace(within.pop(), level=across[0].level)
+            across[0] = replace(top, nodes=across[0].nodes, tokens=across[0].tokens)
+        return [*within, *across]
 
 
 def grow_documents(
@@ -146,151 +286,15 @@ def _of_one_root(nodes: Sequence[Node]) -> set[str]:
     return {document for document, n in n_roots.items() if n == 1}
 
 
-class Growth:
-    """A tree while it grows from its parts: trees of documents, or pools of leaves.
-
-    If finished nodes are set aside, memory is needed for the nodes above documents or pools, and
-    for all nodes of documents without one root.
-
-    Parameters
-    ----------
-    recipe : Recipe
-    models : Models
-    earlier : EarlierTree, optional
-        The tree to change.
-    aside : Finished, optional
-        Takes nodes that are finished.
-    pools : Pools, optional
-        Have the leaves.
-    """
-
-    def __init__(
-        self,
-        recipe: Recipe,
-        models: Models,
-        earlier: EarlierTree | None = None,
-        aside: Finished | None = None,
-        pools: Pools | None = None,
-    ) -> None:
-        self._recipe, self._earlier, self._aside, self._pools = recipe, earlier, aside, pools
-        self._levels = Levels(recipe, models, earlier)  # above the parts
-        self._ids: set[str] = set()  # also of finished nodes, if there is an earlier tree
-        self._done: set[str] = set()  # documents of the finished nodes
-        self._tops: list[Node] = []  # of the parts
-        self._vectors: list[Floats2d] = []  # theirs, by part
-        self._tallies: list[Sequence[Tally]] = []  # by part
-        self._part_levels = 0  # of the parts, above the chunks
-
-    @property
-    def watch(self) -> Stopwatch:
-        """What the growth takes."""
-        return self._levels.watch
-
-    @property
-    def _pooled(self) -> Pools | None:
-        """The pools, if leaves wait for them."""
-        return self._pools if self._pools and self._pools.chunks else None
-
-    def add(self, part: GrownPart) -> None:
-        """Add a part, whose finished nodes are set aside."""
-        levels = self._levels
-        levels.made += part.left
-        levels.usage += part.usage
-        levels.shares += part.shares
-        levels.watch.add(part.timings)
-        if part.tallies:
-            self._tallies.append(part.tallies)
-        self._tops += part.tops
-        self._done |= part.done
-        if part.tops:
-            self._vectors.append(part.X)
-            _share(part.X, part.tops)
-        if len(widths := {X.shape[1] for X in self._vectors}) > 1:
-            raise InputError(f"Embeddings must have one dimension, got {sorted(widths)}.")
-        if self._earlier:
-            self._ids.update(node.id for node in part.left)
-            self._ids.update(node.id for node in part.finished)
-        if self._aside:
-            with self.watch("write", None):
-                self._aside(map(row_of, part.finished))
-
-    def above_parts(self) -> None:
-        """Grow the levels above the parts, of an earlier tree among them."""
-        with self.watch("link", None):
-            X = np.concatenate(self._vectors) if self._vectors else np.zeros((0, 1))
-            self._vectors = []
-            if pools := self._pooled:
-                order = pools.order(self._tops)
-                X, self._tops = X[order], [self._tops[i] for i in order]
-                self._levels.made = [*self._tops]
-            _share(X, self._tops)
-            earlier, recipe, tops = self._earlier, self._recipe, self._tops
-            level = max(map(len, self._tallies), default=1) - 1
-            if earlier:
-                is_grouped = bool(recipe.within)
-                level = earlier.replace_documents(tops, self._ids, level, is_grouped=is_grouped)
-            self._part_levels = level
-            for node in tops:
-                node.level_max = level
-            if earlier and recipe.across:
-                nodes, rows = earlier.around(tops, X, level)
-            else:
-                nodes, rows = tops, level_rows(tops, X, level)
-        groupers = [Revised(each) for each in recipe.across] if earlier else recipe.across
-        self._levels.grow(nodes, rows, groupers)
-
-    def finished(self) -> Grown:
-        """Return the tree; its nodes are set aside if the growth can do so."""
-        with self.watch("cluster", None):
-            statistics = [tally.statistics() for tally in self._all_tallies()]
-        with self.watch("link", None):
-            nodes = self._noted()
-        if self._aside:
-            with self.watch("write", None):
-                self._aside(self._rows(nodes))
-        shares, earlier = self._levels.shares, self._earlier
-        return Grown(
-            [] if self._aside else nodes,
-            frozenset(earlier.gone if earlier else ()),
-            frozenset(self._ids),
-            self._levels.usage,
-            round(fmean(shares), 3) if shares else None,
-            statistics,
-            self.watch.timings,
-        )
-
-    def _noted(self) -> list[Node]:
-        """Return all nodes, which are not kept, after noting what depends on all of the tree."""
-        earlier, made = self._earlier, self._levels.made
-        nodes, documents = made, documents_alone(made)
-        if earlier:
-            self._ids.update(node.id for node in made)
-            earlier.finish(self._ids)
-            documents |= documents_alone(d for d in earlier.changed if d.level > self._part_levels)
-            nodes = earlier.among_related(made, documents - self._done)
-        chunks = self._pooled.chunks if self._pooled else chunks_of(nodes)
-        note_documents(nodes, documents - self._done, chunks)
-        note_phrases(sorted(nodes, key=lambda node: node.level))
-        self._levels.made, self._tops = [], []
-        return [*made, *(earlier.changed if earlier else ())]
-
-    def _rows(self, nodes: list[Node]) -> Iterator[Row]:
-        """Yield the rows of nodes, of which the list keeps none."""
-        if pools := self._pooled:
-            alone = {node.id: node for node in nodes if node.level == 0}
-            nodes = [node for node in nodes if node.level > 0]
-            yield from pools.rows(alone)
-        nodes.reverse()
-        while nodes:
-            yield row_of(nodes.pop())
-
-    def _all_tallies(self) -> list[Tally]:
-        """Return the tallies of all levels; of a tree that is changed, of what was grouped."""
-        within, across = added(self._tallies), self._levels.tallies()
-        if within:  # the highest nodes of parts stand among those that they are grouped with
-            top = replace(within.pop(), level=across[0].level)
-            across[0] = replace(top, nodes=across[0].nodes, tokens=across[0].tokens)
-        return [*within, *across]
+def _rows(nodes: list[Node], pools: Pools | None) -> Iterator[Row]:
+    """Yield the rows of nodes, of which the list keeps none."""
+    if pools:
+        alone = {node.id: node for node in nodes if node.level == 0}
+        nodes[:] = [node for node in nodes if node.level > 0]
+        yield from pools.rows(alone)
+    nodes.reverse()
+    while nodes:
+        yield row_of(nodes.pop())
 
 
 def _share(X: Floats2d, nodes: Sequence[Node]) -> None:

@@ -1,9 +1,9 @@
 """Levels of nodes that grow above one another, of a part of a tree or of all of it."""
 
 from collections import defaultdict
-from collections.abc import Sequence, Set
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -16,11 +16,13 @@ from hierindex.models.record import Usage
 from hierindex.node import Node
 from hierindex.progress import Stopwatch, Timing
 from hierindex.tree.arrays import level_rows
-from hierindex.tree.earlier import EarlierTree
+from hierindex.tree.earlier import Cut
 from hierindex.tree.parents import parents_of
 from hierindex.tree.recipe import Models, Recipe
 
 Level = tuple[Sequence[Node], Rows]
+Beside = Callable[[Node], Mapping[str, float]]
+"""Returns the parents of a node, with weights, whose groups are not grouped again."""
 
 
 @dataclass(frozen=True)
@@ -47,16 +49,16 @@ class GrownPart:
 
 @dataclass
 class Levels:
-    """Levels while they grow, and what they cost.
+    """Levels above one another, and what they cost.
 
     Attributes
     ----------
     recipe : Recipe
     models : Models
-    earlier : EarlierTree or None
-        The tree that they change.
     made : list[Node]
         The nodes of all levels but the lowest.
+    tallies : list[Tally]
+        Of the levels, the lowest first.
     usage : Usage
     shares : list[float]
         The `source_similarity` of each summary that a model wrote.
@@ -65,29 +67,51 @@ class Levels:
 
     recipe: Recipe
     models: Models
-    earlier: EarlierTree | None = None
     made: list[Node] = field(default_factory=list)
+    tallies: list[Tally] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     shares: list[float] = field(default_factory=list)
     watch: Stopwatch = field(default_factory=Stopwatch)
-    _layers: list[Membership] = field(default_factory=list)
-    _rows: list[Rows] = field(default_factory=list)
 
     def grow(self, nodes: Sequence[Node], rows: Rows, groupers: Sequence[Grouper]) -> Level:
         """Grow levels above one until the groupers are done, and return the highest."""
-        most = self.recipe.max_levels
-        growth = grow_tree(rows, groupers, max_levels=None if most is None else most - rows.level)
-        self._rows.append(rows)
-        with suppress(StopIteration):
-            with self.watch("cluster", rows.level + 1):
-                M = next(growth)
-            while True:
-                nodes, rows = self._level_above(nodes, rows, M)
-                self._layers.append(M)
-                self._rows.append(rows)
-                with self.watch("cluster", rows.level + 1):
-                    M = growth.send(rows)
+
+        def above(rows: Rows, M: Membership) -> Rows:
+            nonlocal nodes
+            parents, X = self._parents(nodes, rows, M)
+            heading = rows.heading[[group[0] for group in groups_of(M)]]
+            nodes = [parent for parent in parents if isinstance(parent, Node)]
+            return level_rows(nodes, X, rows.level + 1, heading)
+
+        rows = self._grow(rows, groupers, above)
         return nodes, rows
+
+    def revise(self, cut: Cut, groupers: Sequence[Grouper]) -> Cut:
+        """Grow what changes of the levels above a cut, and return the highest."""
+
+        def above(rows: Rows, M: Membership) -> Rows:
+            nonlocal cut
+            parents, X = self._parents(cut.nodes, rows, M, cut.kept(M), cut.parents_beside)
+            cut = cut.above(M, parents, X)
+            return cut.rows
+
+        self._grow(cut.rows, groupers, above)
+        return cut
+
+    def _grow(
+        self, rows: Rows, groupers: Sequence[Grouper], above: Callable[[Rows, Membership], Rows]
+    ) -> Rows:
+        most = self.recipe.max_levels
+        timed = [partial(self._grouped, grouper) for grouper in groupers]
+        most = None if most is None else most - rows.level
+        tree = grow_tree(rows, timed, above, max_levels=most)
+        with self.watch("cluster", None):
+            self.tallies = tallies(tree.layers, tree.levels)
+        return tree.levels[-1]
+
+    def _grouped(self, grouper: Grouper, rows: Rows) -> Membership | None:
+        with self.watch("cluster", rows.level + 1):
+            return grouper(rows)
 
     def part(
         self,
@@ -98,28 +122,31 @@ class Levels:
         done: Set[str] = frozenset(),
     ) -> GrownPart:
         """Return the levels as a part of a tree; `rows` are those of `tops`."""
-        with self.watch("cluster", None):
-            tallies = self.tallies()
         return GrownPart(
             left=left,
             tops=tops,
             X=rows.X,
             finished=finished,
             done=done,
-            tallies=tallies,
+            tallies=self.tallies,
             usage=self.usage,
             shares=self.shares,
             timings=self.watch.timings,
         )
 
-    def tallies(self) -> list[Tally]:
-        """Return the tallies of the levels, the lowest first."""
-        return tallies(self._layers, self._rows)
+    def _parents(
+        self,
+        nodes: Sequence[Node],
+        rows: Rows,
+        M: Membership,
+        kept: Mapping[int, str] = {},
+        beside: Beside = lambda _: {},
+    ) -> tuple[list[Node | str], Floats2d]:
+        """Return the parent of each group with its unit vector, (n_groups, n_dims), and link them.
 
-    def _level_above(self, nodes: Sequence[Node], rows: Rows, M: Membership) -> Level:
-        """Return the parents of nodes with their rows; a group of one passes up unchanged."""
-        earlier, level, groups = self.earlier, rows.level + 1, groups_of(M)
-        kept = earlier.kept(nodes, M) if earlier else {}
+        A group of one passes up unchanged. The ids `kept` stand for the parents of their groups.
+        """
+        level, groups = rows.level + 1, groups_of(M)
         alone = self.recipe.summarize_single_documents and rows.level == 0
         new = [g for g, of in enumerate(groups) if g not in kept and (len(of) > 1 or alone)]
         made, X_new, usage = parents_of(
@@ -146,19 +173,12 @@ class Levels:
                 parents[g] = parent
             for g, node_id in kept.items():
                 parents[g] = node_id
-            _link(nodes, parents, M, level, earlier)
-            if earlier:
-                return earlier.rise(nodes, M, parents, X)
-            current = [node for node in parents if isinstance(node, Node)]
-            return current, level_rows(current, X, level, rows.heading[first])
+            _link(nodes, parents, M, level, beside)
+        return parents, X
 
 
 def _link(
-    nodes: Sequence[Node],
-    parents: list[Node | str],
-    M: Membership,
-    level: int,
-    earlier: EarlierTree | None,
+    nodes: Sequence[Node], parents: list[Node | str], M: Membership, level: int, beside: Beside
 ) -> None:
     """Note each node's parents, strongest first, or the level that it passes up to.
 
@@ -167,17 +187,17 @@ def _link(
     for i, node in enumerate(nodes):
         row = slice(M.indptr[i], M.indptr[i + 1])
         columns, weights = M.indices[row], M.data[row]
-        beside = earlier.parents_beside(node) if earlier else {}
+        others = beside(node)
         passes = parents[columns[0]] is node
-        if passes and not beside:
+        if passes and not others:
             node.level_max = level
             continue
-        total = sum(beside.values())
+        total = sum(others.values())
         if passes:
-            parents[columns[0]] = next(iter(beside))
-            weight_of = {parent: weight / total for parent, weight in beside.items()}
+            parents[columns[0]] = next(iter(others))
+            weight_of = {parent: weight / total for parent, weight in others.items()}
         else:
-            weight_of = defaultdict(float, beside)
+            weight_of = defaultdict(float, others)
             for g, share in zip(columns, ((1 - total) * weights).tolist(), strict=True):
                 weight_of[_id(parents[g])] += share
         pairs = sorted(weight_of.items(), key=lambda pair: -pair[1])

@@ -21,7 +21,7 @@ from hierindex.core.breakpoints import TargetSize
 from hierindex.core.membership import groups_of, one_hot
 from hierindex.core.rows import Rows
 from hierindex.core.segments import Rule, document_starts
-from hierindex.core.tree import ByDocument, ByMixture, BySegment, Tree, grow_tree
+from hierindex.core.tree import ByDocument, ByMixture, BySegment, Tree
 
 HIERARCHIES = {
     "segments": lambda rule, caps, seed: [BySegment(rule, caps)],
@@ -250,11 +250,3 @@ def test_growth(n, groupers, max_levels, expected):
     assert [len(rows) for rows in levels] == expected
     assert [layer.shape for layer in tree.layers] == [*pairwise(expected)]
     assert 1 + len(tree.layers) == len(expected)
-
-
-def test_growth_waits_for_the_rows_of_each_level():
-    growth = grow_tree(rows_of(4), [pairs])
-    assert [next(growth).shape, growth.send(rows_of(2)).shape] == [(4, 2), (2, 1)]
-    with pytest.raises(StopIteration) as end:
-        growth.send(rows_of(1))
-    assert len(end.value.value.layers) == 2
