@@ -3,15 +3,17 @@
 import json
 import logging
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
 
+import numpy as np
 from platformdirs import user_cache_path
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random
 
+from hierindex.core.arrays import Ints1d
 from hierindex.core.identity import digest
 from hierindex.errors import SourceError
 
@@ -150,15 +152,15 @@ def open_cache(uri: str) -> Iterator[Cache]:
         raise
 
 
-def sweep(uri: str, held: Collection[int]) -> None:
+def sweep(uri: str, held: Ints1d) -> None:
     """Delete the values that are of nothing that an index holds, so that none is of deleted text.
 
     Parameters
     ----------
     uri : str
         Of the index.
-    held : Collection[int]
-        Hashes, by `hash_text`, of the texts of its nodes and of its documents.
+    held : Ints1d
+        Hashes, by `hash_text`, of the texts of its nodes and of its documents, (n_held,).
 
     Raises
     ------
@@ -168,14 +170,14 @@ def sweep(uri: str, held: Collection[int]) -> None:
     if not (file := cache_file(uri)).exists():
         return
     with closing(_connected(file)) as connection:
+        known = connection.execute("SELECT DISTINCT of FROM cache WHERE of IS NOT NULL")
+        of = np.fromiter((of for (of,) in known), dtype=np.int64)
+        gone = of[~np.isin(of, held) & (of != ALWAYS)]
         with connection:
-            connection.execute("CREATE TEMP TABLE held (of INTEGER PRIMARY KEY)")
-            rows = ((of,) for of in {ALWAYS, *held})
-            connection.executemany("INSERT INTO held VALUES (?)", rows)
-            gone = connection.execute(
-                "DELETE FROM cache WHERE of IS NULL OR of NOT IN (SELECT of FROM held)"
-            )
-        if gone.rowcount:  # if a build has the file open, its log would still contain them
+            lost = connection.execute("DELETE FROM cache WHERE of IS NULL").rowcount
+            rows = ((of,) for of in gone.tolist())
+            connection.executemany("DELETE FROM cache WHERE of = ?", rows)
+        if lost or len(gone):  # if a build has the file open, its log would still contain them
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 

@@ -9,6 +9,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+
 from hierindex.cache.cache import cache_file, sweep
 from hierindex.core.identity import hash_text
 from hierindex.errors import FormatError, GenerationError, InputError
@@ -302,14 +304,15 @@ class Table:
 
     def sweep_cache(self) -> None:
         """Delete from the cache what no node of a generation uses, deleted text with it."""
-        held = set[int]()
+        texts, documents = [np.zeros(0, np.int64)], set[str]()
         for number in self.generations():
             with suppress(FormatError):  # of another version
                 rows = self.snapshot(number).select("text_hash", "document_hash")
-                held.update(rows["text_hash"].to_pylist())
-                held.update(map(hash_text, rows["document_hash"].unique().to_pylist()))
+                texts.append(rows["text_hash"].to_numpy())
+                documents.update(rows["document_hash"].unique().to_pylist())
+        held = [*texts, np.array([*map(hash_text, documents)], np.int64)]
         try:
-            sweep(self.uri, held)
+            sweep(self.uri, np.concatenate(held))
         except (sqlite3.DatabaseError, OSError) as error:
             logger.warning(
                 "Deleted text cannot be removed from the cache %r (%s); make the file writable, or "

@@ -38,6 +38,10 @@ def known(folder, names):
         return "".join(sorted(Texts(cache).recall_summaries(names)))
 
 
+def swept(folder, *held):
+    sweep(str(folder), np.array([*map(hash_text, held)], dtype=np.int64))
+
+
 @given(st.dictionaries(keys, unicode), st.dictionaries(keys, st.tuples(unicode, unicode)))
 @example({"0": "a\0b", "1": "\ud83d\ude00", "2": "\U0001f600"}, {})
 def test_texts_are_recalled(tmp_path_factory, completions, summaries):
@@ -105,7 +109,7 @@ class TestSweep:
                 readings.note(document, readings.recent())
             readings.keep("of none", ["lost"])
             readings.keep("why nothing was read", "is empty")
-            sweep(str(tmp_path), [hash_text("a"), hash_text("c")])
+            swept(tmp_path, "a", "c")
             assert texts.recall_summaries("ab").keys() == {"a"}
             assert texts.recall("completion") is None
             assert vectors.recall(["Title\n\na", "b", "c"]).keys() == {"Title\n\na", "c"}
@@ -120,9 +124,9 @@ class TestSweep:
             assert readings.recall("a section") == [1, 2]
             assert readings.recent() == {"a section"}
             readings.note("edited", {"a section"})
-            sweep(str(tmp_path), [hash_text("edited")])
+            swept(tmp_path, "edited")
             assert readings.recall("a section") == [1, 2]
-            sweep(str(tmp_path), [hash_text("as it was")])
+            swept(tmp_path, "as it was")
             assert readings.recall("a section") is None
 
     def test_no_byte_remains(self, tmp_path, monkeypatch):
@@ -132,13 +136,13 @@ class TestSweep:
             Readings(cache).keep("a", [secret])
             Texts(cache).keep("b", secret)
             assert any(b"keeper" in file.read_bytes() for file in tmp_path.iterdir())
-            sweep(str(tmp_path), [])
+            swept(tmp_path)
             assert not any(b"keeper" in file.read_bytes() for file in tmp_path.iterdir())
             Texts(cache).keep("c", "goes on")
             assert Texts(cache).recall("c") == "goes on"
 
     def test_there_need_be_no_cache(self, tmp_path):
-        sweep(str(tmp_path / "none"), [1])
+        swept(tmp_path / "none", "a")
         assert not (tmp_path / "none").exists()
 
 
@@ -220,7 +224,7 @@ def test_a_build_goes_on_where_its_cache_is_only_to_be_read(tmp_path, monkeypatc
     assert known(tmp_path, "ab") == "a"
     assert caplog.text.count("attempt to write a readonly database") == 1
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
-        sweep(str(tmp_path), [])
+        swept(tmp_path)
 
 
 @pytest.mark.parametrize("in_the_way", ["a file", "a folder"])
