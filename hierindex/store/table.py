@@ -154,8 +154,10 @@ class Table:
             )
         return self.lock.held(what, patience)
 
-    def upsert(self, rows: "pa.Table") -> None:
+    def upsert(self, rows: "pa.Table", *, alone: bool = False) -> None:
         """Insert rows, replacing those with the same id, and publish the table.
+
+        If they are to be `alone`, they replace all rows.
 
         Raises
         ------
@@ -166,19 +168,26 @@ class Table:
         """
         with self.held("add"), self.connection.named_refusals():
             table, held = self._newest()
-            if table is None:
-                table = self._overwritten(rows.to_reader())
-                changes = {"nodes_added": rows.num_rows}
-            else:
+            report = {} if table is None else details_of(table.schema).get("report", {})
+            if table is not None:
                 n_dims = rows.schema.field("vector").type.list_size
                 check_dimension(table.schema, n_dims, "the nodes have")
+            if table is None or alone:  # not by a merge, which puts them in any order
+                now, before = (
+                    {*each["id"].to_pylist()} for each in (rows, self.snapshot().select("id"))
+                )
+                changes = {"nodes_added": len(now - before)}
+                if before - now:
+                    changes["nodes_removed"] = len(before - now)
+                table = self._overwritten(rows.to_reader())
+            else:
                 merge = table.merge_insert("id").when_matched_update_all()
                 done = merge.when_not_matched_insert_all().execute(rows)
                 changes = {
                     "nodes_added": done.num_inserted_rows,
                     "nodes_changed": done.num_updated_rows,
                 }
-            self._publish(table, held, changes, added=True)
+            self._publish(table, held, changes, report, added=True)
 
     def mend_indices(self) -> None:
         """Create all indices again and publish the table."""
