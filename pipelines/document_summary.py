@@ -38,12 +38,13 @@ def main(folder: str, uri: str, question: str, model: str = "", address: str = "
         summarizer = TwoStageSummarizer(LLMRewriter(llm, prompt="questions"))
         answering = {"llm": llm, "response_mode": "tree_summarize"}
         answering |= {"whole_documents": True, "token_budget": None}
+    store = HierarchyStore(uri)
     hierarchy = DocumentHierarchy(
-        embed_model=embed_model, summarizer=summarizer, group_documents=False, cache=uri
+        embed_model=embed_model, summarizer=summarizer, group_documents=False, store=store
     )
     IngestionPipeline(
         transformations=[sentence_splitter(embed_model), embed_model, hierarchy],
-        vector_store=HierarchyStore(uri),
+        vector_store=store,
     ).run(documents=read_documents(folder)[0])
 
     index = HierarchicalIndex.open(uri, embed_model)

@@ -96,6 +96,9 @@ class HierarchyStore(BasePydanticVectorStore):
     process has not published is never read, and the next write removes it. A deletion removes all
     earlier generations as well, so that no file contains what was deleted.
 
+    A pipeline that runs again passes on only some documents. Give its hierarchy the store as
+    `store`, so that each run leaves one tree.
+
     One process writes at a time. In a folder, a lock ensures it: writes wait up to a minute for
     another writer. In an object store, the second of two writers fails when it
     writes. Async methods run the sync ones in a thread.
