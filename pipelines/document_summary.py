@@ -28,7 +28,7 @@ from hierindex import (
 
 def main(folder: str, uri: str, question: str, model: str = "", address: str = "") -> None:
     """Find the document whose summary is nearest to the question, then answer from its chunks."""
-    embed_model, summarizer = load_embed_model(), None
+    embed_model, store, summarizer = load_embed_model(), HierarchyStore(uri), None
     answering: dict[str, Any] = {}  # extractive: the sentences nearest to the question
     if model:
         from llama_index.llms.openai_like import OpenAILike  # of hierindex[llm]
@@ -38,7 +38,6 @@ def main(folder: str, uri: str, question: str, model: str = "", address: str = "
         summarizer = TwoStageSummarizer(LLMRewriter(llm, prompt="questions"))
         answering = {"llm": llm, "response_mode": "tree_summarize"}
         answering |= {"whole_documents": True, "token_budget": None}
-    store = HierarchyStore(uri)
     hierarchy = DocumentHierarchy(
         embed_model=embed_model, summarizer=summarizer, group_documents=False, store=store
     )
