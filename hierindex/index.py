@@ -103,13 +103,15 @@ class HierarchicalIndex(RevisableTree):
         ModelError, SummaryError
             If a model fails; the index is unchanged.
         """
-        from hierindex.jobs.build import build_tree  # not needed for queries
+        from hierindex.jobs.build import build_tree, check_writable  # not needed for queries
         from hierindex.jobs.engine import in_this_process
+        from hierindex.jobs.job import Job
         from hierindex.models.openvino_embedding import as_llama_index
         from hierindex.tree.transforms import SemanticHierarchy
 
         hierarchy = hierarchy or SemanticHierarchy()
         table = Table.of(uri)
+        check_writable(table.uri)
         report = build_tree(
             sources,
             table,
@@ -119,6 +121,8 @@ class HierarchicalIndex(RevisableTree):
             replace=replace,
             progress=progress,
             engine=engine or in_this_process,
+            writing=table.writing("build"),
+            then=Job.publish,
         )
         return cls(table, as_llama_index(hierarchy.embedder.embed_model), last_build=report)
 
@@ -136,16 +140,19 @@ class HierarchicalIndex(RevisableTree):
 
         Only the embedding model is run, and its vectors are cached for the build.
         """
-        from hierindex.jobs.estimate import estimate_tree
+        from hierindex.jobs.build import build_tree
+        from hierindex.jobs.estimate import estimated
         from hierindex.tree.transforms import SemanticHierarchy
 
-        return estimate_tree(
+        return build_tree(
             sources,
             Table.of(uri),
             hierarchy or SemanticHierarchy(),
             splitter=splitter,
             chunk_size=chunk_size,
+            replace=True,
             progress=progress,
+            then=estimated,
         )
 
     @classmethod

@@ -36,16 +36,15 @@ def main(folder: str, uri: str, question: str, model: str = "", address: str = "
         Document(id_=f"{chunk.ref_doc_id}#{i}", text=chunk.get_content())
         for i, chunk in enumerate(sentence_splitter(embed_model)(read_documents(folder)[0]))
     ]
-    hierarchy = DocumentHierarchy(  # with a cache, so that a second run reuses the summaries
+    store = HierarchyStore(uri)
+    hierarchy = DocumentHierarchy(  # with the store, so that a second run reuses the summaries
         embed_model=embed_model,
         summarizer=summarizer,
         summary_tokens=80,
         group_documents=False,
-        cache=uri,
+        store=store,
     )
-    IngestionPipeline(
-        transformations=[embed_model, hierarchy], vector_store=HierarchyStore(uri)
-    ).run(nodes=alone)
+    IngestionPipeline(transformations=[embed_model, hierarchy], vector_store=store).run(nodes=alone)
 
     index = HierarchicalIndex.open(uri, embed_model)
     for found in index.as_retriever(level=1, top_k=3).retrieve(question):

@@ -28,7 +28,7 @@ from hierindex import (
 
 def main(folder: str, uri: str, question: str, model: str = "", address: str = "") -> None:
     """Find the document whose summary is nearest to the question, then answer from its chunks."""
-    embed_model, summarizer = load_embed_model(), None
+    embed_model, store, summarizer = load_embed_model(), HierarchyStore(uri), None
     answering: dict[str, Any] = {}  # extractive: the sentences nearest to the question
     if model:
         from llama_index.llms.openai_like import OpenAILike  # of hierindex[llm]
@@ -39,11 +39,11 @@ def main(folder: str, uri: str, question: str, model: str = "", address: str = "
         answering = {"llm": llm, "response_mode": "tree_summarize"}
         answering |= {"whole_documents": True, "token_budget": None}
     hierarchy = DocumentHierarchy(
-        embed_model=embed_model, summarizer=summarizer, group_documents=False, cache=uri
+        embed_model=embed_model, summarizer=summarizer, group_documents=False, store=store
     )
     IngestionPipeline(
         transformations=[sentence_splitter(embed_model), embed_model, hierarchy],
-        vector_store=HierarchyStore(uri),
+        vector_store=store,
     ).run(documents=read_documents(folder)[0])
 
     index = HierarchicalIndex.open(uri, embed_model)

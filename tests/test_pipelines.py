@@ -1,13 +1,33 @@
-"""The recipes, run as a reader runs them."""
+"""Pipelines that run again and again, and the recipes, run as a reader runs them."""
 
+import asyncio
 import importlib.util
 import inspect
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from fakes import HashingEmbedding
+from hierindex.cache.cache import cache_file
+from histories import documents
+from llama_index.core.ingestion import DocstoreStrategy, IngestionPipeline
+from llama_index.core.node_parser import SentenceSplitter
+from llama_index.core.storage.docstore import SimpleDocumentStore
 from loopback import LoopbackServer, names_words
+from records import as_plain
+from summarize.groups import RewriterOf
 
+from hierindex import (
+    DocumentHierarchy,
+    HierarchicalIndex,
+    HierarchyStore,
+    InputError,
+    Node,
+    RaptorHierarchy,
+    SemanticHierarchy,
+    TwoStageSummarizer,
+)
 from hierindex.respond.compare import ANSWERING
 
 ROOT = Path(__file__).parents[1]
@@ -100,3 +120,209 @@ def test_recipe_is_short_says_how_to_run_it_and_needs_public_names_alone(path) -
     assert len(source.splitlines()) < 60
     assert f"python pipelines/{path.name}" in inspect.cleandoc(source.split('"""')[1])
     assert not re.findall(r"(?m)^ *(?:from|import) (hierindex\.(?!rules\b|evaluate\b)\S+)", source)
+
+
+def saying(word: str, n: int = 9) -> str:
+    return " ".join(f"On day {i} the keeper of the {word} mended the {word}." for i in range(n))
+
+
+BEFORE = {name: saying(name) for name in ("anchor", "bell", "crew", "dough", "flour")}
+AFTER = {  # a changed, a new and a removed document
+    "anchor": saying("anchor"),
+    "bell": saying("gate"),
+    "dough": saying("dough"),
+    "flour": saying("flour"),
+    "harbour": saying("harbour", 4),
+}
+
+
+class Ingestion:
+    """A pipeline that runs again and again, each time with models and a store of its own."""
+
+    def __init__(self, uri: Path, kind=SemanticHierarchy, strategy="upserts", **options) -> None:
+        self.uri, self.kind, self.strategy, self.options = uri, kind, strategy, options
+        self.docstore = SimpleDocumentStore()
+        self.told: list[str] = []
+        """Texts that the last run summarised."""
+
+    def hierarchy(self, **options):
+        def written(text: str) -> str:
+            self.told.append(text)
+            return text
+
+        return self.kind(
+            HashingEmbedding(model_name="known"),
+            TwoStageSummarizer(RewriterOf(written), grounding=None),
+            max_children=3,
+            summary_tokens=40,
+            **options,
+        )
+
+    def pipeline(self) -> IngestionPipeline:
+        self.told.clear()
+        self.store, self.model = HierarchyStore(self.uri), HashingEmbedding(model_name="known")
+        return IngestionPipeline(
+            transformations=[
+                SentenceSplitter(chunk_size=30, chunk_overlap=0),
+                self.model,
+                self.hierarchy(**{"store": self.store, **self.options}),
+            ],
+            vector_store=self.store,
+            docstore=self.docstore,
+            docstore_strategy=DocstoreStrategy(self.strategy),
+        )
+
+    def run(self, texts: dict[str, str]) -> list:
+        return self.pipeline().run(documents=documents(texts))
+
+    async def arun(self, texts: dict[str, str]) -> list:
+        return await self.pipeline().arun(documents=documents(texts))
+
+    @property
+    def index(self) -> HierarchicalIndex:
+        return HierarchicalIndex.open(self.uri, HashingEmbedding(model_name="known"))
+
+    def is_one_tree(self) -> bool:
+        info = self.index.info()
+        return (len(info["roots"]), info["stale"]) == (1, 0) and self.index.verify().ok
+
+    def says(self, word: str) -> bool:
+        """Whether the index or its cache has a word."""
+        texts = " ".join(node.get_content() for node in self.store.get_nodes())
+        return word in texts or word.encode() in cache_file(str(self.uri)).read_bytes()
+
+
+KINDS = pytest.mark.parametrize(
+    "kind",
+    [
+        SemanticHierarchy,
+        pytest.param(RaptorHierarchy, marks=pytest.mark.slow),
+        pytest.param(DocumentHierarchy, marks=pytest.mark.slow),
+    ],
+)
+
+
+class TestRunsOneAfterTheOther:
+    @KINDS
+    @pytest.mark.parametrize("strategy", ["upserts", "upserts_and_delete"])
+    def test_each_leaves_the_tree_that_one_run_makes(self, tmp_path, kind, strategy) -> None:
+        """Of what the index holds: documents that stay, then those that are changed or new."""
+        ingestion = Ingestion(tmp_path / "index", kind, strategy)
+        ingestion.run(BEFORE)
+        ingestion.run(AFTER)
+        names = ["anchor", "crew", "dough", "flour", "bell", "harbour"]
+        if strategy == "upserts_and_delete":
+            names.remove("crew")
+        texts = {name: {**BEFORE, **AFTER}[name] for name in names}
+        fresh = Ingestion(tmp_path / "fresh", kind)
+        fresh.run(texts)
+        assert known_of(ingestion.store) == known_of(fresh.store)
+        assert ingestion.is_one_tree()
+        assert not ingestion.says("of the bell")
+        assert ingestion.says("of the crew") == (strategy == "upserts")
+
+    @KINDS
+    def test_one_that_only_removes_leaves_one_tree(self, tmp_path, kind) -> None:
+        ingestion = Ingestion(tmp_path, kind, "upserts_and_delete")
+        ingestion.run(BEFORE)
+        ingestion.run({name: text for name, text in BEFORE.items() if name != "crew"})
+        assert ingestion.is_one_tree()
+        assert ingestion.index.info()["documents"] == 4
+        assert not ingestion.says("of the crew")
+        assert ingestion.run({}) == []
+        assert ingestion.store.get_nodes() == []
+        assert ingestion.run(AFTER)
+        assert ingestion.is_one_tree()
+
+    def test_one_without_changes_does_nothing(self, tmp_path) -> None:
+        ingestion = Ingestion(tmp_path)
+        ingestion.run(BEFORE)
+        generations = ingestion.store.generations()
+        assert ingestion.run(BEFORE) == []
+        assert (ingestion.store.generations(), ingestion.told) == (generations, [])
+
+    def test_what_was_embedded_and_summarised_before_is_not_again(self, tmp_path) -> None:
+        ingestion = Ingestion(tmp_path)
+        ingestion.run(BEFORE)
+        first = len(ingestion.told)
+        ingestion.run(AFTER)
+        embedded = [text for batch in ingestion.model.batches for text in batch]
+        assert embedded
+        assert all("gate" in text or "harbour" in text for text in embedded)
+        of_documents = [text for text in ingestion.told if not re.search("gate|harbour", text)]
+        above = [n for n in ingestion.store.get_nodes() if len(Node.of(n).documents) > 1]
+        assert 0 < len(of_documents) <= len(above) < first
+
+    def test_async_ones_make_the_same_tree(self, tmp_path) -> None:
+        found = []
+        for name in ("sync", "async"):
+            ingestion = Ingestion(tmp_path / name)
+            for texts in (BEFORE, AFTER):
+                ingestion.run(texts) if name == "sync" else asyncio.run(ingestion.arun(texts))
+            found.append(known_of(ingestion.store))
+        assert found[0] == found[1]
+
+    @pytest.mark.parametrize("strategy", ["duplicates_only", None])
+    def test_documents_that_are_given_again_replace_what_is_held(self, tmp_path, strategy) -> None:
+        ingestion = Ingestion(tmp_path, strategy=strategy or "upserts")
+        for texts in (BEFORE, AFTER):
+            if strategy is None:
+                ingestion.docstore = None
+            ingestion.run(texts)
+        assert ingestion.is_one_tree()
+        assert ingestion.index.info()["documents"] == 6
+        assert not ingestion.says("of the bell")
+
+    def test_what_a_build_made_is_continued(self, tmp_path) -> None:
+        ingestion = Ingestion(tmp_path / "index")
+        for name, text in BEFORE.items():
+            (tmp_path / f"{name}.txt").write_text(text)
+        HierarchicalIndex.build(
+            [*tmp_path.glob("*.txt")], tmp_path / "index", hierarchy=ingestion.hierarchy()
+        )
+        ingestion.run({"harbour": saying("harbour")})
+        assert ingestion.is_one_tree()
+        assert ingestion.index.info()["documents"] == 6
+        report = ingestion.index.update(hierarchy=ingestion.hierarchy())
+        assert (report.added, report.changed, report.removed) == (0, 0, 0)
+
+    def test_without_the_store_a_warning_tells_how_to_make_one_tree(self, tmp_path) -> None:
+        ingestion = Ingestion(tmp_path, store=None)
+        ingestion.run(BEFORE)
+        with pytest.warns(UserWarning, match="Pass store= to the hierarchy"):
+            ingestion.run(AFTER)
+        assert len(ingestion.index.info()["roots"]) > 1
+        ingestion.index.regrow(ingestion.hierarchy())
+        assert ingestion.is_one_tree()
+
+    def test_another_model_is_refused(self, tmp_path) -> None:
+        ingestion = Ingestion(tmp_path)
+        ingestion.run(BEFORE)
+        other = SemanticHierarchy(HashingEmbedding(model_name="other"), store=ingestion.store)
+        with pytest.raises(InputError, match="model 'known', not with 'other'"):
+            other(ingestion.store.get_nodes()[:1])
+
+
+def test_a_tree_over_all_chunks_of_a_store_replaces_its_nodes(tmp_path) -> None:
+    store, model = HierarchyStore(tmp_path), HashingEmbedding()
+    chunks = SentenceSplitter(chunk_size=30, chunk_overlap=0)(documents(BEFORE))
+    trees = [
+        kind(model, namespace=namespace, max_children=3)(chunks)
+        for kind, namespace in (
+            (SemanticHierarchy, ""),
+            (DocumentHierarchy, ""),
+            (DocumentHierarchy, "two"),
+        )
+    ]
+    for tree in trees[:2]:
+        store.add(tree)
+        assert {node.node_id for node in store.get_nodes()} == {node.node_id for node in tree}
+    with pytest.warns(UserWarning, match="now has 2 roots"):
+        store.add(trees[2])
+    assert len(store.get_nodes()) == len(trees[1]) + len(trees[2])
+
+
+def known_of(store: HierarchyStore) -> list[dict]:
+    """All that is known of each node; of its vector six digits."""
+    nodes = store.snapshot().nodes()
+    return as_plain(replace(node, vector=node.vector.round(6)) for node in nodes)

@@ -1,10 +1,10 @@
 """Building the tree of sources."""
 
 import os
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from hierindex.errors import FormatError, InputError
 from hierindex.jobs.changes import Remembered, Revision, check_losses, held_documents
@@ -22,6 +22,8 @@ from hierindex.tree.hierarchy import Hierarchy
 if TYPE_CHECKING:
     from llama_index.core.node_parser import NodeParser
 
+T = TypeVar("T")
+
 
 def build_tree(
     sources: Source | Sequence[Source],
@@ -33,8 +35,12 @@ def build_tree(
     replace: bool,
     progress: Progress | None,
     engine: Engine = in_this_process,
-) -> BuildReport:
-    """Build a tree over sources and publish it in place of the table's; see `HierarchicalIndex`.
+    writing: AbstractContextManager[None] | None = None,
+    then: Callable[[Job], T],
+) -> T:
+    """Do something with the job of building a tree over sources; see `HierarchicalIndex`.
+
+    `writing` excludes other writers, and `then` is called with the job.
 
     Raises
     ------
@@ -45,11 +51,10 @@ def build_tree(
         another version of hierindex wrote it.
     """
     progress, watch = progress or hierarchy.progress, Stopwatch()
-    check_writable(table.uri)
     sources = checked(sources)
     with ExitStack() as opened:
         with watch("load"):
-            opened.enter_context(table.writing("build"))
+            opened.enter_context(writing or nullcontext())
             at_work = engine(table, hierarchy, progress)
             cache, read, workers = opened.enter_context(at_work)
             snapshot = held_by(table) if replace else table.snapshot()
@@ -66,7 +71,7 @@ def build_tree(
                 "pass --replace (in Python replace=True) to do so, or use `hierindex update` to "
                 "add documents",
             )
-        return Job(
+        job = Job(
             revision=revision,
             table=table,
             snapshot=snapshot,
@@ -77,7 +82,8 @@ def build_tree(
             progress=progress,
             watch=watch,
             workers=workers,
-        ).publish()
+        )
+        return then(job)
 
 
 def publish_moved(revision: Revision, table: Table, watch: Stopwatch) -> BuildReport:

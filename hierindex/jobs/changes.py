@@ -12,8 +12,6 @@ from hierindex.models.record import Usage
 from hierindex.node import Node
 from hierindex.read.documents import Skipped
 from hierindex.store.prefilter import CHUNKS, of_documents
-from hierindex.store.rows import to_nodes
-from hierindex.store.schema import NODE_COLUMNS
 from hierindex.store.snapshot import Snapshot
 
 
@@ -229,16 +227,8 @@ def chunks_per_document(snapshot: Snapshot) -> dict[str, int]:
 
 def kept_chunks(snapshot: Snapshot, documents: Collection[str]) -> list[Node]:
     """Return the chunks of documents as the index holds them, each document's in reading order."""
-    if not documents:
-        return []
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    where = CHUNKS & of_documents(documents)
-    rows = snapshot.select(*NODE_COLUMNS, "vector", where=where)
-    wanted = pa.array(sorted(documents), pa.string())
-    rows = rows.filter(pc.is_in(pc.list_element(rows["documents"], 0), value_set=wanted))
-    return sorted(to_nodes(rows), key=lambda chunk: chunk.others.get("start_char_idx", -1))
+    chunks = snapshot.chunks(of_documents(documents)) if documents else []
+    return [chunk for chunk in chunks if chunk.documents[0] in documents]
 
 
 def check_losses(what: str, n_lost: int, before: Documents, instead: str) -> None:

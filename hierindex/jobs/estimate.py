@@ -3,22 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from hierindex.cache.cache import open_cache
-from hierindex.cache.values import Readings, Vectors
-from hierindex.jobs.build import held_by
-from hierindex.jobs.changes import ChangedDocuments, Remembered, Revision, held_documents
+from hierindex.cache.values import Vectors
+from hierindex.jobs.changes import ChangedDocuments, Revision
 from hierindex.jobs.job import Job
-from hierindex.jobs.reading import file_reader
-from hierindex.jobs.revisions import Source, built, checked
-from hierindex.progress import Progress, Stopwatch
+from hierindex.progress import Stopwatch
 from hierindex.read.documents import Skipped
 from hierindex.store.table import Table
-from hierindex.tree.hierarchy import Hierarchy
-
-if TYPE_CHECKING:
-    from llama_index.core.node_parser import NodeParser
 
 
 @dataclass(frozen=True)
@@ -58,36 +50,11 @@ class Estimate:
         return {**asdict(self), "skipped": [each.to_json() for each in self.skipped]}
 
 
-def estimate_tree(
-    sources: Source | Sequence[Source],
-    table: Table,
-    hierarchy: Hierarchy,
-    *,
-    splitter: "NodeParser | None",
-    chunk_size: int | None,
-    progress: Progress | None,
-) -> Estimate:
-    """Estimate the cost of a build by growing its tree with placeholders for summaries.
-
-    The chunks are embedded, and their vectors are cached for the build. The index stays as it is.
-    """
-    progress, watch = progress or hierarchy.progress, Stopwatch()
-    sources = checked(sources)
-    snapshot = held_by(table)
-    before, was = held_documents(snapshot), Remembered.of(snapshot)
-    with (
-        open_cache(table.uri) as cache,
-        file_reader(table, progress, Readings(cache)) as read,
-    ):
-        revision = built(sources, before, was, read)
-        job = Job(
-            revision, table, snapshot, hierarchy, splitter, chunk_size, cache, progress, watch
-        )
-        return estimated(job)
-
-
 def estimated(job: Job) -> Estimate:
-    """Estimate the cost of a build, an update or a deletion; see `estimate_tree`."""
+    """Estimate the cost of a job by growing its tree with placeholders for summaries.
+
+    The chunks are embedded, and their vectors are cached for the job. The index stays as it is.
+    """
     rehearsal, chunks = job.hierarchy.rehearsal(), [*chain.from_iterable(job.chunks())]
     new = [chunk.embedded_text for chunk in chunks if chunk.vector is None]
     known = Vectors(job.cache, job.hierarchy.embedder.fingerprint).recall(new)

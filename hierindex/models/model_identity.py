@@ -109,8 +109,8 @@ def check_same_model(embed_model: EmbedModel, name: str, built_by: str) -> None:
         for each, settings in ((name, built), (asked, asks))
     )
     raise InputError(
-        f"The index was built with the embedding model {first}; the question is asked with "
-        f"{second}. Their vectors cannot be compared: use the first, or build the index again."
+        f"The index was built with the embedding model {first}, not with {second}. "
+        "Their vectors cannot be compared: use the first, or build the index again."
     )
 
 

@@ -67,7 +67,8 @@ class Setup:
     @classmethod
     def of(cls, job: Job, place: Place, actor: Any) -> Self:
         """Describe the hierarchy of a job; `actor` asks its language model."""
-        fields = {"embed_model": None, "summarizer": None, "progress": silent, "cache": None}
+        unset = dict.fromkeys(("embed_model", "summarizer", "store", "cache"))
+        fields = {**unset, "progress": silent}
         bare = job.hierarchy.model_copy(update=fields)
         model = as_llama_index(job.hierarchy.embedder.embed_model)
         bare._embedder, bare._summarizer = None, as_summarizer(None)

@@ -232,6 +232,15 @@ class Snapshot:
                 "write; ask the newest one."
             ) from error
 
+    def chunks(self, where: Prefilter = CHUNKS) -> list[Node]:
+        """Return the chunks that meet a condition, document by document in reading order."""
+        chunks = to_nodes(self.select(*NODE_COLUMNS, "vector", where=CHUNKS & where))
+        place: dict[str, int] = {}
+        for chunk in chunks:
+            place.setdefault(chunk.documents[0], len(place))
+        at = {chunk.id: chunk.others.get("start_char_idx", -1) for chunk in chunks}
+        return sorted(chunks, key=lambda chunk: (place[chunk.documents[0]], at[chunk.id]))
+
     @once
     def maker(self) -> Maker:
         """Return what made the tree, as any node names it; all empty if no hierarchy did."""

@@ -5,7 +5,6 @@ import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Set
 from contextlib import AbstractContextManager, suppress
 from copy import copy
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -159,8 +158,10 @@ class Table:
             )
         return self.lock.held(what, patience)
 
-    def upsert(self, rows: "pa.Table") -> None:
+    def upsert(self, rows: "pa.Table", *, alone: bool = False) -> None:
         """Insert rows, replacing those with the same id, and publish the table.
+
+        If they are to be `alone`, they replace all rows.
 
         Raises
         ------
@@ -171,19 +172,26 @@ class Table:
         """
         with self.held("add"), self.connection.named_refusals():
             table, held = self._newest()
-            if table is None:
-                table = self._overwritten(rows.to_reader())
-                changes = {"nodes_added": rows.num_rows}
-            else:
+            report = {} if table is None else details_of(table.schema).get("report", {})
+            if table is not None:
                 n_dims = rows.schema.field("vector").type.list_size
                 check_dimension(table.schema, n_dims, "the nodes have")
+            if table is None or alone:  # not by a merge, which puts them in any order
+                now, before = (
+                    {*each["id"].to_pylist()} for each in (rows, self.snapshot().select("id"))
+                )
+                changes = {"nodes_added": len(now - before)}
+                if before - now:
+                    changes["nodes_removed"] = len(before - now)
+                table = self._overwritten(rows.to_reader())
+            else:
                 merge = table.merge_insert("id").when_matched_update_all()
                 done = merge.when_not_matched_insert_all().execute(rows)
                 changes = {
                     "nodes_added": done.num_inserted_rows,
                     "nodes_changed": done.num_updated_rows,
                 }
-            self._publish(table, held, changes, added=True)
+            self._publish(table, held, changes, report, added=True)
 
     def mend_indices(self) -> None:
         """Create all indices again and publish the table."""
@@ -407,29 +415,33 @@ def with_the_rest(
     snapshot: Snapshot,
     moved: Mapping[str, str] | None = None,
 ) -> "pa.RecordBatchReader":
-    """Return rows, and those of a snapshot that have neither their ids nor those of deleted ones.
+    """Return the rows of a snapshot, without deleted ones and with new ones in place of old ones.
 
-    They are read from the snapshot in batches while they are written. `moved` has new paths of
-    sources by the old ones.
+    They are read from the snapshot in batches while they are written; rows with new ids follow.
+    `moved` has new paths of sources by the old ones.
     """
     import pyarrow as pa
 
     columns = snapshot.require().schema
-    new = [] if rows is None else rows.cast(columns).to_batches()
-    away = {*gone, *chain.from_iterable(batch["id"].to_pylist() for batch in new)}
-    batches = chain(_without(away, snapshot), new)
+    new = columns.empty_table() if rows is None else rows.cast(columns)
+    batches = _with_new(new, gone, snapshot)
     read = (_read_from(batch, moved) for batch in batches) if moved else batches
     return pa.RecordBatchReader.from_batches(columns, read)
 
 
-def _without(ids: Set[str], snapshot: Snapshot) -> "Iterator[pa.RecordBatch]":
-    """Yield the rows that have none of these ids."""
+def _with_new(new: "pa.Table", gone: Set[str], snapshot: Snapshot) -> "Iterator[pa.RecordBatch]":
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    excluded = pa.array(sorted(ids), pa.string())
+    away = pa.array(sorted({*gone, *new["id"].to_pylist()}), pa.string())
     for batch in snapshot.batches(*NAMES):
-        yield batch.filter(pc.invert(pc.is_in(batch["id"], value_set=excluded)))
+        is_here = pc.is_in(new["id"], value_set=batch["id"])
+        here, new = new.filter(is_here), new.filter(pc.invert(is_here))
+        stays = batch.filter(pc.invert(pc.is_in(batch["id"], value_set=away)))
+        rows = pa.concat_tables([pa.Table.from_batches([stays]), here])
+        order = pc.sort_indices(pc.index_in(rows["id"], value_set=batch["id"]))
+        yield from rows.take(order).to_batches()
+    yield from new.to_batches()
 
 
 def _read_from(batch: "pa.RecordBatch", moved: Mapping[str, str]) -> "pa.RecordBatch":

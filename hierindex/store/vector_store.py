@@ -4,6 +4,7 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -24,6 +25,7 @@ from hierindex.store.connection import TABLE, Connection
 from hierindex.store.deletion import delete_document, delete_nodes, doomed
 from hierindex.store.filters import DOCUMENTS, Filter, Filters, Op, keys
 from hierindex.store.generations import on_newest
+from hierindex.store.prefilter import CHUNKS
 from hierindex.store.rows import to_nodes, to_table
 from hierindex.store.schema import NODE_COLUMNS
 from hierindex.store.search import ALPHA, DEPTH, diverse, fused, matching, nearest
@@ -93,6 +95,9 @@ class HierarchyStore(BasePydanticVectorStore):
     between calls. If it is removed meanwhile, the call reads the newest again. What a killed
     process has not published is never read, and the next write removes it. A deletion removes all
     earlier generations as well, so that no file contains what was deleted.
+
+    A pipeline that runs again passes on only some documents. Give its hierarchy the store as
+    `store`, so that each run leaves one tree.
 
     One process writes at a time. In a folder, a lock ensures it: writes wait up to a minute for
     another writer. In an object store, the second of two writers fails when it
@@ -184,8 +189,9 @@ class HierarchyStore(BasePydanticVectorStore):
     def add(self, /, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
         """Insert nodes, replacing those with the same id, and return their ids.
 
-        Warns if the store then has other roots than those of these nodes, as after a pipeline
-        with a docstore has passed on only the documents that changed.
+        A hierarchy's tree over all chunks that the store holds replaces all of its nodes. Warns if
+        the store then has other roots than those of these nodes, as after a pipeline whose
+        hierarchy has no `store` has passed on only the documents that changed.
 
         Raises
         ------
@@ -198,14 +204,16 @@ class HierarchyStore(BasePydanticVectorStore):
         _check_options("add", kwargs)
         added = self._nodes(nodes)
         if added:
-            self._table.upsert(to_table(added))
+            with self._table.held("add"):
+                self._table.upsert(to_table(added), alone=self._is_tree_of_all(added))
         if any(node.maker and node.maker.method and not node.parents for node in added):
             roots = self.snapshot().roots()
             if {*roots} - {node.id for node in added}:
                 warnings.warn(
-                    f"{self.uri!r} now has {len(roots)} roots. If a pipeline passed on only what "
-                    f"changed, grow one tree again: run `hierindex update --index {self.uri}` or "
-                    f"call HierarchicalIndex.open({self.uri!r}).regrow().",
+                    f"{self.uri!r} now has {len(roots)} roots. Pass store= to the hierarchy of a "
+                    "pipeline that passes on only what changed. To grow one tree now, run "
+                    f"`hierindex update --index {self.uri}` or call "
+                    f"HierarchicalIndex.open({self.uri!r}).regrow().",
                     stacklevel=2,
                 )
         return [node.node_id for node in nodes]
@@ -384,6 +392,19 @@ class HierarchyStore(BasePydanticVectorStore):
                 )
                 return rows[: query.hybrid_top_k or top_k]
         return nearest(scope, _vector_of(query), top_k)
+
+    def _is_tree_of_all(self, nodes: Sequence[Node]) -> bool:
+        """Return whether nodes are a whole tree of a hierarchy over all chunks in the store."""
+        ids = {node.id for node in nodes}
+        is_whole = all(
+            node.maker
+            and node.maker.method
+            and ids.issuperset(chain(dict(node.parents), node.children))
+            for node in nodes
+        )
+        return is_whole and ids.issuperset(
+            self.snapshot().select("id", where=CHUNKS)["id"].to_pylist()
+        )
 
     def _nodes(self, given: Sequence[BaseNode]) -> list[Node]:
         """Return LlamaIndex's nodes in our form, each with all of its documents.

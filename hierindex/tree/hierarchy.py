@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from importlib.metadata import version
+from itertools import chain
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn, Self
@@ -26,9 +27,14 @@ from hierindex.core.tree import ByMixture, Grouper
 from hierindex.errors import InputError
 from hierindex.models.embedder import Embedder
 from hierindex.models.load import DEFAULT_EMBED_MODEL, load_embed_model
-from hierindex.models.model_identity import fingerprint, folder_state
+from hierindex.models.model_identity import check_same_model, fingerprint, folder_state
 from hierindex.models.openvino import Precision
+from hierindex.node import Node
 from hierindex.progress import Progress, silent
+from hierindex.store.deletion import delete_nodes
+from hierindex.store.filters import DOCUMENTS, Filter, Filters, Op
+from hierindex.store.prefilter import STALE
+from hierindex.store.vector_store import HierarchyStore
 from hierindex.summarize.choice import (
     SummarizerLike,
     as_summarizer,
@@ -81,9 +87,13 @@ class Hierarchy(TransformComponent):
         By key, functions from the children's values, in order, to the parent's, or to None to
         omit the key. Without one, a value that all children share is inherited, pages and times
         become [min, max], and other values a list of at most 10 distinct ones.
+    store : HierarchyStore, optional
+        The vector store of the pipeline. Each run then leaves one tree in it, over the chunks that
+        it holds and the given ones, which replace all that it holds of their documents. Without a
+        store, the tree is of the given chunks alone. `HierarchicalIndex` does not need it.
     cache : str or Path, optional
-        Folder where a pipeline caches vectors, summaries and completions. Use the folder of the
-        index, so that deletions reach the cache. `HierarchicalIndex.build` does so by itself.
+        Folder where a pipeline caches vectors, summaries and completions; by default that of the
+        store, if there is one. In the folder of the index, deletions reach the cache.
     progress : Progress
         Callback that receives a stage, the steps done and the total steps.
     """
@@ -101,6 +111,7 @@ class Hierarchy(TransformComponent):
     seed: int = Field(default=0, ge=0, lt=2**32)
     namespace: str = ""
     metadata_rules: dict[str, Merge] = Field(default_factory=dict, exclude=True, repr=False)
+    store: HierarchyStore | None = Field(default=None, exclude=True, repr=False)
     cache: str | Path | None = Field(default=None, exclude=True)
     progress: Progress = Field(default=silent, exclude=True, repr=False)
 
@@ -161,15 +172,18 @@ class Hierarchy(TransformComponent):
         Returns
         -------
         list[BaseNode]
-            Copies of the chunks and the summaries above them, level by level, all embedded.
+            Copies of the chunks and the summaries above them, level by level, all embedded; with a
+            store, of the whole tree, or none if nothing changes.
 
         Raises
         ------
         InputError
-            If nodes are not chunks with text. A pipeline with num_workers is refused, too.
+            If nodes are not chunks with text, or the store has embeddings of another model. A
+            pipeline with num_workers is refused, too.
         """
+        chunks = self._with_held([*map(chunk_of, nodes)])
         with self._cache() as cache:
-            grown = self.grow([[*map(chunk_of, nodes)]], cache)
+            grown = self.grow([chunks], cache)
         return [*map(to_text_node, grown.nodes)]
 
     async def acall(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[BaseNode]:
@@ -231,13 +245,15 @@ class Hierarchy(TransformComponent):
         """Return everything that determines the tree, by which a pipeline caches it.
 
         These are the `settings`, and as `shaped_by` a digest of weights, the code of rules and the
-        version of hierindex. It differs each time if the weights are unknown.
+        version of hierindex. It differs each time if the weights are unknown, or the store has
+        nodes.
         """
         model, writer = self.embedder.embed_model, self.summarizer_name
+        held = uuid4().hex if self.store and self.store.snapshot().exists else ""
         weights = fingerprint(model) or folder_state(model.model_name) or uuid4().hex
         rules = {**self.metadata_rules, "": getattr(self, "rule", None)}
         code = code_digest([(key, type(rule), rule) for key, rule in sorted(rules.items())])
-        shaped_by = digest(version("hierindex"), weights, folder_state(writer), code)
+        shaped_by = digest(version("hierindex"), weights, folder_state(writer), code, held)
         return {**self.settings(**kwargs), "shaped_by": shaped_by}
 
     def settings(self, **kwargs: Any) -> dict[str, Any]:
@@ -291,9 +307,28 @@ class Hierarchy(TransformComponent):
         return ByMixture(self.seed, self._caps(), self.mixture)
 
     def _cache(self) -> AbstractContextManager[Cache]:
-        if self.cache is None:
+        folder = self.cache or (self.store and self.store.uri)
+        if not folder:
             return nullcontext(NOTHING_KEPT)
-        return open_cache(str(self.cache))
+        return open_cache(str(folder))
+
+    def _with_held(self, given: list[Node]) -> list[Node]:
+        """Return chunks with those that the store holds of other documents; none if none is new.
+
+        What the store holds of documents that are given with other text is deleted.
+        """
+        if self.store is None or not (snapshot := self.store.snapshot()).exists:
+            return given
+        if not (given or snapshot.count(STALE)):
+            return []
+        was = snapshot.maker()
+        check_same_model(self.embedder.embed_model, was.embed_model, was.embed_settings)
+        held, new = _by_document(snapshot.chunks()), _by_document(given)
+        changed = [d for d in held.keys() & new.keys() if _texts(held[d]) != _texts(new[d])]
+        if changed:
+            of_them = Filters((Filter(DOCUMENTS, sorted(changed), Op.ANY),))
+            delete_nodes(self.store.table, None, of_them)
+        return [*chain.from_iterable({**held, **new}.values())]
 
     @property
     def _compares_vectors(self) -> bool:
@@ -324,6 +359,17 @@ class Hierarchy(TransformComponent):
             metadata_rules=self.metadata_rules,
             is_rehearsal=self._is_rehearsal,
         )
+
+
+def _by_document(chunks: Sequence[Node]) -> dict[str, list[Node]]:
+    by_document: dict[str, list[Node]] = {}
+    for chunk in chunks:
+        by_document.setdefault(chunk.documents[0], []).append(chunk)
+    return by_document
+
+
+def _texts(chunks: Sequence[Node]) -> list[str]:
+    return [chunk.text for chunk in chunks]
 
 
 def _refuse_slice(hierarchy: object) -> NoReturn:

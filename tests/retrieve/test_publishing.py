@@ -110,6 +110,6 @@ def test_a_model_is_compared_with_the_tree_that_is_asked(tmp_path):
     grow = SemanticHierarchy(embed_model=Other(), summary_tokens=40)
     chunks = [TextNode(text=f"A lantern {i}.") for i in range(3)]
     replace_all(HierarchyStore(tmp_path), grow(chunks))
-    with pytest.raises(InputError, match=r"model 'other'; the question is asked with 'hashing'"):
+    with pytest.raises(InputError, match=r"model 'other', not with 'hashing'"):
         retriever.retrieve(QUESTION)
     assert HierarchyRetriever(store, Other()).retrieve(QUESTION)
