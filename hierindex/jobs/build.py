@@ -93,6 +93,8 @@ def publish_moved(revision: Revision, table: Table, watch: Stopwatch) -> BuildRe
         with watch("write"):
             report = revision.report(revision.was.settings, Usage())
             generation = table.revise(None, (), report, moved=revision.moved)
+    else:
+        table.sweep_cache()  # after a job that was killed, or an edit taken back
     return nothing_changed(revision, generation, watch)
 
 

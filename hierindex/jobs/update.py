@@ -117,7 +117,6 @@ def revise(
         if _is_stale(snapshot):
             revision = replace(revision, anew=True)
         if revision.is_empty and (not given.purge or PURGED in snapshot.details()):
-            table.sweep_cache()  # after a job that was killed, or an edit taken back
             return unchanged(revision, table, watch)
         with watch("load"):
             hierarchy = hierarchy or given.checked_hierarchy(settings)
