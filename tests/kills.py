@@ -22,7 +22,7 @@ AT = {  # weights of the stages at which writers are killed
     "publish": 4,
     "clean up": 4,
     "recover": 2,
-    "forget": 2,
+    "sweep": 2,
 }
 WRITES = {"build": 3, "update": 5, "insert": 2, "delete": 3, "delete_from_store": 1, "add": 2}
 WRITES |= {"roll_back": 2, "regrow": 1}

@@ -142,7 +142,7 @@ def _staged(function: Any, stage: str, begin: Callable[[str], None], end: Callab
 def _tell_paid(says: Connection) -> None:
     """Tell what is in the cache once it is there."""
     for owner, name, keys in (
-        (Texts, "keep", lambda key, text: [key]),
+        (Texts, "keep", lambda key, *_: [key]),
         (Texts, "keep_summaries", lambda summaries: [*summaries]),
         (Vectors, "keep", lambda texts, X: [*texts]),
     ):
