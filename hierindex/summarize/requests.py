@@ -1,52 +1,46 @@
-"""Requests for rewrites to a language model, with a cache, limits and halving of long texts.
+"""Rewrites of a level's texts by a language model, with a cache and halving of long texts."""
 
-Concurrent tasks of one event loop share a `Service` with its limits and the build's usage.
-"""
-
-import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-
-from llama_index.core.base.llms.types import CompletionResponse
+from threading import Lock
+from typing import Any
 
 from hierindex.errors import LimitError, ModelError
 from hierindex.models.failures import RequestError
+from hierindex.models.llm import LanguageModel
 from hierindex.models.record import Calls, UnusableError, Usage
-from hierindex.models.service import Service
 from hierindex.summarize.checked import Split, checked, with_title
 from hierindex.summarize.summary import Resources
 from hierindex.summarize.two_stage import Rewrite, of_each
 from hierindex.text.sentences import split_sentences
-from hierindex.threads import aeach
+from hierindex.threads import each
 
 PATIENCE = 8  # consecutive texts that fail because of the service, before it is given up
 MAX_HALVINGS = 4  # of one text; if a sixteenth is still too long, there is another cause
-
-Complete = Callable[[str], Awaitable[CompletionResponse]]
-"""A function that sends a prompt."""
 
 
 @dataclass
 class Requests:
     """The requests of one level; adds what they cost to `resources.usage`."""
 
-    service: Service
-    complete: Complete
+    model: LanguageModel
     resources: Resources
     prompt: Callable[[str], str]
     key: Callable[[str], str]
     split: Split
     max_tokens: int
+    options: dict[str, Any]  # of the model's `complete`
     deadline: float | None
     record: Path | None
     stopped: LimitError | None = None
     n_failed: int = 0  # consecutive texts
     last_failure: str = ""
+    _lock: Lock = field(default_factory=Lock)
 
-    async def rewrites(self, texts: Sequence[str]) -> list[Rewrite]:
+    def rewrites(self, texts: Sequence[str]) -> list[Rewrite]:
         """Return one rewrite for each text, in order; equal texts share a request.
 
         Raises
@@ -57,46 +51,46 @@ class Requests:
         ModelError
             If the service refuses, or fails repeatedly.
         """
-        if self._seconds_left() == 0:
+        left = self._seconds_left()
+        if left is not None and left <= 0:
             raise self._stop(self._over())
         distinct = list(dict.fromkeys(texts))
         done: dict[str, Rewrite] = {}
 
-        async def rewrite(text: str) -> None:
-            done[text] = await self._rewrite(text)
-            self.resources.progress("summarize", len(done), len(distinct), self._cost())
+        def rewrite(text: str) -> None:
+            rewritten = self._rewrite(text)
+            with self._lock:
+                done[text] = rewritten
+                self.resources.progress("summarize", len(done), len(distinct), self._cost())
 
         try:
-            async with asyncio.timeout(self._seconds_left()):
-                await aeach([partial(rewrite, text) for text in distinct], self.service.limit.most)
+            each([partial(rewrite, text) for text in distinct], self.model.limit.most, left)
         except TimeoutError:
             self.stopped = self._over()
         if self.stopped is not None:
             raise self._stop(self.stopped)
-        if distinct and self.n_failed == len(distinct) and not self.service.has_answered:
+        if distinct and self.n_failed == len(distinct) and not self.model.has_answered:
             raise self._given_up()
         return of_each(texts, done)
 
-    async def _rewrite(self, text: str, n_halvings: int = 0) -> Rewrite:
+    def _rewrite(self, text: str, n_halvings: int = 0) -> Rewrite:
         """Return the cached rewrite of a text, or request and cache it."""
         key, completions = self.key(text), self.resources.completions
-        if completions is not None:
-            known = await asyncio.to_thread(completions.recall, key)
-            if known is not None:
-                title, written = self.split(known)
-                return Rewrite(written, Usage(cached_summaries=1), title=title)
+        known = None if completions is None else completions.recall(key)
+        if known is not None:
+            title, written = self.split(known)
+            return Rewrite(written, Usage(cached_summaries=1), title=title)
         if self.stopped:
             return Rewrite(None)
-        rewrite = await self._asked_for(text, n_halvings)
+        rewrite = self._asked_for(text, n_halvings)
         if rewrite.text is not None and completions is not None:
-            answer = with_title(rewrite.title, rewrite.text)
-            await asyncio.to_thread(completions.keep, key, answer)
+            completions.keep(key, with_title(rewrite.title, rewrite.text))
         return rewrite
 
-    async def _asked_for(self, text: str, n_halvings: int) -> Rewrite:
-        calls = Calls(self.service.name, self.record)
+    def _asked_for(self, text: str, n_halvings: int) -> Rewrite:
+        calls = Calls(self.model.name, self.record)
         try:
-            title, written = await self._written(text, calls)
+            title, written = self._written(text, calls)
         except LimitError as error:
             self.stopped = error
             return Rewrite(None, calls.usage)
@@ -104,30 +98,30 @@ class Requests:
             return Rewrite(None, calls.usage, str(error))
         except RequestError as error:
             if error.failure.kind == "length" and n_halvings < MAX_HALVINGS:
-                return _with(calls.usage, await self._rewritten_in_halves(text, n_halvings + 1))
+                return _with(calls.usage, self._rewritten_in_halves(text, n_halvings + 1))
             if error.failure.kind in ("again", "busy"):  # not caused by the text
                 self._count_failure(error.failure.reason)
             return Rewrite(None, calls.usage, error.failure.reason)
         self.n_failed = 0
         return Rewrite(written, calls.usage, title=title)
 
-    async def _written(self, text: str, calls: Calls) -> tuple[str, str]:
+    def _written(self, text: str, calls: Calls) -> tuple[str, str]:
         """Return the model's title and summary of a text; the cost counts even if it fails."""
         prompt = self.prompt(text)
-
-        def check(response: CompletionResponse) -> tuple[str, str]:
-            return checked(response, prompt, text, self.max_tokens, self.split)
-
+        check = partial(
+            checked, prompt=prompt, source=text, max_tokens=self.max_tokens, split=self.split
+        )
         try:
-            return await self.service.aask(prompt, partial(self.complete, prompt), calls.add, check)
+            return self.model.complete(prompt, calls.add, check, **self.options)
         finally:
-            self.resources.usage += calls.usage
+            with self._lock:
+                self.resources.usage += calls.usage
 
-    async def _rewritten_in_halves(self, text: str, n_halvings: int) -> Rewrite:
+    def _rewritten_in_halves(self, text: str, n_halvings: int) -> Rewrite:
         """Rewrite the halves of a text, then rewrite their joined rewrites."""
         usage, written = Usage(), list[str]()
         for half in _halves(text):
-            rewrite = await self._rewrite(half, n_halvings)
+            rewrite = self._rewrite(half, n_halvings)
             usage = _both(usage, rewrite.usage)
             if rewrite.text is None:
                 return Rewrite(None, usage, rewrite.reason)
@@ -135,32 +129,32 @@ class Requests:
         joined = "\n\n".join(written)
         if len(joined) >= len(text):
             return Rewrite(None, usage, "it is too long for the model, which did not shorten it")
-        return _with(usage, await self._rewrite(joined, n_halvings))
+        return _with(usage, self._rewrite(joined, n_halvings))
 
     def _count_failure(self, reason: str) -> None:
         """Raise ModelError after too many consecutive failures."""
-        self.n_failed, self.last_failure = self.n_failed + 1, reason
+        with self._lock:
+            self.n_failed, self.last_failure = self.n_failed + 1, reason
         if self.n_failed >= PATIENCE:
             raise self._given_up()
 
     def _given_up(self) -> ModelError:
         return ModelError(
-            f"LLM {self.service.name!r} failed for {self.n_failed} texts in a row, each after "
+            f"LLM {self.model.name!r} failed for {self.n_failed} texts in a row, each after "
             f"several attempts; the last failure: {self.last_failure}."
         )
 
     def _seconds_left(self) -> float | None:
         if self.deadline is None:
             return None
-        left = self.resources.started + self.deadline - time.monotonic()
-        return max(0.0, left)
+        return self.resources.started + self.deadline - time.monotonic()
 
     def _over(self) -> LimitError:
         return LimitError(f"the deadline of {self.deadline:g} s is over")
 
     def _stop(self, limit: LimitError) -> LimitError:
         return LimitError(
-            f"LLM {self.service.name!r} stopped at its limit after {self._cost()}: {limit}; the "
+            f"LLM {self.model.name!r} stopped at its limit after {self._cost()}: {limit}; the "
             "next build of the index continues from there."
         )
 

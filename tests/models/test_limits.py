@@ -13,7 +13,7 @@ from tenacity import wait_none
 
 from hierindex.errors import HierindexError, LimitError, ModelError
 from hierindex.models.limits import AdaptiveLimit, TokenLimit
-from hierindex.models.service import Service
+from hierindex.models.llm import Service
 
 HARDLY = 1e-6  # seconds; 0 would be a service that does not say
 PAUSE = 0.05
@@ -328,7 +328,7 @@ def test_the_longest_wait_is_a_minute(clock):
 @pytest.mark.parametrize(("status", "cost"), [(429, 0), (401, 0), (500, 0), (200, 9), (504, 9)])
 def test_what_the_service_refused_has_cost_nothing(status, cost, monkeypatch):
     """Where it did not answer, or not in time, it may have cost what it may at most."""
-    monkeypatch.setattr("hierindex.models.service.MAX_BUSY", 0.2)
+    monkeypatch.setattr("hierindex.models.llm.MAX_BUSY", 0.2)
     error = BusyError()
     error.status_code = status
 

@@ -24,9 +24,8 @@ from tenacity import wait_none
 
 from hierindex import HierindexError, ModelError
 from hierindex.models.failures import RequestError
+from hierindex.models.llm import ATTEMPTS, language_model_of, served
 from hierindex.models.record import Calls
-from hierindex.models.served import served, service_of
-from hierindex.models.service import ATTEMPTS
 from hierindex.respond.engine import SYNTHESIZERS, options_of, query_engine
 from hierindex.respond.modes import NEED_LLM
 from hierindex.retrieve.retriever import HierarchyRetriever
@@ -122,7 +121,7 @@ FINAL = {
 def test_what_does_not_pass_is_one_sentence(
     retriever, embed_model, monkeypatch, mode, way, fault, error, said, n
 ):
-    monkeypatch.setattr("hierindex.models.service.MAX_BUSY", 0.3 if fault == Fault(429) else 60)
+    monkeypatch.setattr("hierindex.models.llm.MAX_BUSY", 0.3 if fault == Fault(429) else 60)
     with serve(faults=lambda number: fault) as server:
         with pytest.raises(error, match=rf"^LLM 'm' {said}[^\n]*\.$"):
             ask(server, retriever, embed_model, way, response_mode=mode)
@@ -152,7 +151,7 @@ def test_an_error_has_the_reason_of_the_service(
     retriever, embed_model, monkeypatch, way, status, body, said, n
 ):
     """What fails each time is asked once."""
-    monkeypatch.setattr("hierindex.models.service.MAX_BUSY", 0.0)
+    monkeypatch.setattr("hierindex.models.llm.MAX_BUSY", 0.0)
     kind = "text/plain" if isinstance(body, str) else "application/json"
     fault = Fault(status, body=body if kind == "text/plain" else json.dumps(body))
     fault = replace(fault, content_type=kind)
@@ -416,8 +415,8 @@ def test_questions_share_a_service():
             assert all(each.result().text for each in asked)
         assert time.monotonic() - began >= 0.4
         assert len(server.requests) == 3
-    assert service_of(first) is service_of(second)
-    assert service_of(served(llm, concurrency=3)).limit.most == 3
+    assert language_model_of(first) is language_model_of(second)
+    assert language_model_of(served(llm, concurrency=3)).limit.most == 3
 
 
 def test_what_a_served_model_tells_of_itself_is_its_own():
@@ -441,7 +440,7 @@ def test_what_is_asked_by_name_is_written_down():
 
 def test_a_copy_is_asked_with_its_own_settings_and_service(monkeypatch):
     """Also in a loop in which the model was asked before."""
-    monkeypatch.setattr("hierindex.models.served.WAIT", wait_none())
+    monkeypatch.setattr("hierindex.models.llm.WAIT", wait_none())
 
     async def run():
         async with async_llm_of(server) as own:
@@ -451,7 +450,7 @@ def test_a_copy_is_asked_with_its_own_settings_and_service(monkeypatch):
             other = served(llm, concurrency=2)
             with pytest.raises(RequestError):
                 await other.acomplete("Third?")
-        assert service_of(other) is not service_of(llm)
+        assert language_model_of(other) is not language_model_of(llm)
 
     with serve(faults=lambda number: Fault(500) if number > 1 else None) as server:
         asyncio.run(run())

@@ -13,7 +13,7 @@ from respond.asking import QUESTION, WAYS, ask, serve
 
 from hierindex import HierarchicalIndex, SemanticHierarchy
 from hierindex.models.failures import RequestError
-from hierindex.models.served import served
+from hierindex.models.llm import served
 from hierindex.respond.chat import CHAT_ENGINES
 from hierindex.respond.modes import NEED_LLM
 

@@ -29,9 +29,8 @@ from hierindex import (
     InputError,
     ModelError,
 )
+from hierindex.models.llm import ATTEMPTS, served
 from hierindex.models.record import Calls
-from hierindex.models.served import served
-from hierindex.models.service import ATTEMPTS
 from hierindex.respond.engine import query_engine
 
 NODES = tree()
