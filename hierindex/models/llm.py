@@ -194,7 +194,9 @@ class LanguageModel:
 
         def begin() -> tuple[Iterator[R], R | None]:
             pieces = send()
-            return pieces, next(pieces, None)
+            if (first := next(pieces, None)) is None:
+                raise ValueError("The stream is empty")
+            return pieces, first
 
         request, (pieces, piece) = self._sent(prompt, begin, note, unchecked, is_stream=True)
         request.response, stream = None, Stream(prompt, self._begins_within)
