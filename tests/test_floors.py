@@ -39,7 +39,7 @@ DOORS = {  # modules that import LlamaIndex with themselves, by room
     "extractive_synthesizer numbered reading",
     "retrieve": "retrieved retriever",
     "store": "vector_store",
-    "summarize": "bert checked choice llm",
+    "summarize": "bert checked choice llm requests",
     "text_node": "text_node",
     "tree": "hierarchy transforms",
 }

@@ -57,7 +57,9 @@ def load_llm(
         timeout=timeout,
         max_tokens=completion_tokens,
         max_retries=0,
-        http_client=httpx.Client(follow_redirects=True, event_hooks={"response": [show_error]}),
+        http_client=httpx.Client(
+            follow_redirects=True, limits=httpx.Limits(), event_hooks={"response": [show_error]}
+        ),
     )
     return llm
 

@@ -11,14 +11,14 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial, partialmethod
 from math import inf
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, cast
 
 from llama_index.core.base.llms.types import LLMMetadata
 from llama_index.core.llms import LLM
 from llama_index.core.llms.function_calling import FunctionCallingLLM
 from llama_index.core.llms.structured_llm import StructuredLLM
 from pydantic import ConfigDict, Field
-from tenacity import RetryCallState, Retrying
+from tenacity import RetryCallState, Retrying, retry_if_exception
 from tenacity.wait import wait_base, wait_random_exponential
 
 from hierindex.core.arguments import is_number
@@ -70,46 +70,40 @@ Note = Callable[[Call], None]
 _begins_within: dict[str, bool] = {}
 
 
+@dataclass
 class Attempts:
-    """The attempts at one prompt, with Tenacity's `wait` between them.
+    """The failed attempts at one prompt."""
 
-    `AdaptiveLimit` waits for a busy service.
-    """
+    n_failed: int = 0
+    n_unusable: int = 0
+    busy_since: float | None = None
 
-    def __init__(self, wait: wait_base) -> None:
-        self._wait = wait
-        self._state = RetryCallState(Retrying(), None, (), {})
-        self._n_failed = self._n_unusable = 0
-        self._busy_since: float | None = None
+    def may_go_on(self, error: BaseException) -> bool:
+        """Count a failed attempt; return whether another one may succeed.
 
-    def pause(self, error: UnusableError | RequestError) -> float:
-        """Return the seconds until the next attempt, or raise the error if there is none."""
-        if isinstance(error, RequestError) and error.failure.kind == "busy":
-            self._check_busy(error)
-            seconds = 0.0
-        elif self._helps(error):
-            seconds = self._wait(self._state)
-        else:
-            raise error
-        self._state.prepare_for_next_attempt()
-        return seconds
-
-    def _check_busy(self, error: RequestError) -> None:
-        """Raise RequestError if the service rejects this prompt, but not others, for long."""
-        now = time.monotonic()
-        self._busy_since = now if self._busy_since is None else self._busy_since
-        seconds = now - self._busy_since
-        if seconds + error.failure.pause > MAX_BUSY:
-            reason = f"it {was_busy(seconds, error.failure)}"
-            raise RequestError(error.model, replace(error.failure, reason=reason)) from error
-
-    def _helps(self, error: UnusableError | RequestError) -> bool:
-        """Count a failed attempt; return whether another one may succeed."""
+        Raises
+        ------
+        RequestError
+            If the service has been too busy for this prompt for long, though not for others.
+        """
         if isinstance(error, UnusableError):
-            self._n_unusable += 1
-            return error.again and self._n_unusable < UNUSABLE
-        self._n_failed += 1
-        return error.failure.kind == "again" and self._n_failed < ATTEMPTS
+            self.n_unusable += 1
+            return error.again and self.n_unusable < UNUSABLE
+        if _is_busy(error):
+            now = time.monotonic()
+            self.busy_since = now if self.busy_since is None else self.busy_since
+            seconds = now - self.busy_since
+            if seconds + error.failure.pause > MAX_BUSY:
+                reason = f"it {was_busy(seconds, error.failure)}"
+                raise RequestError(error.model, replace(error.failure, reason=reason)) from error
+            return True
+        self.n_failed += 1
+        is_passing = isinstance(error, RequestError) and error.failure.kind == "again"
+        return is_passing and self.n_failed < ATTEMPTS
+
+
+def _is_busy(error: BaseException | None) -> TypeGuard[RequestError]:
+    return isinstance(error, RequestError) and error.failure.kind == "busy"
 
 
 def was_busy(seconds: float, failure: Failure) -> str:
@@ -237,17 +231,22 @@ class LanguageModel:
         is_stream: bool = False,
     ) -> tuple[Request, T]:
         """Return the successful attempt and its checked result."""
-        attempts = Attempts(self.wait)
-        while True:
+
+        def attempt() -> tuple[Request, T]:
             request = Request(prompt)
             reserved = nullcontext() if self.tokens is None else self.tokens.reserved(request)
-            try:
-                with reserved, self.limit.slot(), self._watched(request, note):
-                    request.response = got = within(self.timeout, send)
-                    request.goes_on = is_stream
-                    return request, check(got)
-            except (UnusableError, RequestError) as error:
-                pause(attempts.pause(error))
+            with reserved, self.limit.slot(), self._watched(request, note):
+                request.response = got = within(self.timeout, send)
+                request.goes_on = is_stream
+                return request, check(got)
+
+        retry = retry_if_exception(Attempts().may_go_on)
+        return Retrying(retry=retry, wait=self._pause, sleep=pause, reraise=True)(attempt)
+
+    def _pause(self, state: RetryCallState) -> float:
+        """Return the seconds until the next attempt; `limit` waits for a busy service."""
+        error = None if state.outcome is None else state.outcome.exception()
+        return 0.0 if _is_busy(error) else self.wait(state)
 
     @contextmanager
     def _watched(self, request: Request, note: Note) -> Iterator[None]:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from string import Formatter
 from typing import Any
@@ -206,21 +205,9 @@ class LLMRewriter:
         self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
     ) -> list[Rewrite]:
         """Return one rewrite for each text, in order; the prompt asks for at most `max_tokens`."""
-        return self.requests(max_tokens, resources or Resources()).rewrites(texts)
-
-    def requests(self, max_tokens: int, resources: Resources) -> Requests:
-        """Return the requests of one level."""
-        return Requests(
-            self.language_model(max_tokens, resources),
-            resources,
-            prompt=partial(self.prompt_of, max_tokens=max_tokens),
-            key=partial(self.key_of, max_tokens=max_tokens),
-            split=self.split,
-            max_tokens=max_tokens,
-            options=self._options(max_tokens),
-            deadline=self.deadline,
-            record=self.record,
-        )
+        resources = resources or Resources()
+        model = self.language_model(max_tokens, resources)
+        return Requests(self, model, max_tokens, resources).rewrites(texts)
 
     def language_model(self, max_tokens: int, resources: Resources) -> LanguageModel:
         """Return what sends the requests of one level, with this rewriter's limits."""
@@ -228,16 +215,10 @@ class LLMRewriter:
         if self.token_limit is not None:
             spent = usage.prompt_tokens + usage.completion_tokens
             tokens = TokenLimit(self.token_limit, spent, self.completion_tokens(max_tokens))
-        return LanguageModel(
-            self.llm,
-            AdaptiveLimit(self.concurrency),
-            self.timeout,
-            self.wait,
-            tokens,
-            has_answered=usage.completion_tokens > 0,
-        )
+        limit, has_answered = AdaptiveLimit(self.concurrency), usage.completion_tokens > 0
+        return LanguageModel(self.llm, limit, self.timeout, self.wait, tokens, has_answered)
 
-    def _options(self, max_tokens: int) -> dict[str, Any]:
+    def options(self, max_tokens: int) -> dict[str, Any]:
         """Return the option max_tokens if the model has it."""
         if "max_tokens" not in type(self.llm).model_fields:
             return {}

@@ -1,22 +1,26 @@
 """Rewrites of a level's texts by a language model, with a cache and halving of long texts."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING
+
+from llama_index.core.base.llms.types import CompletionResponse
 
 from hierindex.errors import LimitError, ModelError
 from hierindex.models.failures import RequestError
 from hierindex.models.llm import LanguageModel
 from hierindex.models.record import Calls, UnusableError, Usage
-from hierindex.summarize.checked import Split, checked, with_title
+from hierindex.summarize.checked import checked, with_title
 from hierindex.summarize.summary import Resources
 from hierindex.summarize.two_stage import Rewrite, of_each
 from hierindex.text.sentences import split_sentences
 from hierindex.threads import each
+
+if TYPE_CHECKING:
+    from hierindex.summarize.llm import LLMRewriter
 
 PATIENCE = 8  # consecutive texts that fail because of the service, before it is given up
 MAX_HALVINGS = 4  # of one text; if a sixteenth is still too long, there is another cause
@@ -26,18 +30,12 @@ MAX_HALVINGS = 4  # of one text; if a sixteenth is still too long, there is anot
 class Requests:
     """The requests of one level; adds what they cost to `resources.usage`."""
 
+    rewriter: "LLMRewriter"
     model: LanguageModel
-    resources: Resources
-    prompt: Callable[[str], str]
-    key: Callable[[str], str]
-    split: Split
     max_tokens: int
-    options: dict[str, Any]  # of the model's `complete`
-    deadline: float | None
-    record: Path | None
+    resources: Resources
     stopped: LimitError | None = None
     n_failed: int = 0  # consecutive texts
-    last_failure: str = ""
     _lock: Lock = field(default_factory=Lock)
 
     def rewrites(self, texts: Sequence[str]) -> list[Rewrite]:
@@ -51,9 +49,12 @@ class Requests:
         ModelError
             If the service refuses, or fails repeatedly.
         """
-        left = self._seconds_left()
-        if left is not None and left <= 0:
-            raise self._stop(self._over())
+        deadline, left = self.rewriter.deadline, None
+        over = LimitError(f"the deadline of {deadline or 0:g} s is over")
+        if deadline is not None:
+            left = self.resources.started + deadline - time.monotonic()
+            if left <= 0:
+                raise self._stop(over)
         distinct = list(dict.fromkeys(texts))
         done: dict[str, Rewrite] = {}
 
@@ -66,19 +67,20 @@ class Requests:
         try:
             each([partial(rewrite, text) for text in distinct], self.model.limit.most, left)
         except TimeoutError:
-            self.stopped = self._over()
+            self.stopped = over
         if self.stopped is not None:
             raise self._stop(self.stopped)
         if distinct and self.n_failed == len(distinct) and not self.model.has_answered:
-            raise self._given_up()
+            raise self._given_up(next(filter(None, (done[text].reason for text in distinct))))
         return of_each(texts, done)
 
     def _rewrite(self, text: str, n_halvings: int = 0) -> Rewrite:
         """Return the cached rewrite of a text, or request and cache it."""
-        key, completions = self.key(text), self.resources.completions
+        key = self.rewriter.key_of(text, self.max_tokens)
+        completions = self.resources.completions
         known = None if completions is None else completions.recall(key)
         if known is not None:
-            title, written = self.split(known)
+            title, written = self.rewriter.split(known)
             return Rewrite(written, Usage(cached_summaries=1), title=title)
         if self.stopped:
             return Rewrite(None)
@@ -88,7 +90,7 @@ class Requests:
         return rewrite
 
     def _asked_for(self, text: str, n_halvings: int) -> Rewrite:
-        calls = Calls(self.model.name, self.record)
+        calls = Calls(self.model.name, self.rewriter.record)
         try:
             title, written = self._written(text, calls)
         except LimitError as error:
@@ -97,60 +99,52 @@ class Requests:
         except UnusableError as error:
             return Rewrite(None, calls.usage, str(error))
         except RequestError as error:
-            if error.failure.kind == "length" and n_halvings < MAX_HALVINGS:
-                return _with(calls.usage, self._rewritten_in_halves(text, n_halvings + 1))
-            if error.failure.kind in ("again", "busy"):  # not caused by the text
-                self._count_failure(error.failure.reason)
-            return Rewrite(None, calls.usage, error.failure.reason)
+            kind, reason = error.failure.kind, error.failure.reason
+            if kind == "length" and n_halvings < MAX_HALVINGS:
+                return self._rewritten_in_halves(text, n_halvings + 1, calls.usage)
+            if kind in ("again", "busy"):  # not caused by the text
+                with self._lock:
+                    self.n_failed += 1
+                if self.n_failed >= PATIENCE:
+                    raise self._given_up(reason) from error
+            return Rewrite(None, calls.usage, reason)
         self.n_failed = 0
         return Rewrite(written, calls.usage, title=title)
 
     def _written(self, text: str, calls: Calls) -> tuple[str, str]:
         """Return the model's title and summary of a text; the cost counts even if it fails."""
-        prompt = self.prompt(text)
-        check = partial(
-            checked, prompt=prompt, source=text, max_tokens=self.max_tokens, split=self.split
-        )
+        prompt = self.rewriter.prompt_of(text, self.max_tokens)
+        options, split = self.rewriter.options(self.max_tokens), self.rewriter.split
+
+        def check(response: CompletionResponse) -> tuple[str, str]:
+            return checked(response, prompt, text, self.max_tokens, split)
+
         try:
-            return self.model.complete(prompt, calls.add, check, **self.options)
+            return self.model.complete(prompt, calls.add, check, **options)
         finally:
             with self._lock:
                 self.resources.usage += calls.usage
 
-    def _rewritten_in_halves(self, text: str, n_halvings: int) -> Rewrite:
+    def _rewritten_in_halves(self, text: str, n_halvings: int, usage: Usage) -> Rewrite:
         """Rewrite the halves of a text, then rewrite their joined rewrites."""
-        usage, written = Usage(), list[str]()
+        written = list[str]()
         for half in _halves(text):
             rewrite = self._rewrite(half, n_halvings)
-            usage = _both(usage, rewrite.usage)
+            usage += rewrite.usage
             if rewrite.text is None:
-                return Rewrite(None, usage, rewrite.reason)
+                return replace(rewrite, usage=usage)
             written.append(rewrite.text)
         joined = "\n\n".join(written)
         if len(joined) >= len(text):
             return Rewrite(None, usage, "it is too long for the model, which did not shorten it")
-        return _with(usage, self._rewrite(joined, n_halvings))
+        rewrite = self._rewrite(joined, n_halvings)
+        return replace(rewrite, usage=usage + rewrite.usage)
 
-    def _count_failure(self, reason: str) -> None:
-        """Raise ModelError after too many consecutive failures."""
-        with self._lock:
-            self.n_failed, self.last_failure = self.n_failed + 1, reason
-        if self.n_failed >= PATIENCE:
-            raise self._given_up()
-
-    def _given_up(self) -> ModelError:
+    def _given_up(self, reason: str) -> ModelError:
         return ModelError(
             f"LLM {self.model.name!r} failed for {self.n_failed} texts in a row, each after "
-            f"several attempts; the last failure: {self.last_failure}."
+            f"several attempts; the last failure: {reason}."
         )
-
-    def _seconds_left(self) -> float | None:
-        if self.deadline is None:
-            return None
-        return self.resources.started + self.deadline - time.monotonic()
-
-    def _over(self) -> LimitError:
-        return LimitError(f"the deadline of {self.deadline:g} s is over")
 
     def _stop(self, limit: LimitError) -> LimitError:
         return LimitError(
@@ -160,21 +154,8 @@ class Requests:
 
     def _cost(self) -> str:
         usage = self.resources.usage
-        return (
-            f"{usage.llm_calls:,} calls, {usage.prompt_tokens + usage.completion_tokens:,} tokens"
-        )
-
-
-def _with(usage: Usage, rewrite: Rewrite) -> Rewrite:
-    """Add an earlier cost to a rewrite."""
-    return replace(rewrite, usage=_both(usage, rewrite.usage))
-
-
-def _both(usage: Usage, other: Usage) -> Usage:
-    """Add the costs of parts of one summary, which is cached if all parts are."""
-    total = usage + other
-    cached = bool(total.cached_summaries and not total.llm_calls)
-    return replace(total, cached_summaries=int(cached))
+        n_tokens = usage.prompt_tokens + usage.completion_tokens
+        return f"{usage.llm_calls:,} calls, {n_tokens:,} tokens"
 
 
 def _halves(text: str) -> list[str]:
