@@ -188,9 +188,9 @@ class LanguageModel:
 
         def begin() -> tuple[Iterator[R], R | None]:
             pieces = send()
-            if (first := next(pieces, None)) is None:
-                raise ValueError("The stream is empty")
-            return pieces, first
+            for first in pieces:
+                return pieces, first
+            raise ValueError("The stream is empty")
 
         request, (pieces, piece) = self._sent(prompt, begin, note, unchecked, is_stream=True)
         request.response, stream = None, Stream(prompt, self._begins_within)
@@ -198,9 +198,8 @@ class LanguageModel:
             while piece is not None:
                 yield stream.read(request.heard(piece), piece.delta or "")
                 piece = within(self.timeout, partial(next, pieces, None))
-            if request.response is not None:
-                last = stream.end(request.response)
-                yield self._checked(last, stream.reply, prompt, request.finish)
+            last = stream.end(request.response)
+            yield self._checked(last, stream.reply, prompt, request.finish)
 
     @property
     def _begins_within(self) -> bool | None:
