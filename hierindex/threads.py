@@ -15,6 +15,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 A_MOMENT = 0.05  # seconds between looks at whether a function was given up
+A_WHILE = 0.5  # seconds after which an event loop that waits is woken up
 
 _given_up: ContextVar[tuple[Event, ...]] = ContextVar("given_up", default=())
 
@@ -110,7 +111,13 @@ def each(
 async def in_daemon_thread(function: Callable[[], T], pool: Pool | None = None) -> T:
     """Run a blocking function in a thread, which is told if this is cancelled."""
     with may_be_given_up():
-        return await asyncio.wrap_future((pool or Pool(1)).start(function))
+        result = asyncio.wrap_future((pool or Pool(1)).start(function))
+        try:
+            while not result.done():  # a notebook's loop notices Ctrl-C only when it wakes up
+                await asyncio.wait([result], timeout=A_WHILE)
+            return result.result()
+        finally:
+            result.cancel()
 
 
 @contextmanager
