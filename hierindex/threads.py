@@ -92,18 +92,21 @@ def each(
         The first exception of a function, immediately, or an interruption of this thread. No
         further function is started, and those that run are abandoned; see `is_given_up`.
     """
-    pool = Pool(n_threads)
+    pool, failures = Pool(n_threads), list[BaseException]()
     with may_be_given_up() as given_up:
 
         def run(function: Callable[[], T]) -> T:
             try:
                 return function()
-            except BaseException:
+            except BaseException as error:
+                failures.append(error)
                 given_up.set()  # before this thread takes the next function
                 raise
 
         results = [pool.start(partial(run, function)) for function in functions]
         for result in as_completed(results, seconds):
+            if failures:
+                raise failures[0]
             result.result()
     return [result.result() for result in results]
 

@@ -3,11 +3,11 @@
 import asyncio
 import time
 from functools import partial
-from threading import Event, Lock
+from threading import Barrier, Event, Lock
 
 import pytest
 
-from hierindex.threads import each, in_daemon_thread, is_given_up
+from hierindex.threads import each, in_daemon_thread, is_given_up, pause
 
 
 @pytest.mark.parametrize("n", [0, 1, 7])
@@ -27,6 +27,22 @@ def test_results_are_in_order_and_at_most_so_many_at_work(n, n_threads):
 
     assert each([partial(square, i) for i in range(n)], n_threads) == [i * i for i in range(n)]
     assert most <= n_threads
+
+
+def test_a_failure_is_raised_and_not_that_others_were_given_up():
+    for _ in range(200):
+        begun = Barrier(4)
+
+        def wait(begun=begun):
+            begun.wait(20)
+            pause(20)
+
+        def fail(begun=begun):
+            begun.wait(20)
+            raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            each([wait, fail, wait, fail], 4)
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
