@@ -1,68 +1,79 @@
-"""Calls between sync and async code, and blocking functions in threads, that can be interrupted."""
+"""Blocking functions in daemon threads, whose callers may be interrupted or give them up."""
 
 import asyncio
+import time
 from collections import deque
-from collections.abc import (
-    Awaitable,
-    Callable,
-    Coroutine,
-    Iterable,
-    Iterator,
-    Sequence,
-)
-from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError, Future, as_completed, wait
+from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
-from threading import Event, Thread
-from typing import Any, TypeVar
+from functools import partial
+from math import inf
+from threading import Condition, Event, Lock, Thread
+from typing import TypeVar
 
 T = TypeVar("T")
 
-_given_up: ContextVar[Event | None] = ContextVar("given_up", default=None)
+A_MOMENT = 0.05  # seconds between looks at whether a function was given up
+A_WHILE = 0.5  # seconds after which an event loop that waits is woken up
+
+_given_up: ContextVar[tuple[Event, ...]] = ContextVar("given_up", default=())
 
 
-def run_apart(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine on a new event loop in a new thread; an interruption cancels it.
+class Pool:
+    """At most so many daemon threads, which run functions in the order in which they came.
 
-    So it also works inside a running loop, such as a notebook's. Exceptions that end a loop, such
-    as `SystemExit`, are raised here like all others.
+    A thread ends when nothing waits for it. None keeps the process alive.
     """
-    loop = asyncio.new_event_loop()
-    task = loop.create_task(coroutine)
 
-    def work() -> T:
-        try:
-            return loop.run_until_complete(task)
-        finally:
-            while tasks := asyncio.all_tasks(loop):
-                for other in tasks:
-                    other.cancel()
-                with suppress(SystemExit, KeyboardInterrupt):  # of another task
-                    loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
-            loop.run_until_complete(loop.shutdown_asyncgens())
+    def __init__(self, n_threads: int) -> None:
+        self._n_free = n_threads
+        self._waiting = deque[Callable[[], None]]()
+        self._lock = Lock()
 
-    future = started(work)
+    def start(self, function: Callable[[], T]) -> Future[T]:
+        """Run a function in a copy of this context, and return its future.
+
+        One that is given up before it has begun is not run.
+        """
+        future: Future[T] = Future()
+        future.set_running_or_notify_cancel()
+        with self._lock:
+            self._waiting.append(partial(copy_context().run, _run, function, future))
+            if self._n_free:
+                self._n_free -= 1
+                Thread(target=self._work, daemon=True).start()
+        return future
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                if not self._waiting:
+                    self._n_free += 1
+                    return
+                run = self._waiting.popleft()
+            run()
+            del run
+
+
+def _run(function: Callable[[], T], future: Future[T]) -> None:
     try:
-        return future.result()
-    finally:
-        loop.call_soon_threadsafe(task.cancel)  # has an effect only if this thread was interrupted
-        wait([future])
-        loop.close()
+        _check_wanted()
+        future.set_result(function())
+    except StopIteration:  # which no future of asyncio can hold
+        future.set_exception(RuntimeError("A function in a thread raised StopIteration."))
+    except BaseException as error:  # noqa: BLE001  # raised where the result is read
+        future.set_exception(error)
 
 
-async def in_daemon_thread(function: Callable[[], T]) -> T:
-    """Run a blocking function in a thread that does not keep the process alive."""
-
-    def work() -> T:
-        try:
-            return function()
-        except StopIteration as error:  # which futures of asyncio cannot hold
-            raise RuntimeError("A function in a thread raised StopIteration.") from error
-
-    return await asyncio.wrap_future(started(work))
+def started(function: Callable[[], T]) -> Future[T]:
+    """Start a function in a daemon thread, in a copy of this context, and return its future."""
+    return Pool(1).start(function)
 
 
-def each(functions: Iterable[Callable[[], T]], n_threads: int) -> list[T]:
+def each(
+    functions: Iterable[Callable[[], T]], n_threads: int, seconds: float | None = None
+) -> list[T]:
     """Run blocking functions in threads and return their results in order.
 
     Parameters
@@ -70,53 +81,53 @@ def each(functions: Iterable[Callable[[], T]], n_threads: int) -> list[T]:
     functions : iterable of callable
     n_threads : int
         Maximum number of functions that run at once.
+    seconds : float, optional
+        Time for all of them.
 
     Raises
     ------
+    TimeoutError
+        If they take longer.
     BaseException
         The first exception of a function, immediately, or an interruption of this thread. No
         further function is started, and those that run are abandoned; see `is_given_up`.
     """
-    waiting, results, running = deque(functions), list[Future[T]](), set[Future[T]]()
-    with may_be_given_up():
-        while waiting or running:
-            while waiting and len(running) < n_threads:
-                results.append(started(waiting.popleft()))
-                running.add(results[-1])
-            done, running = wait(running, return_when=FIRST_COMPLETED)
-            for result in done:
-                result.result()
+    pool, failures = Pool(n_threads), list[BaseException]()
+    with may_be_given_up() as given_up:
+
+        def run(function: Callable[[], T]) -> T:
+            try:
+                return function()
+            except BaseException as error:
+                failures.append(error)
+                given_up.set()  # before this thread takes the next function
+                raise
+
+        results = [pool.start(partial(run, function)) for function in functions]
+        for result in as_completed(results, seconds):
+            if failures:
+                raise failures[0]
+            result.result()
     return [result.result() for result in results]
 
 
-async def aeach(functions: Sequence[Callable[[], Awaitable[T]]], at_once: int) -> list[T]:
-    """Await the results of functions, at most so many at once, and return them in order.
-
-    Raises
-    ------
-    BaseException
-        The first exception of a function, which cancels the others; no further one is called.
-    """
-    results, waiting = dict[int, T](), enumerate(functions)
-
-    async def work() -> None:
-        for i, function in waiting:
-            results[i] = await function()
-
-    try:
-        async with asyncio.TaskGroup() as tasks:
-            for _ in range(min(at_once, len(functions))):
-                tasks.create_task(work())
-    except BaseExceptionGroup as failures:
-        raise failures.exceptions[0] from failures.exceptions[0].__cause__
-    return [results[i] for i in range(len(functions))]
+async def in_daemon_thread(function: Callable[[], T], pool: Pool | None = None) -> T:
+    """Run a blocking function in a thread, which is told if this is cancelled."""
+    with may_be_given_up():
+        result = asyncio.wrap_future((pool or Pool(1)).start(function))
+        try:
+            while not result.done():  # a notebook's loop notices Ctrl-C only when it wakes up
+                await asyncio.wait([result], timeout=A_WHILE)
+            return result.result()
+        finally:
+            result.cancel()
 
 
 @contextmanager
 def may_be_given_up() -> Iterator[Event]:
     """Yield the event that `is_given_up` tells of in all that is started here; the end sets it."""
     given_up = Event()
-    token = _given_up.set(given_up)
+    token = _given_up.set((*_given_up.get(), given_up))
     try:
         yield given_up
     finally:
@@ -126,23 +137,45 @@ def may_be_given_up() -> Iterator[Event]:
 
 def is_given_up() -> bool:
     """Return whether nobody waits for this any more, see `each` and `may_be_given_up`."""
-    given_up = _given_up.get()
-    return given_up is not None and given_up.is_set()
+    return any(given_up.is_set() for given_up in _given_up.get())
 
 
-def started(function: Callable[[], T]) -> Future[T]:
-    """Start a function in a daemon thread, in a copy of this context, and return its future."""
-    future: Future[T] = Future()
-    future.set_running_or_notify_cancel()
-    context = copy_context()
+def _check_wanted() -> None:
+    if is_given_up():
+        raise CancelledError
 
-    def work() -> None:
-        try:
-            result = context.run(function)
-        except BaseException as error:  # noqa: BLE001  # raised where the result is read
-            future.set_exception(error)
-        else:
-            future.set_result(result)
 
-    Thread(target=work, daemon=True).start()
-    return future
+def _moments(seconds: float = inf) -> Iterator[float]:
+    """Yield how long to wait next, until the time is over; raise CancelledError if given up."""
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        _check_wanted()
+        yield min(left, A_MOMENT)
+
+
+def pause(seconds: float) -> None:
+    """Sleep. As all that waits here, it raises CancelledError if it is given up meanwhile."""
+    for moment in _moments(seconds):
+        time.sleep(moment)
+
+
+def wait_until(changed: Condition, is_true: Callable[[], bool]) -> None:
+    """Wait on a condition until something is true."""
+    for moment in _moments():
+        if changed.wait_for(is_true, moment):
+            return
+
+
+def within(seconds: float, function: Callable[[], T]) -> T:
+    """Return the result of a function, which is abandoned in its thread if it takes longer.
+
+    Raises
+    ------
+    TimeoutError
+        If it takes longer.
+    """
+    result = started(function)
+    for moment in _moments(seconds):
+        if wait([result], moment).done:
+            return result.result()
+    raise TimeoutError

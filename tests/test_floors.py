@@ -33,7 +33,7 @@ DOORS = {  # modules that import LlamaIndex with themselves, by room
     "evaluate": "datasets runner",
     "export": "document_summary langchain_retriever",
     "jobs": "revisions",
-    "models": "client limits openvino_embedding served thoughts",
+    "models": "client limits llm openvino_embedding thoughts",
     "read": "documents sections split",
     "respond": "bounded_tree chat cited citing_prompts compare engine engine_answer "
     "extractive_synthesizer numbered reading",

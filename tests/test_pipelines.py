@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from fakes import HashingEmbedding
-from hierindex.cache.cache import cache_file
 from histories import documents
 from llama_index.core.ingestion import DocstoreStrategy, IngestionPipeline
 from llama_index.core.node_parser import SentenceSplitter
@@ -28,6 +27,7 @@ from hierindex import (
     SemanticHierarchy,
     TwoStageSummarizer,
 )
+from hierindex.cache.cache import cache_file
 from hierindex.respond.compare import ANSWERING
 
 ROOT = Path(__file__).parents[1]

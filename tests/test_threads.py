@@ -1,13 +1,13 @@
-"""Functions that block, and those that are awaited, several at once."""
+"""Functions that block, several at once."""
 
 import asyncio
 import time
 from functools import partial
-from threading import Event, Lock
+from threading import Barrier, Event, Lock
 
 import pytest
 
-from hierindex.threads import aeach, each, is_given_up
+from hierindex.threads import each, in_daemon_thread, is_given_up, pause
 
 
 @pytest.mark.parametrize("n", [0, 1, 7])
@@ -27,6 +27,22 @@ def test_results_are_in_order_and_at_most_so_many_at_work(n, n_threads):
 
     assert each([partial(square, i) for i in range(n)], n_threads) == [i * i for i in range(n)]
     assert most <= n_threads
+
+
+def test_a_failure_is_raised_and_not_that_others_were_given_up():
+    for _ in range(200):
+        begun = Barrier(4)
+
+        def wait(begun=begun):
+            begun.wait(20)
+            pause(20)
+
+        def fail(begun=begun):
+            begun.wait(20)
+            raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            each([wait, fail, wait, fail], 4)
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
@@ -50,44 +66,30 @@ def test_the_first_failure_is_raised_at_once_and_told_to_those_at_work(error):
     assert not is_given_up()
 
 
-@pytest.mark.parametrize("n", [0, 1, 7])
-@pytest.mark.parametrize("at_once", [1, 3])
-def test_awaited_results_are_in_order_and_at_most_so_many_at_work(n, at_once):
-    at_work, most = 0, 0
+def test_what_takes_too_long_is_given_up():
+    told = Event()
 
-    async def square(i):
-        nonlocal at_work, most
-        at_work += 1
-        most = max(most, at_work)
-        for _ in range(n - i):
-            await asyncio.sleep(0)
-        at_work -= 1
-        return i * i
+    def stay():
+        while not is_given_up():
+            time.sleep(0.01)
+        told.set()
 
-    found = asyncio.run(aeach([partial(square, i) for i in range(n)], at_once))
-    assert found == [i * i for i in range(n)]
-    assert most == min(n, at_once)
+    with pytest.raises(TimeoutError):
+        each([stay], 1, seconds=0.1)
+    assert told.wait(20)
 
 
-@pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
-def test_the_first_failure_cancels_what_is_awaited_and_begins_no_more(error):
-    begun, cancelled = [], []
+def test_what_is_cancelled_is_told():
+    told = Event()
 
-    async def stay():
-        begun.append("stay")
-        try:
-            await asyncio.Event().wait()
-        except asyncio.CancelledError:
-            cancelled.append("stay")
-            raise
+    def stay():
+        while not is_given_up():
+            time.sleep(0.01)
+        told.set()
 
-    async def fail():
-        await asyncio.sleep(0)
-        raise error
+    async def run():
+        await asyncio.wait_for(in_daemon_thread(stay), 0.1)
 
-    async def late():
-        begun.append("late")
-
-    with pytest.raises(error):
-        asyncio.run(aeach([stay, fail, late], 2))
-    assert begun == cancelled == ["stay"]
+    with pytest.raises(TimeoutError):
+        asyncio.run(run())
+    assert told.wait(20)

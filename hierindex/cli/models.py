@@ -40,7 +40,7 @@ def llm_of(settings: Settings) -> "LLM | None":
 
 def served_llm_of(settings: Settings) -> "LLM | None":
     """Return the model of `llm_of` for queries, with limited concurrency."""
-    from hierindex.models.served import served
+    from hierindex.models.llm import served
 
     llm = llm_of(settings)
     return None if llm is None else served(llm, concurrency=settings.llm_concurrency)

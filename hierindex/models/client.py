@@ -1,18 +1,15 @@
-"""Clients of language models: loading by name and preparing a user's LlamaIndex model."""
+"""Language models of OpenAI-compatible servers, by name."""
 
-import json
 import os
 import re
 from contextlib import suppress
-from functools import cache, partial
-from inspect import isawaitable, unwrap
-from typing import Any, Literal
+from typing import Any
 
 import httpx
-from llama_index.core.llms import LLM, CustomLLM
+from llama_index.core.llms import LLM
 
 from hierindex.errors import ModelError
-from hierindex.models.failures import reason_in, service_errors
+from hierindex.models.failures import reason_in
 
 KEY = "HIERINDEX_LLM_API_KEY"  # not OpenAI's variable, whose key must not reach other servers
 CONTEXT_WINDOW = 8192
@@ -40,7 +37,7 @@ def load_llm(
     Returns
     -------
     LLM
-        Its client does not retry; `Service` does.
+        Its client does not retry; `LanguageModel` does.
 
     Raises
     ------
@@ -60,51 +57,20 @@ def load_llm(
         timeout=timeout,
         max_tokens=completion_tokens,
         max_retries=0,
+        http_client=httpx.Client(
+            follow_redirects=True, limits=httpx.Limits(), event_hooks={"response": [show_error]}
+        ),
     )
     return llm
 
 
-def make_client(llm: LLM, how: Literal["_get_client", "_get_aclient"]) -> None:
-    """Create the HTTP client that OpenAI's models create lazily, so that copies share it.
-
-    If it cannot be created, the first request reports why. It has no public way.
-    """
-    if getattr(llm, "reuse_client", False) and hasattr(llm, how):
-        with suppress(*service_errors()):
-            getattr(llm, how)()
-
-
-def without_retries(llm: LLM, timeout: float) -> LLM:
-    """Return a copy of a model whose client does not retry and has at most this timeout.
-
-    A client's own retries are not counted as requests. Replies are read as `Reading` does.
-    """
-    changes: dict[str, Any] = {}
-    if getattr(llm, "max_retries", 0):
-        changes["max_retries"] = 0
-    if (getattr(llm, "timeout", None) or 0) > timeout:
-        changes["timeout"] = timeout
-    copy = llm.model_copy(update=changes)
-    copy.__class__ = reading_class(type(llm))
-    for name, client in (copy.__pydantic_private__ or {}).items():  # clients have no public names
-        if changes and hasattr(client, "with_options"):  # an OpenAI client that exists already
-            setattr(copy, name, client.with_options(**changes))
-    return copy
-
-
-def for_another_loop(llm: LLM) -> LLM:
-    """Return a copy for the running event loop; async clients belong to one loop."""
-    copy = llm.model_copy()
-    if getattr(copy, "_async_http_client", None) is None and hasattr(copy, "_aclient"):
-        copy._aclient = None  # belongs to another loop, and has no public name
-    make_client(copy, "_get_aclient")
-    return copy
-
-
-def lacks_async(kind: Any, method: str) -> bool:
-    """Return whether a class inherits an async method of `CustomLLM`, which blocks."""
-    own, inherited = getattr(kind, method), getattr(CustomLLM, method)
-    return unwrap(own) is unwrap(inherited)  # each access wraps it again
+def show_error(response: httpx.Response) -> None:
+    """Give an error that a server sends with status 200, as LM Studio does, one of its own."""
+    if response.is_success and "json" in response.headers.get("Content-Type", ""):
+        response.read()
+        with suppress(ValueError, AttributeError):
+            if not response.json().get("choices") and reason_in(response.json()):
+                response.status_code = 500
 
 
 def shaping(llm: LLM) -> dict[str, Any]:
@@ -113,77 +79,3 @@ def shaping(llm: LLM) -> dict[str, Any]:
     extra = getattr(llm, "additional_kwargs", None) or {}
     described |= {key: value for key, value in extra.items() if not SECRET.search(key)}
     return {key: value for key, value in described.items() if value is not None}
-
-
-class Reading:
-    """A mixin for models of OpenAI's protocol, whose clients then return plain texts."""
-
-    def _get_client(self, *args: Any) -> Any:
-        return _reading(super()._get_client(*args))  # type: ignore[misc]
-
-    def _get_aclient(self, *args: Any) -> Any:
-        return _reading(super()._get_aclient(*args))  # type: ignore[misc]
-
-    def __reduce__(self) -> Any:
-        return _unpickled, (type(self).__mro__[2], self.__getstate__())
-
-
-@cache
-def reading_class(kind: type[LLM]) -> type[LLM]:
-    """Return a class of models, with `Reading` if it has clients of OpenAI's protocol."""
-    if issubclass(kind, Reading) or not hasattr(kind, "_get_aclient"):
-        return kind
-    return type(kind.__name__, (Reading, kind), {"__module__": kind.__module__})
-
-
-def _unpickled(kind: type[LLM], state: Any) -> LLM:
-    llm = kind.__new__(reading_class(kind))
-    llm.__setstate__(state)
-    return llm
-
-
-def _reading(client: Any) -> Any:
-    """Return a copy of a client, with the same connections."""
-    if not hasattr(client, "chat"):
-        return client
-    copy = client.with_options()
-    request = httpx.Request("POST", client.base_url, headers=client.auth_headers)
-    completions = copy.chat.completions
-    completions.create = partial(_created, completions.create, partial(_plain, request))
-    return copy
-
-
-def _created(create: Any, read: Any, **options: Any) -> Any:
-    created = create(**options)
-    if isawaitable(created):
-        return _acreated(created, read)
-    if not hasattr(created, "response"):
-        return read(created)
-    if "json" in created.response.headers.get("Content-Type", ""):  # no stream
-        read(json.loads(created.response.read()))
-    return map(read, created)
-
-
-async def _acreated(creating: Any, read: Any) -> Any:
-    created = await creating
-    if not hasattr(created, "response"):
-        return read(created)
-    if "json" in created.response.headers.get("Content-Type", ""):
-        read(json.loads(await created.response.aread()))
-    return (read(chunk) async for chunk in created)
-
-
-def _plain(request: httpx.Request, reply: Any) -> Any:
-    """Join the parts of a reply or a chunk that are text; raise the error that it is."""
-    from openai import APIError
-
-    body = reply if isinstance(reply, dict) else getattr(reply, "model_extra", None)
-    choices = getattr(reply, "choices", None) or ()
-    if not choices and (reason := reason_in(body)):
-        raise APIError(reason, request, body=body)
-    for choice in choices:
-        said: Any = getattr(choice, "message", None) or getattr(choice, "delta", None)
-        if isinstance(getattr(said, "content", None), list):
-            parts = [part for part in said.content if part.get("type") in ("text", "output_text")]
-            said.content = "".join(part.get("text") or "" for part in parts)
-    return reply

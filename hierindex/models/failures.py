@@ -102,19 +102,32 @@ def failure_of(error: Exception) -> Failure:
     if status != 429 and (code in TOO_LONG or TOO_LONG_MESSAGE.search(f"{error} {said}")):
         return Failure("length", f"the prompt is too long for it{said and f' ({said})'}")
     if status is None:
-        if reason := refusal(error):
-            return Failure("gone", reason)
-        timed_out = isinstance(error, TimeoutError) or "timed out" in str(error).lower()
-        told = f"the service answered with an error: {said}" if said else _said(error)
-        return Failure("again", "the service did not answer in time" if timed_out else told)
+        return _unanswered(error, said)
     if code in FILTERED:
         return Failure("text", "the service refuses this text")
-    if reason := refusal(error):
-        return Failure("final", reason)
+    if code in USED_UP:
+        return Failure("final", "the quota is used up")
+    told = f"the service answered with HTTP status {status}"
+    if status not in TRY_AGAIN and status < 500:
+        said = said if status != 401 else ""  # which may repeat the key
+        meaning = MEANING.get(status, "the request was rejected")
+        return Failure("final", f"{told}, {meaning}{said and f': {said}'}")
     pause = _retry_after(error)
     busy = status == 429 or (status == 503 and pause)
-    told = f"the service answered with HTTP status {status}{said and f': {said}'}"
-    return Failure("busy" if busy else "again", told, pause)
+    return Failure("busy" if busy else "again", f"{told}{said and f': {said}'}", pause)
+
+
+def _unanswered(error: Exception, said: str) -> Failure:
+    import httpx
+
+    if any(isinstance(cause, httpx.ConnectError) for cause in _causes(error)):
+        url = _url(error)
+        where = "its address" if url is None else f"{url.scheme}://{url.netloc.decode()}"
+        reason = f"nothing answers at {where}; start the service or correct its address"
+        return Failure("gone", reason)
+    if isinstance(error, TimeoutError) or "timed out" in str(error).lower():
+        return Failure("again", "the service did not answer in time")
+    return Failure("again", f"the service answered with an error: {said}" if said else _said(error))
 
 
 def service_errors() -> tuple[type[Exception], ...]:
@@ -127,26 +140,6 @@ def service_errors() -> tuple[type[Exception], ...]:
 def request_errors() -> tuple[type[Exception], ...]:
     """Return the exceptions that clients raise if a request fails or its answer is unreadable."""
     return (*UNREADABLE, *service_errors())
-
-
-def refusal(error: Exception) -> str | None:
-    """Return why neither a retry nor another text helps, or None if one may."""
-    import httpx
-
-    status = _status(error)
-    if status is None:
-        if not any(isinstance(cause, httpx.ConnectError) for cause in _causes(error)):
-            return None
-        url = _url(error)
-        where = "its address" if url is None else f"{url.scheme}://{url.netloc.decode()}"
-        return f"nothing answers at {where}; start the service or correct its address"
-    if _code(error) in USED_UP:
-        return "the quota is used up"
-    if status in TRY_AGAIN or status >= 500:
-        return None
-    meaning, said = MEANING.get(status, "the request was rejected"), _reason(error)
-    told = f": {said}" if said and status != 401 else ""  # which may repeat the key
-    return f"the service answered with HTTP status {status}, {meaning}{told}"
 
 
 def is_refused(error: Exception) -> bool:

@@ -1,17 +1,16 @@
 """Limits on concurrent requests and on spent tokens."""
 
-import asyncio
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from threading import Lock
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Condition
 
 from llama_index.core.utils import get_tokenizer
 
 from hierindex.errors import LimitError
 from hierindex.models.record import Request
+from hierindex.threads import wait_until
 
-POLL = 0.005  # seconds
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 10.0  # seconds, if the service asks for none
 
 
@@ -20,7 +19,7 @@ class AdaptiveLimit:
 
     It is halved when the service rejects a request as one too many, and grows by one per round of
     answers up to `most`: additive increase, multiplicative decrease (Chiu and Jain, 1989). Threads
-    and tasks of several event loops may share it.
+    share it.
 
     Parameters
     ----------
@@ -35,22 +34,24 @@ class AdaptiveLimit:
         self._slowed = self._resume = 0.0  # by time.monotonic
         self._next_pause = FIRST_PAUSE
         self._busy_since: float | None = None
-        self._lock = Lock()
+        self._changed = Condition()
 
-    @asynccontextmanager
-    async def slot(self) -> AsyncIterator[None]:
+    @contextmanager
+    def slot(self) -> Iterator[None]:
         """Wait until a request may be sent, and hold its slot."""
-        while wait := self._wait():
-            await asyncio.sleep(wait)
+        with self._changed:
+            wait_until(self._changed, self._is_free)
+            self._in_flight += 1
         try:
             yield
         finally:
-            with self._lock:
+            with self._changed:
                 self._in_flight -= 1
+                self._changed.notify()
 
     def answered(self) -> None:
         """Record that a request was answered."""
-        with self._lock:
+        with self._changed:
             self._limit = min(self.most, self._limit + 1 / self._limit)
             self._next_pause, self._busy_since = FIRST_PAUSE, None
 
@@ -73,7 +74,7 @@ class AdaptiveLimit:
             Seconds since the start of the busy period, in which the service answered nothing.
         """
         now = time.monotonic()
-        with self._lock:
+        with self._changed:
             if self._busy_since is None or sent > self._resume + LONGEST_PAUSE:
                 self._busy_since, self._next_pause = now, FIRST_PAUSE
             if sent >= self._slowed:
@@ -86,22 +87,16 @@ class AdaptiveLimit:
 
     def end_pause(self) -> None:
         """End the pause, so that waiting requests fail soon too."""
-        with self._lock:
+        with self._changed:
             self._resume = min(self._resume, time.monotonic())
             self._next_pause = FIRST_PAUSE
 
-    def _wait(self) -> float:
-        """Take a slot and return 0, or return the seconds until the next try."""
-        with self._lock:
-            paused = self._resume - time.monotonic()
-            if paused > 0 or self._in_flight >= int(self._limit):
-                return max(POLL, paused)
-            self._in_flight += 1
-            return 0.0
+    def _is_free(self) -> bool:
+        return self._in_flight < int(self._limit) and time.monotonic() >= self._resume
 
 
 class TokenLimit:
-    """A token budget for the tasks of one event loop.
+    """A token budget that threads share.
 
     The maximum cost of a request is reserved before it is sent and replaced by its actual cost
     afterwards.
@@ -121,20 +116,27 @@ class TokenLimit:
         self._completion_tokens = completion_tokens
         self._ratio = 1.0  # largest ratio of the service's count of prompt tokens to ours
         self._reserved = 0
-        self._settled = asyncio.Condition()
+        self._settled = Condition()
 
-    @asynccontextmanager
-    async def reserved(self, request: Request) -> AsyncIterator[None]:
+    @contextmanager
+    def reserved(self, request: Request) -> Iterator[None]:
         """Reserve a request's maximum cost while it runs, then settle its actual cost.
 
         Raises
         ------
         LimitError
-            See `reserve`.
+            If the tokens are not available even after all requests in flight have ended.
         """
         counted = len(get_tokenizer()(request.prompt))
         at_most = int(counted * self._ratio) + 1 + self._completion_tokens
-        await self.reserve(at_most)
+        with self._settled:
+            wait_until(self._settled, lambda: self._holds(at_most) or not self._reserved)
+            if not self._holds(at_most):
+                raise LimitError(
+                    f"{self._spent:,} of the {self._most:,} tokens of the budget are spent and the "
+                    f"next request may take {at_most:,}"
+                )
+            self._reserved += at_most
         try:
             yield
         finally:
@@ -144,31 +146,10 @@ class TokenLimit:
             elif request.response is not None:
                 cost = call.prompt_tokens + call.completion_tokens
                 self._ratio = max(self._ratio, call.prompt_tokens / counted)
-            await self.settle(at_most, cost)
-
-    async def reserve(self, n_tokens: int) -> None:
-        """Wait until the tokens are available, and reserve them.
-
-        Raises
-        ------
-        LimitError
-            If they are not available even after all requests in flight have ended.
-        """
-        async with self._settled:
-            await self._settled.wait_for(lambda: self._holds(n_tokens) or not self._reserved)
-            if not self._holds(n_tokens):
-                raise LimitError(
-                    f"{self._spent:,} of the {self._most:,} tokens of the budget are spent and the "
-                    f"next request may take {n_tokens:,}"
-                )
-            self._reserved += n_tokens
-
-    async def settle(self, n_reserved: int, n_spent: int) -> None:
-        """Replace reserved tokens by spent tokens."""
-        async with self._settled:
-            self._reserved -= n_reserved
-            self._spent += n_spent
-            self._settled.notify_all()
+            with self._settled:
+                self._reserved -= at_most
+                self._spent += cost
+                self._settled.notify_all()
 
     def _holds(self, n_tokens: int) -> bool:
         return self._spent + self._reserved + n_tokens <= self._most

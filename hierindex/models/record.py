@@ -146,8 +146,8 @@ class Calls:
         self.made.append(call)
         if self.path is not None:
             line = json.dumps({"model": self.model, **asdict(call)}, ensure_ascii=False)
-            with self.path.open("a", encoding="utf-8", errors="backslashreplace") as file:
-                file.write(line + "\n")
+            with self.path.open("ab", buffering=0) as file:  # whole lines, also of several threads
+                file.write(f"{line}\n".encode(errors="backslashreplace"))
 
     @property
     def usage(self) -> Usage:
@@ -171,11 +171,14 @@ def start_record(path: str | Path) -> Path:
 
 
 def prompt_of(*args: Any, **options: Any) -> str:
-    """Return a model method's prompt or messages as one text."""
+    """Return the prompt or the messages that are passed to a model's method as one text."""
     asked = args[0] if args else options.get("prompt", options.get("messages"))
+    if "chat_history" in options:  # after tools
+        asked = [*(options["chat_history"] or ()), *filter(None, [options.get("user_msg")])]
     if isinstance(asked, str):
         return asked
-    return "\n\n".join(message.content or "" for message in asked or ())
+    texts = (said if isinstance(said, str) else said.content for said in asked or ())
+    return "\n\n".join(text or "" for text in texts)
 
 
 def _tokens(response: "Response") -> tuple[int, int]:

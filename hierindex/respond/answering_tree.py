@@ -160,7 +160,7 @@ class AnsweringTree(StoredTree):
         show: Callable[[str], object] | None,
         options: dict[str, Any],
     ) -> Answer:
-        from hierindex.models.served import served
+        from hierindex.models.llm import served
         from hierindex.respond.engine import can_stream
         from hierindex.respond.engine_answer import answered, asked
 

@@ -16,11 +16,11 @@ from llama_index.core.types import RESPONSE_TEXT_TYPE
 
 from hierindex.core.arguments import is_whole, require
 from hierindex.errors import InputError, ModelError
+from hierindex.models.llm import language_model_of, served
 from hierindex.models.record import Calls, check_said
-from hierindex.models.served import served, service_of
 from hierindex.respond.cited_text import cited_end
 from hierindex.text.sentences import split_sentences
-from hierindex.threads import aeach, each
+from hierindex.threads import each, in_daemon_thread
 
 BETWEEN = "\n\n"  # separator in a prompt, as in LlamaIndex
 LEAST_ROOM = 32  # tokens; fewer do not hold two answers
@@ -78,30 +78,25 @@ class BoundedTreeSummarize(TreeSummarize):
         self, query_str: str, text_chunks: Sequence[str], **variables: Any
     ) -> RESPONSE_TEXT_TYPE:
         """Return the answer to a question from texts; `variables` fill the template."""
-        window, calls, texts = self._begin(query_str, text_chunks, variables)
-        at_once = service_of(window.llm).limit.most
-        while len(texts) > 1:
-            texts = window.read_on(each(window.asked("predict", texts), at_once))
+        window, calls, text = self._read(query_str, text_chunks, variables)
         method, form = self._last()
-        answer = getattr(window.llm, method)(*form, window.template, context_str=texts[0])
+        answer = getattr(window.llm, method)(*form, window.template, context_str=text)
         return _checked(answer, calls)
 
     async def aget_response(
         self, query_str: str, text_chunks: Sequence[str], **variables: Any
     ) -> RESPONSE_TEXT_TYPE:
         """Do what `get_response` does, without blocking the event loop."""
-        window, calls, texts = self._begin(query_str, text_chunks, variables)
-        at_once = service_of(window.llm).limit.most
-        while len(texts) > 1:
-            texts = window.read_on(await aeach(window.asked("apredict", texts), at_once))
+        read = partial(self._read, query_str, text_chunks, variables)
+        window, calls, text = await in_daemon_thread(read)
         method, form = self._last()
         send = getattr(window.llm, f"a{method}")
-        return _checked(await send(*form, window.template, context_str=texts[0]), calls)
+        return _checked(await send(*form, window.template, context_str=text), calls)
 
-    def _begin(
+    def _read(
         self, question: str, texts: Sequence[str], variables: dict[str, Any]
-    ) -> tuple["Window", Calls, list[str]]:
-        """Return the window of the model, the record of its calls, and the first prompts' texts."""
+    ) -> tuple["Window", Calls, str]:
+        """Return the window of the model, the record of its calls, and the last prompt's text."""
         calls = Calls()
         template = self._summary_template.partial_format(query_str=question, **variables)
         form = None if self._streaming else self._output_cls
@@ -113,7 +108,11 @@ class BoundedTreeSummarize(TreeSummarize):
             most = math.ceil(2 * n + math.log2(n)) if n > 1 else 1
             frame = window.length(template.format(llm=window.llm, context_str=""))
             self._before(most, n, n * frame + sum(map(window.length, first)))
-        return window, calls, first
+        texts, at_once = first, language_model_of(window.llm).limit.most
+        while len(texts) > 1:
+            asked = [partial(window.llm.predict, template, context_str=text) for text in texts]
+            texts = window.read_on(each(asked, at_once))
+        return window, calls, texts[0]
 
     def _last(self) -> tuple[str, list[Any]]:
         """Return the method of the model for the last prompt, and the form to fill in, if any."""
@@ -192,11 +191,6 @@ class Window(NamedTuple):
             whole[-1].append(text)
             room -= n_tokens
         return list(map(BETWEEN.join, whole)) if len(whole) <= len(packed) else packed
-
-    def asked(self, method: str, texts: Sequence[str]) -> list[partial[Any]]:
-        """Return the calls of a method of the model that send a prompt for each text."""
-        send = getattr(self.llm, method)
-        return [partial(send, self.template, context_str=text) for text in texts]
 
     def read_on(self, answers: Sequence[str]) -> list[str]:
         """Return the texts of the prompts that read the answers to others.

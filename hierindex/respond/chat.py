@@ -19,8 +19,8 @@ from llama_index.core.llms import LLM, ChatMessage
 from llama_index.core.memory import BaseMemory, ChatMemoryBuffer
 
 from hierindex.errors import InputError
+from hierindex.models.llm import served
 from hierindex.models.record import Calls
-from hierindex.models.served import served
 from hierindex.respond.answer import Answer
 from hierindex.respond.modes import choose_mode
 

@@ -9,8 +9,8 @@ from llama_index.core.llms import LLM
 
 from hierindex.errors import HierindexError, ModelError
 from hierindex.models.failures import refuses_all
+from hierindex.models.llm import served
 from hierindex.models.record import Calls
-from hierindex.models.served import served
 from hierindex.respond.answer import Answer, Source
 from hierindex.respond.engine import query_engine, taken_by
 from hierindex.respond.engine_answer import answered, asked

@@ -25,7 +25,7 @@ from llama_index.core.response_synthesizers.no_text import NoText
 from llama_index.core.settings import Settings
 
 from hierindex.errors import InputError
-from hierindex.models.served import served
+from hierindex.models.llm import served
 from hierindex.respond.bounded_tree import BoundedTreeSummarize
 from hierindex.respond.cited import CitationCheck
 from hierindex.respond.citing_prompts import TEMPLATES, PassageHelper

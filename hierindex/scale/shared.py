@@ -6,18 +6,19 @@ is kept as it comes, and the limits of requests and tokens hold for all workers 
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, cast
 
 from hierindex.cache.cache import Cache, Entry, open_cache
 from hierindex.cache.values import Texts
 from hierindex.errors import SourceError
-from hierindex.models.service import Service
+from hierindex.models.llm import LanguageModel
 from hierindex.progress import Progress
 from hierindex.scale.cluster import A_MOMENT, result_of
 from hierindex.summarize.llm import LLMRewriter
-from hierindex.summarize.requests import Requests
 from hierindex.summarize.summary import Resources
 from hierindex.summarize.two_stage import Rewrite
+from hierindex.threads import in_daemon_thread
 
 
 class Shared:
@@ -53,7 +54,8 @@ class Shared:
 
     async def rewrite(self, texts: Sequence[str], max_tokens: int) -> list[Rewrite]:
         """Rewrite texts by the language model."""
-        return await self._rewriter.requests(max_tokens, self._resources).rewrites(texts)
+        options: dict[str, Any] = {"max_tokens": max_tokens, "resources": self._resources}
+        return await in_daemon_thread(partial(self._rewriter.rewrite, texts, **options))
 
     async def step(self, stage: str, *step: Any) -> None:
         """Note the last step of a stage; see `Progress`."""
@@ -78,12 +80,11 @@ class _Bounded(LLMRewriter):
 
     def __init__(self, rewriter: LLMRewriter) -> None:
         vars(self).update(vars(rewriter))
-        self._service: Service | None = None
+        self._model: LanguageModel | None = None
 
-    def requests(self, max_tokens: int, resources: Resources | None) -> Requests:
-        requests = super().requests(max_tokens, resources)
-        self._service = requests.service = self._service or requests.service
-        return requests
+    def language_model(self, max_tokens: int, resources: Resources) -> LanguageModel:
+        self._model = self._model or super().language_model(max_tokens, resources)
+        return self._model
 
 
 class SharedRewriter:

@@ -2,12 +2,10 @@
 
 import json
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from string import Formatter
 from typing import Any
 
-from llama_index.core.base.llms.types import CompletionResponse
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 from llama_index.core.llms import LLM
 from tenacity.wait import wait_base
@@ -15,16 +13,15 @@ from tenacity.wait import wait_base
 from hierindex.core.arguments import is_number, is_whole, require
 from hierindex.core.identity import digest
 from hierindex.errors import InputError
-from hierindex.models.client import TIMEOUT, shaping, without_retries
+from hierindex.models.client import TIMEOUT, shaping
 from hierindex.models.limits import AdaptiveLimit, TokenLimit
+from hierindex.models.llm import CONCURRENCY, WAIT, LanguageModel, without_retries
 from hierindex.models.record import start_record
-from hierindex.models.service import CONCURRENCY, WAIT, Service
 from hierindex.summarize.checked import Split, split_title, untitled
 from hierindex.summarize.requests import Requests
 from hierindex.summarize.summary import Resources
 from hierindex.summarize.two_stage import Rewrite
 from hierindex.text.sentences import SURROGATE
-from hierindex.threads import in_daemon_thread, run_apart
 
 SUMMARY_PROMPT = """\
 Summarise the passages between the two lines that read {fence}. They are excerpts of one or
@@ -108,8 +105,8 @@ class LLMRewriter:
     Parameters
     ----------
     llm : LLM
-        Any LlamaIndex model. A copy is used, with its client's own retries turned off if
-        possible, so that `llm_calls` counts every request.
+        Any LlamaIndex model. Its own retries are turned off in a copy, so that `llm_calls` counts
+        every request; a client that exists already keeps its own.
     concurrency : int
         Maximum number of requests in flight. It is reduced while the service is over its rate
         limit (HTTP 429).
@@ -208,40 +205,20 @@ class LLMRewriter:
         self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
     ) -> list[Rewrite]:
         """Return one rewrite for each text, in order; the prompt asks for at most `max_tokens`."""
-        return run_apart(self.requests(max_tokens, resources).rewrites(texts))
-
-    def requests(self, max_tokens: int, resources: Resources | None) -> Requests:
-        """Return the requests of one level, which call the model's blocking method in threads."""
-        ask = partial(self.llm.complete, **self._options(max_tokens))
-
-        async def complete(prompt: str) -> CompletionResponse:
-            return await in_daemon_thread(partial(ask, prompt))
-
         resources = resources or Resources()
-        spent, tokens = resources.usage.prompt_tokens + resources.usage.completion_tokens, None
-        if self.token_limit is not None:
-            tokens = TokenLimit(self.token_limit, spent, self.completion_tokens(max_tokens))
-        service = Service(
-            self.name,
-            AdaptiveLimit(self.concurrency),
-            timeout=self.timeout,
-            wait=self.wait,
-            tokens=tokens,
-            has_answered=resources.usage.completion_tokens > 0,
-        )
-        return Requests(
-            service,
-            complete,
-            resources,
-            prompt=partial(self.prompt_of, max_tokens=max_tokens),
-            key=partial(self.key_of, max_tokens=max_tokens),
-            split=self.split,
-            max_tokens=max_tokens,
-            deadline=self.deadline,
-            record=self.record,
-        )
+        model = self.language_model(max_tokens, resources)
+        return Requests(self, model, max_tokens, resources).rewrites(texts)
 
-    def _options(self, max_tokens: int) -> dict[str, Any]:
+    def language_model(self, max_tokens: int, resources: Resources) -> LanguageModel:
+        """Return what sends the requests of one level, with this rewriter's limits."""
+        usage, tokens = resources.usage, None
+        if self.token_limit is not None:
+            spent = usage.prompt_tokens + usage.completion_tokens
+            tokens = TokenLimit(self.token_limit, spent, self.completion_tokens(max_tokens))
+        limit, has_answered = AdaptiveLimit(self.concurrency), usage.completion_tokens > 0
+        return LanguageModel(self.llm, limit, self.timeout, self.wait, tokens, has_answered)
+
+    def options(self, max_tokens: int) -> dict[str, Any]:
         """Return the option max_tokens if the model has it."""
         if "max_tokens" not in type(self.llm).model_fields:
             return {}

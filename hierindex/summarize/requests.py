@@ -1,52 +1,44 @@
-"""Requests for rewrites to a language model, with a cache, limits and halving of long texts.
+"""Rewrites of a level's texts by a language model, with a cache and halving of long texts."""
 
-Concurrent tasks of one event loop share a `Service` with its limits and the build's usage.
-"""
-
-import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING
 
 from llama_index.core.base.llms.types import CompletionResponse
 
 from hierindex.errors import LimitError, ModelError
 from hierindex.models.failures import RequestError
+from hierindex.models.llm import LanguageModel
 from hierindex.models.record import Calls, UnusableError, Usage
-from hierindex.models.service import Service
-from hierindex.summarize.checked import Split, checked
+from hierindex.summarize.checked import checked
 from hierindex.summarize.summary import Resources, with_title
 from hierindex.summarize.two_stage import Rewrite, of_each
 from hierindex.text.sentences import split_sentences
-from hierindex.threads import aeach
+from hierindex.threads import each
+
+if TYPE_CHECKING:
+    from hierindex.summarize.llm import LLMRewriter
 
 PATIENCE = 8  # consecutive texts that fail because of the service, before it is given up
 MAX_HALVINGS = 4  # of one text; if a sixteenth is still too long, there is another cause
-
-Complete = Callable[[str], Awaitable[CompletionResponse]]
-"""A function that sends a prompt."""
 
 
 @dataclass
 class Requests:
     """The requests of one level; adds what they cost to `resources.usage`."""
 
-    service: Service
-    complete: Complete
-    resources: Resources
-    prompt: Callable[[str], str]
-    key: Callable[[str], str]
-    split: Split
+    rewriter: "LLMRewriter"
+    model: LanguageModel
     max_tokens: int
-    deadline: float | None
-    record: Path | None
+    resources: Resources
     stopped: LimitError | None = None
     n_failed: int = 0  # consecutive texts
-    last_failure: str = ""
+    _lock: Lock = field(default_factory=Lock)
 
-    async def rewrites(self, texts: Sequence[str]) -> list[Rewrite]:
+    def rewrites(self, texts: Sequence[str]) -> list[Rewrite]:
         """Return one rewrite for each text, in order; equal texts share a request.
 
         Raises
@@ -57,129 +49,112 @@ class Requests:
         ModelError
             If the service refuses, or fails repeatedly.
         """
-        if self._seconds_left() == 0:
-            raise self._stop(self._over())
+        deadline, left = self.rewriter.deadline, None
+        over = LimitError(f"the deadline of {deadline or 0:g} s is over")
+        if deadline is not None:
+            left = self.resources.started + deadline - time.monotonic()
+            if left <= 0:
+                raise self._stop(over)
         distinct = list(dict.fromkeys(texts))
         done: dict[str, Rewrite] = {}
 
-        async def rewrite(text: str) -> None:
-            done[text] = await self._rewrite(text)
-            self.resources.progress("summarize", len(done), len(distinct), self._cost())
+        def rewrite(text: str) -> None:
+            rewritten = self._rewrite(text)
+            with self._lock:
+                done[text] = rewritten
+                self.resources.progress("summarize", len(done), len(distinct), self._cost())
 
         try:
-            async with asyncio.timeout(self._seconds_left()):
-                await aeach([partial(rewrite, text) for text in distinct], self.service.limit.most)
+            each([partial(rewrite, text) for text in distinct], self.model.limit.most, left)
         except TimeoutError:
-            self.stopped = self._over()
+            self.stopped = over
         if self.stopped is not None:
             raise self._stop(self.stopped)
-        if distinct and self.n_failed == len(distinct) and not self.service.has_answered:
-            raise self._given_up()
+        if distinct and self.n_failed == len(distinct) and not self.model.has_answered:
+            raise self._given_up(next(filter(None, (done[text].reason for text in distinct))))
         return of_each(texts, done)
 
-    async def _rewrite(self, text: str, n_halvings: int = 0) -> Rewrite:
+    def _rewrite(self, text: str, n_halvings: int = 0) -> Rewrite:
         """Return the cached rewrite of a text, or request and cache it."""
-        key, completions = self.key(text), self.resources.completions
-        if (known := await asyncio.to_thread(completions.recall, key)) is not None:
-            title, written = self.split(known)
+        key, completions = self.rewriter.key_of(text, self.max_tokens), self.resources.completions
+        if (known := completions.recall(key)) is not None:
+            title, written = self.rewriter.split(known)
             return Rewrite(written, Usage(cached_summaries=1), title=title, key=key)
         if self.stopped:
             return Rewrite(None)
-        rewrite = await self._asked_for(text, n_halvings)
+        rewrite = self._asked_for(text, n_halvings)
         if rewrite.text is not None:
-            answer = with_title(rewrite.title, rewrite.text)
-            await asyncio.to_thread(completions.keep, key, answer)
+            completions.keep(key, with_title(rewrite.title, rewrite.text))
             rewrite = replace(rewrite, key=key)
         return rewrite
 
-    async def _asked_for(self, text: str, n_halvings: int) -> Rewrite:
-        calls = Calls(self.service.name, self.record)
+    def _asked_for(self, text: str, n_halvings: int) -> Rewrite:
+        calls = Calls(self.model.name, self.rewriter.record)
         try:
-            title, written = await self._written(text, calls)
+            title, written = self._written(text, calls)
         except LimitError as error:
             self.stopped = error
             return Rewrite(None, calls.usage)
         except UnusableError as error:
             return Rewrite(None, calls.usage, str(error))
         except RequestError as error:
-            if error.failure.kind == "length" and n_halvings < MAX_HALVINGS:
-                return _with(calls.usage, await self._rewritten_in_halves(text, n_halvings + 1))
-            if error.failure.kind in ("again", "busy"):  # not caused by the text
-                self._count_failure(error.failure.reason)
-            return Rewrite(None, calls.usage, error.failure.reason)
+            kind, reason = error.failure.kind, error.failure.reason
+            if kind == "length" and n_halvings < MAX_HALVINGS:
+                return self._rewritten_in_halves(text, n_halvings + 1, calls.usage)
+            if kind in ("again", "busy"):  # not caused by the text
+                with self._lock:
+                    self.n_failed += 1
+                if self.n_failed >= PATIENCE:
+                    raise self._given_up(reason) from error
+            return Rewrite(None, calls.usage, reason)
         self.n_failed = 0
         return Rewrite(written, calls.usage, title=title)
 
-    async def _written(self, text: str, calls: Calls) -> tuple[str, str]:
+    def _written(self, text: str, calls: Calls) -> tuple[str, str]:
         """Return the model's title and summary of a text; the cost counts even if it fails."""
-        prompt = self.prompt(text)
+        prompt = self.rewriter.prompt_of(text, self.max_tokens)
+        options, split = self.rewriter.options(self.max_tokens), self.rewriter.split
 
         def check(response: CompletionResponse) -> tuple[str, str]:
-            return checked(response, prompt, text, self.max_tokens, self.split)
+            return checked(response, prompt, text, self.max_tokens, split)
 
         try:
-            return await self.service.aask(prompt, partial(self.complete, prompt), calls.add, check)
+            return self.model.complete(prompt, calls.add, check, **options)
         finally:
-            self.resources.usage += calls.usage
+            with self._lock:
+                self.resources.usage += calls.usage
 
-    async def _rewritten_in_halves(self, text: str, n_halvings: int) -> Rewrite:
+    def _rewritten_in_halves(self, text: str, n_halvings: int, usage: Usage) -> Rewrite:
         """Rewrite the halves of a text, then rewrite their joined rewrites."""
-        usage, written = Usage(), list[str]()
+        written = list[str]()
         for half in _halves(text):
-            rewrite = await self._rewrite(half, n_halvings)
-            usage = _both(usage, rewrite.usage)
+            rewrite = self._rewrite(half, n_halvings)
+            usage += rewrite.usage
             if rewrite.text is None:
-                return Rewrite(None, usage, rewrite.reason)
+                return replace(rewrite, usage=usage)
             written.append(rewrite.text)
         joined = "\n\n".join(written)
         if len(joined) >= len(text):
             return Rewrite(None, usage, "it is too long for the model, which did not shorten it")
-        return _with(usage, await self._rewrite(joined, n_halvings))
+        rewrite = self._rewrite(joined, n_halvings)
+        return replace(rewrite, usage=usage + rewrite.usage)
 
-    def _count_failure(self, reason: str) -> None:
-        """Raise ModelError after too many consecutive failures."""
-        self.n_failed, self.last_failure = self.n_failed + 1, reason
-        if self.n_failed >= PATIENCE:
-            raise self._given_up()
-
-    def _given_up(self) -> ModelError:
+    def _given_up(self, reason: str) -> ModelError:
         return ModelError(
-            f"LLM {self.service.name!r} failed for {self.n_failed} texts in a row, each after "
-            f"several attempts; the last failure: {self.last_failure}."
+            f"LLM {self.model.name!r} failed for {self.n_failed} texts in a row, each after "
+            f"several attempts; the last failure: {reason}."
         )
-
-    def _seconds_left(self) -> float | None:
-        if self.deadline is None:
-            return None
-        left = self.resources.started + self.deadline - time.monotonic()
-        return max(0.0, left)
-
-    def _over(self) -> LimitError:
-        return LimitError(f"the deadline of {self.deadline:g} s is over")
 
     def _stop(self, limit: LimitError) -> LimitError:
         return LimitError(
-            f"LLM {self.service.name!r} stopped at its limit after {self._cost()}: {limit}; the "
+            f"LLM {self.model.name!r} stopped at its limit after {self._cost()}: {limit}; the "
             "next build of the index continues from there."
         )
 
     def _cost(self) -> str:
         usage = self.resources.usage
-        return (
-            f"{usage.llm_calls:,} calls, {usage.prompt_tokens + usage.completion_tokens:,} tokens"
-        )
-
-
-def _with(usage: Usage, rewrite: Rewrite) -> Rewrite:
-    """Add an earlier cost to a rewrite."""
-    return replace(rewrite, usage=_both(usage, rewrite.usage))
-
-
-def _both(usage: Usage, other: Usage) -> Usage:
-    """Add the costs of parts of one summary, which is cached if all parts are."""
-    total = usage + other
-    cached = bool(total.cached_summaries and not total.llm_calls)
-    return replace(total, cached_summaries=int(cached))
+        n_tokens = usage.prompt_tokens + usage.completion_tokens
+        return f"{usage.llm_calls:,} calls, {n_tokens:,} tokens"
 
 
 def _halves(text: str) -> list[str]:

@@ -43,7 +43,7 @@ from hierindex.summarize.choice import (
 )
 from hierindex.summarize.summary import Resources, Summarizer
 from hierindex.text_node import chunk_of, to_text_node
-from hierindex.threads import in_daemon_thread, may_be_given_up
+from hierindex.threads import in_daemon_thread
 from hierindex.tree.code_digest import code_digest
 from hierindex.tree.earlier import EarlierTree
 from hierindex.tree.growth import Aside, Grower, Grown, Parts
@@ -188,8 +188,7 @@ class Hierarchy(TransformComponent):
 
     async def acall(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[BaseNode]:
         """Do what `__call__` does, in a thread."""
-        with may_be_given_up():
-            return await in_daemon_thread(partial(self, nodes, **kwargs))
+        return await in_daemon_thread(partial(self, nodes, **kwargs))
 
     @dispatcher.span
     def grow(

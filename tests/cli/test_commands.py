@@ -1114,7 +1114,7 @@ def test_a_refusal_in_a_chat_has_sources_unless_nothing_is_found(chat) -> None:
 
 
 def test_a_model_that_fails_does_not_end_a_chat(chat, monkeypatch) -> None:
-    monkeypatch.setattr("hierindex.models.served.WAIT", wait_none())
+    monkeypatch.setattr("hierindex.models.llm.WAIT", wait_none())
     faults = {0: Fault(401), 1: Fault(dropped=True)}
     with LoopbackServer(cites_last, faults.get) as server:
         status, out, err = chat("Lost?", "Lost, too?", STORM, flags=llm_at(server))
@@ -1179,7 +1179,7 @@ def test_a_chat_loads_a_cross_encoder_once(chat, monkeypatch) -> None:
 def test_an_llm_that_fails_in_the_middle_is_one_sentence(
     hierindex, index, small_window, monkeypatch, fault, status
 ) -> None:
-    monkeypatch.setattr("hierindex.models.served.WAIT", wait_none())
+    monkeypatch.setattr("hierindex.models.llm.WAIT", wait_none())
     with LoopbackServer(faults=lambda number: fault if number >= 1 else None) as server:
         found, out, err = hierindex("query", STORM, "--index", index, *ALL_CHUNKS, *llm_at(server))
         assert len(server.requests) > 1

@@ -212,10 +212,10 @@ def test_a_model_may_be_asked_elsewhere(built, asks):
 @pytest.mark.parametrize(
     ("built", "asks", "named"),
     [
-        (Service(), Service(dim=32), ["'service', dim=64;", "'service', dim=32."]),
+        (Service(), Service(dim=32), ["'service', dim=64,", "'service', dim=32."]),
         (Service(), Runtime(dim=32), ["dim=64", "dim=32"]),
         (Service(), Service(query_instruction="q: "), ["query_instruction=None", "='q: '"]),
-        (Service(), Service(model_name="other"), ["'service';", "'other'."]),
+        (Service(), Service(model_name="other"), ["'service',", "'other'."]),
         (Service(model_name="/models/a"), Service(model_name="/models/b"), ["models/a'", "b'."]),
         (Service(model_name="one/a"), Service(model_name="two/a"), ["'one/a'", "'two/a'"]),
         (Service(), UNKNOWN, ["'service'", "'MockEmbedding'"]),

@@ -7,8 +7,8 @@ from clients import async_llm_of, llm_of
 from llama_index.core.utils import get_tokenizer
 from loopback import LoopbackServer, names_words
 
+from hierindex.models.llm import served
 from hierindex.models.record import Calls, Usage
-from hierindex.models.served import served
 from hierindex.respond.engine import query_engine
 
 QUESTION = "Did the lantern meet a falcon?"

@@ -45,10 +45,10 @@ def no_default_llm(monkeypatch):
 @pytest.fixture(autouse=True)
 def no_wait(monkeypatch):
     """What fails is tried again at once."""
-    monkeypatch.setattr("hierindex.models.served.WAIT", wait_none())
+    monkeypatch.setattr("hierindex.models.llm.WAIT", wait_none())
 
 
 @pytest.fixture(autouse=True)
 def no_model_is_known(monkeypatch):
     """What one test learnt of the thoughts of a model is of no account for the next."""
-    monkeypatch.setattr("hierindex.models.service._begins_within", {})
+    monkeypatch.setattr("hierindex.models.llm._begins_within", {})

@@ -16,8 +16,8 @@ from respond.asking import usage_of
 from store.trees import documents, record, tree
 
 from hierindex.errors import InputError, ModelError
+from hierindex.models.llm import served
 from hierindex.models.record import Calls, Usage
-from hierindex.models.served import served
 from hierindex.respond.engine import query_engine
 from hierindex.respond.engine_answer import answered, asked
 from hierindex.respond.extractive import NO_ANSWER

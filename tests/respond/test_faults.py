@@ -1,32 +1,28 @@
 """Questions to a service with faults: what passes is not noticed, and the rest is one sentence."""
 
 import asyncio
-import gc
 import json
 import random
 import re
 import time
-import weakref
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from threading import Barrier
 
 import httpx
 import pytest
-from clients import async_llm_of, llm_of
+from clients import llm_of
 from llama_index.core.llms import ChatMessage, CompletionResponse, CustomLLM, LLMMetadata
 from llama_index.core.llms.callbacks import llm_completion_callback
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from loopback import FILTERED, NO_JSON, NO_QUOTA, OTHER_JSON, TOO_LONG, WEB_PAGE, Fault, Outcome
 from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
 from respond.asking import QUESTION, WAYS, ask, serve
-from tenacity import wait_none
 
 from hierindex import HierindexError, ModelError
 from hierindex.models.failures import RequestError
+from hierindex.models.llm import ATTEMPTS, language_model_of, served
 from hierindex.models.record import Calls
-from hierindex.models.served import served, service_of
-from hierindex.models.service import ATTEMPTS
 from hierindex.respond.engine import SYNTHESIZERS, options_of, query_engine
 from hierindex.respond.modes import NEED_LLM
 from hierindex.retrieve.retriever import HierarchyRetriever
@@ -122,7 +118,7 @@ FINAL = {
 def test_what_does_not_pass_is_one_sentence(
     retriever, embed_model, monkeypatch, mode, way, fault, error, said, n
 ):
-    monkeypatch.setattr("hierindex.models.service.MAX_BUSY", 0.3 if fault == Fault(429) else 60)
+    monkeypatch.setattr("hierindex.models.llm.MAX_BUSY", 0.3 if fault == Fault(429) else 60)
     with serve(faults=lambda number: fault) as server:
         with pytest.raises(error, match=rf"^LLM 'm' {said}[^\n]*\.$"):
             ask(server, retriever, embed_model, way, response_mode=mode)
@@ -152,7 +148,7 @@ def test_an_error_has_the_reason_of_the_service(
     retriever, embed_model, monkeypatch, way, status, body, said, n
 ):
     """What fails each time is asked once."""
-    monkeypatch.setattr("hierindex.models.service.MAX_BUSY", 0.0)
+    monkeypatch.setattr("hierindex.models.llm.MAX_BUSY", 0.0)
     kind = "text/plain" if isinstance(body, str) else "application/json"
     fault = Fault(status, body=body if kind == "text/plain" else json.dumps(body))
     fault = replace(fault, content_type=kind)
@@ -352,15 +348,6 @@ def test_a_chunk_that_does_not_come_in_time_ends_a_stream():
     assert [call.completion for call in calls.made] == ["Once."]
 
 
-def test_a_stream_makes_one_event_loop(monkeypatch):
-    loops, new = [], asyncio.new_event_loop
-    monkeypatch.setattr(asyncio, "new_event_loop", lambda: loops.append(new()) or loops[-1])
-    with serve(lambda prompt: "one two three four") as server:
-        pieces = list(served(llm_of(server)).stream_complete("Count."))
-    assert len(pieces) >= 4
-    assert len(loops) == 1
-
-
 class Broken(BaseNodePostprocessor):
     """A user's code that fails."""
 
@@ -416,19 +403,16 @@ def test_questions_share_a_service():
             assert all(each.result().text for each in asked)
         assert time.monotonic() - began >= 0.4
         assert len(server.requests) == 3
-    assert service_of(first) is service_of(second)
-    assert service_of(served(llm, concurrency=3)).limit.most == 3
+    assert language_model_of(first) is language_model_of(second)
+    assert language_model_of(served(llm, concurrency=3)).limit.most == 3
 
 
-def test_what_a_served_model_tells_of_itself_is_its_own():
-    """To handlers and events, without its service and records."""
+def test_what_a_served_model_tells_of_itself_has_no_key():
+    """To handlers and events: the model's metadata, without its settings and records."""
     with serve() as server:
-        llm = llm_of(server)
-        copy = served(llm, Calls())
-    assert isinstance(copy, type(llm))
-    assert type(copy).__name__ == type(llm).__name__
-    assert copy.to_payload() == llm.to_payload()
-    assert copy.to_dict() == llm.to_dict()
+        copy = served(llm_of(server).model_copy(update={"api_key": "sk-1"}), Calls())
+    assert copy.metadata.model_name == copy.to_payload()["model_name"] == "m"
+    assert "sk-1" not in f"{copy!r} {copy.to_payload()} {copy.to_dict()}"
 
 
 def test_what_is_asked_by_name_is_written_down():
@@ -437,42 +421,6 @@ def test_what_is_asked_by_name_is_written_down():
     assert llm.complete(prompt="Hello?").text == "Once."
     assert llm.chat(messages=[ChatMessage("Hello?")]).message.content == "Once."
     assert [call.prompt for call in calls.made] == ["Hello?"] * 2
-
-
-def test_a_copy_is_asked_with_its_own_settings_and_service(monkeypatch):
-    """Also in a loop in which the model was asked before."""
-    monkeypatch.setattr("hierindex.models.served.WAIT", wait_none())
-
-    async def run():
-        async with async_llm_of(server) as own:
-            llm = served(own)
-            await llm.acomplete("First?")
-            await llm.model_copy(update={"temperature": 0.9}).acomplete("Second?")
-            other = served(llm, concurrency=2)
-            with pytest.raises(RequestError):
-                await other.acomplete("Third?")
-        assert service_of(other) is not service_of(llm)
-
-    with serve(faults=lambda number: Fault(500) if number > 1 else None) as server:
-        asyncio.run(run())
-    assert [r.body["temperature"] for r in server.requests[:2]] == [0.1, 0.9]
-    assert len(server.requests) == 2 + ATTEMPTS
-
-
-def test_no_call_is_kept_by_a_loop():
-    """Those of a question end with it, though its loop and its model go on."""
-
-    async def run():
-        async with async_llm_of(server) as own:
-            llm, calls = served(own), Calls()
-            await served(llm, calls).acomplete("Hello?")
-            kept = weakref.ref(calls)
-            del calls
-            gc.collect()
-            assert kept() is None
-
-    with serve() as server:
-        asyncio.run(run())
 
 
 def test_the_first_failure_is_told_at_once(retriever, embed_model):

@@ -29,9 +29,8 @@ from hierindex import (
     InputError,
     ModelError,
 )
+from hierindex.models.llm import ATTEMPTS, served
 from hierindex.models.record import Call, Calls, Usage
-from hierindex.models.served import served
-from hierindex.models.service import ATTEMPTS
 from hierindex.respond.engine import CANNOT_STREAM, SYNTHESIZERS, options_of, query_engine
 from hierindex.respond.modes import MODES, NEED_LLM
 

@@ -13,7 +13,7 @@ from respond.asking import QUESTION, WAYS, ask, serve
 
 from hierindex import HierarchicalIndex, SemanticHierarchy
 from hierindex.models.failures import RequestError
-from hierindex.models.served import served
+from hierindex.models.llm import served
 from hierindex.respond.chat import CHAT_ENGINES
 from hierindex.respond.modes import NEED_LLM
 
@@ -31,19 +31,7 @@ THOUGHTS = {
     "gpt-oss, begun": f"<|start|>assistant{CHANNEL}<|channel|>final <|constrain|>json<|message|>",
 }
 UNFINISHED = ["<think>Is it [1] or", "<|channel|>analysis<|message|>Is it [1]", ""]
-PARTS = {
-    "thinking part": lambda text: {
-        "content": [
-            {"type": "thinking", "thinking": [{"type": "text", "text": "Hm [2]."}]},
-            {"type": "text", "text": text},
-        ]
-    },
-    "reasoning part": lambda text: {
-        "content": [{"type": "reasoning", "text": "Hm."}, {"type": "text", "text": text}]
-    },
-    "text parts": lambda text: {
-        "content": [{"type": "text", "text": half} for half in (text[:4], text[4:])]
-    },
+FIELDS = {
     "own field": lambda text: {"content": text, "reasoning_content": "Hm [2]."},
     "own field of vLLM": lambda text: {"content": text, "reasoning": "Hm [2]."},
 }
@@ -91,8 +79,8 @@ def test_no_way_of_asking_shows_a_thought(retriever, embed_model, way, thought):
 
 @pytest.mark.spread
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("message", PARTS.values(), ids=PARTS)
-def test_content_may_be_a_list_and_reasoning_a_field(retriever, embed_model, way, message):
+@pytest.mark.parametrize("message", FIELDS.values(), ids=FIELDS)
+def test_reasoning_may_be_a_field(retriever, embed_model, way, message):
     with serve(lambda prompt: SAID, message=message) as server:
         answer, _ = ask(server, retriever, embed_model, way, response_mode="compact")
     assert answer == SAID

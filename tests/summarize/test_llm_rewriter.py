@@ -25,15 +25,14 @@ from loopback import (
     WEB_PAGE,
     Fault,
     LoopbackServer,
-    as_text,
 )
 from processes import process
 from tenacity import wait_none
 
 from hierindex.errors import InputError, LimitError, ModelError
 from hierindex.models.client import load_llm
+from hierindex.models.llm import ATTEMPTS
 from hierindex.models.record import Usage
-from hierindex.models.service import ATTEMPTS
 from hierindex.summarize.llm import (
     PROMPTS,
     QUESTIONS_PROMPT,
@@ -205,7 +204,7 @@ def test_a_service_that_answers_nothing_is_an_error(fault):
 
 def test_a_service_that_is_always_busy_is_given_up(monkeypatch):
     """After a minute, where it is not told otherwise; it says for how long it has waited."""
-    monkeypatch.setattr("hierindex.models.service.MAX_BUSY", 0.3)
+    monkeypatch.setattr("hierindex.models.llm.MAX_BUSY", 0.3)
     server = LoopbackServer(faults=always(Fault(429)))
     with server, pytest.raises(ModelError, match=r"was busy for \d s: .* 429; try"):
         rewrite(server, TEXTS[:2])
@@ -214,7 +213,7 @@ def test_a_service_that_is_always_busy_is_given_up(monkeypatch):
 
 def test_a_text_that_always_meets_a_busy_service_is_given_up_alone(monkeypatch):
     """While other texts are answered."""
-    monkeypatch.setattr("hierindex.models.service.MAX_BUSY", 0.1)
+    monkeypatch.setattr("hierindex.models.llm.MAX_BUSY", 0.1)
     texts = [f"The number of this text is {i}." for i in range(80)]
 
     def faults(number):
@@ -395,12 +394,6 @@ def test_what_is_no_summary_is_asked_for_once_more(fault):
     assert rewrites[0].usage.llm_calls == len(server.requests) == 2
 
 
-def thinking(text):
-    """A message with a part for the thought."""
-    thought = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
-    return {"content": [thought, {"type": "text", "text": text}]}
-
-
 @pytest.mark.spread
 @pytest.mark.parametrize(
     "thought",
@@ -411,9 +404,8 @@ def thinking(text):
         "<|channel|>analysis<|message|>So.<|end|><|start|>assistant<|channel|>final<|message|>",
     ],
 )
-@pytest.mark.parametrize("message", [as_text, thinking])
-def test_no_thought_is_part_of_a_summary(thought, message):
-    with LoopbackServer(reply=lambda prompt: f"{thought}He left.", message=message) as server:
+def test_no_thought_is_part_of_a_summary(thought):
+    with LoopbackServer(reply=lambda prompt: f"{thought}He left.") as server:
         rewrites = rewrite(server, TEXTS[:1])
     assert [each.text for each in rewrites] == ["He left."]
     assert len(server.requests) == 1
@@ -424,7 +416,8 @@ def test_an_overflow_of_any_status_is_split(status):
     told = json.dumps({"error": {"message": "the request exceeds the available context size"}})
     faults = {0: Fault(status, body=told)}.get
     with LoopbackServer(reply=lambda prompt: "He left.", faults=faults) as server:
-        rewrites = rewrite(server, [f"{TEXTS[0]} {TEXTS[1]}"])
+        rewriter = LLMRewriter(load_llm("tiny", server.base_url), wait=wait_none())
+        rewrites = rewriter.rewrite([f"{TEXTS[0]} {TEXTS[1]}"], max_tokens=50)
     assert [each.text for each in rewrites] == ["He left."]
     assert [request.prompt.count("number of this") for request in server.requests[:3]] == [2, 1, 1]
 
