@@ -40,23 +40,16 @@ def cluster(address: str | None) -> Iterator[None]:
         import ray
     except ModuleNotFoundError as error:
         raise InputError("The engine ray needs `pip install 'hierindex[ray]'`.") from error
-    if ray.is_initialized():
-        known = ray.get_runtime_context().gcs_address
-        if address not in (None, "auto", known):
-            raise InputError(
-                f"This process is connected to the Ray cluster at {known!r}, not to the one at "
-                f"{address!r}; disconnect it with `ray.shutdown()`, or leave out the address."
-            )
-        yield
-        return
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would report to a server of Ray's
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # as Ray will do, and says
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    is_new = not ray.is_initialized()
     try:
         if address not in (None, "auto", "local"):  # Ray itself waits for minutes
             asking = [sys.executable, "-m", "ray.scripts.scripts", "health-check", "--address"]
             subprocess.run([*asking, address], check=True, timeout=PATIENCE, capture_output=True)
-        ray.init(address, include_dashboard=None if address else False, **options)
+        if is_new:
+            ray.init(address, include_dashboard=None if address else False, **options)
     except (OSError, RuntimeError, ValueError, subprocess.SubprocessError) as error:
         raise InputError(
             f"There is no Ray cluster at {address!r}; start one with `ray start --head`, and name "
@@ -64,10 +57,17 @@ def cluster(address: str | None) -> Iterator[None]:
             if address
             else "Ray cannot start on this machine; `ray start --head` says why."
         ) from error
+    known = ray.get_runtime_context().gcs_address
+    if not is_new and address not in (None, "auto", known):
+        raise InputError(
+            f"This process is connected to the Ray cluster at {known!r}, not to the one at "
+            f"{address!r}; disconnect it with `ray.shutdown()`, or leave out the address."
+        )
     try:
         yield
     finally:
-        ray.shutdown()
+        if is_new:
+            ray.shutdown()
 
 
 def result_of(reference: Any) -> Any:

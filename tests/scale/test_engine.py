@@ -267,7 +267,7 @@ def test_documents_without_files(cluster, tmp_path):
 
 
 def test_a_worker_of_another_version_is_refused(cluster, folder, tmp_path, monkeypatch):
-    monkeypatch.setattr("hierindex.scale.cluster.code_version", lambda: "0.0.1 (other)")
+    monkeypatch.setattr("hierindex.scale.engine.code_version", lambda: "0.0.1 (other)")
     with pytest.raises(InputError, match=r"by hierindex 0.0.1 \(other\), but a worker on .* has"):
         built(folder, tmp_path / "index", hierarchy(SemanticHierarchy), RayEngine())
     assert not HierarchyStore(tmp_path / "index").snapshot().exists
