@@ -17,7 +17,7 @@ import hierindex
 from hierindex.core.identity import digest
 from hierindex.errors import HierindexError, InputError
 
-PATIENCE = 8.0  # seconds in which an address must answer
+PATIENCE = 6.0  # seconds in which an address must answer
 
 
 @contextmanager
