@@ -3,9 +3,9 @@
 Documents are made up: sentences of words that are drawn at random, and vectors that are the sums of
 their words' vectors. "workers" builds them with one worker and with two, of which each waits 200 ms
 for each batch of 16 texts, as for a model on a device of its own. "grow" are the seconds from the
-last file that is read until the trees of all documents have grown; "build" are all. "pools" does the
-same by `raptor`, whose chunks are in pools if they are more than 10,000. "memory" prints the peak
-of the driver's resident memory in a build by two workers: before it begins, when the trees of
+last file that is read until the trees of all documents have grown; "build" are all. "pools" does
+the same by `raptor`, whose chunks are in pools if they are more than 10,000. "memory" prints the
+peak of the driver's resident memory in a build by two workers: before it begins, when the trees of
 documents have grown, and after the build.
 
 Usage: python tests/benchmarks/ray_cluster.py workers [N_CHUNKS]   (by default 4000)
