@@ -55,8 +55,8 @@ def build_tree(
     with ExitStack() as opened:
         with watch("load"):
             opened.enter_context(writing or nullcontext())
-            at_work = engine(table, hierarchy, progress)
-            cache, read, workers = opened.enter_context(at_work)
+            _ = hierarchy.embedder  # a model that cannot be loaded leaves no cache
+            cache, read, start = opened.enter_context(engine(table, progress))
             snapshot = held_by(table) if replace else table.snapshot()
             before, was = held_documents(snapshot), Remembered.of(snapshot)
             if snapshot.exists and not replace:
@@ -81,7 +81,7 @@ def build_tree(
             cache=cache,
             progress=progress,
             watch=watch,
-            workers=workers,
+            start=start,
         )
         return then(job)
 

@@ -1,66 +1,28 @@
 """Growing and publishing the tree of what an index is to hold."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
+from itertools import tee
 from typing import TYPE_CHECKING, ClassVar
 
 from hierindex.cache.cache import Cache
-from hierindex.cache.values import Readings
-from hierindex.jobs.changes import (
-    Documents,
-    Origin,
-    Revision,
-    chunks_per_document,
-    kept_chunks,
-)
-from hierindex.jobs.engine import HERE, Rows, Workers
-from hierindex.jobs.reading import ReadDocument
+from hierindex.jobs.changes import Revision, chunks_per_document, kept_chunks
+from hierindex.jobs.engine import Part, PartGrower, Start, start_here
 from hierindex.jobs.report import BuildReport, reported
 from hierindex.jobs.settings import settings_of
 from hierindex.node import Node
 from hierindex.progress import Progress, Stopwatch
-from hierindex.read.split import sentence_splitter, split_documents
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
-from hierindex.store.waiting import RowFile
+from hierindex.store.waiting import LeafFile, RowFile
 from hierindex.tree.earlier import EarlierTree
-from hierindex.tree.growth import Grown
+from hierindex.tree.growth import Aside, Grown
 from hierindex.tree.hierarchy import Hierarchy
+from hierindex.tree.levels import GrownPart
 
 if TYPE_CHECKING:
     from llama_index.core.node_parser import NodeParser
-
-
-@dataclass(frozen=True)
-class Part:
-    """Documents whose trees are grown at once.
-
-    Attributes
-    ----------
-    origins : Documents
-        Of these documents, in their order.
-    held : Sequence[Node]
-        The chunks that an index holds of some of them.
-    read : Sequence[ReadDocument]
-        The others.
-    """
-
-    origins: Documents
-    held: Sequence[Node]
-    read: Sequence[ReadDocument]
-
-    def chunks(
-        self, splitter: "NodeParser", progress: Progress, memory: Readings | None
-    ) -> list[Node]:
-        """Return the chunks of all documents, in their order, with their origins."""
-        documents = [each.load() for each in self.read]
-        split = split_documents(documents, splitter, progress=progress, memory=memory)
-        chunks = [*self.held, *split]
-        for chunk in chunks:
-            origin = self.origins.get(chunk.documents[0], Origin())
-            chunk.document_hash, chunk.read_from = origin
-        place = {document: i for i, document in enumerate(self.origins)}
-        return sorted(chunks, key=lambda chunk: place.get(chunk.documents[0], len(place)))
 
 
 @dataclass(frozen=True)
@@ -81,7 +43,8 @@ class Job:
     watch : Stopwatch
     purge : bool
         Whether nothing of earlier generations may remain in the index.
-    workers : Workers
+    start : Start
+        Starts what grows the parts of the tree.
     """
 
     revision: Revision
@@ -94,7 +57,7 @@ class Job:
     progress: Progress
     watch: Stopwatch
     purge: bool = False
-    workers: Workers = HERE
+    start: Start = start_here
     part: ClassVar[int] = 10_000  # chunks, about, that are read and grown at once
 
     @property
@@ -102,8 +65,8 @@ class Job:
         """Whether the whole tree is grown, instead of what changes of the one that there is."""
         return self.revision.anew or not self.snapshot.exists
 
-    def parts(self, most: int | None = None) -> Iterator[Part]:
-        """Yield the documents to grow a tree over, in parts of about so many chunks, in order.
+    def parts(self, n_parts: int = 1) -> Iterator[Part]:
+        """Yield the documents to grow a tree over, in at least so many parts if possible, in order.
 
         These are the documents that were read, and if all of the tree is grown, the others that
         the index holds.
@@ -112,27 +75,24 @@ class Job:
         with self.watch("load"):
             kept = chunks_per_document(self.snapshot) if self.is_anew else {}
         sizes = {d: read[d].n_chunks if d in read else kept.get(d, 0) for d in after}
-        for documents in parted(sizes, most or self.part):
+        most, n_before = min(self.part, 1 + sum(sizes.values()) // n_parts), 0
+        for documents in parted(sizes, most):
             with self.watch("load"):
                 held = kept_chunks(self.snapshot, kept.keys() & documents - read.keys())
+            loaded = [read[document].load() for document in documents if document in read]
             origins = {document: after[document] for document in documents}
-            yield Part(
-                origins, held, [read[document] for document in documents if document in read]
-            )
+            yield Part(origins, held, loaded, n_before, len(read))
+            n_before += len(loaded)
+
+    def grower(self) -> PartGrower:
+        """Return what grows parts of the tree; the embedding model is loaded."""
+        with self.watch("load"):
+            _ = self.hierarchy.embedder
+        return PartGrower(self.hierarchy, self.splitter, self.chunk_size, self.cache, self.progress)
 
     def chunks(self) -> Iterator[list[Node]]:
         """Yield the chunks of the parts; all chunks of a document are in one part."""
-        with self.watch("load"):
-            splitter = self.splitter or sentence_splitter(
-                self.hierarchy.embedder.embed_model, self.chunk_size
-            )
-        n_split, n_read = 0, len(self.revision.read)
-        for part in self.parts():
-            with self.watch("split"):
-                progress = _of_all(self.progress, n_split, n_read)
-                chunks = part.chunks(splitter, progress, Readings(self.cache))
-            n_split += len(part.read)
-            yield chunks
+        return map(self.grower().chunks, self.parts())
 
     def earlier(self) -> EarlierTree | None:
         """Return the tree that the index holds; None if all of it is grown anew."""
@@ -144,28 +104,45 @@ class Job:
 
     def publish(self) -> BuildReport:
         """Grow the tree and publish it in place of the one that the index holds."""
-        with self.workers.rows(self.table) as rows:
-            grown = self.workers.grown(self, rows)
+        with RowFile(self.table.connection) as rows:
+            grown = self._grown(rows)
             with self.watch("write"):
                 self.progress("write", 0, 1)
                 generation = self._write(grown, rows)
                 self.progress("write", 1, 1)
         return reported(self.revision, grown, generation, self.watch)
 
-    def _write(self, grown: Grown, rows: Rows) -> int:
+    def _grown(self, rows: RowFile) -> Grown:
+        """Grow the tree, whose finished nodes are added to rows."""
+        with (
+            self.start(self.grower()) as workers,
+            LeafFile(self.table.connection) as waiting,
+        ):
+
+            def told(part: Part, grown: GrownPart) -> GrownPart:
+                n_grown = part.n_before + len(part.read)
+                workers.progress("grow documents", n_grown, part.n_read)
+                return grown
+
+            parts, given = tee(self.parts(workers.n_parts))
+            grown = map(told, parts, workers.map(PartGrower.documents, given))
+            grow_pools = partial(workers.map, PartGrower.pools)
+            aside = Aside(rows.add, waiting, self.part)
+            return workers.grower.grower.above(grown, self.earlier(), aside, grow_pools)
+
+    def _write(self, grown: Grown, rows: RowFile) -> int:
         """Write what was grown and return the generation."""
-        revision = self.revision
+        revision, reader = self.revision, rows.reader()
         settings = settings_of(self.hierarchy, self.splitter, self.chunk_size)
         if not revision.read:  # with no splitter
             settings["splitter"] = revision.was.settings.get("splitter")
         report = revision.report(settings, grown.usage)
         if self.is_anew:
-            every = rows.reader() if isinstance(rows, RowFile) else rows
-            return self.table.replace(every, report, purge=self.purge)
-        assert isinstance(rows, RowFile)  # others take whole trees
-        reader, moved = rows.reader(), revision.moved
+            return self.table.replace(reader, report, purge=self.purge)
         changed = None if reader is None else reader.read_all()
-        return self.table.revise(changed, grown.gone, report, purge=self.purge, moved=moved)
+        return self.table.revise(
+            changed, grown.gone, report, purge=self.purge, moved=revision.moved
+        )
 
 
 def parted(sizes: Mapping[str, int], most: int) -> Iterator[list[str]]:
@@ -183,8 +160,3 @@ def parted(sizes: Mapping[str, int], most: int) -> Iterator[list[str]]:
         total += size
     if part:
         yield part
-
-
-def _of_all(progress: Progress, n_before: int, total: int) -> Progress:
-    """Report a part's progress as progress of the whole stage."""
-    return lambda stage, done, of, *cost: progress(stage, n_before + done, total, *cost)

@@ -1,12 +1,10 @@
 """Documents that are read, of which only one at a time need be in memory."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
-from hierindex.cache.values import Readings
-from hierindex.progress import Progress
-from hierindex.read.documents import FileContent, Skipped, each_file
+from hierindex.read.documents import FileContent, Skipped
 from hierindex.read.files import File
 from hierindex.read.remembered import content_hash
 from hierindex.store.table import Table
@@ -47,15 +45,11 @@ class ReadDocument(NamedTuple):
         return cls(document.doc_id, content_hash(document), n_chunks, file, load)
 
 
-def documents_and_skipped(
-    found: Iterable[Sequence[ReadDocument | Skipped]],
-) -> tuple[list[ReadDocument], list[Skipped]]:
-    """Return the documents that were found in files, and what was skipped."""
-    every = [each for inside in found for each in inside]
-    return (
-        [each for each in every if isinstance(each, ReadDocument)],
-        [each for each in every if isinstance(each, Skipped)],
-    )
+InFile = tuple[str, "list[Document | Skipped]"]
+"""What is in a file, with its id."""
+
+EachFile = Callable[[Mapping[str, File]], Iterable[InFile]]
+"""Reads files by document id."""
 
 
 class ReadFiles(Protocol):
@@ -66,16 +60,15 @@ class ReadFiles(Protocol):
 
 
 @contextmanager
-def file_reader(table: Table, progress: Progress, memory: Readings | None) -> Iterator[ReadFiles]:
+def file_reader(table: Table, each_file: EachFile) -> Iterator[ReadFiles]:
     """Give what reads files into documents that wait in a temporary file of an index.
 
     Parameters
     ----------
     table : Table
         The index.
-    progress : Progress
-    memory : Readings or None
-        See `read_documents`.
+    each_file : callable
+        Reads files and yields the documents of each with its id.
     """
     with DocumentFile(table.connection) as waiting:
 
@@ -85,8 +78,12 @@ def file_reader(table: Table, progress: Progress, memory: Readings | None) -> It
                     each if isinstance(each, Skipped) else ReadDocument.of(each, waiting.add(each))
                     for each in inside
                 ]
-                for file, inside in each_file(files, progress=progress, memory=memory)
+                for file, inside in each_file(files)
             }
-            return documents_and_skipped(found[file] for file in files)
+            every = [each for file in files for each in found[file]]
+            return (
+                [each for each in every if isinstance(each, ReadDocument)],
+                [each for each in every if isinstance(each, Skipped)],
+            )
 
         yield read

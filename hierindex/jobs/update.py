@@ -4,12 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hierindex.cache.cache import open_cache
-from hierindex.cache.values import Readings
 from hierindex.errors import InputError
 from hierindex.jobs.changes import Documents, Remembered, Revision, held_documents
+from hierindex.jobs.engine import in_this_process
 from hierindex.jobs.job import Job
-from hierindex.jobs.reading import ReadFiles, file_reader
+from hierindex.jobs.reading import ReadFiles
 from hierindex.jobs.settings import (
     Settings,
     check_hierarchy,
@@ -111,7 +110,7 @@ def revise(
         settings = settings_held(snapshot)
         hierarchy = given.checked_hierarchy(settings) if given.hierarchy else None
     progress = given.progress or (hierarchy.progress if hierarchy else silent)
-    with open_cache(table.uri) as cache, file_reader(table, progress, Readings(cache)) as read:
+    with in_this_process(table, progress) as (cache, read, start):
         with watch("read"):
             revision = change(before, was, read)
         if _is_stale(snapshot):
@@ -132,6 +131,7 @@ def revise(
             cache=cache,
             progress=given.progress or hierarchy.progress,
             watch=watch,
+            start=start,
             purge=given.purge,
         )
         return then(job)

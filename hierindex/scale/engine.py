@@ -1,61 +1,51 @@
 """The engine that builds an index on a Ray cluster."""
 
+import pickle
 import warnings
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import cycle
 from os.path import realpath
-from typing import Any, cast
+from typing import Any
 
+from hierindex.cache.cache import open_cache
 from hierindex.cache.values import Readings
 from hierindex.core.arguments import is_whole, require
-from hierindex.errors import InputError, SourceError
-from hierindex.jobs.engine import AtWork, Rows
-from hierindex.jobs.job import Job
-from hierindex.jobs.reading import ReadDocument, documents_and_skipped
+from hierindex.errors import InputError
+from hierindex.jobs.engine import AtWork, PartGrower, Workers
+from hierindex.jobs.reading import InFile, file_reader
 from hierindex.progress import Progress
-from hierindex.read.documents import Skipped
 from hierindex.read.files import File
-from hierindex.scale.cluster import (
-    DEATHS,
-    cluster,
-    code_version,
-    each_of,
-    elsewhere,
-    in_turn,
-    result_of,
-    task,
-)
-from hierindex.scale.setup import Setup, language_model
-from hierindex.scale.shared import Shared, SharedCache, report_steps, watched
-from hierindex.scale.worker import Done, Worker, load_document, read
-from hierindex.store.fragments import Fragments, Place
+from hierindex.scale.cluster import cluster, code_version, in_order, result_of
+from hierindex.scale.shared import LLM, Shared, SharedCache, SharedRewriter, asking, language_model
+from hierindex.scale.worker import Worker, read, sendable
 from hierindex.store.table import Table
-from hierindex.tree.growth import Grown
-from hierindex.tree.hierarchy import Hierarchy
 
 FILES = 64  # that a task reads at most
 PARTS = 4  # per worker, so that none is idle for long at the end
 CPUS = 2  # per worker
-ABOVE = "above"  # beside the other calls of a worker, which may have to grow a lost part again
+DEATHS = 3  # of a process that are put up with
+AT_ONCE = 2  # calls of a worker; one waits
+A_MOMENT = 0.2  # seconds between looks at the progress
 
 
 @dataclass(frozen=True)
 class RayEngine:
     """Builds an index on a Ray cluster; pass it as `engine` to `HierarchicalIndex.build`.
 
-    Tasks read files, and actors split, embed and summarise the documents of a part and write its
-    rows. The levels above documents grow in one of these actors, with their nodes in its memory;
-    if `RaptorHierarchy` divides many chunks into pools, these grow in all actors. A task makes the
-    search indices. The tree is the one that this process alone would build, id by id. All machines
-    must reach the sources and the index under the same paths, and have the same hierindex and the
-    same models.
+    Tasks read files, and actors split, embed and summarise the documents of a part; if
+    `RaptorHierarchy` divides many chunks into pools, these grow in the actors, too. This process
+    grows the levels above and writes the index, with as much memory as if it were alone. The tree
+    is the one that it would build alone, id by id. All machines must reach the sources under the
+    same paths, and have the same hierindex and the same models.
 
     What workers compute is kept in the cache of the index as it comes. A part whose worker dies
     is grown again by another, at the cost of what was not yet kept; so is a build that is killed
-    and started again. A language model is asked from this machine, within its limits.
+    and started again. A language model is asked from this machine, within its limits, and for one
+    worker after the other.
 
     Parameters
     ----------
@@ -74,73 +64,74 @@ class RayEngine:
         require(valid, "workers", "an integer of at least 1", self.workers)
 
     @contextmanager
-    def __call__(self, table: Table, hierarchy: Hierarchy, progress: Progress) -> Iterator[AtWork]:
-        """Start workers for a build; see `Engine`."""
+    def __call__(self, table: Table, progress: Progress) -> Iterator[AtWork]:
+        """Connect to the cluster for a build; see `Engine`."""
         with (
             cluster(self.address),  # before the model is loaded
+            open_cache(table.uri) as cache,
             _shared(table.uri) as actor,
+            file_reader(table, partial(_each_file, Readings(SharedCache(actor)), progress)) as read,
         ):
-            cache = SharedCache(actor)
-            reader = partial(_read, memory=Readings(cache), progress=progress)
-            yield AtWork(cache, reader, _OnCluster(actor, self.workers))
+            yield AtWork(cache, read, partial(self._start, actor))
 
-
-@dataclass(frozen=True)
-class _OnCluster:
-    """Workers on a cluster; see `Workers`. `actor` is `Shared`."""
-
-    actor: Any
-    n_workers: int | None
-
-    def rows(self, table: Table) -> AbstractContextManager[Rows]:
-        """Return the files of rows that workers write; another process joins and indexes them."""
-        return nullcontext(Fragments(Place(*table.connection.parameters), elsewhere))
-
-    def grown(self, job: Job, rows: Rows) -> Grown:
-        """Grow trees of documents and pools in workers, and the levels above in one of these."""
+    @contextmanager
+    def _start(self, actor: Any, grower: PartGrower) -> Iterator[Workers]:
+        """Start workers, spread over the machines; see `Start`."""
         import ray
 
-        if job.splitter is not None:
+        if grower.splitter is not None:
             raise InputError("A build on a cluster takes no splitter; pass chunk_size instead.")
-        assert isinstance(rows, Fragments)  # they are its own
-        if rewriter := language_model(job.hierarchy._summarizer):
-            result_of(self.actor.begin.remote(rewriter))
-        with _workers(self.n_workers) as workers:
-            setup = ray.put(Setup.of(job, rows.place, self.actor))
-            each_of(worker.load.remote(setup) for worker in workers)
-            trees = [*_documents(job, rows, workers, setup, self.actor)]
-            above = workers[0].above.options(concurrency_group=ABOVE, num_returns=2)
-            grown, done = above.remote(setup, trees, workers)
-            _add(rows, watched(done, self.actor, job.progress))
-            return cast(Grown, result_of(grown))
+        have = ray.cluster_resources()
+        n_gpus = int(have.get("GPU", 0))
+        # A worker for which no number of CPUs or GPUs is asked, not even 0, occupies none once it
+        # has started, so that it can start again on another node.
+        remote = ray.remote(
+            scheduling_strategy="SPREAD",
+            max_restarts=DEATHS,
+            max_task_retries=-1,  # many calls fail until Ray knows that a node is lost
+            **({"num_gpus": 1} if n_gpus else {}),
+        )(Worker)
+        n = self.workers or n_gpus or max(1, int(have.get("CPU", 1)) // CPUS)
+        workers = [remote.remote() for _ in range(n)]
+        try:
+            for checked in [worker.check.remote(code_version()) for worker in workers]:
+                result_of(checked)
+            watched, there = partial(_watched, actor, grower.progress), grower
+            if rewriter := language_model(grower):
+                result_of(actor.begin.remote(rewriter))
+                there = asking(grower, SharedRewriter(rewriter, actor))
+                grower = asking(grower, SharedRewriter(rewriter, actor, watched))
+            mapped = partial(_map, workers, [ray.put(sendable(there, actor))], watched)
+            yield Workers(mapped, grower, PARTS * n, grower.progress)
+        finally:
+            for worker in workers:
+                ray.kill(worker)
 
 
-def _documents(
-    job: Job, rows: Fragments, workers: Sequence[Any], setup: Any, actor: Any
+def _map(
+    workers: Sequence[Any], sent: Any, watched: Any, method: Any, items: Iterable[Any]
 ) -> Iterator[Any]:
-    """Yield references to the trees of parts in order, and add the rows of finished nodes."""
-    documents, n_done = job.revision.read, 0
-    n_chunks = sum(each.n_chunks for each in documents)
-    most = min(job.part, 1 + n_chunks // (len(workers) * PARTS))
-    parts = [*job.parts(most)]
-    found = in_turn(
-        workers,
-        parts,
-        lambda worker, part: worker.grow.options(num_returns=2).remote(setup, part),
-        meanwhile=partial(report_steps, actor, job.progress),
+    """Yield what workers return for each item, in order; see `Map`."""
+    calls = (
+        worker.grow.remote(sent, method, item)
+        for worker, item in zip(cycle(workers), items, strict=False)
     )
-    for part, (grown, done) in zip(parts, found, strict=True):
-        _add(rows, result_of(done))
-        n_done += len(part.read)
-        job.progress("grow documents", n_done, len(documents))
-        yield grown
+    for grown, said in in_order(calls, AT_ONCE * len(workers), watched):
+        for category, message in said:
+            warnings.warn(message, category, stacklevel=2)
+        yield pickle.loads(grown)  # noqa: S301  # of a worker
 
 
-def _add(rows: Fragments, done: Done) -> None:
-    """Add the rows that a worker has written, and repeat its warnings."""
-    for category, message in done.warnings:
-        warnings.warn(message, category, stacklevel=2)
-    rows.add_written(done.written)
+def _watched(actor: Any, progress: Progress, reference: Any) -> Any:
+    """Return what a reference stands for; report what the language model does meanwhile."""
+    import ray
+
+    waiting = [reference]
+    while waiting:
+        _, waiting = ray.wait(waiting, timeout=A_MOMENT, fetch_local=False)
+        for stage, step in result_of(actor.steps.remote()).items():
+            progress(stage, *step)
+    return result_of(reference)
 
 
 @contextmanager
@@ -150,73 +141,31 @@ def _shared(uri: str) -> Iterator[Any]:
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
-    remote = ray.remote(Shared).options(num_cpus=0, scheduling_strategy=here)
-    actor, error = remote.remote(uri), None
+    remote = ray.remote(num_cpus=0, scheduling_strategy=here, concurrency_groups={LLM: 1})
+    actor = remote(Shared).remote(uri)
     try:
         yield actor
-    except SourceError as failure:
-        error = failure
-        raise
     finally:
-        result_of(actor.close.remote(error))
+        result_of(actor.close.remote())
         ray.kill(actor)
 
 
-@contextmanager
-def _workers(n: int | None) -> Iterator[list[Any]]:
-    """Start workers, spread over the machines, that have the code of this process."""
+def _each_file(memory: Readings, progress: Progress, files: Mapping[str, File]) -> Iterator[InFile]:
+    """Read files in tasks, in batches that have a file with the links to it; see `EachFile`."""
     import ray
 
-    there = ray.cluster_resources()
-    n_gpus = int(there.get("GPU", 0))
-    # A worker for which no number of CPUs or GPUs is asked, not even 0, occupies none once it has
-    # started, so that it can start again on another node. A call fails many times until Ray knows
-    # that a node is lost.
-    actor = ray.remote(
-        scheduling_strategy="SPREAD",
-        max_restarts=DEATHS,
-        max_task_retries=-1,  # while it can be started again
-        concurrency_groups={ABOVE: 1},
-        **({"num_gpus": 1} if n_gpus else {}),
-    )(Worker)
-    n = n or n_gpus or max(1, int(there.get("CPU", 1)) // CPUS)
-    workers = [actor.remote() for _ in range(n)]
-    try:
-        each_of(worker.check.remote(code_version()) for worker in workers)
-        yield workers
-    finally:
-        for worker in workers:
-            ray.kill(worker)
-
-
-def _read(
-    files: Mapping[str, File], *, memory: Readings | None, progress: Progress
-) -> tuple[list[ReadDocument], list[Skipped]]:
-    """Read files in tasks; see `ReadFiles`. The documents stay where they were read."""
-    reading = [task(read, batch, memory, n_results=2) for batch in _batches(files)]
-    found = dict[str, list[ReadDocument | Skipped]]()
-    for described, texts in reading:
-        for file, inside in result_of(described).items():
-            found[file] = [
-                each
-                if isinstance(each, Skipped)
-                else ReadDocument._make([*each, partial(load_document, texts, each[0])])
-                for each in inside
-            ]
-        progress("read", len(found), len(files))
-    return documents_and_skipped(found[file] for file in files)
-
-
-def _batches(files: Mapping[str, File]) -> Iterator[dict[str, File]]:
-    """Yield files in batches, a file and the links to it in one."""
     together = defaultdict[str, dict[str, File]](dict)
     for document_id, file in files.items():
         together[realpath(file.path)][document_id] = file._replace(path=file.path.absolute())
-    batch = dict[str, File]()
+    batches = [dict[str, File]()]
     for same in together.values():
-        batch |= same
-        if len(batch) >= FILES:
-            yield batch
-            batch = {}
-    if batch:
-        yield batch
+        if len(batches[-1]) >= FILES:
+            batches.append({})
+        batches[-1] |= same
+    task = ray.remote(scheduling_strategy="SPREAD", max_retries=DEATHS)(read)
+    n_read, n_cpus = 0, max(1, int(ray.cluster_resources().get("CPU", 1)))
+    calls = (task.remote(code_version(), batch, memory) for batch in batches if batch)
+    for found in in_order(calls, AT_ONCE * n_cpus):
+        yield from found
+        n_read += len(found)
+        progress("read", n_read, len(files))

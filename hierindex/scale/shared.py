@@ -1,24 +1,23 @@
-"""What the processes of a build share: the index's cache, the language model and the progress.
+"""What the processes of a build share: the index's cache and the language model.
 
-One process on the machine that builds, an actor of Ray, owns all of them. So what a worker paid for
-is kept as it comes, and the limits of requests and tokens hold for all workers together.
+One process on the machine that builds, an actor of Ray, owns both. So what a worker paid for is
+kept as it comes, and the limits of requests and tokens hold for all workers together.
 """
 
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
+from dataclasses import replace
 from typing import Any, cast
 
 from hierindex.cache.cache import Cache, Entry, open_cache
 from hierindex.cache.values import Texts
-from hierindex.errors import SourceError
-from hierindex.models.llm import LanguageModel
-from hierindex.progress import Progress
-from hierindex.scale.cluster import A_MOMENT, result_of
+from hierindex.jobs.engine import PartGrower
+from hierindex.scale.cluster import result_of
 from hierindex.summarize.llm import LLMRewriter
 from hierindex.summarize.summary import Resources
 from hierindex.summarize.two_stage import Rewrite
-from hierindex.threads import in_daemon_thread
+
+LLM = "llm"  # the concurrency group of `Shared.rewrite`
 
 
 class Shared:
@@ -35,104 +34,38 @@ class Shared:
         self._cache = self._opened.__enter__()
         self._steps: dict[str, tuple[Any, ...]] = {}  # by stage
 
-    async def recall(self, keys: Sequence[str]) -> dict[str, bytes]:
+    def recall(self, keys: Sequence[str]) -> dict[str, bytes]:
         """See `Cache.recall`."""
         return self._cache.recall(keys)
 
-    async def keep(self, entries: Sequence[Entry], is_costly: bool) -> None:
+    def keep(self, entries: Sequence[Entry], is_costly: bool) -> None:
         """See `Cache.keep`."""
         self._cache.keep(entries, is_costly=is_costly)
 
-    async def mark(self, keys: Sequence[str], of: int) -> None:
+    def mark(self, keys: Sequence[str], of: int) -> None:
         """See `Cache.mark`."""
         self._cache.mark(keys, of)
 
-    async def begin(self, rewriter: LLMRewriter) -> None:
-        """Set the language model, and the limits of all of its requests."""
-        self._rewriter = _Bounded(rewriter)
+    def begin(self, rewriter: LLMRewriter) -> None:
+        """Set the language model; the usage and the deadline of a build begin."""
+        self._rewriter = rewriter
         self._resources = Resources(completions=Texts(self._cache), progress=self._note)
 
-    async def rewrite(self, texts: Sequence[str], max_tokens: int) -> list[Rewrite]:
-        """Rewrite texts by the language model."""
-        options: dict[str, Any] = {"max_tokens": max_tokens, "resources": self._resources}
-        return await in_daemon_thread(partial(self._rewriter.rewrite, texts, **options))
+    def rewrite(self, texts: Sequence[str], max_tokens: int) -> list[Rewrite]:
+        """Rewrite texts by the language model, after those of earlier calls."""
+        return self._rewriter.rewrite(texts, max_tokens=max_tokens, resources=self._resources)
 
-    async def step(self, stage: str, *step: Any) -> None:
-        """Note the last step of a stage; see `Progress`."""
-        self._note(stage, *step)
+    def _note(self, stage: str, done: int, total: int, cost: str = "", /) -> None:
+        self._steps = {**self._steps, stage: (done, total, cost)}
 
-    def _note(self, stage: str, *step: Any) -> None:
-        self._steps[stage] = step
-
-    async def steps(self) -> dict[str, tuple[Any, ...]]:
-        """Return the steps that were noted since the last call, by stage."""
+    def steps(self) -> dict[str, tuple[Any, ...]]:
+        """Return the last step of each stage since the last call; see `Progress`."""
         steps, self._steps = self._steps, {}
         return steps
 
-    async def close(self, error: SourceError | None) -> None:
-        """Close the cache; a new one is removed if there is nothing to index."""
-        with suppress(SourceError):
-            self._opened.__exit__(type(error) if error else None, error, None)
-
-
-class _Bounded(LLMRewriter):
-    """A rewriter whose limits hold for all of its rewrites together, side by side."""
-
-    def __init__(self, rewriter: LLMRewriter) -> None:
-        vars(self).update(vars(rewriter))
-        self._model: LanguageModel | None = None
-
-    def language_model(self, max_tokens: int, resources: Resources) -> LanguageModel:
-        self._model = self._model or super().language_model(max_tokens, resources)
-        return self._model
-
-
-class SharedRewriter:
-    """A rewriter whose texts are rewritten where the actor runs; see `Rewriter`."""
-
-    def __init__(self, rewriter: LLMRewriter, actor: Any) -> None:
-        self.name = rewriter.name
-        self._described = rewriter.to_dict()
-        self._actor = actor
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the settings that determine a rewrite."""
-        return self._described
-
-    def rewrite(
-        self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
-    ) -> list[Rewrite]:
-        """Return one rewrite for each text, in order."""
-        found = result_of(self._actor.rewrite.remote(texts, max_tokens))
-        return cast(list[Rewrite], found)
-
-
-class SharedProgress:
-    """Reports steps to the actor, for `watched`; see `Progress`."""
-
-    def __init__(self, actor: Any) -> None:
-        self._actor = actor
-
-    def __call__(self, stage: str, done: int, total: int, cost: str = "", /) -> None:
-        """Report progress."""
-        result_of(self._actor.step.remote(stage, done, total, *([cost] if cost else [])))
-
-
-def watched(reference: Any, actor: Any, progress: Progress) -> Any:
-    """Return what a reference stands for; report the steps that the actor is told meanwhile."""
-    import ray
-
-    waiting = [reference]
-    while waiting:
-        _, waiting = ray.wait(waiting, timeout=A_MOMENT)
-        report_steps(actor, progress)
-    return result_of(reference)
-
-
-def report_steps(actor: Any, progress: Progress) -> None:
-    """Report the steps that the actor was told since the last call."""
-    for stage, step in result_of(actor.steps.remote()).items():
-        progress(stage, *step)
+    def close(self) -> None:
+        """Close the cache."""
+        self._opened.__exit__(None, None, None)
 
 
 class SharedCache(Cache):
@@ -152,3 +85,51 @@ class SharedCache(Cache):
     def mark(self, keys: Iterable[str], of: int) -> None:
         """Set what the values under these keys are of."""
         result_of(self._actor.mark.remote([*keys], of))
+
+
+class SharedRewriter:
+    """A rewriter whose texts are rewritten where the actor runs; see `Rewriter`.
+
+    Parameters
+    ----------
+    rewriter : LLMRewriter
+        Of the actor.
+    actor : Shared
+    result_of : callable
+        Waits for the result of a reference.
+    """
+
+    def __init__(
+        self, rewriter: LLMRewriter, actor: Any, result_of: Callable[[Any], Any] = result_of
+    ) -> None:
+        self.name = rewriter.name
+        self._described = rewriter.to_dict()
+        self._actor = actor
+        self._result_of = result_of
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings that determine a rewrite."""
+        return self._described
+
+    def rewrite(
+        self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
+    ) -> list[Rewrite]:
+        """Return one rewrite for each text, in order."""
+        found = self._result_of(
+            self._actor.rewrite.options(concurrency_group=LLM).remote(texts, max_tokens)
+        )
+        return cast(list[Rewrite], found)
+
+
+def language_model(grower: PartGrower) -> LLMRewriter | None:
+    """Return what asks the language model of a grower; None if it has none."""
+    rewriter = getattr(grower.hierarchy._summarizer, "rewriter", None)
+    return rewriter if isinstance(rewriter, LLMRewriter) else None
+
+
+def asking(grower: PartGrower, rewriter: SharedRewriter) -> PartGrower:
+    """Return a grower whose texts another rewriter rewrites."""
+    hierarchy = grower.hierarchy.model_copy()
+    hierarchy._summarizer = copy(hierarchy._summarizer)
+    vars(hierarchy._summarizer)["rewriter"] = rewriter
+    return replace(grower, hierarchy=hierarchy)

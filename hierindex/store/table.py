@@ -15,7 +15,6 @@ from hierindex.core.identity import hash_text
 from hierindex.errors import FormatError, GenerationError, InputError
 from hierindex.store.connection import TABLE, Connection
 from hierindex.store.description import generation_json
-from hierindex.store.fragments import Fragments
 from hierindex.store.generations import (
     ADDED,
     checkout,
@@ -204,7 +203,7 @@ class Table:
 
     def replace(
         self,
-        rows: "pa.RecordBatchReader | Fragments | None",
+        rows: "pa.RecordBatchReader | None",
         report: dict[str, Any],
         *,
         changes: dict[str, int] | None = None,
@@ -217,7 +216,7 @@ class Table:
 
         Parameters
         ----------
-        rows : RecordBatchReader or Fragments
+        rows : RecordBatchReader or None
             At least one; None stands for none.
         report : dict
             Of the build; stored with the rows, see `Snapshot.report`.
@@ -233,7 +232,7 @@ class Table:
         InputError
             If there are no rows.
         """
-        if rows is None or (isinstance(rows, Fragments) and not rows.n_rows):
+        if rows is None:
             raise InputError("There are no nodes to write.")
         changes = report.get("changes", {}) if changes is None else changes
         with self.held("build"), self.connection.named_refusals():
@@ -360,10 +359,8 @@ class Table:
             claim(table)
         return (table if held else None), held
 
-    def _overwritten(self, rows: "pa.RecordBatchReader | Fragments") -> "LanceTable":
+    def _overwritten(self, rows: "pa.RecordBatchReader") -> "LanceTable":
         """Replace all rows in one commit, which creates the table if needed."""
-        if isinstance(rows, Fragments):
-            return rows.committed(self.connection)
         import pyarrow as pa
 
         named = pa.RecordBatchReader.from_batches(rows.schema.with_metadata(identity()), rows)

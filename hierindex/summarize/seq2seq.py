@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from typing import Any
 
@@ -74,6 +74,10 @@ class Seq2SeqRewriter:
             dtype=fastest_dtype(self.device),
         )
         self._model = model.to(self.device).eval()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what loads the model, on the device that the other process has."""
+        return partial(type(self), num_beams=self.num_beams), (self.name,)
 
     @cached_property
     def window(self) -> int:

@@ -35,7 +35,7 @@ AT_ONCE = 1024  # leaves whose columns `GROUPED` are dictionaries at once
 GROUPED = pa.schema([schema(1).field(name) for name in ("parent_ids", "parent_weights", "title")])
 """Columns of a leaf that its pool decides."""
 
-PoolRows = Sequence[Iterable[Row]]
+PoolRows = Sequence[Sequence[Row]]
 """Rows of the leaves of some pools, with the titles that their documents give them."""
 
 
@@ -130,7 +130,7 @@ class Pools:
         return replace(part, left=(), tops=(), X=part.X[:0], tallies=())
 
     def _rows_of(self, pools: Sequence[Sequence[int]]) -> PoolRows:
-        return [map(self._waiting.__getitem__, pool) for pool in pools]
+        return [[*map(self._waiting.__getitem__, pool)] for pool in pools]
 
     def _vectors(self) -> Floats2d:
         """Return the unit vectors of all leaves, (n_leaves, n_dims)."""

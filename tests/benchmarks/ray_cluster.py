@@ -2,10 +2,10 @@
 
 Documents are made up: sentences of words that are drawn at random, and vectors that are the sums of
 their words' vectors. "workers" builds them with one worker and with two, of which each waits 200 ms
-for each batch of 16 texts, as for a model on a device of its own. "grow" are the seconds until the
-trees of all documents have grown, without the start of processes; "build" are all. "pools" does the
-same by `raptor`, whose chunks are in pools if they are more than 10,000. "memory" prints the peak
-of the driver's resident memory in a build by two workers: before it begins, when the trees of
+for each batch of 16 texts, as for a model on a device of its own. "grow" are the seconds from the
+last file that is read until the trees of all documents have grown; "build" are all. "pools" does
+the same by `raptor`, whose chunks are in pools if they are more than 10,000. "memory" prints the
+peak of the driver's resident memory in a build by two workers: before it begins, when the trees of
 documents have grown, and after the build.
 
 Usage: python tests/benchmarks/ray_cluster.py workers [N_CHUNKS]   (by default 4000)
@@ -28,7 +28,7 @@ sys.path.append(TESTS)  # for the made-up model, here and in workers
 from fakes import HashingEmbedding  # noqa: E402
 
 from hierindex import HierarchicalIndex, RaptorHierarchy, SemanticHierarchy  # noqa: E402
-from hierindex.scale import engine  # noqa: E402
+from hierindex.scale.engine import RayEngine  # noqa: E402
 from hierindex.tree.hierarchy import Hierarchy  # noqa: E402
 
 LATENCY, BATCH = 0.2, 16  # seconds, texts
@@ -77,23 +77,21 @@ def build(folder: Path, index: Path, kind: type[Hierarchy], n_workers: int, late
         "local", num_cpus=2, include_dashboard=False, object_store_memory=STORE, log_to_driver=False
     )
     marks = dict[str, float]()
-    grown = engine._documents
 
-    def timed(*given):
-        each = grown(*given)
-        marks["first"] = time.perf_counter()
-        yield from each
-        marks["grown"], marks["peak"] = time.perf_counter(), peak()
+    def timed(stage: str, done: int, total: int, cost: str = "") -> None:
+        if stage == "read" and done == total:
+            marks["first"] = time.perf_counter()
+        if stage == "grow documents":
+            marks["grown"], marks["peak"] = time.perf_counter(), peak()
 
-    engine._documents = timed
     before, start = peak(), time.perf_counter()
-    tree = kind(Slow(latency=latency))
+    tree = kind(Slow(latency=latency), progress=timed)
     built = HierarchicalIndex.build(
         folder,
         index,
         hierarchy=tree,
         chunk_size=CHUNK_TOKENS,
-        engine=engine.RayEngine(workers=n_workers),
+        engine=RayEngine(workers=n_workers),
     )
     end = time.perf_counter()
     assert built.last_build is not None
