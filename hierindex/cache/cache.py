@@ -155,6 +155,8 @@ def open_cache(uri: str) -> Iterator[Cache]:
 def sweep(uri: str, held: Ints1d) -> None:
     """Delete the values that are of nothing that an index holds, so that none is of deleted text.
 
+    The index has a cache.
+
     Parameters
     ----------
     uri : str
@@ -167,9 +169,7 @@ def sweep(uri: str, held: Ints1d) -> None:
     sqlite3.DatabaseError
         If the file cannot be written.
     """
-    if not (file := cache_file(uri)).exists():
-        return
-    with closing(_connected(file)) as connection:
+    with closing(_connected(cache_file(uri))) as connection:
         known = connection.execute("SELECT DISTINCT of FROM cache WHERE of IS NOT NULL")
         of = np.fromiter((of for (of,) in known), dtype=np.int64)
         gone = of[~np.isin(of, held) & (of != ALWAYS)]

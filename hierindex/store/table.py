@@ -311,6 +311,8 @@ class Table:
 
     def sweep_cache(self) -> None:
         """Delete from the cache what no node of a generation uses, deleted text with it."""
+        if not (file := cache_file(self.uri)).exists():
+            return
         texts, documents = [np.zeros(0, np.int64)], set[str]()
         for number in self.generations():
             with suppress(FormatError):  # of another version
@@ -324,7 +326,7 @@ class Table:
             logger.warning(
                 "Deleted text cannot be removed from the cache %r (%s); make the file writable, or "
                 "remove it.",
-                str(cache_file(self.uri)),
+                str(file),
                 error,
             )
 

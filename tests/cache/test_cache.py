@@ -141,10 +141,6 @@ class TestSweep:
             Texts(cache).keep("c", "goes on")
             assert Texts(cache).recall("c") == "goes on"
 
-    def test_there_need_be_no_cache(self, tmp_path):
-        swept(tmp_path / "none", "a")
-        assert not (tmp_path / "none").exists()
-
 
 def test_both_are_kept_in_one_file(tmp_path):
     kept(tmp_path, "a")
