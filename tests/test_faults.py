@@ -176,6 +176,7 @@ SET_BACK = """
 import random
 from pathlib import Path
 from llama_index.core.schema import TextNode
+from records import replace_all
 from set_clock import set_clock
 from hierindex import HierarchicalIndex, HierarchyStore
 

@@ -32,6 +32,7 @@ from hierindex import (
 from hierindex.cache.cache import Cache, cache_file, open_cache
 from hierindex.errors import FallbackWarning
 from hierindex.read.split import sentence_splitter, split_documents
+from hierindex.store import table
 from hierindex.store.table import Table
 from hierindex.tree.hierarchy import Hierarchy
 
@@ -349,7 +350,7 @@ class TestWhatIsPaidFor:
         hierarchy = hierarchy_of(DocumentHierarchy, by_llm(llm), group_documents=False)
         owner, method, states = Table, "replace", [[*"AC"], [*"ABC"], [*"AC"]]
         if dies == "before it forgets":
-            owner, method, states = Cache, "forget_the_rest", [[*"ABC"], [*"AC"], [*"AC"]]
+            owner, method, states = table, "sweep", [[*"ABC"], [*"AC"], [*"AC"]]
         for i, initials in enumerate(states):
             some = {name: text for name, text in texts.items() if name[0] in initials}
             with monkeypatch.context() as patch:

@@ -1,9 +1,9 @@
 """Growing and publishing the tree of what an index is to hold."""
 
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import tee
 from typing import TYPE_CHECKING, ClassVar
 
 from hierindex.cache.cache import Cache
@@ -118,14 +118,18 @@ class Job:
             self.start(self.grower()) as workers,
             LeafFile(self.table.connection) as waiting,
         ):
+            steps = deque[tuple[int, int]]()  # of parts that are being grown
 
-            def told(part: Part, grown: GrownPart) -> GrownPart:
-                n_grown = part.n_before + len(part.read)
-                workers.progress("grow documents", n_grown, part.n_read)
+            def given() -> Iterator[Part]:
+                for part in self.parts(workers.n_parts):
+                    steps.append((part.n_before + len(part.read), part.n_read))
+                    yield part
+
+            def told(grown: GrownPart) -> GrownPart:
+                workers.progress("grow documents", *steps.popleft())
                 return grown
 
-            parts, given = tee(self.parts(workers.n_parts))
-            grown = map(told, parts, workers.map(PartGrower.documents, given))
+            grown = map(told, workers.map(PartGrower.documents, given()))
             grow_pools = partial(workers.map, PartGrower.pools)
             aside = Aside(rows.add, waiting, self.part)
             return workers.grower.grower.above(grown, self.earlier(), aside, grow_pools)
