@@ -271,7 +271,28 @@ class TestRunsOneAfterTheOther:
             ingestion.run(texts)
         assert ingestion.is_one_tree()
         assert ingestion.index.info()["documents"] == 6
-        assert not ingestion.says("of the bell")
+        assert not any("of the bell" in node.get_content() for node in ingestion.store.get_nodes())
+
+    def test_a_run_that_fails_takes_nothing_away(self, tmp_path) -> None:
+        ingestion = Ingestion(tmp_path, strategy="duplicates_only")
+        ingestion.run(BEFORE)
+        before = known_of(ingestion.store)
+        pipeline = ingestion.pipeline()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(TwoStageSummarizer, "summarize", lambda *_: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                pipeline.run(documents=documents(AFTER))
+        assert known_of(ingestion.store) == before
+
+    def test_what_is_deleted_while_a_tree_grows_does_not_come_back(self, tmp_path) -> None:
+        ingestion = Ingestion(tmp_path)
+        ingestion.run(BEFORE)
+        hierarchy = ingestion.hierarchy(store=ingestion.store)
+        tree = hierarchy(SentenceSplitter(chunk_size=30, chunk_overlap=0)(documents({"new": saying("gate")})))
+        ingestion.store.delete("crew")
+        with pytest.raises(InputError, match="was written to while the tree"):
+            ingestion.store.add(tree)
+        assert not ingestion.says("of the crew")
 
     def test_what_a_build_made_is_continued(self, tmp_path) -> None:
         ingestion = Ingestion(tmp_path / "index")
@@ -301,25 +322,6 @@ class TestRunsOneAfterTheOther:
         other = SemanticHierarchy(HashingEmbedding(model_name="other"), store=ingestion.store)
         with pytest.raises(InputError, match="model 'known', not with 'other'"):
             other(ingestion.store.get_nodes()[:1])
-
-
-def test_a_tree_over_all_chunks_of_a_store_replaces_its_nodes(tmp_path) -> None:
-    store, model = HierarchyStore(tmp_path), HashingEmbedding()
-    chunks = SentenceSplitter(chunk_size=30, chunk_overlap=0)(documents(BEFORE))
-    trees = [
-        kind(model, namespace=namespace, max_children=3)(chunks)
-        for kind, namespace in (
-            (SemanticHierarchy, ""),
-            (DocumentHierarchy, ""),
-            (DocumentHierarchy, "two"),
-        )
-    ]
-    for tree in trees[:2]:
-        store.add(tree)
-        assert {node.node_id for node in store.get_nodes()} == {node.node_id for node in tree}
-    with pytest.warns(UserWarning, match="now has 2 roots"):
-        store.add(trees[2])
-    assert len(store.get_nodes()) == len(trees[1]) + len(trees[2])
 
 
 def known_of(store: HierarchyStore) -> list[dict]:

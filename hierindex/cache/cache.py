@@ -167,7 +167,7 @@ def sweep(uri: str, held: Ints1d) -> None:
     Raises
     ------
     sqlite3.DatabaseError
-        If the file cannot be written.
+        If the file is damaged or cannot be written, or its log is being read.
     """
     with closing(_connected(cache_file(uri))) as connection:
         known = connection.execute("SELECT DISTINCT of FROM cache WHERE of IS NOT NULL")
@@ -178,7 +178,9 @@ def sweep(uri: str, held: Ints1d) -> None:
             rows = ((of,) for of in gone.tolist())
             connection.executemany("DELETE FROM cache WHERE of = ?", rows)
         if lost or len(gone):  # if a build has the file open, its log would still contain them
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            ((is_busy, *_),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            if is_busy:
+                raise sqlite3.OperationalError("another process reads it")
 
 
 def cache_file(uri: str) -> Path:

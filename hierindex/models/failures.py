@@ -97,7 +97,8 @@ def error_of(model: str, failure: Failure) -> HierindexError:
 def failure_of(error: Exception) -> Failure:
     """Classify a client's error."""
     if not isinstance(error, service_errors()):
-        return Failure("again", f"it sent no completion ({type(error).__name__}: {_said(error)})")
+        told = f"what it sent is no completion ({type(error).__name__}: {_said(error)})"
+        return Failure("again", f"{told}; check its address")
     status, code, said = _status(error), _code(error), _reason(error)
     if status != 429 and (code in TOO_LONG or TOO_LONG_MESSAGE.search(f"{error} {said}")):
         return Failure("length", f"the prompt is too long for it{said and f' ({said})'}")

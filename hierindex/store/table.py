@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from hierindex.cache.cache import cache_file, sweep
+from hierindex.cache.cache import cache_file, remove, sweep
 from hierindex.core.identity import hash_text
 from hierindex.errors import FormatError, GenerationError, InputError
 from hierindex.store.connection import TABLE, Connection
@@ -309,8 +309,16 @@ class Table:
             with self.held("clear"):
                 self.connection.connect().drop_table(self.connection.name)
 
-    def sweep_cache(self) -> None:
-        """Delete from the cache what no node of a generation uses, deleted text with it."""
+    def sweep_cache(self, *, purge: bool = False) -> None:
+        """Delete from the cache what no node of a generation uses, deleted text with it.
+
+        If that fails, all of the cache is deleted if nothing may remain (`purge`).
+
+        Raises
+        ------
+        InputError
+            If that fails, too.
+        """
         if not (file := cache_file(self.uri)).exists():
             return
         texts, documents = [np.zeros(0, np.int64)], set[str]()
@@ -323,12 +331,16 @@ class Table:
         try:
             sweep(self.uri, np.concatenate(held))
         except (sqlite3.DatabaseError, OSError) as error:
-            logger.warning(
-                "Deleted text cannot be removed from the cache %r (%s); make the file writable, or "
-                "remove it.",
-                str(file),
-                error,
-            )
+            if not purge:
+                logger.warning("What is not used stays in the cache %r: %s.", str(file), error)
+                return
+            try:
+                remove(file)
+            except OSError:
+                raise InputError(
+                    f"Deleted text cannot be removed from the cache {str(file)!r} ({error}); "
+                    "remove the file."
+                ) from error
 
     def _recover(self) -> None:
         """Undo what a failed writer has not published, and remove its files."""
@@ -404,7 +416,7 @@ class Table:
                 "was set back; the next deletion removes them.",
                 self.connection.uri,
             )
-        self.sweep_cache()
+        self.sweep_cache(purge=purge)
         return generation
 
 

@@ -2,9 +2,8 @@
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -25,7 +24,6 @@ from hierindex.store.connection import TABLE, Connection
 from hierindex.store.deletion import delete_document, delete_nodes, doomed
 from hierindex.store.filters import DOCUMENTS, Filter, Filters, Op, keys
 from hierindex.store.generations import on_newest
-from hierindex.store.prefilter import CHUNKS
 from hierindex.store.rows import to_nodes, to_table
 from hierindex.store.schema import NODE_COLUMNS
 from hierindex.store.search import ALPHA, DEPTH, diverse, fused, matching, nearest
@@ -112,6 +110,7 @@ class HierarchyStore(BasePydanticVectorStore):
     keep_generations: int = Field(default=2, ge=1)
 
     _table: Table = PrivateAttr()
+    _awaited: tuple[int, Set[str]] = PrivateAttr(default=(0, frozenset()))
 
     def __init__(
         self,
@@ -189,15 +188,16 @@ class HierarchyStore(BasePydanticVectorStore):
     def add(self, /, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
         """Insert nodes, replacing those with the same id, and return their ids.
 
-        A hierarchy's tree over all chunks that the store holds replaces all of its nodes. Warns if
-        the store then has other roots than those of these nodes, as after a pipeline whose
-        hierarchy has no `store` has passed on only the documents that changed.
+        The tree of a hierarchy that was given this store replaces all of its nodes. Warns if the
+        store then has other roots than those of these nodes, as after a pipeline whose hierarchy
+        has no `store` has passed on only the documents that changed.
 
         Raises
         ------
         InputError
             If a node has no embedding, or one of another dimension than the table's, or names only
-            the first of its documents, and its children are unknown.
+            the first of its documents, and its children are unknown. If the store was written to
+            while a hierarchy that was given it grew the tree.
         FormatError
             If another version of hierindex wrote the table.
         """
@@ -205,7 +205,7 @@ class HierarchyStore(BasePydanticVectorStore):
         added = self._nodes(nodes)
         if added:
             with self._table.held("add"):
-                self._table.upsert(to_table(added), alone=self._is_tree_of_all(added))
+                self._table.upsert(to_table(added), alone=self._is_awaited(added))
         if any(node.maker and node.maker.method and not node.parents for node in added):
             roots = self.snapshot().roots()
             if {*roots} - {node.id for node in added}:
@@ -217,6 +217,10 @@ class HierarchyStore(BasePydanticVectorStore):
                     stacklevel=2,
                 )
         return [node.node_id for node in nodes]
+
+    def await_tree(self, generation: int, node_ids: Set[str]) -> None:
+        """Let the next `add` of exactly these nodes replace all that a generation holds."""
+        self._awaited = generation, node_ids
 
     def delete(self, /, ref_doc_id: str, **delete_kwargs: Any) -> None:
         """Delete a document's chunks and every summary derived from them.
@@ -393,18 +397,16 @@ class HierarchyStore(BasePydanticVectorStore):
                 return rows[: query.hybrid_top_k or top_k]
         return nearest(scope, _vector_of(query), top_k)
 
-    def _is_tree_of_all(self, nodes: Sequence[Node]) -> bool:
-        """Return whether nodes are a whole tree of a hierarchy over all chunks in the store."""
-        ids = {node.id for node in nodes}
-        is_whole = all(
-            node.maker
-            and node.maker.method
-            and ids.issuperset(chain(dict(node.parents), node.children))
-            for node in nodes
-        )
-        return is_whole and ids.issuperset(
-            self.snapshot().select("id", where=CHUNKS)["id"].to_pylist()
-        )
+    def _is_awaited(self, nodes: Sequence[Node]) -> bool:
+        generation, ids = self._awaited
+        if ids != {node.id for node in nodes}:
+            return False
+        if generation != self.snapshot().generation:
+            raise InputError(
+                f"{self.uri!r} was written to while the tree over what it holds was grown; run the "
+                "pipeline again."
+            )
+        return True
 
     def _nodes(self, given: Sequence[BaseNode]) -> list[Node]:
         """Return LlamaIndex's nodes in our form, each with all of its documents.

@@ -31,9 +31,8 @@ from hierindex.models.model_identity import check_same_model, fingerprint, folde
 from hierindex.models.openvino import Precision
 from hierindex.node import Node
 from hierindex.progress import Progress, silent
-from hierindex.store.deletion import delete_nodes
-from hierindex.store.filters import DOCUMENTS, Filter, Filters, Op
 from hierindex.store.prefilter import STALE
+from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.summarize.choice import (
     SummarizerLike,
@@ -181,9 +180,13 @@ class Hierarchy(TransformComponent):
             If nodes are not chunks with text, or the store has embeddings of another model. A
             pipeline with num_workers is refused, too.
         """
-        chunks = self._with_held([*map(chunk_of, nodes)])
+        chunks, snapshot = [*map(chunk_of, nodes)], self.store and self.store.snapshot()
+        if snapshot and snapshot.exists:
+            chunks = self._with_held(chunks, snapshot)
         with self._cache() as cache:
             grown = self.grow([chunks], cache)
+        if self.store and snapshot:
+            self.store.await_tree(snapshot.generation, {node.id for node in grown.nodes})
         return [*map(to_text_node, grown.nodes)]
 
     async def acall(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[BaseNode]:
@@ -311,23 +314,14 @@ class Hierarchy(TransformComponent):
             return nullcontext(NOTHING_KEPT)
         return open_cache(str(folder))
 
-    def _with_held(self, given: list[Node]) -> list[Node]:
-        """Return chunks with those that the store holds of other documents; none if none is new.
-
-        What the store holds of documents that are given with other text is deleted.
-        """
-        if self.store is None or not (snapshot := self.store.snapshot()).exists:
-            return given
+    def _with_held(self, given: list[Node], snapshot: Snapshot) -> list[Node]:
+        """Return chunks with those that the store holds of other documents; none if none is new."""
         if not (given or snapshot.count(STALE)):
             return []
         was = snapshot.maker()
         check_same_model(self.embedder.embed_model, was.embed_model, was.embed_settings)
-        held, new = _by_document(snapshot.chunks()), _by_document(given)
-        changed = [d for d in held.keys() & new.keys() if _texts(held[d]) != _texts(new[d])]
-        if changed:
-            of_them = Filters((Filter(DOCUMENTS, sorted(changed), Op.ANY),))
-            delete_nodes(self.store.table, None, of_them)
-        return [*chain.from_iterable({**held, **new}.values())]
+        by_document = {**_by_document(snapshot.chunks()), **_by_document(given)}
+        return [*chain.from_iterable(by_document.values())]
 
     @property
     def _compares_vectors(self) -> bool:
@@ -365,10 +359,6 @@ def _by_document(chunks: Sequence[Node]) -> dict[str, list[Node]]:
     for chunk in chunks:
         by_document.setdefault(chunk.documents[0], []).append(chunk)
     return by_document
-
-
-def _texts(chunks: Sequence[Node]) -> list[str]:
-    return [chunk.text for chunk in chunks]
 
 
 def _refuse_slice(hierarchy: object) -> NoReturn:

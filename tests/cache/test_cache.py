@@ -142,6 +142,17 @@ class TestSweep:
             assert Texts(cache).recall("c") == "goes on"
 
 
+def test_a_sweep_tells_if_its_log_is_being_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("hierindex.cache.cache.WAIT", 0.01)
+    with open_cache(str(tmp_path)) as cache:
+        Texts(cache).keep("a", "secret")
+        with closing(sqlite3.connect(cache_file(str(tmp_path)))) as reader:
+            reader.execute("BEGIN")
+            reader.execute("SELECT * FROM cache").fetchone()
+            with pytest.raises(sqlite3.OperationalError, match="another process reads it"):
+                swept(tmp_path)
+
+
 def test_both_are_kept_in_one_file(tmp_path):
     kept(tmp_path, "a")
     assert known(tmp_path, "a") == "a"
@@ -263,24 +274,6 @@ def test_an_index_elsewhere_has_its_cache_here(tmp_path, monkeypatch):
     one, other = cache_file("s3://bucket/one"), cache_file("s3://bucket/other")
     assert one != other
     assert one.is_relative_to(tmp_path)
-
-
-def test_only_what_was_paid_for_waits_for_the_disk(tmp_path):
-    statements = list[str]()
-    with closing(sqlite3.connect(tmp_path / "file")) as connection:
-        connection.execute("CREATE TABLE cache (key TEXT PRIMARY KEY, of INTEGER, value BLOB)")
-        connection.set_trace_callback(statements.append)
-        cache, waits = Cache(connection), list[bool]()
-        for keep in (
-            lambda: Readings(cache).keep("a", [1]),
-            lambda: Vectors(cache, "m").keep(["a"], X[:1]),
-            lambda: Texts(cache).keep("a", "A costly completion."),
-            lambda: Texts(cache).keep_summaries({"a": ("A costly summary.", "")}),
-        ):
-            keep()
-            levels = [each for each in statements if each.startswith("PRAGMA synchronous")]
-            waits.append(levels[-1].endswith("FULL"))
-    assert waits == [False, False, True, True]
 
 
 KILLED = """

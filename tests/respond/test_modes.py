@@ -117,7 +117,7 @@ def test_an_answer_without_text_is_empty(index):
 def test_what_is_no_completion_is_one_sentence(index, mode, fault):
     with serve(faults=lambda number: fault) as server, pytest.raises(HierindexError) as caught:
         index.ask(QUESTION, llm=llm_of(server), response_mode=mode)
-    said = r"^LLM 'm' failed to answer: it sent no completion \(\w+: [^\n]+\)\.$"
+    said = r"^LLM 'm' failed to answer: [^\n]+ \(\w+: [^\n]+\); check its address\.$"
     assert re.match(said, str(caught.value))
     assert len(server.requests) == ATTEMPTS
 
