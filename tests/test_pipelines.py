@@ -288,7 +288,9 @@ class TestRunsOneAfterTheOther:
         ingestion = Ingestion(tmp_path)
         ingestion.run(BEFORE)
         hierarchy = ingestion.hierarchy(store=ingestion.store)
-        tree = hierarchy(SentenceSplitter(chunk_size=30, chunk_overlap=0)(documents({"new": saying("gate")})))
+        tree = hierarchy(
+            SentenceSplitter(chunk_size=30, chunk_overlap=0)(documents({"new": saying("gate")}))
+        )
         ingestion.store.delete("crew")
         with pytest.raises(InputError, match="was written to while the tree"):
             ingestion.store.add(tree)

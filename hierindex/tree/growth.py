@@ -82,8 +82,27 @@ class Grower:
         return self.above(documents, earlier, aside)
 
     def documents(self, chunks: Sequence[Node], *, finish: bool) -> GrownPart:
-        """Grow the trees of documents by themselves; see `grow_documents`."""
-        return grow_documents(chunks, self.recipe, self.models, finish=finish)
+        """Grow the trees of documents over all their chunks, which are not modified.
+
+        Parameters
+        ----------
+        chunks : Sequence[Node]
+        finish : bool
+            Whether to finish the nodes that the levels above do not change; else all are left.
+        """
+        levels = Levels(self.recipe, self.models)
+        leaves, X = embedded_leaves(chunks, self.recipe, self.models, levels.watch)
+        levels.made += leaves
+        rows = level_rows(leaves, X, 0, headings_between(leaves))
+        tops, rows = levels.grow(leaves, rows, self.recipe.within)
+        with levels.watch("link", None):
+            done = _of_one_root(levels.made) if finish else set()
+            whole = [node for node in levels.made if node.documents[0] in done]
+            note_documents(whole, done, chunks_of(whole))
+            below = [node for node in whole if not _is_top(node)]
+            note_phrases(below)
+            left = [d for d in levels.made if d.documents[0] not in done or _is_top(d)]
+        return levels.part(tops, rows, left, below, done)
 
     def pools(self, pools: PoolRows) -> GrownPools:
         """Group pools of leaves; see `grow_pools`."""
@@ -247,34 +266,6 @@ class Base:
             top = replace(within.pop(), level=across[0].level)
             across[0] = replace(top, nodes=across[0].nodes, tokens=across[0].tokens)
         return [*within, *across]
-
-
-def grow_documents(
-    chunks: Sequence[Node], recipe: Recipe, models: Models, *, finish: bool
-) -> GrownPart:
-    """Grow the trees of documents over all their chunks, which are not modified.
-
-    Parameters
-    ----------
-    chunks : Sequence[Node]
-    recipe : Recipe
-    models : Models
-    finish : bool
-        Whether to finish the nodes that the levels above do not change; else all are left.
-    """
-    levels = Levels(recipe, models)
-    leaves, X = embedded_leaves(chunks, recipe, models, levels.watch)
-    levels.made += leaves
-    rows = level_rows(leaves, X, 0, headings_between(leaves))
-    tops, rows = levels.grow(leaves, rows, recipe.within)
-    with levels.watch("link", None):
-        done = _of_one_root(levels.made) if finish else set()
-        whole = [node for node in levels.made if node.documents[0] in done]
-        note_documents(whole, done, chunks_of(whole))
-        below = [node for node in whole if not _is_top(node)]
-        note_phrases(below)
-        left = [d for d in levels.made if d.documents[0] not in done or _is_top(d)]
-    return levels.part(tops, rows, left, below, done)
 
 
 def _is_top(node: Node) -> bool:
