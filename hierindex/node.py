@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hierindex.unsafe import beginning
@@ -202,6 +203,12 @@ class Node:
         not measured.
     whole_document : str
         The document whose chunks are exactly those under the node, if no higher node has the same.
+    n_chunks : int
+        Number of chunks under the node, those under several of its children once for each.
+    titles : tuple of str
+        Of the documents of a summary of several; a sample if they are many.
+    written_title : str
+        The title that a language model wrote with the summary, or "".
     document_hash, read_from : str
         Digest of a chunk's document, and its source's absolute path.
     maker : Maker, optional
@@ -229,6 +236,9 @@ class Node:
     n_tokens: int = 0
     source_similarity: float | None = 1.0
     whole_document: str = ""
+    n_chunks: int = 1
+    titles: tuple[str, ...] = ()
+    written_title: str = ""
     document_hash: str = ""
     read_from: str = ""
     maker: Maker | None = None
@@ -261,6 +271,17 @@ class Node:
             return ""
         title = self.metadata.get(TITLE)
         return (" ".join(title.split()) if isinstance(title, str) else "") or self.documents[0]
+
+    @property
+    def document_name(self) -> str:
+        """The title of the only document, or the name of its file, without its folder and ending.
+
+        It is empty if there are several documents, or neither is known.
+        """
+        file = str(self.metadata.get(FILE_NAME) or "")
+        title = self.metadata.get(TITLE)
+        given = " ".join(title.split()) if isinstance(title, str) and title != file else ""
+        return (given or PurePath(file).stem) if len(self.documents) == 1 else ""
 
     @property
     def place(self) -> str:

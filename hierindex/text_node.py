@@ -41,6 +41,10 @@ RECORD_KEYS = ("hierindex_level", "hierindex_level_max", "hierindex_source_simil
 
 NODE_TYPES = {kind.class_name(): kind for kind in (TextNode, IndexNode, ImageNode)}
 """Types that nodes are restored to; nodes of other types become a `TextNode`."""
+DETAILED = (
+    "kind documents parents quotes n_tokens whole_document n_chunks titles written_title title "
+    "document_hash read_from"
+)
 PLAIN = TextNode().to_dict()
 APART = {"id_", "embedding", "metadata", "text", "relationships"}  # attributes of a `Node`
 SOURCE, PARENT = NodeRelationship.SOURCE, NodeRelationship.PARENT
@@ -85,6 +89,9 @@ def from_text_node(node: BaseNode) -> Node:
         n_tokens=record.get("n_tokens", 0),
         source_similarity=similarity if keys else None,
         whole_document=record.get("whole_document", ""),
+        n_chunks=record.get("n_chunks", 1),
+        titles=tuple(record.get("titles", ())),
+        written_title=record.get("written_title", ""),
         document_hash=record.get("document_hash", ""),
         read_from=record.get("read_from", ""),
         maker=Maker(*(record[field] for field in Maker._fields)) if keys else None,
@@ -196,8 +203,7 @@ def metadata_of(node: Node) -> dict[str, Any]:
     """Return the metadata entries that store a node's place in the tree."""
     if node.maker is None:
         return {}
-    names = "kind documents parents quotes n_tokens whole_document title document_hash read_from"
-    details = {name: getattr(node, name) for name in names.split()} | node.maker._asdict()
+    details = {name: getattr(node, name) for name in DETAILED.split()} | node.maker._asdict()
     if (more := len(node.documents) - MOST_DOCUMENTS) > 0:
         details |= {"documents": node.documents[:MOST_DOCUMENTS], "more_documents": more}
     values = node.level, node.level_max, node.source_similarity, to_json(details)

@@ -127,6 +127,44 @@ def test_any_history_of_documents(tmp_path, monkeypatch, kind, seed):
         assert guaranteed(index, kind) == guaranteed(fresh, kind)
 
 
+@pytest.mark.parametrize("kind", [SemanticHierarchy, DocumentHierarchy])
+@pytest.mark.parametrize("max_children", [3, 12])
+def test_names_are_those_of_a_fresh_build(tmp_path, kind, max_children):
+    """Also those of groups of documents and in their lists; none tells of what is gone."""
+
+    def names(index):
+        nodes = index.store.snapshot().nodes()
+        return {n.children or n.id: (n.title, n.titles, n.text, n.n_chunks) for n in nodes}
+
+    hierarchy = hierarchy_of(kind, max_children=max_children, summary_tokens=60)
+    (folder := tmp_path / "texts").mkdir()
+    files = [folder / f"All about the {each} of 1900.txt" for each in ("Amber", "Birch", "Cedar")]
+    files += [folder / f"Report on river {each} in 1900.txt" for each in ("Daisy", "Ebony", "Fir")]
+    for i, file in enumerate(files):
+        said = "The miller ground barley {}{}." if i < 3 else "A ferry took crate {}{} to the quay."
+        file.write_text("\n\n".join(said.format(i, j) for j in range(6)))
+    index = built(folder, tmp_path / "index", hierarchy)
+    edits = {
+        "Birch": lambda: files[1].rename(folder / "All about the Gorse of 1900.txt"),
+        "": lambda: files[0].write_text(files[0].read_text()[:99]),
+        "Daisy": files[3].unlink,
+        "Fir": lambda: index.delete(files[5].name),
+    }
+    for gone, edit in edits.items():
+        edit()
+        index.update()
+        if gone == "Fir":
+            files[5].unlink()
+        now, fresh = names(index), names(built(folder, tmp_path / f"without {gone}", hierarchy))
+        if max_children == 12:  # otherwise an update may group documents in another way
+            assert now == fresh
+        assert {key: said for key, (_, *said) in now.items() if key in fresh} == {
+            key: said for key, (_, *said) in fresh.items() if key in now
+        }
+        assert any(titles for _, titles, *_ in now.values())
+        assert not gone or gone not in str(now)
+
+
 def test_what_happens_to_a_folder_is_counted(index, folder):
     a, b, c = folder / "a.txt", folder / "b.txt", folder / "deep/c.txt"
     before = as_plain(index)

@@ -157,7 +157,7 @@ SEARCH = {
         "dense (embeddings), text (BM25), hybrid (both) or context (both, and the neighbours in "
         "reading order; the default of mode auto, the others' is dense).",
     ),
-    "top_k": Flag(str, "N", "Maximum number of nodes; by default 10, of an outline no limit."),
+    "top_k": Flag(str, "N", "Maximum number of nodes; by default 10, of an outline 20."),
     "token_budget": Flag(str, "N", "Maximum tokens of all nodes together; by default 2000."),
     "rerank": Flag(
         str,

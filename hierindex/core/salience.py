@@ -14,6 +14,7 @@ DAMPING = 0.85  # as in PageRank
 MOST_DENSE = 99  # sentences; with more, OpenBLAS starts threads, which cost more than the system
 CONVERGED = 1e-12  # L1 change of a step
 NEAR_DUPLICATE = 0.9  # cosine similarity
+SHORT = 30  # tokens of a sentence that a part may always begin with
 
 
 def centroid_similarity(S: "Floats2d | csr_array") -> Floats1d:
@@ -103,6 +104,31 @@ def opening(document: Ints1d) -> Floats1d:
     return 1 / place
 
 
+def contrast(S: "csr_array", part: Ints1d) -> Floats1d:
+    """Return how much the words of each sentence are those of its part, and not of the others.
+
+    Parameters
+    ----------
+    S : (n_sentences, n_words) csr_array
+        Unit vectors without negative entries.
+    part : (n_sentences,) int
+
+    Returns
+    -------
+    (n_sentences,) floats
+        The product of a sentence with the mean of its part, to which is added by how much that
+        exceeds the mean of all.
+    """
+    from scipy.sparse import csr_array
+
+    n, (names, part) = S.shape[0], np.unique(part, return_inverse=True)
+    ones = np.ones(n) / np.maximum(np.bincount(part), 1)[part]
+    mean = csr_array((ones, (part, np.arange(n))), shape=(len(names), n)) @ S  # (n_parts, n_words)
+    of_all = np.asarray(S.sum(axis=0)).ravel() / max(n, 1)
+    mean.data += np.maximum(mean.data - of_all[mean.indices], 0.0)
+    return np.asarray(S.multiply(mean[part]).sum(axis=1)).ravel()
+
+
 def select_sentences(
     S: "Floats2d | csr_array",
     n_tokens: Ints1d,
@@ -110,11 +136,13 @@ def select_sentences(
     *,
     budget: int,
     redundancy: float,
-    source: Ints1d | None = None,
+    part: Ints1d | None = None,
+    size: Floats1d | None = None,
 ) -> Ints1d:
-    """Select sentences by `MarginalRelevance` under a token budget that sources share.
+    """Select sentences of each part by `MarginalRelevance` under a token budget.
 
-    Near duplicates of a selected sentence are skipped.
+    Each part has a sentence before any has a second one, the largest first; after that, a part has
+    sentences in proportion to its size. Near duplicates of a selected sentence are skipped.
 
     Parameters
     ----------
@@ -122,11 +150,13 @@ def select_sentences(
     n_tokens : (n_sentences,) int
     relevance : (n_sentences,) floats
     budget : int
-        Total tokens; a sentence that does not fit is skipped.
+        Total tokens; a sentence that does not fit is skipped. A part's first sentence has at most
+        the larger of budget / n_parts and 30 tokens, if it can.
     redundancy : float in [0, 1]
-    source : (n_sentences,) int, optional
-        A source that has used budget / n_sources tokens is considered again only when the others
-        have no sentence to offer.
+    part : (n_sentences,) int, optional
+        The part of each sentence, from 0; by default, all are of one.
+    size : (n_parts,) positive floats, optional
+        By default, the tokens of each part.
 
     Returns
     -------
@@ -135,7 +165,7 @@ def select_sentences(
 
     Notes
     -----
-    O(n_selected * size of S).
+    O(n_selected * size of S). The order of the parts is d'Hondt's.
 
     Examples
     --------
@@ -145,18 +175,21 @@ def select_sentences(
     """
     S = S.astype(np.float64, copy=False)
     marginal = MarginalRelevance(S, relevance, redundancy)
-    source = np.zeros(len(n_tokens), dtype=np.int64) if source is None else source
-    names, source = np.unique(source, return_inverse=True)
-    spent = np.zeros(len(names), dtype=np.int64)  # tokens per source
+    part = np.zeros(len(n_tokens), dtype=np.int64) if part is None else part
+    sizes = np.bincount(part, weights=n_tokens) if size is None else np.asarray(size, np.float64)
+    n_taken, fair = np.zeros(len(sizes)), budget / max(len(np.unique(part)), 1)
     remaining, chosen = budget, list[int]()
     open_ = n_tokens <= remaining
     while open_.any():
-        within_share = open_ & (spent * len(names) < budget)[source]
-        among = within_share if within_share.any() else open_
-        best, _ = marginal.choose(among)
+        claim = np.where(n_taken == 0, np.inf, sizes / (n_taken + 1))
+        of = np.unique(part[open_])
+        turn = of[np.lexsort((-sizes[of], -claim[of]))[0]]
+        among = open_ & (part == turn)
+        short = among & (n_tokens <= max(fair, SHORT))
+        best, _ = marginal.choose(short if not n_taken[turn] and short.any() else among)
         chosen.append(best)
         remaining -= int(n_tokens[best])
-        spent[source[best]] += n_tokens[best]
+        n_taken[turn] += 1
         open_[best] = False
         open_ &= (n_tokens <= remaining) & (np.round(marginal.likeness, 9) < NEAR_DUPLICATE)
     return np.sort(np.array(chosen, dtype=np.int64))

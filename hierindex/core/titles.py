@@ -1,73 +1,35 @@
-"""Phrases that tell texts from their siblings, by class-based TF-IDF."""
+"""Names of groups of documents, from the titles of their documents."""
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
-from itertools import chain
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from math import log
 
-from hierindex.text.stop_words import BEFORE_VERBS, UNTITLED
+from hierindex.text.stop_words import UNTITLED
 
 MAX_TITLE = 60  # characters
 MAX_PHRASE = 3  # words
-MAX_WORD = 25  # characters; longer ones are names of code, or clauses without blanks
-SECOND = 0.3  # least weight of a second phrase, relative to the first
-SHORTNESS = 0.3  # between the sum of the words' weights (0) and their mean (1)
+COVERED = 0.3  # weight of a title for each of its words that the name has already
+MOSTLY = 0.6  # share of the titles with a word that must have a phrase around it
+UNSEEN = 1.0  # titles of the siblings that are added to those with a word
+PART = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*|[^\w\s'\u2019]|_")
+OF_FILE = re.compile(r"[^\W_]+|--|[^\w\s]|_")  # of a name without blanks
+MARKUP = re.compile(r"(?m)^[ \t]*(?:(?:[#>*+=|~-]+[ \t]+)+|[=~-]+$)|[`|]+|(?<!\w)[*_]+|[*_]+(?!\w)")
+EDGE = re.compile(r".*[,:;](?:\s|$)", re.DOTALL)
+EDGE_OF_FILE = re.compile(r".*[_,:;/.-]", re.DOTALL)
+FILE = re.compile(r"[^\W\d_]+(?:[-_]+[^\W\d_]+)+")  # a name of words
 
-# Fenced code, formulas, links and citations.
-NO_PROSE = re.compile(r"(?s)```.*?```|\$\$.*?\$\$|https?://\S+|\[[^\]\s]*\](?:\([^)\s]*\))?")
-UNSPACED = re.compile("([\u30a0-\u30ff]+|[\u3400-\u9fff]+)")  # katakana, Chinese characters
-HAS_UNSPACED = re.compile("[\u30a0-\u30ff\u3400-\u9fff]")  # several times as fast
-BETWEEN = re.compile("(?<=[\u30a0-\u30ff\u3400-\u9fff]) (?=[\u30a0-\u30ff\u3400-\u9fff])")
-WORD = re.compile(r"[^\W\d_\u3040-\u309f][^\W_\u3040-\u309f]*(?:['\u2019-][^\W_\u3040-\u309f]+)*")
-LABEL = re.compile("(?:[A-ZÀ-Þ][^ |]* )*\1")  # a name before a colon, as of who speaks
-VERB = re.compile("\2(?: [a-z][^ |]*)?")
-OPENING = "([{<\"'“‘«„*¿¡「『"  # noqa: RUF001
-CLOSING = ")]}>\"'”’»*.,;:!?…」』。、，：；！？"  # noqa: RUF001
+GENERIC = frozenset(  # words that name nothing alone, folded
+    """
+    appendix approach book chapter code data document example faq feature file general guide index
+    information intro introduction issue item making manual method minute model module name new note
+    number overview package page paper part project release report review section set setting
+    system task test text tool topic tutorial update use user value version work
+    """.split()
+)
 
 Words = tuple[str, ...]
 """The words of a phrase, in lower case and without the ending of the plural."""
-
-Phrases = list[tuple[Words, str]]
-"""The phrases of a text, each as often as it occurs, with its form there."""
-
-
-def distinctive_phrases(texts: Sequence[str]) -> list[str]:
-    """Return for each text the one or two phrases that tell it best from the others.
-
-    Phrases are one to three words between stop words and punctuation, spelled as the text spells
-    them most often. Code, formulas and names before a colon, such as those of speakers, are
-    ignored. A text without phrases gets its first words.
-
-    Parameters
-    ----------
-    texts : sequence of str
-
-    Returns
-    -------
-    list[str]
-        Of at most 60 characters each, two phrases separated by a comma. No two texts get the
-        same phrase.
-
-    Notes
-    -----
-    A word t of a text c weighs tf(t, c) · log(1 + A / f(t)), where f(t) is its frequency in all
-    texts and A the mean number of words per text (Grootendorst, BERTopic: Neural topic modeling
-    with a class-based TF-IDF procedure, 2022, eq. 3). A phrase of k words that occurs n times
-    weighs (1 + log n) / k^0.3 times their sum. Candidates are those of RAKE (Rose et al., Automatic
-    keyword extraction from individual documents, 2010).
-
-    Examples
-    --------
-    >>> distinctive_phrases(["The mill needs new sails.", "The harbour needs a crane."])
-    ['new sails, mill', 'crane, harbour']
-    """
-    found = [_phrases(text) for text in texts]
-    return [
-        ", ".join(_form(phrases, words) for words in chosen) or first_words(text)
-        for text, phrases, chosen in zip(texts, found, _chosen(found), strict=True)
-    ]
 
 
 def first_words(text: str, most: int = MAX_TITLE) -> str:
@@ -82,112 +44,144 @@ def first_words(text: str, most: int = MAX_TITLE) -> str:
     return words[: most + 1].rpartition(" ")[0] or words[:most]
 
 
-def _chosen(found: Sequence[Phrases]) -> list[list[Words]]:
-    """Choose at most two phrases for each text; of several texts, the heaviest gets a phrase."""
-    chosen: list[list[Words]] = [[] for _ in found]
-    best, taken = [0.0] * len(found), set[Words]()
-    for weight, i, words in sorted(_weighted(found)):
-        own = chosen[i]
-        if len(own) > 1 or words in taken or weight > SECOND * best[i]:
-            continue
-        if own and ({*own[0]} & {*words} or _length(found[i], [*own, words]) > MAX_TITLE):
-            continue
-        best[i] = best[i] or weight
-        own.append(words)
-        taken.add(words)
+def without_markup(text: str) -> str:
+    """Return a text without the marks of Markdown at the start of its lines and around words.
+
+    >>> without_markup("## **Aims** of it")
+    'Aims of it'
+    """
+    return MARKUP.sub("", text)
+
+
+def listed(names: Sequence[str], most: int = MAX_TITLE) -> str:
+    """Return as many different names as have at most `most` characters with commas between them.
+
+    >>> listed(["Sails", "Stones", "Sails", "Wheels and gears"], 15)
+    'Sails, Stones'
+    """
+    chosen = ""
+    for name in dict.fromkeys(filter(None, names)):
+        longer = f"{chosen}, {name}" if chosen else first_words(name, most)
+        if len(longer) > most:
+            break
+        chosen = longer
     return chosen
 
 
-def _weighted(found: Sequence[Phrases]) -> Iterator[tuple[float, int, Words]]:
-    """Yield the negative weight of each phrase of each text."""
-    found_words = [[words for words, _ in phrases] for phrases in found]  # by text
-    tf = [Counter(chain.from_iterable(phrases)) for phrases in found_words]
-    f = Counter(chain.from_iterable(chain.from_iterable(found_words)))
-    mean = f.total() / max(1, len(found))
-    idf = {word: log(1 + mean / n) for word, n in f.items()}
-    for i, (count, phrases) in enumerate(zip(tf, found_words, strict=True)):
-        weights = {word: n * idf[word] for word, n in count.items()}
-        for words, n in Counter(phrases).items():
-            weight = 0.0
-            for word in words:
-                weight += weights[word]
-            yield -(1 + log(n)) * weight / len(words) ** SHORTNESS, i, words
+def without_shared_prefix(names: Sequence[str]) -> list[str]:
+    """Return names without the beginning that all have, as file names in a folder often do.
 
-
-def _phrases(text: str) -> Phrases:
-    text = NO_PROSE.sub(" ; ", text)
-    if not text.isascii() and HAS_UNSPACED.search(text):
-        text = UNSPACED.sub(r" \1 ", text)
-    parts = text.split()
-    marked = " ".join(map(_marked, parts))
-    if "\1" in marked:  # in few texts, and looking for labels takes long
-        marked = LABEL.sub("|", marked)
-    marked = VERB.sub("|", marked)
-    runs = filter(str.strip, marked.split("|"))
-    return [
-        phrase
-        for run in runs
-        for phrase in (_known_phrases_of(run) if len(run) <= MAX_TITLE else _phrases_of(run))
-    ]
-
-
-def _phrases_of(run: str) -> Phrases:
-    """Return the phrases of words that follow each other, each with its form."""
-    words = _without_repetitions(run.split())
-    if _is_participle(words[-1]):  # "value estimated"
-        words.pop()
-    is_one = len(words) <= MAX_PHRASE + 1  # else the stop words may not be known
-    phrases = [words[-MAX_PHRASE:]] if is_one else [[word] for word in words]
-    forms = map(" ".join, phrases)
-    return [
-        (tuple(map(_folded, phrase)), form)
-        for phrase, form in zip(phrases, forms, strict=True)
-        if 0 < len(form) <= MAX_TITLE
-    ]
-
-
-_known_phrases_of = lru_cache(maxsize=2**15)(_phrases_of)  # short ones are repeated
-
-
-@lru_cache(maxsize=2**16)
-def _marked(part: str) -> str:
-    """Return a word with bars where a phrase must begin or end, or a bar instead of other parts.
-
-    What is before a colon in capitals, and what is before a verb, has marks of its own.
+    >>> without_shared_prefix(["book--ch1-old-mills", "book--ch1-sails"])
+    ['old mills', 'sails']
     """
-    word = part.lstrip(OPENING).rstrip(CLOSING)
-    opens, closes = not part.startswith(word), not part.endswith(word)
-    lower = word.lower().replace("\u2019", "'")
-    if lower.endswith("'s"):
-        word, lower = word[:-2], lower[:-2]
-    if part.endswith(":") and word[:1].isupper():
-        return "\1"
-    if lower in BEFORE_VERBS and not closes:
-        return "\2"
-    is_short = len({*lower}) < 2 or (len(word) == 2 and not word.isupper())  # "mmm", "uh"
-    if (
-        lower in UNTITLED
-        or (is_short and not UNSPACED.match(word))
-        or len(word) > MAX_WORD
-        or not WORD.fullmatch(word)
-        or "'" in lower  # "they'd"
-        or (lower.endswith("ly") and len(word) > 5)
-    ):
-        return "|"
-    return "|" * opens + word + "|" * closes
+    known = {*filter(None, names)}
+    if len(known) < 2:
+        return [*names]
+    first, last = min(known), max(known)
+    n = next((i for i, c in enumerate(first) if c != last[i]), len(first))
+    has_blanks = any(" " in name for name in known)
+    shared = (EDGE if has_blanks else EDGE_OF_FILE).match(first, 0, n)
+    cut = [name[shared.end() :].strip() if shared else name for name in names]
+    if all(name[:1].isdigit() for name in cut if name):
+        cut = [*names]  # which numbers distinguish
+    cut = [short or name for short, name in zip(cut, names, strict=True)]
+    return [re.sub("[-_]+", " ", name) if FILE.fullmatch(name) else name for name in cut]
 
 
-def _without_repetitions(words: list[str]) -> list[str]:
-    """Remove words that the next one repeats or completes.
+def group_names(groups: Sequence[Sequence[str]]) -> list[str]:
+    """Return a name for each of several groups of documents, from the titles of its documents.
 
-    >>> _without_repetitions(["mill", "mill", "cra", "crane"])
-    ['mill', 'crane']
+    A few titles are the name themselves, if they are short enough together. Otherwise it is made
+    of words and short phrases that stand in many titles of the group and in few of its siblings'.
+
+    Parameters
+    ----------
+    groups : sequence of sequence of str
+        The titles of the documents of each group.
+
+    Returns
+    -------
+    list[str]
+        Of at most 60 characters each; empty for a group without titles.
+
+    Notes
+    -----
+    A word weighs the number of titles with it, of which those that the name covers already count
+    less, times log(its share of the group's titles / its share of the siblings').
+
+    Examples
+    --------
+    >>> group_names([["The mill", "The sails of the mill"], ["The harbour", "Ferries"]])
+    ['The mill, The sails of the mill', 'The harbour, Ferries']
     """
-    beside = zip(words, [*words[1:], ""], strict=True)
-    return [word for word, after in beside if not _folded(after).startswith(_folded(word))]
+    groups = [[*filter(None, titles)] for titles in groups]
+    phrases = [[dict(_phrases(title)) for title in titles] for titles in groups]
+    having = [Counter(words for of in titles for words in of) for titles in phrases]
+    in_all, n_all = sum(having, Counter[Words]()), sum(map(len, groups))
+    wholes = [", ".join(dict.fromkeys(without_shared_prefix(titles))) for titles in groups]
+    names = []
+    for titles, of, own, whole in zip(groups, phrases, having, wholes, strict=True):
+        n = len(titles)
+        beside = n_all - n or n  # without siblings, a word is as likely as one that none has
+        others = {words: (in_all[words] - own[words] + UNSEEN) / (beside + UNSEEN) for words in own}
+        contrast = {words: max(0.0, log(own[words] / n / others[words])) for words in own}
+        is_short = (len(whole) <= MAX_TITLE and wholes.count(whole) == 1) or n == 1
+        names.append(first_words(whole).rstrip(" ,:;") if is_short else _name(of, own, contrast))
+    return [name or listed(titles) for name, titles in zip(names, groups, strict=True)]
 
 
-@lru_cache(maxsize=2**16)
+def _name(
+    titles: Sequence[Mapping[Words, str]], own: Counter[Words], contrast: Mapping[Words, float]
+) -> str:
+    """Choose words one by one, each with the phrase that it mostly stands in."""
+    forms = defaultdict[Words, Counter[str]](Counter)
+    for title in titles:
+        for words, form in title.items():
+            forms[words][form] += 1
+    weight, name, used = [1.0] * len(titles), "", set[str]()
+    free = sorted(words for words in own if len(words) == 1)
+    while free:
+        gain = dict.fromkeys(free, 0.0)
+        for title, left in zip(titles, weight, strict=True):
+            for words in gain.keys() & title.keys():
+                gain[words] += left * contrast[words]
+        best = max(free, key=lambda words: round(gain[words], 9))
+        if gain[best] <= 0:
+            break
+        around = [
+            words
+            for words in own
+            if best[0] in words and own[words] >= MOSTLY * own[best] and used.isdisjoint(words)
+        ]
+        phrase = max(around, key=lambda words: (own[words] * len(words) ** 0.5, words))
+        free.remove(best)
+        if phrase == best and best[0] in GENERIC:
+            continue
+        form = max(forms[phrase], key=lambda form: (forms[phrase][form], form))
+        longer = f"{name}, {form}" if name else form
+        if len(longer) <= MAX_TITLE:
+            name, used = longer, used.union(phrase)
+            weight = [w * COVERED if best in t else w for w, t in zip(weight, titles, strict=True)]
+        free = [words for words in free if words[0] not in used]
+    return name
+
+
+def _phrases(title: str) -> Iterator[tuple[Words, str]]:
+    """Yield the phrases between the stop words, numbers and punctuation of a title."""
+    run = list[str]()
+    pattern = PART if " " in title.strip() else OF_FILE
+    for part in [*pattern.findall(title), ""]:
+        is_word = len(part) > 1 and part[0].isalpha() and not any(map(str.isdigit, part))
+        if is_word and part.lower() not in UNTITLED:
+            run.append(part)
+            continue
+        for n in range(1, MAX_PHRASE + 1):
+            for words in zip(*(run[i:] for i in range(n)), strict=False):
+                yield tuple(map(_folded, words)), " ".join(words)
+        if part not in "-_":  # between words of a file's name
+            run = []
+
+
 def _folded(word: str) -> str:
     """Return a word in lower case and, roughly, without the ending of an English plural.
 
@@ -196,22 +190,3 @@ def _folded(word: str) -> str:
     """
     word = word.lower()
     return word[:-1] if len(word) > 3 and word[-1] == "s" and word[-2] not in "siu" else word
-
-
-def _is_participle(word: str) -> bool:
-    """Return whether a word may be an English participle.
-
-    >>> [_is_participle(word) for word in ("estimated", "speed", "bed")]
-    [True, False, False]
-    """
-    return word.endswith("ed") and len(word) > 4 and word[-3] != "e"
-
-
-def _form(phrases: Phrases, words: Words) -> str:
-    """Return the most frequent form of a phrase, of several the one in lower case."""
-    counts = Counter(form for each, form in phrases if each == words)
-    return BETWEEN.sub("", max(counts, key=lambda form: (counts[form], form)))
-
-
-def _length(phrases: Phrases, chosen: Sequence[Words]) -> int:
-    return len(", ".join(_form(phrases, words) for words in chosen))

@@ -7,11 +7,11 @@ from typing import Any, Literal
 from pydantic.json_schema import SkipJsonSchema
 
 from hierindex.models.record import Call, Usage
+from hierindex.models.tokenizer import llm_tokenizer
 from hierindex.node import SHOWN, Found
 from hierindex.progress import Stopwatch
 from hierindex.retrieve.listing import Listing
 from hierindex.retrieve.retrieval import Retrieved
-from hierindex.retrieve.selection import token_counter
 from hierindex.text.display import answer_html, answer_text, counted
 from hierindex.unsafe import beginning, visible
 
@@ -144,9 +144,10 @@ def source_of(found: Found, path: Sequence[str] = (), score: float | None = None
 
 def outline_json(outlined: Retrieved) -> dict[str, Any]:
     """Return the nodes of an outline as sources of an answer, and the sum of their tokens."""
+    tokens = llm_tokenizer()
     return {
         "nodes": [asdict(source) for source in sources_of(outlined, {})],
-        "tokens": sum(map(token_counter(), outlined.found)),
+        "tokens": sum(len(tokens(node.text)) for node, _ in outlined.found),
     }
 
 

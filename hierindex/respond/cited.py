@@ -23,7 +23,8 @@ from hierindex.respond.cited_text import Citation, CitedText, Part, written
 from hierindex.respond.numbered import Passages, shown
 from hierindex.respond.quotable import citation_of
 from hierindex.summarize.grounding import EmbeddingGrounding, has_other_number, numbers_in
-from hierindex.text.sentences import Sentence, is_telling, split_sentences, telling
+from hierindex.summarize.informative import MIN_WORDS
+from hierindex.text.sentences import Sentence, split_sentences, tokens
 from hierindex.text_node import from_text_node
 
 Entries = list[dict[str, Any]]
@@ -156,7 +157,9 @@ def _sentences(found: NodeWithScore) -> list[Sentence]:
     """Return the sentences of a passage; an empty one if there are none."""
     node = from_text_node(found.node)
     sentences = split_sentences(node.text, node.quotes)
-    return telling(sentences) or [Sentence("", 0, 0, Quote(0, 0, None))]
+    distinct = [*{s.text: s for s in reversed(sentences)}.values()][::-1]
+    telling = [s for s in distinct if len(tokens(s.text)) >= MIN_WORDS]
+    return telling or distinct or [Sentence("", 0, 0, Quote(0, 0, None))]
 
 
 def _title(found: NodeWithScore) -> dict[str, str]:
@@ -168,4 +171,4 @@ def _title(found: NodeWithScore) -> dict[str, str]:
 
 def _claim(sentence: str, question: str) -> str:
     """Return a sentence, with the question if it is too short to be read alone."""
-    return sentence if is_telling(sentence) else f"{question} {sentence}"
+    return sentence if len(tokens(sentence)) >= MIN_WORDS else f"{question} {sentence}"

@@ -32,10 +32,10 @@ class ExtractiveSynthesizer(BaseSynthesizer):
     contents are quoted only if the question asks for their words.
 
     A question about the whole ("What is this about?") is answered by an overview: a paragraph for
-    each node in reading order, with its title, its share of the text if the nodes are an outline,
-    and a sentence of it, as in "Weather (50%): It rained all week. [1]". If not all nodes fit,
-    those of the smallest shares are only counted. A single node is told from its first sentence
-    on, with the titles of its children. Nodes of an outline always give an overview.
+    each node in reading order, with its name, its share of the text if the nodes are an outline,
+    and its best sentence, as in "Weather (50%): It rained all week. [1]". If not all nodes fit,
+    those of the smallest shares are only named. A single node is told with what follows the
+    sentence and the titles of its children. Nodes of an outline always give an overview.
 
     `response.metadata` has `citations`, one `{document, start, end}` per passage, or None if
     its position is unknown, with a list `also` of other places that say the same, if there are

@@ -1,62 +1,65 @@
 """Overviews without a language model: a line for each of the parts that were found."""
 
-import re
 from collections.abc import Sequence
 
 import numpy as np
 
-from hierindex.node import Node
+from hierindex.node import Node, titles_of
 from hierindex.respond.answer import Passage
-from hierindex.respond.evidence import words_of
 from hierindex.respond.quotable import Extract, Unit, follows, quoted
 from hierindex.retrieve.retrieval import Retrieved
 from hierindex.store.snapshot import Snapshot
+from hierindex.summarize.extractive import SalientSentences
 from hierindex.summarize.summary import Budget
-from hierindex.text.stop_words import UNTITLED
+from hierindex.text.sentences import Sentence
 
-TELLING = frozenset({"paragraph", "item", "quotation"})
-LEAST = 4  # words of a line that are no stop words
+REST = 4  # of a budget, the part that names what is left out
 MOST = 80  # words of the text of a single node
-END = re.compile(r"[.!\u2026\u0964\u3002\uff01][\"'*_)\]\u00bb\u2019\u201d]*$")
 
 
 def overview(retrieved: Retrieved, units: Sequence[Unit], budget: Budget) -> Extract:
-    """Return a line for each node: its title, its share of the text, and a sentence of it.
+    """Return a line for each node: its title, its share of the text, and its best sentence.
 
     Lines are in the order of the nodes. If not all fit the budget, those of the largest shares are
-    kept, or of the best scores without shares, which only nodes of an outline have. A single node
-    has more of its text, and the titles of its children.
+    kept, or of the best scores without shares, which only nodes of an outline have; the others are
+    named. A single node has more of its text, and the titles of its children.
     """
-    told = sorted({unit.node for unit in units})
-    found, shares = [retrieved.found[k] for k in told], retrieved.shares
-    nodes = [node for node, _ in found]
-    of = [[unit for unit in units if unit.node == k] for k in told]
-    lines = [
-        _line(node, shares.get(node.id), said, MOST if len(nodes) == 1 else 1)
-        for node, said in zip(nodes, of, strict=True)
+    sentences = [
+        Sentence(text, quote.at, quote.to, quote, k, kind, _name(retrieved.found[k].node))
+        for k, _, kind, text, quote, _ in units
     ]
-    more = _parts(nodes[0], retrieved.snapshot, budget) if len(nodes) == 1 else _more(len(nodes), 1)
-    costs = budget.count([*(f"{line.lead} {line.text}" for line in lines), more])
-    room, kept = budget.max_tokens - int(costs[-1]), list[int]()
+    best = SalientSentences().best(sentences)
+    at = {(sentence.child, sentence.at): i for i, sentence in enumerate(sentences)}
+    first = {k: at[k, sentence.at] for k, sentence in sorted(best.items())}
+    found, shares = [retrieved.found[k] for k in first], retrieved.shares
+    most = MOST if len(first) == 1 else 1
+    lines = [
+        _line(node, shares.get(node.id), units, i, most)
+        for (node, _), i in zip(found, first.values(), strict=True)
+    ]
+    costs = budget.count([f"{line.lead} {line.text}" for line in lines])
     weights = [shares.get(node.id, score) for node, score in found]
-    for k in np.argsort([-weight for weight in weights], kind="stable").tolist():
+    order = np.argsort([-weight for weight in weights], kind="stable")
+    room, kept = budget.max_tokens, set[int]()
+    if len(lines) > 1 and costs.sum() > room:
+        room -= room // REST
+    for k in order.tolist():
         if costs[k] <= room or not kept:
-            kept.append(k)
+            kept.add(k)
             room -= int(costs[k])
-    if len(nodes) > 1:
-        left = set(range(len(nodes))).difference(kept)
-        more = _more(len(left), sum(weights[k] for k in left) if shares else None)
+    if len(lines) == 1:
+        more = _parts(found[0].node, retrieved.snapshot, budget)
+    else:
+        left = [k for k in order.tolist() if k not in kept]
+        share = sum(weights[k] for k in left) if shares else None
+        more = _more([_name(found[k].node) for k in left], share, budget)
     return Extract([lines[k] for k in sorted(kept)], 1.0, more, after_lead=" ")
 
 
-def _line(node: Node, share: float | None, units: Sequence[Unit], most: int) -> Passage:
-    """Return the first sentences of a node that tell something, after its title and its share."""
-    title = " ".join(node.title.split())
+def _line(node: Node, share: float | None, units: Sequence[Unit], first: int, most: int) -> Passage:
+    """Return a sentence of a node, and what follows it, after its name and its share."""
     known = "" if share is None else f"({_percent(share)})"
-    lead = " ".join(filter(None, (title, known)))
-    first = next((i for i, unit in enumerate(units) if _tells(unit)), None)
-    if first is None:
-        first = max(range(len(units)), key=lambda i: units[i].n_words)
+    lead = " ".join(filter(None, (_name(node), known)))
     last, n_words = first, units[first].n_words
     while last + 1 < len(units) and follows(units[last], units[last + 1]):
         if (n_words := n_words + units[last + 1].n_words) > most:
@@ -65,10 +68,12 @@ def _line(node: Node, share: float | None, units: Sequence[Unit], most: int) -> 
     return quoted(node, units[first], units[last], f"{lead}:" if lead else "", units[first].text)
 
 
-def _tells(unit: Unit) -> bool:
-    """Return whether a unit is a whole sentence that does not ask and is more than a greeting."""
-    words = [word for word in words_of(unit.text) if len(word) > 1 and word not in UNTITLED]
-    return unit.kind in TELLING and len(words) >= LEAST and END.search(unit.text) is not None
+def _name(node: Node) -> str:
+    """Return a node's title; of a part of a document without a heading, the document's name."""
+    title = " ".join(node.title.split())
+    headings = {each for span in node.citations for each in titles_of(span.section)}
+    is_named = len(node.documents) > 1 or node.whole_document or title.split(", ")[0] in headings
+    return title if is_named or not node.document_name else node.document_name
 
 
 def _parts(node: Node, snapshot: Snapshot | None, budget: Budget) -> str:
@@ -95,13 +100,13 @@ def _percent(share: float) -> str:
     return f"{share:.0%}" if share >= 0.005 else "less than 1%"
 
 
-def _more(n: int, share: float | None) -> str:
-    """Return how many parts are left out, and their share.
-
-    >>> _more(2, 0.234)
-    'and 2 more parts (23%)'
-    """
-    if not n:
+def _more(names: Sequence[str], share: float | None, budget: Budget) -> str:
+    """Return how many parts are left out, their share, and those names that fit."""
+    if not names:
         return ""
     known = "" if share is None else f" ({_percent(share)})"
-    return f"and {n:,} more part{'' if n == 1 else 's'}{known}"
+    said = f"and {len(names):,} more part{'' if len(names) == 1 else 's'}{known}"
+    listed = [*dict.fromkeys(filter(None, names))]
+    while REST * budget.count([f"{said}: {'; '.join(listed)}"])[0] > budget.max_tokens and listed:
+        listed.pop()
+    return f"{said}: {'; '.join(listed)}" if listed else said

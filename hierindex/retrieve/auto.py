@@ -20,6 +20,7 @@ from hierindex.retrieve.outline import outline
 from hierindex.retrieve.question import Search, of_documents
 from hierindex.store.filters import Filters, Part
 
+PARTS = 20  # of an overview
 READS = "the question reads like one about the whole"
 
 
@@ -102,7 +103,8 @@ def outlined(
     LevelError
         If the tree lacks one of the levels.
     """
-    made = partial(outline, search, budget, of=choice.documents, most=most, question=False)
+    parts = partial(outline, search, budget, of=choice.documents, question=False, whole=True)
+    made = partial(parts, most=PARTS if most is None else most)
     found = made(at=cut_of(search.snapshot, levels) if levels else None)
     if not found and choice.documents:
         found = made()

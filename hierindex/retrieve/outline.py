@@ -1,30 +1,36 @@
-"""Outlines: the nodes that summarise an index, or a part of it, best within a token budget."""
+"""Outlines: sentences of the parts of an index, or of a part of it, within a token budget."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from hierindex.core.arrays import Floats1d, Ints1d
-from hierindex.core.cut import Forest, Mask, select_cut, share_and_value
+from hierindex.core.cut import Forest, Mask, select_cut, shares
 from hierindex.core.identity import wholes
 from hierindex.core.ranking import cosines
 from hierindex.errors import InputError
-from hierindex.node import Found
+from hierindex.models.tokenizer import llm_tokenizer
+from hierindex.node import Found, Node
 from hierindex.retrieve.copies import without_copies
 from hierindex.retrieve.levels import Cut
 from hierindex.retrieve.question import Search, of_documents
-from hierindex.retrieve.selection import token_counter
 from hierindex.store.filters import Filters
 from hierindex.store.prefilter import Prefilter, prefilter
 from hierindex.store.snapshot import Snapshot, once
+from hierindex.summarize.extractive import SalientSentences
+from hierindex.summarize.informative import informative
+from hierindex.summarize.summary import Budget, joined
+from hierindex.text.sentences import Sentence, split_sentences
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SHORTEST = 100  # nodes by the embedding model's tokens, whose tokens are counted for an LLM
+LINE = 20  # tokens, about, for which an outline has one more part
 MANY = 1000  # documents; for nodes of more, all rows are read
-COLUMNS = ("id", "level", "n_tokens", "parent_ids")
+COLUMNS = ("id", "level", "n_tokens", "parent_ids", "whole_document")
 
 
 class Tree(NamedTuple):
@@ -34,6 +40,8 @@ class Tree(NamedTuple):
     n_tokens: Ints1d
     """By the embedding model, at least 1."""
     forest: Forest
+    is_whole: Mask
+    """Which rows are whole documents."""
 
 
 def outline(
@@ -44,42 +52,46 @@ def outline(
     at: Cut | None = None,
     most: int | None = None,
     question: bool = True,
+    whole: bool = False,
 ) -> list[Found]:
-    """Return the nodes that summarise best within a token budget, none an ancestor of another.
+    """Return the parts of an index with sentences of each, none an ancestor of another.
 
     Parameters
     ----------
     search : Search
         Nodes must pass its filters.
     budget : int
-        Maximum tokens of all nodes together, counted as for `token_budget`.
+        Maximum tokens of all sentences together, counted by LlamaIndex's global tokenizer.
     of : sequence of str, optional
         Ids of documents or mailboxes, and ids or unique id prefixes of nodes. Nodes must stand on
         these documents alone, or be one of these nodes or under one. By default, the whole index.
     at : Cut, optional
         Nodes of levels, which alone are selected.
     most : int, optional
-        Maximum number of nodes. Each then counts for more than budget / (most + 1) tokens.
+        Maximum number of parts; never more than one for every 20 tokens of the budget.
     question : bool
         Whether text counts for more the more similar it is to the question.
+    whole : bool
+        Whether documents are parts as a whole, if there are several.
 
     Returns
     -------
     list[Found]
-        In reading order, documents in the order of their ids. A score is the share of the text
-        that the node stands for; of the text that passes the filters, if any of it does.
+        Nodes whose text is reduced to the chosen sentences, in reading order, documents in the
+        order of their ids. A score is the share of the text that the node stands for; of the text
+        that passes the filters, if any of it does.
 
     Raises
     ------
     InputError
-        If no node fits the budget, or there is no document or node of an id.
+        If no sentence fits the budget, or there is no document or node of an id.
 
     Notes
     -----
     In a tree with several parents per node, a node is under the strongest parent that may be
-    selected. A summary without text under it is not selected. See `share_and_value` for what a
-    node is worth and `select_cut` for the choice. The columns of all rows are read, or those of
-    the documents named by `of`, and the vectors if there is a question.
+    selected. See `select_cut` for the choice of the parts: groups of documents are opened before
+    documents are. See `SalientSentences` for that of the sentences. The columns of all rows are
+    read, or those of the documents named by `of`, and the vectors if there is a question.
     """
     snapshot = search.snapshot
     if not snapshot.exists:
@@ -90,22 +102,63 @@ def outline(
         documents, node_ids, where = _named(snapshot, of)
         rows = snapshot.select(*COLUMNS, "documents", where=where)
         tree = _tree(rows, documents, node_ids)
-    if not tree.forest.is_text.any():
+    forest = tree.forest
+    if not forest.is_text.any():
         return []
     cosine = _cosines(search, where, tree.ids) if question else None
-    share, value = share_and_value(tree.forest, tree.n_tokens, cosine)
+    share = shares(forest, tree.n_tokens, cosine)
+    may = share > 0
     if search.filters is not None:
         partial = search.partial_summaries
-        passing = snapshot.ids(search.filters, where, partial_summaries=partial)
-        passes = is_in(tree.ids, passing)
-        value[~passes] = 0.0
-        text = np.where(tree.forest.is_text & passes, share, 0.0)
+        may &= is_in(tree.ids, snapshot.ids(search.filters, where, partial_summaries=partial))
+        text = np.where(forest.is_text & may, share, 0.0)
         if text.any():
-            share = tree.forest.summed(text) / text.sum()
+            share = forest.summed(text) / text.sum()
     if at is not None:
-        value[~is_in(tree.ids, snapshot.ids(at.filters, where, highest_of=at.highest_of))] = 0
-    found = _fitting(snapshot, tree, share, value, budget, most)
-    return without_copies(found, search)
+        may &= is_in(tree.ids, snapshot.ids(at.filters, where, highest_of=at.highest_of))
+    document = forest.highest(tree.is_whole & may)
+    groups = document == -1
+    if whole and len(np.unique(document[~groups])) > 1:
+        may &= groups | (document == np.arange(len(document)))
+    rows = select_cut(forest, share, may, groups, min(most or budget, max(1, budget // LINE)))
+    nodes = snapshot.nodes(tree.ids.take(rows).to_pylist())
+    found = [Found(node, float(share[row])) for node, row in zip(nodes, rows, strict=True)]
+    return told(sorted(without_copies(found, search), key=_place), budget)
+
+
+def told(found: Sequence[Found], budget: int) -> list[Found]:
+    """Return parts with the sentences that are chosen of each; those without any are left out.
+
+    Raises
+    ------
+    InputError
+        If there are parts and no sentence fits the budget.
+    """
+    tokens = llm_tokenizer()
+    counted = Budget(budget, lambda texts: np.array([len(tokens(text)) for text in texts]))
+    every = [
+        sentence
+        for i, (node, share) in enumerate(found)
+        for sentence in split_sentences(node.text, node.quotes, i, size=share)
+    ]
+    chosen = defaultdict[int, list[Sentence]](list)
+    for sentence in SalientSentences().select(every, counted):
+        chosen[sentence.child].append(sentence)
+    if every and not chosen:
+        least = int(counted.costs(informative(every)[0]).min())
+        raise InputError(f"No sentence fits a budget of {budget} tokens; the shortest has {least}.")
+    return [Found(_excerpt(found[i].node, of), found[i].score) for i, of in sorted(chosen.items())]
+
+
+def _excerpt(node: Node, sentences: Sequence[Sentence]) -> Node:
+    """Return a node with nothing but some of its sentences."""
+    text, starts = joined(sentences)
+    quotes = [
+        quote._replace(at=quote.at - s.at + start, to=quote.to - s.at + start)
+        for s, start in zip(sentences, starts, strict=True)
+        for quote in [s.quote]
+    ]
+    return replace(node, text=text, quotes=tuple(quotes))
 
 
 @once
@@ -116,11 +169,14 @@ def whole_tree(snapshot: Snapshot) -> Tree:
 
 def _tree(rows: "pa.Table", *of: list[str]) -> Tree:
     """Return the tree of some rows, or of those inside of documents and nodes."""
+    import pyarrow.compute as pc
+
     rows = rows.sort_by("id").combine_chunks()
     if of:
         rows = rows.filter(_inside(rows, *of)).combine_chunks()
     n_tokens = np.maximum(rows["n_tokens"].to_numpy(), 1).astype(np.int64)
-    return Tree(rows["id"], n_tokens, _forest(rows))
+    is_whole = pc.not_equal(rows["whole_document"], "").to_numpy()
+    return Tree(rows["id"], n_tokens, _forest(rows), is_whole)
 
 
 def _named(snapshot: Snapshot, of: Sequence[str]) -> tuple[list[str], list[str], Prefilter]:
@@ -189,41 +245,6 @@ def _forest(rows: "pa.Table") -> Forest:
     strongest = np.full(len(rows), -1)
     strongest[child[above][::-1]] = parent[above][::-1]  # a child's first parent is written last
     return Forest(strongest, level)
-
-
-def _fitting(
-    snapshot: Snapshot,
-    tree: Tree,
-    share: Floats1d,
-    value: Floats1d,
-    budget: int,
-    most: int | None,
-) -> list[Found]:
-    """Return the best cut by the tokens that an LLM reads.
-
-    They are counted for some of the shortest rows, and for those that are chosen, until they fit;
-    the others are taken to have as many times the tokens of the embedding model as those have.
-    """
-    ids, n_tokens, forest = tree
-    count, tokens, nodes = token_counter(), n_tokens.copy(), dict[int, Found]()
-    admitted = np.flatnonzero(value > 0)
-    new = chosen = admitted[np.argsort(n_tokens[admitted], kind="stable")[:SHORTEST]]
-    while len(new):
-        for row, node in zip(new.tolist(), snapshot.nodes(ids.take(new).to_pylist()), strict=True):
-            nodes[row] = Found(node, float(share[row]))
-            tokens[row] = max(1, count(nodes[row]))
-        known = [*nodes]
-        others = np.setdiff1d(admitted, known)
-        ratio = tokens[known].sum() / n_tokens[known].sum()
-        tokens[others] = np.maximum(n_tokens[others] * ratio, 1)
-        room = min(budget, int(tokens.sum()))
-        least = 1 if most is None else room // (most + 1) + 1
-        chosen = select_cut(forest, np.maximum(tokens, least), value, room)
-        new = np.setdiff1d(chosen, known)
-    if nodes and not len(chosen):
-        shortest = tokens[[*nodes]].min()
-        raise InputError(f"No node fits a budget of {budget} tokens; the shortest has {shortest}.")
-    return sorted((nodes[row] for row in chosen.tolist()), key=_place)
 
 
 def _place(found: Found) -> tuple[str, int]:

@@ -163,9 +163,10 @@ def rank_in_context(
 
     Notes
     -----
-    Nodes are neighbours in reading order if their spans are. A node of several documents, or
-    without a known place in its document, has no neighbours. Neither the neighbours that no
-    search found nor what the summaries above lend to a score improves the ranking.
+    Nodes are neighbours in reading order if their spans are. A node that quotes several
+    documents, or without a known place in its document, has no neighbours. Neither the
+    neighbours that no search found nor what the summaries above lend to a score improves the
+    ranking.
     """
     if not rows.num_rows:
         return []
@@ -184,7 +185,7 @@ def rank_in_context(
 def in_reading_order(found: Sequence[Found]) -> list[int]:
     """Return the order of nodes by document and start, the document of the best node first.
 
-    A node of several documents, or without a known place, counts as a document of its own.
+    A node that quotes several documents, or has no known place, counts as a document of its own.
     """
     relevance = np.array([each.score for each in found], dtype=np.float64)
     sources = [[quote.source for quote in each.node.quotes if quote.source] for each in found]

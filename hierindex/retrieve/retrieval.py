@@ -197,8 +197,7 @@ class Retrieval:
             choice = choose(search, self.embed_model, self.levels)
             if choice.outline:
                 budget = self.token_budget or TOKEN_BUDGET
-                found = outlined(search, choice, self.levels, budget, self.top_k)
-                return selected(found, self.top_k, self.token_budget), choice
+                return outlined(search, choice, self.levels, budget, self.top_k), choice
             choice = Choice() if self.levels else choice
         if choice.documents:
             search, choice = narrowed(search, choice, others=self._others)

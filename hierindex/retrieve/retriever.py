@@ -47,10 +47,10 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
         Notes. Several, of numbers, "chunks" and "top", only with mode "level". A node promoted
         to a higher level belongs to it, too.
     top_k : int, optional
-        Maximum number of results; by default 10, and of an outline what fits the token budget.
+        Maximum number of results; by default 10, and 20 parts of an outline.
     token_budget : int, optional
-        Maximum total tokens of the results, which are added best first; None for no limit, which
-        for an outline is 2,000.
+        Maximum total tokens of the results, which are added best first, and of the sentences of an
+        outline; None for no limit, which for an outline is 2,000.
     filters : MetadataFilters, optional
         Metadata filters that every result must pass. A summary passes if every chunk under it
         does; see `HierarchyStore`.

@@ -123,14 +123,14 @@ class StoredTree:
         of: str | Iterable[str] | None = None,
         filters: "MetadataFilters | None" = None,
     ) -> "list[RetrievedNode]":
-        """Return the nodes that summarise the index best within a token budget.
+        """Return the parts of the index, with the sentences that tell most of each.
 
-        None of them is an ancestor of another.
+        No part is an ancestor of another.
 
         Parameters
         ----------
         budget : int
-            Maximum tokens of all nodes together, by LlamaIndex's global tokenizer.
+            Maximum tokens of all sentences together, by LlamaIndex's global tokenizer.
         question : str, optional
             Text counts for more the more similar it is to the question.
         of : str or iterable of str, optional
@@ -142,13 +142,14 @@ class StoredTree:
         Returns
         -------
         list[RetrievedNode]
-            In reading order. A node's score is its share of the text, which
-            is weighted by similarity to the question.
+            In reading order. A node has only the chosen sentences as text, with their citations,
+            and its score is its share of the text, which is weighted by similarity to the
+            question.
 
         Raises
         ------
         InputError
-            If no node fits the budget, `of` names no document and no node, or an argument is of
+            If no sentence fits the budget, `of` names no document and no node, or an argument is of
             another type.
         """
         from hierindex.retrieve.retrieved import retrieved_nodes

@@ -28,6 +28,14 @@ MONTHS = (
     *("August", "September", "October", "November", "December"),
 )
 
+RECORDED = (
+    "quotes",
+    "maker",
+    "n_chunks",
+    "titles",
+    "written_title",
+)  # in the column `record`, as JSON
+
 Row = dict[str, Any]
 """The values of a row by column."""
 
@@ -95,7 +103,8 @@ def row_of(node: Node) -> Row:
             f"Metadata of node {node.id!r} must be JSON and its text Unicode: {error}."
         ) from error
     values = {**(json.loads(source).get("metadata", {}) if source else {}), **json.loads(metadata)}
-    record = "" if node.maker is None else to_json({"quotes": node.quotes, "maker": node.maker})
+    facts = {name: getattr(node, name) for name in RECORDED}
+    record = "" if node.maker is None else to_json(facts)
     return {
         "id": node.id,
         "level": node.level,
@@ -161,6 +170,9 @@ def node_of(row: Mapping[str, Any]) -> Node:
         whole_document=row["whole_document"],
         document_hash=row["document_hash"],
         read_from=row["read_from"],
+        n_chunks=record.get("n_chunks", 1),
+        titles=tuple(record.get("titles", ())),
+        written_title=record.get("written_title", ""),
         maker=Maker(*record["maker"]) if record else None,
         source=json.loads(row["source"]) if row["source"] else {},
         others=json.loads(row["node"]),

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from hierindex.errors import FormatError, InputError
 
-FORMAT = "8"
+FORMAT = "9"
 """Version of the table's columns and ids; tables of other formats are not read."""
 
 FORMAT_KEY = b"hierindex_format"

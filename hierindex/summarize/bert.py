@@ -15,9 +15,10 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from hierindex.core.arrays import Floats2d
 from hierindex.errors import ModelError
 from hierindex.loading import load_transformer
-from hierindex.summarize.extractive import fitting_sentences
-from hierindex.summarize.summary import Budget, Group
-from hierindex.text.sentences import Sentence, telling
+from hierindex.summarize.extractive import beginning
+from hierindex.summarize.informative import informative
+from hierindex.summarize.summary import Budget, Group, names_of
+from hierindex.text.sentences import Sentence
 
 
 class BertExtractor:
@@ -54,7 +55,7 @@ class BertExtractor:
     def extract(self, groups: Sequence[Group], budget: Budget) -> list[list[Sentence]]:
         """Return at least one sentence of each group, in reading order."""
         return [
-            self._extract(fitting_sentences(telling(group), budget), budget) for group in groups
+            self._extract(informative(group)[0], budget.beside(names_of(group))) for group in groups
         ]
 
     def _extract(self, pool: list[Sentence], budget: Budget) -> list[Sentence]:
@@ -71,7 +72,7 @@ class BertExtractor:
             if n_tokens[i] <= room:
                 extract.append(pool[i])
                 room -= int(n_tokens[i])
-        return extract
+        return extract or [beginning(each, budget) for each in pool[:1]]
 
 
 def _import_summarizer() -> ModuleType:

@@ -1,28 +1,42 @@
 """Extractive summaries, made of verbatim sentences of the children."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Sequence, Set
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
-from hierindex.core.arrays import Ints1d
-from hierindex.core.salience import lexrank, opening, select_sentences
-from hierindex.summarize.summary import Budget, Group, Resources, Summary, join_sentences
-from hierindex.text.sentences import Sentence, stripped, telling, tokens
+from hierindex.core.arguments import require
+from hierindex.core.arrays import Floats1d, Ints1d
+from hierindex.core.salience import contrast, lexrank, opening, select_sentences
+from hierindex.summarize.informative import informative
+from hierindex.summarize.summary import (
+    Budget,
+    Group,
+    Resources,
+    Summary,
+    join_sentences,
+    joined,
+    names_of,
+)
+from hierindex.text.sentences import Sentence, tokens
+from hierindex.text.stop_words import UNTITLED
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 REDUNDANCY = 0.4  # weight of the similarity to chosen sentences, see `select_sentences`
+CENTRAL = 0.7  # weight of LexRank beside the contrast
+DENSITY = 0.8  # 0 prefers long sentences, 1 those with few words beside those that count
 
 
-def tf_idf(texts: Sequence[str]) -> "csr_array":
+def tf_idf(texts: Sequence[str], without: Set[str] = frozenset()) -> "csr_array":
     """Compute TF-IDF weights, with the texts themselves as corpus.
 
     The weights are (1 + log tf) * (1 + log((1 + n_texts) / (1 + df))), as in scikit-learn's
-    TfidfVectorizer with `sublinear_tf`, which is much slower for a few dozen texts.
+    TfidfVectorizer with `sublinear_tf`, which is much slower for a few dozen texts. The words in
+    `without` do not count.
 
     Returns
     -------
@@ -38,7 +52,7 @@ def tf_idf(texts: Sequence[str]) -> "csr_array":
     from scipy.sparse import csr_array
 
     n_texts = len(texts)
-    tokens_of = [tokens(text.lower()) or [""] for text in texts]
+    tokens_of = [[w for w in tokens(text.lower()) if w not in without] or [""] for text in texts]
     words = [*chain.from_iterable(tokens_of)]
     column = {word: i for i, word in enumerate(dict.fromkeys(words))}
     n_words = max(1, len(column))
@@ -65,42 +79,87 @@ class Extractor(Protocol):
 
 
 class SalientSentences:
-    """An extractor of relevant, diverse sentences, balanced between the documents of a group.
+    """An extractor of sentences of all children of a group, more of the larger ones.
 
-    Sentences are compared by TF-IDF weights, with the group as corpus. Their relevance is LexRank
-    whose random walk restarts at the openings of documents. The method and its constants were
-    chosen by `tests/benchmarks/extractive.py`.
+    Sentences without content, and those that cannot stand alone, are left out where there are
+    others. The rest are compared by TF-IDF weights, with the group as corpus. The method and its
+    constants were chosen by `tests/benchmarks/extractive.py`.
+
+    Parameters
+    ----------
+    by : {"contrast", "lexrank"}
+        The relevance of a sentence: LexRank, whose random walk restarts at the openings of
+        documents, alone or with how much its words tell its child from the others.
+
+    Raises
+    ------
+    InputError
+        If `by` is another value.
     """
+
+    def __init__(self, by: Literal["contrast", "lexrank"] = "contrast") -> None:
+        require(by in ("contrast", "lexrank"), "by", "'contrast' or 'lexrank'", by)
+        self.by = by
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings that determine the choice."""
-        return {"method": "opening-lexrank", "redundancy": REDUNDANCY}
+        return {"method": self.by, "redundancy": REDUNDANCY}
 
     def extract(self, groups: Sequence[Group], budget: Budget) -> list[list[Sentence]]:
         """Return at least one sentence of each group, in reading order."""
-        if not groups:
-            return []
-        pools = [telling(group) for group in groups]
+        pools = [informative(group) for group in groups]
         costs = np.split(  # one batch per level, as counting dominates the cost
-            budget.costs([s for pool in pools for s in pool]),
-            np.cumsum([*map(len, pools)])[:-1],
+            budget.costs([s for pool, _ in pools for s in pool]),
+            np.cumsum([len(pool) for pool, _ in pools])[:-1],
         )
-        fitting = [_fitting(s, n, budget) for s, n in zip(pools, costs, strict=True)]
-        return [self._chosen(pool, n_tokens, budget.max_tokens) for pool, n_tokens in fitting]
+        extracts = []
+        for group, (pool, weights), n in zip(groups, pools, costs, strict=False):
+            within = budget.beside(names_of(group))
+            chosen = self._chosen(pool, np.array(weights), n, within.max_tokens)
+            extracts.append(chosen or [beginning(each, within) for each in pool[:1]])
+        return extracts
 
-    def _chosen(self, pool: list[Sentence], n_tokens: Ints1d, budget: int) -> list[Sentence]:
-        S = tf_idf([s.text for s in pool])  # (n_sentences, n_words)
-        document = _numbers([sentence.document for sentence in pool])
-        p = lexrank(S, opening(document))
+    def select(self, group: Group, budget: Budget) -> list[Sentence]:
+        """Return the chosen sentences of a group; none is cut, and none may fit."""
+        pool, weights = informative(group)
+        return self._chosen(pool, np.array(weights), budget.costs(pool), budget.max_tokens)
+
+    def best(self, group: Group) -> dict[int, Sentence]:
+        """Return the most relevant sentence of each child, by its number."""
+        pool, weights = informative(group)
+        _, p = self._relevance(pool, np.array(weights))
+        return {pool[i].child: pool[i] for i in np.argsort(-p, kind="stable")[::-1].tolist()}
+
+    def _chosen(
+        self, pool: Sequence[Sentence], weights: Floats1d, n_tokens: Ints1d, budget: int
+    ) -> list[Sentence]:
+        S, p = self._relevance(pool, weights)
+        part = _numbers([sentence.child for sentence in pool])
+        size = np.zeros(part.max(initial=-1) + 1)
+        size[part] = [sentence.size for sentence in pool]
         chosen = select_sentences(
             S,
             n_tokens,
             p / p.max(initial=1e-300),  # at most 1, like a cosine
             budget=budget,
             redundancy=REDUNDANCY,
-            source=document,
+            part=part,
+            size=size,
         )
         return [pool[i] for i in chosen]
+
+    def _relevance(
+        self, pool: Sequence[Sentence], weights: Floats1d
+    ) -> "tuple[csr_array, Floats1d]":
+        """Return the vectors of sentences, (n_sentences, n_words), and their relevance."""
+        S = tf_idf([s.text for s in pool])
+        p = lexrank(S, opening(_numbers([sentence.document for sentence in pool])))
+        if self.by == "contrast":
+            S = tf_idf([s.text for s in pool], UNTITLED)
+            tells = contrast(S, _numbers([sentence.child for sentence in pool]))
+            tells *= np.sqrt(np.diff(S.indptr)) / np.array([len(s.text) for s in pool]) ** DENSITY
+            p = CENTRAL * p / p.max(initial=1e-300) + tells / tells.max(initial=1e-300)
+        return S, p * weights
 
 
 class ExtractiveSummarizer:
@@ -128,42 +187,22 @@ class ExtractiveSummarizer:
         extracts = self.extractor.extract(groups, budget)
         if resources is not None:
             resources.progress("summarize", len(groups), len(groups))
-        return [join_sentences(budget.trimmed(extract), "extractive") for extract in extracts]
+        names = [*map(names_of, groups)]
+        kept = [budget.trimmed(*each) for each in zip(extracts, names, strict=True)]
+        return [
+            join_sentences(each, "extractive", of if budget.fits(joined(each, of)[0]) else ())
+            for each, of in zip(kept, names, strict=True)
+        ]
 
 
-def fitting_sentences(sentences: Group, budget: Budget) -> list[Sentence]:
-    """Return the sentences, with those over the budget halved until they fit."""
-    return _fitting(sentences, budget.costs(sentences), budget)[0]
-
-
-def _fitting(sentences: Group, costs: Ints1d, budget: Budget) -> tuple[list[Sentence], Ints1d]:
-    """Return the sentences, halved until they fit, and their costs, at most the budget."""
-    fits = costs <= budget.max_tokens
-    if fits.all():
-        return list(sentences), costs
-    parts = [
-        part
-        for sentence, fit in zip(sentences, fits, strict=True)
-        for part in ([sentence] if fit else _cut(sentence, budget))
-    ]
-    return parts, np.minimum(budget.costs(parts), budget.max_tokens)
-
-
-def _cut(sentence: Sentence, budget: Budget) -> list[Sentence]:
-    """Halve a sentence, at a blank if possible, until its pieces fit."""
+def beginning(sentence: Sentence, budget: Budget) -> Sentence:
+    """Return as much of a sentence as fits a budget when it is halved, at a blank if possible."""
     text = sentence.text
-    if len(text) < 2 or budget.costs([sentence])[0] <= budget.max_tokens:
-        return [sentence]
-    middle = len(text) // 2
-    middle = max(text.rfind(" ", 1, middle), 0) or middle
-    halves = stripped(text, 0, middle), stripped(text, middle, len(text))
-    start = sentence.at
-    parts = [
-        replace(sentence, text=text[at:to], at=start + at, to=start + to)
-        for at, to in halves
-        if at < to
-    ]
-    return [piece for part in parts for piece in _cut(part, budget)]
+    while len(text) > 1 and budget.count([text])[0] > budget.max_tokens:
+        half = text[: len(text) // 2]
+        text = half.rpartition(" ")[0].rstrip() or half.rstrip()
+    text = text.rstrip() or sentence.text[:1]
+    return replace(sentence, text=text, to=sentence.at + len(text))
 
 
 def _numbers(names: Sequence[Hashable]) -> Ints1d:

@@ -2,8 +2,9 @@
 
 import json
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -47,12 +48,21 @@ class Budget:
         )
         return costs
 
-    def trimmed(self, sentences: Sequence[Sentence]) -> list[Sentence]:
-        """Drop the last sentences if the joined text exceeds the budget."""
+    def trimmed(self, sentences: Sequence[Sentence], names: Sequence[str] = ()) -> list[Sentence]:
+        """Drop the last sentences, but for the first, until the joined text fits."""
         kept = list(sentences)
-        while len(kept) > 1 and self.count([" ".join(s.text for s in kept)])[0] > self.max_tokens:
+        while kept[1:] and not self.fits(joined(kept, names)[0]):
             kept.pop()
         return kept
+
+    def fits(self, text: str) -> bool:
+        """Return whether a text is within the budget."""
+        return bool(self.count([text])[0] <= self.max_tokens)
+
+    def beside(self, names: Sequence[str]) -> "Budget":
+        """Return what is left beside a list of names."""
+        used = int(self.count(["\n".join(names)])[0]) + 2 * len(names) if names else 0
+        return replace(self, max_tokens=max(1, self.max_tokens - used))
 
 
 @dataclass
@@ -109,8 +119,9 @@ class Summarizer(Protocol):
 
     `to_dict` must hold all settings that determine a summary, and no credentials; it is hashed
     into the ids of summaries. Besides these, a summary may depend only on the budget and on the
-    sentences of its group: their texts, their positions in their children, and which of them
-    share a document. It must not depend on the names of documents or on other groups.
+    sentences of its group: their texts, kinds, sections and positions in their children, the names
+    and sizes of these, and which sentences share a document. It must not depend on the ids of
+    documents or on other groups.
     """
 
     @property
@@ -131,15 +142,49 @@ def with_title(title: str, text: str) -> str:
     return f"Title: {title}\n{text}" if title else text
 
 
-def join_sentences(sentences: Sequence[Sentence], kind: Kind) -> Summary:
-    """Join sentences into a summary with verbatim claims.
+def joined(sentences: Sequence[Sentence], names: Iterable[str] = ()) -> tuple[str, list[int]]:
+    r"""Return a text of sentences, and where each begins in it.
 
+    Parameters
+    ----------
+    sentences : Sequence[Sentence]
+        In the order of their children.
+    names : Iterable[str]
+        Of children, each once and in order. With names, the text is a list, with a line for each.
+
+    Examples
+    --------
     >>> from hierindex.text.sentences import split_sentences
-    >>> join_sentences(split_sentences("One.    Two."), "extractive").text
-    'One. Two.'
+    >>> joined(split_sentences("It broke.  It fell."))
+    ('It broke. It fell.', [0, 10])
+    >>> joined(split_sentences("It broke. It fell.", name="The mill"), ["The mill", "The sea"])[0]
+    'The mill: It broke. It fell.\nThe sea'
     """
-    claims, at = [], 0
-    for sentence in sentences:
-        claims.append(Claim(at, at + len(sentence.text), (sentence.excerpt,)))
-        at += len(sentence.text) + 1
-    return Summary(" ".join(sentence.text for sentence in sentences), tuple(claims), kind)
+    told = defaultdict[str, list[int]](list, {name: [] for name in names})
+    for i, sentence in enumerate(sentences):
+        told[sentence.name if sentence.name in told else ""].append(i)
+    lines, starts, at = list[str](), [0] * len(sentences), 0
+    for name, of in told.items():
+        text = f"{name}: " if name and of else name
+        for i in of:
+            text += " " if i != of[0] else ""
+            starts[i] = at + len(text)
+            text += sentences[i].text
+        lines.append(text)
+        at += len(text) + 1
+    return "\n".join(lines), starts
+
+
+def names_of(group: Group) -> list[str]:
+    """Return the names of the children of a group, each once; none within a document."""
+    return [*filter(None, dict.fromkeys(sentence.name for sentence in group))]
+
+
+def join_sentences(sentences: Sequence[Sentence], kind: Kind, names: Iterable[str] = ()) -> Summary:
+    """Join sentences into a summary with verbatim claims; see `joined`."""
+    text, starts = joined(sentences, names)
+    claims = sorted(
+        Claim(at, at + len(sentence.text), (sentence.excerpt,))
+        for at, sentence in zip(starts, sentences, strict=True)
+    )
+    return Summary(text, tuple(claims), kind)

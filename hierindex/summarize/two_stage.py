@@ -15,7 +15,7 @@ from hierindex.summarize.extractive import (
     ExtractiveSummarizer,
     Extractor,
     SalientSentences,
-    fitting_sentences,
+    beginning,
 )
 from hierindex.summarize.grounding import (
     EmbeddingGrounding,
@@ -25,7 +25,15 @@ from hierindex.summarize.grounding import (
     numbers_in,
     support_by_words,
 )
-from hierindex.summarize.summary import Budget, Group, Resources, Summary, join_sentences
+from hierindex.summarize.summary import (
+    Budget,
+    Group,
+    Resources,
+    Summary,
+    join_sentences,
+    joined,
+    names_of,
+)
 from hierindex.text.sentences import Excerpt, Sentence, split_sentences
 
 EXTRACT_TOKENS = 900  # fits the 1,024 of bart-large-cnn; about RAPTOR's input per summary
@@ -157,7 +165,7 @@ class TwoStageSummarizer:
         resources = resources or Resources()
         extracts, texts = self._extracts(groups, budget)
         rewrites = self.rewriter.rewrite(texts, max_tokens=budget.max_tokens, resources=resources)
-        return self._summaries(extracts, rewrites, budget, resources)
+        return self._summaries(groups, extracts, rewrites, budget, resources)
 
     def _extracts(
         self, groups: Sequence[Group], budget: Budget
@@ -166,10 +174,12 @@ class TwoStageSummarizer:
         if self.extract_tokens is not None:
             within = Budget(self.extract_tokens, budget.count)
             extracts = self.extractor.extract(groups, within)
-        return extracts, [" ".join(s.text for s in extract) for extract in extracts]
+        names = map(names_of, groups)
+        return extracts, [joined(*each)[0] for each in zip(extracts, names, strict=True)]
 
     def _summaries(
         self,
+        groups: Sequence[Group],
         extracts: Sequence[list[Sentence]],
         rewrites: Sequence[Rewrite],
         budget: Budget,
@@ -181,7 +191,7 @@ class TwoStageSummarizer:
         if failed:
             self._report(failed, extracts)
         fallback = ExtractiveSummarizer(self.extractor).summarize(
-            [extracts[i] for i in failed], budget
+            [groups[i] for i in failed], budget
         )
         for i, summary in zip(failed, fallback, strict=True):
             usage = rewrites[i].usage + Usage(fallbacks=1)
@@ -270,8 +280,7 @@ def _repeated(text: str, extract: Sequence[Sentence]) -> Excerpt | None:
 
 def _leading(sentences: list[Sentence], budget: Budget) -> list[Sentence]:
     """Return the first sentences that fit the budget, or the beginning of the first."""
-    if not sentences:
-        return []
-    pieces = fitting_sentences(sentences, budget)
-    total = np.cumsum(budget.costs(pieces))
-    return budget.trimmed(pieces[: max(1, int((total <= budget.max_tokens).sum()))])
+    n = int((np.cumsum(budget.costs(sentences)) <= budget.max_tokens).sum())
+    if not n:
+        return [beginning(each, budget) for each in sentences[:1]]
+    return budget.trimmed(sentences[:n])

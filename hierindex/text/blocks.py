@@ -145,10 +145,10 @@ def blocks_of(node: Node) -> list[Block]:
     """
     if not node.quotes:
         return [*split_blocks(node.text)]
-    return [block for quote in node.quotes for block in _quoted(node.text, quote)]
+    return [block for quote in node.quotes for block in quoted_blocks(node.text, quote)]
 
 
-def _quoted(text: str, quote: Quote) -> Iterator[Block]:
+def quoted_blocks(text: str, quote: Quote) -> Iterator[Block]:
     """Yield the blocks of a part of a text that is in one section."""
     titles = [*map(_words, titles_of(quote.source.section))] if quote.source else []
     kind = next((TITLED[title] for title in titles if title in TITLED), "")

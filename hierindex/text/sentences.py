@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from typing import NamedTuple
 from unicodedata import category
 
@@ -12,7 +11,7 @@ import sentencex
 
 from hierindex.node import Quote
 from hierindex.text.abbreviations import is_abbreviated
-from hierindex.text.blocks import FRONT_MATTER, ITEM_MARK, split_blocks
+from hierindex.text.blocks import ITEM_MARK, Block, quoted_blocks
 
 MAX_CHARS = 600  # of a sentence; longer ones are cut into pieces
 WINDOW = 4 * MAX_CHARS  # of a paragraph that are split at once
@@ -47,7 +46,6 @@ ZERO_WIDTH_JOINER = "\u200d"
 TOKEN = r"(?u)[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+"
 QUOTES_AND_DASHES = "[\u2010-\u2027]"  # most texts have no other characters outside ASCII
 ASCII_WORDS = bytes(i if re.match(TOKEN, chr(i)) else ord(" ") for i in range(256))
-MIN_WORDS = 4  # of an informative sentence
 
 
 class Excerpt(NamedTuple):
@@ -63,7 +61,8 @@ class Sentence:
     """The verbatim part `[at:to]` of a node's text.
 
     `within` is the quote of the node in which it stands, `child` the index of the node in its
-    group.
+    group, `name` what the node is called in a list of them, `size` the amount of text under
+    it, and `kind` that of a `Block`.
     """
 
     text: str
@@ -71,6 +70,9 @@ class Sentence:
     to: int
     within: Quote
     child: int = 0
+    kind: str = "paragraph"
+    name: str = ""
+    size: float = 1
 
     @cached_property
     def quote(self) -> Quote:
@@ -88,7 +90,9 @@ class Sentence:
         return Excerpt(self.child, self.at, self.to)
 
 
-def split_sentences(text: str, quotes: Sequence[Quote] = (), child: int = 0) -> list[Sentence]:
+def split_sentences(
+    text: str, quotes: Sequence[Quote] = (), child: int = 0, name: str = "", size: float = 1
+) -> list[Sentence]:
     """Split a text into sentences with their sources.
 
     Parameters
@@ -99,6 +103,8 @@ def split_sentences(text: str, quotes: Sequence[Quote] = (), child: int = 0) -> 
         Positions of parts of the text in documents; without them, sentences have no source.
     child : int
         The index of the text's node in its group.
+    name, size : str, float
+        What the node is called in a list, and the amount of text under it.
 
     Returns
     -------
@@ -112,45 +118,12 @@ def split_sentences(text: str, quotes: Sequence[Quote] = (), child: int = 0) -> 
     """
     quotes = quotes or [Quote(0, len(text), None)]
     return [
-        Sentence(text[at:to], at, to, quote, child)
+        Sentence(text[at:to], at, to, quote, child, block.kind, name, size)
         for quote in quotes
-        for start, end in _sentences(text[quote.at : quote.to])
-        for at, to in _pieces(text, quote.at + start, quote.at + end)
+        for block in quoted_blocks(text, quote)
+        for start, end in _bounds(text, block)
+        for at, to in _pieces(text, start, end)
     ]
-
-
-def split_all(texts: Iterable[tuple[str, Sequence[Quote]]]) -> list[Sentence]:
-    """Split the children of a group, given as texts with quotes, into sentences."""
-    return [
-        sentence
-        for i, (text, quotes) in enumerate(texts)
-        for sentence in split_sentences(text, quotes, i)
-    ]
-
-
-def telling(sentences: Sequence[Sentence]) -> list[Sentence]:
-    """Drop duplicates, headings, numbers and other stubs; keep stubs if all are stubs.
-
-    >>> [s.text for s in telling(split_sentences("Chapter 2. The host was not at home."))]
-    ['The host was not at home.']
-    """
-    first: dict[str, Sentence] = {}
-    for sentence in sentences:
-        first.setdefault(sentence.text, sentence)
-    distinct = list(first.values())
-    return [s for s in distinct if is_telling(s.text)] or distinct
-
-
-def is_telling(text: str) -> bool:
-    """Return whether a sentence has the words of an informative one, and is no front matter.
-
-    >>> is_telling("In 1969."), is_telling("The host was out.")
-    (False, True)
-    """
-    return (
-        FRONT_MATTER.match(text) is None
-        and len([*islice(re.finditer(TOKEN, text), MIN_WORDS)]) == MIN_WORDS
-    )
 
 
 def tokens(text: str) -> list[str]:
@@ -178,11 +151,10 @@ def stripped(text: str, at: int, to: int) -> tuple[int, int]:
     return at, to
 
 
-def _sentences(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the bounds of the sentences, including blanks at their ends."""
-    for block in split_blocks(text):
-        bounds = block.start, block.end
-        yield from bounds_in_prose(text, *bounds) if block.prose else [bounds]
+def _bounds(text: str, block: Block) -> Iterable[tuple[int, int]]:
+    """Return the bounds of a block's sentences, including blanks at their ends."""
+    bounds = block.start, block.end
+    return bounds_in_prose(text, *bounds) if block.prose else [bounds]
 
 
 def bounds_in_prose(text: str, at: int, to: int) -> Iterator[tuple[int, int]]:

@@ -183,15 +183,6 @@ yourself yourselves yup zero
 UNTITLED = EVERY_STOP_WORD | FILLERS
 """Words that are not part of a title."""
 
-BEFORE_VERBS = frozenset(
-    """
-can can't cannot could couldn't didn't doesn't don't he i i'd i'll it it'll let's may might must
-never not shall she should shouldn't they they'd they'll to we we'd we'll who will won't would
-wouldn't you you'd you'll
-""".split()
-)
-"""English pronouns and auxiliaries, after which a word in lower case is a verb."""
-
 CHINESE_QUESTION_CHARACTERS = frozenset("什么麼怎哪谁誰何几幾吗嗎呢")
 """Characters of words that merely ask."""
 

@@ -25,7 +25,7 @@ from hierindex.tree.leaves import embedded_leaves
 from hierindex.tree.levels import GrownPart, Levels
 from hierindex.tree.pools import GrownPools, GrowPools, PoolRows, Pools, grow_pools
 from hierindex.tree.recipe import Models, Recipe
-from hierindex.tree.titles import chunks_of, documents_alone, note_documents, note_phrases
+from hierindex.tree.titles import chunks_of, documents_alone, note_documents, note_names
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,6 @@ class Grower:
             whole = [node for node in levels.made if node.documents[0] in done]
             note_documents(whole, done, chunks_of(whole))
             below = [node for node in whole if not _is_top(node)]
-            note_phrases(below)
             left = [d for d in levels.made if d.documents[0] not in done or _is_top(d)]
         return levels.part(tops, rows, left, below, done)
 
@@ -254,7 +253,7 @@ class Base:
             nodes = earlier.among_related(made, documents - self.done)
         chunks = pools.chunks if pools else chunks_of(nodes)
         note_documents(nodes, documents - self.done, chunks)
-        note_phrases(sorted(nodes, key=lambda node: node.level))
+        note_names(nodes, {node.id for node in made} if earlier else None)
         if earlier:
             changed = earlier.changed
         return [*made, *changed]

@@ -7,13 +7,14 @@ from hierindex.core.arrays import Floats2d
 from hierindex.core.identity import digest, parent_id
 from hierindex.errors import InputError
 from hierindex.models.record import Usage
-from hierindex.node import EMBED_HIDDEN, LLM_HIDDEN, Maker, Node
+from hierindex.node import EMBED_HIDDEN, LLM_HIDDEN, Maker, Node, Span
 from hierindex.progress import Stopwatch
 from hierindex.summarize.claims import resolve_claims
 from hierindex.summarize.summary import Group, Summary, with_title
-from hierindex.text.sentences import split_all
+from hierindex.text.sentences import split_sentences
 from hierindex.tree.metadata import merged_metadata
 from hierindex.tree.recipe import Models, Recipe
+from hierindex.tree.titles import names_in_list, titles_under
 
 
 def parents_of(
@@ -38,8 +39,9 @@ def parents_of(
     watch : Stopwatch
     """
     with watch("summarize", level):
-        keys = [_key(group, recipe) for group in groups]
-        summaries = _summaries(keys, groups, recipe, models, level)
+        names = [names_in_list(group, recipe.budget) for group in groups]
+        keys = [_key(group, called, recipe) for group, called in zip(groups, names, strict=True)]
+        summaries = _summaries(keys, groups, names, recipe, models, level)
     with watch("link", level):
         maker = recipe.maker
         parents = [
@@ -90,32 +92,46 @@ def _parent(
         level_max=level,
         kind=summary.kind,
         title=summary.title,
+        written_title=summary.title,
         documents=documents,
         children=child_ids,
         quotes=resolve_claims(summary.claims, [child.quotes for child in children]),
         source_similarity=summary.source_similarity,
+        n_chunks=sum(child.n_chunks for child in children),
+        titles=titles_under(children) if len(documents) > 1 else (),
         maker=maker,
         source=children[0].source if len(documents) == 1 else {},
         others={name: hidden for name, hidden in keys.items() if hidden},
     )
 
 
-def _key(children: Sequence[Node], recipe: Recipe) -> str:
+def _sentences(children: Sequence[Node], names: Sequence[str]) -> Group:
+    """Return the sentences of the children of a group."""
+    return [
+        sentence
+        for i, (child, name) in enumerate(zip(children, names, strict=True))
+        for sentence in split_sentences(child.text, child.quotes, i, name, child.n_chunks)
+    ]
+
+
+def _key(children: Sequence[Node], names: Sequence[str], recipe: Recipe) -> str:
     """Digest everything that determines a group's summary."""
     number: dict[str | None, int] = {}  # documents by order: renaming one keeps the cache hit
     fields = []
-    for child in children:
+    for child, name in zip(children, names, strict=True):
+        places = ((q, q.source or Span("", 0, 0)) for q in child.quotes)
         parts = [
-            (q.at, q.to, number.setdefault(q.source and q.source.document, len(number)))
-            for q in child.quotes
+            (q.at, q.to, number.setdefault(source.document, len(number)), source.section)
+            for q, source in places
         ]
-        fields += [child.text, json.dumps(parts)]
+        fields += [child.text, json.dumps([name, child.n_chunks, parts])]
     return digest("summary", recipe.shaped_by, str(recipe.budget.max_tokens), *fields)
 
 
 def _summaries(
     keys: Sequence[str],
     children: Sequence[Sequence[Node]],
+    names: Sequence[Sequence[str]],
     recipe: Recipe,
     models: Models,
     level: int,
@@ -127,7 +143,7 @@ def _summaries(
     for i, key in enumerate(keys):
         first.setdefault(key, i)  # equal groups, as of copies, share a summary
     new = [i for key, i in first.items() if key not in known]
-    wanted: list[Group] = [split_all((c.text, c.quotes) for c in children[i]) for i in new]
+    wanted = [_sentences(children[i], names[i]) for i in new]
     written = models.summarize(wanted, recipe.budget, f"summarize level {level}") if new else []
     fresh = dict(zip(new, written, strict=True))
     if not recipe.is_rehearsal:

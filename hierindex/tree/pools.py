@@ -28,7 +28,6 @@ from hierindex.tree.titles import (
     chunks_of,
     documents_alone,
     note_documents,
-    note_phrases,
 )
 
 AT_ONCE = 1024  # leaves whose columns `GROUPED` are dictionaries at once
@@ -157,7 +156,6 @@ def grow_pools(pools: PoolRows, recipe: Recipe, models: Models) -> GrownPools:
     rows = level_rows(leaves, vectors_of(leaves), 0)
     tops, rows = levels.grow(leaves, rows, [grouper])
     with levels.watch("link", None):
-        note_phrases([leaf for leaf in leaves if leaf.parents])
         grouped = pa.Table.from_pylist([*map(_columns, leaves)], GROUPED)
     return GrownPools(levels.part(tops, rows, tops), grouped)
 

@@ -1,47 +1,48 @@
 """Which nodes are whole documents, and the titles of nodes.
 
-Titles are headings, documents' titles, and phrases that tell nodes from their siblings.
+A document is called by its title or the name of its file, a section by its heading, other parts of
+a document by their headings or first words, and a group of documents by words of their titles.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import accumulate
-from pathlib import PurePath
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
-from hierindex.core.titles import distinctive_phrases, first_words
-from hierindex.node import (
-    FILE_NAME,
-    SECTION,
-    TITLE,
-    TITLES_BETWEEN,
-    Node,
-    shared_section,
-    titles_of,
+from hierindex.core.titles import (
+    first_words,
+    group_names,
+    listed,
+    without_markup,
+    without_shared_prefix,
 )
+from hierindex.node import SECTION, TITLES_BETWEEN, Node, shared_section, titles_of
+from hierindex.summarize.extractive import SalientSentences
+from hierindex.summarize.informative import MIN_WORDS, SPEAKER
+from hierindex.summarize.summary import Budget
+from hierindex.text.sentences import split_sentences, tokens
 
 MAX_GIVEN = 100  # characters of a heading or a document's title
+MAX_TITLES = 30  # of the documents of a group
+WIDTHS = 60, 40, 30, 20, 10  # characters of a name in a list
 
 
 class Chunk(NamedTuple):
-    """What a chunk says of its document: `section` is the path of its headings, "" for none."""
+    """What a chunk says of its document: `section` is the path of its headings, "" for none.
+
+    `name` is the document's title, or the name of its file.
+    """
 
     document: str
     section: str
-    title: Any
-    file_name: Any
+    name: str
 
     @classmethod
     def of(cls, leaf: Node) -> Self:
         """Return what a leaf says."""
-        metadata = leaf.metadata
-        section = metadata.get(SECTION)
-        return cls(
-            leaf.documents[0],
-            section if isinstance(section, str) else "",
-            metadata.get(TITLE),
-            metadata.get(FILE_NAME),
-        )
+        section = leaf.metadata.get(SECTION)
+        section = section if isinstance(section, str) else ""
+        return cls(leaf.documents[0], section, leaf.document_name)
 
 
 Chunks = Mapping[str, Chunk]
@@ -63,7 +64,8 @@ def note_documents(nodes: Sequence[Node], documents: Set[str], chunks: Chunks) -
 
     `whole_document` is set on the highest node that holds all chunks of one document only. It gets
     the document's title or the name of its file, and a node of all chunks of one section gets its
-    heading. Others keep the title that a language model wrote with the summary, if there is one.
+    heading. Others keep the title that a language model wrote with the summary, if there is one,
+    or get the headings of their chunks, or, as a chunk does, their first words.
 
     Parameters
     ----------
@@ -83,8 +85,9 @@ def note_documents(nodes: Sequence[Node], documents: Set[str], chunks: Chunks) -
         is_highest = not any(parent in under for parent, _ in node.parents)
         is_whole = is_highest and len(below) == n_chunks[document]
         node.whole_document = document if is_whole else ""
-        given = _document_title(below[0]) if is_whole else ""
-        node.title = given or _heading(below, sizes) or node.title
+        given = first_words(below[0].name, MAX_GIVEN) if is_whole else ""
+        own = _heading(below, sizes) or node.written_title
+        node.title = given or own or _own_words(node, below)
 
 
 def _chunks_under(
@@ -108,32 +111,98 @@ def _chunks_under(
     return under
 
 
-def note_phrases(nodes: Sequence[Node]) -> None:
-    """Set the titles that are missing to phrases that tell nodes from their siblings.
+def note_names(nodes: Sequence[Node], made: Set[str] | None = None) -> None:
+    """Name the groups of several documents, by what tells their titles from their siblings'.
 
-    Siblings are the nodes with the same strongest parent, or the roots.
+    Siblings are the nodes with the same strongest parent, or the roots. Those that have the title
+    of a language model keep it; groups of parts of the same documents have their first words.
 
     Parameters
     ----------
     nodes : Sequence[Node]
-        In reading order within each level, with all siblings of those that have no title.
+        With all siblings of those that are named.
+    made : Set[str]
+        Ids of the parents whose children are named, beside the roots; by default, of all.
     """
     siblings = defaultdict[str, list[Node]](list)
     for node in nodes:
         siblings[next((parent for parent, _ in node.parents), "")].append(node)
-    for group in siblings.values():
-        if all(node.title for node in group):
+    for parent, group in siblings.items():
+        if made is not None and parent and parent not in made:
             continue
-        phrases = distinctive_phrases([node.text for node in group])
-        for node, phrase in zip(group, phrases, strict=True):
-            node.title = node.title or phrase
+        for node, name in zip(group, _names(group), strict=True):
+            if len(node.documents) > 1:
+                node.title = name or _first_words(node)
 
 
-def _document_title(chunk: Chunk) -> str:
-    """Return the title or the file name of a chunk's document, or nothing."""
-    names = chunk.title, PurePath(str(chunk.file_name or "")).stem
-    titles = (first_words(name, MAX_GIVEN) for name in names if isinstance(name, str))
-    return next(filter(None, titles), "")
+def names_in_list(children: Sequence[Node], budget: Budget) -> list[str]:
+    """Return what the children of a group are called in a list of them.
+
+    Names are cut so that they take at most about half of a budget. Within one document, and where
+    a child's document has no title, they are empty.
+    """
+    if len({document for child in children for document in child.documents}) < 2:
+        return [""] * len(children)
+    names = without_shared_prefix(_names(children))
+    for width in WIDTHS:
+        cut = [first_words(name, width).rstrip(" ,:;") for name in names]
+        if 2 * budget.count(["\n".join(dict.fromkeys(cut))])[0] <= budget.max_tokens:
+            break
+    return cut
+
+
+def titles_under(children: Sequence[Node]) -> tuple[str, ...]:
+    """Return the titles of the documents of a group, or of some of them, spread evenly."""
+    titles = dict[tuple[str, str], None]()
+    for child in children:
+        of = "" if child.titles else child.documents[0]  # two documents may have one title
+        titles |= dict.fromkeys((of, title) for title in child.titles or [child.document_name])
+    named = [title for _, title in titles if title]
+    step = max(1.0, len(named) / MAX_TITLES)
+    return tuple(named[int(i * step)] for i in range(min(len(named), MAX_TITLES)))
+
+
+def _names(children: Sequence[Node]) -> list[str]:
+    """Return the names of siblings; "" of groups whose documents are mostly the others', too."""
+    names = group_names([child.titles or [child.document_name] for child in children])
+    having = Counter(document for child in children for document in child.documents)
+    distinct = {(child.document_name, child.documents) for child in children}
+    called = Counter(name for name, _ in distinct)
+    for i, child in enumerate(children):
+        if len(child.documents) == 1:
+            name = child.document_name
+            names[i] = child.documents[0] if name and called[name] > 1 else name
+        elif child.written_title:
+            names[i] = child.written_title
+        elif 2 * sum(having[each] > 1 for each in child.documents) > len(child.documents):
+            names[i] = ""
+    return names
+
+
+def _own_words(node: Node, under: Sequence[Chunk]) -> str:
+    """Return the headings of the chunks of a part of a document, or its first words."""
+    titles = (titles_of(chunk.section)[-1] for chunk in under if chunk.section)
+    headings = [title for title in titles if any(map(str.isalpha, title))]
+    if node.level and headings:
+        return listed(headings)
+    return _first_words(node)
+
+
+def _first_words(node: Node) -> str:
+    """Return the heading that a text begins with, or the first words of its best sentence."""
+    lines = [*filter(None, map(str.strip, without_markup(node.text).split("\n")))]
+    heading = titles_of(str(node.metadata.get(SECTION) or ""))[-1:]
+    if heading and lines[:1] == heading:
+        return first_words(lines[0])
+    if node.level:
+        best = SalientSentences().best(split_sentences(node.text, node.quotes))
+        lines = [sentence.text for sentence in best.values()]
+    said = (SPEAKER.sub("", line) for line in lines)
+    return first_words(next(filter(_tells, said), "")) or first_words(node.text)
+
+
+def _tells(line: str) -> bool:
+    return len(tokens(line)) >= MIN_WORDS
 
 
 def _heading(under: Sequence[Chunk], sizes: Mapping[tuple[str, str], int]) -> str:

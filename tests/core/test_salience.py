@@ -10,7 +10,9 @@ from hierindex.core.salience import (
     DAMPING,
     MOST_DENSE,
     NEAR_DUPLICATE,
+    SHORT,
     centroid_similarity,
+    contrast,
     lexrank,
     opening,
     select_sentences,
@@ -83,6 +85,28 @@ def test_openings(document, expected):
     assert opening(np.array(document, dtype=np.int64)) == pytest.approx(expected)
 
 
+@given(vectors(), st.integers(1, 6), seeds())
+def test_contrast_is_the_product_with_the_part_and_its_lead_over_all(S, n_parts, seed):
+    S, part = (
+        np.abs(S).astype(np.float64),
+        np.random.default_rng(seed).integers(-1, n_parts, len(S)),
+    )
+    found = contrast(csr_array(S), part)
+    assert found.shape == (len(S),)
+    for i in range(len(S)):
+        mean = S[part == part[i]].mean(axis=0)
+        lead = np.maximum(mean - S.mean(axis=0), 0)
+        assert found[i] == pytest.approx(S[i] @ (mean + lead))
+
+
+def test_words_of_a_part_tell_more_than_words_of_all():
+    """Rows of one word each: a word that all parts have, and one of each part."""
+    S = csr_array(np.eye(3)[[0, 1, 0, 2, 0, 2]])
+    found = contrast(S, np.array([4, 4, 0, 0, 7, 7]))
+    assert (found[1::2] > found[::2]).all()
+    assert found[1] > found[3] == found[5]
+
+
 def selected(S, n_tokens, *, redundancy=0.3, **options):
     """By likeness to the centroid."""
     towards = centroid_similarity(S.astype(np.float64))
@@ -109,69 +133,77 @@ def maximal_marginal_relevance(S, n_chosen, towards, redundancy):
     return sorted(chosen)
 
 
-@given(texts())
-def test_the_chosen_ascend_and_fill_the_budget(text):
+@given(texts(), st.integers(1, 6), seeds())
+def test_the_chosen_ascend_differ_and_fill_the_budget_and_no_part_is_left_out(text, n_parts, seed):
     S, n_tokens, budget = text
-    chosen = selected(S, n_tokens, budget=budget)
+    part = np.random.default_rng(seed).integers(n_parts, size=len(S))
+    chosen = selected(S, n_tokens, budget=budget, part=part)
     left = budget - n_tokens[chosen].sum()
     assert left >= 0
     assert (np.diff(chosen) > 0).all()
-    told = (S @ S[chosen].T).max(axis=1, initial=-1) >= NEAR_DUPLICATE - 1e-6
+    likeness = (S @ S[chosen].T).astype(np.float64)
+    told = likeness.max(axis=1, initial=-1) >= NEAR_DUPLICATE - 1e-6
     assert (np.delete(n_tokens, chosen) > left)[~np.delete(told, chosen)].all()
+    likeness[chosen, np.arange(len(chosen))] = -1
+    assert (likeness[chosen] < NEAR_DUPLICATE + 1e-6).all()
+    if n_parts * n_tokens.max(initial=0) <= budget:
+        assert {*part[chosen]} >= {*part[~told]}
+
+
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=4), st.integers(0, 20))
+def test_parts_have_sentences_in_proportion_to_their_sizes(size, budget):
+    """As d'Hondt has it: no part has a better claim to another's last sentence, but its first."""
+    n_parts, size = len(size), np.array(size)
+    part = np.arange(20 * n_parts) % n_parts
+    S, ones = np.eye(len(part)), np.ones(len(part), dtype=np.int64)
+    chosen = select_sentences(
+        S, ones, 0.1 * ones, redundancy=0.3, budget=budget, part=part, size=size
+    )
+    taken = np.bincount(part[chosen], minlength=n_parts)
+    assert taken.sum() == budget
+    assert taken.max() <= 1 or taken.min() >= 1
+    assert size[taken == 0].max(initial=0) <= size[taken > 0].min(initial=30)
+    more = taken > 1
+    assert ((size / np.maximum(taken, 1))[more, None] >= (size / (taken + 1))[taken > 0]).all()
+
+
+@pytest.mark.parametrize(
+    ("n_tokens", "budget", "size", "expected"),
+    [
+        pytest.param([5, 5, 5, 5, 5, 5], 15, None, [0, 2, 4], id="one of each"),
+        pytest.param(
+            [9, 5, 5, 5, 5, 5], 24, None, [0, 1, 2, 4], id="the part of most tokens first"
+        ),
+        pytest.param([5] * 6, 10, [1, 2, 3], [2, 4], id="the largest first"),
+        pytest.param([5] * 6, 20, [1, 1, 3], [0, 2, 4, 5], id="two of the largest"),
+        pytest.param([5] * 6, 25, [1, 9, 3], [0, 2, 3, 4, 5], id="a part that has no more"),
+        pytest.param([99, 50, 5, 5, 5, 5], 150, None, [1, 2, 3, 4, 5], id="a short one first"),
+        pytest.param([99, 51, 5, 5, 5, 5], 150, None, [0, 2, 3, 4, 5], id="none is short"),
+        pytest.param([SHORT + 1, SHORT, 5, 5, 5, 5], 44, None, [1, 2, 4], id="short enough"),
+        pytest.param([99, 99, 5, 5, 5, 5], 20, None, [2, 3, 4, 5], id="none fits"),
+    ],
+)
+def test_sentences_of_three_parts(n_tokens, budget, size, expected):
+    """Of two sentences each, the first of which is more relevant."""
+    chosen = select_sentences(
+        np.eye(6),
+        np.array(n_tokens),
+        np.array([0.9, 0.5] * 3),
+        redundancy=0.3,
+        budget=budget,
+        part=np.repeat([0, 1, 2], 2),
+        size=None if size is None else np.array(size),
+    )
+    assert chosen.tolist() == expected
 
 
 @given(texts())
-def test_no_two_of_the_chosen_are_near_duplicates(text):
-    S, n_tokens, budget = text
-    chosen = selected(S, n_tokens, budget=budget)
-    likeness = (S[chosen] @ S[chosen].T).astype(np.float64)
-    np.fill_diagonal(likeness, -1)
-    assert (likeness < NEAR_DUPLICATE + 1e-6).all()
-    assert len(chosen) or not (n_tokens <= budget).any()
-
-
-@given(texts(), st.integers(1, 6), seeds())
-def test_no_source_is_crowded_out(text, n_sources, seed):
-    S, n_tokens, budget = text
-    source = np.random.default_rng(seed).integers(-1, n_sources, size=len(S))
-    chosen = selected(S, n_tokens, budget=budget, source=source)
-    left = budget - n_tokens[chosen].sum()
-    assert left >= 0
-    share = budget / max(len(np.unique(source)), 1)
-    told = (S @ S[chosen].T).max(axis=1, initial=-1) >= NEAR_DUPLICATE - 1e-6
-    for poor in np.unique(source):
-        spent = n_tokens[chosen][source[chosen] == poor].sum()
-        waiting = (source == poor) & ~told & ~np.isin(np.arange(len(S)), chosen)
-        if spent >= share or not waiting.any():
-            continue
-        for rich in np.unique(source[chosen]):  # no more than its share, but for its last sentence
-            taken = n_tokens[chosen][source[chosen] == rich]
-            fits = n_tokens[waiting].min() <= left
-            assert not fits
-            assert taken.sum() - taken.max() < share or (n_tokens[waiting] > left).all()
-
-
-def test_one_source_is_all_sources():
-    S, ones = unit_vectors("noise", 30, 8), np.ones(30, dtype=np.int64)
-    alone = selected(S, ones, budget=7, source=0 * ones)
-    assert np.array_equal(alone, selected(S, ones, budget=7))
-
-
-def test_equal_sources_have_equal_shares():
-    S, ones = unit_vectors("noise", 30, 8), np.ones(30, dtype=np.int64)
-    source = np.arange(30) // 10
-    relevance = np.where(source == 1, 1.0, 0.0)
-    chosen = select_sentences(S, ones, relevance, redundancy=0.3, budget=6, source=source)
-    assert np.bincount(source[chosen]).tolist() == [2, 2, 2]
-    alone = select_sentences(S, ones, relevance, redundancy=0.3, budget=6)
-    assert np.bincount(source[alone], minlength=3)[1] > 2
-
-
-@given(texts())
-def test_sparse_equals_dense(text):
+def test_sparse_equals_dense_and_one_part_is_all(text):
     S, n_tokens, budget = text
     chosen = selected(csr_array(S), n_tokens, budget=budget)
     assert np.array_equal(chosen, selected(S, n_tokens, budget=budget))
+    part = np.zeros(len(S), dtype=np.int64)  # by default
+    assert np.array_equal(chosen, selected(S, n_tokens, budget=budget, part=part))
 
 
 @given(vectors(5, 20, least_dims=16, shapes=["noise"]), st.integers(2, 4), REDUNDANCIES, seeds())

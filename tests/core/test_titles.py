@@ -1,115 +1,136 @@
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hierindex.core.titles import (
-    LABEL,
     MAX_TITLE,
-    NO_PROSE,
-    UNSPACED,
-    VERB,
-    _known_phrases_of,
-    _marked,
-    _phrases,
-    _phrases_of,
-    distinctive_phrases,
     first_words,
+    group_names,
+    listed,
+    without_markup,
+    without_shared_prefix,
 )
-from hierindex.text.stop_words import BEFORE_VERBS, UNTITLED
 
-SPOKEN = (
-    "Grad A: Yeah, um, the the crane is broken again, you know. Postdoc B: Mm - hmm. The cra crane "
-    "needs a new chain. Project Manager C: I think the chain costs more than the crane did."
+TOWNS = "Delft", "Gouda", "Leiden", "Utrecht"
+WORDS = st.sampled_from("mill Mills sails The of 7 data: Delft-Gouda, (crane) 帆船 x_y".split())
+TITLES = st.lists(WORDS, min_size=1, max_size=9).map(" ".join) | st.text().map(
+    lambda text: " ".join(text.split()) or "mill"
 )
-WORDS = st.sampled_from(
-    "mill sails The the to of harbour: Ada: crane, Crane (chain) ``` 帆船 クレーン x_y".split()
-)
-TEXTS = st.lists(st.text() | st.lists(WORDS, max_size=30).map(" ".join), max_size=6)
+GROUPS = st.lists(st.lists(TITLES, max_size=9), max_size=4)
 
 
-@given(TEXTS)
-def test_a_title_is_one_short_line_and_no_phrase_is_given_twice(texts):
-    titles = distinctive_phrases(texts)
-    assert len(titles) == len(texts)
-    for text, title in zip(texts, titles, strict=True):
-        assert len(title) <= MAX_TITLE
-        assert bool(title) == bool(text.strip())
-        assert title == " ".join(title.split())
-    assert titles == distinctive_phrases(texts)
+def numbered(title, n=12):
+    return [title % i for i in range(n)]
 
 
-@given(st.lists(WORDS, max_size=30).map(" ".join) | st.text())
-def test_phrases_do_not_depend_on_what_was_read_before(text):
-    """They are remembered, and patterns are skipped in texts without what they are for."""
-    _known_phrases_of.cache_clear()
-    spaced = UNSPACED.sub(r" \1 ", NO_PROSE.sub(" ; ", text))
-    marked = " ".join(map(_marked, spaced.split()))
-    runs = VERB.sub("|", LABEL.sub("|", marked)).split("|")
-    plain = [phrase for run in runs if run.strip() for phrase in _phrases_of(run)]
-    assert _phrases(text) == _phrases(text) == plain
-
-
-@given(st.lists(st.lists(WORDS, min_size=1, max_size=30).map(" ".join), max_size=6))
-def test_phrases_have_words_of_their_text_and_differ(texts):
-    titles = dict(enumerate(distinctive_phrases(texts)))
-    phrases = [
-        phrase.lower()
-        for i, title in titles.items()
-        if title != first_words(texts[i])
-        for phrase in title.split(", ")
-    ]
-    assert len({*phrases}) == len(phrases)
-    assert all({*title} <= {*texts[i], *", "} for i, title in titles.items())
+@given(GROUPS, st.randoms())
+def test_a_group_has_one_short_name_wherever_it_stands_among_its_siblings(groups, random):
+    names = group_names(groups)
+    for titles, name in zip(groups, names, strict=True):
+        assert len(name) <= MAX_TITLE
+        assert bool(name) == bool(titles)
+        assert name == " ".join(name.split())
+        assert {*name} <= {*"".join(titles), *", "}
+    order = random.sample(range(len(groups)), len(groups))
+    assert group_names([groups[i] for i in order]) == [names[i] for i in order]
 
 
 @pytest.mark.parametrize(
-    ("texts", "titles"),
+    ("groups", "names"),
     [
-        ([], []),
-        (["", " \n"], ["", ""]),
-        (["The mill needs new sails."] * 2, ["new sails, mill", "The mill needs new sails."]),
-        ([SPOKEN], ["crane, new chain"]),
-        (["We must sail to New York."], ["New York"]),
-        (["Rust and rust, rust."], ["rust"]),
-        (["Rust, Rust and rust."], ["Rust"]),
-        (["The mills. A mill; the mills!"], ["mills"]),
-        (["The keeper's lamp. They'd go, quickly."], ["keeper lamp"]),
-        (["The value function estimated."], ["value function"]),
-        (["It is so."], ["It is so."]),
-        (["x = f(y_1) + 3"], ["x = f(y_1) + 3"]),
-        (["```\nprint(harbour)\n``` The harbour of [sec_3] https://a.b/crane"], ["harbour"]),
-        (["IP, uh, mmm."], ["IP"]),
-        (["one " * 30], ["one one one one one one one one one one one one one one one"]),
-        (["Donaudampfschifffahrtsgesellschaft " * 3], ["Donaudampfschifffahrtsgesellschaft"]),
-        (["y" * 99], ["y" * MAX_TITLE]),
-        (["deep water harbour crane chain, crane."], ["crane, chain"]),
-        (
-            ["Constitutionalizations Internationalization Telecommunications"],
-            ["Constitutionalizations Internationalization"],
+        pytest.param([], [], id="no groups"),
+        pytest.param([[], ["The mill"]], ["", "The mill"], id="no titles"),
+        pytest.param([["The mill", "Sails", "The mill"]], ["The mill, Sails"], id="few titles"),
+        pytest.param([["log-old-mill", "log-sails"]], ["old mill, sails"], id="few files"),
+        pytest.param(
+            [numbered("Wind mills of Delft %d"), numbered("Sails of Delft %d")],
+            ["Wind mills", "Sails"],
+            id="what the siblings have, too, is left out",
         ),
-        (["A new steel harbour crane."], ["steel harbour crane"]),
-        (["Die Mühle und die Segel der Mühle."], ["Mühle, Segel"]),
-        (["風車には新しい帆布が必要です。データ分析の結果。"], ["データ分析, 帆布"]),
-        (["风车的帆已经破了。"], ["风车的帆已经破了"]),
-        (["กังหันลมต้องการใบเรือใหม่เพราะใบเรือเก่าขาดแล้ว"], ["กังหันลมต้องการใบเรือใหม่เพราะใบเรือเก่าขาดแล้ว"]),
+        pytest.param([[*numbered("%d mills of Delft"), "A mill"]], ["mills, Delft"], id="plural"),
+        pytest.param(
+            [numbered("delft_mill_%03d_wind_sail")], ["delft mill, wind sail"], id="files"
+        ),
+        pytest.param([numbered("%03d-wind--mill--delft")], ["delft, mill, wind"], id="long dashes"),
+        pytest.param(
+            [numbered("Test data of a tool, chapter %d")],
+            ["Test data"],
+            id="generic words name nothing alone",
+        ),
+        pytest.param(
+            [[*numbered("Sails, the %dth page"), "Ropes at the harbour", "Ropes at the pier"]],
+            ["Sails, Ropes, harbour, pier"],
+            id="titles that the name does not cover",
+        ),
+        pytest.param(
+            [["Internationalization, Telecommunications", "Constitutionalizations, ropes"]],
+            ["Constitutionalizations, Internationalization, ropes"],
+            id="a word that does not fit",
+        ),
+        pytest.param([["of the " * 20]], [("of the " * 8 + "of")], id="no words of its own"),
+        pytest.param([["y" * 99]], ["y" * MAX_TITLE], id="a long word"),
     ],
 )
-def test_titles(texts, titles):
-    assert distinctive_phrases(texts) == titles
+def test_names_of_groups(groups, names):
+    assert group_names(groups) == names
 
 
-def test_what_the_others_say_too_tells_less():
-    shared = "The harbour master wrote about the harbour."
-    texts = [f"{shared} The {word} broke." for word in ("crane", "lamp", "pier")]
-    titles = distinctive_phrases([*texts, f"{shared} {shared}"])
-    assert [title.split(", ")[0] for title in titles[:3]] == ["crane", "lamp", "pier"]
-    assert "harbour" in titles[3]
+def test_a_name_says_what_the_siblings_do_not():
+    """Whatever the towns that all write about are."""
+    titles = [
+        [f"How {thing} were made in {town}" for town in TOWNS] for thing in ("sails", "ropes")
+    ]
+    for name, thing in zip(group_names(titles), ("sails", "ropes"), strict=True):
+        assert name.startswith(thing)
 
 
-def test_two_phrases_fit_together():
-    """The second is left out where both are too long."""
-    long = "Constitutional Considerations Concerning", "Transcontinental Telecommunications Treaty"
-    assert distinctive_phrases([f"{long[0]}. {long[1]}."]) in ([long[0]], [long[1]])
+@given(st.lists(TITLES, max_size=9))
+def test_only_a_beginning_is_cut_off_and_no_name_is_empty(names):
+    cut = without_shared_prefix(names)
+    for name, rest in zip(names, cut, strict=True):
+        assert rest
+        assert rest in (name[-len(rest) :], re.sub("[-_]+", " ", name)[-len(rest) :])
+
+
+@pytest.mark.parametrize("prefix", ["book: ", "book_ch-", "a/b.", "Of mills, "])
+def test_a_beginning_that_all_names_have_is_cut_off(prefix):
+    names = ["mill", "sails of Delft" if " " in prefix else "sails", "帆船"]
+    assert without_shared_prefix([prefix + name for name in names]) == names
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        ([], []),
+        (["book-mill"], ["book-mill"]),
+        (["book-mill"] * 2, ["book-mill"] * 2),
+        (["book-mill", "book-sail_cloth", "book-2"], ["mill", "sail cloth", "2"]),
+        (["book-", "book-mill"], ["book-", "mill"]),
+        (["Delft:", "Delft: sails"], ["Delft:", "sails"]),
+        (["Mills of Delft", "Mills of Gouda"], ["Mills of Delft", "Mills of Gouda"]),
+        (["Delft: the mill", "Delft: the sails"], ["the mill", "the sails"]),
+        (["mill", "sail-cloth"], ["mill", "sail cloth"]),
+    ],
+)
+def test_without_shared_prefix(names, expected):
+    assert without_shared_prefix(names) == expected
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        ([], ""),
+        (["", "a", "", "a"], "a"),
+        (["a", "b", "cc"], "a, b"),
+        (["a", "bbbb", "c"], "a"),
+        (["aaaaaaaa", "b"], "aaaaa"),
+        (["aaa bbbb", "b"], "aaa"),
+    ],
+)
+def test_listed(names, expected):
+    assert listed(names, 5) == expected
 
 
 @pytest.mark.parametrize(
@@ -126,5 +147,13 @@ def test_first_words(text, words):
     assert first_words(text, 5) == words
 
 
-def test_words_before_verbs_are_no_titles():
-    assert BEFORE_VERBS <= UNTITLED
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("## A `mill`\n> * of **Delft**", "A mill\nof Delft"),
+        ("| a | b |\n===", "a  b \n"),
+        ("well-known at 3 > 2", "well-known at 3 > 2"),
+    ],
+)
+def test_without_markup(text, plain):
+    assert without_markup(text) == plain

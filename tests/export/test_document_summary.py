@@ -23,7 +23,7 @@ from hierindex import (
 )
 from hierindex.export.document_summary import NoLLM
 
-QUESTIONS = {document.doc_id: document.text.partition("  ")[0] for document in documents()}
+QUESTION = documents()[0].text.partition("  ")[0]
 
 
 def chunks_of(index: HierarchicalIndex) -> dict[str, list[str]]:
@@ -117,9 +117,13 @@ assert "hierindex" not in sys.modules
 
 def test_llama_index_alone_loads_and_asks_it(index, tmp_path) -> None:
     folder = tmp_path / "exported"
-    n_nodes = persist_document_summary_index(index, folder)
-    assert n_nodes == len(to_document_summary_index(index).docstore.docs)
-    command = [sys.executable, "-c", ALONE, str(folder), QUESTIONS["d.txt"]]
+    n_nodes, exported = (
+        persist_document_summary_index(index, folder),
+        to_document_summary_index(index),
+    )
+    assert n_nodes == len(exported.docstore.docs)
+    question = exported.get_document_summary("d.txt")
+    command = [sys.executable, "-c", ALONE, str(folder), question]
     env = {"PYTHONPATH": str(Path(__file__).parents[1])}
     run = subprocess.run(command, capture_output=True, text=True, env=env, cwd=tmp_path)
     assert run.returncode == 0, run.stderr
@@ -174,7 +178,7 @@ def test_documents_and_chunks_can_be_deleted(soft) -> None:
     (c,) = struct.summary_id_to_node_ids[struct.doc_id_to_summary_id["c.txt"]]
     exported.delete_nodes([c])
     retriever = exported.as_retriever(similarity_top_k=9)
-    found = retriever.retrieve(QUESTIONS["a.txt"])
+    found = retriever.retrieve(QUESTION)
     assert {node.node.ref_doc_id for node in found} == {"b.txt", "d.txt"}
     ids = {node.node.node_id for node in found}
     assert first not in ids

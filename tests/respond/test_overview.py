@@ -10,7 +10,7 @@ from respond.asking import count_tokens, serve
 
 from hierindex import SemanticHierarchy
 from hierindex.index import HierarchicalIndex
-from hierindex.models.embedder import unit_vectors
+from hierindex.models.embedder import Embedder, unit_vectors
 from hierindex.models.load import load_embed_model
 from hierindex.respond.bounded_tree import BoundedTreeSummarize
 from hierindex.respond.extractive_synthesizer import ExtractiveSynthesizer
@@ -55,7 +55,7 @@ def text_of(name, n_sentences=12):
 
 def built(folder, **texts):
     documents = [
-        Document(id_=f"{name}.md", text=text, metadata={"topic": name})
+        Document(id_=f"{name}.md", text=text, metadata={"topic": name, "title": f"All {name}"})
         for name, text in texts.items()
     ]
     hierarchy = SemanticHierarchy(embed_model=model(), summary_tokens=40, max_children=3)
@@ -161,8 +161,29 @@ def test_the_top_is_told_with_the_titles_of_its_parts(harbour):
     assert sorted(parts.split("; ")) == sorted(titles)
     assert answer.why.startswith("level top for an outline: ")
 
-    answer = index.ask(WHOLE, level="top", synthesizer={"answer_tokens": 35})
+    answer = index.ask(WHOLE, level="top", synthesizer={"answer_tokens": 20})
     assert answer.answer.endswith(f"\n\nIn 3 parts: {'; '.join(parts.split('; ')[:2])}")
+
+
+def test_documents_are_not_split_if_there_are_several(harbour):
+    index, texts = harbour
+    answer = index.ask(WHOLE)
+    assert sorted(line["title"] for line in lines(answer, texts)) == [
+        f"All {name}" for name in sorted(THINGS)
+    ]
+    assert share_told(answer) == pytest.approx(100, abs=3)
+    only = MetadataFilters(filters=[MetadataFilter(key="topic", value="ships")])
+    parts = lines(index.ask(WHOLE, filters=only), texts)
+    assert len(parts) > 1
+    assert {line["title"] for line in parts} == {"All ships"}  # no part has a heading
+
+
+def test_an_overview_of_many_documents_has_at_most_20_parts(tmp_path):
+    texts = {f"ship {i}": f"Ship {i} sailed over sea {i} in year {i}." for i in range(30)}
+    index = built(tmp_path, **texts)
+    answer = index.ask(WHOLE)
+    assert 1 < len(answer.sources) <= 20
+    assert share_told(answer) == pytest.approx(100, abs=10)  # each is rounded
 
 
 @pytest.mark.parametrize("level", [1, "documents"])
@@ -176,12 +197,18 @@ def test_a_level_is_told_by_its_own_outline(harbour, level):
     assert answer.why.startswith(f"level {level} for an outline: ")
 
 
-def test_parts_that_do_not_fit_are_counted():
+@pytest.mark.parametrize("answer_tokens", [50, 70, 90])
+def test_parts_that_do_not_fit_are_named(answer_tokens):
     parts = [(f"Part {i}", f"On day {i} it rained in the north.") for i in range(9)]
-    said = ask(*parts, answer_tokens=70)
-    n = said.count("Part")
-    assert 1 < n < 9
-    assert said.endswith(f"\n\nand {9 - n} more parts")
+    *told, more = ask(*parts, answer_tokens=answer_tokens).split("\n\n")
+    left = [f"Part {i}" for i in range(len(told), 9)]
+    start, names = f"and {len(left)} more parts", "; ".join(left)
+    assert told
+    assert more == start or names.startswith(more.removeprefix(f"{start}: "))
+    n_tokens = Embedder(model()).count_text_tokens(
+        [re.sub(r" \[\d\]", "", p) for p in (*told, more)]
+    )
+    assert n_tokens.sum() <= answer_tokens
 
 
 @pytest.mark.parametrize("is_whole", [True, False])

@@ -72,8 +72,9 @@ def test_nodes_without_a_place_keep_the_order_of_their_own_scores():
     assert np.std([score for _, score in ranked]) == pytest.approx(1)
 
 
-def test_a_summary_of_several_documents_is_near_none():
-    above = [n for n in tree(RaptorHierarchy) if len(record(n).documents) > 1]
+def test_a_summary_that_quotes_several_documents_is_near_none():
+    nodes = tree(RaptorHierarchy)
+    above = [n for n in nodes if len({span.document for span in record(n).citations}) > 1]
     assert len(above) > 1
     own = np.linspace(0.1, 0.9, len(above))
     ranked = rank(table(above, own), question=[1.0, 0.0])

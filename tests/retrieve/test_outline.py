@@ -1,18 +1,15 @@
 """Outlines of trees of each kind: what they cover, what they leave out and what they cost."""
 
+import re
+
 import pytest
 from fakes import HashingEmbedding
-from llama_index.core.schema import (
-    MetadataMode,
-    NodeRelationship,
-    RelatedNodeInfo,
-    TextNode,
-)
+from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from llama_index.core.utils import get_tokenizer
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from records import metadata_of
 from store.oracle import Oracle
-from store.trees import HIERARCHIES, chunks, documents, record, tree
+from store.trees import HIERARCHIES, documents, record, tree
 
 from hierindex import HierarchicalIndex
 from hierindex.errors import InputError
@@ -31,7 +28,7 @@ def index(store):
 
 
 def n_tokens(found):
-    return sum(len(get_tokenizer()(each.get_content(MetadataMode.LLM))) for each in found)
+    return sum(len(get_tokenizer()(each.text)) for each in found)
 
 
 def ids(found):
@@ -60,11 +57,11 @@ def test_no_node_is_above_another(index, budget, question):
 @pytest.mark.parametrize("question", [None, QUESTION])
 def test_plenty_of_tokens_show_all_of_the_text_in_order(index, nodes, question):
     found = index.outline(PLENTY, question)
-    assert [each.text for each in found] == [c.text for d in documents() for c in chunks(d)]
-    spans = [each.citations[0] for each in found]
-    assert [(span.document, span.start) for span in spans] == sorted(
-        (span.document, span.start) for span in spans
-    )
+    texts = {document.doc_id: document.text for document in documents()}
+    said = [s for each in found for s in each.text.replace(". ", ".  ").split("  ")]
+    assert said == [s for text in texts.values() for s in text.split("  ")]
+    spans = [span for each in found for span in each.citations]
+    assert said == [texts[span.document][span.start : span.end] for span in spans]
     assert sum(each.score for each in found) == pytest.approx(1)
 
 
@@ -179,14 +176,32 @@ def test_a_filter_on_levels(index, nodes):
     assert {record(each.node).level for each in found} == {1}
 
 
+@pytest.mark.spread
+@pytest.mark.parametrize("nodes", HIERARCHIES, indirect=True)
+@pytest.mark.parametrize("question", [None, QUESTION])
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_parts_have_only_sentences_of_theirs(index, nodes, budget, question):
+    texts = {document.doc_id: document.text for document in documents()}
+    whole = {node.node_id: node.text for node in nodes}
+    for each in index.outline(budget, question):
+        *quotes, last = record(each.node).quotes
+        assert last.to == len(each.text)
+        for quote in (*quotes, last):
+            said, place = each.text[quote.at : quote.to], quote.source
+            assert said == texts[place.document][place.start : place.end]
+            assert said in texts[place.document].split("  ")
+            assert said in whole[each.node_id]
+
+
 @pytest.mark.parametrize("of", [None, "a.txt"])
-def test_a_budget_smaller_than_any_node(index, nodes, of):
-    some = [n for n in nodes if of is None or record(n).documents == (of,)]
-    least = min(len(get_tokenizer()(n.get_content(MetadataMode.LLM))) for n in some)
-    message = f"No node fits a budget of {least - 1} tokens; the shortest has {least}."
-    with pytest.raises(InputError, match=message):
+def test_a_budget_smaller_than_any_sentence(index, of):
+    with pytest.raises(InputError, match="No sentence fits a budget of 1 token") as error:
+        index.outline(1, of=of)
+    least = int(re.search(r"; the shortest has (\d+)\.", str(error.value))[1])
+    with pytest.raises(InputError, match=f"a budget of {least - 1} tokens; the .* has {least}."):
         index.outline(least - 1, of=of)
-    assert n_tokens(index.outline(least, of=of)) == least
+    (found,) = index.outline(least, of=of)
+    assert n_tokens([found]) <= least
 
 
 @pytest.mark.parametrize("budget", [0, -1, 1.5, "9", None])
@@ -224,11 +239,11 @@ def test_a_question_that_is_empty(index):
 
 
 def test_what_is_like_the_question_counts_for_more(index, nodes):
-    text = next(n.text for n in nodes if record(n).documents == ("b.txt",) and record(n).level == 0)
-    asked, plain = index.outline(PLENTY, text), index.outline(PLENTY)
-    gain = {one.text: one.score / other.score for one, other in zip(asked, plain, strict=True)}
-    assert max(gain, key=gain.__getitem__) == text
-    assert gain[text] > 1 > min(gain.values()) > 0
+    like = next(n for n in nodes if record(n).documents == ("b.txt",) and record(n).level == 0)
+    asked, plain = index.outline(PLENTY, like.text), index.outline(PLENTY)
+    gain = {one.node_id: one.score / two.score for one, two in zip(asked, plain, strict=True)}
+    assert max(gain, key=gain.__getitem__) == like.node_id
+    assert gain[like.node_id] > 1 > min(gain.values()) > 0
 
 
 def test_without_a_question_no_model_is_loaded(store):

@@ -1,7 +1,7 @@
 """Groups of sentences as a level hands them over, and budgets that can be counted by hand."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from hypothesis import strategies as st
@@ -41,12 +41,14 @@ def count_words(texts: Sequence[str]) -> np.ndarray:
     return np.array([len(text.split()) for text in texts], dtype=np.int64)
 
 
-def group_of(*children: str) -> list[Sentence]:
-    """Sentences of children that are whole documents, each named by its own text."""
+def group_of(*children: str, names: Sequence[str] = ()) -> list[Sentence]:
+    """Sentences of children that are whole documents, each with its own text for an id."""
+    names = names or [""] * len(children)
+    quotes = [[Quote(0, len(text), Span(text, 0, len(text)))] for text in children]
     return [
-        replace(sentence, child=i)
+        sentence
         for i, text in enumerate(children)
-        for sentence in split_sentences(text, [Quote(0, len(text), Span(text, 0, len(text)))])
+        for sentence in split_sentences(text, quotes[i], i, names[i])
     ]
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from fakes import HashingEmbedding
 from hypothesis import example, given
 from hypothesis import strategies as st
 from llama_index.core.utils import get_tokenizer
@@ -21,17 +22,30 @@ from summarize.groups import (
 )
 from tiny_models import SENTENCES
 
-from hierindex.summarize.extractive import (
-    ExtractiveSummarizer,
-    SalientSentences,
-    fitting_sentences,
-    tf_idf,
-)
-from hierindex.summarize.summary import Budget, Resources
-from hierindex.text.sentences import MAX_CHARS, MIN_WORDS, TOKEN, is_telling, tokens
+from hierindex.errors import InputError
+from hierindex.summarize.bert import BertExtractor
+from hierindex.summarize.extractive import ExtractiveSummarizer, SalientSentences, beginning, tf_idf
+from hierindex.summarize.summary import Budget, Resources, names_of
+from hierindex.text.sentences import MAX_CHARS, TOKEN, tokens
 
 TEXTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join), max_size=12)
+METHODS = st.sampled_from(["contrast", "lexrank"])
+NAMES = st.sampled_from(["", "Mill", "The sea", "The sea 2", "Storm: of May"])
 LONG = " ".join(f"word{i}" for i in range(60)) + "."
+
+
+def check_list(summary, group, budget):
+    """Within the budget; a line for each name, with claims of the children that are called so."""
+    told = {name: [] for name in [*names_of(group), ""]}
+    child_of = {s.child: s for s in group}
+    for at, to, ((child, *place),), is_verbatim in summary.claims:
+        assert is_verbatim
+        assert summary.text[at:to] == child_of[child].quote.source.document[slice(*place)]
+        told[child_of[child].name].append(summary.text[at:to])
+    lines = {name: ": ".join(filter(None, [name, " ".join(said)])) for name, said in told.items()}
+    assert summary.text == "\n".join(filter(None, lines.values()))
+    assert [*summary.claims] == sorted(summary.claims)
+    assert budget.count([summary.text])[0] <= budget.max_tokens
 
 
 @given(TEXTS)
@@ -49,7 +63,6 @@ def test_tf_idf_is_scikit_learn_s(texts):
 @given(st.text() | st.text(alphabet="aB1_ .'-\n\x1c\u201c\u2014\u00e9\u96ea\u30fb"))
 def test_tokens_are_those_of_the_pattern(text):
     assert tokens(text) == re.findall(TOKEN, text)
-    assert is_telling(text) == (len(tokens(text)) >= MIN_WORDS)
 
 
 def test_the_order_of_words_does_not_matter():
@@ -57,23 +70,33 @@ def test_the_order_of_words_does_not_matter():
     assert np.array_equal(S[0], S[2])
 
 
-@given(st.lists(children(), max_size=4), st.integers(1, 30))
-def test_extracts_are_verbatim_in_order_and_within_the_budget(texts, n_words):
+@given(st.lists(children(), max_size=4), st.integers(1, 30), METHODS)
+def test_extracts_are_verbatim_in_order_and_within_the_budget(texts, n_words, by):
     groups, budget = [group_of(*of) for of in texts], budget_of(n_words)
-    extracts = SalientSentences().extract(groups, budget)
+    extracts = SalientSentences(by).extract(groups, budget)
     for group, extract in zip(groups, extracts, strict=True):
         check_extract(extract, group, budget)
 
 
-@given(children(), st.integers(1, 30))
-def test_a_summary_is_its_sentences_joined(texts, n_words):
+@given(children(), st.integers(1, 30), METHODS)
+def test_a_summary_is_its_sentences_joined(texts, n_words, by):
     group, budget = group_of(*texts), budget_of(n_words)
-    extract = SalientSentences().extract([group], budget)[0]
-    (summary,) = ExtractiveSummarizer().summarize([group], budget)
+    extractor = SalientSentences(by)
+    extract = extractor.extract([group], budget)[0]
+    (summary,) = ExtractiveSummarizer(extractor).summarize([group], budget)
     assert summary.text == " ".join(s.text for s in extract)
     assert [q.source for q in quotes_of(summary, group)] == [s.quote.source for s in extract]
     assert summary.kind == "extractive"
     check_summary(summary, budget)
+
+
+@given(children(), st.lists(NAMES, min_size=4, max_size=4), st.integers(1, 30), METHODS)
+def test_a_summary_of_children_with_names_is_a_list_of_all(texts, names, n_words, by):
+    group = group_of(*texts, names=names[: len(texts)])
+    names = names_of(group)
+    budget = budget_of(2 * len(" ".join(names).split()) + n_words)
+    (summary,) = ExtractiveSummarizer(SalientSentences(by)).summarize([group], budget)
+    check_list(summary, group, budget)
 
 
 @given(children(), st.integers(12, 40))
@@ -114,10 +137,11 @@ def test_a_sentence_of_several_children_appears_once():
     assert extract == group[:2]
 
 
-def test_the_common_matter_is_chosen():
+@pytest.mark.parametrize("by", ["contrast", "lexrank"])
+def test_the_common_matter_is_chosen(by):
     odd = "Nobody here expected such purple elephants."
-    group = group_of(odd, "The storm broke the lamp.", "A storm broke the harbour lamp at night.")
-    (extract,) = SalientSentences().extract([group], budget_of(8))
+    group = group_of(f"{odd} The storm broke the lamp. A storm broke the harbour lamp at night.")
+    (extract,) = SalientSentences(by).extract([group], budget_of(8))
     assert len(extract) == 1
     assert "storm" in extract[0].text
 
@@ -148,27 +172,38 @@ def test_every_group_has_an_extract(text, n):
 
 
 @given(children(), st.integers(1, 8))
-def test_sentences_over_the_budget_are_cut_and_nothing_else_is(texts, n_words):
+def test_a_sentence_over_the_budget_is_cut_and_no_other(texts, n_words):
     budget = budget_of(n_words)
-    group = group_of(*texts, LONG)
-    fitting = fitting_sentences(group, budget)
-    for sentence in fitting:
-        assert budget.count([sentence.text])[0] <= budget.max_tokens
-        assert source_text(sentence) == sentence.text
-    whole = {s.text for s in group if len(s.text.split()) <= n_words}
-    assert {s.text for s in fitting if source_text(s) in whole} <= whole
-    cut = [s for s in fitting if s.quote.source.document == LONG]
-    assert " ".join(s.text for s in cut).split() == LONG.split()
+    for sentence in group_of(*texts, LONG):
+        cut = beginning(sentence, budget)
+        assert budget.count([cut.text])[0] <= n_words
+        assert source_text(cut) == cut.text != ""
+        assert cut.quote.at == sentence.quote.at
+        assert cut == sentence or budget.count([sentence.text])[0] > n_words
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("abcd", "abcd"),
+        ("ab cdef", "ab"),
+        ("abc\ndefg", "abc"),
+        ("abcdefgh", "abcd"),
+        ("雪" * 9, "雪" * 4),
+    ],
+)
+def test_the_beginning_of_a_sentence(text, expected):
+    budget = Budget(4, lambda texts: np.array([*map(len, texts)]))
+    assert beginning(group_of(text)[0], budget).text == expected
 
 
 def test_a_rewritten_sentence_that_is_cut_keeps_its_support():
     (sentence,) = group_of(LONG)
     support = sentence.quote.source._replace(end=7)
-    quote = sentence.quote._replace(source=support, verbatim=False)
-    rewritten = replace(sentence, within=quote)
-    for piece in fitting_sentences([rewritten], budget_of(10)):
-        assert piece.quote.source == support
-        assert LONG[piece.quote.at : piece.quote.to] == piece.text
+    rewritten = replace(sentence, within=sentence.quote._replace(source=support, verbatim=False))
+    cut = beginning(rewritten, budget_of(10))
+    assert cut.quote.source == support
+    assert LONG[cut.quote.at : cut.quote.to] == cut.text != LONG
 
 
 def test_progress_is_told():
@@ -198,16 +233,11 @@ def test_near_duplicates_are_not_chosen_twice():
     assert extract == group[:2]
 
 
-def test_no_document_is_crowded_out():
+def test_no_child_is_crowded_out():
     report = " ".join(f"The storm broke lamp {i} of the harbour at night." for i in range(40))
     group = group_of(report, "Ships wait in the bay.", "Snow has closed the mountain road.")
     (extract,) = SalientSentences().extract([group], budget_of(33))
     assert {s.child for s in extract} == {0, 1, 2}
-
-
-def test_a_cut_sentence_knows_its_child():
-    group = group_of(SENTENCES[0], LONG)
-    assert {s.child for s in fitting_sentences(group, budget_of(9)) if s.text in LONG} == {1}
 
 
 def test_the_opening_counts_more():
@@ -215,6 +245,110 @@ def test_the_opening_counts_more():
     group = group_of(" ".join(lines))
     (extract,) = SalientSentences().extract([group], budget_of(11))
     assert extract == group[:1]
+
+
+@pytest.mark.parametrize(("size", "n_told"), [((1, 1), [2, 2]), ((5, 1), [3, 1])])
+def test_larger_children_have_more_sentences(size, n_told):
+    lines = [f"Word{i} of the {i}th line is like no other{i} word." for i in range(8)]
+    group = group_of(" ".join(lines[:4]), " ".join(lines[4:]))
+    group = [replace(sentence, size=size[sentence.child]) for sentence in group]
+    (extract,) = SalientSentences().extract([group], budget_of(40))
+    assert np.bincount([s.child for s in extract]).tolist() == n_told
+
+
+def test_contrast_tells_what_lexrank_does_not():
+    """Of children that say something of their own and then all the same."""
+    own = [
+        "The mill grinds wheat for bakers. Wheat from farms waits at the mill.",
+        "A ferry carries goats to market. Goats graze near the ferry on Monday.",
+        "The lamp burns whale oil at night. Whale oil smokes and dims the lamp.",
+    ]
+    months = "May", "June", "July"
+    shared = [f"The village was old in {month}." for month in months]
+    group = group_of(*map(" ".join, zip(own, shared, strict=True)))
+    assert not {s.text for s in SalientSentences().best(group).values()} & {*shared}
+    assert {s.text for s in SalientSentences("lexrank").best(group).values()} == {*shared}
+
+
+@given(children(), METHODS)
+def test_the_best_sentence_of_each_child_is_its_own(texts, by):
+    group = group_of(*texts)
+    best = SalientSentences(by).best(group)
+    assert all(sentence.child == child and sentence in group for child, sentence in best.items())
+    assert best
+    assert SalientSentences(by).best([]) == {}
+
+
+@given(children(), st.integers(1, 30), METHODS)
+def test_selected_sentences_are_whole(texts, n_words, by):
+    group, budget = group_of(*texts), budget_of(n_words)
+    selected, (extract,) = (
+        SalientSentences(by).select(group, budget),
+        SalientSentences(by).extract([group], budget),
+    )
+    assert selected == (extract if extract[0] in group else [])
+
+
+def test_an_unknown_method():
+    with pytest.raises(InputError, match=r"by must be 'contrast' or 'lexrank', got 'tf'"):
+        SalientSentences("tf")
+
+
+MILL, SEA, LAMP = (
+    "The mill of the village grinds wheat and rye.",
+    "Ships with grain and salt wait in the bay.",
+    "A lamp of whale oil burns in the tower.",
+)
+
+
+@pytest.mark.parametrize(
+    ("names", "n_words", "expected"),
+    [
+        (["Mill", "Sea", "Lamp"], 99, f"Mill: {MILL}\nSea: {SEA}\nLamp: {LAMP}"),
+        (["Mill", "Sea", "Lamp"], 29, f"Mill: {MILL}\nSea: {SEA}\nLamp"),
+        (["Mill", "Sea", "Mill"], 99, f"Mill: {MILL} {LAMP}\nSea: {SEA}"),
+        (["Mill", "", "Lamp"], 99, f"Mill: {MILL}\nLamp: {LAMP}\n{SEA}"),
+        (["", "", ""], 99, f"{MILL} {SEA} {LAMP}"),
+    ],
+)
+def test_a_list_of_named_children(names, n_words, expected):
+    group = group_of(MILL, SEA, LAMP, names=names)
+    (summary,) = ExtractiveSummarizer().summarize([group], budget_of(n_words))
+    assert summary.text == expected
+    check_list(summary, group, budget_of(n_words))
+
+
+class Leading:
+    """An extractor of the first sentences that fit, which knows nothing of names."""
+
+    def to_dict(self):
+        return {}
+
+    def extract(self, groups, budget):
+        extracts = []
+        for group in groups:
+            fit = np.cumsum(budget.count([s.text for s in group])) <= budget.max_tokens
+            extracts.append(
+                [s for s, is_in in zip(group, fit, strict=True) if is_in]
+                or [beginning(group[0], budget)]
+            )
+        return extracts
+
+
+@pytest.mark.parametrize(
+    "extractor",
+    [SalientSentences(), BertExtractor(HashingEmbedding()), Leading()],
+    ids=lambda e: type(e).__name__,
+)
+@pytest.mark.parametrize("n_words", [6, 10, 20, 99])
+def test_names_count_in_the_budget_of_every_extractor(extractor, n_words):
+    group = group_of(MILL, SEA, LAMP, names=["Mill", "Sea", "Lamp"])
+    (summary,) = ExtractiveSummarizer(extractor).summarize([group], budget_of(n_words))
+    if "Mill: " in summary.text or not isinstance(extractor, Leading):
+        check_list(summary, group, budget_of(n_words))
+    else:  # one that leaves no room for names
+        assert summary.text in MILL
+        assert len(summary.text.split()) <= n_words
 
 
 def test_pieces_of_an_endless_text_fit():

@@ -104,6 +104,29 @@ def test_without_an_extractive_stage_the_model_gets_everything():
     assert rewriter.calls == [[f"Yes. {SENTENCES[0]} {SENTENCES[0]} {SENTENCES[2]}"]]
 
 
+LIST = group_of(*SENTENCES[:3], names=["Keeper", "Storm", "Ships"])
+
+
+@pytest.mark.parametrize("extract_tokens", [None, 24, 200])
+@pytest.mark.filterwarnings("ignore::hierindex.FallbackWarning")
+def test_children_with_names_are_rewritten_and_fall_back_on_a_list(extract_tokens):
+    rewriter = RewriterOf(lambda text: None)
+    summarizer = TwoStageSummarizer(rewriter, extract_tokens=extract_tokens)
+    (summary,) = summarizer.summarize([LIST], budget_of(24))
+    of_extract = [f"Keeper: {SENTENCES[0]}", f"Storm: {SENTENCES[1]}", f"Ships: {SENTENCES[2]}"]
+    if extract_tokens == 24:
+        of_extract[1:] = "Storm", "Ships"
+    assert rewriter.calls == [["\n".join(of_extract)]]
+    assert summary.text == ExtractiveSummarizer().summarize([LIST], budget_of(24))[0].text
+
+
+def test_a_rewrite_of_a_list_is_a_text_without_names():
+    (summary,) = TwoStageSummarizer(RewriterOf(lambda text: "Snow fell.")).summarize(
+        [LIST], budget_of(20)
+    )
+    assert summary.text == "Snow fell."
+
+
 def test_no_groups():
     assert TwoStageSummarizer(RewriterOf(str)).summarize([], budget_of(5)) == []
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hierindex.node import Quote, Span
-from hierindex.text.sentences import MAX_CHARS, split_sentences, telling
+from hierindex.text.sentences import MAX_CHARS, split_sentences
 
 PIECES = (
     "Dr. No came. ",
@@ -289,26 +289,17 @@ def test_pages_are_those_of_the_quotes():
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("Chapter 2. The keeper wrote a letter.", ["The keeper wrote a letter."]),
-        ("The keeper wrote it. The keeper wrote it.", ["The keeper wrote it."]),
-        ("雪が降った。", ["雪が降った。"]),
-        ("One. Two. One.", ["One.", "Two."]),
-        ("!? !?", ["!?"]),
-        ("---\ntitle: The log of the keeper\n---\nIt was so then.", ["It was so then."]),
-        ("---\nThe keeper wrote it.\n---", ["The keeper wrote it."]),
-        ("", []),
-    ],
-)
-def test_telling(text, expected):
-    assert [s.text for s in telling(split_sentences(text))] == expected
+def test_sentences_know_their_block_and_what_they_are_called_with():
+    text = "# Title\n\nHe left. She stayed.\n\n| a | b |\n"
+    sentences = split_sentences(text, child=3, name="The log", size=7)
+    assert [s.kind for s in sentences] == ["heading", "paragraph", "paragraph", "row"]
+    assert {(s.child, s.name, s.size) for s in sentences} == {(3, "The log", 7)}
 
 
-def test_of_repeated_sentences_the_first_is_told():
-    told = telling(split_sentences("The keeper wrote it. He left the bay. The keeper wrote it."))
-    assert [s.quote.at for s in told] == [0, 21]
+def test_a_title_of_the_quote_s_section_is_a_heading():
+    text = "Title\nHe left."
+    (quote,) = [Quote(0, len(text), Span("d", 0, len(text), section="Title"))]
+    assert [s.kind for s in split_sentences(text, [quote])] == ["heading", "paragraph"]
 
 
 @pytest.mark.parametrize("blank", ["\x85", "\xa0", "\u2003", "\u2028", "\u3000"])

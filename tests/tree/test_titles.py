@@ -1,5 +1,6 @@
 """Titles of nodes, by documents whose sections and words are known."""
 
+import re
 import warnings
 from contextlib import nullcontext
 
@@ -18,7 +19,6 @@ from hierindex import (
     TwoStageSummarizer,
 )
 from hierindex.cache.cache import Cache, open_cache
-from hierindex.core.titles import distinctive_phrases
 from hierindex.errors import FallbackWarning
 from hierindex.models.client import load_llm
 from hierindex.node import HEADINGS, TITLE
@@ -55,37 +55,129 @@ def section_of(node):
     return node.metadata.get("section")
 
 
-@KINDS
-def test_every_node_has_a_title_of_its_own(kind):
-    nodes = grown(kind, document("mill.md", MILL), document("harbour.md", HARBOUR))
-    assert all(node.title for node in nodes)
-    siblings = {}
+def chunks_under(nodes):
+    """The chunks under each node, children before their parents, by its id."""
+    under = {}
     for node in nodes:
-        siblings.setdefault(next(iter(node.parents), ("",))[0], []).append(node)
-    for group in siblings.values():
-        titles = [node.title for node in group]
-        if not any(section_of(node) for node in group):
-            assert titles == distinctive_phrases([node.text for node in group])
+        below = {chunk.id: chunk for child in node.children for chunk in under[child]}
+        under[node.id] = [*below.values()] or [node]
+    return under
+
+
+@KINDS
+@pytest.mark.parametrize(
+    "text",
+    [
+        HARBOUR,
+        "=====",
+        "# #",
+        "*",
+        "Ferry",
+        "-- Ferry\n--",
+        "渡船" * 99,
+        "?" * 99,
+        f"{MILL}\n\n***",
+    ],
+)
+def test_every_node_has_a_name_on_one_line(kind, text):
+    nodes = grown(kind, document("mill.md", MILL), document("harbour.md", text))
+    assert all(1 <= len(node.title) <= 60 and "\n" not in node.title for node in nodes)
+
+
+@KINDS
+@pytest.mark.parametrize(
+    "text",
+    [
+        HARBOUR,
+        f"# Ferries\n\n{SAILS}",
+        f"# Part\n\n{SAILS}\n\n# Part\n\n{STONES}",
+        f"{MILL}\n\n## \u2014\n\nIt is old.",
+    ],
+)
+def test_parts_of_a_document_have_their_headings_or_first_words(kind, text):
+    nodes = grown(kind, document("a", text))
+    under = chunks_under(nodes)
+    for node in nodes[:-1]:
+        headings = [(section_of(chunk) or "").split(" › ")[-1] for chunk in under[node.id]]
+        headings = [heading for heading in headings if heading.strip("\u2014")]
+        if node.level and headings:
+            assert node.title == ", ".join(dict.fromkeys(headings))
+        else:
+            assert node.title in re.sub("#+ ", "", node.text)
 
 
 def test_a_node_of_all_chunks_of_a_section_has_its_heading():
-    text = f"# The mill\n\n## Stones\n\n{STONES} {STONES}\n\n## Owner\n\nShe is old."
-    nodes = grown(SemanticHierarchy, document("mill.md", text), max_children=4)
-    leaves = {n.id: {n.id} for n in nodes if n.level == 0}
-    for node in nodes:
-        for parent, _ in node.parents:
-            leaves.setdefault(parent, set()).update(leaves[node.id])
-    stones = {n.id for n in nodes if not n.level and "Stones" in section_of(n)}
-    named = {n.id for n in nodes if n.title == "Stones"}
-    assert named == {i for i, under in leaves.items() if under == stones}
-    assert len(stones) > 1
-    assert [n.title for n in nodes if "old" in n.text and not n.level] == ["Owner"]
+    """Also of a section that is divided again."""
+    text, named = f"{MILL}\n\n# Harbour\n\n{HARBOUR}", set()
+    for most in (3, 5, 9):
+        nodes = grown(SemanticHierarchy, document("a", text), max_children=most)
+        under = chunks_under(nodes)
+        for heading in ("The mill", "Sails", "Stones", "Harbour"):
+            inside = [n for n in nodes if not n.level and heading in section_of(n).split(" › ")]
+            titles = {n.title for n in nodes if n.level and under[n.id] == inside}
+            assert titles <= {heading}
+            named |= titles
+    assert named == {"The mill", "Sails", "Stones", "Harbour"}
 
 
-def test_a_heading_that_two_sections_share_names_neither():
-    text = f"# Part\n\n{SAILS}\n\n# Part\n\n{STONES}"
-    nodes = grown(SemanticHierarchy, document("a", text), max_children=12)
-    assert [n.level for n in nodes if n.title == "Part"] == [nodes[-1].level]
+def mixed(n, of="canvas sails", text=SAILS):
+    """Documents of a chunk each, whose titles are too long to be named together."""
+    return [
+        document(f"{of} {i}.md", f"{text[:50]} On day {i}.", title=f"{i} winters of {of}, a study")
+        for i in range(n)
+    ]
+
+
+@KINDS
+def test_documents_with_short_titles_are_a_group_s_name(kind):
+    documents = [document(n, t, title=n) for n, t in (("Mill", MILL), ("Harbour", HARBOUR))]
+    *_, root = grown(kind, *documents, max_children=12)
+    assert root.title == "Mill, Harbour"
+    assert root.titles == ("Mill", "Harbour")
+
+
+@KINDS
+def test_a_group_is_called_by_what_its_siblings_titles_do_not_say(kind):
+    documents = [*mixed(4), *mixed(4, "harbour cranes", HARBOUR)]
+    nodes = grown(kind, *documents, max_children=4, summary_tokens=80)
+    *groups, root = [node for node in nodes if node.titles]
+    assert [node.title for node in groups] == ["canvas sails", "harbour cranes"]
+    assert [len(node.titles) for node in groups] == [4, 4]
+    assert root.n_chunks == len(root.titles) == 8
+    first, second = root.text.split("\n")
+    assert first.startswith("canvas sails: ")
+    assert second.startswith("harbour cranes: ")
+
+
+@KINDS
+def test_siblings_of_other_documents_have_other_names(kind):
+    """Also if what tells them apart is how all titles of each begin."""
+    documents = [
+        document(f"{of} {i}", f"{text[:50]} Day {i}.", title=f"Notes on the many {of}, day {i}")
+        for of, text in (("canvas sails", SAILS), ("harbour cranes", HARBOUR))
+        for i in range(4)
+    ]
+    nodes = grown(kind, *documents, max_children=4, summary_tokens=80)
+    one, other = [node for node in nodes[:-1] if node.titles]
+    assert one.title != other.title
+
+
+@KINDS
+@pytest.mark.parametrize("n", [2, 40])
+def test_a_summary_of_documents_has_a_line_for_each_child(kind, n):
+    nodes = {n.id: n for n in grown(kind, *mixed(n), max_children=n, summary_tokens=20 * n)}
+    roots = [node for node in nodes.values() if node.titles and not node.parents]
+    for root in roots:
+        names = [nodes[child].document_name for child in root.children]
+        lines = root.text.split("\n")
+        assert root.n_chunks == n
+        for line, name in zip(lines, names, strict=True):
+            assert name.startswith(line.split(":")[0])
+        assert {*root.titles} <= {*names}
+        assert len(root.titles) == min(n, 30)
+        said = "".join(root.text[quote.at : quote.to] for quote in root.quotes)
+        assert "winters" not in said
+    assert len(roots) == 1
 
 
 @pytest.mark.spread
@@ -105,7 +197,7 @@ def test_a_whole_document_has_its_title_or_the_name_of_its_file(kind, metadata, 
     nodes = grown(kind, document("a", MILL, **metadata), document("b", HARBOUR), **options)
     assert [n.title for n in nodes if n.whole_document == "a"] == [title]
     (other,) = [n for n in nodes if n.whole_document == "b"]
-    assert other.title in other.text or ", " in other.title
+    assert other.title in other.text
 
 
 def test_a_title_is_neither_in_ids_nor_in_what_is_embedded():
@@ -163,7 +255,7 @@ class TestByAModel:
         assert {n.text for n in nodes} == {reply}
         assert "A song of the sea" not in {n.title for n in nodes}
 
-    def test_a_fallback_gets_a_phrase(self, documents):
+    def test_a_fallback_gets_first_words(self, documents):
         reply = "Title: Bananas\nPlanets circle distant suns forever."
         nodes, *_ = self.grown(lambda _: reply, documents, min_grounding=0.9)
         assert {n.kind for n in nodes} == {"extractive_fallback"}

@@ -166,7 +166,7 @@ def test_a_place_is_read_as_far_as_the_document_goes(asked, start, end) -> None:
         ("search", {"query": "x", "where": "author=Ada"}, "where is invalid"),
         ("search", {"query": "x", "cursor": "\x1b[2J"}, "This is no cursor"),
         ("search", {"query": "x", "cursor": "1-5-00000000"}, "The cursor is of another call"),
-        ("outline", {"budget": 1}, "No node fits a budget of 1 tokens; the shortest has"),
+        ("outline", {"budget": 1}, "No sentence fits a budget of 1 tokens; the shortest has"),
         ("outline", {"budget": 0}, "budget is invalid"),
         ("outline", {"where": ["autor=Ada"]}, "the nearest is author"),
         ("outline", {"node": "e.txt"}, "No node and no document has the id 'e.txt'; similar are"),

@@ -1,0 +1,166 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from summarize.groups import children, group_of
+
+from hierindex.node import Quote, Span
+from hierindex.summarize.informative import informative, weight_of
+from hierindex.text.sentences import split_sentences
+
+WHOLE = "The keeper of the lighthouse wrote a long letter to his wife in May."
+
+
+def said(text, section="", name=""):
+    """The sentences of a text in a section."""
+    source = Span("d", 0, len(text), section=section)
+    return split_sentences(text, [Quote(0, len(text), source)], name=name)
+
+
+def weight(text, **place):
+    return max(map(weight_of, said(text, **place)))
+
+
+@given(children(), st.sampled_from(["", "1 Abstract", "Results › storm"]))
+def test_weights_are_positive(texts, section):
+    for text in texts:
+        assert all(weight_of(sentence) > 0 for sentence in said(text, section, "storm"))
+
+
+@given(children())
+def test_what_is_kept_is_distinct_and_in_order(texts):
+    group = group_of(*texts)
+    kept, weights = informative(group)
+    assert kept
+    assert len({s.text for s in kept}) == len(kept) == len(weights)
+    places = [group.index(sentence) for sentence in kept]
+    assert places == sorted(places)
+    first = {s.text: group.index(s) for s in reversed(group)}
+    assert places == [first[s.text] for s in kept]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(
+            "This keeper of the lighthouse wrote a long letter to his wife in May.",
+            id="leans on this",
+        ),
+        pytest.param(
+            "However, the keeper of the lighthouse wrote a letter to his wife in May.",
+            id="on however",
+        ),
+        pytest.param(
+            "Dieser lange Brief des alten Mannes kam im Mai nie bei seiner Frau an.", id="on German"
+        ),
+        pytest.param(
+            "The keeper wrote a letter to his wife, as can be seen in Figure 7.", id="figure"
+        ),
+        pytest.param(
+            "The letters of the keeper, see Section 2, were long and sad and came in May.",
+            id="section",
+        ),
+        pytest.param(
+            "The letters of the keeper to his wife were long and sad [3, 14] in May.", id="citation"
+        ),
+        pytest.param(
+            "The letters of the keeper to his wife in May were long and of the following kind.",
+            id="following",
+        ),
+        pytest.param("Did the keeper of the lighthouse write a long letter in May?", id="question"),
+        pytest.param(
+            "the keeper of the lighthouse wrote a long letter to his wife in May.", id="no start"
+        ),
+        pytest.param(
+            "The keeper of the lighthouse wrote a long letter to his wife in May", id="no end"
+        ),
+        pytest.param(
+            "The keeper of the lighthouse wrote all of the letter to his wife:", id="colon"
+        ),
+        pytest.param("The keeper wrote to his wife.", id="short"),
+        pytest.param("So it is, and so it was, and you will have it as it was.", id="stop words"),
+        pytest.param(
+            "Um, the keeper of the the lighthouse, er, wrote a letter to his wife.", id="speech"
+        ),
+        pytest.param(
+            "The keeper of |light| = {house} wrote $x < $y in a letter to his wife.", id="formula"
+        ),
+        pytest.param("0.1 0.2 0.3 0.4 0.5 0.6 keeper letter wife.", id="tick labels"),
+        pytest.param("Chapter 2.", id="stub"),
+        pytest.param("# The keeper of the lighthouse wrote a letter to his wife", id="heading"),
+        pytest.param("| The keeper | wrote a letter | to his wife | in May. |", id="row"),
+        pytest.param("Figure 7: The keeper of the lighthouse writes to his wife.", id="caption"),
+        pytest.param("```py\nkeeper = letter(of, the, lighthouse, to, wife)\n```", id="code"),
+        pytest.param(
+            "---\ntitle: The keeper of the lighthouse and his wife\n---", id="front matter"
+        ),
+        pytest.param(
+            "\u00a9 The keeper of the lighthouse and his wife, all of May.", id="copyright"
+        ),
+        pytest.param(
+            "The keeper of the lighthouse wrote https://a.b in a letter to his wife.", id="address"
+        ),
+        pytest.param(
+            "Write to the keeper of the lighthouse and his wife at keeper@light.org.", id="mail"
+        ),
+    ],
+)
+def test_a_sentence_that_stands_alone_outweighs(text):
+    assert weight(text) < weight(WHOLE)
+    kept, weights = informative([*said(text), *said(WHOLE)])
+    assert kept[weights.index(max(weights))].text == WHOLE
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Chapter 2.",
+        "# The keeper of the lighthouse wrote it",
+        "```py\nkeeper = letter(of, the, lighthouse)\n```",
+        "---\ntitle: The keeper of the lighthouse\n---",
+        "1 2 3 4 5 6 7 8 9",
+    ],
+)
+def test_some_are_left_out_unless_there_is_nothing_else(text):
+    assert [s.text for s in informative([*said(text), *said(WHOLE)])[0]] == [WHOLE]
+    assert [s.text for s in informative(said(text))[0]] == [text]
+
+
+@pytest.mark.parametrize("title", ["References", "Contents", "5 Literatur"])
+def test_lists_of_what_stands_elsewhere_say_nothing(title):
+    assert weight(WHOLE, section=f"Mills › {title}") < weight("Chapter 2.")
+
+
+@pytest.mark.parametrize("title", ["Abstract", "1. Introduction", "Mills › Summary of it", "Fazit"])
+def test_sections_that_say_what_it_is_about_outweigh_others(title):
+    assert weight(WHOLE, section=title) > weight(WHOLE, section="Mills")
+
+
+def test_words_of_the_titles_outweigh_others():
+    assert weight(WHOLE, section="The Keeper") > weight(WHOLE, section="Mills")
+    assert weight(WHOLE, name="Letters of a keeper") > weight(WHOLE, name="Mills")
+
+
+@pytest.mark.parametrize("section", ["", "Mills"])
+def test_what_stands_before_the_first_section_is_an_introduction(section):
+    (before, other), (alike, _) = informative([*said(WHOLE), *said(f"{WHOLE[:-1]} now.", section)])
+    assert (before.text, other.text) == (WHOLE, f"{WHOLE[:-1]} now.")
+    assert (alike > weight(WHOLE)) == bool(section)
+
+
+def test_a_speaker_s_name_is_no_part_of_a_sentence():
+    assert weight(f"Project Manager: {WHOLE}") == weight(WHOLE)
+    assert weight("Project Manager of Mills: Yes.") == weight("Yes.")
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("", []),
+        ("The keeper wrote it. The keeper wrote it.", ["The keeper wrote it."]),
+        ("雪が降った。", ["雪が降った。"]),
+        ("One. Two. One.", ["One.", "Two."]),
+        ("!? !?", ["!?"]),
+    ],
+)
+def test_repeated_sentences_count_once(text, kept):
+    assert [s.text for s in informative(split_sentences(text))[0]] == kept
