@@ -32,9 +32,10 @@ from hierindex.models.embedder import Embedder
 from hierindex.node import Quote, Span
 from hierindex.read.documents import read_documents
 from hierindex.summarize.bert import BertExtractor
-from hierindex.summarize.extractive import Extractor, SalientSentences, fitting_sentences
+from hierindex.summarize.extractive import Extractor, SalientSentences
+from hierindex.summarize.informative import informative
 from hierindex.summarize.summary import Budget
-from hierindex.text.sentences import TOKEN, Sentence, split_sentences, telling
+from hierindex.text.sentences import TOKEN, Sentence, split_sentences
 
 GOLD = {
     "govreport_mini": lambda folder: [([d["doc_id"]], d["summary"]) for d in rows(folder)],
@@ -87,7 +88,7 @@ class Ranked:
         self.order = order
 
     def extract(self, groups, budget):
-        return [self._extract(telling(group), budget) for group in groups]
+        return [self._extract(informative(group)[0], budget) for group in groups]
 
     def _extract(self, pool, budget):
         n, left, chosen = budget.count([s.text for s in pool]), budget.max_tokens, []
@@ -121,6 +122,7 @@ def extractors(model: Remembering) -> dict[str, Callable[[], Extractor | Ranked]
         "SumBasic": lambda: Ranked(sum_basic),
         "bert-extractive-summarizer": lambda: BertExtractor(model),
         "ours": SalientSentences,
+        "ours, by LexRank alone": lambda: SalientSentences("lexrank"),
     }
 
 
@@ -202,7 +204,7 @@ def speed(folder: str) -> None:
     groups = [every[i] for i in some]
     extracts = SalientSentences().extract(groups, budget)
     n_sentences = [len(extract) for extract in extracts]
-    pools = [[s.text for s in fitting_sentences(telling(group), budget)] for group in groups]
+    pools = [[s.text for s in informative(group)[0]] for group in groups]
     print(f"{len(groups)} groups of {np.mean([*map(len, pools)]):.0f} sentences, ", end="")
     print(f"{np.mean(n_sentences):.1f} of which are chosen")
     with_embeddings, with_passes = libraries()
@@ -210,6 +212,9 @@ def speed(folder: str) -> None:
         "library, a pass a sentence": of_library(with_passes, pools, n_sentences),
         "library, sentence-transformers": of_library(with_embeddings, pools, n_sentences),
         "ours": timed(lambda: SalientSentences().extract(groups, budget)),
+        "ours, by LexRank alone": timed(
+            lambda: SalientSentences("lexrank").extract(groups, budget)
+        ),
     }
     print(
         f"{'':<34}{'ms a group':>12}{'library: a pass a sentence':>28}{'sentence-transformers':>23}"
