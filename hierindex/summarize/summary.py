@@ -60,9 +60,10 @@ class Budget:
         return bool(self.count([text])[0] <= self.max_tokens)
 
     def beside(self, names: Sequence[str]) -> "Budget":
-        """Return what is left beside a list of names."""
+        """Return what is left beside a list of names; all, if too little for sentences is left."""
         used = int(self.count(["\n".join(names)])[0]) + 2 * len(names) if names else 0
-        return replace(self, max_tokens=max(1, self.max_tokens - used))
+        left = self.max_tokens - used
+        return replace(self, max_tokens=left if 4 * left >= self.max_tokens else self.max_tokens)
 
 
 @dataclass
