@@ -1,4 +1,4 @@
-"""Salience of sentences by LexRank or the centroid, and selection of salient sentences."""
+"""Salience of sentences by LexRank and by contrast, and selection of salient sentences."""
 
 from typing import TYPE_CHECKING
 
@@ -15,26 +15,6 @@ MOST_DENSE = 99  # sentences; with more, OpenBLAS starts threads, which cost mor
 CONVERGED = 1e-12  # L1 change of a step
 NEAR_DUPLICATE = 0.9  # cosine similarity
 SHORT = 30  # tokens of a sentence that a part may always begin with
-
-
-def centroid_similarity(S: "Floats2d | csr_array") -> Floats1d:
-    """Return the cosine similarity of each sentence to the mean of all.
-
-    Parameters
-    ----------
-    S : (n_sentences, n_dims) unit vectors, dense or sparse
-
-    Returns
-    -------
-    (n_sentences,) in [-1, 1]
-        All 0 if the sentences cancel out.
-
-    Notes
-    -----
-    Radev et al., Centroid-based Summarization of Multiple Documents (2004).
-    """
-    mean = np.asarray(S.sum(axis=0), dtype=np.float64).ravel()
-    return np.asarray(S @ (mean / max(float(np.linalg.norm(mean)), 1e-12)))
 
 
 def lexrank(S: "csr_array", restart: Floats1d | None = None) -> Floats1d:

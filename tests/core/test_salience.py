@@ -11,7 +11,6 @@ from hierindex.core.salience import (
     MOST_DENSE,
     NEAR_DUPLICATE,
     SHORT,
-    centroid_similarity,
     contrast,
     lexrank,
     opening,
@@ -63,20 +62,6 @@ def test_without_a_graph_the_walk_is_where_it_starts():
     assert lexrank(csr_array(np.zeros((2, 1))), restart) == pytest.approx([0.75, 0.25])
 
 
-@given(vectors())
-def test_centroid_similarity_is_the_cosine_with_the_mean(S):
-    S = S.astype(np.float64)
-    found = centroid_similarity(S)
-    assert found == pytest.approx(centroid_similarity(csr_array(S)))
-    assume(len(S) and np.linalg.norm(S.mean(axis=0)) > 1e-3)
-    mean = S.mean(axis=0)
-    assert found == pytest.approx(S @ mean / np.linalg.norm(mean))
-
-
-def test_sentences_that_cancel_out_are_near_no_centroid():
-    assert centroid_similarity(np.array([[1.0], [-1.0]])).tolist() == [0, 0]
-
-
 @pytest.mark.parametrize(
     ("document", "expected"),
     [([], []), ([5], [1]), ([2, 2, 2], [1, 1 / 2, 1 / 3]), ([1, 0, 1, 0], [1, 1, 1 / 2, 1 / 2])],
@@ -108,8 +93,8 @@ def test_words_of_a_part_tell_more_than_words_of_all():
 
 
 def selected(S, n_tokens, *, redundancy=0.3, **options):
-    """By likeness to the centroid."""
-    towards = centroid_similarity(S.astype(np.float64))
+    """By likeness to the sum."""
+    towards = S @ np.asarray(S.sum(axis=0), dtype=np.float64).ravel()
     return select_sentences(S, n_tokens, towards, redundancy=redundancy, **options)
 
 
