@@ -31,7 +31,7 @@ from hierindex.tree.titles import (
 )
 
 AT_ONCE = 1024  # leaves whose columns `GROUPED` are dictionaries at once
-GROUPED = pa.schema([schema(1).field(name) for name in ("parent_ids", "parent_weights", "title")])
+GROUPED = pa.schema([schema(1).field(name) for name in ("parent_ids", "parent_weights")])
 """Columns of a leaf that its pool decides."""
 
 PoolRows = Sequence[Sequence[Row]]
@@ -156,12 +156,9 @@ def grow_pools(pools: PoolRows, recipe: Recipe, models: Models) -> GrownPools:
     rows = level_rows(leaves, vectors_of(leaves), 0)
     tops, rows = levels.grow(leaves, rows, [grouper])
     with levels.watch("link", None):
-        grouped = pa.Table.from_pylist([*map(_columns, leaves)], GROUPED)
+        parents = [parent_columns(leaf.parents) for leaf in leaves]
+        grouped = pa.Table.from_pylist(parents, GROUPED)
     return GrownPools(levels.part(tops, rows, tops), grouped)
-
-
-def _columns(leaf: Node) -> Row:
-    return parent_columns(leaf.parents) | {"title": leaf.title}
 
 
 def _batches(pools: Iterable[Ints1d], most: int) -> Iterator[list[list[int]]]:
