@@ -54,8 +54,9 @@ def hierarchy_of(kind, summarizer=None, dim=64, **options) -> Hierarchy:
     return kind(model, summarizer, **{"max_children": 3, "summary_tokens": 40, **options})
 
 
-def built(sources, uri: Path, hierarchy: Hierarchy) -> HierarchicalIndex:
-    return HierarchicalIndex.build(sources, uri, hierarchy=hierarchy, chunk_size=CHUNK_SIZE)
+def built(sources, uri: Path, hierarchy: Hierarchy, **options) -> HierarchicalIndex:
+    options = {"hierarchy": hierarchy, "chunk_size": CHUNK_SIZE, **options}
+    return HierarchicalIndex.build(sources, uri, **options)
 
 
 def chunks_of(texts: dict[str, str], hierarchy: Hierarchy) -> list[Node]:
@@ -100,7 +101,7 @@ def check_history(folder: Path, seed: int, *hierarchies: Hierarchy, n_edits: int
     """
     states = [(t, h) for t in history(seed, n_edits) for h in hierarchies]
     for i, (texts, hierarchy) in enumerate(states):
-        nodes = held(built(documents(texts), folder / "index", hierarchy))
+        nodes = held(built(documents(texts), folder / "index", hierarchy, replace=True))
         fresh = grown(hierarchy, texts)
         assert as_plain(nodes) == as_plain(fresh), f"seed {seed}, state {i}"
         assert wrong_citations(nodes, texts)[1] == 0, f"seed {seed}, state {i}"

@@ -48,6 +48,7 @@ from hierindex.models.load import load_embed_model
 from hierindex.models.model_identity import built_precision
 from hierindex.read.documents import READERS, Skipped
 from hierindex.store.table import Table
+from hierindex.tree.growth import Grower
 
 REWRITTEN = TwoStageSummarizer(RewriterOf(str))
 
@@ -530,7 +531,7 @@ class TestCaches:
         built(folder, index.store.uri, DocumentHierarchy(index.embed_model, max_children=3))
         assert n_read == 0
 
-    @pytest.mark.parametrize("dies", [pytest.param("grow", marks=pytest.mark.slow), "revise"])
+    @pytest.mark.parametrize("dies", ["above", "revise"])
     def test_an_update_that_is_killed_is_done_by_the_next(
         self, index, folder, tmp_path, monkeypatch, dies
     ):
@@ -538,7 +539,7 @@ class TestCaches:
             raise KeyboardInterrupt
 
         before = as_plain(index)
-        where = DocumentHierarchy if dies == "grow" else Table
+        where = Grower if dies == "above" else Table
         (folder / "b.txt").write_text(text_of("other"))
         (folder / "d.txt").write_text(text_of("d"))
         with monkeypatch.context() as patch:
