@@ -190,7 +190,7 @@ class ExtractiveSummarizer:
         names = [*map(names_of, groups)]
         kept = [budget.trimmed(*each) for each in zip(extracts, names, strict=True)]
         return [
-            join_sentences(each, "extractive", of if budget.fits(joined(each, of)[0]) else ())
+            join_sentences(each, of if budget.fits(joined(each, of)[0]) else ())
             for each, of in zip(kept, names, strict=True)
         ]
 

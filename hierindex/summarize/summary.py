@@ -181,11 +181,11 @@ def names_of(group: Group) -> list[str]:
     return [*filter(None, dict.fromkeys(sentence.name for sentence in group))]
 
 
-def join_sentences(sentences: Sequence[Sentence], kind: Kind, names: Iterable[str] = ()) -> Summary:
-    """Join sentences into a summary with verbatim claims; see `joined`."""
+def join_sentences(sentences: Sequence[Sentence], names: Iterable[str] = ()) -> Summary:
+    """Join sentences into an extractive summary; see `joined`."""
     text, starts = joined(sentences, names)
     claims = sorted(
         Claim(at, at + len(sentence.text), (sentence.excerpt,))
         for at, sentence in zip(starts, sentences, strict=True)
     )
-    return Summary(text, tuple(claims), kind)
+    return Summary(text, tuple(claims), "extractive")

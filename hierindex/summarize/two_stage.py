@@ -11,6 +11,7 @@ import numpy as np
 from hierindex.core.arguments import is_number, require
 from hierindex.errors import FallbackWarning, InputError, SummaryError
 from hierindex.models.record import Usage
+from hierindex.summarize.claims import Claim
 from hierindex.summarize.extractive import (
     ExtractiveSummarizer,
     Extractor,
@@ -30,7 +31,6 @@ from hierindex.summarize.summary import (
     Group,
     Resources,
     Summary,
-    join_sentences,
     joined,
     names_of,
 )
@@ -245,13 +245,16 @@ class TwoStageSummarizer:
 def _summary(
     written: Sequence[Sentence], extract: Sequence[Sentence], support: Support, rewrite: Rewrite
 ) -> Summary:
-    """Join sentences into a summary, with the excerpts that they repeat or are most similar to."""
+    """Return the summary of these sentences, with what they repeat or are most similar to.
+
+    It keeps the line breaks between them, so that it is split in the same way if it is recalled.
+    """
     repeated = [_repeated(sentence.text, extract) for sentence in written]
     sources = [tuple(extract[row].excerpt for row in rows) for rows in support.sources]
-    summary = join_sentences(written, "abstractive")
+    first = written[0].at
     claims = tuple(
-        claim._replace(excerpts=(repeat,) if repeat else excerpts, verbatim=bool(repeat))
-        for claim, repeat, excerpts in zip(summary.claims, repeated, sources, strict=True)
+        Claim(s.at - first, s.to - first, (repeat,) if repeat else excerpts, verbatim=bool(repeat))
+        for s, repeat, excerpts in zip(written, repeated, sources, strict=True)
     )
     similarity = None
     if support.carried is not None:
@@ -259,13 +262,14 @@ def _summary(
         strange = np.array([has_other_number(sentence.text, known) for sentence in written])
         carried = (support.carried | np.array([claim.verbatim for claim in claims])) & ~strange
         similarity = round(float(carried.mean()), DIGITS)
-    return replace(
-        summary,
-        claims=claims,
-        source_similarity=similarity,
-        usage=rewrite.usage,
-        title=rewrite.title,
-        completion=rewrite.key,
+    return Summary(
+        (rewrite.text or "")[first : written[-1].to],
+        claims,
+        "abstractive",
+        rewrite.usage,
+        similarity,
+        rewrite.title,
+        rewrite.key,
     )
 
 

@@ -99,7 +99,8 @@ def _place(part: Sentence, places: list[tuple[str, int]]) -> tuple[int, int]:
 def check_summary(summary: Summary, budget: Budget) -> None:
     """Within the budget, and made of its claims."""
     assert budget.count([summary.text])[0] <= budget.max_tokens
-    assert summary.text == " ".join(summary.text[c.at : c.to] for c in summary.claims)
+    said = "".join(summary.text[c.at : c.to] for c in summary.claims)
+    assert "".join(said.split()) == "".join(summary.text.split())
 
 
 ONE_CALL = Usage(llm_calls=1)

@@ -425,3 +425,13 @@ def test_to_dict_names_the_grounding():
     assert data["grounding"] == {"type": "verdicts", "words": ("Snow",)}
     assert data["min_grounding"] == 0.25
     assert TwoStageSummarizer(RewriterOf(str), grounding=None).to_dict()["grounding"] is None
+
+
+@pytest.mark.parametrize("between", [" ", "\n", "\n\n", "\n- "])
+def test_a_summary_keeps_its_lines_so_that_it_is_recalled_as_it_was(between):
+    reply = f"The keeper{between}The storm broke the lamp.{between}It was dark."
+    group, budget = group_of(*SENTENCES), budget_of(99)
+    (summary,) = TwoStageSummarizer(RewriterOf(lambda _: reply)).summarize([group], budget)
+    assert summary.text == reply
+    (again,) = TwoStageSummarizer(RewriterOf(lambda _: summary.text)).summarize([group], budget)
+    assert again == summary
