@@ -31,6 +31,7 @@ from .models.openvino import Reranker as Reranker
 from .models.openvino_embedding import OpenVinoEmbedding as OpenVinoEmbedding
 from .models.record import Call as Call
 from .models.record import Usage as Usage
+from .node import Grounding as Grounding
 from .node import Node as Node
 from .node import Quote as Quote
 from .node import Span as Span
@@ -54,17 +55,14 @@ from .summarize.claims import Claim as Claim
 from .summarize.extractive import ExtractiveSummarizer as ExtractiveSummarizer
 from .summarize.extractive import Extractor as Extractor
 from .summarize.extractive import SalientSentences as SalientSentences
-from .summarize.grounding import EmbeddingGrounding as EmbeddingGrounding
-from .summarize.grounding import Grounding as Grounding
-from .summarize.grounding import Support as Support
 from .summarize.llm import LLMRewriter as LLMRewriter
+from .summarize.rewrites import Rewrite as Rewrite
+from .summarize.rewrites import Rewriter as Rewriter
 from .summarize.seq2seq import Seq2SeqRewriter as Seq2SeqRewriter
 from .summarize.summary import Budget as Budget
 from .summarize.summary import Resources as Resources
 from .summarize.summary import Summarizer as Summarizer
 from .summarize.summary import Summary as Summary
-from .summarize.two_stage import Rewrite as Rewrite
-from .summarize.two_stage import Rewriter as Rewriter
 from .summarize.two_stage import TwoStageSummarizer as TwoStageSummarizer
 from .text.sentences import Excerpt as Excerpt
 from .text.sentences import Sentence as Sentence

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from itertools import takewhile
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -128,8 +128,8 @@ class Quote(NamedTuple):
 
     If it is verbatim, `source` has the same characters, and so have `beside`, which are the places
     of copies in a retrieved node. If it was rewritten, `source` is the sentence most similar to it,
-    and `beside` are those nearly as similar. `source` is None for a chunk whose position in its
-    document is unknown.
+    and `beside` are those nearly as similar. `source` is None if none supports it, and for a chunk
+    whose position in its document is unknown.
     """
 
     at: int
@@ -154,6 +154,32 @@ class Quote(NamedTuple):
 
         source = None if self.source is None else part_of(self.source)
         return Quote(at, to, source, beside=tuple(map(part_of, self.beside)))
+
+
+@dataclass(frozen=True)
+class Grounding:
+    """What became of the sentences that a model wrote, each checked against its sources.
+
+    They are `supported`; `corrected`, if the model wrote them anew and then they were;
+    `replaced` by the most similar source; `dropped`; or `unsupported` and kept. `faults` say why
+    they were not supported at first.
+    """
+
+    supported: int = 0
+    corrected: int = 0
+    replaced: int = 0
+    dropped: int = 0
+    unsupported: int = 0
+    faults: tuple[str, ...] = ()
+
+    def __add__(self, other: "Grounding") -> "Grounding":
+        pairs = zip(astuple(self), astuple(other), strict=True)
+        return Grounding(*(a + b for a, b in pairs))
+
+    @classmethod
+    def of_json(cls, data: Mapping[str, Any] | None) -> "Grounding | None":
+        """Return what `asdict` made JSON of."""
+        return None if data is None else cls(**{**data, "faults": tuple(data["faults"])})
 
 
 class Maker(NamedTuple):
@@ -198,9 +224,8 @@ class Node:
         The parts of the text with their sources.
     n_tokens : int
         Length of the embedded text in the embedding model's tokens.
-    source_similarity : float, optional
-        The share of sentences that are similar to the sources: 1 for verbatim text, None if it was
-        not measured.
+    grounding : Grounding, optional
+        Of a summary that a model wrote.
     whole_document : str
         The document whose chunks are exactly those under the node, if no higher node has the same.
     n_chunks : int
@@ -234,7 +259,7 @@ class Node:
     next: str = ""
     quotes: tuple[Quote, ...] = ()
     n_tokens: int = 0
-    source_similarity: float | None = 1.0
+    grounding: Grounding | None = None
     whole_document: str = ""
     n_chunks: int = 1
     titles: tuple[str, ...] = ()

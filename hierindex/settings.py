@@ -71,8 +71,7 @@ class Settings(Retrieval):
     llm_record: Text | None = None
     max_llm_tokens: int | None = Field(default=None, ge=1)
     prompt: Text = "summary"
-    min_grounding: float | None = Field(default=None, ge=0, le=1)
-    grounding: Literal["embedding", "none"] = "embedding"
+    unsupported: Literal["extract", "drop", "keep", "fail"] = "extract"
     strict: bool = False
     prompt_price: float | None = Field(default=None, ge=0)  # per million tokens
     completion_price: float | None = Field(default=None, ge=0)

@@ -1,9 +1,8 @@
 """The one LlamaIndex form of a node: a `TextNode`, both ways.
 
 LlamaIndex's metadata are one dictionary, which vector stores filter. A node's place in the tree is
-stored there as the plain numbers `hierindex_level`, `hierindex_level_max` and
-`hierindex_source_similarity`, by which any store can filter, and one JSON string, `hierindex`, for
-the rest.
+stored there as the plain numbers `hierindex_level` and `hierindex_level_max`, by which any store
+can filter, and one JSON string, `hierindex`, for the rest.
 """
 
 import json
@@ -29,6 +28,7 @@ from hierindex.node import (
     LLM_HIDDEN,
     MOST_DOCUMENTS,
     PREFIX,
+    Grounding,
     Maker,
     Node,
     quotes_of,
@@ -36,14 +36,14 @@ from hierindex.node import (
 )
 
 DETAILS = "hierindex"
-RECORD_KEYS = ("hierindex_level", "hierindex_level_max", "hierindex_source_similarity", DETAILS)
+RECORD_KEYS = ("hierindex_level", "hierindex_level_max", DETAILS)
 """Metadata keys of ours."""
 
 NODE_TYPES = {kind.class_name(): kind for kind in (TextNode, IndexNode, ImageNode)}
 """Types that nodes are restored to; nodes of other types become a `TextNode`."""
 DETAILED = (
     "kind documents parents quotes n_tokens whole_document n_chunks titles written_title title "
-    "document_hash read_from"
+    "document_hash read_from grounding"
 )
 PLAIN = TextNode().to_dict()
 APART = {"id_", "embedding", "metadata", "text", "relationships"}  # attributes of a `Node`
@@ -61,7 +61,7 @@ def from_text_node(node: BaseNode) -> Node:
     """
     keys = record_keys(node.metadata)
     record: dict[str, Any] = json.loads(node.metadata[DETAILS]) if keys else {}
-    level, level_max, similarity = (node.metadata.get(key) for key in RECORD_KEYS[:3])
+    level, level_max = (node.metadata.get(key) for key in RECORD_KEYS[:2])
     links = {kind: _links(node, kind) for kind in LINKS}
     fields = node.to_dict(exclude=APART)
     others = {key: value for key, value in fields.items() if PLAIN.get(key, ...) != value}
@@ -87,7 +87,7 @@ def from_text_node(node: BaseNode) -> Node:
         next=next(iter(links[NEXT]), ""),
         quotes=quotes_of(record.get("quotes", ())),
         n_tokens=record.get("n_tokens", 0),
-        source_similarity=similarity if keys else None,
+        grounding=Grounding.of_json(record.get("grounding")),
         whole_document=record.get("whole_document", ""),
         n_chunks=record.get("n_chunks", 1),
         titles=tuple(record.get("titles", ())),
@@ -206,7 +206,7 @@ def metadata_of(node: Node) -> dict[str, Any]:
     details = {name: getattr(node, name) for name in DETAILED.split()} | node.maker._asdict()
     if (more := len(node.documents) - MOST_DOCUMENTS) > 0:
         details |= {"documents": node.documents[:MOST_DOCUMENTS], "more_documents": more}
-    values = node.level, node.level_max, node.source_similarity, to_json(details)
+    values = node.level, node.level_max, to_json(details)
     entries = zip(RECORD_KEYS, values, strict=True)
     return {key: value for key, value in entries if value is not None}
 

@@ -62,11 +62,15 @@ class Texts:
         found = self.cache.recall([key]).get(key)
         return None if found is None else found.decode("utf-8", "surrogatepass")
 
-    def keep(self, key: str, text: str, summary: str | None = None) -> None:
-        """Store a completion, and the text of the summary that it has become."""
-        of = None if summary is None else hash_text(summary)
-        entry = Entry(key, text.encode("utf-8", "surrogatepass"), of)  # lone ones occur
+    def keep(self, key: str, text: str) -> None:
+        """Store a completion."""
+        entry = Entry(key, text.encode("utf-8", "surrogatepass"))  # lone ones occur
         self.cache.keep([entry], is_costly=True)
+
+    def belong(self, keys: Sequence[str], summary: str) -> None:
+        """Note the text of the summary that completions have become, with which they go."""
+        of, found = hash_text(summary), self.cache.recall(keys)
+        self.cache.keep((Entry(key, value, of) for key, value in found.items()), is_costly=True)
 
     def recall_summaries(self, keys: Sequence[str]) -> dict[str, tuple[str, str]]:
         """Return the summaries under these keys: the text and details of each."""

@@ -23,8 +23,8 @@ ENGINES = ("local", "ray")
 
 @options.with_settings(
     "method embed_model precision summarizer llm llm_base_url llm_concurrency max_llm_tokens"
-    " llm_timeout llm_deadline llm_completion_tokens llm_record prompt min_grounding"
-    " grounding strict prompt_price completion_price chunk_size max_levels seed"
+    " llm_timeout llm_deadline llm_completion_tokens llm_record prompt"
+    " unsupported strict prompt_price completion_price chunk_size max_levels seed"
 )
 def build(
     sources: Annotated[list[str], typer.Argument(metavar="SOURCE", help="Files and folders.")],

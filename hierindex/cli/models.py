@@ -9,7 +9,6 @@ from hierindex.jobs.settings import BY_METHOD
 from hierindex.models.load import DEFAULT_EMBED_MODEL, load_embed_model
 from hierindex.settings import Settings, flag_of, load_settings
 from hierindex.summarize.extractive import ExtractiveSummarizer
-from hierindex.summarize.grounding import EmbeddingGrounding
 from hierindex.summarize.llm import PROMPTS, LLMRewriter
 from hierindex.summarize.seq2seq import Seq2SeqRewriter
 from hierindex.summarize.summary import Summarizer
@@ -121,12 +120,7 @@ def _summarizer(settings: Settings) -> Summarizer:
     if llm is None and settings.summarizer == "extractive":
         return ExtractiveSummarizer()
     rewriter = Seq2SeqRewriter(settings.summarizer) if llm is None else _rewriter(llm, settings)
-    return TwoStageSummarizer(
-        rewriter,
-        strict=settings.strict,
-        grounding=EmbeddingGrounding() if settings.grounding == "embedding" else None,
-        min_grounding=settings.min_grounding,
-    )
+    return TwoStageSummarizer(rewriter, strict=settings.strict, unsupported=settings.unsupported)
 
 
 def _rewriter(llm: "LLM", settings: Settings) -> LLMRewriter:

@@ -99,13 +99,11 @@ SUMMARIES = {
         "NAME|FILE",
         "Prompt of the language model: summary (the default), questions, or a prompt file.",
     ),
-    "grounding": Flag(
-        str, "NAME", "How similarity to the sources is measured: embedding (the default) or none."
-    ),
-    "min_grounding": Flag(
+    "unsupported": Flag(
         str,
-        "SHARE",
-        "Minimum share of sentences that are similar to the sources, 0 to 1; none by default.",
+        "WHAT",
+        "What becomes of rewritten sentences that their sources do not support: extract (the "
+        "default) replaces them by a source, drop, keep (marked) or fail.",
     ),
     "strict": Flag(
         bool, "", "Fail if a summary cannot be written; by default an extract takes its place."

@@ -12,7 +12,7 @@ import typer
 from hierindex.cli.output import terminal_width, wrapped
 from hierindex.core.identity import file_of
 from hierindex.node import place_of
-from hierindex.text.display import counted
+from hierindex.text.display import counted, grounding_text
 
 CITED = "⟦", "⟧"  # marks around a cited passage
 MAX_LISTED = 10  # files that are skipped for one reason
@@ -54,8 +54,7 @@ def built(report: dict[str, Any], columns: Mapping[str, str] = SIZES) -> str:
     lines += moved(report)
     if any(report["usage"].values()):
         lines.append(usage_of(report["usage"]))
-    if (mean := report["source_similarity"]) is not None:
-        lines.append(f"Share of rewritten sentences that are similar to their sources: {mean:.2f}.")
+    lines += filter(None, [grounding_text(report["grounding"])])
     return "\n".join([*lines, *skipped_files(report["skipped"])])
 
 
@@ -270,25 +269,34 @@ def node_shown(node: dict[str, Any]) -> str:
         ", ".join(f"{p['id'][:12]} ({p['weight']:.2f})" for p in node["parents"]) or "none (root)"
     )
     children = ", ".join(child[:12] for child in node["children"]) or "none (chunk)"
-    share = node["source_similarity"] if node["kind"] == "abstractive" else None
-    similar = "" if share is None else f", {share:.0%} of its sentences are similar to its sources"
     kinds = Counter(block["kind"] for block in node["blocks"])
     blocks = ", ".join(counted(n, kind) for kind, n in kinds.items())
     passages = [line for passage in node.get("passages", ()) for line in _passage(passage)]
     return "\n".join(
         [
-            f"{node['id']}, level {node['level']}, {node['kind']}, {node['n_tokens']} tokens"
-            f"{similar}",
+            f"{node['id']}, level {node['level']}, {node['kind']}, {node['n_tokens']} tokens",
             f"title     {node['title']}",
             f"parents   {parents}",
             f"children  {children}",
             f"sources   {', '.join(map(place, node['citations'])) or 'unknown'}",
             f"blocks    {blocks}",
+            *filter(None, [grounding_text(node["grounding"])]),
             "",
-            node["text"],
+            _with_marks(node),
             *passages,
         ]
     )
+
+
+def _with_marks(node: dict[str, Any]) -> str:
+    """Return a node's text, with marks after the sentences that a model did not rewrite well."""
+    text, end = node["text"], 0
+    parts = []
+    for sentence in node["sentences"]:
+        mark = {"verbatim": " [quoted]", "unsupported": " [?]"}.get(sentence["is"], "")
+        parts += [text[end : sentence["to"]], mark]
+        end = sentence["to"]
+    return "".join([*parts, text[end:]])
 
 
 def _passage(passage: dict[str, Any]) -> list[str]:

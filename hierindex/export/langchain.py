@@ -29,7 +29,7 @@ def to_langchain_documents(
     -------
     list[Document]
         Documents with the nodes' ids. Their JSON metadata are the node's, and with the prefix
-        `hierindex_` its `title`, `level`, `level_max`, `kind`, `source_similarity`, `n_tokens`,
+        `hierindex_` its `title`, `level`, `level_max`, `kind`, `grounding`, `n_tokens`,
         `documents`, `parents` (ids with weights), `children` (ids) and `citations`.
 
     Raises

@@ -26,7 +26,7 @@ PLACE = {
 CITATIONS = pa.list_(pa.struct(list(PLACE.items())))
 COLUMNS = (
     "id title level level_max kind text documents parent_ids parent_weights child_ids citations"
-    " metadata n_tokens source_similarity vector".split()
+    " metadata n_tokens vector".split()
 )
 READ = [*NODE_COLUMNS, "vector"]
 
@@ -37,9 +37,8 @@ def to_parquet(index: HierarchicalIndex, path: str | Path) -> int:
     Columns are `id`, `title` (the node's own), `level`, `level_max`, `kind`, `text`, `documents`,
     `parent_ids` and `parent_weights` (strongest first, summing to 1), `child_ids`, `citations`
     (structs of `document`, `start`, `end`, and nullable `page`, `page_label`, `section`, a list of
-    titles, and `anchor`), `metadata` (of the documents, as JSON), `n_tokens`,
-    `source_similarity` (null if not measured) and `vector` (fixed-size list of float32).
-    Rows are in the order of the table, and are read and written in batches.
+    titles, and `anchor`), `metadata` (of the documents, as JSON), `n_tokens` and `vector`
+    (fixed-size list of float32). Rows are in the order of the table, and are read and written in batches.
 
     Returns
     -------
@@ -71,6 +70,5 @@ def _table(batch: pa.RecordBatch) -> pa.Table:
         **{name: batch[name] for name in READ},
         "citations": pa.array(citations, CITATIONS),
         "metadata": pa.array(metadata, pa.string()),
-        "source_similarity": pa.array([each.source_similarity for each in nodes], pa.float64()),
     }
     return pa.table({name: columns[name] for name in COLUMNS})

@@ -1,5 +1,6 @@
 """Export of a tree as one HTML file, which shows it in a browser without a network."""
 
+import json
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,7 +25,7 @@ from hierindex.store.snapshot import Snapshot
 MAX_BYTES = 5_000_000  # most mail servers take as much
 LEAST = 120  # bytes of a node's title and numbers
 BATCH = 500  # rows in memory
-COLUMNS = ("id", "kind", "source_similarity", "text", "record")
+COLUMNS = ("id", "kind", "text", "record")
 
 
 @dataclass(frozen=True)
@@ -174,13 +175,12 @@ class _Nodes:
 
     def _add_text(self, position: int, row: dict[str, Any]) -> bool:
         """Add the text of a node, and return whether there was room for it."""
-        similarity = row["source_similarity"]
         node = {
             **self.listed[position],
             "text": row["text"],
             "quotes": quotes_json(quotes_in(row["record"])),
             "kind": row["kind"],
-            "source_similarity": similarity if similarity >= 0 else None,
+            "grounding": json.loads(row["record"] or "{}").get("grounding"),
         }
         n_bytes = _size(node) - _size(self.listed[position])
         if n_bytes > self.room:

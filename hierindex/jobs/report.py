@@ -7,6 +7,7 @@ from typing import Any
 from hierindex.core.statistics import LevelStatistics
 from hierindex.jobs.changes import ChangedDocuments, Revision
 from hierindex.models.record import Usage
+from hierindex.node import Grounding
 from hierindex.progress import Stopwatch, Timing
 from hierindex.read.documents import FileContent, Skipped
 from hierindex.tree.growth import Grown
@@ -23,8 +24,7 @@ class BuildReport:
 
     `added`, `changed`, `removed`, `renamed` and `unchanged` count documents, and `names` has the
     ids of those that are not unchanged. `moved` has pairs of the old and the new path of sources
-    that have moved. `source_similarity` is the mean of the summaries that a model wrote, None if it
-    wrote none. `files` are those that were read. `seconds` are by stage, `timings` by stage and
+    that have moved. `grounding` is that of all summaries that a model wrote. `files` are those that were read. `seconds` are by stage, `timings` by stage and
     level, and `statistics` describe the groups of each level: of an update, those that were
     grouped again.
     An update that changes nothing publishes nothing: `generation` is the one before, and
@@ -42,7 +42,7 @@ class BuildReport:
     files: list[FileContent]
     skipped: list[Skipped]
     usage: Usage
-    source_similarity: float | None
+    grounding: Grounding
     seconds: dict[str, float]
     timings: list[Timing]
     statistics: list[LevelStatistics]
@@ -82,7 +82,7 @@ def reported(revision: Revision, grown: Grown, generation: int, watch: Stopwatch
         files=[document.file for document in revision.read],
         skipped=[*revision.skipped],
         usage=grown.usage,
-        source_similarity=grown.source_similarity,
+        grounding=grown.grounding,
         seconds=_by_stage(timings, watch.elapsed),
         timings=[
             timing._replace(seconds=round(timing.seconds, 3))
@@ -102,7 +102,7 @@ def nothing_changed(revision: Revision, generation: int, watch: Stopwatch) -> Bu
         files=[],
         skipped=[*revision.skipped],
         usage=Usage(),
-        source_similarity=None,
+        grounding=Grounding(),
         seconds=_by_stage(watch.timings, watch.elapsed),
         timings=watch.timings,
         statistics=[],

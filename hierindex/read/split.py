@@ -247,7 +247,6 @@ def _place(
     if (start := chunk.others.get("start_char_idx")) is None:
         return
     chunk.quotes, chunk.maker = places.quotes(chunk.text, start), Maker()
-    chunk.source_similarity = 1.0
     embed_hidden, llm_hidden = (chunk.others.get(key, []) for key in (EMBED_HIDDEN, LLM_HIDDEN))
     if places.is_paged:
         chunk.metadata[PAGE] = places.page(start)

@@ -22,7 +22,7 @@ from hierindex.node import Quote
 from hierindex.respond.cited_text import Citation, CitedText, Part, written
 from hierindex.respond.numbered import Passages, shown
 from hierindex.respond.quotable import citation_of
-from hierindex.summarize.grounding import EmbeddingGrounding, has_other_number, numbers_in
+from hierindex.summarize.grounding import judged
 from hierindex.summarize.informative import MIN_WORDS
 from hierindex.text.sentences import Sentence, split_sentences, tokens
 from hierindex.text_node import from_text_node
@@ -82,23 +82,26 @@ class CitationCheck:
             ([_claim(sentence, question)], [source.text for source in sources[number]])
             for sentence, number in mentions
         ]
-        supports = EmbeddingGrounding().support(pairs, self._embedder.embed)
-        known = {  # numbers of all passages that a sentence cites
-            cites: numbers_in("\n".join(shown(found[n]) for each, n in mentions if each == cites))
+        shown_by = {  # the passages that a sentence cites
+            cites: "\n".join(
+                [question, *(shown(found[n]) for each, n in mentions if each == cites)]
+            )
             for cites in dict(mentions)
         }
+        beside = [shown_by[sentence] for sentence, _ in mentions]
+        verdicts = [each[0] for each in judged(pairs, self._embedder.embed, beside)]
         quotes = [
-            sources[number][support.sources[0][0]].quote
-            for (_, number), support in zip(mentions, supports, strict=True)
+            sources[number][verdict.sources[0]].quote
+            for (_, number), verdict in zip(mentions, verdicts, strict=True)
         ]
         return [
             {
                 **(citation_of(quote, quote) or {}),
                 **_title(found[number]),
                 "node": found[number].node_id,
-                "supported": bool(support.carried) and not has_other_number(cites, known[cites]),
+                "supported": not verdict.fault,
             }
-            for (cites, number), quote, support in zip(mentions, quotes, supports, strict=True)
+            for (_, number), quote, verdict in zip(mentions, quotes, verdicts, strict=True)
         ]
 
 

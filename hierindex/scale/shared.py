@@ -14,8 +14,8 @@ from hierindex.cache.values import Texts
 from hierindex.jobs.engine import PartGrower
 from hierindex.scale.cluster import result_of
 from hierindex.summarize.llm import LLMRewriter
+from hierindex.summarize.rewrites import Rewrite
 from hierindex.summarize.summary import Resources
-from hierindex.summarize.two_stage import Rewrite
 
 LLM = "llm"  # the concurrency group of `Shared.rewrite`
 

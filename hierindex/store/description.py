@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from hierindex.models.record import Usage
-from hierindex.node import LEFT_OUT, MOST_DOCUMENTS, Node
+from hierindex.node import LEFT_OUT, MOST_DOCUMENTS, Node, Quote
 from hierindex.store.prefilter import ROOTS, STALE
 from hierindex.store.snapshot import Snapshot
 from hierindex.text.blocks import blocks_of
@@ -16,7 +16,8 @@ def describe(node: Node) -> dict[str, Any]:
     """Return a node's text, place in the tree, links and sources as JSON values; no vector.
 
     `documents` names the first 1,000, and `more_documents` is the number of the others; `blocks`
-    are the parts of the text with their kinds, see `Block`.
+    are the parts of the text with their kinds, see `Block`. `sentences` are the bounds of those of a
+    summary that a model wrote, each "verbatim", "supported" or "unsupported".
     """
     named = list(node.documents[:MOST_DOCUMENTS])
     return {
@@ -25,7 +26,7 @@ def describe(node: Node) -> dict[str, Any]:
         "level": node.level,
         "level_max": node.level_max,
         "kind": node.kind,
-        "source_similarity": node.source_similarity,
+        "grounding": None if node.grounding is None else asdict(node.grounding),
         "n_tokens": node.n_tokens,
         "documents": named,
         "more_documents": len(node.documents) - len(named),
@@ -34,8 +35,14 @@ def describe(node: Node) -> dict[str, Any]:
         "citations": [span.to_json() for span in node.citations],
         "metadata": json_metadata(node),
         "text": node.text,
+        "sentences": [] if node.grounding is None else [*map(_checked, node.quotes)],
         "blocks": [block._asdict() for block in blocks_of(node)],
     }
+
+
+def _checked(quote: Quote) -> dict[str, Any]:
+    rewritten = "supported" if quote.sources else "unsupported"
+    return {"at": quote.at, "to": quote.to, "is": "verbatim" if quote.verbatim else rewritten}
 
 
 def json_metadata(node: Node) -> dict[str, Any]:

@@ -80,7 +80,7 @@ class Filters:
 OPPOSITE = {Op.NE: Op.EQ, Op.NIN: Op.IN}
 Part = Filter | Filters
 MOST_DEEP = 12  # LanceDB parses 48 nested expressions, and NOT needs three per level
-COLUMNS = ("id", "kind", "level", "level_max", "source_similarity", "whole_document")
+COLUMNS = ("id", "kind", "level", "level_max", "whole_document")
 OF_NODE = tuple(PREFIX + column for column in COLUMNS)
 """Keys that refer to the node itself; all others refer to the chunks under it."""
 DOCUMENTS = PREFIX + "documents"
@@ -96,9 +96,7 @@ def filtered_by(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def columns_of(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row's values of the keys `OF_NODE`."""
-    similarity = row["source_similarity"] if row["source_similarity"] >= 0 else None
-    values = {**row, "source_similarity": similarity}
-    return {PREFIX + column: values[column] for column in COLUMNS}
+    return {PREFIX + column: row[column] for column in COLUMNS}
 
 
 def check_depth(filters: Part) -> None:

@@ -25,9 +25,7 @@ from hierindex.store.hashed_metadata import has_any, hash_entry
 if TYPE_CHECKING:
     from lancedb.expr import Expr
 
-SOURCE_SIMILARITY = "source_similarity"
 COMPARED = {Op.EQ: "eq", Op.NE: "ne", Op.LT: "lt", Op.LTE: "lte", Op.GT: "gt", Op.GTE: "gte"}
-RANGES = {Op.LT, Op.LTE, Op.GT, Op.GTE}
 TYPE_OF = {"id": str, "kind": str, "level": int, "level_max": int, "whole_document": str}
 
 Search = TypeVar("Search")
@@ -145,9 +143,9 @@ def prefilter(filters: Filters | None) -> Prefilter:
 
 def _of_one(f: Filter) -> Prefilter:
     column = f.key.removeprefix(PREFIX)
-    if column == f.key or column not in (*TYPE_OF, SOURCE_SIMILARITY):
+    if column == f.key or column not in TYPE_OF:
         return _keyed(f)
-    return _similar(f) if column == SOURCE_SIMILARITY else _scalar(f, column)
+    return _scalar(f, column)
 
 
 def _scalar(f: Filter, column: str) -> Prefilter:
@@ -169,18 +167,6 @@ def _scalar(f: Filter, column: str) -> Prefilter:
         case operator if operator in COMPARED and not isinstance(f.value, list):
             return _typed(getattr(col(column), COMPARED[operator])(lit(values[0])))
     return ANYTHING
-
-
-def _similar(f: Filter) -> Prefilter:
-    from lancedb.expr import col, lit
-
-    if f.operator not in RANGES or not isinstance(f.value, int | float):
-        return ANYTHING
-    if not math.isfinite(f.value):
-        return ANYTHING
-    column = col(SOURCE_SIMILARITY)
-    within = getattr(column, COMPARED[f.operator])(lit(float(f.value)))
-    return _typed(within & (column >= lit(0.0)))  # -1 means none
 
 
 def _keyed(f: Filter) -> Prefilter:

@@ -16,7 +16,17 @@ from numpy.typing import NDArray
 
 from hierindex.core.identity import hash_text
 from hierindex.errors import InputError
-from hierindex.node import FILE_NAME, SECTION, TITLE, Maker, Node, Quote, quotes_of, to_json
+from hierindex.node import (
+    FILE_NAME,
+    SECTION,
+    TITLE,
+    Grounding,
+    Maker,
+    Node,
+    Quote,
+    quotes_of,
+    to_json,
+)
 from hierindex.store.hashed_metadata import row_digests
 from hierindex.store.schema import schema
 from hierindex.text.characters import folded
@@ -34,6 +44,7 @@ RECORDED = (
     "n_chunks",
     "titles",
     "written_title",
+    "grounding",
 )  # in the column `record`, as JSON
 
 Row = dict[str, Any]
@@ -125,7 +136,6 @@ def row_of(node: Node) -> Row:
         "next_id": node.next,
         "source": source,
         "metadata": metadata,
-        "source_similarity": _share(node.source_similarity),
         "digests": row_digests(node.id, values, documents),
         "stale": "",
         "record": record,
@@ -150,7 +160,7 @@ def to_nodes(rows: pa.Table | pa.RecordBatch) -> list[Node]:
 def node_of(row: Mapping[str, Any]) -> Node:
     """Convert a row to a node, with its vector if the row has one."""
     record = json.loads(row["record"]) if row["record"] else {}
-    vector, similarity = row.get("vector"), row["source_similarity"]
+    vector = row.get("vector")
     return Node(
         id=row["id"],
         text=row["text"],
@@ -166,7 +176,7 @@ def node_of(row: Mapping[str, Any]) -> Node:
         next=row["next_id"],
         quotes=quotes_of(record.get("quotes", ())),
         n_tokens=row["n_tokens"],
-        source_similarity=similarity if similarity >= 0 else None,
+        grounding=Grounding.of_json(record.get("grounding")),
         whole_document=row["whole_document"],
         document_hash=row["document_hash"],
         read_from=row["read_from"],
@@ -220,8 +230,3 @@ def _in_words(date: str) -> str:
     except ValueError:
         return ""
     return f"{day.day} {MONTHS[day.month - 1]} {day.year}"
-
-
-def _share(similarity: Any) -> float:
-    """Return the value of the column `source_similarity`; -1 for none."""
-    return similarity if isinstance(similarity, float) and 0 <= similarity <= 1 else -1.0

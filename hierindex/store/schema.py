@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from hierindex.errors import FormatError, InputError
 
-FORMAT = "9"
+FORMAT = "10"
 """Version of the table's columns and ids; tables of other formats are not read."""
 
 FORMAT_KEY = b"hierindex_format"
@@ -49,7 +49,6 @@ def schema(n_dims: int) -> pa.Schema:
             pa.field("next_id", pa.string(), nullable=False),
             pa.field("source", pa.string(), nullable=False),  # JSON of the document; "" for none
             pa.field("metadata", pa.string(), nullable=False),  # JSON
-            pa.field("source_similarity", pa.float64(), nullable=False),  # -1 for none
             pa.field("digests", texts, nullable=False),  # see `row_digests`
             pa.field("stale", pa.string(), nullable=False),  # what it lost; "" for nothing
             pa.field("record", pa.string(), nullable=False),  # JSON; "" for none

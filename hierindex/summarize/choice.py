@@ -10,10 +10,10 @@ from llama_index.core.utils import get_tokenizer
 from hierindex.errors import InputError
 from hierindex.models.record import Usage
 from hierindex.summarize.extractive import ExtractiveSummarizer
-from hierindex.summarize.grounding import EmbeddingGrounding
 from hierindex.summarize.llm import LLMRewriter
+from hierindex.summarize.rewrites import Rewrite, Rewriter, of_each
 from hierindex.summarize.summary import Resources, Summarizer
-from hierindex.summarize.two_stage import Rewrite, Rewriter, TwoStageSummarizer, of_each
+from hierindex.summarize.two_stage import TwoStageSummarizer
 
 SummarizerLike = Summarizer | LLM | str | None
 
@@ -82,13 +82,11 @@ def summarizer_from_dict(
         )
     made: Summarizer = ExtractiveSummarizer()
     if rewriter.keys() & {"llm", "seq2seq"}:
-        threshold = (data["grounding"] or {}).get("threshold")
         made = TwoStageSummarizer(
             _rewriter(rewriter, llm, limits),
             extract_tokens=data["extract_tokens"],
             strict=strict,
-            grounding=EmbeddingGrounding(threshold) if data["grounding"] else None,
-            min_grounding=data["min_grounding"],
+            unsupported=data["unsupported"],
         )
     if made.to_dict() != data:
         raise InputError("The summariser has settings of its own; pass it as summarizer=.")

@@ -1,164 +1,173 @@
-"""Grounding of summaries: whether sentences and numbers are supported by their sources."""
+"""Whether the sentences of a text are supported by its sources, and by which."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from decimal import Decimal
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import repeat
 from threading import Lock
-from typing import Any, Protocol
+from typing import NamedTuple
 from weakref import finalize
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hierindex.core.arguments import is_number, require
-from hierindex.core.arrays import Floats2d
+from hierindex.core.arrays import Floats1d, Floats2d
 from hierindex.core.calibration import Scale
 from hierindex.summarize.extractive import tf_idf
+from hierindex.summarize.facts import STEM, Facts, folded, names_in, values_in
+from hierindex.text.sentences import tokens
+from hierindex.text.stop_words import EVERY_STOP_WORD
 
 Pair = tuple[Sequence[str], Sequence[str]]
-"""The sentences of a summary, and its source sentences."""
-
-SUPPORTED = 0.7  # from 0, chance, to 1, known sources; see tests/benchmarks/grounding.py
-MOST = 3  # sources of a sentence
-NEARLY = 0.9  # similarity of a further source, relative to the best
-WORDS = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
-    "sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety "
-    "hundred thousand million billion"
-).split()
-VALUES = dict(zip(WORDS, [*range(20), *range(20, 100, 10), 100, 10**3, 10**6, 10**9], strict=True))
-WORD = "|".join(WORDS)
-SPELLED = re.compile(rf"\b(?:{WORD})(?:[\s-]+(?:and[\s-]+)?(?:{WORD}))*\b")
-NUMBER = re.compile(r"(?<![^\W\d_])\d+(?:[.,'’\u00a0\u2009\u202f]\d+)*")  # noqa: RUF001
-NOT_CLAIMED = re.compile(r"(?m)^\s*(?:Response )?\d{1,3}[.):]\s|\[\d[\d\s,;–?-]*\]")  # noqa: RUF001
-"""Marks of lists, labels of LlamaIndex's several answers, and citations."""
+"""The sentences of a text, and its source sentences."""
 Embed = Callable[[Sequence[str]], Floats2d]
 """A function from texts to unit vectors (n_texts, n_dims)."""
 
+# All are from tests/benchmarks/grounding.py.
+MOST = 3  # sources of a sentence
+NEARLY = 0.9  # similarity of a further source, relative to the best
+AROUND = 8  # nearest sources, whose words count
+SUPPORTED = (
+    0.88  # least support: similarity from 0, chance, to 1, known sources, and share of words
+)
+OF_WORDS = 1.6  # support by all words of a sentence
+COPIED = 0.5  # share of words from which a source is taken for the original of a sentence
+LONGER = 1.5  # an original that may be negated elsewhere, relative to the sentence
+FAR = {"numbers": 0.05, "names": 0.25}  # less similarity than the nearest source's
+NEGATION = re.compile(
+    r"\b(?:not|no|never|none|nobody|nothing|neither|nor|cannot|without|unable|nicht|kein\w*|nie"
+    r"|niemals|ohne|ne|pas|jamais|sans|nunca|sin|non|mai|senza|n\u00e3o|niet|geen)\b|n['\u2019]t\b"
+    r"|[\u4e0d\u6ca1\u6c92\u672a\u7121\u65e0]",
+    re.IGNORECASE,
+)
 
-@dataclass(frozen=True)
-class Support:
-    """The sources of each sentence of a summary, best first, and whether they are similar to it.
 
-    `carried` is (n_sentences,) bool, or None if that was not judged.
+class Verdict(NamedTuple):
+    """The indices of a sentence's most similar sources, best first, and why none supports it.
+
+    `fault` is "" if it is supported.
     """
 
-    sources: list[list[int]]
-    carried: NDArray[np.bool_] | None = None
+    sources: tuple[int, ...]
+    fault: str = ""
 
 
-class Grounding(Protocol):
-    """Protocol of objects that find the sources of each sentence and judge their similarity."""
+def judged(
+    pairs: Sequence[Pair], embed: Embed | None, beside: Sequence[str] = ()
+) -> list[list[Verdict]]:
+    """Judge each sentence of each pair by its sources.
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the settings that determine the result."""
-
-    def support(self, pairs: Sequence[Pair], embed: Embed) -> list[Support]:
-        """Return the sources of each pair's summary; `embed` is the tree's embedding model."""
-
-
-class EmbeddingGrounding:
-    """A grounding by the cosine similarity between sentences and their sources.
+    A sentence is supported if the sources have its numbers, units, names and quoted words, not far
+    from what is most similar to it; if it is similar to a source, by the embedding model and by its
+    words; and if a source with most of its words is negated as it is. Paraphrases of the same
+    facts are not told apart from statements of other relations between them.
 
     Parameters
     ----------
-    threshold : float in (-1, 1], optional
-        Cosine similarity from which a source counts as similar, inclusive. By default it is
-        calibrated for each embedding model on known pairs of a sentence and its source.
+    pairs : sequence of Pair
+    embed : Embed, optional
+        By default similarity is that of words, and only facts and negation are judged.
+    beside : sequence of str, optional
+        A text for each pair, whose facts are known too.
     """
-
-    def __init__(self, threshold: float | None = None) -> None:
-        within = threshold is None or (is_number(threshold) and -1 < threshold <= 1)
-        require(within, "threshold", "a number in (-1, 1]", threshold)
-        self.threshold = threshold
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the settings that determine the result."""
-        return {"type": "embedding", "threshold": self.threshold}
-
-    def support(self, pairs: Sequence[Pair], embed: Embed) -> list[Support]:
-        """Return the sources of each pair's summary."""
-        if not pairs:
-            return []
-        threshold = known_threshold(embed) if self.threshold is None else self.threshold
-        return [_support(S @ T.T, threshold) for S, T in _vectors(pairs, embed)]
-
-
-def known_threshold(embed: Embed) -> float:
-    """Return the calibrated cosine threshold of an embedding model."""
-    model = getattr(embed, "__self__", embed)  # a bound method does not outlive the call
-    S, T, _ = SUPPORT.vectors(model, embed)
-    return Scale.of(S @ T.T, nearest=True).similarity(SUPPORTED)
-
-
-def support_by_words(pairs: Sequence[Pair]) -> list[Support]:
-    """Return the sources with the most similar words, without judging them."""
-    supports = []
-    for sentences, sources in pairs:
-        S = tf_idf([*sentences, *sources])
-        supports.append(_support((S[: len(sentences)] @ S[len(sentences) :].T).toarray()))
-    return supports
-
-
-def _vectors(pairs: Sequence[Pair], embed: Embed) -> list[tuple[Floats2d, Floats2d]]:
+    if not pairs:
+        return []
     texts = list(dict.fromkeys(text for pair in pairs for side in pair for text in side))
     row = {text: i for i, text in enumerate(texts)}
-    X = embed(texts)
-    return [(X[[row[t] for t in S]], X[[row[t] for t in T]]) for S, T in pairs]
+    X, scale = (None, None) if embed is None else (embed(texts), known_scale(embed))
+    verdicts = []
+    for (sentences, sources), more in zip(pairs, beside or repeat("")):
+        if X is None:
+            W = tf_idf([*sentences, *sources])
+            similarity = (W[: len(sentences)] @ W[len(sentences) :].T).toarray()
+        else:
+            similarity = X[[row[s] for s in sentences]] @ X[[row[s] for s in sources]].T
+        known = Sources(sources, scale, more)
+        verdicts.append([known.verdict(*each) for each in zip(sentences, similarity, strict=True)])
+    return verdicts
 
 
-def _support(similarity: Floats2d, threshold: float | None = None) -> Support:
-    order = np.argsort(-similarity, axis=1, kind="stable")[:, :MOST]
-    best = similarity.max(axis=1)
-    least = NEARLY * best if threshold is None else np.maximum(NEARLY * best, threshold)
-    sources = [
-        [int(j) for rank, j in enumerate(row) if rank == 0 or similarity[i, j] >= least[i]]
-        for i, row in enumerate(order)
-    ]
-    return Support(sources, None if threshold is None else best >= threshold)
+class Sources:
+    """The sentences that a text was written from; with a scale, similarity is judged."""
+
+    def __init__(self, sources: Sequence[str], scale: Scale | None, beside: str = "") -> None:
+        self._sources, self._scale = sources, scale
+        self._all, self._each = Facts("\n".join([*sources, beside])), [*map(Facts, sources)]
+        self._words = [_content(source) for source in sources]
+        self._n_with = Counter(word for words in self._words for word in words)
+
+    def verdict(self, sentence: str, similarity: Floats1d) -> Verdict:
+        """Judge a sentence by its similarity to each source, (n_sources,)."""
+        order = np.argsort(-similarity, kind="stable")
+        least = NEARLY * similarity[order[0]]
+        nearest = tuple(int(i) for i in order[:MOST] if i == order[0] or similarity[i] >= least)
+        lacking = self._all.lack(sentence) or self._far(sentence, similarity)
+        fault = "; ".join(
+            f"{kind} not in the sources: {', '.join(dict.fromkeys(found))}"
+            for kind, found in lacking.items()
+        )
+        return Verdict(nearest, fault or self._unlike(sentence, similarity, order))
+
+    def _far(self, sentence: str, similarity: Floats1d) -> dict[str, list[str]]:
+        """Return the numbers and names that stand only far from the nearest source."""
+        around = np.maximum.reduce([similarity, *(_shifted(similarity, by) for by in (1, -1))])
+        far: dict[str, list[str]] = {"numbers": [], "names": []}
+        for number, values in values_in(sentence):
+            has = np.array([not values.isdisjoint(facts.numbers) for facts in self._each])
+            if has.any() and around[has].max() < similarity.max() - FAR["numbers"]:
+                far["numbers"].append(number)
+        for name in names_in(sentence):
+            forms = {(word := folded(name)), word[:STEM]}
+            has = np.array([not forms.isdisjoint(facts.words) for facts in self._each])
+            if has.any() and around[has].max() < similarity.max() - FAR["names"]:
+                far["names"].append(name)
+        return {kind: found for kind, found in far.items() if found}
+
+    def _unlike(self, sentence: str, similarity: Floats1d, order: np.ndarray) -> str:
+        words = {
+            word: np.log1p(len(self._sources) / (1 + self._n_with[word]))
+            for word in _content(sentence)
+        }
+        total = sum(words.values()) or 1.0
+
+        def share(rows: Sequence[int]) -> float:
+            known = set[str]().union(*(self._words[i] for i in rows))
+            return float(sum(weight for word, weight in words.items() if word in known) / total)
+
+        copied = {share([i]): i for i in order[:MOST].tolist()[::-1]}
+        most = max(copied)
+        if most > COPIED and _differ_in_negation(sentence, self._sources[copied[most]]):
+            return "negation differs from the sources"
+        if self._scale is None:
+            return ""
+        support = self._scale.shares(similarity[order[:1]])[0] + OF_WORDS * share(
+            order[:AROUND].tolist()
+        )
+        return "" if support >= SUPPORTED else "no source is similar"
 
 
-def numbers_in(text: str) -> set[Decimal]:
-    """Return the values of all numbers in a text, in digits or English words.
-
-    A number that can be read in two ways has both values: "1.200" is 1.2, or 1200 where points
-    group digits. A number in several words also has the values of its words and beginnings.
-
-    >>> sorted(map(str, numbers_in("The 4th of twenty-five, 12.50 of 1,200")))
-    ['12.50', '1200', '20', '25', '4', '5']
-    """
-    values = set[Decimal]().union(*_values(text))
-    for number in SPELLED.findall(text.lower()):
-        total = 0
-        for value in (VALUES[word] for word in re.findall("[a-z]+", number) if word != "and"):
-            below = total % value if value >= 100 else 0  # what "hundred" multiplies
-            total += max(below, 1) * value - below
-            values |= {Decimal(value), Decimal(total)}
-    return values
+def _differ_in_negation(sentence: str, source: str) -> bool:
+    """Return whether one of them is negated; a longer source may be in its other part."""
+    if NEGATION.search(sentence):
+        return not NEGATION.search(source)
+    return NEGATION.search(source) is not None and len(source) < LONGER * len(sentence)
 
 
-def has_other_number(sentence: str, known: set[Decimal]) -> bool:
-    """Return whether a sentence has a number in digits that is not known.
-
-    Numbers in words are not compared: in people's true summaries, more of these are unknown.
-
-    >>> has_other_number("2. It cost $1200.00 [3].", numbers_in("for 1,200 dollars"))
-    False
-    """
-    return any(map(known.isdisjoint, _values(NOT_CLAIMED.sub(" ", sentence))))
+def _content(text: str) -> set[str]:
+    """Return the beginnings of the words that say something."""
+    return {folded(word)[:STEM] for word in tokens(text) if word.lower() not in EVERY_STOP_WORD}
 
 
-def _values(text: str) -> Iterator[set[Decimal]]:
-    """Yield the possible values of each number in digits; each part of a date is a number."""
-    for number in NUMBER.findall(text):
-        parts, marks = re.split(r"\D", number), re.sub(r"\d", "", number)
-        values, is_grouped = set[Decimal](), all(len(part) == 3 for part in parts[1:])
-        if is_grouped:
-            values.add(Decimal("".join(parts)))
-        if marks[-1:] in ({"."} if is_grouped else {".", ","}) and marks.count(marks[-1]) == 1:
-            values.add(Decimal(f"{''.join(parts[:-1])}.{parts[-1]}"))
-        yield from [values] if values else ({Decimal(part)} for part in parts)
+def _shifted(values: Floats1d, by: int) -> Floats1d:
+    moved = np.roll(values, by)
+    moved[0 if by > 0 else -1] = -1
+    return moved
+
+
+def known_scale(embed: Embed) -> Scale:
+    """Return the scale of an embedding model's similarity of a sentence to its sources."""
+    model = getattr(embed, "__self__", embed)  # a bound method does not outlive the call
+    S, T, _ = SUPPORT.vectors(model, embed)
+    return Scale.of(S @ T.T, nearest=True)
 
 
 class KnownPairs:

@@ -14,8 +14,8 @@ from hierindex.models.failures import RequestError
 from hierindex.models.llm import LanguageModel
 from hierindex.models.record import Calls, UnusableError, Usage
 from hierindex.summarize.checked import checked
+from hierindex.summarize.rewrites import Rewrite, of_each
 from hierindex.summarize.summary import Resources, with_title
-from hierindex.summarize.two_stage import Rewrite, of_each
 from hierindex.text.sentences import split_sentences
 from hierindex.threads import each
 

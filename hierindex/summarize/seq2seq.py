@@ -11,8 +11,8 @@ from hierindex.core.identity import digest
 from hierindex.device import accelerator, fastest_dtype
 from hierindex.loading import load_transformer
 from hierindex.models.record import Usage
+from hierindex.summarize.rewrites import Rewrite
 from hierindex.summarize.summary import Resources
-from hierindex.summarize.two_stage import Rewrite
 from hierindex.text.sentences import split_sentences
 
 DEFAULT_SEQ2SEQ_MODEL = "facebook/bart-large-cnn"

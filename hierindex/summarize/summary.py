@@ -4,7 +4,7 @@ import json
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -14,6 +14,7 @@ from hierindex.cache.cache import Cache
 from hierindex.cache.values import Texts
 from hierindex.core.arrays import Floats2d
 from hierindex.models.record import Usage
+from hierindex.node import Grounding
 from hierindex.progress import Progress, silent
 from hierindex.summarize.claims import Claim
 from hierindex.text.sentences import Excerpt, Sentence
@@ -85,33 +86,34 @@ class Resources:
 class Summary:
     """The text of a parent, with one claim per sentence in order.
 
-    `source_similarity` is the share of sentences that are similar to their sources, 1 for verbatim
-    text, None if not measured. `title` is empty unless a language model wrote one. `completion` is
-    the key of the completion that it was made of.
+    `grounding` is of what a model wrote. `title` is empty unless a language model wrote one.
+    `completions` are the keys of those that it was made of.
     """
 
     text: str
     claims: tuple[Claim, ...]
     kind: Kind
     usage: Usage = field(default_factory=Usage)
-    source_similarity: float | None = 1.0
+    grounding: Grounding | None = None
     title: str = ""
-    completion: str = ""
+    completions: tuple[str, ...] = ()
 
     @property
     def details(self) -> str:
-        """Kind, similarity to the sources, claims and title as JSON, the argument of `recalled`."""
-        return json.dumps([self.kind, self.source_similarity, self.claims, self.title])
+        """Kind, grounding, claims and title as JSON, the argument of `recalled`."""
+        grounding = None if self.grounding is None else asdict(self.grounding)
+        return json.dumps([self.kind, grounding, self.claims, self.title])
 
     @classmethod
     def recalled(cls, text: str, details: str) -> Self:
         """Restore a cached summary from its text and details."""
-        kind, similarity, found, *titles = json.loads(details)  # up to 0.4 without a title
+        kind, grounding, found, title = json.loads(details)
         claims = tuple(
             Claim(at, to, tuple(Excerpt(*excerpt) for excerpt in excerpts), verbatim)
             for at, to, excerpts, verbatim in found
         )
-        return cls(text, claims, kind, Usage(cached_summaries=1), similarity, *titles)
+        checked = Grounding.of_json(grounding)
+        return cls(text, claims, kind, Usage(cached_summaries=1), checked, title)
 
 
 @runtime_checkable

@@ -14,6 +14,7 @@ NOTHING = "The answer is empty."
 # The end of a line that goes on in the next: after 50 characters, or before a small letter, unless
 # that begins a label such as "guest network: ".
 WRAPPED = re.compile(r"(?:(?<=.{50})\n(?=[^\W\d_])|\n(?=[^\W\d_A-Z]))(?![^\n:]{1,40}: )")
+MOST_FAULTS = 3  # reasons to say
 QUIET = "opacity:0.7;font-size:90%"
 
 Json = Mapping[str, Any]
@@ -188,3 +189,19 @@ def _inert(text: str) -> str:
 
 def _block(text: str, style: str) -> str:
     return f'<div dir="auto" style="white-space:pre-line;{style}">{_inert(text)}</div>'
+
+
+def grounding_text(grounding: Json | None) -> str:
+    """Say what became of the sentences that a model wrote, and why; empty if there are none.
+
+    >>> grounding_text(dict(supported=9, dropped=1, faults=["names not in the sources: Bonn"]))
+    '10 sentences by the model: 9 supported, 1 dropped (names not in the sources: Bonn)'
+    """
+    if grounding is None:
+        return ""
+    counts = {outcome: n for outcome, n in grounding.items() if outcome != "faults" and n}
+    faults = grounding["faults"]
+    more = [f"and {len(faults) - MOST_FAULTS} more"] if len(faults) > MOST_FAULTS else []
+    reasons = f" ({'; '.join([*faults[:MOST_FAULTS], *more])})" if faults else ""
+    each = ", ".join(f"{n:,} {outcome}" for outcome, n in counts.items())
+    return each and f"{counted(sum(counts.values()), 'sentence')} by the model: {each}{reasons}"

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
-from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +14,7 @@ from hierindex.core.revision import Revised
 from hierindex.core.statistics import LevelStatistics, Tally, added
 from hierindex.errors import InputError
 from hierindex.models.record import Usage
-from hierindex.node import Node
+from hierindex.node import Grounding, Node
 from hierindex.progress import Timing
 from hierindex.store.rows import Row, row_of
 from hierindex.store.waiting import LeafFile
@@ -35,7 +34,7 @@ class Grown:
     `nodes` are embedded, level by level; none if they were set aside.
     `gone` are the ids of the earlier nodes that the tree no longer has. `made` are the ids of all
     nodes that were grown in place of earlier ones, also of those that were there before.
-    `source_similarity` is the mean of the summaries that a model wrote, None if it wrote none.
+    `grounding` is that of all summaries that a model wrote.
     `statistics` are of the nodes that were grouped.
     """
 
@@ -43,7 +42,7 @@ class Grown:
     gone: frozenset[str]
     made: frozenset[str]
     usage: Usage
-    source_similarity: float | None
+    grounding: Grounding
     statistics: list[LevelStatistics]
     timings: list[Timing]
 
@@ -183,7 +182,7 @@ class Base:
         levels = self.levels
         levels.made += part.left
         levels.usage += part.usage
-        levels.shares += part.shares
+        levels.grounding += part.grounding
         levels.watch.add(part.timings)
         if part.tallies:
             self._tallies.append(part.tallies)
@@ -233,13 +232,12 @@ class Base:
         if aside:
             with levels.watch("write", None):
                 aside.finished(_rows(nodes, pools))
-        shares = levels.shares
         return Grown(
             [] if aside else nodes,
             frozenset(earlier.gone if earlier else ()),
             frozenset(self.ids),
             levels.usage,
-            round(fmean(shares), 3) if shares else None,
+            levels.grounding,
             statistics,
             levels.watch.timings,
         )

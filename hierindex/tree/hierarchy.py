@@ -325,8 +325,8 @@ class Hierarchy(TransformComponent):
 
     @property
     def _compares_vectors(self) -> bool:
-        """Whether the similarity of summaries to their sources depends on the embedding model."""
-        return self._summarizer.to_dict().get("grounding") is not None
+        """Whether the embedding model judges the summaries."""
+        return "unsupported" in self._summarizer.to_dict()
 
     def _recipe(self) -> Recipe:
         shaped_by: dict[str, Any] = {

@@ -13,7 +13,7 @@ from hierindex.core.rows import Rows
 from hierindex.core.statistics import Tally, tallies
 from hierindex.core.tree import Grouper, grow_tree
 from hierindex.models.record import Usage
-from hierindex.node import Node
+from hierindex.node import Grounding, Node
 from hierindex.progress import Stopwatch, Timing
 from hierindex.tree.arrays import level_rows
 from hierindex.tree.earlier import Cut
@@ -32,8 +32,7 @@ class GrownPart:
     `tops` are the highest nodes of the part, and `X`, (n_tops, n_dims), their unit vectors.
     `finished` are nodes below that nothing changes any more; `left` are all others, the
     tops among them. Of the documents `done`, all nodes but the root are finished. `tallies` are by
-    level, the lowest first, and `shares` the similarity to the sources of each summary that a model
-    wrote.
+    level, the lowest first.
     """
 
     left: Sequence[Node]
@@ -43,7 +42,7 @@ class GrownPart:
     done: Set[str]
     tallies: Sequence[Tally]
     usage: Usage
-    shares: Sequence[float]
+    grounding: Grounding
     timings: Sequence[Timing]
 
 
@@ -60,8 +59,8 @@ class Levels:
     tallies : list[Tally]
         Of the levels, the lowest first.
     usage : Usage
-    shares : list[float]
-        The `source_similarity` of each summary that a model wrote.
+    grounding : Grounding
+        Of all summaries that a model wrote.
     watch : Stopwatch
     """
 
@@ -70,7 +69,7 @@ class Levels:
     made: list[Node] = field(default_factory=list)
     tallies: list[Tally] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
-    shares: list[float] = field(default_factory=list)
+    grounding: Grounding = field(default_factory=Grounding)
     watch: Stopwatch = field(default_factory=Stopwatch)
 
     def grow(self, nodes: Sequence[Node], rows: Rows, groupers: Sequence[Grouper]) -> Level:
@@ -130,7 +129,7 @@ class Levels:
             done=done,
             tallies=self.tallies,
             usage=self.usage,
-            shares=self.shares,
+            grounding=self.grounding,
             timings=self.watch.timings,
         )
 
@@ -159,11 +158,7 @@ class Levels:
         )
         self.made += made
         self.usage += usage
-        self.shares += [
-            node.source_similarity
-            for node in made
-            if node.kind == "abstractive" and node.source_similarity is not None
-        ]
+        self.grounding = sum(filter(None, (node.grounding for node in made)), self.grounding)
         with self.watch("link", level):
             first = np.array([group[0] for group in groups], dtype=np.int64)
             X = rows.X[first]

@@ -10,7 +10,7 @@ from hierindex.models.record import Usage
 from hierindex.node import EMBED_HIDDEN, LLM_HIDDEN, Maker, Node, Span
 from hierindex.progress import Stopwatch
 from hierindex.summarize.claims import resolve_claims
-from hierindex.summarize.summary import Group, Summary, with_title
+from hierindex.summarize.summary import Group, Summary
 from hierindex.text.sentences import split_sentences
 from hierindex.tree.metadata import merged_metadata
 from hierindex.tree.recipe import Models, Recipe
@@ -96,7 +96,7 @@ def _parent(
         documents=documents,
         children=child_ids,
         quotes=resolve_claims(summary.claims, [child.quotes for child in children]),
-        source_similarity=summary.source_similarity,
+        grounding=summary.grounding,
         n_chunks=sum(child.n_chunks for child in children),
         titles=titles_under(children) if len(documents) > 1 else (),
         maker=maker,
@@ -150,8 +150,6 @@ def _summaries(
         lasting = {i: s for i, s in fresh.items() if s.kind != "extractive_fallback"}
         memory.keep_summaries({keys[i]: (s.text, s.details) for i, s in lasting.items()})
         for summary in written:
-            if summary.completion:  # without what was cut from it
-                text = with_title(summary.title, summary.text)
-                models.resources.completions.keep(summary.completion, text, summary.text)
+            models.resources.completions.belong(summary.completions, summary.text)
     known |= {keys[i]: (summary.text, summary.details) for i, summary in fresh.items()}
     return [fresh[i] if i in fresh else Summary.recalled(*known[key]) for i, key in enumerate(keys)]

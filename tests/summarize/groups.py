@@ -10,7 +10,7 @@ from hierindex.models.record import Usage
 from hierindex.node import Quote, Span
 from hierindex.summarize.claims import resolve_claims
 from hierindex.summarize.summary import Budget, Group, Summary
-from hierindex.summarize.two_stage import Rewrite
+from hierindex.summarize.rewrites import Rewrite
 from hierindex.text.sentences import Sentence, split_sentences
 
 WORDS = [

@@ -159,14 +159,15 @@ def of_search(snapshot: Snapshot, words: str, n: int) -> dict[str, Any]:
 
 
 def quotes_json(quotes: Sequence[Quote]) -> list[dict[str, Any]]:
-    """Return which characters of a text stand on which passages, those without one left out.
+    """Return which characters of a text stand on which passages.
 
-    An entry has `at`, `to`, `verbatim` and the keys of the best passage.
+    An entry has `at`, `to`, `verbatim` and the keys of the best passage, none of a rewritten
+    sentence that no source supports. Quotes of unknown places are left out.
     """
     return [
-        {"at": quote.at, "to": quote.to, "verbatim": quote.verbatim, **best.to_json()}
+        {"at": quote.at, "to": quote.to, "verbatim": quote.verbatim, **best}
         for quote in quotes
-        for best in quote.sources[:1]
+        if (best := quote.source.to_json() if quote.source else {}) or not quote.verbatim
     ]
 
 

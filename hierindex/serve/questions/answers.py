@@ -66,7 +66,7 @@ class Shown(TypedDict):
     level: int
     level_max: int
     kind: str
-    source_similarity: float | None
+    grounding: dict[str, Any] | None
     n_tokens: int
     documents: list[str]
     more_documents: int
@@ -75,6 +75,7 @@ class Shown(TypedDict):
     citations: list[Place]
     metadata: dict[str, Any]
     text: str
+    sentences: list[dict[str, Any]]
     blocks: list[Block]
     passages: NotRequired[list[PassageInContext]]
 

@@ -38,14 +38,16 @@ export function showPieces(block, pieces, address, most = MOST) {
   block.append(element("p", { class: "hint" }, note, more));
 }
 
-function partOf({ text, passage, mark, place, best }, address) {
+function partOf({ text, passage, mark, place, best, isUnsupported }, address) {
+  if (isUnsupported)
+    return element("bdi", { class: "unsupported", title: "No source supports it" }, shown(text));
   if (!passage) return element("bdi", { class: place ? "place" : null }, shown(text));
   const link = linkTo({ node: passage.node, ...address, ...spanOf(passage) });
   const isRewritten = passage.verbatim === false;
   const made = element(
     "a",
     {
-      class: mark ? "citation" : "sentence",
+      class: mark ? "citation" : isRewritten ? "sentence rewritten" : "sentence",
       href: link,
       title: isRewritten ? "Rewritten; follow it to what is most similar" : null,
       "aria-label": mark ? `Citation ${text}` : null,

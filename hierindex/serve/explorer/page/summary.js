@@ -66,15 +66,21 @@ function pathOf({ path }) {
 }
 
 function factsOf(node) {
-  const share = node.kind === "abstractive" ? node.source_similarity : null;
   return [
     `Level ${node.level}`,
     node.n_tokens === undefined ? "" : counted(node.n_tokens, "token"),
     KINDS[node.kind],
-    share === null ? "" : `${Math.round(share * 100)}% of its sentences are similar to its sources`,
+    groundingOf(node.grounding),
   ]
     .filter(Boolean)
     .join(" · ");
+}
+
+/** What became of the sentences that a model wrote, as "9 supported, 1 dropped". */
+function groundingOf(grounding) {
+  const { faults, ...counts } = grounding ?? {};
+  const each = Object.entries(counts).filter(([, n]) => n);
+  return each.map(([outcome, n]) => `${n} ${outcome}`).join(", ");
 }
 
 function besideOf({ before, after }) {

@@ -118,9 +118,10 @@ export function quoted({ text, level, quotes = [] }) {
   let from = 0;
   for (const quote of [...quotes].sort((a, b) => a.at - b.at)) {
     const [at, to] = [Math.max(from, unit(quote.at)), unit(quote.to)];
-    if (to <= at || !quote.document) continue;
+    if (to <= at) continue;
     if (at > from) pieces.push({ text: text.slice(from, at), passage: null });
-    pieces.push(passagesIn(text.slice(at, to), quote, level === 0));
+    if (quote.document) pieces.push(passagesIn(text.slice(at, to), quote, level === 0));
+    else pieces.push({ text: text.slice(at, to), passage: null, isUnsupported: true });
     from = to;
   }
   if (from < text.length) pieces.push({ text: text.slice(from), passage: null });
