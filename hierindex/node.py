@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from itertools import takewhile
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -33,8 +33,15 @@ HEADINGS = "headings"  # metadata key of a document's headings, see `Heading`
 EMBED_HIDDEN, LLM_HIDDEN = "excluded_embed_metadata_keys", "excluded_llm_metadata_keys"
 """LlamaIndex's names for the metadata keys that are neither embedded nor shown to an LLM."""
 
+
+def _fields_of(value: Any) -> dict[str, Any]:
+    if not isinstance(value, Grounding):
+        raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
+    return asdict(value)
+
+
 # Compact JSON; `json.dumps` would make an encoder at each call.
-to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_fields_of).encode
 
 
 def page_in(metadata: Mapping[str, Any]) -> tuple[int | None, str]:

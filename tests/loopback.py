@@ -95,6 +95,17 @@ def names_words(prompt: str) -> str:
     return f"The passages tell of {named} and {crc32(prompt.encode())}."
 
 
+def quotes_sentences(prompt: str) -> str:
+    """Return two sentences between the prompt's fences, which the prompt determines.
+
+    As a summary, they are supported by their sources.
+    """
+    text = re.search(r"(?ms)^(=== \w+ ===)$\n(.*?)\n^\1$", prompt)[2]
+    sentences = re.findall(r"[^.!?\n]+[.!?]", text) or [text]
+    i = crc32(prompt.encode()) % len(sentences)
+    return " ".join(dict.fromkeys(s.strip() for s in (sentences[i - 1], sentences[i])))
+
+
 def count_words(text: str) -> int:
     """Return how many words the text has."""
     return len(text.split())

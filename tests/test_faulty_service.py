@@ -16,7 +16,7 @@ from loopback import (
     WEB_PAGE,
     Fault,
     LoopbackServer,
-    names_words,
+    quotes_sentences,
 )
 from tenacity import wait_none
 
@@ -109,7 +109,7 @@ def check_whole(nodes) -> None:
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2))])
 def test_every_group_and_every_request_is_accounted_for(tmp_path, seed):
-    with LoopbackServer(reply=names_words, faults=faults_of(seed), latency=0.002) as server:
+    with LoopbackServer(reply=quotes_sentences, faults=faults_of(seed), latency=0.002) as server:
         with pytest.warns(FallbackWarning):
             nodes, usage = build(server, tmp_path)
         sent, answered = len(server.requests), server.answered
@@ -119,7 +119,7 @@ def test_every_group_and_every_request_is_accounted_for(tmp_path, seed):
     records = [Node.of(node) for node in nodes]
     kinds = [record.kind for record in records if record.level > 0]
     assert set(kinds) == {"abstractive", "extractive_fallback"}
-    replies = {names_words(request.prompt) for request in server.requests}
+    replies = {quotes_sentences(request.prompt) for request in server.requests}
     for node, record in zip(nodes, records, strict=True):
         assert record.kind != "abstractive" or node.text in replies
         assert not any(fault.text in node.text for fault in FAULTS if fault.text)
@@ -132,7 +132,7 @@ def test_every_group_and_every_request_is_accounted_for(tmp_path, seed):
 
 
 def test_a_service_without_faults_leaves_no_extract(tmp_path):
-    with LoopbackServer(reply=names_words) as server:
+    with LoopbackServer(reply=quotes_sentences) as server:
         nodes, usage = build(server, tmp_path)
     check_whole(nodes)
     kinds = [Node.of(node).kind for node in nodes]

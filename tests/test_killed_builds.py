@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from histories import WORDS
-from loopback import LoopbackServer, names_words
+from loopback import LoopbackServer, quotes_sentences
 from processes import started
 
 from hierindex import HierarchyStore
@@ -86,7 +86,7 @@ def tree_of(index: Path) -> list[dict]:
 def undisturbed(folder, tmp_path_factory) -> tuple[list[str], list[dict]]:
     """The prompts and the tree of a build that nobody kills."""
     index = tmp_path_factory.mktemp("undisturbed") / "index"
-    with LoopbackServer(reply=names_words, latency=LATENCY) as server:
+    with LoopbackServer(reply=quotes_sentences, latency=LATENCY) as server:
         report = build(folder, index, server)
     prompts, tree = [request.prompt for request in server.requests], tree_of(index)
     assert report["usage"]["llm_calls"] == len(prompts) == len({*prompts}) >= N_DOCUMENTS
@@ -99,7 +99,7 @@ def check_killed(folder: Path, index: Path, undisturbed, *, n_kills: int, seed: 
     prompts, tree = undisturbed
     draw = random.Random(seed)
     moments = sorted(draw.sample(range(1, len(prompts) + 1), n_kills))  # of an undisturbed build
-    with LoopbackServer(reply=names_words, latency=LATENCY) as server:
+    with LoopbackServer(reply=quotes_sentences, latency=LATENCY) as server:
         for before, moment in zip([0, *moments], moments, strict=False):
             kill(folder, index, server, moment - before, then=draw.uniform(0, LATENCY))
         n_before = len(server.requests)

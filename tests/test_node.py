@@ -23,6 +23,7 @@ from llama_index.core.schema import (
 from hierindex.node import (
     EMBED_HIDDEN,
     LLM_HIDDEN,
+    Grounding,
     Maker,
     Node,
     Quote,
@@ -38,7 +39,7 @@ PAGES = st.none() | NUMBERS
 SPANS = st.builds(Span, st.text(), NUMBERS, NUMBERS, PAGES, section=..., page_label=..., anchor=...)
 BESIDE = st.lists(SPANS, max_size=3).map(tuple)
 QUOTES = st.builds(Quote, NUMBERS, NUMBERS, st.none() | SPANS, st.booleans(), BESIDE)
-KEYS = st.sampled_from(["title", "level", "level_max", "source_similarity", "a {b}", "Ärger"])
+KEYS = st.sampled_from(["title", "level", "level_max", "grounding", "a {b}", "Ärger"])
 VALUES = st.recursive(
     st.none() | st.booleans() | NUMBERS | st.text(max_size=5) | st.sampled_from([" ", "{a}", "\n"]),
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=2), inner),
@@ -54,6 +55,9 @@ TEMPLATES = {
 }
 SOURCES = st.fixed_dictionaries({"node_id": IDS, "metadata": METADATA}).map(
     lambda fields: RelatedNodeInfo(**fields, node_type=ObjectType.DOCUMENT).model_dump(mode="json")
+)
+GROUNDINGS = st.builds(
+    Grounding, *[NUMBERS] * 5, faults=st.lists(st.text(max_size=5), max_size=3).map(tuple)
 )
 NODES = st.builds(
     Node,
@@ -71,7 +75,7 @@ NODES = st.builds(
     next=st.just("") | IDS,
     quotes=st.lists(QUOTES, max_size=5).map(tuple),
     n_tokens=NUMBERS,
-    source_similarity=st.none() | st.floats(0, 1),
+    grounding=st.none() | GROUNDINGS,
     whole_document=st.text(),
     document_hash=st.text(),
     read_from=st.text(),
@@ -102,25 +106,23 @@ def test_a_vector_survives_llama_index_and_json():
 
 
 @given(NODES)
-def test_our_metadata_are_scalars_and_have_no_similarity_that_nobody_measured(node):
+def test_our_metadata_are_scalars(node):
     metadata = to_text_node(node).metadata
-    level, level_max, similarity, details = RECORD_KEYS
-    assert metadata.keys() - node.metadata.keys() | {similarity} == {*RECORD_KEYS}
-    assert (similarity in metadata) == (node.source_similarity is not None)
+    level, level_max, details = RECORD_KEYS
+    assert metadata.keys() - node.metadata.keys() == {*RECORD_KEYS}
     assert metadata[level] is node.level
     assert metadata[level_max] is node.level_max
-    assert metadata.get(similarity) is node.source_similarity
     assert isinstance(metadata[details], str)
 
 
-@pytest.mark.parametrize("fields", [{"level": 2}, {"source_similarity": None}])
+@pytest.mark.parametrize("fields", [{"level": 2}, {"grounding": Grounding(1, faults=("a",))}])
 def test_common_words_are_the_users(fields):
-    own = {"level": "advanced", "level_max": 3, "source_similarity": "earth", "kind": "x"}
+    own = {"level": "advanced", "level_max": 3, "grounding": "earth", "kind": "x"}
     node = Node("a", "text", own, documents=("d",), maker=Maker(), **fields)
     again = Node.of(to_text_node(node))
     assert again.metadata == own
     assert (again.level, again.level_max, again.kind) == (node.level, 0, "chunk")
-    assert again.source_similarity == node.source_similarity
+    assert again.grounding == node.grounding
 
 
 @pytest.mark.parametrize("metadata", [{}, {"file_name": "a.txt", "level": 3, "level_max": 4}])
@@ -130,7 +132,7 @@ def test_a_node_that_hierindex_did_not_make_is_a_chunk_of_its_document(metadata)
     of_one = Node.of(TextNode(text="text", relationships={NodeRelationship.SOURCE: source}))
     assert (alone.metadata, alone.documents, alone.maker) == (metadata, ("a",), None)
     assert (alone.level, alone.level_max, alone.kind) == (0, 0, "chunk")
-    assert alone.source_similarity is None
+    assert alone.grounding is None
     assert not alone.parents
     assert not alone.children
     assert of_one.documents == ("doc",)

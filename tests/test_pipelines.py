@@ -152,7 +152,7 @@ class Ingestion:
 
         return self.kind(
             HashingEmbedding(model_name="known"),
-            TwoStageSummarizer(RewriterOf(written), grounding=None),
+            TwoStageSummarizer(RewriterOf(written)),
             max_children=3,
             summary_tokens=40,
             **options,

@@ -15,7 +15,7 @@ from llama_index.core.schema import (
     RelatedNodeInfo,
     TextNode,
 )
-from loopback import LoopbackServer, names_words
+from loopback import LoopbackServer, quotes_sentences
 from test_update import (
     as_plain,
     built,
@@ -66,8 +66,8 @@ def fresh(sources, tmp_path) -> HierarchicalIndex:
 
 
 def shortening(llm) -> DocumentHierarchy:
-    rewriter = LLMRewriter(llm, prompt="Shorten this: {text}")
-    by_llm = TwoStageSummarizer(rewriter, min_grounding=None, grounding=None)
+    rewriter = LLMRewriter(llm, prompt="Shorten this:\n{fence}\n{text}\n{fence}")
+    by_llm = TwoStageSummarizer(rewriter)
     return hierarchy_of(DocumentHierarchy, summarizer=by_llm)
 
 
@@ -89,7 +89,7 @@ class TestMovedSources:
 
     def test_nothing_is_paid_for_it(self, folder, tmp_path):
         """No model is loaded, no request is sent and no group is made again."""
-        with LoopbackServer(reply=names_words) as server:
+        with LoopbackServer(reply=quotes_sentences) as server:
             llm = load_llm("tiny", server.base_url)
             index = built(folder, tmp_path / "index", shortening(llm))
         before = {node.node_id: node.get_content() for node in index.store.get_nodes()}
@@ -259,7 +259,7 @@ class TestPathsThatAreGone:
 class TestFilesThatComeAndGo:
     def test_a_deleted_document_stays_out_also_if_its_file_was_away(self, folder, tmp_path):
         """Nothing is published meanwhile, so that no language model has to be passed."""
-        with LoopbackServer(reply=names_words) as server:
+        with LoopbackServer(reply=quotes_sentences) as server:
             llm = load_llm("tiny", server.base_url)
             index = built(folder, tmp_path / "index", shortening(llm))
             generation = index.delete("a.txt", llm=llm).generation

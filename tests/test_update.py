@@ -24,7 +24,7 @@ from llama_index.core.schema import (
     TextNode,
 )
 from llama_index.core.storage.docstore import SimpleDocumentStore
-from loopback import LoopbackServer, names_words
+from loopback import LoopbackServer, quotes_sentences
 from summarize.groups import RewriterOf
 
 from hierindex import (
@@ -687,10 +687,10 @@ class TestSettings:
             index.update(speed=3)
 
     def test_a_language_model_is_asked_only_if_it_is_passed(self, folder, tmp_path):
-        with LoopbackServer(reply=names_words) as server:
+        with LoopbackServer(reply=quotes_sentences) as server:
             llm = load_llm("tiny", server.base_url.replace("://", "://ada:secret@"))
-            rewriter = LLMRewriter(llm, prompt="Shorten this: {text}")
-            by_llm = TwoStageSummarizer(rewriter, min_grounding=None, grounding=None)
+            rewriter = LLMRewriter(llm, prompt="Shorten this:\n{fence}\n{text}\n{fence}")
+            by_llm = TwoStageSummarizer(rewriter)
             index = built(folder, tmp_path / "index", DocumentHierarchy(HashingEmbedding(), by_llm))
             assert index.settings["llm"]["name"] == "tiny"
             assert "secret" not in str(index.store.snapshot().report())

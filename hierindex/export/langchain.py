@@ -30,7 +30,7 @@ def to_langchain_documents(
     list[Document]
         Documents with the nodes' ids. Their JSON metadata are the node's, and with the prefix
         `hierindex_` its `title`, `level`, `level_max`, `kind`, `grounding`, `n_tokens`,
-        `documents`, `parents` (ids with weights), `children` (ids) and `citations`.
+        `documents`, `parents` (ids with weights), `children` (ids), `citations` and `sentences`.
 
     Raises
     ------

@@ -38,7 +38,8 @@ def to_parquet(index: HierarchicalIndex, path: str | Path) -> int:
     `parent_ids` and `parent_weights` (strongest first, summing to 1), `child_ids`, `citations`
     (structs of `document`, `start`, `end`, and nullable `page`, `page_label`, `section`, a list of
     titles, and `anchor`), `metadata` (of the documents, as JSON), `n_tokens` and `vector`
-    (fixed-size list of float32). Rows are in the order of the table, and are read and written in batches.
+    (fixed-size list of float32). Rows are in the order of the table, and are read and written in
+    batches.
 
     Returns
     -------

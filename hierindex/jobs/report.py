@@ -24,9 +24,9 @@ class BuildReport:
 
     `added`, `changed`, `removed`, `renamed` and `unchanged` count documents, and `names` has the
     ids of those that are not unchanged. `moved` has pairs of the old and the new path of sources
-    that have moved. `grounding` is that of all summaries that a model wrote. `files` are those that were read. `seconds` are by stage, `timings` by stage and
-    level, and `statistics` describe the groups of each level: of an update, those that were
-    grouped again.
+    that have moved. `grounding` is that of all summaries that a model wrote. `files` are those that
+    were read. `seconds` are by stage, `timings` by stage and level, and `statistics` describe the
+    groups of each level: of an update, those that were grouped again.
     An update that changes nothing publishes nothing: `generation` is the one before, and
     `statistics` is empty. If only sources have moved, their new paths are published.
     """

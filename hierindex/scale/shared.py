@@ -17,7 +17,7 @@ from hierindex.summarize.llm import LLMRewriter
 from hierindex.summarize.rewrites import Rewrite
 from hierindex.summarize.summary import Resources
 
-LLM = "llm"  # the concurrency group of `Shared.rewrite`
+LLM = "llm"  # the concurrency group of what asks the language model
 
 
 class Shared:
@@ -54,6 +54,10 @@ class Shared:
     def rewrite(self, texts: Sequence[str], max_tokens: int) -> list[Rewrite]:
         """Rewrite texts by the language model, after those of earlier calls."""
         return self._rewriter.rewrite(texts, max_tokens=max_tokens, resources=self._resources)
+
+    def correct(self, claims: Sequence[tuple[str, str, Sequence[str]]]) -> list[Rewrite]:
+        """Have the language model correct sentences, each given with its fault and its sources."""
+        return self._rewriter.correct(claims, self._resources)
 
     def _note(self, stage: str, done: int, total: int, cost: str = "", /) -> None:
         self._steps = {**self._steps, stage: (done, total, cost)}
@@ -115,10 +119,17 @@ class SharedRewriter:
         self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
     ) -> list[Rewrite]:
         """Return one rewrite for each text, in order."""
-        found = self._result_of(
-            self._actor.rewrite.options(concurrency_group=LLM).remote(texts, max_tokens)
-        )
-        return cast(list[Rewrite], found)
+        return self._asked(self._actor.rewrite, texts, max_tokens)
+
+    def correct(
+        self, claims: Sequence[tuple[str, str, Sequence[str]]], resources: Resources
+    ) -> list[Rewrite]:
+        """Return a correction of each sentence; see `LLMRewriter.correct`."""
+        return self._asked(self._actor.correct, claims)
+
+    def _asked(self, method: Any, *arguments: Any) -> list[Rewrite]:
+        called = method.options(concurrency_group=LLM).remote(*arguments)
+        return cast(list[Rewrite], self._result_of(called))
 
 
 def language_model(grower: PartGrower) -> LLMRewriter | None:

@@ -16,8 +16,8 @@ def describe(node: Node) -> dict[str, Any]:
     """Return a node's text, place in the tree, links and sources as JSON values; no vector.
 
     `documents` names the first 1,000, and `more_documents` is the number of the others; `blocks`
-    are the parts of the text with their kinds, see `Block`. `sentences` are the bounds of those of a
-    summary that a model wrote, each "verbatim", "supported" or "unsupported".
+    are the parts of the text with their kinds, see `Block`. `sentences` are the bounds of the
+    sentences of a summary that a model wrote, each "verbatim", "supported" or "unsupported".
     """
     named = list(node.documents[:MOST_DOCUMENTS])
     return {

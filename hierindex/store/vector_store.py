@@ -81,12 +81,12 @@ class HierarchyStore(BasePydanticVectorStore):
     Filters test the metadata of each chunk and of its document. A summary passes if every
     chunk under it passes, so that it reveals no excluded text; with `partial_summaries=True`, one
     passing chunk is enough. Keys that begin with `hierindex_` are not metadata: `hierindex_id`,
-    `hierindex_kind`, `hierindex_level`, `hierindex_level_max` (a node is part of every level
-    from the former to the latter) and `hierindex_source_similarity` refer to the node itself,
-    `hierindex_documents` to a chunk's documents, and `hierindex_whole_document` to the document
-    whose chunks are exactly those under a node. `documents` is short for `hierindex_documents`
-    unless a chunk has metadata of that name. A condition on a key that no node has matches
-    nothing, also if it is negated, and a warning names the key.
+    `hierindex_kind`, `hierindex_level` and `hierindex_level_max` (a node is part of every level
+    from the former to the latter) refer to the node itself, `hierindex_documents` to a chunk's
+    documents, and `hierindex_whole_document` to the document whose chunks are exactly those under
+    a node. `documents` is short for `hierindex_documents` unless a chunk has metadata of that name.
+    A condition on a key that no node has matches nothing, also if it is negated, and a warning
+    names the key.
 
     Every write publishes a new generation in one step, after its rows and indices are written.
     Each call reads the generation that is the newest when it begins; use `snapshot` to share one

@@ -10,8 +10,8 @@ from hierindex.text.sentences import Excerpt
 class Claim(NamedTuple):
     """The part `text[at:to]` of a summary and the excerpts most similar to it, best first.
 
-    A verbatim claim has one excerpt, with the same characters; one that no source supports has none. Claims name no document, so they
-    stay valid if the children's documents are renamed.
+    A verbatim claim has one excerpt, with the same characters, and one that no source supports has
+    none. Claims name no document, so they stay valid if the children's documents are renamed.
     """
 
     at: int

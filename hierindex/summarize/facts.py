@@ -1,10 +1,10 @@
-"""Facts of a sentence that its sources lack: numbers, dates, units, names, quoted words."""
+"""Facts of a sentence that its sources lack: numbers with units, names, and quoted words."""
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
+from itertools import pairwise
 from unicodedata import combining, normalize
 
 from hierindex.text.sentences import tokens
@@ -15,87 +15,59 @@ WORDS = (
     "sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety "
     "hundred thousand million billion trillion"
 ).split()
-VALUES = dict(
-    zip(WORDS, [*range(20), *range(20, 100, 10), 100, *(10**n for n in (3, 6, 9, 12))], strict=True)
-)
-SCALES = {"k": 3, "m": 6, "mn": 6, "mio": 6, "bn": 9, "mrd": 9} | {
-    name: n for n, name in ((3, "thousand"), (6, "million"), (9, "billion"), (12, "trillion"))
+LARGE = {"hundred": 2, "thousand": 3, "million": 6, "billion": 9, "trillion": 12}  # powers of ten
+VALUES = dict(zip(WORDS, [*range(20), *range(20, 100, 10)], strict=False)) | {
+    word: 10**power for word, power in LARGE.items()
 }
-WORD = "|".join(WORDS)
-SPELLED = re.compile(rf"\b(?:{WORD})(?:[\s-]+(?:and[\s-]+)?(?:{WORD}))*\b")
+SCALES = LARGE | {"k": 3, "m": 6, "mn": 6, "mio": 6, "bn": 9, "mrd": 9}
+SPELLED = re.compile(rf"\b(?:{'|'.join(WORDS)})(?:[\s-]+(?:and[\s-]+)?(?:{'|'.join(WORDS)}))*\b")
 NUMBER = re.compile(
-    r"(?<![^\W\d_])(\d+(?:[.,'\u2019\u00a0\u2009\u202f]\d+)*)"
-    rf"(?:\s?({'|'.join(sorted(SCALES, key=len, reverse=True))})\b)?",
-    re.IGNORECASE,
+    r"(?i)(?<![^\W\d_])(\d+(?:[.,'\u2019\u00a0\u2009\u202f]\d+)*)"
+    rf"(?:\s?({'|'.join(sorted(SCALES, key=len, reverse=True))})\b)?"
 )
 NOT_CLAIMED = re.compile(r"(?m)^\s*(?:Response )?\d{1,3}[.):]\s|\[\d[\d\s,;\u2013?*-]*\]")
 """Marks of lists, labels of LlamaIndex's several answers, and citations."""
+ISO_DATE = re.compile(r"\b\d{4}-(\d\d)-\d\d\b")
 MONTHS = (
     "january february march april may june july august september october november december"
 ).split()
-ISO_DATE = re.compile(r"\b\d{4}-(\d\d)-\d\d\b")
 UNITS = {
-    form: unit
-    for unit, forms in {
-        "%": "% percent per\u00a0cent",
-        "$": "$ dollar dollars usd",
-        "\u20ac": "\u20ac euro euros eur",
-        "\u00a3": "\u00a3 gbp sterling",
-        "cent": "cent cents",
-        "second": "s sec second seconds",
-        "minute": "min minute minutes",
-        "hour": "h hour hours",
-        "day": "day days",
-        "week": "week weeks",
-        "month": "month months",
-        "year": "year years",
-        "mm": "mm millimetre millimetres millimeter millimeters",
-        "cm": "cm centimetre centimetres centimeter centimeters",
-        "m": "metre metres meter meters",
-        "km": "km kilometre kilometres kilometer kilometers",
-        "inch": "inch inches",
-        "foot": "foot feet ft",
-        "yard": "yard yards",
-        "mile": "mile miles",
-        "g": "g gram grams",
-        "kg": "kg kilogram kilograms kilo kilos",
-        "pound": "lb lbs pound pounds",
-        "ton": "ton tons tonne tonnes",
-        "l": "l litre litres liter liters",
-        "\u00b0": "\u00b0 degree degrees",
-        "hz": "hz hertz",
-        "khz": "khz kilohertz",
-        "mb": "mb megabyte megabytes",
-        "gb": "gb gigabyte gigabytes",
-    }.items()
+    form: forms.split()[0]
+    for forms in (
+        "% percent|$ dollar usd|\u20ac euro eur|\u00a3 gbp sterling|cent|s sec second|min minute"
+        "|h hour|day|week|month|year|mm millimetre millimeter|cm centimetre centimeter|metre meter"
+        "|km kilometre kilometer|inch inche|foot feet ft|yard|mile|g gram|kg kilogram kilo|lb pound"
+        "|ton tonne|litre liter|\u00b0 degree|hz hertz|khz kilohertz|mb megabyte|gb gigabyte"
+    ).split("|")
     for form in forms.split()
 }
-UNIT = re.compile(r"[\s-]?([%\u20ac$\u00a3\u00b0]|[a-z]+)", re.IGNORECASE)
+UNIT = re.compile(r"(?i)[\s-]?([%\u20ac$\u00a3\u00b0]|per cent|[a-z]+)")
 QUOTED = re.compile(
     r"[\"\u201c\u201e\u00ab]([^\"\u201c\u201d\u00bb\n]{3,200})[\"\u201c\u201d\u00bb]"
 )
 NAME = re.compile(r"[^\W\d_][\w'\u2019-]*")
+OPENS = re.compile(r"(?:^|[.!?:;\"\u201c(\u2013\u2014])\W*$")  # a sentence
+RUN = re.compile(r"[^\W\d_a-z]\w+(?:[ -][^\W\d_a-z]\w+)+")  # of capitalised words
+LETTERS = re.compile(r"(?<![^\W_])[A-Z](?:[ ._-]{1,2}[A-Z](?![^\W_]))+")  # spelled out
+TITLES = "i mr mrs ms miss dr prof sir lord lady".split()
+NO_NAMES = UNTITLED.union(TITLES, UNITS) - {"may"}
 STEM = 5  # letters that forms of a name share, such as "Germany" and "German"
-SPOKEN_LETTERS = re.compile(r"(?<![^\W_])[A-Z](?:[ ._-]{1,2}[A-Z](?![^\W_]))+")
-NO_NAMES = frozenset({"de"})  # languages with capitals for common nouns
 
 
-@dataclass(frozen=True)
 class Facts:
-    """The facts of a text by which the sentences about it are judged.
+    """The facts of a text, by which sentences about it are judged."""
 
-    `units` are those that stand after or before each number. `stems` are the first letters of all
-    words, and `initials` those of all runs of capitalised words, and letters spelled out.
-    """
-
-    text: str
-    numbers: set[Decimal] = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "numbers", numbers_in(self.text))
+    def __init__(self, text: str) -> None:
+        self.text = text
 
     @cached_property
-    def units(self) -> dict[Decimal, set[str]]:
+    def numbers(self) -> set[Decimal]:
+        """Values of all numbers; see `numbers_in`."""
+        return numbers_in(self.text)
+
+    @cached_property
+    def measures(self) -> dict[Decimal, set[str]]:
+        """The units of numbers that have any."""
         found: dict[Decimal, set[str]] = {}
         for values, unit in measures_in(self.text):
             for value in values:
@@ -104,132 +76,128 @@ class Facts:
 
     @cached_property
     def words(self) -> set[str]:
-        """Words and what of them forms share."""
+        """All words, their first letters, months of dates, and acronyms of names."""
         words = {folded(word) for word in tokens(self.text)}
-        iso = {
-            MONTHS[int(month) - 1] for month in ISO_DATE.findall(self.text) if 1 <= int(month) <= 12
+        months = {MONTHS[int(n) - 1] for n in ISO_DATE.findall(self.text) if 0 < int(n) < 13}
+        spelled = {re.sub(r"\W|_", "", each).lower() for each in LETTERS.findall(self.text)}
+        initials = ("".join(w[0] for w in tokens(run)).lower() for run in RUN.findall(self.text))
+        acronyms = {
+            each[i:j] for each in initials for i in range(len(each)) for j in range(i + 2, i + 6)
         }
-        spelled = {re.sub("[ ._-]", "", each).lower() for each in SPOKEN_LETTERS.findall(self.text)}
-        return words | {word[:STEM] for word in words} | spelled | iso | self._initials
+        return words | {word[:STEM] for word in words} | months | spelled | acronyms
 
-    @cached_property
-    def _initials(self) -> set[str]:
-        runs = re.findall(r"[^\W\d_a-z]\w+(?:[ -][^\W\d_a-z]\w+)+", self.text)
-        initials = ("".join(word[0] for word in re.split("[ -]", run)).lower() for run in runs)
-        return {
-            each[i:j]
-            for each in initials
-            for i in range(len(each))
-            for j in range(i + 2, len(each) + 1)
-        }
+    def has_name(self, name: str) -> bool:
+        """Return whether a name stands in the text in some form, or by its initials."""
+        return not self.words.isdisjoint({(word := folded(name)), word[:STEM]})
 
     def lack(self, sentence: str) -> dict[str, list[str]]:
-        """Return what a sentence claims and the text lacks, by kind."""
+        """Return what a sentence claims and the text lacks, by kind.
+
+        Forms are folded: 1,200 and 1.2 thousand, 2026-04-04 and April, plurals, possessives,
+        acronyms and numbers as they are spoken. Numbers in words are not claims: people count.
+
+        >>> Facts("On 4 April, Anna Berg paid 1.2 thousand euros.").lack(
+        ...     "Berg's firm paid 1,200 dollars in May, and 30 more to Cole.")
+        {'numbers': ['30'], 'units': ['$'], 'names': ['May', 'Cole']}
+        """
         sentence = NOT_CLAIMED.sub(" ", sentence)
-        lacking: dict[str, list[str]] = {"numbers": [], "units": [], "names": [], "quotes": []}
-        for number, values in values_in(sentence):
-            if values.isdisjoint(self.numbers):
-                lacking["numbers"].append(number)
-        for values, unit in measures_in(sentence):
-            known = set[str]().union(*(self.units.get(value, set()) for value in values))
-            if known and unit not in known:
-                lacking["units"].append(unit)
-        for name in names_in(sentence):
-            word = folded(name)
-            if not {word, word[:STEM]} & self.words:
-                lacking["names"].append(name)
-        for quoted in QUOTED.findall(sentence):
-            if not {folded(word)[:STEM] for word in tokens(quoted)} <= self.words:
-                lacking["quotes"].append(quoted)
+        quoted = (tokens(each) for each in QUOTED.findall(sentence))
+        lacking = {
+            "numbers": [n for n, values in values_in(sentence) if values.isdisjoint(self.numbers)],
+            "units": [
+                unit
+                for values, unit in measures_in(sentence)
+                if (known := set[str]().union(*(self.measures.get(v, ()) for v in values)))
+                and unit not in known
+            ],
+            "names": [name for name in names_in(sentence) if not self.has_name(name)],
+            "quotes": [" ".join(each) for each in quoted if not all(map(self.has_name, each))],
+        }
         return {kind: found for kind, found in lacking.items() if found}
 
 
 def folded(word: str) -> str:
-    """Return a word in lower case, without accents and the ending of a plural or possessive."""
+    """Return a word in lower case, without accents and the ending of a plural or possessive.
+
+    >>> [folded(word) for word in ("Zo\u00eb\u2019s", "Boyars", "S")]
+    ['zoe', 'boyar', 's']
+    """
     plain = "".join(c for c in normalize("NFKD", word.casefold()) if not combining(c))
     return plain.replace("\u2019", "'").removesuffix("'s").rstrip("'").rstrip("s") or plain
 
 
 def names_in(sentence: str) -> Iterator[str]:
-    """Yield capitalised words, but the first of a sentence unless another follows at once."""
-    if language_of(sentence) in NO_NAMES:
-        return
-    found = list(NAME.finditer(sentence))
-    for i, word in enumerate(found):
-        text = word[0]
-        starts = i == 0 or re.search(r"[.!?:;\"\u201c(\u2013\u2014]\W*$", sentence[: word.start()])
-        follows = (
-            i + 1 < len(found)
-            and found[i + 1][0][0].isupper()
-            and sentence[word.end() : found[i + 1].start()] == " "
-        )
-        if text[0].isupper() and len(text) > 1 and text.lower() not in COMMON:
-            if not starts or (follows or text.isupper()):
-                yield from (
-                    part for part in re.split("[-]", text) if len(part) > 1 and part[0].isupper()
-                )
+    """Yield capitalised words, the first of a sentence only before another; none in German.
+
+    >>> list(names_in("Yesterday the team met Anna-Maria Berg, the CEO. Old Mill Road was shut."))
+    ['Anna', 'Maria', 'Berg', 'CEO', 'Mill', 'Road']
+    """
+    found = [] if language_of(sentence) == "de" else list(NAME.finditer(sentence))
+    for match in found:
+        word, before = match[0], sentence[: match.start()]
+        if not word[0].isupper() or len(word) < 2 or word.lower() in NO_NAMES:
+            continue
+        after = sentence[match.end() :]
+        if OPENS.search(before) and not (word.isupper() or re.match(" [^\\W\\d_a-z]", after)):
+            continue
+        yield from (part for part in word.split("-") if len(part) > 1 and part[0].isupper())
 
 
 def values_in(text: str) -> Iterator[tuple[str, set[Decimal]]]:
     """Yield each number in digits with its possible values; each part of a date is one.
 
     A number that can be read in two ways has both values: "1.200" is 1.2, or 1200 where points
-    group digits.
+    group digits, and "5 m" is five, or five million.
     """
     for match in NUMBER.finditer(text):
-        number, scale = match[1], SCALES.get((match[2] or "").lower(), 0)
+        number, scale = match[1], (match[2] or "").lower()
         parts, marks = re.split(r"\D", number), re.sub(r"\d", "", number)
         values, is_grouped = set[Decimal](), all(len(part) == 3 for part in parts[1:])
         if is_grouped:
             values.add(Decimal("".join(parts)))
         if marks[-1:] in ({"."} if is_grouped else {".", ","}) and marks.count(marks[-1]) == 1:
             values.add(Decimal(f"{''.join(parts[:-1])}.{parts[-1]}"))
+        scaled = {value.scaleb(SCALES[scale]) for value in values} if scale else set[Decimal]()
         if values:
-            yield (
-                number,
-                {value.scaleb(scale) for value in values}
-                | (values if not match[2] or len(match[2]) == 1 else set()),
-            )
+            yield number, scaled | (values if scale not in LARGE else set())
         else:
             yield from ((part, {Decimal(part)}) for part in parts)
 
 
 def numbers_in(text: str) -> set[Decimal]:
-    """Return the values of all numbers in a text, in digits or English words."""
+    """Return the values of all numbers in a text, in digits or English words.
+
+    A number in several words also has the values of its words and beginnings, and two numbers
+    below 100 in a row those of a price or a year as it is spoken.
+
+    >>> sorted(map(str, numbers_in("The 4th of twenty-five, 12.50 of 1,200")))
+    ['12.50', '1200', '20', '25', '4', '5']
+    >>> {Decimal("12.50"), Decimal(1250)} <= numbers_in("for twelve fifty")
+    True
+    """
     values = set[Decimal]().union(*(each for _, each in values_in(text)))
     for number in SPELLED.findall(text.lower()):
-        words = [VALUES[word] for word in re.findall("[a-z]+", number) if word != "and"]
-        total, before = 0, None
-        for value in words:
+        total, small = 0, list[int]()
+        for value in (VALUES[word] for word in re.findall("[a-z]+", number) if word != "and"):
             below = total % value if value >= 100 else 0  # what "hundred" multiplies
             total += max(below, 1) * value - below
             values |= {Decimal(value), Decimal(total)}
-        two = [v for v in _pairs(words)]
-        for a, b in zip(two, two[1:], strict=False):
+            if value < 10 and small and small[-1] >= 20 and small[-1] % 10 == 0:
+                small[-1] += value
+            elif value < 100:
+                small.append(value)
+        for a, b in pairwise(small):
             values |= {Decimal(100 * a + b), Decimal(f"{a}.{b:02}"), Decimal(f"{a}.{b}")}
     return values
 
 
-def _pairs(words: list[int]) -> list[int]:
-    """Join tens and units, as in "nineteen ninety five"."""
-    joined: list[int] = []
-    for value in words:
-        if joined and joined[-1] >= 20 and joined[-1] % 10 == 0 and 0 < value < 10:
-            joined[-1] += value
-        else:
-            joined.append(value)
-    return [v for v in joined if v < 100]
-
-
 def measures_in(text: str) -> Iterator[tuple[set[Decimal], str]]:
-    """Yield the numbers that have a unit."""
+    """Yield the numbers that have a unit, in digits or words, and the unit."""
     for match in (*NUMBER.finditer(text), *SPELLED.finditer(text.lower())):
-        values = numbers_in(match[0])
-        before = text[max(0, match.start() - 1) : match.start()]
-        after = UNIT.match(text, match.end())
-        unit = UNITS.get(before) or (UNITS.get(after[1].lower()) if after else None)
-        if unit:
-            yield values, unit
-
-
-COMMON = frozenset("i mr mrs ms miss dr prof sir lord lady".split()) | UNTITLED
+        before, after = (
+            text[max(0, match.start() - 1) : match.start()],
+            UNIT.match(text, match.end()),
+        )
+        named = folded(after[1]).replace(" ", "") if after else ""
+        if unit := UNITS.get(before) or UNITS.get(named):
+            yield numbers_in(match[0]), unit

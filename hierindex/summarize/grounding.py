@@ -2,15 +2,14 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
-from itertools import repeat
+from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
 from typing import NamedTuple
 from weakref import finalize
 
 import numpy as np
 
-from hierindex.core.arrays import Floats1d, Floats2d
+from hierindex.core.arrays import Floats1d, Floats2d, Ints1d
 from hierindex.core.calibration import Scale
 from hierindex.summarize.extractive import tf_idf
 from hierindex.summarize.facts import STEM, Facts, folded, names_in, values_in
@@ -26,9 +25,7 @@ Embed = Callable[[Sequence[str]], Floats2d]
 MOST = 3  # sources of a sentence
 NEARLY = 0.9  # similarity of a further source, relative to the best
 AROUND = 8  # nearest sources, whose words count
-SUPPORTED = (
-    0.88  # least support: similarity from 0, chance, to 1, known sources, and share of words
-)
+SUPPORTED = 0.88  # least support: similarity, from 0, chance, to 1, known sources, and words
 OF_WORDS = 1.6  # support by all words of a sentence
 COPIED = 0.5  # share of words from which a source is taken for the original of a sentence
 LONGER = 1.5  # an original that may be negated elsewhere, relative to the sentence
@@ -75,7 +72,7 @@ def judged(
     row = {text: i for i, text in enumerate(texts)}
     X, scale = (None, None) if embed is None else (embed(texts), known_scale(embed))
     verdicts = []
-    for (sentences, sources), more in zip(pairs, beside or repeat("")):
+    for (sentences, sources), more in zip(pairs, beside or [""] * len(pairs), strict=True):
         if X is None:
             W = tf_idf([*sentences, *sources])
             similarity = (W[: len(sentences)] @ W[len(sentences) :].T).toarray()
@@ -100,12 +97,12 @@ class Sources:
         order = np.argsort(-similarity, kind="stable")
         least = NEARLY * similarity[order[0]]
         nearest = tuple(int(i) for i in order[:MOST] if i == order[0] or similarity[i] >= least)
-        lacking = self._all.lack(sentence) or self._far(sentence, similarity)
-        fault = "; ".join(
-            f"{kind} not in the sources: {', '.join(dict.fromkeys(found))}"
-            for kind, found in lacking.items()
+        fault = (
+            _listed(self._all.lack(sentence), "not in the sources")
+            or _listed(self._far(sentence, similarity), "only elsewhere in the sources")
+            or self._unlike(sentence, similarity, order)
         )
-        return Verdict(nearest, fault or self._unlike(sentence, similarity, order))
+        return Verdict(nearest, fault)
 
     def _far(self, sentence: str, similarity: Floats1d) -> dict[str, list[str]]:
         """Return the numbers and names that stand only far from the nearest source."""
@@ -116,13 +113,13 @@ class Sources:
             if has.any() and around[has].max() < similarity.max() - FAR["numbers"]:
                 far["numbers"].append(number)
         for name in names_in(sentence):
-            forms = {(word := folded(name)), word[:STEM]}
-            has = np.array([not forms.isdisjoint(facts.words) for facts in self._each])
+            has = np.array([facts.has_name(name) for facts in self._each])
             if has.any() and around[has].max() < similarity.max() - FAR["names"]:
                 far["names"].append(name)
         return {kind: found for kind, found in far.items() if found}
 
-    def _unlike(self, sentence: str, similarity: Floats1d, order: np.ndarray) -> str:
+    def _unlike(self, sentence: str, similarity: Floats1d, order: Ints1d) -> str:
+        """Return why the words and the meaning of a sentence are not those of its sources."""
         words = {
             word: np.log1p(len(self._sources) / (1 + self._n_with[word]))
             for word in _content(sentence)
@@ -139,10 +136,16 @@ class Sources:
             return "negation differs from the sources"
         if self._scale is None:
             return ""
-        support = self._scale.shares(similarity[order[:1]])[0] + OF_WORDS * share(
-            order[:AROUND].tolist()
-        )
+        similar = self._scale.shares(similarity[order[:1]])[0]
+        support = similar + OF_WORDS * share(order[:AROUND].tolist())
         return "" if support >= SUPPORTED else "no source is similar"
+
+
+def _listed(lacking: Mapping[str, Sequence[str]], where: str) -> str:
+    """Return what is lacking as a phrase; empty if nothing is."""
+    return "; ".join(
+        f"{kind} {where}: {', '.join(dict.fromkeys(found))}" for kind, found in lacking.items()
+    )
 
 
 def _differ_in_negation(sentence: str, source: str) -> bool:

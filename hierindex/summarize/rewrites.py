@@ -113,13 +113,13 @@ class Draft:
             piece.repeats = _repeated(piece.text, self.extract)
             piece.fault = "" if piece.repeats else verdict.fault
 
-    def sources_of(self, i: int) -> tuple[str, list[str]]:
-        """Return a sentence and the texts of its sources."""
+    def claim(self, i: int) -> tuple[str, str, list[str]]:
+        """Return a sentence, its fault, and the texts of its sources."""
         piece = self.pieces[i]
-        return piece.text, [self.extract[row].text for row in piece.sources]
+        return piece.text, piece.fault, [self.extract[row].text for row in piece.sources]
 
     def correct(self, i: int, other: "Draft") -> None:
-        """Replace a sentence by the first of another draft if that is supported; it costs anyway."""
+        """Replace a sentence by that of another draft if it is supported; add the cost anyway."""
         self.usage += other.usage
         self.keys += other.keys
         before, fault = self.pieces[i].before, self.pieces[i].fault
@@ -135,7 +135,8 @@ class Draft:
             if piece.is_unsupported and unsupported != "keep":
                 source = self.extract[piece.sources[0]]
                 piece.outcome = "dropped"
-                if unsupported == "extract" and source.text not in said:
+                is_new = source.text not in said and budget.fits(source.text)
+                if unsupported == "extract" and is_new:
                     said.add(source.text)
                     piece.text, piece.repeats, piece.outcome = (
                         source.text,

@@ -18,7 +18,6 @@ from hierindex.summarize.extractive import (
     SalientSentences,
     beginning,
 )
-from hierindex.summarize.llm import LLMRewriter
 from hierindex.summarize.rewrites import Draft, Rewriter, judge
 from hierindex.summarize.summary import (
     Budget,
@@ -137,9 +136,10 @@ class TwoStageSummarizer:
         wrong = [
             (draft, i) for draft in drafts for i, piece in enumerate(draft.pieces) if piece.fault
         ]
-        if not wrong or not isinstance(self.rewriter, LLMRewriter):
+        correct = getattr(self.rewriter, "correct", None)  # of a language model
+        if not wrong or correct is None:
             return
-        answers = self.rewriter.correct([draft.sources_of(i) for draft, i in wrong], resources)
+        answers = correct([draft.claim(i) for draft, i in wrong], resources)
         again = [
             Draft(answer, split_sentences(answer.text or "")[:1], draft.extract, draft.given)
             for answer, (draft, _) in zip(answers, wrong, strict=True)

@@ -125,7 +125,7 @@ def _key(children: Sequence[Node], names: Sequence[str], recipe: Recipe) -> str:
             for q, source in places
         ]
         fields += [child.text, json.dumps([name, child.n_chunks, parts])]
-    return digest("summary", recipe.shaped_by, str(recipe.budget.max_tokens), *fields)
+    return digest("checked summary", recipe.shaped_by, str(recipe.budget.max_tokens), *fields)
 
 
 def _summaries(

@@ -51,7 +51,7 @@ def main(folders: list[str]) -> None:
                 LoopbackServer(reply=written, count=lambda text: len(count(text))) as server,
             ):
                 rewriter = LLMRewriter(load_llm("loopback", server.base_url), concurrency=8)
-                hierarchy = kind(model, summarizer=TwoStageSummarizer(rewriter, grounding=None))
+                hierarchy = kind(model, summarizer=TwoStageSummarizer(rewriter))
                 estimate = hierindex.HierarchicalIndex.estimate
                 dry = estimate(folder, uri, hierarchy=hierarchy)
                 assert not server.requests

@@ -46,8 +46,8 @@ def test_no_page_has_violations_or_is_wider_than_a_narrow_screen(look, folder) -
         ("rollback", "reference/commands.html#rollback"),
         ("HierarchyRetriever", "reference/retriever.html#hierindex.HierarchyRetriever"),
         (
-            "How similar is a summary to its sources?",
-            "guides/glossary.html#similarity-to-the-sources",
+            "What became of the sentences that a model wrote?",
+            "guides/glossary.html#grounding",
         ),
         ("which file names are not read", "guides/limits.html#documents-and-files"),
     ],

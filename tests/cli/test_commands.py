@@ -13,6 +13,7 @@ from email.message import EmailMessage
 from functools import partial
 from pathlib import Path
 from shutil import copytree
+from zlib import crc32
 
 import llama_index.core
 import nltk
@@ -537,7 +538,7 @@ def test_a_language_model_is_asked_again_if_that_is_said(
     hierindex, build, server, folder, monkeypatch
 ) -> None:
     monkeypatch.setenv("HIERINDEX_LLM_API_KEY", "sk-very-secret")
-    build("--llm-completion-tokens", 900, "--prompt", "questions", "--grounding", "none")
+    build("--llm-completion-tokens", 900, "--prompt", "questions")
     (folder / "new.txt").write_text("The keeper slept. Nothing happened at all on that day.")
     n_asked, update = len(server.requests), ("update", "--index", "L")
     status, out, err = hierindex(*update)
@@ -697,15 +698,42 @@ def test_prompts_can_be_chosen_and_recorded(build, server, tmp_path) -> None:
     assert "In 140 words" in lines[-1]["prompt"]
 
 
-def test_a_changed_number_makes_a_summary_less_similar(hierindex, build, server) -> None:
-    server.reply = lambda prompt: re.sub(r"On day \d+", r"\g<0>7", long_summary(prompt))
-    assert 0 < json.loads(build("--json")[1])["source_similarity"] < 0.6
+def invented(prompt: str) -> str:
+    return f"The storm broke {crc32(prompt.encode())} windows."
+
+
+@pytest.mark.parametrize(
+    ("unsupported", "outcome", "mark"),
+    [("extract", "replaced", "[quoted]"), ("drop", "dropped", ""), ("keep", "unsupported", "[?]")],
+)
+def test_an_invented_number_is_not_supported(
+    hierindex, build, server, unsupported, outcome, mark
+) -> None:
+    server.reply = lambda prompt: f"{invented(prompt)} {long_summary(prompt)}"
+    out = build("--unsupported", unsupported, "--json")[1]
+    grounding = json.loads(out)["grounding"]
+    assert 0 < grounding[outcome] == len(grounding["faults"])
+    assert all(re.fullmatch(r"numbers not in the sources: \d+", f) for f in grounding["faults"])
     (root,) = json.loads(hierindex("info", "--index", "L", "--json")[1])["roots"]
     shown = json.loads(hierindex("show", root, "--index", "L", "--json")[1])
-    percent = round(100 * shown["source_similarity"])
-    assert f", {percent}% of " in hierindex("show", root, "--index", "L")[1].split("\n")[0]
-    status, _, err = build("--min-grounding", 0.7, "--strict")
-    assert (status, "strict is set" in err) == (1, True)
+    assert shown["grounding"][outcome] == 1
+    bounds = [(s["at"], s["to"]) for s in shown["sentences"] if s["is"] == "unsupported"]
+    wrong = [shown["text"][at:to] for at, to in bounds]
+    is_kept = unsupported == "keep"
+    assert wrong == [shown["text"].partition(" windows.")[0] + " windows."] * is_kept
+    printed = hierindex("show", root, "--index", "L")[1]
+    assert re.search(rf", 1 {outcome} \(numbers not in the sources: \d+\)\n", printed)
+    assert mark in printed
+    assert ("[?]" in printed) == is_kept
+
+
+def test_what_is_not_supported_can_be_an_error(hierindex, build, server) -> None:
+    server.reply = invented
+    status, out, err = build("--unsupported", "fail")
+    assert (status, out) == (1, "")
+    said = r"that is not supported \(numbers not in the sources: \d+\): 'The storm broke \d+ w"
+    assert re.search(said, err)
+    assert hierindex("info", "--index", "L")[0] == 2
 
 
 def test_a_script_can_tell_a_refusal(hierindex, index) -> None:
@@ -748,9 +776,8 @@ BAD_COMMANDS = {
     "build letters --index W --llm m": "--llm-base-url",
     "build letters --index letters/calm.md/deeper": "'letters/calm.md/deeper'",
     f"{LLM} --prompt y": "'y'",
-    f"{LLM} --grounding no/such": "--grounding",
+    f"{LLM} --unsupported invent": "--unsupported",
     f"{LLM} --llm-record none/calls": "'none/calls'",
-    f"{LLM} --min-grounding 2": "--min-grounding",
     f"{LLM} --summarizer y": "--summarizer y",
     "mcp --index index --port 1": "--port needs --http",
     "update none --index index": "'none'",

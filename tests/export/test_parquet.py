@@ -31,7 +31,7 @@ def test_pyarrow_reads_what_the_tree_holds(soft, path) -> None:
     rows = {row["id"]: row for row in table.to_pylist()}
     for node in to_tree(soft)["nodes"]:
         row = rows.pop(node["id"])
-        for name in "level level_max kind text documents n_tokens source_similarity".split():
+        for name in "level level_max kind text documents n_tokens".split():
             assert row[name] == node[name]
         assert row["child_ids"] == node["children"]
         parents = zip(row["parent_ids"], row["parent_weights"], strict=True)
@@ -99,7 +99,6 @@ def test_round_trip_is_exact(rows) -> None:
             documents=(text,),
             parents=tuple((f"p{j}", weight) for j, weight in enumerate(shares)),
             quotes=(Quote(0, len(text), Span(text, i, i + 1, page)),),
-            source_similarity=None if page is None else 1 / page,
         )
         children = [RelatedNodeInfo(node_id=f"child {c}") for c in range(i)]
         nodes.append(
@@ -124,7 +123,6 @@ def test_round_trip_is_exact(rows) -> None:
         assert row["parent_weights"] == list(shares)
         assert len(row["child_ids"]) == int(row["id"])
         assert [citation["page"] for citation in row["citations"]] == [page]
-        assert row["source_similarity"] == (None if page is None else 1 / page)
 
 
 def test_nothing_to_write(nothing, tmp_path) -> None:

@@ -48,7 +48,7 @@ def test_it_has_all_that_the_index_holds(soft, tmp_path) -> None:
         assert node.items() >= entry.items()
         described = soft.describe(node["id"])
         assert node["text"] == described["text"]
-        for key in ("kind", "source_similarity"):
+        for key in ("kind", "grounding"):
             assert node[key] == described[key]
         assert len(node["quotes"]) >= 1
 

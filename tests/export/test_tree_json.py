@@ -1,13 +1,27 @@
 """The tree as JSON."""
 
 import json
+from dataclasses import asdict
 
 import pytest
-from llama_index.core.schema import TextNode
+from export.test_report import data_of
+from fakes import HashingEmbedding
+from llama_index.core.schema import Document, TextNode
 from records import metadata_of
 from store.trees import columns_of
+from summarize.groups import RewriterOf
 
-from hierindex import HierarchicalIndex, HierarchyStore, InputError, to_json, to_tree
+from hierindex import (
+    HierarchicalIndex,
+    HierarchyStore,
+    InputError,
+    SemanticHierarchy,
+    TwoStageSummarizer,
+    to_json,
+    to_langchain_documents,
+    to_tree,
+)
+from hierindex.export.report import to_html
 from hierindex.node import Quote, Span
 
 
@@ -67,6 +81,64 @@ def test_several_parents_any_script_and_no_number(tmp_path) -> None:
     assert read["parents"] == [{"id": "aa", "weight": 0.75}, {"id": "bb", "weight": 0.25}]
     assert read["citations"] == [{"document": "ü.pdf", "start": 7, "end": 9, "page": 3}]
     assert read["metadata"] == {"größe": None}
+
+
+@pytest.fixture(scope="module")
+def checked(tmp_path_factory):
+    """An index whose summaries have a sentence of their sources and an invented one."""
+
+    def written(text: str) -> str:
+        return f"{text.partition('.')[0]}. The bell cost 777 crowns."
+
+    summarizer = TwoStageSummarizer(RewriterOf(written), unsupported="keep")
+    hierarchy = SemanticHierarchy(HashingEmbedding(), summarizer, max_children=3)
+    text = " ".join(
+        f"On day {i} the keeper of the lamp met the crew of boat {i}." for i in range(9)
+    )
+    return HierarchicalIndex.build(
+        Document(text=text, id_="a.txt"),
+        tmp_path_factory.mktemp("checked"),
+        hierarchy=hierarchy,
+        chunk_size=50,
+    )
+
+
+def test_what_became_of_sentences_is_exported(checked, tmp_path) -> None:
+    to_json(checked, tmp_path / "tree.json")
+    tree = json.loads((tmp_path / "tree.json").read_bytes())
+    chunks, summaries = ([n for n in tree["nodes"] if (n["level"] > 0) == up] for up in (0, 1))
+    assert all((n["grounding"], n["sentences"]) == (None, []) for n in chunks)
+    first = [n for n in summaries if n["level"] == 1]
+    assert first
+    for node in first:
+        faults = ["numbers not in the sources: 777"]
+        counts = dict.fromkeys(("corrected", "replaced", "dropped"), 0)
+        assert node["grounding"] == {"supported": 1, **counts, "unsupported": 1, "faults": faults}
+        told = [(node["text"][s["at"] : s["to"]], s["is"]) for s in node["sentences"]]
+        assert [is_what for _, is_what in told] == ["verbatim", "unsupported"]
+        assert told[1][0] == "The bell cost 777 crowns."
+    total = checked.last_build.grounding
+    assert total.unsupported == sum(n["grounding"]["unsupported"] for n in summaries)
+    assert total.supported == sum(n["grounding"]["supported"] for n in summaries)
+    assert json.loads(json.dumps(checked.last_build.to_json()))["grounding"] == {
+        **asdict(total),
+        "faults": [*total.faults],
+    }
+    for document, node in zip(to_langchain_documents(checked), tree["nodes"], strict=True):
+        for key in ("grounding", "sentences"):
+            assert json.loads(json.dumps(document.metadata[f"hierindex_{key}"])) == node[key]
+
+
+def test_a_report_tells_what_no_source_supports(checked, tmp_path) -> None:
+    to_html(checked, tmp_path / "report.html")
+    nodes = data_of(tmp_path / "report.html")["nodes"]
+    for node in nodes:
+        described = checked.describe(node["id"])
+        assert node["grounding"] == json.loads(json.dumps(described["grounding"]))
+        unsupported = [q for q in node["quotes"] if "document" not in q]
+        bounds = [(s["at"], s["to"]) for s in described["sentences"] if s["is"] == "unsupported"]
+        assert [(q["at"], q["to"]) for q in unsupported] == bounds
+    assert any(node["grounding"] for node in nodes)
 
 
 def test_what_is_deleted_is_not_named(index) -> None:

@@ -115,7 +115,6 @@ def of_node(rng):
             ("hierindex_level", rng.choice([Op.LTE, Op.GTE, Op.EQ]), rng.randint(0, 3)),
             ("hierindex_level_max", Op.GTE, rng.randint(0, 3)),
             ("hierindex_kind", Op.EQ, rng.choice(["chunk", "extractive"])),
-            ("hierindex_source_similarity", Op.GTE, 0.5),
         ]
     )
     return MetadataFilter(key=key, operator=operator, value=value)

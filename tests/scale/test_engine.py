@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -70,7 +71,7 @@ def test_the_tree_is_that_of_one_process(cluster, folder, tmp_path, kind, option
     assert rows(many) == rows(alone)
     assert many.verify().ok
     reports = [index.last_build for index in (alone, many)]
-    for what in ("added", "skipped", "names", "usage", "source_similarity"):
+    for what in ("added", "skipped", "names", "usage", "grounding"):
         assert len({repr(getattr(report, what)) for report in reports}) == 1, what
     sizes = [[(s.level, s.nodes, s.tokens, s.fan_out) for s in r.statistics] for r in reports]
     assert sizes[0] == sizes[1]
@@ -167,11 +168,17 @@ def test_a_model_of_transformers_is_loaded_by_workers(cluster, folder, tmp_path)
     assert rows(many) == rows(alone)
 
 
+def same_grounding(one, other):
+    """Whether both count the same; their faults are in the order in which parts are grown."""
+    one, other = (replace(each, faults=tuple(sorted(each.faults))) for each in (one, other))
+    return one == other
+
+
 def with_llm(kind, server, **limits):
     rewriter = LLMRewriter(load_llm("tiny", server.base_url), concurrency=CONCURRENCY, **limits)
     return kind(
         HashingEmbedding(),
-        TwoStageSummarizer(rewriter, grounding=None),
+        TwoStageSummarizer(rewriter),
         max_children=3,
         summary_tokens=60,
     )
@@ -188,6 +195,8 @@ def test_a_language_model_is_asked_within_its_limits(cluster, folder, tmp_path, 
         assert server.most_in_flight <= CONCURRENCY
         assert rows(many) == rows(alone)
         assert many.last_build.usage == alone.last_build.usage
+        assert same_grounding(many.last_build.grounding, alone.last_build.grounding)
+        assert alone.last_build.grounding.replaced > 0
         with pytest.raises(LimitError, match="of the 2,000 tokens of the budget are spent"):
             built(
                 folder,
@@ -207,7 +216,6 @@ def build_by_command(folder, uri, server, *options):
         "--llm": "tiny",
         "--llm-base-url": server.base_url,
         "--llm-concurrency": CONCURRENCY,
-        "--grounding": "none",
     }
     given = [str(part) for option in given.items() for part in option]
     return subprocess.Popen(

@@ -52,7 +52,7 @@ def test_keys_of_chunks_and_of_their_documents(tmp_path) -> None:
     assert refusal(store, "autor", "zzz") == (
         "No chunk has the key 'autor'; the nearest is author; there are author, shelf, "
         "level, metadata.x, hierindex_documents, hierindex_id, hierindex_kind, hierindex_level, "
-        "hierindex_level_max, hierindex_source_similarity, hierindex_whole_document."
+        "hierindex_level_max, hierindex_whole_document."
     )
     assert "'zzz'; there are author" in refusal(store, "zzz", "author")
     with pytest.warns(UserWarning, match="now has 2 roots"):
@@ -80,7 +80,7 @@ def test_few_of_many_keys_are_listed(tmp_path) -> None:
     said = refusal(store, "zzz")
     assert "there are common, key000, key001" in said
     assert said.count(",") == MOST_LISTED - 1
-    assert said.endswith(" and 88 more.")
+    assert said.endswith(" and 87 more.")
     assert "the nearest is key099" in refusal(store, "key.099")
 
 

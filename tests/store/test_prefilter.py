@@ -33,8 +33,8 @@ texts = st.sampled_from(["", "x", "X", SQL, 'a"b', "'", "\\", "%", "ü", "日本
 numbers = st.sampled_from([0, 1, -1, 2, 0.0, 1.0, 1.5, float("nan"), 2**63, 1e300])
 keys = st.sampled_from(
     [
-        *("author", "n", "tags", SQL, "n\0l", "", "\ud800", "source_similarity", "level"),
-        *("hierindex_source_similarity", "hierindex_level"),
+        *("author", "n", "tags", SQL, "n\0l", "", "\ud800", "level"),
+        *("hierindex_kind", "hierindex_level"),
     ]
 )
 stored = texts.filter(lambda text: text != "\ud800")
@@ -83,7 +83,7 @@ def all_of(*filters):
 
 
 def with_record(i, given):
-    place = metadata_of(level=i % 3, level_max=2, source_similarity=[None, 0.5, 1.0][i % 3])
+    place = metadata_of(level=i % 3, level_max=2, kind=["chunk", "x", SQL][i % 3])
     own = place if i % 2 else {}
     return TextNode(id_=f"{i}", text=f"t{i}", metadata=own | given, embedding=[1.0, i])
 
@@ -91,7 +91,7 @@ def with_record(i, given):
 VALUES = [None, True, False, 0, 1, -1, 1.0, 1.5, float("nan"), 2**63, 1e300, "", "x", "X", SQL]
 VALUES += ["日本", "n\0l", [], [1, "x"], ["x", None, True], [SQL, "ü"], [1, "x"] * MOST_ITEMS]
 VALUES += [(1, "x"), {}, {"x": 1}, [[1], {}]]
-KEYS = ["author", "n", "tags", SQL, "n\0l", "", "source_similarity"]
+KEYS = ["author", "n", "tags", SQL, "n\0l", "", "kind"]
 NODES = [
     with_record(i, {KEYS[(i + j) % len(KEYS)]: VALUES[(i * 7 + j) % len(VALUES)] for j in range(4)})
     for i in range(2 * len(VALUES))
@@ -142,7 +142,7 @@ def test_no_row_of_any_kind_too_many(tmp_path_factory, rows, filters):
 @given(nested)
 def test_a_value_enters_a_condition_only_in_quotes(filters):
     outside_quotes = re.sub("'(?:[^']|'')*'", "''", prefilter(Filters.of(filters)).sql)
-    columns = "|".join(["digests", "source_similarity", *TYPE_OF])
+    columns = "|".join(["digests", *TYPE_OF])
     words = rf"array_has_any|AND|OR|NOT|IN|true|false|`?(?:{columns})`?"
     assert re.fullmatch(rf"(?:{words}|''|[-+.\de]+|[<>=!]+|[][(), ])*", outside_quotes)
 
@@ -155,7 +155,7 @@ EXACT = {
     "one of some": f("author", ["x", "y"], Op.IN),
     "none of some": f("author", ["x", "y"], Op.NIN),
     "empty": f("author", None, Op.IS_EMPTY),
-    "a similarity": f("hierindex_source_similarity", 0.5, Op.GTE),
+    "a level or a higher one": f("hierindex_level", 1, Op.GTE),
 }
 NARROW = {
     "an item": f("tags", "x", Op.CONTAINS),

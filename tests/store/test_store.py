@@ -23,9 +23,10 @@ from strategies import seeds
 
 from hierindex.errors import FormatError, InputError
 from hierindex.index import HierarchicalIndex
-from hierindex.node import Node
+from hierindex.node import Grounding, Maker, Node
 from hierindex.store.rows import to_table
 from hierindex.store.vector_store import HierarchyStore
+from hierindex.text_node import to_text_node
 from hierindex.tree.transforms import RaptorHierarchy, SemanticHierarchy
 
 
@@ -115,6 +116,18 @@ def test_many_rows_come_back_whole(store):
     store.add(nodes)
     assert ids(store.get_nodes()) == ids(nodes)
     assert len(store.query(VectorStoreQuery([1.0, 0.0], similarity_top_k=250)).ids) == 250
+
+
+def test_a_grounding_comes_back(store):
+    some = Grounding(3, 1, 0, 2, 1, ("numbers not in the sources: 7", "names: Zoë"))
+    groundings = [None, Grounding(), some]
+    nodes = [
+        Node(f"{i}", "text", grounding=each, maker=Maker(), vector=np.array([1.0, 0.0]))
+        for i, each in enumerate(groundings)
+    ]
+    store.add([*map(to_text_node, nodes)])
+    assert [node.grounding for node in store.snapshot().nodes()] == groundings
+    assert [Node.of(node).grounding for node in store.get_nodes()] == groundings
 
 
 def test_input_nodes_are_not_modified(store):

@@ -82,11 +82,11 @@ def described(summarizer):
 
 def test_all_can_be_made_again(folder):
     mine = TwoStageSummarizer(
-        LLMRewriter(LLM, prompt="{text}"), extract_tokens=70, min_grounding=0.5
+        LLMRewriter(LLM, prompt="{text}"), extract_tokens=70, unsupported="drop"
     )
-    unjudged = TwoStageSummarizer(LLMRewriter(LLM), grounding=None)
+    marked = TwoStageSummarizer(LLMRewriter(LLM), unsupported="keep")
     of_all = [(None, None), (None, LLM), (folder, None), (folder, LLM), (LLM, LLM)]
-    for given, llm in [*of_all, (mine, LLM), (unjudged, LLM)]:
+    for given, llm in [*of_all, (mine, LLM), (marked, LLM)]:
         data = described(as_summarizer(given))
         assert summarizer_from_dict(data, llm).to_dict() == data
 

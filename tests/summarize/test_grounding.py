@@ -9,17 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import seeds, unit_vectors
 
-from hierindex.errors import InputError
 from hierindex.models.embedder import Embedder
-from hierindex.summarize.grounding import (
-    SUPPORT,
-    EmbeddingGrounding,
-    known_threshold,
-    support_by_words,
-)
+from hierindex.summarize.grounding import SUPPORT, judged, known_scale
 
-EAST = [1.0, 0.0]
-COSINES = {"0.6": [0.6, 0.8], "0": [0.0, 1.0], "-0.6": [-0.6, 0.8]}  # with EAST, exact
+HALL = [
+    "The committee counted the votes twice.",
+    "Anna Berg won the seat of Northwick.",
+    "The old member, Carl Dunn, had held it for twelve years.",
+    "A new roof for the hall costs 40,000 euros.",
+    "The storm took the old roof in 1998.",
+    "Members may not sell their seats.",
+    "Its garden was planted in 1850 by the first owner.",
+]
 
 
 class Table:
@@ -31,42 +32,59 @@ class Table:
 
     def __call__(self, texts):
         self.batches.append(list(texts))
-        return np.array([self.table[text] for text in texts])
+        return np.array([self.table.get(text, [1.0, 0.0]) for text in texts])
 
 
-def of_cosines(*cosines):
-    """A sentence, and sources that are as near to it as asked."""
-    table = {"said": EAST} | {
-        f"source {i}": [c, float(np.sqrt(1 - c * c))] for i, c in enumerate(cosines)
-    }
-    return Table(table), [(["said"], [*table][1:])]
+@pytest.fixture(scope="module")
+def embed(embed_model):
+    return Embedder(embed_model).embed
 
 
-def test_the_threshold_is_inclusive():
-    embed, pairs = Table({"said": EAST, "source": COSINES["0.6"]}), [(["said"], ["source"])]
-    for threshold, carried in [
-        (0.6, True),
-        (np.nextafter(0.6, 1), False),
-        (-0.5, True),
-        (1, False),
-    ]:
-        (support,) = EmbeddingGrounding(float(threshold)).support(pairs, embed)
-        assert support.carried.tolist() == [carried]
-        assert support.sources == [[0]]
+def fault(said, sources, embed, beside=""):
+    (verdict,) = judged([([said], sources)], embed, [beside])[0]
+    return verdict.fault
 
 
-@pytest.mark.parametrize(("source", "carried"), [("0.6", True), ("0", True), ("-0.6", False)])
-def test_a_threshold_of_zero_is_one(source, carried):
-    grounding = EmbeddingGrounding(0.0)
-    (support,) = grounding.support([([source], ["e"])], Table({**COSINES, "e": EAST}))
-    assert support.carried.tolist() == [carried]
-    assert grounding.to_dict() == {"type": "embedding", "threshold": 0.0}
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Berg won Northwick.",
+        "The votes were counted two times by the committee.",
+        "It costs \u20ac40,000 to put a new roof on the hall.",
+        "Dunn was the member for 12 years.",
+        "In 1998, a storm took the roof.",
+        "Seats may not be sold by members.",
+    ],
+)
+def test_a_true_sentence_is_supported(said, embed):
+    assert fault(said, HALL, embed) == ""
 
 
-@pytest.mark.parametrize("threshold", [-1, 1.01, float("nan"), "0.5", True])
-def test_a_threshold_is_a_cosine(threshold):
-    with pytest.raises(InputError, match=r"threshold must be a number in \(-1, 1\], got"):
-        EmbeddingGrounding(threshold)
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ("Berg won Southwick.", "names not in the sources: Southwick"),
+        ("A new roof costs 50,000 euros.", "numbers not in the sources: 50,000"),
+        ("A new roof costs 40,000 dollars.", "units not in the sources: $"),
+        ("A new roof costs 1850 euros.", "numbers only elsewhere in the sources: 1850"),
+        ("Members may sell their seats.", "negation differs from the sources"),
+        ("The committee did not count the votes twice.", "negation differs from the sources"),
+        ("The recipe needs two eggs and some flour.", "no source is similar"),
+    ],
+)
+def test_a_sentence_that_is_not_supported_says_why(said, why, embed):
+    assert fault(said, HALL, embed) == why
+
+
+def test_facts_beside_the_sources_are_known(embed):
+    assert fault("Berg won Southwick.", HALL, embed, "Report of Southwick") == ""
+
+
+def test_without_an_embedding_model_facts_alone_are_judged():
+    assert fault("The recipe needs two eggs.", HALL, None) == ""
+    assert fault("The recipe needs 2 eggs.", HALL, None) == "numbers not in the sources: 2"
+    (verdict,) = judged([(["Berg won the seat."], HALL)], None)[0]
+    assert verdict.sources[0] == 1
 
 
 @pytest.mark.parametrize(
@@ -79,46 +97,40 @@ def test_a_threshold_is_a_cosine(threshold):
         ([0.95, 0.2, 0.94], [0, 2]),
         ([0.8, 0.8], [0, 1]),
         ([0.5, 0.44], [0]),  # not nearly as good
-        ([0.3, 0.29], [0]),  # nearly as good, and none is good enough
-        ([0.41, 0.39], [0]),
         ([-0.5, -0.52, -0.4], [2]),
     ],
 )
 def test_sources_are_the_best_first_and_those_that_are_nearly_as_good(cosines, sources):
-    embed, pairs = of_cosines(*cosines)
-    (support,) = EmbeddingGrounding(0.4).support(pairs, embed)
-    assert support.sources == [sources]
-    assert support.carried.tolist() == [max(cosines) >= 0.4]
+    table = {f"source {i}": [c, float(np.sqrt(1 - c * c))] for i, c in enumerate(cosines)}
+    (verdict,) = judged([(["said"], [*table])], Table(table))[0]
+    assert verdict.sources == tuple(sources)
 
 
-@given(seeds(), st.integers(1, 12), st.integers(1, 12), st.floats(-0.9, 1))
-def test_each_sentence_has_its_nearest_source_and_at_most_three(seed, n, n_sources, threshold):
-    X = unit_vectors("noise", n + n_sources, 5, seed)
+@given(seeds(), st.integers(1, 12), st.integers(1, 12))
+def test_each_sentence_has_its_nearest_source_and_at_most_three(seed, n, n_sources):
+    X = unit_vectors("noise", n + n_sources, 2, seed)
     names = [f"{i}" for i in range(len(X))]
-    pair = names[:n], names[n:]
     embed = Table(dict(zip(names, X, strict=True)))
-    (support,) = EmbeddingGrounding(threshold).support([pair], embed)
-    likeness = X[:n] @ X[n:].T
-    assert support.carried.tolist() == (likeness.max(axis=1) >= threshold).tolist()
-    for row, sources in zip(likeness, support.sources, strict=True):
-        assert 1 <= len(sources) == len(set(sources)) <= 3
-        assert row[sources[0]] == row.max()
-        assert row[sources].tolist() == sorted(row[sources], reverse=True)
-        assert all(row[j] >= threshold for j in sources[1:])
+    similarity = X[:n] @ X[n:].T
+    (verdicts,) = judged([(names[:n], names[n:])], embed)
+    for row, verdict in zip(similarity, verdicts, strict=True):
+        assert 1 <= len(verdict.sources) == len({*verdict.sources}) <= 3
+        assert row[verdict.sources[0]] == row.max()
+        found = row[[*verdict.sources]].tolist()
+        assert found == sorted(found, reverse=True)
 
 
 def test_each_text_is_embedded_once_and_all_in_one_call():
-    embed = Table({"a": EAST, "b": COSINES["0"], "c": COSINES["0.6"]})
-    pairs = [(["a", "b"], ["b", "c"]), (["a"], ["c", "c"])]
-    supports = EmbeddingGrounding(0.5).support(pairs, embed)
-    assert [sorted(batch) for batch in embed.batches] == [["a", "b", "c"]]
-    assert [len(s.sources) for s in supports] == [len(told) for told, _ in pairs]
+    embed = Table({})
+    judged([(["a", "b"], ["b", "c"]), (["a"], ["c", "c"])], embed)
+    assert sorted(embed.batches[0]) == ["a", "b", "c"]
+    assert len(embed.batches) == 2, "the other is of the known pairs"
 
 
-def test_a_threshold_is_known_as_long_as_its_model_and_no_longer():
+def test_a_scale_is_known_as_long_as_its_model_and_no_longer():
     model = HashingEmbedding()
     embedder = Embedder(model)
-    assert known_threshold(embedder.embed) == known_threshold(embedder.embed)
+    assert known_scale(embedder.embed) == known_scale(embedder.embed)
     assert len(model.batches) == 1
     alive = ref(embedder)
     del embedder
@@ -128,60 +140,25 @@ def test_a_threshold_is_known_as_long_as_its_model_and_no_longer():
 
 def test_no_pairs():
     embed = Table({})
-    assert EmbeddingGrounding().support([], embed) == []
+    assert judged([], embed) == []
     assert embed.batches == []
 
 
-def test_sources_that_are_found_by_words_are_not_judged():
-    pairs = [(["The lamp went out.", "It rained."], ["A letter.", "The lamp went out at night."])]
-    (support,) = support_by_words(pairs)
-    assert support.sources[0] == [1]
-    assert support.carried is None
-
-
-def test_known_sentences_are_each_on_another_matter(embed_model):
+def test_known_sentences_are_each_on_another_matter(embed):
     sentences, sources = SUPPORT.sides
     assert len({*sentences, *sources}) == 2 * len(sentences) == 40
-    S, T = (np.array(embed_model.get_text_embedding_batch(list(side))) for side in SUPPORT.sides)
-    likeness = S @ T.T
-    assert likeness.argmax(axis=1).tolist() == [*range(len(sentences))]
-    threshold = known_threshold(
-        lambda texts: np.array(embed_model.get_text_embedding_batch(list(texts)))
-    )
-    assert threshold == pytest.approx(0.444, abs=0.001)
-    foreign = likeness[~np.eye(len(likeness), dtype=bool)]
-    assert foreign.max() < threshold
+    similarity = embed(sentences) @ embed(sources).T
+    assert similarity.argmax(axis=1).tolist() == [*range(len(sentences))]
+    scale = known_scale(embed)
+    assert (scale.chance, scale.pairs) == pytest.approx((0.223, 0.538), abs=0.001)
 
 
-def test_one_by_one_or_together_gives_the_same_support(embed_model):
+def test_one_by_one_or_together_gives_the_same_verdicts(embed):
     """Also of a single group, which has no other to be compared with."""
     pairs = [
         ([f"The {a} met the {b}.", "They counted votes in the hall."], [f"A {a} and a {b} met."])
         for a, b in pairwise("keeper boat storm mill sail oven bell gate dough tide".split())
     ]
-    calls = []
-
-    def embed(texts):
-        calls.append(texts)
-        return np.array(embed_model.get_text_embedding_batch(list(texts)))
-
-    together = EmbeddingGrounding().support(pairs, embed)
-    known, _ = map(len, calls)
-    assert known == 40
-    for pair, support in zip(pairs, together, strict=True):
-        (alone,) = EmbeddingGrounding().support([pair], embed)
-        assert alone.sources == support.sources
-        assert alone.carried.tolist() == support.carried.tolist() == [True, False]
-    assert len(calls) == 2 + len(pairs)  # what is known of the model is not asked again
-
-
-def test_true_sources_support_what_was_written_from_them():
-    topics = [[f"topic{i} word{i}{j} thing{i}{j} of note" for j in range(8)] for i in range(6)]
-    pairs = [([f"{text} indeed" for text in sources], sources) for sources in topics]
-    embed = HashingEmbedding(dim=256)
-    supports = EmbeddingGrounding().support(
-        pairs, lambda texts: np.array(embed._get_text_embeddings(list(texts)))
-    )
-    for support in supports:
-        assert support.carried.all()
-        assert [sources[0] for sources in support.sources] == list(range(8))
+    together = judged(pairs, embed)
+    assert together == [judged([pair], embed)[0] for pair in pairs]
+    assert all([bool(v.fault) for v in verdicts] == [False, True] for verdicts in together)

@@ -84,5 +84,5 @@ def test_nothing_is_made_up(answer):
 
 
 def test_the_prompt_asks_for_a_title_that_is_found():
-    assert 'of the form "Title: ..."' in SUMMARY_PROMPT
+    assert "\nTitle: " in SUMMARY_PROMPT
     assert "eight words" in SUMMARY_PROMPT

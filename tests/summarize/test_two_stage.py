@@ -20,14 +20,15 @@ from summarize.groups import (
 from tiny_models import SENTENCES
 
 from hierindex.errors import FallbackWarning, InputError, SummaryError
+from hierindex.models.embedder import Embedder
 from hierindex.models.record import Usage
-from hierindex.node import Quote, Span
+from hierindex.node import Grounding, Quote, Span
 from hierindex.summarize.claims import Claim, Excerpt
 from hierindex.summarize.extractive import ExtractiveSummarizer, SalientSentences
-from hierindex.summarize.grounding import EmbeddingGrounding, Support
 from hierindex.summarize.llm import LLMRewriter
+from hierindex.summarize.rewrites import Rewrite
 from hierindex.summarize.summary import Resources
-from hierindex.summarize.two_stage import Rewrite, TwoStageSummarizer
+from hierindex.summarize.two_stage import TwoStageSummarizer
 from hierindex.text.sentences import Sentence
 
 GROUPS = [group_of(*SENTENCES), group_of(SENTENCES[1], "The lamp is new since the storm.")]
@@ -69,7 +70,7 @@ def test_the_budget_holds_and_every_sentence_is_supported(texts, n_words, reply,
     ],
 )
 def test_a_rewrite_within_the_budget_is_kept_whole(reply):
-    summarizer = TwoStageSummarizer(RewriterOf(lambda text: reply))
+    summarizer = TwoStageSummarizer(RewriterOf(lambda text: reply), unsupported="keep")
     (summary,) = summarizer.summarize(GROUPS[:1], budget_of(100))
     assert summary.text == reply
 
@@ -198,26 +199,6 @@ def summarized(reply, *groups, resources=None, **settings):
     return summarizer.summarize(groups, budget_of(100), resources or Resources(embed=embed))
 
 
-class Verdicts:
-    """A grounding that says of each sentence whether these words are in it."""
-
-    def __init__(self, *words):
-        self.words = words
-        self.pairs = []
-
-    def to_dict(self):
-        return {"type": "verdicts", "words": self.words}
-
-    def support(self, pairs, embed):
-        self.pairs += pairs
-        return [
-            Support(
-                [[0] for _ in told], np.array([any(w in text for w in self.words) for text in told])
-            )
-            for told, _ in pairs
-        ]
-
-
 def test_a_verbatim_part_of_a_longer_sentence_has_its_own_place():
     source = "In the end, The lamp went out. and nobody saw it"
     to = 4 + len(source)
@@ -240,22 +221,116 @@ def test_an_abstractive_sentence_points_to_the_sources_that_support_it():
     assert [span.document for span in quote.beside] == [sources[1]]
 
 
+UNSUPPORTED = "In June, the lamp of Cape Town went out."
+REASON = "names not in the sources: June, Cape"  # a town is there
+
+
 @pytest.mark.parametrize(
-    ("words", "share"),
-    [((), 0.0), (("Snow",), 1 / 3), (("Snow", "Rain"), 2 / 3), (("Snow", "Rain", "Hail"), 1.0)],
+    ("unsupported", "text", "counts"),
+    [
+        ("drop", SENTENCES[0], {"dropped": 1}),
+        ("keep", f"{SENTENCES[0]} {UNSUPPORTED}", {"unsupported": 1}),
+        ("extract", f"{SENTENCES[0]} {SENTENCES[1]}", {"replaced": 1}),
+    ],
 )
-def test_grounding_is_the_share_of_supported_sentences(words, share):
-    (summary,) = summarized(
-        "Snow fell. Rain fell. Hail fell.", GROUPS[0], grounding=Verdicts(*words)
-    )
-    assert summary.source_similarity == pytest.approx(share, abs=0.001)
+def test_what_becomes_of_an_unsupported_sentence(unsupported, text, counts):
+    reply = f"{SENTENCES[0]} {UNSUPPORTED}"
+    (summary,) = summarized(reply, GROUPS[0], unsupported=unsupported)
+    assert summary.text == text
+    assert summary.grounding == Grounding(supported=1, faults=(REASON,), **counts)
     assert summary.kind == "abstractive"
+    check_summary(summary, budget_of(100))
+    quotes = quotes_of(summary, GROUPS[0])
+    assert [(q.verbatim, bool(q.sources)) for q in quotes] == [(True, True)] + {
+        "drop": [],
+        "keep": [(False, False)],
+        "extract": [(True, True)],
+    }[unsupported]
 
 
-def test_a_verbatim_sentence_is_supported_whatever_the_grounding_says():
-    reply = f"{SENTENCES[0]} Snow fell."
-    (summary,) = summarized(reply, GROUPS[0], grounding=Verdicts())
-    assert summary.source_similarity == 0.5
+def test_an_unsupported_sentence_can_fail_the_build():
+    with pytest.raises(SummaryError) as caught:
+        summarized(UNSUPPORTED, GROUPS[0], unsupported="fail")
+    assert f"that is not supported ({REASON}): {UNSUPPORTED!r}." in str(caught.value)
+
+
+def test_a_source_replaces_no_second_sentence():
+    reply = f"{UNSUPPORTED} {UNSUPPORTED.replace('June', 'July')} {SENTENCES[0]}"
+    (summary,) = summarized(reply, GROUPS[0])
+    assert summary.text == f"{SENTENCES[1]} {SENTENCES[0]}"
+    assert (summary.grounding.replaced, summary.grounding.dropped) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("n_words", "text"),
+    [
+        (14, SENTENCES[1]),
+        (13, SENTENCES[1]),
+        (12, "It was dark."),
+        (16, f"{SENTENCES[1]} It was dark."),
+    ],
+)
+def test_a_replaced_sentence_stays_within_the_budget(n_words, text):
+    reply = f"{UNSUPPORTED} It was dark."
+    (summary,) = TwoStageSummarizer(RewriterOf(lambda _: reply)).summarize(
+        GROUPS[:1], budget_of(n_words)
+    )
+    assert summary.text == text
+    n_checked = summary.grounding.supported + summary.grounding.replaced + summary.grounding.dropped
+    assert n_checked == 2
+
+
+@pytest.mark.filterwarnings("ignore::hierindex.FallbackWarning")
+def test_a_summary_of_which_nothing_is_left_falls_back():
+    (summary,) = summarized(UNSUPPORTED, GROUPS[0], unsupported="drop")
+    assert (summary.kind, summary.grounding) == ("extractive_fallback", None)
+    assert summary.usage == Usage(llm_calls=1, fallbacks=1)
+
+
+class Correcting(RewriterOf):
+    """Corrects each sentence in the same way; `asked` has the claims."""
+
+    def correct(self, claims, resources):
+        self.asked = claims
+        return [Rewrite(self.corrected, self.usage, key=f"key {i}") for i in range(len(claims))]
+
+
+@pytest.mark.parametrize(
+    ("corrected", "outcome", "text"),
+    [
+        (SENTENCES[1], "corrected", SENTENCES[1]),
+        ("In May, the lamp went out.", "replaced", SENTENCES[1]),
+        (None, "replaced", SENTENCES[1]),
+    ],
+)
+def test_a_model_is_asked_once_to_correct_a_sentence(corrected, outcome, text):
+    rewriter = Correcting(lambda _: f"{SENTENCES[0]} {UNSUPPORTED}")
+    rewriter.corrected = corrected
+    (summary,) = TwoStageSummarizer(rewriter).summarize(GROUPS[:1], budget_of(99))
+    assert summary.text == f"{SENTENCES[0]} {text}"
+    assert summary.grounding == Grounding(supported=1, faults=(REASON,), **{outcome: 1})
+    assert summary.usage == Usage(llm_calls=2)
+    assert summary.completions == ("key 0",)
+    ((sentence, fault, sources),) = rewriter.asked
+    assert (sentence, fault) == (UNSUPPORTED, REASON)
+    assert SENTENCES[1] in sources
+
+
+def test_names_of_documents_that_the_model_read_are_known():
+    group = group_of(*SENTENCES[:3], names=["Keeper of Cape Town", "Storm", "June"])
+    (summary,) = summarized(UNSUPPORTED, group, unsupported="keep")
+    assert not summary.grounding.faults
+
+
+@pytest.mark.parametrize(("title", "kept"), [("1,200 boats", True), ("1,300 boats", False)])
+def test_a_title_with_another_number_is_left_out(title, kept):
+    rewrite = Rewrite("1200 boats came.", title=title)
+    rewriter = RewriterOf(str)
+    rewriter.rewrite = lambda texts, **_: [rewrite]
+    (summary,) = TwoStageSummarizer(rewriter).summarize(
+        [group_of("In all, 1,200 boats came.")], budget_of(9)
+    )
+    assert summary.title == title * kept
 
 
 NUMBERS = [
@@ -289,73 +364,41 @@ NUMBERS = [
 ]
 
 
-@pytest.mark.parametrize(("source", "told", "share"), NUMBERS)
-def test_a_sentence_with_a_number_of_no_source_is_not_similar(source, told, share):
+@pytest.mark.parametrize(("source", "told", "known"), NUMBERS)
+def test_a_number_that_the_sources_lack_is_a_fault(source, told, known):
     group = group_of("Votes were counted.", f"There were {source}.")
-    (summary,) = summarized(f"{told} there were.", group, grounding=Verdicts("there"))
-    assert summary.source_similarity == share
+    (summary,) = summarized(f"{told} there were.", group, unsupported="keep", resources=Resources())
+    assert any("numbers" in fault for fault in summary.grounding.faults) != known
 
 
-@pytest.mark.parametrize(("year", "kind"), [(1998, "abstractive"), (1989, "extractive_fallback")])
-@pytest.mark.filterwarnings("ignore::hierindex.FallbackWarning")
-def test_a_changed_number_fails_min_grounding(year, kind):
-    group = group_of("The mill burned down in 1998.", "It was built of oak.")
-    reply = f"In {year}, the mill burned down."
-    (summary,) = summarized(reply, group, grounding=EmbeddingGrounding(0.5), min_grounding=1)
-    assert summary.kind == kind
-
-
-def test_grounding_sees_what_the_budget_leaves_and_what_the_model_saw():
-    grounding = Verdicts()
-    summarizer = TwoStageSummarizer(
-        RewriterOf(lambda text: "Snow fell today. Rain fell."), grounding=grounding
+def test_what_is_checked_is_what_the_budget_leaves():
+    reply = "Snow fell today. In June, rain fell."
+    (summary,) = TwoStageSummarizer(RewriterOf(lambda text: reply)).summarize(
+        GROUPS[:1], budget_of(3)
     )
-    summarizer.summarize(GROUPS[:1], budget_of(3), Resources(embed=embed))
-    ((told, sources),) = grounding.pairs
-    assert told == ["Snow fell today."]
-    assert sorted(sources) == sorted(SENTENCES)
+    assert summary.grounding == Grounding(supported=1)
 
 
-def test_what_embeddings_do_not_find_in_the_sources_is_unsupported():
+def test_what_embeddings_do_not_find_in_the_sources_is_unsupported(embed_model):
     reply = "In winter the road over the mountain is closed by snow. Bananas are yellow."
-    (summary,) = summarized(reply, GROUPS[0], grounding=EmbeddingGrounding(0.6))
-    assert summary.source_similarity == 0.5
-
-
-@pytest.mark.parametrize("least", [0, 1 / 3, 0.3])
-def test_min_grounding_is_inclusive(least):
-    (summary,) = summarized(
-        "Snow fell. Rain fell. Hail fell.",
-        GROUPS[0],
-        grounding=Verdicts("Snow"),
-        min_grounding=least,
+    real = Resources(embed=Embedder(embed_model).embed)
+    (summary,) = summarized(reply, GROUPS[0], unsupported="keep", resources=real)
+    assert summary.grounding == Grounding(
+        supported=1, unsupported=1, faults=("no source is similar",)
     )
-    assert summary.kind == "abstractive"
-
-
-@pytest.mark.parametrize("least", [0.34, 0.5, 1])
-def test_too_little_grounding_falls_back_and_says_so(least):
-    settings = {"grounding": Verdicts("Snow"), "min_grounding": least}
-    with pytest.warns(
-        FallbackWarning, match="1 too few of its sentences are similar to its sources"
-    ) as caught:
-        summaries = summarized("Snow fell. Rain fell. Hail fell.", GROUPS[0], **settings)
-    assert "1 of 1 groups" in str(caught[0].message)
-    assert [s.kind for s in summaries] == ["extractive_fallback"]
-    assert summaries[0].usage == Usage(llm_calls=1, fallbacks=1)
-    assert summaries[0].source_similarity == 1
-    assert all(claim.verbatim for claim in summaries[0].claims)
+    (summary,) = summarized(reply, GROUPS[0], resources=Resources())
+    assert summary.grounding == Grounding(supported=2), "similarity is not judged without a model"
 
 
 def test_each_reason_is_told_with_its_number():
-    replies = iter(["Snow fell.", None, "", "Rain fell."])
+    replies = iter(["The lamp went out.", None, "", UNSUPPORTED])
     rewriter = RewriterOf(lambda text: next(replies))
-    summarizer = TwoStageSummarizer(rewriter, grounding=Verdicts("Snow"), min_grounding=1)
+    summarizer = TwoStageSummarizer(rewriter, unsupported="drop")
     with pytest.warns(FallbackWarning) as caught:
-        summaries = summarizer.summarize(GROUPS * 2, budget_of(99), Resources(embed=embed))
+        summaries = summarizer.summarize(GROUPS * 2, budget_of(99))
     told = str(caught[0].message)
     assert "3 of 4 groups" in told
-    assert "2 it was empty, 1 too few of its sentences are similar to its sources" in told
+    assert "2 it was empty, 1 none of its sentences is supported" in told
     assert [s.kind for s in summaries] == ["abstractive"] + ["extractive_fallback"] * 3
 
 
@@ -371,35 +414,17 @@ class Failing(RewriterOf):
     [
         (Failing(str), "it was refused"),
         (RewriterOf(lambda text: " "), "it was empty"),
-        (
-            RewriterOf(lambda text: "Snow fell."),
-            "too few of its sentences are similar to its sources",
-        ),
+        (RewriterOf(lambda text: UNSUPPORTED), "none of its sentences is supported"),
     ],
 )
 def test_strict_names_the_group_and_the_reason(rewriter, reason):
-    settings = {"grounding": Verdicts(), "min_grounding": 0.5, "strict": True}
-    summarizer, resources = TwoStageSummarizer(rewriter, **settings), Resources(embed=embed)
+    summarizer = TwoStageSummarizer(rewriter, strict=True, unsupported="drop")
     group, quote = group_of("A lamp.", "A letter.")[1:], Quote(0, 5, None)
     nowhere = [Sentence("Snow.", 0, 5, quote)]
     with pytest.raises(SummaryError, match=rf"'A letter\.' at 0: {reason}; strict is set\."):
-        summarizer.summarize([group], budget_of(9), resources)
+        summarizer.summarize([group], budget_of(9))
     with pytest.raises(SummaryError, match="for a group: "):
-        summarizer.summarize([nowhere], budget_of(9), resources)
-
-
-@pytest.mark.parametrize(
-    ("settings", "resources"),
-    [({"grounding": None}, Resources(embed=embed)), ({"min_grounding": 1}, Resources())],
-    ids=["no grounding", "no embeddings"],
-)
-def test_what_was_not_looked_at_is_left_open(settings, resources):
-    reply = f"{SENTENCES[0]} Bananas are yellow."
-    (summary,) = summarized(reply, GROUPS[0], resources=resources, **settings)
-    assert summary.source_similarity is None
-    assert summary.kind == "abstractive"
-    assert [claim.verbatim for claim in summary.claims] == [True, False]
-    assert all(claim.excerpts for claim in summary.claims)
+        summarizer.summarize([nowhere], budget_of(9))
 
 
 @pytest.mark.parametrize("given", [MockLLM(), None, "facebook/bart-large-cnn"])
@@ -408,23 +433,10 @@ def test_a_rewriter_is_none_of_what_it_is_made_of(given):
         TwoStageSummarizer(given)
 
 
-def test_min_grounding_needs_a_grounding():
-    with pytest.raises(InputError, match="needs a grounding"):
-        TwoStageSummarizer(RewriterOf(str), grounding=None, min_grounding=0.0)
-
-
-@pytest.mark.parametrize("least", [-0.01, 1.01, float("nan"), "0.5", True])
-def test_min_grounding_is_a_share(least):
-    with pytest.raises(InputError, match=r"min_grounding must be a number in \[0, 1\], got"):
-        TwoStageSummarizer(RewriterOf(str), min_grounding=least)
-
-
-def test_to_dict_names_the_grounding():
-    settings = {"grounding": Verdicts("Snow"), "min_grounding": 0.25}
-    data = TwoStageSummarizer(RewriterOf(str), **settings).to_dict()
-    assert data["grounding"] == {"type": "verdicts", "words": ("Snow",)}
-    assert data["min_grounding"] == 0.25
-    assert TwoStageSummarizer(RewriterOf(str), grounding=None).to_dict()["grounding"] is None
+@pytest.mark.parametrize("unsupported", ["", "none", None, 1])
+def test_what_to_do_with_the_unsupported_is_one_of_four(unsupported):
+    with pytest.raises(InputError, match="unsupported must be one of extract, drop, keep, fail"):
+        TwoStageSummarizer(RewriterOf(str), unsupported=unsupported)
 
 
 @pytest.mark.parametrize("between", [" ", "\n", "\n\n", "\n- "])

@@ -589,7 +589,7 @@ class TestInAPipeline:
 
             def pipeline(embed_model: HashingEmbedding) -> IngestionPipeline:
                 rewriter = LLMRewriter(load_llm("tiny", server.base_url))
-                summarizer = TwoStageSummarizer(rewriter, grounding=None)
+                summarizer = TwoStageSummarizer(rewriter)
                 hierarchy = SemanticHierarchy(
                     embed_model, summarizer, cache=tmp_path, max_children=4
                 )
