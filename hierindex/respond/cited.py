@@ -1,11 +1,13 @@
-"""Citations in the answers of a language model, each held against its passage."""
+"""Citations in the answers of a language model, compared with their passages, and found ones."""
 
 import asyncio
+import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import count
-from typing import Any
+from itertools import count, groupby
+from typing import NamedTuple
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.base.response.schema import (
@@ -19,29 +21,57 @@ from llama_index.core.types import TokenAsyncGen, TokenGen
 
 from hierindex.models.embedder import Embedder
 from hierindex.node import Quote
-from hierindex.respond.cited_text import Citation, CitedText, Part, written
+from hierindex.respond.citation import Citation
+from hierindex.respond.cited_text import Cited, CitedText, Part, written
 from hierindex.respond.numbered import Passages, shown
-from hierindex.respond.quotable import citation_of
-from hierindex.summarize.grounding import EmbeddingGrounding, has_other_number, numbers_in
+from hierindex.respond.quotable import ANNOUNCES, citation_of
+from hierindex.summarize.grounding import EmbeddingGrounding, Pair, has_other_number, numbers_in
 from hierindex.summarize.informative import MIN_WORDS
 from hierindex.text.sentences import Sentence, split_sentences, tokens
 from hierindex.text_node import from_text_node
 
-Entries = list[dict[str, Any]]
-Check = Callable[[Sequence[Part]], Entries]
+STOPS = " .!?|\u2026\u3002\uff01\uff1f"  # what ends a sentence or a row of a table
+LISTED = re.compile(r"(?:Response )?\d{1,3}[.):]\s+")  # before an item of a list or an answer
+NO_ANSWER = re.compile(  # a negation, and what it is about
+    r"(?is)(?=.*(?:\b(?:cannot|keine?|nicht|nothing|none|not?|unable)\b|n['\u2019]t\b))"
+    r".*\b(?:context|passagen?|passages|question|no information|I\b.*\b(?:answer|find|know))\b"
+)
+
+
+class Claim(NamedTuple):
+    """A sentence of an answer, and the numbers of the passages of which one may support it.
+
+    `at` is where it is marked in the text without citations, after `blanks`. `cites` are the
+    numbers of all passages that the model cites for it.
+    """
+
+    sentence: str
+    at: int
+    blanks: str
+    passages: tuple[int, ...]
+    cites: tuple[int, ...] = ()
+
+
+Marks = list[tuple[Claim, Citation | None]]
+"""Claims and their citations; None if the model cites nothing and no passage supports it."""
+Check = Callable[[Sequence[Part]], Marks]
 
 
 class CitationCheck:
-    """Resolves the citations of a model's answers and compares each with its passage.
+    """Resolves the citations of a model's answers, compares them with their passages, adds others.
 
     In the text, citations are numbered from 1 in their order, and those of unknown passages are
-    removed. One that is not supported is written as "[2?]", except in a stream. `response.metadata`
-    has `citations` with one entry for each number: the sentence of the passage that is most similar
-    to the sentence of the answer, as `{document, start, end}` like those of
-    `ExtractiveSynthesizer`; `title`, that of its document, if it has one; `node`, the id of the
-    passage's node; and `supported`, which is False if no sentence of the passage is similar, or the
-    answer's sentence has a number that none of its passages has. The metadata also has the number
-    of removed citations as `citations_removed`. A stream adds both when it ends.
+    removed. One that is not supported is written as "[2?]": no sentence of the passage is similar,
+    or the answer's sentence has a number that none of the passages has which it cites. A sentence
+    without a citation gets that of the most similar sentence that supports it, written as "[3*]",
+    or if there is none, "[?]". Refusals, questions, headings, lines that end with a colon and
+    sentences of fewer than four words get nothing. A stream has only the model's citations, without
+    these signs.
+
+    `response.metadata` has `citations`, one for each number, see `Citation.to_json`; each is the
+    sentence of the passage that is most similar to the sentence of the answer. Those that were
+    found follow the model's if the answer is streamed. `unsupported` are the sentences with "[?]",
+    and `citations_removed` is the number of removed citations. A stream adds all when it ends.
 
     Parameters
     ----------
@@ -63,43 +93,47 @@ class CitationCheck:
         elif isinstance(response, Response) and response.response:
             text.read(response.response)
             text.end()
-            entries = check(text.parts)
-            marks = ("" if entry["supported"] else "?" for entry in entries)
-            labels = (f"[{n}{mark}]" for n, mark in enumerate(marks, start=1))
-            response.response = written(text.parts, labels)
-            _add(response, entries, text)
+            marks = sorted(check(text.parts), key=lambda mark: mark[0].at)
+            response.response = _marked(_without_citations(text.parts), marks)
+            _add(response, marks, text)
 
-    def _check(self, passages: Passages, question: str, parts: Sequence[Part]) -> Entries:
-        """Return an entry for each number that a text cites, in order."""
-        mentions = [
-            (sentence, number)
-            for citation, sentence in _with_sentences(parts)
-            for number in citation.numbers
-        ]
-        found = {number: passages.by_number[number] for _, number in mentions}
-        sources = {number: _sentences(node) for number, node in found.items()}
-        pairs = [
-            ([_claim(sentence, question)], [source.text for source in sources[number]])
-            for sentence, number in mentions
-        ]
-        supports = EmbeddingGrounding().support(pairs, self._embedder.embed)
-        known = {  # numbers of all passages that a sentence cites
-            cites: numbers_in("\n".join(shown(found[n]) for each, n in mentions if each == cites))
-            for cites in dict(mentions)
+    def _check(self, passages: Passages, question: str, parts: Sequence[Part]) -> Marks:
+        """Return the marks of the model's citations in their order, then those of other claims."""
+        known = passages.by_number
+        claims, marks = _claims(parts, (*known,)), Marks()
+        groups = [(numbers, [*each]) for numbers, each in groupby(claims, lambda c: c.passages)]
+        sources = {
+            numbers: [(n, sentence) for n in numbers for sentence in _sentences(known[n])]
+            for numbers, _ in groups
         }
-        quotes = [
-            sources[number][support.sources[0][0]].quote
-            for (_, number), support in zip(mentions, supports, strict=True)
+        pairs = [
+            ([_claim(c.sentence, question) for c in group], [s.text for _, s in sources[numbers]])
+            for numbers, group in groups
         ]
-        return [
-            {
-                **(citation_of(quote, quote) or {}),
-                **_title(found[number]),
-                "node": found[number].node_id,
-                "supported": bool(support.carried) and not has_other_number(cites, known[cites]),
-            }
-            for (cites, number), quote, support in zip(mentions, quotes, supports, strict=True)
-        ]
+        for claim, (order, similar) in zip(claims, _verdicts(pairs, self._embedder), strict=True):
+            nearest = [sources[claim.passages][j] for j in order]
+            fit = [each for each in nearest if similar and not _has_other(claim, each[0], known)]
+            number, source = (fit or nearest)[0]
+            node, by = from_text_node(known[number].node), "model" if claim.cites else "hierindex"
+            marked = {"node": node.id, "supported": bool(fit), "by": by}
+            citation = citation_of(node, source.quote, source.quote, **marked)
+            marks.append((claim, citation if fit or claim.cites else None))
+        return marks
+
+
+def _verdicts(pairs: Sequence[Pair], embedder: Embedder) -> list[tuple[list[int], bool]]:
+    """Return the sources of each sentence, best first, and whether they are similar to it."""
+    return [
+        (order, support.carried is not None and bool(support.carried[i]))
+        for support in EmbeddingGrounding().support(pairs, embedder.embed)
+        for i, order in enumerate(support.sources)
+    ]
+
+
+def _has_other(claim: Claim, number: int, known: Mapping[int, NodeWithScore]) -> bool:
+    """Return whether a claim has a number that is not in the passages that it cites, or in one."""
+    texts = (shown(known[n]) for n in claim.cites or [number])
+    return has_other_number(claim.sentence, numbers_in("\n".join(texts)))
 
 
 def _streamed(
@@ -126,22 +160,31 @@ async def _astreamed(
 
 def _add(
     response: Response | StreamingResponse | AsyncStreamingResponse,
-    entries: Entries,
+    marks: Marks,
     text: CitedText,
 ) -> None:
-    added = {"citations": entries, "citations_removed": text.n_removed}
+    added = {
+        "citations": [citation.to_json() for _, citation in marks if citation],
+        "citations_removed": text.n_removed,
+        "unsupported": [claim.sentence for claim, citation in marks if citation is None],
+    }
     response.metadata = {**(response.metadata or {}), **added}
 
 
-def _with_sentences(parts: Sequence[Part]) -> Iterator[tuple[Citation, str]]:
-    """Yield citations with the sentences in or after which they stand.
+def _without_citations(parts: Sequence[Part]) -> str:
+    return "".join(part for part in parts if isinstance(part, str))
 
-    A citation at the beginning of a line belongs to the sentence that follows on the line.
+
+def _claims(parts: Sequence[Part], numbers: tuple[int, ...]) -> list[Claim]:
+    """Return a claim for each citation, in order, and for each sentence that cites none.
+
+    A citation belongs to the sentence in or after which it stands, one at the beginning of a line
+    to the sentence that follows on the line.
     """
-    text = "".join(part for part in parts if isinstance(part, str))
+    text = _without_citations(parts)
     sentences = split_sentences(text)
-    starts = [sentence.at for sentence in sentences]
-    at = 0
+    starts, at = [sentence.at for sentence in sentences], 0
+    cited, cites = list[tuple[int, int, Cited]](), defaultdict[int, tuple[int, ...]](tuple)
     for part in parts:
         if isinstance(part, str):
             at += len(part)
@@ -150,7 +193,42 @@ def _with_sentences(parts: Sequence[Part]) -> Iterator[tuple[Citation, str]]:
         begins_line = not text[:at].rpartition("\n")[2].strip()
         follows = after < len(starts) and "\n" not in text[at : starts[after]]
         i = after if begins_line and follows else max(0, after - 1)
-        yield part, sentences[i].text if sentences else ""
+        cited.append((i, at, part))
+        cites[i] += part.numbers
+    return [
+        Claim(sentences[i].text if sentences else "", at, "" if k else part.blanks, (n,), cites[i])
+        for i, at, part in cited
+        for k, n in enumerate(part.numbers)
+    ] + [
+        Claim(sentence.text, sentence.at + len(sentence.text.rstrip(STOPS)), " ", numbers)
+        for i, sentence in enumerate(sentences)
+        if i not in cites and _says_something(sentence)
+    ]
+
+
+def _says_something(sentence: Sentence) -> bool:
+    """Return whether a sentence makes a claim, and does not merely announce, ask or refuse."""
+    text = LISTED.sub("", sentence.text, count=1)
+    return (
+        sentence.kind not in ("heading", "code")
+        and len(tokens(text)) >= MIN_WORDS
+        and not text.rstrip("*_ ").endswith((*ANNOUNCES, "?"))
+        and not NO_ANSWER.match(text)
+    )
+
+
+def _marked(text: str, marks: Marks) -> str:
+    """Return a text with its marks, which are in its order."""
+    pieces, numbers, at = list[str](), count(1), 0
+    for claim, citation in marks:
+        pieces += text[at : claim.at], claim.blanks
+        at = claim.at
+        if citation is None:
+            pieces.append("[?]")
+        else:
+            sign = "*" if not claim.cites else "" if citation.supported else "?"
+            pieces.append(f"[{next(numbers)}{sign}]")
+    return "".join([*pieces, text[at:]])
 
 
 def _sentences(found: NodeWithScore) -> list[Sentence]:
@@ -160,13 +238,6 @@ def _sentences(found: NodeWithScore) -> list[Sentence]:
     distinct = [*{s.text: s for s in reversed(sentences)}.values()][::-1]
     telling = [s for s in distinct if len(tokens(s.text)) >= MIN_WORDS]
     return telling or distinct or [Sentence("", 0, 0, Quote(0, 0, None))]
-
-
-def _title(found: NodeWithScore) -> dict[str, str]:
-    """Return the title of a passage's document, if it has one."""
-    node = from_text_node(found.node)
-    title = node.document_title
-    return {} if title in ("", *node.documents) else {"title": title}
 
 
 def _claim(sentence: str, question: str) -> str:
