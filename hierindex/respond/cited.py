@@ -32,9 +32,10 @@ from hierindex.text_node import from_text_node
 
 STOPS = " .!?|\u2026\u3002\uff01\uff1f"  # what ends a sentence or a row of a table
 LISTED = re.compile(r"(?:Response )?\d{1,3}[.):]\s+")  # before an item of a list or an answer
-NO_ANSWER = re.compile(  # a negation, and what it is about
+NO_CLAIM = re.compile(  # a negation and what it is about, or a heading
     r"(?is)(?=.*(?:\b(?:cannot|keine?|nicht|nothing|none|not?|unable)\b|n['\u2019]t\b))"
     r".*\b(?:context|passagen?|passages|question|no information|I\b.*\b(?:answer|find|know))\b"
+    r"|#|\*\*[^*]*[^*.!]\*\*\Z"
 )
 
 
@@ -210,10 +211,10 @@ def _says_something(sentence: Sentence) -> bool:
     """Return whether a sentence makes a claim, and does not merely announce, ask or refuse."""
     text = LISTED.sub("", sentence.text, count=1)
     return (
-        sentence.kind not in ("heading", "code")
+        sentence.kind != "code"  # "heading" may be an answer of several, above a line
         and len(tokens(text)) >= MIN_WORDS
         and not text.rstrip("*_ ").endswith((*ANNOUNCES, "?"))
-        and not NO_ANSWER.match(text)
+        and not NO_CLAIM.match(text)
     )
 
 

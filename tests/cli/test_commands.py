@@ -129,7 +129,12 @@ def test_build_info_query_show(hierindex, folder, method) -> None:
         assert source["level"] == 1
         assert source["path"][-1:] in ([], info["roots"][:1])
         for c in source["citations"]:
-            assert (folder / c["document"]).read_text()[c["start"] : c["end"]] in source["text"]
+            text = (folder / c["document"]).read_text()[c["start"] : c["end"]]
+            assert c["quote"] == text in source["text"]
+    assert answer["citations"]
+    for c in answer["citations"]:
+        assert (folder / c["document"]).read_text()[c["start"] : c["end"]] == c["quote"]
+        assert (c["supported"], c["by"]) == (True, "hierindex")
 
     shown = json.loads(hierindex("show", info["roots"][0], "--index", "W", "--json")[1])
     assert shown["parents"] == []
@@ -562,10 +567,11 @@ def cites_last(prompt: str) -> str:
     """Return a sentence of the last passage, which is cited, and one that no passage has."""
     *_, last = re.finditer(r"(?m)^===\w+===(\[\d+\])$", prompt)
     said = re.findall("On day .*?[.]", prompt[: last.start()])[-1]
-    return f"{said[:-1]} {last[1]}. Whales sing all night {last[1]}."
+    uncited = "Bees hum around my garden. The storm had broken the pier."
+    return f"{said[:-1]} {last[1]}. Whales sing all night {last[1]}. {uncited}"
 
 
-def test_an_answer_is_streamed_and_its_sources_follow(hierindex, index) -> None:
+def test_an_answer_is_streamed_and_its_sources_follow(hierindex, index, folder) -> None:
     question = ("query", "What did the keeper write?", "--index", index, "--top-k", 4)
     with LoopbackServer(reply=cites_last) as server:
         asked = (*question, "--llm", "m", "--llm-base-url", server.base_url)
@@ -573,21 +579,35 @@ def test_an_answer_is_streamed_and_its_sources_follow(hierindex, index) -> None:
         assert (answer["answer_kind"], answer["usage"]["llm_calls"]) == ("llm", 1)
         plain, streamed = (hierindex(*asked, *flags)[1] for flags in (["-v"], ["-v", "--stream"]))
         assert [bool(r.body.get("stream")) for r in server.requests] == [False, False, True]
-        assert hierindex(*asked)[1] == "\n\n".join(plain.split("\n\n")[:2]) + "\n"
-    text, citations, _, sources, *_ = told = plain.split("\n\n")
-    assert streamed.split("\n\n")[:4] == [text.replace("[2?]", "[2]"), *told[1:4]]
-    assert re.fullmatch(r"On day \d+ [^\n]+ \[1\]\. Whales sing all night \[2\?\]\.", text)
+        assert hierindex(*asked)[1] == "\n\n".join(plain.split("\n\n")[:3]) + "\n"
+    text, citations, unsupported, _, sources, *_ = told = plain.split("\n\n")
+    as_said = text.replace("[2?]", "[2]").replace(" [?]", "").replace(" [3*]", "")
+    assert streamed.split("\n\n")[:5] == [as_said, *told[1:5]]
     assert re.fullmatch(
-        r"\[1\] \w+\.\w+\n\[2\] \w+\.\w+, differs from its passage",
+        r"On day \d+ [^\n]+ \[1\]\. Whales sing all night \[2\?\]\. "
+        r"Bees hum around my garden \[\?\]\. The storm had broken the pier \[3\*\]\.",
+        text,
+    )
+    assert re.fullmatch(
+        r"\[1\] \w+\.\w+\n\[2\] \w+\.\w+, differs from its passage\n"
+        r"\[3\] \w+\.\w+, found by hierindex",
         citations,
     )
-    (cited,) = {citation["node"] for citation in answer["citations"]}
+    assert unsupported == "[?] No passage supports: Bees hum around my garden."
+    assert answer["unsupported"] == ["Bees hum around my garden."]
+    assert [each["by"] for each in answer["citations"]] == ["model", "model", "hierindex"]
+    for each in answer["citations"]:
+        read = (folder / each["document"]).read_text()
+        assert each["quote"] == read[each["start"] : each["end"]] != ""
+    cited, second, found = (citation["node"] for citation in answer["citations"])
+    assert second == cited
     order = [source["id"] for source in answer["sources"]]
     assert order[0] != cited
-    head, first, *others = sources.splitlines()
+    head, *lines = sources.splitlines()
     assert head == "Found, cited nodes first; `hierindex show ID` prints a node:"
-    assert first.startswith(f"[1][2]  level 0  {cited[:12]}  ")
-    assert [line.split()[2] for line in others] == [each[:12] for each in order if each != cited]
+    assert lines[0].startswith("[1][2]")
+    cited_first = dict.fromkeys([cited, found, *order])
+    assert [line.partition("level 0  ")[2][:12] for line in lines] == [n[:12] for n in cited_first]
 
 
 CUT = "The answer is cut off at the model's limit of tokens; raise --llm-completion-tokens."

@@ -391,7 +391,8 @@ NOTHING = [
     "Why did the pump at station twelve fail?",
     "Worn out seal.",
     "1. Worn out seal.",
-    "```\nThe pump at station twelve failed.\n```",
+    "```\nthe = pump.at(station, twelve)\nfailed(the, pump, at, station)\n```",
+    "**The pump of station twelve**",
 ]
 
 
