@@ -44,6 +44,7 @@ from .respond.answer import Answer as Answer
 from .respond.answer import Passage as Passage
 from .respond.answer import Source as Source
 from .respond.bounded_tree import BoundedTreeSummarize as BoundedTreeSummarize
+from .respond.citation import Citation as Citation
 from .respond.compare import Comparison as Comparison
 from .respond.extractive_synthesizer import ExtractiveSynthesizer as ExtractiveSynthesizer
 from .retrieve.retrieved import RetrievedNode as RetrievedNode

@@ -25,7 +25,7 @@ def main(folder: str, uri: str, question: str, model: str = "", address: str = "
 
     print("All modes read these chunks:")
     for source in comparison.sources:
-        print(f"  {source.score:.3f}  {source.citations[0]['document']}  {start_of(source.text)}")
+        print(f"  {source.score:.3f}  {source.citations[0].document}  {start_of(source.text)}")
 
     print(f"\n{'mode':<20}{'calls':>7}{'tokens':>9}{'seconds':>9}")
     for attempt in comparison.attempts:

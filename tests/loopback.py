@@ -98,9 +98,12 @@ def names_words(prompt: str) -> str:
 def quotes_sentences(prompt: str) -> str:
     """Return two sentences between the prompt's fences, which the prompt determines.
 
-    As a summary, they are supported by their sources.
+    As a summary, they are supported by their sources. Without fences, it is `names_words`.
     """
-    text = re.search(r"(?ms)^(=== \w+ ===)$\n(.*?)\n^\1$", prompt)[2]
+    fenced = re.search(r"(?ms)^(=== \w+ ===)$\n(.*?)\n^\1$", prompt)
+    if fenced is None:
+        return names_words(prompt)
+    text = fenced[2]
     sentences = re.findall(r"[^.!?\n]+[.!?]", text) or [text]
     i = crc32(prompt.encode()) % len(sentences)
     return " ".join(dict.fromkeys(s.strip() for s in (sentences[i - 1], sentences[i])))

@@ -112,9 +112,9 @@ def test_a_level_answers_with_the_text_of_its_files(held, level) -> None:
     assert {source.level for source in answer.sources} == {level}
     for source in answer.sources:
         for c in source.citations:
-            assert (folder / c["document"]).read_text()[c["start"] : c["end"]] in source.text
+            assert (folder / c.document).read_text()[c.start : c.end] == c.quote in source.text
     for c in answer.citations:
-        assert (folder / c["document"]).read_text()[c["start"] : c["end"]] in answer.answer
+        assert (folder / c.document).read_text()[c.start : c.end] == c.quote in answer.answer
 
 
 def test_an_opened_index_is_the_built_one(held) -> None:

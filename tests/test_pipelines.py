@@ -13,7 +13,7 @@ from histories import documents
 from llama_index.core.ingestion import DocstoreStrategy, IngestionPipeline
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.storage.docstore import SimpleDocumentStore
-from loopback import LoopbackServer, names_words
+from loopback import LoopbackServer, quotes_sentences
 from records import as_plain
 from summarize.groups import RewriterOf
 
@@ -71,7 +71,7 @@ def asked(folder, tmp_path):
     def ask(name: str) -> list[list[str]]:
         runs = []
         for _ in range(2):
-            with LoopbackServer(reply=names_words) as server:
+            with LoopbackServer(reply=quotes_sentences) as server:
                 run(name, str(folder), str(tmp_path / "index"), QUESTION, "m", server.base_url)
             runs.append([request.prompt for request in server.requests])
         return runs
@@ -86,7 +86,7 @@ def test_recipe_asks_the_model_that_is_named(path, asked, capsys) -> None:
     assert first
     assert "The passages tell of " in capsys.readouterr().out
     # A summary is paid for once.
-    assert not any("which questions it answers:" in prompt for prompt in second)
+    assert not any("questions that it answers" in prompt for prompt in second)
 
 
 def test_response_modes_shows_what_each_costs(asked, capsys) -> None:
@@ -104,7 +104,7 @@ def test_document_summary_searches_summaries_and_answers_from_chunks(asked, fold
     first, second = asked("document_summary")
     *summaries, answer = first
     assert len(summaries) == 3
-    assert all("which questions it answers:" in prompt for prompt in summaries)
+    assert all("questions that it answers" in prompt for prompt in summaries)
     assert QUESTION in answer
     assert any(all(said in answer for said in sentences(path)) for path in folder.iterdir())
     assert second == [answer]

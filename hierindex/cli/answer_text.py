@@ -56,20 +56,20 @@ def nodes_found(answer: dict[str, Any]) -> str:
     return "\n".join([head, *(wrapped(line, margin + HANG) for line in lines)])
 
 
-def _numbers(source: dict[str, Any], citations: Sequence[dict[str, Any] | None]) -> list[int]:
+def _numbers(source: dict[str, Any], citations: Sequence[dict[str, Any]]) -> list[int]:
     """Return the numbers of the citations that are of a node or of its passages."""
 
     def is_of(citation: dict[str, Any]) -> bool:
         if "node" in citation:
             return bool(citation["node"] == source["id"])
         return any(
-            passage["document"] == citation["document"]
+            passage["document"] == citation.get("document")
             and passage["start"] < citation["end"]  # which may be several sentences of a node
             and citation["start"] < passage["end"]
             for passage in source["citations"]
         )
 
-    return [n for n, each in enumerate(citations, start=1) if each and is_of(each)]
+    return [n for n, each in enumerate(citations, start=1) if is_of(each)]
 
 
 def compared(comparison: dict[str, Any]) -> str:

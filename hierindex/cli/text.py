@@ -347,10 +347,8 @@ def places(citations: Sequence[dict[str, Any]]) -> str:
     return ", ".join(map(place, citations[:2])) + rest
 
 
-def place(citation: dict[str, Any] | None) -> str:
+def place(citation: dict[str, Any]) -> str:
     """Return the document of a citation with its anchor, section, page and characters."""
-    if citation is None:
-        return "unknown location"
     return f"{place_of(citation)} ({citation['start']}-{citation['end']})"
 
 

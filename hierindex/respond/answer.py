@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic.json_schema import SkipJsonSchema
 
@@ -10,6 +10,7 @@ from hierindex.models.record import Call, Usage
 from hierindex.models.tokenizer import llm_tokenizer
 from hierindex.node import SHOWN, Found
 from hierindex.progress import Stopwatch
+from hierindex.respond.citation import Citation
 from hierindex.retrieve.listing import Listing
 from hierindex.retrieve.retrieval import Retrieved
 from hierindex.text.display import answer_html, answer_text, counted
@@ -20,8 +21,9 @@ from hierindex.unsafe import beginning, visible
 class Source:
     """A node that the answer is based on.
 
-    `citations` are its spans in documents, `path` the ids from its parent up to the root. `title`
-    is the node's own, not its document's. `score` in [0, 1] is the probability that the node
+    `citations` are its places in documents, each with the part of the text that stands there, if it
+    is verbatim. `path` are the ids from its parent up to the root. `title` is the node's own, not
+    its document's. `score` in [0, 1] is the probability that the node
     answers, whatever the way of asking; `raw_score` is that of the search, see
     `HierarchyRetriever`.
     """
@@ -32,8 +34,12 @@ class Source:
     score: float
     raw_score: float
     text: str
-    citations: list[dict[str, Any]]
+    citations: list[Citation]
     path: list[str]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain dictionaries, lists and numbers."""
+        return {**vars(self), "citations": [each.to_json() for each in self.citations]}
 
 
 @dataclass(frozen=True)
@@ -43,14 +49,23 @@ class Passage:
     `text` is verbatim, and `best` the part of it that answers best, "" if none does. `lead` is what
     the answer has before it, such as the head of a table; it is not part of the quote. `title` is
     that of the document, or else its id. `citation` is the place of the text, with those of copies
-    as `also`, and None if it is unknown.
+    as `also`.
     """
 
     text: str
     lead: str
     best: str
     title: str
-    citation: dict[str, Any] | None
+    citation: Citation
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Return the passage that `to_json` returned."""
+        return cls(**{**data, "citation": Citation.from_json(data["citation"])})
+
+    def to_json(self) -> dict[str, Any]:
+        """Return texts, and the citation as a dictionary."""
+        return {**vars(self), "citation": self.citation.to_json()}
 
 
 @dataclass(frozen=True)
@@ -60,7 +75,9 @@ class Answer:
     `[n]` in the text refers to `citations[n - 1]`, and in an answer without a language model to
     `passages[n - 1]`. In the answer of a language model, a citation is the sentence of the passage
     nearest to the sentence that cites it, and `supported` says whether that is near enough and the
-    numbers are the passage's; "[n?]" marks those that are not. See `ExtractiveSynthesizer` for
+    numbers are the passage's; "[n?]" marks those that are not. "[n*]" marks what the model did not
+    cite and hierindex found; a stream shows neither. `unsupported` are the sentences without a
+    citation that no passage supports, marked "[?]". See `ExtractiveSynthesizer` for
     other answers, which have a `score`, and as `best` the part of the first passage that matches
     best. `why` is the reason for searching chunks or for an outline, if mode "auto" chose.
     `refused` is True if nothing that was searched answers. `missing` are the numbers, names, quoted
@@ -74,7 +91,7 @@ class Answer:
 
     answer: str
     answer_kind: Literal["extractive", "llm"]
-    citations: list[dict[str, Any] | None]
+    citations: list[Citation]
     sources: list[Source]
     usage: Usage
     seconds: dict[str, float]
@@ -86,12 +103,16 @@ class Answer:
     unknown: dict[str, list[str]] = field(default_factory=dict)
     listing: Listing | None = None
     cut_off: Literal[True] | None = None
+    unsupported: list[str] = field(default_factory=list)
     passages: list[Passage] = field(default_factory=list)
     calls: SkipJsonSchema[list[Call]] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain dictionaries, lists and numbers, without calls and without None."""
-        data = asdict(self)
+        data = asdict(self) | {
+            name: [each.to_json() for each in getattr(self, name)]
+            for name in ("citations", "sources", "passages")
+        }
         del data["calls"]
         return {key: value for key, value in data.items() if value is not None}
 
@@ -101,7 +122,7 @@ class Answer:
 
     def __repr__(self) -> str:
         """Return the beginning of the text, and what it is made of."""
-        documents = {each["document"] for each in self.citations if each and "document" in each}
+        documents = {each.document for each in self.citations} - {""}
         n = f"{counted(len(self.citations), 'passage')} of {counted(len(documents), 'document')}"
         score = None if self.score is None else f"score={self.score:.2f}"
         facts = repr(beginning(self.answer, SHOWN)), "refused" if self.refused else n, score
@@ -130,6 +151,7 @@ def sources_of(retrieved: Retrieved, scores: Mapping[str, float]) -> list[Source
 def source_of(found: Found, path: Sequence[str] = (), score: float | None = None) -> Source:
     """Return a source of an answer; its score defaults to that of the search."""
     node = found.node
+    quotes = {span: quote for quote in node.quotes for span in quote.sources}
     return Source(
         id=node.id,
         level=node.level,
@@ -137,7 +159,10 @@ def source_of(found: Found, path: Sequence[str] = (), score: float | None = None
         score=round(found.score if score is None else score, 6),
         raw_score=round(found.score, 6),
         text=node.text,
-        citations=[span.to_json() for span in node.citations],
+        citations=[
+            Citation.from_json({**span.to_json(), "quote": node.text[q.at : q.to] * q.verbatim})
+            for span, q in quotes.items()
+        ],
         path=[*path],
     )
 
@@ -146,7 +171,7 @@ def outline_json(outlined: Retrieved) -> dict[str, Any]:
     """Return the nodes of an outline as sources of an answer, and the sum of their tokens."""
     tokens = llm_tokenizer()
     return {
-        "nodes": [asdict(source) for source in sources_of(outlined, {})],
+        "nodes": [source.to_json() for source in sources_of(outlined, {})],
         "tokens": sum(len(tokens(node.text)) for node, _ in outlined.found),
     }
 

@@ -1,7 +1,7 @@
 """Comparison of response modes on one question."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -56,7 +56,7 @@ class Comparison:
         return {
             "question": self.question,
             **({} if self.why is None else {"why": self.why}),
-            "sources": [asdict(source) for source in self.sources],
+            "sources": [source.to_json() for source in self.sources],
             "modes": [attempt.to_json() for attempt in self.attempts],
             "seconds": self.seconds,
         }

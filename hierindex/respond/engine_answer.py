@@ -18,6 +18,7 @@ from hierindex.models.record import CUT, Calls, check_said
 from hierindex.node import Found
 from hierindex.progress import Stopwatch
 from hierindex.respond.answer import Answer, Passage, Source, seconds_of, source_of
+from hierindex.respond.citation import Citation
 from hierindex.respond.evidence import scores
 from hierindex.respond.extractive import no_answer
 from hierindex.respond.reading import ReadingOrderEngine
@@ -123,7 +124,7 @@ def answered(
     return Answer(
         answer=text,
         answer_kind="extractive" if llm is None else "llm",
-        citations=metadata.get("citations", []),
+        citations=list(map(Citation.from_json, metadata.get("citations", []))),
         sources=found.sources(nodes),
         usage=calls.usage,
         seconds={**found.seconds, **seconds_of(watch)},
@@ -134,8 +135,9 @@ def answered(
         missing=metadata.get("missing", []),
         unknown=unknown,
         listing=Listing(**metadata["listing"]) if "listing" in metadata else None,
+        unsupported=metadata.get("unsupported", []),
         cut_off=any(call.finish_reason in CUT for call in calls.made) or None,
-        passages=[Passage(**each) for each in metadata.get("passages", [])],
+        passages=list(map(Passage.from_json, metadata.get("passages", []))),
         calls=calls.made,
     )
 

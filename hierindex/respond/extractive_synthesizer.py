@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -37,9 +36,8 @@ class ExtractiveSynthesizer(BaseSynthesizer):
     those of the smallest shares are only named. A single node is told with what follows the
     sentence and the titles of its children. Nodes of an outline always give an overview.
 
-    `response.metadata` has `citations`, one `{document, start, end}` per passage, or None if
-    its position is unknown, with a list `also` of other places that say the same, if there are
-    any; `passages`, see `Answer`; `best`, the part of the first passage that answers best; `score`;
+    `response.metadata` has `citations`, one per passage, as `Citation.to_json` returns it;
+    `passages`, see `Answer`; `best`, the part of the first passage that answers best; `score`;
     `refused`, which is True if nothing answers; and `missing`, the numbers, names and quoted words
     of the question that stand neither in the passages nor in the titles above them, and the other
     words that no node has and without which the question would mean something else.
@@ -89,12 +87,12 @@ class ExtractiveSynthesizer(BaseSynthesizer):
             extract.answer(NO_ANSWER),
             source_nodes=[*nodes, *(additional_source_nodes or ())],
             metadata={
-                "citations": [passage.citation for passage in extract.passages],
+                "citations": [passage.citation.to_json() for passage in extract.passages],
                 "best": extract.best,
                 "score": extract.score,
                 "refused": extract.refused,
                 "missing": [*extract.missing],
-                "passages": list(map(asdict, extract.passages)),
+                "passages": [passage.to_json() for passage in extract.passages],
             },
         )
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from hierindex.node import TITLE, Node, Quote, Span
 from hierindex.respond.answer import Passage
+from hierindex.respond.citation import Citation
 from hierindex.store.rows import DATE, PEOPLE
 from hierindex.summarize.summary import Budget
 from hierindex.text.blocks import Block, blocks_of
@@ -201,8 +202,8 @@ def passage_of(
 
 def quoted(node: Node, first: Unit, last: Unit, lead: str, best: str) -> Passage:
     """Return a passage of a node; of several documents, it is titled by the id of its own."""
-    citation = citation_of(first.quote, last.quote)
-    title = node.document_title or (citation["document"] if citation else "")
+    citation = citation_of(node, first.quote, last.quote)
+    title = node.document_title or citation.document
     return Passage(node.text[first.quote.at : last.quote.to], lead, best, title, citation)
 
 
@@ -218,15 +219,20 @@ def cut(unit: Unit, budget: Budget) -> Unit:
     return unit._replace(text=text, quote=unit.quote.part(at, at + len(text)))
 
 
-def citation_of(first: Quote, last: Quote) -> dict[str, Any] | None:
-    """Return the span from one quote to another, with those of copies as `also`."""
+def citation_of(of: Node, first: Quote, last: Quote, **others: Any) -> Citation:
+    """Return the place from one quote of a node to another, with those of copies as `also`.
+
+    `others` are further fields of the citation; by default hierindex quotes the text.
+    """
     pairs = zip(first.sources, last.sources, strict=False)
     spans = [a._replace(end=b.end) for a, b in pairs if a.document == b.document]
-    if not spans:
-        return None
-    length = spans[0].end - spans[0].start  # of a copy, too; what it lacks makes it longer
-    source, *copies = [span.to_json() for span in spans if span.end - span.start == length]
-    return {**source, "also": copies} if copies else source
+    lengths = [span.end - span.start for span in spans]  # what a copy lacks makes it longer
+    known = [span.to_json() for span, n in zip(spans, lengths, strict=True) if n == lengths[0]]
+    place = {**known[0], "also": known[1:]} if known else {}
+    quote = of.text[first.at : last.to] * (first.verbatim and last.verbatim)
+    title = "" if of.document_title in of.documents else of.document_title
+    made = {"title": title, "quote": quote, "supported": bool(quote) or None, "by": "hierindex"}
+    return Citation.from_json({**place, **made, **others})
 
 
 def follows(unit: Unit, after: Unit) -> bool:

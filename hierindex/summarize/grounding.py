@@ -25,8 +25,8 @@ Embed = Callable[[Sequence[str]], Floats2d]
 MOST = 3  # sources of a sentence
 NEARLY = 0.9  # similarity of a further source, relative to the best
 AROUND = 8  # nearest sources, whose words count
-SUPPORTED = 0.88  # least support: similarity, from 0, chance, to 1, known sources, and words
-OF_WORDS = 1.6  # support by all words of a sentence
+SUPPORTED = 0.88  # least similarity, from 0, chance, to 1, known sources
+OF_WORDS = 1.6  # less of it for the share of a sentence's words that stand around
 COPIED = 0.5  # share of words from which a source is taken for the original of a sentence
 LONGER = 1.5  # an original that may be negated elsewhere, relative to the sentence
 FAR = {"numbers": 0.05, "names": 0.25}  # less similarity than the nearest source's
@@ -136,9 +136,8 @@ class Sources:
             return "negation differs from the sources"
         if self._scale is None:
             return ""
-        similar = self._scale.shares(similarity[order[:1]])[0]
-        support = similar + OF_WORDS * share(order[:AROUND].tolist())
-        return "" if support >= SUPPORTED else "no source is similar"
+        least = self._scale.similarity(SUPPORTED - OF_WORDS * share(order[:AROUND].tolist()))
+        return "" if similarity[order[0]] >= least else "no source is similar"
 
 
 def _listed(lacking: Mapping[str, Sequence[str]], where: str) -> str:

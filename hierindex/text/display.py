@@ -90,6 +90,8 @@ def notes_of(answer: Json, advice: Advice | None = None) -> list[str]:
     if not _quoted(answer):
         cited = [_cited(citation, title) for citation, title in _citations(answer)]
         notes.append("\n".join(f"[{n}] {place}" for n, place in enumerate(cited, start=1)))
+    if unsupported := answer.get("unsupported"):
+        notes.append(f"[?] No passage supports: {' '.join(unsupported)}")
     if missing := answer.get("missing"):
         notes.append(f"Not found: {', '.join(missing)}")
     return [*filter(None, notes)]
@@ -124,18 +126,18 @@ def _quoted(answer: Json) -> list[str]:
     return quoted if BETWEEN.join(quoted) in answer["answer"] else []
 
 
-def _citations(answer: Json) -> list[tuple[Json | None, str | None]]:
+def _citations(answer: Json) -> list[tuple[Json, str | None]]:
     """Return each citation with the title of its document, None if it is not known."""
     if passages := answer.get("passages"):
         return [(passage["citation"], passage["title"]) for passage in passages]
-    return [(each, each and each.get("title")) for each in answer["citations"]]
+    return [(each, each.get("title")) for each in answer["citations"]]
 
 
 def _once(answer: Json) -> Iterator[str]:
     """Yield the place of each passage, without what it has in common with the one before."""
     above: Json = {}
     for citation, title in _citations(answer):
-        if citation is None:
+        if "document" not in citation:
             yield title or ""
         elif citation["document"] != above.get("document"):
             yield _cited(citation, title)
@@ -143,7 +145,7 @@ def _once(answer: Json) -> Iterator[str]:
             common = _common(citation, above)
             rest = {key: value for key, value in citation.items() if key not in common}
             yield _cited(rest, title).removeprefix(title or "").strip(" ,;")
-        above = citation or {}
+        above = citation
 
 
 def _common(citation: Json, above: Json) -> tuple[str, ...]:
@@ -154,15 +156,16 @@ def _common(citation: Json, above: Json) -> tuple[str, ...]:
     return ()
 
 
-def _cited(citation: Json | None, title: str | None) -> str:
-    """Return the place of a citation, its copies, and whether the answer differs from it."""
-    if citation is None or "document" not in citation:
+def _cited(citation: Json, title: str | None) -> str:
+    """Return the place of a citation, its copies, and what is to be said of it."""
+    if "document" not in citation:
         return "unknown location"
     first, *more = citation.get("also", ()) or [None]
     also = f"; also in {place_of(first)}" if first else ""
     others = f" and {len(more)} more" if more else ""
     differs = "" if citation.get("supported", True) else ", differs from its passage"
-    return f"{place_of(citation, title)}{also}{others}{differs}"
+    found = ", found by hierindex" if "node" in citation and citation["by"] != "model" else ""
+    return f"{place_of(citation, title)}{also}{others}{differs}{found}"
 
 
 def _marked(text: str, best: str, plain: Format, strong: Format) -> str:

@@ -70,7 +70,7 @@ def told(folder: Path, half: int) -> list[Told]:
     for question in rows(folder / "qmsum", "questions.jsonl"):
         if question["kind"] == "specific":
             meeting = meetings[question["doc_id"]]
-            starts = [*meeting["turn_offsets"], len(meeting["text"])]
+            starts = [*(at for at, *_ in meeting["turn_offsets"]), len(meeting["text"])]
             parts = (meeting["text"][starts[a] : starts[b + 1]] for a, b in question["spans"])
             text = "\n".join(parts)
             found += (Told(s, meeting["doc_id"], text) for s in sentences(question["answer"]))
@@ -97,7 +97,7 @@ def planted(true: Told, every: list[Told], rng: random.Random) -> Iterator[tuple
         if match := re.search(rf"\b{month}\b", said):
             other = rng.choice([m.title() for m in MONTHS if m.title() != month])
             yield "month", _with(true, *match.span(), other)
-    names = [*dict.fromkeys(names_in(said))]
+    names = [n for n in dict.fromkeys(names_in(said)) if re.search(rf"\b{re.escape(n)}\b", said)]
     for name in names[:1]:
         span = re.search(rf"\b{re.escape(name)}\b", said).span()
         foreign = [*names_in(rng.choice(every).sentence)]

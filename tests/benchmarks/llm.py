@@ -38,9 +38,9 @@ class Served(NamedTuple):
 
 def serve(connection: Connection) -> None:
     """Tell the address, wait until told to end, tell what was served."""
-    from loopback import LoopbackServer, names_words
+    from loopback import LoopbackServer, quotes_sentences
 
-    with LoopbackServer(reply=names_words, latency=LATENCY) as server:
+    with LoopbackServer(reply=quotes_sentences, latency=LATENCY) as server:
         connection.send(server.base_url)
         connection.recv()
         connection.send(Served(len(server.requests), server.most_in_flight))

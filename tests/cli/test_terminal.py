@@ -97,7 +97,7 @@ def test_nodes_have_the_numbers_of_their_citations(question, folder, run) -> Non
 def test_a_citation_of_several_sentences_has_its_number() -> None:
     sentences = [{"document": "a.md", "start": at, "end": at + 9} for at in (0, 10)]
     source = {"id": "ab", "level": 1, "title": "The bridge", "citations": sentences}
-    citations = [{"document": "a.md", "start": 0, "end": 19}, None]
+    citations = [{"document": "a.md", "start": 0, "end": 19}, {"quote": "It rained."}]
     citations += [{"document": name, "start": 19, "end": 25} for name in ("a.md", "b.md")]
     found = nodes_found({"sources": [source], "citations": citations})
     assert found.splitlines()[1].startswith("[1]  level 1")

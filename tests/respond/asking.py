@@ -1,6 +1,7 @@
 """Questions asked in every way that LlamaIndex has, and what a server's log says of them."""
 
 import asyncio
+import re
 from collections import Counter
 
 from clients import async_llm_of, llm_of
@@ -61,6 +62,11 @@ def log_of(server, start=0):
     """What a server's log says, as `asked_of` does of what was written down."""
     prompts = [request.prompt for request in server.requests[start:]]
     return Counter((prompt, server.reply(prompt)) for prompt in prompts)
+
+
+def unmarked(answer):
+    """An answer as its model said it, without what hierindex says of its sentences."""
+    return re.sub(r" \[(?:\d+[?*]|\?)\]", "", answer)
 
 
 def usage_of(server, start=0):

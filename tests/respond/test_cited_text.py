@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hierindex.respond.cited_text import Citation, CitedText, cited_end
+from hierindex.respond.cited_text import Cited, CitedText, cited_end
 
 KNOWN = {1, 2, 3, 4, 12, 1990}
 TEXTS = {  # what is read of each: numbers in the text where there is a citation
@@ -34,6 +34,20 @@ TEXTS = {  # what is read of each: numbers in the text where there is a citation
     "Of args[-1], list[0], row[n] and x[1:].": (None, 0),
     "\u6cf5\u574f\u4e86[1].": ("\u6cf5\u574f\u4e86[1].", 0),
     "Nested [[1]].": ("Nested [[1]].", 0),
+    "One \u30101\u3011. Two\u30102\u2020source\u3011, \u3010sic\u3011.": (
+        "One[1]. Two[2], \u3010sic\u3011.",
+        0,
+    ),
+    "One [Passage 1, Passage 2], [1 and 3], [sources 1 & 2].": ("One[1,2],[1,3],[1,2].", 0),
+    "One (1). Two. (2)": ("One[1]. Two.[2]", 0),
+    "One (passage 1), (Sources 2, 3), (passage 99), (see passage 1).": (
+        "One[1],[2,3], (passage 99), (see passage 1).",
+        0,
+    ),
+    "One (99). In May (1990). Of f(1).": (None, 0),
+    "(1) One.\n(2) Two. (3) Three (1) of (2) all.": (None, 0),
+    "As in equation (1). See step (2). Of (1), (2) or (3).": (None, 0),
+    "One\u30101\u3011\u3002": ("One[1]\u3002", 0),
     "": ("", 0),
 }
 
@@ -43,7 +57,7 @@ def read(pieces):
     parts = [part for piece in pieces for part in text.read(piece)] + text.end()
     assert parts == text.parts
     shown = "".join(
-        f"[{','.join(map(str, part.numbers))}]" if isinstance(part, Citation) else part
+        f"[{','.join(map(str, part.numbers))}]" if isinstance(part, Cited) else part
         for part in parts
     )
     return shown, text.n_removed
@@ -63,7 +77,7 @@ def test_pieces_are_read_as_the_whole(text, cuts):
     assert read([*text]) == read([text])
 
 
-@given(st.text(alphabet="ab1[],` \n-", max_size=40))
+@given(st.text(alphabet="ab1[],` \n-().", max_size=40))
 def test_any_text_is_read_in_pieces_as_the_whole(text):
     assert read([*text]) == read([text])
 
@@ -76,9 +90,10 @@ def test_a_text_without_brackets_stays(text):
 def test_only_the_end_is_held_back():
     text = CitedText(KNOWN)
     assert text.read("One two [") == ["One two"]
-    assert text.read("x" * 200) == [" [" + "x" * 198]
-    assert text.read(" " * 50) == ["xx" + " " * 41]
-    assert [*text.read("So a"), *text.read("[1]")] == [" " * 9 + "So ", "a[1]"]
+    assert text.read("x" * 200) == [" [" + "x" * 200]
+    assert text.read(" " * 50) == [" " * 41]
+    assert [*text.read("So a"), *text.read("[1]")] == [" " * 9 + "So a", "[1]"]
+    assert [*text.read(" (1"), *text.read(")"), *text.read(".")] == [Cited(" ", (1,)), "."]
 
 
 def test_where_citations_end():

@@ -149,10 +149,13 @@ def test_an_answer_without_a_model(store, embed_model):
     assert given.answer_kind == "extractive"
     assert given.usage == Usage()
     text_of = {document.doc_id: document.text for document in documents()}
-    quoted = [text_of[c["document"]][c["start"] : c["end"]] for c in given.citations]
+    quoted = [text_of[c.document][c.start : c.end] for c in given.citations]
     said = "\n\n".join(f"{s} [{i}]" for i, s in enumerate(quoted, start=1))
     assert given.answer.split() == said.split()
-    assert quoted
+    assert quoted == [citation.quote for citation in given.citations] != []
+    assert {(citation.supported, citation.by) for citation in given.citations} == {
+        (True, "hierindex")
+    }
 
 
 @pytest.mark.parametrize("mode", [None, "extractive", *sorted(WITHOUT_LLM)])
@@ -180,7 +183,8 @@ def test_sources_are_what_was_asked(store, embed_model):
     for source in sources:
         assert source.citations
         for cited in source.citations:
-            assert text_of[cited["document"]][cited["start"] : cited["end"]] in source.text
+            text = text_of[cited.document][cited.start : cited.end]
+            assert cited.quote == text in source.text
 
 
 def test_llama_indexs_global_handler_is_kept(store, embed_model, server):

@@ -22,6 +22,7 @@ from hierindex.retrieve.known_questions import THRESHOLD, about_the_whole
 
 TEXT_OF = {document.doc_id: document.text for document in documents()}
 FOREST = [node for hierarchy in HIERARCHIES for node in tree(hierarchy)]
+QUOTED = {"supported": True, "by": "hierindex"}
 QUESTION = "Did the lantern meet a falcon?"
 
 
@@ -60,6 +61,7 @@ def test_an_answer_is_what_its_citations_say(words_asked, nodes):
     response = synthesizer.synthesize(" ".join(words_asked), found(*nodes))
     cited = response.metadata["citations"]
     passages = [TEXT_OF[c["document"]][c["start"] : c["end"]] for c in cited]
+    assert passages == [c["quote"] for c in cited]
     assert 1 <= len(passages) <= 5
     said = re.sub(r"author: \w+\n", "", str(response))  # what the metadata tell
     assert words(said) == words(numbered(passages))
@@ -249,7 +251,9 @@ def test_a_citation_is_that_of_the_first_find(synthesizer):
         return TextNode(text=text, metadata=metadata_of(quotes=quotes))
 
     response = synthesizer.synthesize("lantern", found(at(40), at(7)))
-    assert response.metadata["citations"] == [{"document": "d", "start": 40, "end": 64}]
+    assert response.metadata["citations"] == [
+        {"document": "d", "start": 40, "end": 64, "quote": "Lantern met falcon here."} | QUOTED
+    ]
 
 
 def test_a_copy_that_lacks_a_part_of_the_passage_is_not_its_place(synthesizer):
@@ -262,7 +266,9 @@ def test_a_copy_that_lacks_a_part_of_the_passage_is_not_its_place(synthesizer):
     )
     node = TextNode(text=text, metadata=metadata_of(quotes=quotes))
     response = synthesizer.synthesize("Which lantern met falcon again?", found(node))
-    assert response.metadata["citations"] == [{"document": "d", "start": 0, "end": len(text)}]
+    assert response.metadata["citations"] == [
+        {"document": "d", "start": 0, "end": len(text), "quote": text} | QUOTED
+    ]
 
 
 def test_a_record_is_quoted_beside_prose(synthesizer):
@@ -285,14 +291,24 @@ def test_a_page_is_cited(synthesizer):
     node = TextNode(text=text, metadata=metadata_of(quotes=quotes))
     response = synthesizer.synthesize("lantern", found(node))
     assert response.metadata["citations"] == [
-        {"document": "d.pdf", "start": 5, "end": 29, "page": 3}
+        {"document": "d.pdf", "start": 5, "end": 29, "page": 3, "quote": text} | QUOTED
     ]
 
 
-def test_a_node_whose_place_is_not_known_is_quoted_without_a_citation(synthesizer):
+def test_a_node_whose_place_is_not_known_is_quoted_without_a_place(synthesizer):
     response = synthesizer.synthesize("lantern", texts("The lantern met a falcon."))
     assert str(response) == "The lantern met a falcon. [1]"
-    assert response.metadata["citations"] == [None]
+    assert response.metadata["citations"] == [{"quote": "The lantern met a falcon."} | QUOTED]
+
+
+def test_a_rewritten_summary_is_cited_without_a_quote_of_its_source(synthesizer):
+    text = "Lantern met falcon here."
+    quotes = (Quote(0, len(text), Span("d", 3, 40), verbatim=False),)
+    node = TextNode(text=text, metadata=metadata_of(quotes=quotes, documents=("d",), level=1))
+    response = synthesizer.synthesize("lantern", found(node))
+    assert response.metadata["citations"] == [
+        {"document": "d", "start": 3, "end": 40, "by": "hierindex"}
+    ]
 
 
 @pytest.mark.parametrize(

@@ -68,8 +68,8 @@ def lines(answer, texts):
     assert [int(line["n"]) for line in found] == [*range(1, len(found) + 1)]
     assert len(found) == len(answer.citations)
     for line, place in zip(found, answer.citations, strict=True):
-        name = place["document"].removesuffix(".md")
-        assert texts[name][place["start"] : place["end"]] == line["text"]
+        name = place.document.removesuffix(".md")
+        assert texts[name][place.start : place.end] == line["text"] == place.quote
     return found
 
 

@@ -74,7 +74,7 @@ def test_a_long_paragraph_is_cut_at_sentences(index):
     assert passage.text.startswith(("Nobody", "The mast"))
     assert passage.text.endswith(".")
     span = passage.citation
-    assert TEXTS["long.md"][span["start"] : span["end"]] == passage.text
+    assert TEXTS["long.md"][span.start : span.end] == passage.text == span.quote
 
 
 def test_a_short_paragraph_is_quoted_as_a_whole(index):
@@ -168,7 +168,7 @@ def test_a_sign_or_a_word_of_one_character_is_one(index, question):
 
 def test_a_passage_of_a_summary_of_several_documents_is_titled_by_its_own(index):
     for passage in index.ask("Which keels last longer?", level="top").passages:
-        assert passage.title == passage.citation["document"]
+        assert passage.title == passage.citation.document
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """What a person sees of an answer and of what was found: as text, in a notebook, and in short."""
 
 import re
+from dataclasses import replace
 from html import escape
 from html.parser import HTMLParser
 
@@ -14,6 +15,7 @@ from hierindex import HierarchicalIndex
 from hierindex.models.record import Usage
 from hierindex.node import Node
 from hierindex.respond.answer import Answer, Passage
+from hierindex.respond.citation import Citation
 
 SCRIPT = "<script>alert('x')</script>"
 FILES = {
@@ -40,7 +42,7 @@ def index(tmp_path_factory):
 def test_the_place_of_a_passage_stands_above_it(index):
     answer = index.ask("Who lit the lamp?", **ALL)
     first = answer.passages[0]
-    assert (first.title, first.citation["page"]) == ("The lamp of the lighthouse", 2)
+    assert (first.title, first.citation.page) == ("The lamp of the lighthouse", 2)
     assert str(answer).startswith(f"{first.title}, page 2\n{first.text} [1]")
     assert [each.citation for each in answer.passages] == answer.citations
     assert answer.best == first.best != ""
@@ -60,8 +62,8 @@ def test_a_response_of_llama_index_has_the_passages_and_prints_the_text(index):
 
 
 def passage(text, title, lead="", best="", **place):
-    citation = {"document": title.lower(), "start": 0, "end": 1, **place}
-    return Passage(text, lead, best, title, citation)
+    citation = {"document": title.lower(), "start": 0, "end": 1, "by": "hierindex", **place}
+    return Passage(text, lead, best, title, Citation.from_json(citation))
 
 
 def answer_of(text, *passages, kind="extractive", **others):
@@ -117,29 +119,22 @@ def test_an_overview_has_its_places_below():
 
 
 def test_what_is_wrong_with_the_answer_of_a_model_is_said():
+    one, two, three = (Citation(name, 0, 1, node="x", by="model") for name in ("a", "b.md", "c"))
     citations = [
-        {
-            "document": "a.md",
-            "start": 0,
-            "end": 1,
-            "title": "Notes",
-            "node": "x",
-            "supported": True,
-        },
-        {
-            "document": "b.md",
-            "start": 0,
-            "end": 1,
-            "anchor": "oil",
-            "node": "y",
-            "supported": False,
-        },
+        replace(one, title="Notes", supported=True),
+        replace(two, anchor="oil", supported=False),
+        replace(three, page=3, supported=True, by="hierindex"),
+        replace(two, document="", supported=True),
     ]
-    answer = answer_of("Yes [1]. No [2?].", kind="llm", citations=citations, cut_off=True)
+    text = "Yes [1]. No [2?]. It rained on Monday [3*]. It is so [4]. Nobody knew that [?]."
+    others = {"cut_off": True, "unsupported": ["Nobody knew that."]}
+    answer = answer_of(text, kind="llm", citations=citations, **others)
     assert str(answer).split("\n\n") == [
-        "Yes [1]. No [2?].",
+        text,
         "The answer is cut off at the model's limit of tokens.",
-        "[1] Notes\n[2] b.md#oil, differs from its passage",
+        "[1] Notes\n[2] b.md#oil, differs from its passage\n[3] c, page 3, found by hierindex\n"
+        "[4] unknown location",
+        "[?] No passage supports: Nobody knew that.",
     ]
 
 

@@ -147,13 +147,13 @@ def test_a_reranker_reads_each_text_once(index):
 def test_an_answer_names_all_places(index):
     options = {"top_k": 3, "synthesizer": {"min_score": None}}
     answer = index.ask("Whom did the keeper of lamp 12 of a meet?", **options)
-    cited = [c for c in answer.citations if c["document"] != "c.md"]
+    cited = [c for c in answer.citations if c.document != "c.md"]
     assert cited
     for citation in cited:
-        documents = [each["document"] for each in (citation, *citation["also"])]
+        documents = [each.document for each in (citation, *citation.also)]
         assert sorted(documents) == ["a.md", "b.md", "d.md"]
-        for each in citation["also"]:
-            assert (each["start"], each["end"]) == (citation["start"], citation["end"])
+        for each in citation.also:
+            assert (each.start, each.end) == (citation.start, citation.end)
     sources = answer.to_json()["sources"]
     assert {"a.md", "b.md", "d.md"} in [{c["document"] for c in s["citations"]} for s in sources]
 

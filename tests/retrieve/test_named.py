@@ -107,8 +107,8 @@ def index(folder, tmp_path_factory):
 
 def told(answer):
     """The documents that an answer cites; none but these are among its sources."""
-    documents = {place["document"] for place in answer.citations}
-    assert {c["document"] for source in answer.sources for c in source.citations} == documents
+    documents = {place.document for place in answer.citations}
+    assert {c.document for source in answer.sources for c in source.citations} == documents
     return documents
 
 
@@ -227,7 +227,7 @@ def station(tmp_path_factory):
 
 
 def searched(answer):
-    return {c["document"] for source in answer.sources for c in source.citations}
+    return {c.document for source in answer.sources for c in source.citations}
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def documents_of(texts):
 def asked(index):
     """The documents that a question finds."""
     sources = index.ask("Who met the keeper by the boat?", top_k=20).sources
-    return {citation["document"] for source in sources for citation in source.citations}
+    return {citation.document for source in sources for citation in source.citations}
 
 
 def texts_of(index):

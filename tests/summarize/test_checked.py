@@ -23,8 +23,8 @@ SPEECH = (
 ON_PROMPTS = (
     "A model writes <think> before its thought and </think> after it.\n"
     "One prompt reads:\n"
-    "Write at most 35 words of plain prose in the language of the passages. Keep names,\n"
-    "and it goes on from there."
+    "Answer in this form, in English:\n"
+    "and it goes on from there with the title."
 )
 GOOD = {
     "English": "The keeper wrote daily; a storm of 1872 put the lamp out.",

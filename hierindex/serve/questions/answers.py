@@ -5,6 +5,7 @@ from typing import Any, NotRequired
 from typing_extensions import TypedDict  # before Python 3.12, pydantic reads no other
 
 from hierindex.respond.answer import Source
+from hierindex.respond.citation import Citation
 from hierindex.serve.endpoint import Place
 
 
@@ -16,7 +17,7 @@ class FoundNode(TypedDict):
     title: str
     score: float
     text: str
-    citations: list[Place]
+    citations: list[Citation]
     path: list[str]
 
 

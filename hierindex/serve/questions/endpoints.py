@@ -58,7 +58,7 @@ class Retrieve(Question, Retrieval):
 
         retrieval = tree.at(snapshot).retrieval(**self.retrieval(snapshot))
         retrieved = retrieval.find(retrieval.embedded(self.question))
-        nodes = [vars(source) for source in sources_of(retrieved, {})]
+        nodes = [source.to_json() for source in sources_of(retrieved, {})]
         return {"nodes": [{key: node[key] for key in node if key != "raw_score"} for node in nodes]}
 
     def retrieval(self, snapshot: "Snapshot") -> dict[str, Any]:

@@ -3,7 +3,6 @@
 import json
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
 from pathlib import Path
 from threading import Event, Lock
 from urllib.parse import urlsplit
@@ -104,7 +103,7 @@ def test_a_retrieval_is_that_of_the_index(http, index) -> None:
     found = http.ask("/retrieve", **asked, where=["author=Ada"])["nodes"]
     retriever = index.as_retriever(mode="level", level=0, by="dense")
     nodes = retriever.retrieve(asked["question"])
-    sources = [asdict(source_of_node(node)) for node in nodes]
+    sources = [source_of_node(node).to_json() for node in nodes]
     assert [each.pop("raw_score") for each in sources] == [each["score"] for each in sources]
     assert http.ask("/retrieve", **asked)["nodes"] == sources
     of_ada = [node.node_id for node in nodes if node.metadata["author"] == "Ada"]

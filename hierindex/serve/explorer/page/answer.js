@@ -20,7 +20,9 @@ export class Answer {
   show(question, answer) {
     Object.assign(this, { passages: [], sources: [], generation: null, isShown: answer !== null });
     if (!answer) return this.article.replaceChildren();
-    const ofNodes = answer.citations.map((passage) => passage && ofNode(passage, answer.sources));
+    const ofNodes = answer.citations.map((passage) =>
+      passage.document ? ofNode(passage, answer.sources) : null,
+    );
     this.passages = ofNodes.filter(Boolean);
     this.sources = answer.sources.filter(({ id }) => this.passages.some(({ node }) => node === id));
     this.generation = answer.generation;

@@ -178,7 +178,7 @@ export function cited({ answer, citations, passages = [] }) {
 function placeAbove(passages, i) {
   const { title, citation } = passages[i];
   const above = passages[i - 1]?.citation;
-  const isSame = above && above.document === citation?.document;
+  const isSame = above?.document && above.document === citation?.document;
   const { section = [] } = citation ?? {};
   const isSameSection = isSame && `${section}` === `${above.section ?? []}`;
   const pageOf = (place) => placeOf({ ...place, section: [] });
