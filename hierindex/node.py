@@ -37,7 +37,7 @@ EMBED_HIDDEN, LLM_HIDDEN = "excluded_embed_metadata_keys", "excluded_llm_metadat
 def _fields_of(value: Any) -> dict[str, Any]:
     if not isinstance(value, Grounding):
         raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
-    return asdict(value)
+    return value.to_json()
 
 
 # Compact JSON; `json.dumps` would make an encoder at each call.
@@ -183,9 +183,13 @@ class Grounding:
         pairs = zip(astuple(self), astuple(other), strict=True)
         return Grounding(*(a + b for a, b in pairs))
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the counts and the list of faults as JSON values, the argument of `of_json`."""
+        return {**asdict(self), "faults": [*self.faults]}
+
     @classmethod
     def of_json(cls, data: Mapping[str, Any] | None) -> "Grounding | None":
-        """Return what `asdict` made JSON of."""
+        """Restore a grounding from `to_json`; None stays None."""
         return None if data is None else cls(**{**data, "faults": tuple(data["faults"])})
 
 

@@ -26,7 +26,7 @@ def describe(node: Node) -> dict[str, Any]:
         "level": node.level,
         "level_max": node.level_max,
         "kind": node.kind,
-        "grounding": None if node.grounding is None else asdict(node.grounding),
+        "grounding": None if node.grounding is None else node.grounding.to_json(),
         "n_tokens": node.n_tokens,
         "documents": named,
         "more_documents": len(node.documents) - len(named),

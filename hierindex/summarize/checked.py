@@ -20,7 +20,12 @@ TITLE = re.compile(
     r"|\s*#{1,6}[ \t]+([^\n]+)(?=\n\s*\S)"
     r"|\s*\*\*([^*\n]+)\*\*[ \t]*(?=\n\s*\S)"
 )
-SUMMARY = re.compile(r"(?i)(?:[\s*_#]*summary[ *_]*:[*_]*(?=\s)\s*)+")
+SUMMARIES = (
+    "summary|paragraph|zusammenfassung|samenvatting|résumé|resumen|riassunto|resumo"
+    "|摘要|总结|總結|要約|요약"
+)
+SUMMARY = re.compile(rf"(?i)(?:[\s*_#]*(?:{SUMMARIES})[ *_]*[:：][*_]*\s*)+")  # noqa: RUF001
+INLINE = re.compile(rf"(?i)[ \t]+[*_]*(?:{SUMMARIES})[ *_]*[:：][*_]*[ \t]+")  # noqa: RUF001
 FAR_OVER = 4  # times max_tokens; a shorter summary over the budget is trimmed instead
 FILTERED = frozenset({"content_filter", "refusal", "SAFETY"})
 MIN_ECHO = 30  # characters of a line of the prompt; shorter ones may occur by chance
@@ -52,11 +57,14 @@ def split_title(answer: str) -> tuple[str, str]:
 
     >>> split_title('**Title:** "The ferry"\n\nIt was cancelled.')
     ('The ferry', 'It was cancelled.')
+    >>> split_title("Title: The ferry Summary: It was cancelled.")
+    ('The ferry', 'It was cancelled.')
     """
     rest = answer.strip()
     while found := TITLE.match(rest):
-        line = next(filter(None, found.groups()), "").strip(f" \t\r.{MARKS}")
-        rest = rest[found.end() :].strip()
+        line, *more = INLINE.split(next(filter(None, found.groups()), ""), maxsplit=1)
+        line = line.strip(f" \t\r.{MARKS}")
+        rest = "\n".join([*more, rest[found.end() :]]).strip()
         rest = rest[m.end() :] if (m := SUMMARY.match(rest)) else rest
         if not any(map(str.isalnum, line)):
             continue
