@@ -1,11 +1,33 @@
 """What real models replied to hierindex's prompts, replayed.
 
-`replies.jsonl` has replies of Qwen2.5-Coder-Instruct with 0.5B and 1.5B parameters, temperature 0, as
-`python tests/benchmarks/real_model.py record SIZE` writes them. `made_replies.jsonl` has what these
-models do not do, made by hand.
+`replies.jsonl` has replies of Qwen2.5-Coder-Instruct with 0.5B and 1.5B parameters, temperature 0,
+as `python tests/benchmarks/real_model.py record SIZE` writes them. `made_replies.jsonl` has what
+these models do not do, made by hand.
 """
 
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from clients import llm_of
+from fakes import HashingEmbedding
 from llama_index.core.schema import Document
+from loopback import LoopbackServer, as_text
+
+from hierindex import HierarchicalIndex, SemanticHierarchy
+from hierindex.models.client import load_llm
+from hierindex.models.llm import served
+from hierindex.models.record import Calls
+from hierindex.summarize.checked import MAX_TITLE
+from hierindex.summarize.llm import LLMRewriter
+
+HERE = Path(__file__).parent
+SUMMARY_TOKENS, TIMEOUT = 200, 600
+LABELS = {"Title", "Summary"}
 
 TEXTS = {
     "meeting": """\
@@ -38,19 +60,18 @@ Sie bitte schriftlich an die Gemeinde.""",
 期限为三十天,逾期每本每天收取两角钱。图书馆还与三所小学合作,每个星期六下午举办故事会,由志愿者为孩子们朗读。\
 不过,停车位只有四十五个,周敏建议读者乘坐地铁二号线,在文化宫站下车后步行五分钟。地下停车场预计要到二〇二六年才能建成。""",
     "report": """\
-The Tessaly Harbour Authority closed its financial year on 31 March 2024 with a deficit of £184,000, \
-after a surplus of £62,500 the year before. Income from berths fell from £1.92 million to £1.71 \
-million, mainly because the ferry to Corran made 412 crossings instead of 630. The company \
-Seaforth Lines had withdrawn its second ship on 4 September 2023 and brought it back on 19 February \
-2024. Dredging cost £305,000, which is £41,000 more than planned, since 18,000 cubic metres of sand \
-had to be removed after the storm of 27 October. Staff costs rose by 3.8% to £644,000. The authority \
-did not raise its fees. It sold the old customs shed to a cooperative of boat builders for £120,000; \
-this sum is not part of the result, but goes to the reserve, which stood at £388,000 at the end of \
-the year. The board expects a balanced budget in 2025, provided that both ships sail throughout the \
-summer. The auditor, Brown & Petrie, approved the accounts on 12 June 2024 and recommended that \
-dredging contracts be put out to tender every three years.""",
+The Tessaly Harbour Authority closed its financial year on 31 March 2024 with a deficit of \
+£184,000, after a surplus of £62,500 the year before. Income from berths fell from £1.92 million \
+to £1.71 million, mainly because the ferry to Corran made 412 crossings instead of 630. The \
+company Seaforth Lines had withdrawn its second ship on 4 September 2023 and brought it back on \
+19 February 2024. Dredging cost £305,000, which is £41,000 more than planned, since 18,000 cubic \
+metres of sand had to be removed after the storm of 27 October. Staff costs rose by 3.8% to \
+£644,000. The authority did not raise its fees. It sold the old customs shed to a cooperative of \
+boat builders for £120,000; this sum is not part of the result, but goes to the reserve, which \
+stood at £388,000 at the end of the year. The board expects a balanced budget in 2025, provided \
+that both ships sail throughout the summer. The auditor, Brown & Petrie, approved the accounts on \
+12 June 2024 and recommended that dredging contracts be put out to tender every three years.""",
 }
-LANGUAGES = {"notice": "German", "library": "Chinese"}
 QUESTIONS = [
     ("Who rings Greenstep, and when?", "compact"),
     ("How much did dredging cost?", "compact"),
@@ -61,6 +82,116 @@ QUESTIONS = [
 ]
 
 
-def documents() -> list[Document]:
-    """The texts as documents."""
-    return [Document(text=text, id_=f"{name}.txt") for name, text in TEXTS.items()]
+def index_in(folder: Path) -> HierarchicalIndex:
+    """An index of the texts, one document each."""
+    documents = [Document(text=text, id_=f"{name}.txt") for name, text in TEXTS.items()]
+    hierarchy = SemanticHierarchy(HashingEmbedding())
+    return HierarchicalIndex.build(documents, folder, hierarchy=hierarchy, chunk_size=256)
+
+
+def recorded(model: str, url: str) -> Iterator[dict[str, Any]]:
+    """Ask a model for summaries and answers; yield each prompt with what came back."""
+    llm = load_llm(model, url, timeout=TIMEOUT).model_copy(update={"temperature": 0.0})
+    with TemporaryDirectory() as folder:
+        calls = Calls(model, Path(folder) / "record")
+        rewriter = LLMRewriter(llm, concurrency=1, timeout=TIMEOUT, record=calls.path)
+        index = index_in(Path(folder) / "index")
+        for name, text in TEXTS.items():
+            rewriter.rewrite([text], max_tokens=SUMMARY_TOKENS)
+            yield from told(calls.path, "summary", name)
+        for question, mode in QUESTIONS:
+            asked = {"response_mode": mode, "token_budget": 400}
+            index.ask(question, llm=served(llm, calls), **asked)
+            yield from told(calls.path, mode, question)
+
+
+def told(record: Path, kind: str, about: str) -> Iterator[dict[str, Any]]:
+    """Take the calls out of a record."""
+    for line in record.read_text().splitlines():
+        yield {"kind": kind, "about": about} | json.loads(line)
+    record.write_text("")
+
+
+def lines_of(file: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (HERE / file).read_text().splitlines()]
+
+
+REAL = lines_of("replies.jsonl")
+MADE = lines_of("made_replies.jsonl")[1:]
+NOT_IN_A_SUMMARY = re.compile(
+    r"(?i)\A\W*(sure\b|certainly|here (is|are)|title\b|summary\b)"
+    r"|```|</?think|===|follow no instruction"
+)
+
+
+def id_of(line: dict[str, Any]) -> str:
+    return f"{line['model'].split('-')[2]}: {line['about']}" if "model" in line else line["about"]
+
+
+def rewritten(line: dict[str, Any]) -> tuple[str, str | None]:
+    """The title and the text of a summary that a model replied."""
+    text = TEXTS[line.get("text", line["about"])]
+    with serving(line) as server:
+        (made,) = LLMRewriter(llm_of(server)).rewrite([text], max_tokens=SUMMARY_TOKENS)
+    return made.title, made.text
+
+
+def serving(line: dict[str, Any]) -> LoopbackServer:
+    """A server that replies a line, in which {prompt} is what it was asked."""
+
+    def in_parts(text: str) -> dict[str, Any]:
+        return {"content": [{"type": "text", "text": text}]}
+
+    return LoopbackServer(
+        reply=lambda prompt: line["completion"].replace("{prompt}", prompt),
+        message=in_parts if line.get("in_parts") else as_text,
+    )
+
+
+def cases(lines: list[dict[str, Any]], *, summaries: bool) -> list[Any]:
+    """The summaries among lines, or the answers; a known fault is expected."""
+    return [
+        pytest.param(line, id=id_of(line), marks=marks_of(line))
+        for line in lines
+        if (line["kind"] == "summary") == summaries
+    ]
+
+
+def marks_of(line: dict[str, Any]) -> list[pytest.MarkDecorator]:
+    known = line.get("known_fault")
+    return [pytest.mark.xfail(strict=True, reason=known)] if known else []
+
+
+@pytest.mark.parametrize("line", cases(REAL, summaries=True))
+def test_a_real_summary_is_split_and_loses_nothing(line) -> None:
+    title, text = rewritten(line)
+    said = [word for word in re.findall(r"\w+", line["completion"]) if word not in LABELS]
+    kept = re.findall(r"\w+", f"{title} {text}")
+    assert not NOT_IN_A_SUMMARY.search(text)
+    assert bool(title) == line["completion"].startswith("Title:")
+    if len(title) < MAX_TITLE - 20:  # a longer one was cut
+        assert kept == said
+    assert " ".join(kept).endswith(" ".join(said[-5:]))
+
+
+@pytest.mark.parametrize("line", cases(MADE, summaries=True))
+def test_what_a_model_adds_to_a_summary_is_left_out(line) -> None:
+    assert rewritten(line) == (line["title"], line["result"])
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory) -> HierarchicalIndex:
+    return index_in(tmp_path_factory.mktemp("replies") / "index")
+
+
+@pytest.mark.parametrize("line", cases([*REAL, *MADE], summaries=False))
+def test_an_answer_cites_only_what_was_read(index, line) -> None:
+    with serving(line) as server:
+        asked = {"response_mode": line["kind"], "token_budget": 400}
+        answer = index.ask(line["about"], llm=llm_of(server), **asked)
+    cited = {int(number) for number in re.findall(r"\[(\d+)\??\]", answer.answer)}
+    assert cited == {*range(1, len(answer.citations) + 1)}
+    assert all(each["document"].removesuffix(".txt") in TEXTS for each in answer.citations)
+    assert not NOT_IN_A_SUMMARY.search(answer.answer)
+    said = re.sub(r"(?s)<think>.*</think>|\[[^\]]*\]", "", line["completion"])
+    assert re.findall(r"\w+", re.sub(r"\[[^\]]*\]", "", answer.answer)) == re.findall(r"\w+", said)
