@@ -10,7 +10,7 @@ ANSWERS := $(addprefix tests/,cli docs evaluate export plot respond retrieve ser
 # Let subprocesses of tests write and reuse compiled modules.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo picture docs notebooks test types test-answers test-builds test-core test-browser test-ray test-package test-slow test-suites search format bench bench-clustering bench-extractive bench-llm bench-seq2seq bench-query bench-responses bench-ray soak
+.PHONY: demo picture docs notebooks test types test-answers test-builds test-core test-browser test-ray test-package test-slow test-suites test-llm search format bench bench-clustering bench-extractive bench-llm bench-seq2seq bench-query bench-responses bench-ray soak
 
 demo: $(READY)  ## index real documentation and ask it at three levels
 	$(BIN)/hierindex demo
@@ -68,6 +68,11 @@ test-slow: $(TESTABLE) $(DOCUMENTABLE)  ## every method on whole corpora, in HIE
 test-suites: $(TESTABLE)  ## other people's tests: LangChain's, LlamaIndex's, MCP's client, schemathesis
 	$(INSTALL) --group suites
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q tests/suites tests/store/test_conformance.py
+
+test-llm: $(TESTABLE)  ## a real language model, which it downloads: 0.5 GB, or 1.1 GB with SIZE=1.5b
+	$(INSTALL) --group real-model
+	$(BIN)/python tests/benchmarks/real_model.py fetch $(or $(SIZE),0.5b)
+	SIZE=$(or $(SIZE),0.5b) $(BIN)/pytest -q -m slow tests/llm
 
 search: $(TESTABLE)  ## properties on other random examples each time; what it finds becomes a test
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 -m hypothesis --hypothesis-profile=search

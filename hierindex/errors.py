@@ -178,7 +178,7 @@ class SummaryError(HierindexError):
 
 
 class WindowWarning(UserWarning):
-    """A text exceeds the embedding model's window; the rest does not influence its vector."""
+    """A text or a prompt exceeds the window of its model, which ignores a part of it."""
 
 
 class FallbackWarning(UserWarning):

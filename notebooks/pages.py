@@ -29,8 +29,8 @@ INCLUDED = {
 """Files outside this folder that are pages."""
 
 GUIDES = (
-    "installing files how_it_works asking levels filters updating models llamaindex coming_from"
-    " exporting costs servers troubleshooting limits glossary"
+    "installing files how_it_works asking levels filters updating models local_model llamaindex"
+    " coming_from exporting costs servers troubleshooting limits glossary"
 )
 """Their order; others follow."""
 

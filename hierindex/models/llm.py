@@ -6,6 +6,7 @@ client is touched, and Ctrl-C does not wait for an answer.
 """
 
 import time
+import warnings
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -22,7 +23,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception
 from tenacity.wait import wait_base, wait_random_exponential
 
 from hierindex.core.arguments import is_number
-from hierindex.errors import HierindexError, ModelError
+from hierindex.errors import HierindexError, ModelError, WindowWarning
 from hierindex.models.failures import (
     Failure,
     RequestError,
@@ -68,6 +69,7 @@ Note = Callable[[Call], None]
 
 # By a model's name, whether a reply began within a thought; unknown before the first reply.
 _begins_within: dict[str, bool] = {}
+_cut = set[str]()  # names of models whose server seemed to cut a prompt
 
 
 @dataclass
@@ -270,6 +272,24 @@ class LanguageModel:
                 finish = call.finish_reason or request.finish
                 request.call = replace(call, finish_reason=finish)
                 note(request.call)
+                self._warn_of_cut(request.call)
+
+    def _warn_of_cut(self, call: Call) -> None:
+        """Warn once if fewer tokens were read than the prompt has words.
+
+        Each word has a token or more in the tokenizers of all known models, while their counts
+        differ from ours: Qwen's of Chinese are half of them.
+        """
+        n_words = len(call.prompt.split())
+        if 0 < call.prompt_tokens < n_words and self.name not in _cut:
+            _cut.add(self.name)
+            warnings.warn(
+                f"LLM {self.name!r} read {call.prompt_tokens} tokens of a prompt of {n_words} "
+                "words, so its server seems to cut prompts. Give it a larger window (num_ctx of "
+                "Ollama, --ctx-size of llama.cpp), or ask with a smaller --token-budget.",
+                WindowWarning,
+                stacklevel=2,
+            )
 
     def _named(self, failure: Failure, request: Request) -> HierindexError:
         """Return the error of a failure, after backing off if the service is busy."""

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import time
+import warnings
 from collections import deque
 from contextlib import contextmanager
 from functools import partial
@@ -12,13 +13,14 @@ from threading import Barrier, Event, Lock, Timer
 from types import SimpleNamespace
 
 import pytest
+from clients import llm_of
 from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core.llms import CompletionResponse, MockLLM
 from loopback import LoopbackServer
 from tenacity import wait_none
 
-from hierindex.errors import HierindexError, LimitError, ModelError
+from hierindex.errors import HierindexError, LimitError, ModelError, WindowWarning
 from hierindex.models.client import load_llm
 from hierindex.models.limits import FIRST_PAUSE, AdaptiveLimit, TokenLimit
 from hierindex.models.llm import LanguageModel, served
@@ -387,3 +389,23 @@ def test_those_who_await_use_at_most_so_many_threads():
     with LoopbackServer(reply=reply) as server:
         assert [each_.text for each_ in asyncio.run(ask())] == ["Yes."] * 12
     assert most == 3
+
+
+@pytest.mark.parametrize(("window", "is_cut"), [(99, True), (100, False)])
+@pytest.mark.parametrize("way", ["complete", "stream_complete"])
+def test_a_server_that_cuts_prompts_is_noticed_once(way, window, is_cut, monkeypatch):
+    monkeypatch.setattr("hierindex.models.llm._cut", set())
+    told = {"stream_options": {"include_usage": True}}
+
+    def ask():
+        said = getattr(llm, way)("word " * 100)
+        return said if way == "complete" else [*said]
+
+    with LoopbackServer(count=lambda text: min(len(text.split()), window)) as server:
+        llm = served(llm_of(server, additional_kwargs=told if "stream" in way else {}))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            ask()
+            ask()
+    messages = [str(w.message) for w in caught if w.category is WindowWarning]
+    assert ["read 99 tokens of a prompt of 100 words" in m for m in messages] == [True] * is_cut
