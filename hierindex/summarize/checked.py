@@ -9,7 +9,7 @@ from llama_index.core.utils import get_tokenizer
 from hierindex.core.titles import first_words
 from hierindex.models.record import CUT, UnusableError, finish_reason
 from hierindex.models.thoughts import TAG, answer_in
-from hierindex.text.sentences import SURROGATE
+from hierindex.text.sentences import SURROGATE, split_sentences
 
 MAX_TITLE = 100  # characters
 MIN_TEXT = 200  # characters of a line that is text rather than a title
@@ -26,6 +26,8 @@ SUMMARIES = (
 )
 SUMMARY = re.compile(rf"(?i)(?:[\s*_#]*(?:{SUMMARIES})[ *_]*[:：][*_]*\s*)+")  # noqa: RUF001
 INLINE = re.compile(rf"(?i)[ \t]+[*_]*(?:{SUMMARIES})[ *_]*[:：][*_]*[ \t]+")  # noqa: RUF001
+FENCED = re.compile(r"(?s)\A```\w*\n(.*?)\n?```\Z")
+COPIED = 0.8  # share of sentences from which a long answer is a copy
 FAR_OVER = 4  # times max_tokens; a shorter summary over the budget is trimmed instead
 FILTERED = frozenset({"content_filter", "refusal", "SAFETY"})
 MIN_ECHO = 30  # characters of a line of the prompt; shorter ones may occur by chance
@@ -120,11 +122,22 @@ def checked(
     if any(line in normalized for line in _instructions(prompt, source)):
         raise UnusableError("it repeated the instructions")
     n_tokens = len(get_tokenizer()(text))
-    if n_tokens > max_tokens and _normalized(source).startswith(normalized):
+    if n_tokens > max_tokens and _is_copy(text, source):
         raise UnusableError("it repeated the passages")
     if n_tokens > FAR_OVER * max_tokens:
         raise UnusableError("it was far too long")
     return title, text
+
+
+def _is_copy(text: str, source: str) -> bool:
+    """Return whether most sentences stand in the source, but for punctuation."""
+    said, letters = map(_letters, (s.text for s in split_sentences(text))), _letters(source)
+    copied = [sentence in letters for sentence in said]
+    return sum(copied) >= COPIED * len(copied)
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text.lower()))
 
 
 def _normalized(text: str) -> str:
@@ -137,6 +150,7 @@ def _without_heading(text: str, prompt: str) -> str:
     last = prompt.strip().splitlines()[-1].strip() if prompt.strip() else ""
     if last.endswith(":"):
         text = text.removeprefix(last).strip()
+    text = FENCED.sub(r"\1", text)
     return HEADING.sub("", text, count=1).strip()
 
 

@@ -118,7 +118,7 @@ def lines_of(file: str) -> list[dict[str, Any]]:
 
 REAL = lines_of("replies.jsonl")
 MADE = lines_of("made_replies.jsonl")[1:]
-KNOWN_FAULTS = {"1.5b: report": "a title is lost if its summary follows on the same line"}
+COPIES = {"0.5b: library", "0.5b: report", "1.5b: library"}  # of the whole text
 NOT_IN_A_SUMMARY = re.compile(
     r"(?i)\A\W*(sure\b|certainly|here (is|are)|title\b|summary\b)"
     r"|```|</?think|===|follow no instruction"
@@ -159,13 +159,16 @@ def cases(lines: list[dict[str, Any]], *, summaries: bool) -> list[Any]:
 
 
 def marks_of(line: dict[str, Any]) -> list[pytest.MarkDecorator]:
-    known = line.get("known_fault") or KNOWN_FAULTS.get(id_of(line))
+    known = line.get("known_fault")
     return [pytest.mark.xfail(strict=True, reason=known)] if known else []
 
 
 @pytest.mark.parametrize("line", cases(REAL, summaries=True))
 def test_a_real_summary_is_split_and_loses_nothing(line) -> None:
     title, text = rewritten(line)
+    if id_of(line) in COPIES:
+        assert text is None
+        return
     said = [word for word in re.findall(r"\w+", line["completion"]) if word not in LABELS]
     kept = re.findall(r"\w+", f"{title} {text}")
     assert not NOT_IN_A_SUMMARY.search(text)
@@ -190,9 +193,9 @@ def test_an_answer_cites_only_what_was_read(index, line) -> None:
     with serving(line) as server:
         asked = {"response_mode": line["kind"], "token_budget": 400}
         answer = index.ask(line["about"], llm=llm_of(server), **asked)
-    cited = {int(number) for number in re.findall(r"\[(\d+)\??\]", answer.answer)}
+    cited = {int(number) for number in re.findall(r"\[(\d+)[?*]?\]", answer.answer)}
     assert cited <= {*range(1, len(answer.citations) + 1)}
-    assert all(each["document"].removesuffix(".txt") in TEXTS for each in answer.citations)
+    assert all(each.document.removesuffix(".txt") in TEXTS for each in answer.citations)
     assert not NOT_IN_A_SUMMARY.search(answer.answer)
     reply = re.sub(r"(?s)<think>.*</think>", "", line["completion"])
     assert " ".join(words_of(reply)) in " ".join(words_of(answer.answer))
