@@ -49,6 +49,10 @@ def query(
 
     Above each passage stands its place. There, "page xii (14)" is the 14th
     page of the file, and is numbered xii in print.
+
+    In the answer of a language model, "[2?]" differs from its passage, "[3*]"
+    was found by hierindex where the model cites nothing, and "[?]" is a
+    sentence that no passage supports.
     """
     from hierindex.cli.answer_text import answered, noted
     from hierindex.serve.questions.client import answer_to

@@ -261,7 +261,7 @@ def test_nothing_that_a_model_writes_acts_on_a_terminal(hierindex, index, termin
     with LoopbackServer(reply=lambda prompt: f"It slept.\r\n{EVIL}") as server:
         llm = ("--llm", "m", "--llm-base-url", server.base_url)
         out = hierindex("query", "Who slept?", "--index", index, *llm)[1]
-    assert out.startswith(f"It slept.\n{SHOWN}\n")
+    assert out.startswith(f"It slept.\n{SHOWN} [?]\n\n[?] No passage supports: {SHOWN}\n")
     assert not re.search("[^\n -~]", out)
 
 
@@ -568,13 +568,17 @@ def cites_last(prompt: str) -> str:
     """Return a sentence of the last passage, which is cited, and one that no passage has."""
     *_, last = re.finditer(r"(?m)^===\w+===(\[\d+\])$", prompt)
     said = re.findall("On day .*?[.]", prompt[: last.start()])[-1]
-    uncited = "Bees hum around my garden. The storm had broken the pier."
-    return f"{said[:-1]} {last[1]}. Whales sing all night {last[1]}. {uncited}"
+    return f"{said[:-1]} {last[1]}. Whales sing all night {last[1]}."
+
+
+def cites_some(prompt: str) -> str:
+    """Return these sentences, and two without a citation, of which no passage has the first."""
+    return f"{cites_last(prompt)} Bees hum around my garden. The storm had broken the pier."
 
 
 def test_an_answer_is_streamed_and_its_sources_follow(hierindex, index, folder) -> None:
     question = ("query", "What did the keeper write?", "--index", index, "--top-k", 4)
-    with LoopbackServer(reply=cites_last) as server:
+    with LoopbackServer(reply=cites_some) as server:
         asked = (*question, "--llm", "m", "--llm-base-url", server.base_url)
         answer = json.loads(hierindex(*asked, "--json")[1])
         assert (answer["answer_kind"], answer["usage"]["llm_calls"]) == ("llm", 1)

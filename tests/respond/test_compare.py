@@ -196,7 +196,7 @@ def test_json_is_of_one_shape(index, server):
         assert {*source} == known
     extractive, failed, refine = comparison["modes"]
     common = ["mode", "answer", "answer_kind", "citations", "usage", "seconds"]
-    rest = ["refused", "missing", "unknown", "passages"]
+    rest = ["refused", "missing", "unknown", "unsupported", "passages"]
     assert [*extractive] == [*common, "score", "best", *rest]
     assert [*refine] == [*common, *rest]
     assert [p["citation"] for p in extractive["passages"]] == extractive["citations"]
