@@ -1,6 +1,7 @@
 """The one form of a node, from the splitter to the answer, and the places that it quotes."""
 
 import json
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field
 from itertools import takewhile
@@ -25,6 +26,7 @@ PAGE_LABEL = "page_label"  # printed label; LlamaIndex's PDF readers return a do
 PAGES = "pages"  # metadata key of a document's number of pages
 PAGE_LABELS = "page_labels"  # metadata key of a document's printed page numbers, by page
 PAGE_BREAK = "\f"  # begins the next page of a text
+MAX_FAULTS = 20  # of a whole build
 SHOWN = 60  # characters of a text in a repr
 MOST_DOCUMENTS = 1_000  # listed in a node's metadata; the table has all
 PREFIX = "hierindex_"  # of our metadata keys; every other one is the user's
@@ -180,8 +182,9 @@ class Grounding:
     faults: tuple[str, ...] = ()
 
     def __add__(self, other: "Grounding") -> "Grounding":
-        pairs = zip(astuple(self), astuple(other), strict=True)
-        return Grounding(*(a + b for a, b in pairs))
+        """Sum two, with the first `MAX_FAULTS` faults by the alphabet, in whatever order."""
+        *counts, faults = map(operator.add, astuple(self), astuple(other))
+        return Grounding(*counts, tuple(sorted({*faults})[:MAX_FAULTS]))
 
     def to_json(self) -> dict[str, Any]:
         """Return the counts and the list of faults as JSON values, the argument of `of_json`."""

@@ -155,6 +155,6 @@ def _without_heading(text: str, prompt: str) -> str:
 
 
 def _instructions(prompt: str, source: str) -> list[str]:
-    """Return the lines of a prompt that are not from its source, except short ones."""
-    lines, own = map(_normalized, prompt.splitlines()), _normalized(source)
+    """Return the sentences of a prompt that are not from its source, except short ones."""
+    lines, own = map(_normalized, re.split(r"\n|(?<=[.:])\s", prompt)), _normalized(source)
     return [line for line in lines if len(line) >= MIN_ECHO and line not in own]

@@ -16,7 +16,7 @@ from hierindex import HierarchicalIndex, SemanticHierarchy
 from hierindex.errors import HierindexError, InputError
 from hierindex.node import Node
 from hierindex.respond.chat import CHAT_ENGINES, Conversation, memory_for
-from hierindex.respond.citing_prompts import QUOTED
+from hierindex.respond.citing_prompts import CITE
 
 FIRST = "Did the lantern meet a falcon?"
 SECOND = "And what did it meet then?"
@@ -91,7 +91,7 @@ def test_each_engine_knows_what_was_said_before(index, mode, way):
 @pytest.mark.parametrize("way", ["plain", "async stream"])
 def test_a_condensed_question_is_answered_with_citations(index, way):
     responses, _, prompts = answers_of(index, "condense_question", way)
-    assert QUOTED in prompts[0]
+    assert CITE in prompts[0]
     for response in responses:
         (source,) = response.sources
         (cited,) = source.raw_output.metadata["citations"]

@@ -6,8 +6,9 @@ from hierindex.summarize.facts import Facts
 
 SOURCE = (
     "On 2026-04-04, Anna-Maria Berg of the Liquid Crystal Display group met the P.M. in Germany. "
-    "They want to make it for twelve fifty, and sell 1.2 thousand of it over the T_V_ for \u20ac40. "
-    "The Boyars have spent sixty years on it. \u201cA rare case,\u201d said Mr. Cole. 5 km away, it rained."
+    "They want to make it for twelve fifty, and sell 1.2 thousand of it over the T_V_ for \u20ac40."
+    " The Boyars have spent sixty years on it. \u201cA rare case,\u201d said Mr. Cole. "
+    "5 km away, it rained."
 )
 
 
