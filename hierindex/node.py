@@ -1,9 +1,8 @@
 """The one form of a node, from the splitter to the answer, and the places that it quotes."""
 
 import json
-import operator
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import takewhile
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -183,8 +182,10 @@ class Grounding:
 
     def __add__(self, other: "Grounding") -> "Grounding":
         """Sum two, with the first `MAX_FAULTS` faults by the alphabet, in whatever order."""
-        *counts, faults = map(operator.add, astuple(self), astuple(other))
-        return Grounding(*counts, tuple(sorted({*faults})[:MAX_FAULTS]))
+        ours, theirs = asdict(self), asdict(other)
+        faults = sorted({*ours.pop("faults"), *theirs.pop("faults")})[:MAX_FAULTS]
+        counts = {outcome: n + theirs[outcome] for outcome, n in ours.items()}
+        return Grounding(**counts, faults=tuple(faults))
 
     def to_json(self) -> dict[str, Any]:
         """Return the counts and the list of faults as JSON values, the argument of `of_json`."""

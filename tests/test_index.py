@@ -217,7 +217,9 @@ class TestBuildingAgain:
     ) -> None:
         old = built(folder, tmp_path / "new").store.client.open_table("nodes").to_arrow()
         lancedb.connect(tmp_path / "index").create_table("nodes", old.replace_schema_metadata(None))
-        with pytest.raises(FormatError, match=r"format 1, this version reads format 9\); build it"):
+        with pytest.raises(
+            FormatError, match=r"format 1, this version reads format 10\); build it"
+        ):
             HierarchicalIndex.open(tmp_path / "index")
         with pytest.raises(FormatError, match="--replace"):
             built(folder, tmp_path / "index")

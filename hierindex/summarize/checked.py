@@ -113,6 +113,8 @@ def checked(
     if is_within or (whole.strip() and not text):
         raise UnusableError("it contained a thought and an empty or unfinished answer")
     title, text = split(_without_heading(text, prompt))
+    if _normalized(title) in _normalized(prompt.replace(source, "")):
+        title = ""  # a fence, or words of the instructions
     if not any(map(str.isalnum, text)):
         raise UnusableError("it was empty")
     normalized = _normalized(text)

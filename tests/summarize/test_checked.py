@@ -8,7 +8,7 @@ from llama_index.core.base.llms.types import CompletionResponse
 from llama_index.core.utils import get_tokenizer
 
 from hierindex.models.record import UnusableError, finish_reason
-from hierindex.summarize.checked import FAR_OVER, checked
+from hierindex.summarize.checked import FAR_OVER, checked, split_title
 from hierindex.summarize.llm import PROMPTS, summary_prompt
 
 SOURCE = (
@@ -319,3 +319,10 @@ def test_a_fence_in_a_good_summary_makes_it_an_echo(pieces, data):
     pieces.insert(data.draw(st.integers(0, len(pieces))), fence_of(SOURCE))
     with pytest.raises(UnusableError, match="instructions"):
         said("\n".join(pieces))
+
+
+@pytest.mark.parametrize("title", [fence_of(SOURCE).strip("= "), "One paragraph"])
+def test_a_title_of_the_prompt_is_none(title):
+    asked = summary_prompt(SOURCE, max_tokens=MAX_TOKENS)
+    reply = CompletionResponse(text=f"Title: {title}\nSummary: The lamp went out.")
+    assert checked(reply, asked, SOURCE, MAX_TOKENS, split_title) == ("", "The lamp went out.")
