@@ -178,7 +178,7 @@ class SummaryError(HierindexError):
 
 
 class WindowWarning(UserWarning):
-    """A text or a prompt exceeds the window of its model, which ignores a part of it."""
+    """A text or a prompt exceeds the window of its model, which reads only a part of it."""
 
 
 class FallbackWarning(UserWarning):

@@ -25,7 +25,7 @@ PAGE_LABEL = "page_label"  # printed label; LlamaIndex's PDF readers return a do
 PAGES = "pages"  # metadata key of a document's number of pages
 PAGE_LABELS = "page_labels"  # metadata key of a document's printed page numbers, by page
 PAGE_BREAK = "\f"  # begins the next page of a text
-MAX_FAULTS = 20  # of a whole build
+MAX_FAULTS = 20  # reasons kept of a build
 SHOWN = 60  # characters of a text in a repr
 MOST_DOCUMENTS = 1_000  # listed in a node's metadata; the table has all
 PREFIX = "hierindex_"  # of our metadata keys; every other one is the user's
@@ -168,9 +168,9 @@ class Quote(NamedTuple):
 class Grounding:
     """What became of the sentences that a model wrote, each checked against its sources.
 
-    They are `supported`; `corrected`, if the model wrote them anew and then they were;
-    `replaced` by the most similar source; `dropped`; or `unsupported` and kept. `faults` say why
-    they were not supported at first.
+    They are `supported`; `corrected`, supported after the model rewrote them; `replaced` by the
+    most similar source; `dropped`; or `unsupported` and kept. `faults` say why they were not
+    supported at first.
     """
 
     supported: int = 0
@@ -181,7 +181,7 @@ class Grounding:
     faults: tuple[str, ...] = ()
 
     def __add__(self, other: "Grounding") -> "Grounding":
-        """Sum two, with the first `MAX_FAULTS` faults by the alphabet, in whatever order."""
+        """Sum the counts; keep the first `MAX_FAULTS` faults in alphabetical order."""
         ours, theirs = asdict(self), asdict(other)
         faults = sorted({*ours.pop("faults"), *theirs.pop("faults")})[:MAX_FAULTS]
         counts = {outcome: n + theirs[outcome] for outcome, n in ours.items()}

@@ -67,10 +67,9 @@ class Texts:
         entry = Entry(key, text.encode("utf-8", "surrogatepass"))  # lone ones occur
         self.cache.keep([entry], is_costly=True)
 
-    def belong(self, keys: Sequence[str], summary: str) -> None:
-        """Note the text of the summary that completions have become, with which they go."""
-        of, found = hash_text(summary), self.cache.recall(keys)
-        self.cache.keep((Entry(key, value, of) for key, value in found.items()), is_costly=True)
+    def assign(self, keys: Sequence[str], summary: str) -> None:
+        """Note which summary completions were used for, so that they are deleted with it."""
+        self.cache.mark(keys, hash_text(summary))
 
     def recall_summaries(self, keys: Sequence[str]) -> dict[str, tuple[str, str]]:
         """Return the summaries under these keys: the text and details of each."""

@@ -39,7 +39,7 @@ NO_CLAIM = re.compile(  # a negation and what it is about, or a heading
 )
 
 
-class Claim(NamedTuple):
+class Statement(NamedTuple):
     """A sentence of an answer, and the numbers of the passages of which one may support it.
 
     `at` is where it is marked in the text without citations, after `blanks`. `cites` are the
@@ -53,7 +53,7 @@ class Claim(NamedTuple):
     cites: tuple[int, ...] = ()
 
 
-Marks = list[tuple[Claim, Citation | None]]
+Marks = list[tuple[Statement, Citation | None]]
 """Claims and their citations; None if the model cites nothing and no passage supports it."""
 Check = Callable[[Sequence[Part]], Marks]
 
@@ -165,7 +165,7 @@ def _without_citations(parts: Sequence[Part]) -> str:
     return "".join(part for part in parts if isinstance(part, str))
 
 
-def _claims(parts: Sequence[Part], numbers: tuple[int, ...]) -> list[Claim]:
+def _claims(parts: Sequence[Part], numbers: tuple[int, ...]) -> list[Statement]:
     """Return a claim for each citation, in order, and for each sentence that cites none.
 
     A citation belongs to the sentence in or after which it stands, one at the beginning of a line
@@ -186,11 +186,13 @@ def _claims(parts: Sequence[Part], numbers: tuple[int, ...]) -> list[Claim]:
         cited.append((i, at, part))
         cites[i] += part.numbers
     return [
-        Claim(sentences[i].text if sentences else "", at, "" if k else part.blanks, (n,), cites[i])
+        Statement(
+            sentences[i].text if sentences else "", at, "" if k else part.blanks, (n,), cites[i]
+        )
         for i, at, part in cited
         for k, n in enumerate(part.numbers)
     ] + [
-        Claim(sentence.text, sentence.at + len(sentence.text.rstrip(STOPS)), " ", numbers)
+        Statement(sentence.text, sentence.at + len(sentence.text.rstrip(STOPS)), " ", numbers)
         for i, sentence in enumerate(sentences)
         if i not in cites and _says_something(sentence)
     ]

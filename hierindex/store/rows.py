@@ -38,14 +38,8 @@ MONTHS = (
     *("August", "September", "October", "November", "December"),
 )
 
-RECORDED = (
-    "quotes",
-    "maker",
-    "n_chunks",
-    "titles",
-    "written_title",
-    "grounding",
-)  # in the column `record`, as JSON
+RECORDED = "quotes maker n_chunks titles written_title grounding".split()
+"""Fields of a node in the column `record`, as JSON."""
 
 Row = dict[str, Any]
 """The values of a row by column."""

@@ -113,8 +113,9 @@ def checked(
     if is_within or (whole.strip() and not text):
         raise UnusableError("it contained a thought and an empty or unfinished answer")
     title, text = split(_without_heading(text, prompt))
-    if _normalized(title) in _normalized(prompt.replace(source, "")):
-        title = ""  # a fence, or words of the instructions
+    own = re.split(r"\n|: ", prompt.replace(source, ""))
+    if _normalized(title) in {_normalized(part).strip("= ") for part in own}:
+        title = ""  # a fence, or what the instructions say of the form
     if not any(map(str.isalnum, text)):
         raise UnusableError("it was empty")
     normalized = _normalized(text)
@@ -132,7 +133,7 @@ def checked(
 
 
 def _is_copy(text: str, source: str) -> bool:
-    """Return whether most sentences stand in the source, but for punctuation."""
+    """Return whether most sentences stand in the source, ignoring punctuation and case."""
     said, letters = map(_letters, (s.text for s in split_sentences(text))), _letters(source)
     copied = [sentence in letters for sentence in said]
     return sum(copied) >= COPIED * len(copied)

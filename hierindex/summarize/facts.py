@@ -20,7 +20,9 @@ VALUES = dict(zip(WORDS, [*range(20), *range(20, 100, 10)], strict=False)) | {
     word: 10**power for word, power in LARGE.items()
 }
 SCALES = LARGE | {"k": 3, "m": 6, "mn": 6, "mio": 6, "bn": 9, "mrd": 9}
-SPELLED = re.compile(rf"\b(?:{'|'.join(WORDS)})(?:[\s-]+(?:and[\s-]+)?(?:{'|'.join(WORDS)}))*\b")
+SPELLED = re.compile(
+    rf"(?i)\b(?:{'|'.join(WORDS)})(?:[\s-]+(?:and[\s-]+)?(?:{'|'.join(WORDS)}))*\b"
+)
 NUMBER = re.compile(
     r"(?i)(?<![^\W\d_])(\d+(?:[.,'\u2019\u00a0\u2009\u202f]\d+)*)"
     rf"(?:\s?({'|'.join(sorted(SCALES, key=len, reverse=True))})\b)?"
@@ -62,14 +64,15 @@ class Facts:
 
     @cached_property
     def numbers(self) -> set[Decimal]:
-        """Values of all numbers; see `numbers_in`."""
-        return numbers_in(self.text)
+        """Values of all numbers, see `numbers_in`, and of the names of months."""
+        named = {Decimal(i) for i, month in enumerate(MONTHS, 1) if month.title() in self.text}
+        return numbers_in(self.text) | named
 
     @cached_property
     def measures(self) -> dict[Decimal, set[str]]:
         """The units of numbers that have any."""
         found: dict[Decimal, set[str]] = {}
-        for values, unit in measures_in(self.text):
+        for values, unit in measures_in(self.text, NUMBER, SPELLED):
             for value in values:
                 found.setdefault(value, set()).add(unit)
         return found
@@ -93,8 +96,9 @@ class Facts:
     def lack(self, sentence: str) -> dict[str, list[str]]:
         """Return what a sentence claims and the text lacks, by kind.
 
-        Forms are folded: 1,200 and 1.2 thousand, 2026-04-04 and April, plurals, possessives,
-        acronyms and numbers as they are spoken. Numbers in words are not claims: people count.
+        Forms are folded: 1,200 and 1.2 thousand, 2026-04-05 and 5 April, plurals, possessives,
+        acronyms, and numbers as they are spoken. Quoted words may stand in another order, and
+        numbers in words are not compared, as people count.
 
         >>> Facts("On 4 April, Anna Berg paid 1.2 thousand euros.").lack(
         ...     "Berg's firm paid 1,200 dollars in May, and 30 more to Cole.")
@@ -106,7 +110,7 @@ class Facts:
             "numbers": [n for n, values in values_in(sentence) if values.isdisjoint(self.numbers)],
             "units": [
                 unit
-                for values, unit in measures_in(sentence)
+                for values, unit in measures_in(sentence, NUMBER)
                 if (known := set[str]().union(*(self.measures.get(v, ()) for v in values)))
                 and unit not in known
             ],
@@ -176,7 +180,7 @@ def numbers_in(text: str) -> set[Decimal]:
     True
     """
     values = set[Decimal]().union(*(each for _, each in values_in(text)))
-    for number in SPELLED.findall(text.lower()):
+    for number in map(str.lower, SPELLED.findall(text)):
         total, small = 0, list[int]()
         for value in (VALUES[word] for word in re.findall("[a-z]+", number) if word != "and"):
             below = total % value if value >= 100 else 0  # what "hundred" multiplies
@@ -191,13 +195,11 @@ def numbers_in(text: str) -> set[Decimal]:
     return values
 
 
-def measures_in(text: str) -> Iterator[tuple[set[Decimal], str]]:
-    """Yield the numbers that have a unit, in digits or words, and the unit."""
-    for match in (*NUMBER.finditer(text), *SPELLED.finditer(text.lower())):
-        before, after = (
-            text[max(0, match.start() - 1) : match.start()],
-            UNIT.match(text, match.end()),
-        )
+def measures_in(text: str, *numbers: re.Pattern[str]) -> Iterator[tuple[set[Decimal], str]]:
+    """Yield the values of numbers of these forms that have a unit, and the unit."""
+    for match in (match for form in numbers for match in form.finditer(text)):
+        before = text[max(0, match.start() - 1) : match.start()]
+        after = UNIT.match(text, match.end())
         named = folded(after[1]).replace(" ", "") if after else ""
         if unit := UNITS.get(before) or UNITS.get(named):
             yield numbers_in(match[0]), unit

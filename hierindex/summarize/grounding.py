@@ -22,17 +22,17 @@ Embed = Callable[[Sequence[str]], Floats2d]
 """A function from texts to unit vectors (n_texts, n_dims)."""
 
 # All are from tests/benchmarks/grounding.py.
-MOST = 3  # sources of a sentence
+MAX_SOURCES = 3  # of a sentence
 NEARLY = 0.9  # similarity of a further source, relative to the best
-AROUND = 8  # nearest sources, whose words count
+N_NEAREST = 8  # nearest sources, whose words count
 SUPPORTED = 0.8  # least similarity, from 0, chance, to 1, known sources
-OF_WORDS = 1.6  # less of it for the share of a sentence's words that stand around
+WORD_WEIGHT = 1.6  # how much a full overlap of words lowers the required similarity
 COPIED = 0.5  # share of words from which a source is taken for the original of a sentence
 LONGER = 1.5  # an original that may be negated elsewhere, relative to the sentence
-FAR = {"numbers": 0.05, "names": 0.25}  # less similarity than the nearest source's
+MAX_GAP = {"numbers": 0.05, "names": 0.25}  # less similarity than the nearest source's
 NEGATION = re.compile(
     r"\b(?:not|no|never|none|nobody|nothing|neither|nor|cannot|without|unable|nicht|kein\w*|nie"
-    r"|niemals|ohne|ne|pas|jamais|sans|nunca|sin|non|mai|senza|n\u00e3o|niet|geen)\b|n['\u2019]t\b"
+    r"|niemals|ohne|pas|jamais|nunca|senza|n\u00e3o|niet|geen)\b|n['\u2019]t\b"
     r"|[\u4e0d\u6ca1\u6c92\u672a\u7121\u65e0]",
     re.IGNORECASE,
 )
@@ -49,7 +49,7 @@ class Verdict(NamedTuple):
 
 
 def judged(
-    pairs: Sequence[Pair], embed: Embed | None, beside: Sequence[str] = ()
+    pairs: Sequence[Pair], embed: Embed | None, also_known: Sequence[str] = ()
 ) -> list[list[Verdict]]:
     """Judge each sentence of each pair by its sources.
 
@@ -63,8 +63,8 @@ def judged(
     pairs : sequence of Pair
     embed : Embed, optional
         By default similarity is that of words, and only facts and negation are judged.
-    beside : sequence of str, optional
-        A text for each pair, whose facts are known too.
+    also_known : sequence of str, optional
+        A text for each pair, whose facts count as known.
     """
     if not pairs:
         return []
@@ -72,7 +72,7 @@ def judged(
     row = {text: i for i, text in enumerate(texts)}
     X, scale = (None, None) if embed is None else (embed(texts), known_scale(embed))
     verdicts = []
-    for (sentences, sources), more in zip(pairs, beside or [""] * len(pairs), strict=True):
+    for (sentences, sources), more in zip(pairs, also_known or [""] * len(pairs), strict=True):
         if X is None:
             W = tf_idf([*sentences, *sources])
             similarity = (W[: len(sentences)] @ W[len(sentences) :].T).toarray()
@@ -86,9 +86,9 @@ def judged(
 class Sources:
     """The sentences that a text was written from; with a scale, similarity is judged."""
 
-    def __init__(self, sources: Sequence[str], scale: Scale | None, beside: str = "") -> None:
+    def __init__(self, sources: Sequence[str], scale: Scale | None, also_known: str = "") -> None:
         self._sources, self._scale = sources, scale
-        self._all, self._each = Facts("\n".join([*sources, beside])), [*map(Facts, sources)]
+        self._all, self._each = Facts("\n".join([*sources, also_known])), [*map(Facts, sources)]
         self._words = [_content(source) for source in sources]
         self._n_with = Counter(word for words in self._words for word in words)
 
@@ -96,29 +96,40 @@ class Sources:
         """Judge a sentence by its similarity to each source, (n_sources,)."""
         order = np.argsort(-similarity, kind="stable")
         least = NEARLY * similarity[order[0]]
-        nearest = tuple(int(i) for i in order[:MOST] if i == order[0] or similarity[i] >= least)
+        nearest = tuple(
+            int(i) for i in order[:MAX_SOURCES] if i == order[0] or similarity[i] >= least
+        )
         fault = (
             _listed(self._all.lack(sentence), "not in the sources")
             or _listed(self._far(sentence, similarity), "only elsewhere in the sources")
-            or self._unlike(sentence, similarity, order)
+            or self._fault_of_meaning(sentence, similarity, order)
         )
         return Verdict(nearest, fault)
 
     def _far(self, sentence: str, similarity: Floats1d) -> dict[str, list[str]]:
         """Return the numbers and names that stand only far from the nearest source."""
-        around = np.maximum.reduce([similarity, *(_shifted(similarity, by) for by in (1, -1))])
-        far: dict[str, list[str]] = {"numbers": [], "names": []}
-        for number, values in values_in(sentence):
-            has = np.array([not values.isdisjoint(facts.numbers) for facts in self._each])
-            if has.any() and around[has].max() < similarity.max() - FAR["numbers"]:
-                far["numbers"].append(number)
-        for name in names_in(sentence):
-            has = np.array([facts.has_name(name) for facts in self._each])
-            if has.any() and around[has].max() < similarity.max() - FAR["names"]:
-                far["names"].append(name)
+        padded = np.pad(similarity, 1, constant_values=-1)
+        around = np.maximum.reduce([padded[:-2], similarity, padded[2:]])
+
+        def is_far(kind: str, has: list[bool]) -> bool:
+            return any(has) and around[has].max() < similarity.max() - MAX_GAP[kind]
+
+        each = self._each
+        far = {
+            "numbers": [
+                number
+                for number, values in values_in(sentence)
+                if is_far("numbers", [not values.isdisjoint(facts.numbers) for facts in each])
+            ],
+            "names": [
+                name
+                for name in names_in(sentence)
+                if is_far("names", [facts.has_name(name) for facts in each])
+            ],
+        }
         return {kind: found for kind, found in far.items() if found}
 
-    def _unlike(self, sentence: str, similarity: Floats1d, order: Ints1d) -> str:
+    def _fault_of_meaning(self, sentence: str, similarity: Floats1d, order: Ints1d) -> str:
         """Return why the words and the meaning of a sentence are not those of its sources."""
         words = {
             word: np.log1p(len(self._sources) / (1 + self._n_with[word]))
@@ -130,13 +141,13 @@ class Sources:
             known = set[str]().union(*(self._words[i] for i in rows))
             return float(sum(weight for word, weight in words.items() if word in known) / total)
 
-        copied = {share([i]): i for i in order[:MOST].tolist()[::-1]}
-        most = max(copied)
-        if most > COPIED and _differ_in_negation(sentence, self._sources[copied[most]]):
+        original = max(order[:MAX_SOURCES].tolist(), key=lambda row: share([row]))
+        is_copy = share([original]) > COPIED
+        if is_copy and _differ_in_negation(sentence, self._sources[original]):
             return "negation differs from the sources"
         if self._scale is None:
             return ""
-        least = self._scale.similarity(SUPPORTED - OF_WORDS * share(order[:AROUND].tolist()))
+        least = self._scale.similarity(SUPPORTED - WORD_WEIGHT * share(order[:N_NEAREST].tolist()))
         return "" if similarity[order[0]] >= least else "no source is similar"
 
 
@@ -157,12 +168,6 @@ def _differ_in_negation(sentence: str, source: str) -> bool:
 def _content(text: str) -> set[str]:
     """Return the beginnings of the words that say something."""
     return {folded(word)[:STEM] for word in tokens(text) if word.lower() not in EVERY_STOP_WORD}
-
-
-def _shifted(values: Floats1d, by: int) -> Floats1d:
-    moved = np.roll(values, by)
-    moved[0 if by > 0 else -1] = -1
-    return moved
 
 
 def known_scale(embed: Embed) -> Scale:

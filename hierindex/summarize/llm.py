@@ -69,11 +69,9 @@ LANGUAGES = (
     "cs Czech ru Russian"
 ).split()
 NAMES = dict(zip(LANGUAGES[::2], LANGUAGES[1::2], strict=True))  # by the codes of `language_of`
-SCRIPTS = (
-    ("Japanese", re.compile("[\u3040-\u30ff]{2}")),
-    ("Korean", re.compile("[\uac00-\ud7af]{2}")),
-    ("Chinese", re.compile("[\u4e00-\u9fff]{4}")),
-)
+SCRIPTS = {"Japanese": "[\u3040-\u30ff]", "Korean": "[\uac00-\ud7af]", "Chinese": "[\u4e00-\u9fff]"}
+OF_SCRIPT = 0.1  # least share of characters
+LABELLED = re.compile(r"(?m)^(?:Sources:$|Claim: |Fault: .*$)")  # in English, by `correct`
 
 dispatcher = get_dispatcher(__name__)
 
@@ -116,8 +114,9 @@ def summary_prompt(text: str, *, max_tokens: int, template: str = SUMMARY_PROMPT
 
 def _language(text: str) -> str:
     """Return the English name of a text's language; "its language" if it is unknown."""
-    for name, script in SCRIPTS:
-        if script.search(text):
+    text = LABELLED.sub("", text)
+    for name, script in SCRIPTS.items():
+        if len(re.findall(script, text)) > OF_SCRIPT * len(text):
             return name
     code = language_of(text)
     return NAMES[code] if code != "en" or " the " in text else "its language"

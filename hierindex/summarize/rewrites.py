@@ -10,7 +10,7 @@ from hierindex.node import Grounding
 from hierindex.summarize.claims import Claim
 from hierindex.summarize.facts import Facts
 from hierindex.summarize.grounding import Verdict, judged
-from hierindex.summarize.summary import Budget, Resources, Summary
+from hierindex.summarize.summary import Budget, Group, Resources, Summary
 from hierindex.text.sentences import Excerpt, Sentence
 
 
@@ -82,13 +82,7 @@ class Piece:
 class Draft:
     """A rewrite while its sentences are checked against the extract that was rewritten."""
 
-    def __init__(
-        self,
-        rewrite: Rewrite,
-        sentences: Sequence[Sentence],
-        extract: Sequence[Sentence],
-        given: str,
-    ) -> None:
+    def __init__(self, rewrite: Rewrite, sentences: Group, extract: Group, given: str) -> None:
         ends = [sentence.to for sentence in sentences]
         self.extract, self.given = extract, given
         self.pieces = [
@@ -124,7 +118,7 @@ class Draft:
         self.keys += other.keys
         before, fault = self.pieces[i].before, self.pieces[i].fault
         for piece in other.pieces:
-            if not piece.fault:
+            if not piece.fault and all(piece.text != each.text for each in self.pieces):
                 self.pieces[i] = replace(piece, before=before, fault=fault, outcome="corrected")
 
     def summary(self, unsupported: str, budget: Budget) -> Summary | None:
@@ -138,27 +132,25 @@ class Draft:
                 is_new = source.text not in said and budget.fits(source.text)
                 if unsupported == "extract" and is_new:
                     said.add(source.text)
-                    piece.text, piece.repeats, piece.outcome = (
-                        source.text,
-                        source.excerpt,
-                        "replaced",
-                    )
+                    piece.text, piece.repeats = source.text, source.excerpt
+                    piece.outcome = "replaced"
             elif piece.is_unsupported:
                 piece.outcome, piece.sources = "unsupported", ()
             kept += [piece] * (piece.outcome != "dropped")
         while kept[1:] and not budget.fits(_text(kept)):
-            kept.pop().outcome = "dropped"
+            kept.pop().outcome = "cut"
         if not kept:
             self.reason = "none of its sentences is supported" if self.pieces else self.reason
             return None
-        counts = Counter(piece.outcome for piece in self.pieces)
-        faults = tuple(dict.fromkeys(piece.fault for piece in self.pieces if piece.fault))
+        checked = [piece for piece in self.pieces if piece.outcome != "cut"]
+        counts = Counter(piece.outcome for piece in checked)
+        faults = dict.fromkeys(piece.fault for piece in checked if piece.fault)
         return Summary(
             _text(kept),
             self._claims(kept),
             "abstractive",
             self.usage,
-            Grounding(**counts, faults=faults),
+            Grounding(**counts, faults=tuple(faults)),
             self.title,
             tuple(self.keys),
         )

@@ -118,7 +118,7 @@ class TwoStageSummarizer:
             for rewrite, extract, text in zip(rewrites, extracts, texts, strict=True)
         ]
         judge(drafts, resources)
-        self._correct(drafts, resources)
+        self._correct(drafts, budget, resources)
         return self._summaries(groups, drafts, budget)
 
     def _extracts(
@@ -131,7 +131,7 @@ class TwoStageSummarizer:
         names = map(names_of, groups)
         return extracts, [joined(*each)[0] for each in zip(extracts, names, strict=True)]
 
-    def _correct(self, drafts: Sequence[Draft], resources: Resources) -> None:
+    def _correct(self, drafts: Sequence[Draft], budget: Budget, resources: Resources) -> None:
         """Have the sentences that are not supported written anew, if the model can."""
         wrong = [
             (draft, i) for draft in drafts for i, piece in enumerate(draft.pieces) if piece.fault
@@ -140,9 +140,10 @@ class TwoStageSummarizer:
         if not wrong or correct is None:
             return
         answers = correct([draft.claim(i) for draft, i in wrong], resources)
+        firsts = [split_sentences(answer.text or "")[:1] for answer in answers]
         again = [
-            Draft(answer, split_sentences(answer.text or "")[:1], draft.extract, draft.given)
-            for answer, (draft, _) in zip(answers, wrong, strict=True)
+            Draft(answer, [s for s in first if budget.fits(s.text)], draft.extract, draft.given)
+            for answer, first, (draft, _) in zip(answers, firsts, wrong, strict=True)
         ]
         judge(again, resources)
         for (draft, i), other in zip(wrong, again, strict=True):

@@ -14,7 +14,7 @@ NOTHING = "The answer is empty."
 # The end of a line that goes on in the next: after 50 characters, or before a small letter, unless
 # that begins a label such as "guest network: ".
 WRAPPED = re.compile(r"(?:(?<=.{50})\n(?=[^\W\d_])|\n(?=[^\W\d_A-Z]))(?![^\n:]{1,40}: )")
-MOST_FAULTS = 3  # reasons to say
+MAX_REASONS = 3  # to show
 QUIET = "opacity:0.7;font-size:90%"
 
 Json = Mapping[str, Any]
@@ -157,7 +157,7 @@ def _common(citation: Json, above: Json) -> tuple[str, ...]:
 
 
 def _cited(citation: Json, title: str | None) -> str:
-    """Return the place of a citation, its copies, and what is to be said of it."""
+    """Return the place of a citation, its copies, and whether it is unsupported, or found."""
     if "document" not in citation:
         return "unknown location"
     first, *more = citation.get("also", ()) or [None]
@@ -204,7 +204,7 @@ def grounding_text(grounding: Json | None) -> str:
         return ""
     counts = {outcome: n for outcome, n in grounding.items() if outcome != "faults" and n}
     faults = grounding["faults"]
-    more = [f"and {len(faults) - MOST_FAULTS} more"] if len(faults) > MOST_FAULTS else []
-    reasons = f" ({'; '.join([*faults[:MOST_FAULTS], *more])})" if faults else ""
+    start = "for example " if len(faults) > MAX_REASONS else ""
+    reasons = f" ({start}{'; '.join(faults[:MAX_REASONS])})" if faults else ""
     each = ", ".join(f"{n:,} {outcome}" for outcome, n in counts.items())
     return each and f"{counted(sum(counts.values()), 'sentence')} by the model: {each}{reasons}"

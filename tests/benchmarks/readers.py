@@ -104,7 +104,7 @@ def main(data: Path, results: Path, model: str, url: str, half: str, *rest: str)
     print("| set | tokens | questions | dense | RAPTOR | default | to dense | to RAPTOR |")
     print("|---|---|---|---|---|---|---|---|")
     for name in names:
-        asked = questions_of(data / name)[half == "second" : n : 2]
+        asked = questions_of(data / name)[half == "second" : 2 * n : 2]
         with TemporaryDirectory() as folder:
             ways = ways_of(documents_of(data / name), Path(folder))
             for budget in BUDGETS:

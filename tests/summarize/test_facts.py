@@ -40,6 +40,7 @@ def test_other_forms_of_a_fact_are_known(sentence):
         ("They sell 1.3 thousand.", {"numbers": ["1.3"]}),
         ("It is 5 miles away.", {"units": ["mile"]}),
         ("The Boyars have spent 60 dollars.", {"units": ["$"]}),
+        ("They met on 2026-04-07.", {"numbers": ["07"]}),
         ("He called it \u201ca common case\u201d.", {"quotes": ["a common case"]}),
     ],
 )
@@ -50,3 +51,15 @@ def test_facts_that_the_sources_lack(sentence, lacking):
 def test_capitals_tell_no_names_in_german():
     said = "Die Bank hat der Firma nach der Messe einen Kredit gegeben."
     assert Facts("Der Vertrag ist da.").lack(said) == {}
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("It opened on 5 April 2026.", "It opened on 2026-04-05."),
+        ("An hour later, one day before Easter.", "One hour later, it rained."),
+        ("\u0130zmir has 12 ships and 40 km of coast.", "There are 12 ships and 40 km."),
+    ],
+)
+def test_no_fact_is_lacking(source, said):
+    assert Facts(source).lack(said) == {}

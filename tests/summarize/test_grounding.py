@@ -76,6 +76,11 @@ def test_a_sentence_that_is_not_supported_says_why(said, why, embed):
     assert fault(said, HALL, embed) == why
 
 
+def test_months_and_prefixes_are_no_negation(embed):
+    assert fault("Le pont a ferm\u00e9 en mai.", ["Le pont a ferm\u00e9 en mai 2020."], embed) == ""
+    assert fault("A non-profit ran the mill.", ["The mill was run by a charity."], embed) == ""
+
+
 def test_facts_beside_the_sources_are_known(embed):
     assert fault("Berg won Southwick.", HALL, embed, "Report of Southwick") == ""
 

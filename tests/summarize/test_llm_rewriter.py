@@ -771,3 +771,18 @@ def test_a_key_comes_from_the_environment(monkeypatch, environment, key):
         assert llm.complete("Hello").text == "Yes."
     assert server.requests[0].authorization == f"Bearer {key}"
     assert server.requests[0].body["model"] == "tiny"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "language"),
+    [
+        ("Die Lampe brach 1873, und es war dunkel.", "German"),
+        ("At night the lamp broke.", "English"),
+    ],
+)
+def test_a_correction_is_asked_for_in_the_language_of_the_sentence(sentence, language):
+    sources = ["Die Lampe brach 1872, weil es nicht anders ging."] * (language == "German")
+    with LoopbackServer(reply=lambda prompt: sentence) as server:
+        claims = [(sentence, "numbers not in the sources: 1873", sources or ["The lamp is new."])]
+        LLMRewriter(llm_of(server)).correct(claims, Resources())
+    assert f" in {language}." in server.requests[0].prompt

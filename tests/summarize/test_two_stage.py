@@ -262,22 +262,32 @@ def test_a_source_replaces_no_second_sentence():
 
 
 @pytest.mark.parametrize(
-    ("n_words", "text"),
+    ("n_words", "text", "counts"),
     [
-        (14, SENTENCES[1]),
-        (13, SENTENCES[1]),
-        (12, "It was dark."),
-        (16, f"{SENTENCES[1]} It was dark."),
+        (16, f"{SENTENCES[1]} It was dark.", {"replaced": 1, "supported": 1}),
+        (14, SENTENCES[1], {"replaced": 1}),
+        (13, SENTENCES[1], {"replaced": 1}),
+        (12, "It was dark.", {"dropped": 1, "supported": 1}),
     ],
 )
-def test_a_replaced_sentence_stays_within_the_budget(n_words, text):
+def test_a_replaced_sentence_stays_within_the_budget(n_words, text, counts):
+    """What is cut for its length is not counted."""
     reply = f"{UNSUPPORTED} It was dark."
     (summary,) = TwoStageSummarizer(RewriterOf(lambda _: reply)).summarize(
         GROUPS[:1], budget_of(n_words)
     )
     assert summary.text == text
-    n_checked = summary.grounding.supported + summary.grounding.replaced + summary.grounding.dropped
-    assert n_checked == 2
+    assert summary.grounding == Grounding(faults=(REASON,), **counts)
+
+
+@pytest.mark.parametrize("n_words", [20, 40])
+def test_a_correction_that_is_long_or_said_already_is_not_taken(n_words):
+    rewriter = Correcting(lambda _: f"{SENTENCES[0]} {UNSUPPORTED}")
+    rewriter.corrected = SENTENCES[0] if n_words == 40 else "The lamp went out. " * 20
+    rewriter.corrected = rewriter.corrected.replace(". ", " and ").strip()
+    (summary,) = TwoStageSummarizer(rewriter).summarize(GROUPS[:1], budget_of(n_words))
+    assert summary.grounding.corrected == 0
+    check_summary(summary, budget_of(n_words))
 
 
 @pytest.mark.filterwarnings("ignore::hierindex.FallbackWarning")
