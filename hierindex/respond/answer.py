@@ -74,10 +74,10 @@ class Answer:
 
     `[n]` in the text refers to `citations[n - 1]`, and in an answer without a language model to
     `passages[n - 1]`. In the answer of a language model, a citation is the sentence of the passage
-    nearest to the sentence that cites it, and `supported` says whether it is near enough and has its
-    facts; "[n?]" marks those that are not. "[n*]" marks what the model did not
-    cite and hierindex found; a stream shows neither. `unsupported` are the sentences without a
-    citation that no passage supports, marked "[?]". See `ExtractiveSynthesizer` for
+    nearest to the sentence that cites it, and `supported` says whether it is near enough and has
+    its facts; "[n?]" marks those that are not. "[n*]" marks what the model did not cite and
+    hierindex found; a stream shows neither. `unsupported` are the sentences without a citation that
+    no passage supports, marked "[?]". See `ExtractiveSynthesizer` for
     other answers, which have a `score`, and as `best` the part of the first passage that matches
     best. `why` is the reason for searching chunks or for an outline, if mode "auto" chose.
     `refused` is True if nothing that was searched answers. `missing` are the numbers, names, quoted
