@@ -54,7 +54,7 @@ class Statement(NamedTuple):
 
 
 Marks = list[tuple[Statement, Citation | None]]
-"""Claims and their citations; None if the model cites nothing and no passage supports it."""
+"""Statements and their citations; None if the model cites nothing and no passage supports it."""
 Check = Callable[[Sequence[Part]], Marks]
 
 
@@ -62,12 +62,11 @@ class CitationCheck:
     """Resolves the citations of a model's answers, compares them with their passages, adds others.
 
     In the text, citations are numbered from 1 in their order, and those of unknown passages are
-    removed. One that is not supported is written as "[2?]"; see
-    `judged`, by which the sentence's facts may stand in any passage that it cites. A sentence
-    without a citation gets that of the most similar sentence that supports it, written as "[3*]",
-    or if there is none, "[?]". Refusals, questions, headings, lines that end with a colon and
-    sentences of fewer than four words get nothing. A stream has only the model's citations, without
-    these signs.
+    removed. One that is not supported is written as "[2?]"; see `judged`, by which the facts of a
+    sentence may stand in any passage that it cites. A sentence without a citation gets that of the
+    most similar sentence that supports it, written as "[3*]", or if there is none, "[?]". Refusals,
+    questions, headings, lines that end with a colon and sentences of fewer than four words get
+    nothing. A stream has only the model's citations, without these signs.
 
     `response.metadata` has `citations`, one for each number, see `Citation.to_json`; each is the
     sentence of the passage that is most similar to the sentence of the answer. Those that were
@@ -101,7 +100,7 @@ class CitationCheck:
     def _check(self, passages: Passages, question: str, parts: Sequence[Part]) -> Marks:
         """Return the marks of the model's citations in their order, then those of other claims."""
         known = passages.by_number
-        claims, marks = _claims(parts, (*known,)), Marks()
+        claims, marks = _statements(parts, (*known,)), Marks()
         alike = groupby(claims, lambda claim: (claim.passages, claim.cites))
         groups = [(*numbers, [*each]) for numbers, each in alike]
         sources = {
@@ -165,7 +164,7 @@ def _without_citations(parts: Sequence[Part]) -> str:
     return "".join(part for part in parts if isinstance(part, str))
 
 
-def _claims(parts: Sequence[Part], numbers: tuple[int, ...]) -> list[Statement]:
+def _statements(parts: Sequence[Part], numbers: tuple[int, ...]) -> list[Statement]:
     """Return a claim for each citation, in order, and for each sentence that cites none.
 
     A citation belongs to the sentence in or after which it stands, one at the beginning of a line

@@ -146,6 +146,7 @@ def test_the_command_serves_until_it_is_stopped(own, serving, tmp_path, number) 
                     connection.getresponse().read()
                 for connection in asking:
                     connection.request("POST", "/outline", "{}")
+                time.sleep(0.2)  # until they are read; others are not answered
                 os.kill(served.pid, number)
                 assert [connection.getresponse().status for connection in asking] == [200] * 4
             served.join(PATIENCE)
