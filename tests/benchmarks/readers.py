@@ -23,7 +23,7 @@ import numpy as np
 from facts import says, short
 from llama_index.core.schema import Document, MetadataMode
 
-from hierindex import HierarchicalIndex, RaptorHierarchy, load_embed_model
+from hierindex import HierarchicalIndex, RaptorHierarchy, SemanticHierarchy, load_embed_model
 from hierindex.models.client import load_llm
 from hierindex.models.llm import served
 
@@ -71,8 +71,10 @@ def documents_of(folder: Path) -> list[Document]:
 def ways_of(documents: list[Document], folder: Path) -> dict[str, Find]:
     """How each way finds the text within a number of tokens."""
     model = load_embed_model()
-    default = HierarchicalIndex.build(documents, folder / "default", embed_model=model)
-    raptor = HierarchicalIndex.build(documents, folder / "raptor", hierarchy=RaptorHierarchy(model))
+    hierarchies = {"default": SemanticHierarchy(model), "raptor": RaptorHierarchy(model)}
+    for name, hierarchy in hierarchies.items():
+        HierarchicalIndex.build(documents, folder / name, hierarchy=hierarchy)
+    default, raptor = (HierarchicalIndex.open(folder / name, model) for name in hierarchies)
 
     def found(index: HierarchicalIndex, **options: object) -> Find:
         def find(question: str, budget: int) -> str:
