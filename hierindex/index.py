@@ -1,32 +1,54 @@
-"""The managed index: build, update, open and ask a tree in one folder."""
+"""The managed index: a tree of summaries in one folder."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
+from functools import partial
+from itertools import chain
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Self
 
-from hierindex.errors import HierindexError, without_password
-from hierindex.jobs.revisable_tree import RevisableTree
-from hierindex.loading import extra
+from hierindex.core.arguments import is_whole, require
+from hierindex.errors import HierindexError, InputError, ModelError, without_password
+from hierindex.models.load import load_encoder
+from hierindex.models.model_identity import built_precision
+from hierindex.store.generations import on_newest
 from hierindex.store.table import Table
 
 if TYPE_CHECKING:
     from llama_index.core.base.embeddings.base import BaseEmbedding
+    from llama_index.core.chat_engine.types import BaseChatEngine
+    from llama_index.core.llms import LLM
     from llama_index.core.node_parser import NodeParser
-    from llama_index.core.schema import Document
-    from plotly.graph_objects import Figure
+    from llama_index.core.schema import BaseNode, Document
+    from llama_index.core.vector_stores.types import MetadataFilters
 
     from hierindex.jobs.engine import Engine
-    from hierindex.jobs.estimate import Estimate
+    from hierindex.jobs.report import BuildReport
     from hierindex.jobs.revisions import Source
+    from hierindex.jobs.settings import Settings
+    from hierindex.jobs.update import Given, Revise
+    from hierindex.jobs.watch import Failed
+    from hierindex.models.model import EmbedModel
+    from hierindex.models.openvino import Precision
+    from hierindex.node import Node
     from hierindex.progress import Progress
+    from hierindex.respond.answer import Answer
+    from hierindex.respond.compare import Comparison
+    from hierindex.respond.reading import ReadingOrderEngine
     from hierindex.retrieve.levels import Level
-    from hierindex.serve.explorer.explorer import Explorer
-    from hierindex.serve.questions.server import QuestionServer
+    from hierindex.retrieve.retrieved import RetrievedNode
+    from hierindex.retrieve.retriever import HierarchyRetriever
+    from hierindex.retrieve.sources import SourcePassage
+    from hierindex.store.snapshot import Snapshot
+    from hierindex.store.vector_store import HierarchyStore
     from hierindex.tree.hierarchy import Hierarchy
     from hierindex.verify.report import Verification
 
+_loading = Lock()
 
-class HierarchicalIndex(RevisableTree):
+
+class HierarchicalIndex:
     """An index that keeps a tree of summaries over documents in one folder.
 
     Create it with `build` or `open`; `open` also takes a folder that an `IngestionPipeline`
@@ -34,10 +56,25 @@ class HierarchicalIndex(RevisableTree):
 
     Parameters
     ----------
-    store : HierarchyStore
+    store : HierarchyStore or Table
     embed_model : BaseEmbedding, optional
         The model that the tree was built with; by default loaded by the name stored in the tree.
+    last_build : BuildReport, optional
+        Of the build that made it; later updates replace it.
     """
+
+    def __init__(
+        self,
+        store: "HierarchyStore | Table",
+        embed_model: "BaseEmbedding | None" = None,
+        *,
+        last_build: "BuildReport | None" = None,
+    ) -> None:
+        self.table = store if isinstance(store, Table) else store.table
+        self.last_build = last_build
+        self._store = None if isinstance(store, Table) else store
+        self._embed_model = embed_model
+        self._loaded = dict[tuple[str, "Precision"], "EmbedModel"]()  # at most one
 
     def __repr__(self) -> str:
         """Return the address, without a password, and the generation; None if none can be read."""
@@ -58,6 +95,7 @@ class HierarchicalIndex(RevisableTree):
         splitter: "NodeParser | None" = None,
         chunk_size: int | None = None,
         replace: bool = False,
+        dry_run: bool = False,
         progress: "Progress | None" = None,
         engine: "Engine | None" = None,
     ) -> Self:
@@ -82,6 +120,9 @@ class HierarchicalIndex(RevisableTree):
         replace : bool
             Whether an existing index may be replaced by one of another method, embedding model or
             summariser, or without more than half of its documents.
+        dry_run : bool
+            Whether only to estimate the cost, see `BuildReport`. Only the embedding model is run,
+            and its vectors are cached for the build; the index stays as it is.
         progress : Progress, optional
             Replaces the hierarchy's own callback.
         engine : Engine, optional
@@ -103,15 +144,12 @@ class HierarchicalIndex(RevisableTree):
         ModelError, SummaryError
             If a model fails; the index is unchanged.
         """
-        from hierindex.jobs.build import build_tree, check_writable  # not needed for queries
-        from hierindex.jobs.engine import in_this_process
-        from hierindex.jobs.job import Job
+        from hierindex.jobs.build import build_tree
         from hierindex.models.openvino_embedding import as_llama_index
         from hierindex.tree.transforms import SemanticHierarchy
 
         hierarchy = hierarchy or SemanticHierarchy()
         table = Table.of(uri)
-        check_writable(table.uri)
         report = build_tree(
             sources,
             table,
@@ -119,41 +157,18 @@ class HierarchicalIndex(RevisableTree):
             splitter=splitter,
             chunk_size=chunk_size,
             replace=replace,
+            dry_run=dry_run,
             progress=progress,
-            engine=engine or in_this_process,
-            writing=table.writing("build"),
-            then=Job.publish,
+            engine=engine,
         )
         return cls(table, as_llama_index(hierarchy.embedder.embed_model), last_build=report)
 
-    @staticmethod
-    def estimate(
-        sources: "Source | Sequence[Source]",
-        uri: str | Path,
-        *,
-        hierarchy: "Hierarchy | None" = None,
-        splitter: "NodeParser | None" = None,
-        chunk_size: int | None = None,
-        progress: "Progress | None" = None,
-    ) -> "Estimate":
-        """Estimate the LLM requests that `build` with the same arguments would send.
-
-        Only the embedding model is run, and its vectors are cached for the build.
-        """
-        from hierindex.jobs.build import build_tree
-        from hierindex.jobs.estimate import estimated
-        from hierindex.tree.transforms import SemanticHierarchy
-
-        return build_tree(
-            sources,
-            Table.of(uri),
-            hierarchy or SemanticHierarchy(),
-            splitter=splitter,
-            chunk_size=chunk_size,
-            replace=True,
-            progress=progress,
-            then=estimated,
-        )
+    @classmethod
+    def from_documents(
+        cls, documents: "Sequence[Document]", uri: str | Path, **options: Any
+    ) -> Self:
+        """Build an index of LlamaIndex documents; see `build` for the options."""
+        return cls.build(documents, uri, **options)
 
     @classmethod
     def open(cls, uri: str | Path, embed_model: "BaseEmbedding | None" = None) -> Self:
@@ -170,65 +185,450 @@ class HierarchicalIndex(RevisableTree):
         table.snapshot().require()
         return cls(table, embed_model)
 
-    @classmethod
-    def from_documents(
-        cls, documents: "Sequence[Document]", uri: str | Path, **options: Any
-    ) -> Self:
-        """Build an index of LlamaIndex documents; see `build` for the options."""
-        return cls.build(documents, uri, **options)
+    def at(self, snapshot: "Snapshot") -> Self:
+        """Return this index with a snapshot instead of the newest generation, to read from."""
+        index = copy(self)
+        index.table, index._store = self.table.at(snapshot), None
+        return index
 
-    def verify(self, *, repair: bool = False) -> "Verification":
-        """Check the index against its invariants; with `repair`, mend what needs no model."""
-        from hierindex.verify.verify import verify
+    @property
+    def store(self) -> "HierarchyStore":
+        """The LlamaIndex vector store of the tree."""
+        from hierindex.store.vector_store import HierarchyStore
 
-        return verify(self.table, repair=repair)
+        if self._store is None:
+            self._store = HierarchyStore.of(self.table)
+        return self._store
 
-    def explore(self, port: int | None = None, host: str = "127.0.0.1") -> "Explorer":
-        """Serve a page to read, search and ask the tree, in a thread; see `Explorer`.
+    @property
+    def embed_model(self) -> "BaseEmbedding":
+        """The embedding model that the tree was built with; another one after a build with it."""
+        from hierindex.models.openvino_embedding import as_llama_index
+
+        return as_llama_index(self.encoder())
+
+    def encoder(self) -> "EmbedModel":
+        """Return the embedding model without LlamaIndex, unless it was given so; loaded once."""
+        if self._embed_model is not None:
+            return self._embed_model
+        maker = self.table.snapshot().maker()
+        made_with = maker.embed_model, built_precision(maker.embed_settings)
+        with _loading:
+            if made_with not in self._loaded:
+                self._loaded.clear()
+                self._loaded[made_with] = _load(*made_with)
+            return self._loaded[made_with]
+
+    @property
+    def settings(self) -> "Settings":
+        """The settings of the build that made the index: its hierarchy, models and chunk size."""
+        from hierindex.jobs.update import settings_held
+
+        return settings_held(self.table.snapshot())
+
+    def ask(
+        self,
+        question: str,
+        *,
+        llm: "LLM | None" = None,
+        response_mode: str | None = None,
+        show: Callable[[str], object] | None = None,
+        **options: Any,
+    ) -> "Answer":
+        """Ask a question, with the options of `as_query_engine`.
+
+        Parameters
+        ----------
+        question : str
+        llm : LLM, optional
+        response_mode : str, optional
+        show : callable, optional
+            Called with each piece of the answer's text, which is streamed in modes that can.
+        **options
+            As in `as_query_engine`.
+
+        Returns
+        -------
+        Answer
+            The answer with its sources, usage and timings.
+        """
+        from hierindex.respond.asking import ask
+
+        return ask(
+            self.table,
+            self.encoder,
+            self.as_query_engine,
+            question,
+            llm,
+            response_mode,
+            show,
+            options,
+        )
+
+    def compare(
+        self,
+        question: str,
+        *,
+        llm: "LLM | None" = None,
+        response_modes: Sequence[str] | None = None,
+        synthesizer: dict[str, Any] | None = None,
+        **retriever: Any,
+    ) -> "Comparison":
+        """Answer a question in several response modes from the same retrieved nodes.
+
+        Parameters
+        ----------
+        question : str
+        llm : LLM, optional
+        response_modes : sequence of str, optional
+            By default all modes that answer; only "extractive" without an LLM.
+        synthesizer : dict, optional
+            Options of the response synthesizers; each mode takes those that it has.
+        **retriever
+            Options of `HierarchyRetriever`.
 
         Raises
         ------
         InputError
-            If the extra `serve` is not installed, or nothing can be served at the address.
+            If a mode does not exist, or needs an LLM and none is given.
         """
-        with extra("serve", "The explorer needs"):
-            from hierindex.serve.explorer.explorer import Explorer
-        return Explorer(self, port, host)
+        from hierindex.respond.compare import compare
 
-    def serve(self, port: int | None = None, host: str | None = None) -> "QuestionServer":
-        """Answer questions of commands, or by HTTP, in a thread; see `QuestionServer`.
+        return compare(
+            question,
+            partial(self.as_retriever, **retriever),
+            llm=llm,
+            response_modes=response_modes,
+            synthesizer=synthesizer,
+        )
+
+    def outline(
+        self,
+        budget: int = 1000,
+        question: str | None = None,
+        of: str | Iterable[str] | None = None,
+        filters: "MetadataFilters | None" = None,
+    ) -> "list[RetrievedNode]":
+        """Return the parts of the index, with the sentences that tell most of each.
+
+        No part is an ancestor of another.
+
+        Parameters
+        ----------
+        budget : int
+            Maximum tokens of all sentences together, by LlamaIndex's global tokenizer.
+        question : str, optional
+            Text counts for more the more similar it is to the question.
+        of : str or iterable of str, optional
+            Ids of documents, and ids or unique id prefixes of nodes. The result stands on these
+            documents and on the text under these nodes alone.
+        filters : MetadataFilters, optional
+            Metadata filters that every node must pass.
+
+        Returns
+        -------
+        list[RetrievedNode]
+            In reading order. A node has only the chosen sentences as text, with their citations,
+            and its score is its share of the text, which is weighted by similarity to the
+            question.
 
         Raises
         ------
         InputError
-            If the extra `serve` is not installed, nothing can be served at the address, or another
-            process serves the index.
+            If no sentence fits the budget, `of` names no document and no node, or an argument is of
+            another type.
         """
-        with extra("serve", "The server needs"):
-            from hierindex.serve.questions.server import QuestionServer
-        return QuestionServer(self, port, host)
+        from hierindex.retrieve.contents import outlined
+        from hierindex.retrieve.retrieved import retrieved_nodes
 
-    def plot_tree(self, node_id: str | None = None, max_nodes: int = 1000) -> "Figure":
-        """Draw the tree, or a node and what is under it, as an icicle.
+        found = outlined(self.table, self.encoder, budget, question, of, filters)
+        return retrieved_nodes(found)
 
-        A box is as high as its number of chunks, with its children to the right in reading order.
+    def tree(self, node_id: str | None = None, depth: int | None = None) -> dict[str, Any]:
+        """Return the titles of the tree, or of the nodes under one, as nested dicts.
+
+        Parameters
+        ----------
+        node_id : str, optional
+            Id or unique id prefix of the node to begin with; by default all roots.
+        depth : int, optional
+            Number of generations below the first nodes; by default as many as give at most 40
+            nodes together, but at least one.
+
+        Returns
+        -------
+        dict
+            `nodes`, and `hidden`, the number of nodes below them that are left out. A node is a
+            dict of `id`, `title`, `level`, `document` (the one that it is the whole of, or None),
+            the numbers of `documents` and `chunks` under it, and `nodes`, its children in reading
+            order.
+
+        Raises
+        ------
+        InputError
+            If `depth` is negative, or no node or more than one node matches.
+
+        Notes
+        -----
+        A node with several parents is listed under its strongest parent only, so that each chunk
+        is counted once. Of the nodes that are left out, only ids, levels and links are read.
         """
-        from hierindex.plot.tree import plot_tree
+        from hierindex.retrieve.contents import contents
 
-        return plot_tree(self.table, node_id, max_nodes)
+        return contents(self.table, node_id, depth)
 
-    def plot_map(self, level: "Level | None" = None, max_chunks: int = 2000) -> "Figure":
-        """Draw the chunks as points, similar ones near each other, coloured by their parents.
+    @on_newest
+    def info(self) -> dict[str, Any]:
+        """Return the numbers of documents, nodes and tokens, the roots, models and usage."""
+        from hierindex.store.description import overview
 
-        `level` is that of the parents, of which the 18 with most points have a colour.
+        return overview(self.table.snapshot())
+
+    def node(self, node_id: str) -> "BaseNode":
+        """Return the node with this id or unique id prefix.
+
+        Raises
+        ------
+        InputError
+            If no node or more than one node matches.
         """
-        from hierindex.plot.map import plot_map
+        from hierindex.text_node import to_text_node
 
-        return plot_map(self.table, level, max_chunks)
+        return to_text_node(self._node(node_id))
+
+    def describe(self, node_id: str) -> dict[str, Any]:
+        """Return a node as a dict of its text, title, place, kind, similarity, links and citations.
+
+        Raises
+        ------
+        InputError
+            If no node or more than one node matches.
+        """
+        from hierindex.store.description import describe
+
+        return describe(self._node(node_id))
+
+    @on_newest
+    def sources(self, node_id: str, *, context: int = 300) -> "list[SourcePassage]":
+        """Return the passages that a node cites, with the text around them.
+
+        They are put together from the chunks of the index; no file is read.
+
+        Parameters
+        ----------
+        node_id : str
+            Id or unique id prefix.
+        context : int
+            Maximum characters before and after each passage.
+
+        Raises
+        ------
+        InputError
+            If no node or more than one node matches, or the places of its chunks are unknown.
+        """
+        from hierindex.retrieve.sources import source_passages
+
+        require(is_whole(context, 0), "context", "an integer of at least 0", context)
+        snapshot = self.table.snapshot()
+        return source_passages(snapshot, snapshot.node_beginning(node_id), context)
+
+    def as_retriever(self, **options: Any) -> "HierarchyRetriever":
+        """Return a retriever with the given options of `HierarchyRetriever`.
+
+        LlamaIndex's names `similarity_top_k` and `node_postprocessors` are accepted, too.
+
+        Raises
+        ------
+        InputError
+            If an option does not exist or options cannot be combined.
+        """
+        from hierindex.retrieve.retrieval import retriever_options
+        from hierindex.retrieve.retriever import HierarchyRetriever
+
+        given = retriever_options(options)  # fails before the embedding model is loaded
+        return HierarchyRetriever(self.store, self.embed_model, **given)
+
+    def as_query_engine(
+        self,
+        *,
+        llm: "LLM | None" = None,
+        response_mode: str | None = None,
+        level: "Level | Sequence[Level] | None" = None,
+        synthesizer: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> "ReadingOrderEngine":
+        """Return a query engine that quotes extracts or uses a LlamaIndex response mode.
+
+        Parameters
+        ----------
+        llm : LLM, optional
+        response_mode : str, optional
+            "extractive" (the default without an LLM) or one of LlamaIndex's modes, such as
+            "tree_summarize" (the default with one), "compact" and "refine".
+        level : int or str, or a sequence of them, optional
+            Levels to search, by number or word; see `HierarchyRetriever`.
+        synthesizer : dict, optional
+            Options of the response synthesizer, such as templates, `streaming`, `answer_tokens`.
+        **options
+            Options of `as_retriever`, and those of LlamaIndex's query engines: templates,
+            `streaming`, `use_async` and `output_cls`. With `text_qa_template` or
+            `refine_template`, the mode is by default "compact", which uses them.
+
+        Raises
+        ------
+        InputError
+            If the options cannot be combined.
+        """
+        from hierindex.respond.asking import query_engine_of
+
+        return query_engine_of(
+            self.table,
+            self.as_retriever,
+            llm=llm,
+            response_mode=response_mode,
+            level=level,
+            synthesizer=synthesizer,
+            **options,
+        )
+
+    def as_chat_engine(
+        self, *, llm: "LLM | None" = None, chat_mode: str = "condense_plus_context", **options: Any
+    ) -> "BaseChatEngine":
+        """Return a chat engine of LlamaIndex, which remembers the conversation.
+
+        Answers in mode "condense_question" are those of `as_query_engine`, with citations in
+        `response.sources[0].raw_output.metadata`. Those of the other modes cite nothing.
+
+        Parameters
+        ----------
+        llm : LLM
+            It is required; LlamaIndex's `Settings.llm` is ignored.
+        chat_mode : {"condense_plus_context", "context", "condense_question"}
+        **options
+            Options of the chat engine, such as `memory`, `chat_history` and prompts, and those of
+            `as_retriever`, or in mode "condense_question" of `as_query_engine`.
+
+        Raises
+        ------
+        InputError
+            If no LLM is given, or the options cannot be combined.
+        """
+        from hierindex.respond.chat import chat_engine
+
+        return chat_engine(self.as_retriever, self.as_query_engine, llm, chat_mode, options)
+
+    def update(
+        self,
+        sources: "Source | Sequence[Source] | None" = None,
+        *,
+        hierarchy: "Hierarchy | None" = None,
+        llm: "LLM | None" = None,
+        splitter: "NodeParser | None" = None,
+        purge: bool = False,
+        dry_run: bool = False,
+        progress: "Progress | None" = None,
+        **llm_options: Any,
+    ) -> "BuildReport":
+        """Read sources again, or new ones, and publish the tree of what the index then holds.
+
+        Documents are found to be added, changed, removed, renamed or unchanged by their content.
+        Those of other sources, and those with the same content, are kept as they are in the
+        index. A document that was deleted with `delete` stays out until its file is named. A file
+        that was touched but has the same content keeps its `last_modified_date`. If nothing has
+        changed, no model is loaded and nothing is published. Groups above documents stay where they
+        can: with `max_levels`, two roots may remain where a build, or `regrow`, makes one.
+
+        Parameters
+        ----------
+        sources : str, Path or Document, or a sequence of them, optional
+            By default all files and folders that the index was built from. A path within one of
+            them stands for that part of it, and the new path of one that was moved stands for
+            that source. A document replaces the one with its id.
+        hierarchy : Hierarchy, optional
+            By default the one that the index was built with. Another one is refused.
+        llm : LLM, optional
+            The language model that wrote the summaries, if one did.
+        splitter : NodeParser, optional
+            The one that the index was built with, if it was not the default one.
+        purge : bool
+            Whether to remove earlier generations, so that no file contains what was changed or
+            removed. By default they are kept as those of builds are.
+        dry_run : bool
+            Whether only to estimate the cost, as in `build`.
+        progress : Progress, optional
+        **llm_options
+            `concurrency`, `timeout`, `deadline`, `token_limit` and `record` of `LLMRewriter`, and
+            `strict` of `TwoStageSummarizer`.
+
+        Returns
+        -------
+        BuildReport
+            It is also set as `last_build`.
+
+        Raises
+        ------
+        SourceError
+            If a source cannot be found, or a document has the id of one of another source.
+        InputError
+            If an argument contradicts what the index was built with, or a model has to be passed.
+        """
+        from hierindex.jobs.revisions import updated
+
+        given = self._given(hierarchy, llm, progress, llm_options, splitter=splitter, purge=purge)
+        return self._revise("update", partial(updated, sources), given, dry_run=dry_run)
 
     def insert(self, document: "Document", **options: Any) -> None:
         """Add a LlamaIndex document, or replace the one with its id; see `update`."""
         self.update(document, **options)
+
+    def refresh_ref_docs(self, documents: "Sequence[Document]", **options: Any) -> list[bool]:
+        """Add LlamaIndex documents that are new or changed, and return which of them are.
+
+        Documents that are blank now are removed from the index.
+        """
+        if not documents:
+            return []
+        names = self.update(documents, **options).names
+        differ = {*names.added, *names.changed, *names.removed, *chain(*names.renamed)}
+        return [document.doc_id in differ for document in documents]
+
+    def delete(
+        self,
+        *documents: str,
+        hierarchy: "Hierarchy | None" = None,
+        llm: "LLM | None" = None,
+        dry_run: bool = False,
+        progress: "Progress | None" = None,
+        **llm_options: Any,
+    ) -> "BuildReport":
+        """Delete documents, and grow the tree without them.
+
+        Earlier generations are removed, so that no file of the index contains their text.
+
+        Parameters
+        ----------
+        *documents : str
+            Ids. A mailbox stands for all its e-mails, and an e-mail for its attachments. These
+            documents are left out of later updates, until their files are named.
+        hierarchy, llm, dry_run, progress, **llm_options
+            As in `update`.
+
+        Returns
+        -------
+        BuildReport
+            It is also set as `last_build`.
+
+        Raises
+        ------
+        InputError
+            If the index does not hold a document, or holds no other.
+        """
+        from hierindex.jobs.revisions import without
+
+        if not documents:
+            raise InputError("Name the documents to delete.")
+        given = self._given(hierarchy, llm, progress, llm_options, purge=True)
+        return self._revise("delete", partial(without, documents), given, dry_run=dry_run)
 
     def delete_ref_doc(
         self, ref_doc_id: str, delete_from_docstore: bool = False, **options: Any
@@ -236,16 +636,110 @@ class HierarchicalIndex(RevisableTree):
         """Delete a document under LlamaIndex's name for it; see `delete`."""
         self.delete(ref_doc_id, **options)
 
-    def refresh_ref_docs(self, documents: "Sequence[Document]", **options: Any) -> list[bool]:
-        """Add LlamaIndex documents that are new or changed, and return which of them are.
+    def regrow(
+        self,
+        hierarchy: "Hierarchy | None" = None,
+        *,
+        llm: "LLM | None" = None,
+        progress: "Progress | None" = None,
+        **llm_options: Any,
+    ) -> "BuildReport":
+        """Grow the tree again over the chunks that the index holds.
 
-        Documents that are blank now are removed from the index.
+        So an index that an `IngestionPipeline` has updated gets one tree without stale nodes.
+
+        Parameters
+        ----------
+        hierarchy : Hierarchy, optional
+            By default the one that the nodes were made by, as far as they tell. It may be another
+            one with the same embedding model.
+        llm, progress, **llm_options
+            As in `update`.
         """
-        from hierindex.jobs.changes import held_documents
+        from hierindex.jobs.revisions import without
 
-        if not documents:
-            return []
-        before = held_documents(self.table.snapshot())
-        self.update(documents, **options)
-        after = held_documents(self.table.snapshot())
-        return [before.get(d.doc_id) != after.get(d.doc_id) for d in documents]
+        given = self._given(hierarchy, llm, progress, llm_options, may_differ=True)
+        return self._revise("regrow", partial(without, ()), given)
+
+    def watch(
+        self,
+        sources: "str | Path | Sequence[str | Path] | None" = None,
+        *,
+        failed: "Failed | None" = None,
+        hierarchy: "Hierarchy | None" = None,
+        llm: "LLM | None" = None,
+        splitter: "NodeParser | None" = None,
+        purge: bool = False,
+        progress: "Progress | None" = None,
+        **llm_options: Any,
+    ) -> "Iterator[BuildReport]":
+        """Update the index now and whenever files change, and yield the report of each update.
+
+        Changes that follow one another within a quarter of a second are one update. Hidden files,
+        and data that is not text, are ignored as `update` ignores them. The models are loaded once.
+
+        Parameters
+        ----------
+        sources : str or Path, or a sequence of them, optional
+            As in `update`. If one disappears, updates fail until it is back.
+        failed : callable, optional
+            Called with the error of an update that failed, such as that of a language model that
+            does not answer. The update is then tried again with the next change, or after half a
+            minute. By default the error is raised.
+        hierarchy, llm, splitter, purge, progress, **llm_options
+            As in `update`.
+
+        Raises
+        ------
+        SourceError
+            If a source cannot be found, or there is none to watch.
+        InputError
+            If an argument contradicts what the index was built with, a model has to be passed, or
+            the system cannot watch the sources.
+        """
+        from hierindex.jobs.watch import watched
+
+        given = self._given(hierarchy, llm, progress, llm_options, splitter=splitter, purge=purge)
+        return watched(self.table, self.update, sources, failed, given)
+
+    def verify(self, *, repair: bool = False) -> "Verification":
+        """Check the index against its invariants; with `repair`, mend what needs no model."""
+        from hierindex.verify.verify import verify
+
+        return verify(self.table, repair=repair)
+
+    def _given(
+        self,
+        hierarchy: "Hierarchy | None",
+        llm: "LLM | None",
+        progress: "Progress | None",
+        llm_options: dict[str, Any],
+        **options: Any,
+    ) -> "Given":
+        from hierindex.jobs.update import Given
+
+        return Given(hierarchy, self._embed_model, llm, progress, llm_options, **options)
+
+    def _revise(
+        self, what: str, change: "Revise", given: "Given", *, dry_run: bool = False
+    ) -> "BuildReport":
+        from hierindex.jobs.update import revise
+
+        report = revise(self.table, what, change, given, dry_run=dry_run)
+        self.last_build = self.last_build if dry_run else report
+        return report
+
+    @on_newest
+    def _node(self, node_id: str) -> "Node":
+        return self.table.snapshot().node_beginning(node_id)
+
+
+def _load(name: str, precision: "Precision") -> "EmbedModel":
+    try:
+        # The CPU backend does not import torch, which takes longer than the query.
+        return load_encoder(name, device="cpu", precision=precision)
+    except ModelError as error:
+        raise ModelError(
+            f"The index was built with the embedding model {name!r}, which cannot be "
+            "loaded by name; pass it as embed_model=."
+        ) from error

@@ -17,13 +17,12 @@ from hierindex import (
     DocumentHierarchy,
     HierarchicalIndex,
     HierarchyStore,
-    LLMRewriter,
     Node,
-    TwoStageSummarizer,
     load_embed_model,
     read_documents,
     sentence_splitter,
 )
+from hierindex.summarize import LLMRewriter, TwoStageSummarizer
 
 
 def main(folder: str, uri: str, question: str, model: str = "", address: str = "") -> None:

@@ -21,13 +21,12 @@ from hierindex import (
     DocumentHierarchy,
     HierarchicalIndex,
     HierarchyStore,
-    LLMRewriter,
     RaptorHierarchy,
     SemanticHierarchy,
-    TwoStageSummarizer,
 )
 from hierindex.jobs.changes import held_documents
 from hierindex.read.split import sentence_splitter, split_documents
+from hierindex.summarize import LLMRewriter, TwoStageSummarizer
 from hierindex.tree.hierarchy import Hierarchy
 
 KINDS = (SemanticHierarchy, DocumentHierarchy, RaptorHierarchy)

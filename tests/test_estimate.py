@@ -1,5 +1,7 @@
 """What a build would cost is what it then costs, and nobody is asked to find out."""
 
+from dataclasses import replace
+
 import pytest
 from fakes import HashingEmbedding
 from llama_index.core.schema import Document
@@ -7,8 +9,8 @@ from llama_index.core.utils import get_tokenizer
 from loopback import LoopbackServer
 
 from hierindex.index import HierarchicalIndex
-from hierindex.jobs.estimate import Estimate
 from hierindex.models.client import load_llm
+from hierindex.models.record import Usage
 from hierindex.summarize.llm import LLMRewriter
 from hierindex.summarize.two_stage import TwoStageSummarizer
 from hierindex.tree.transforms import DocumentHierarchy, RaptorHierarchy, SemanticHierarchy
@@ -58,9 +60,11 @@ def hierarchy_of(server, model):
 
 
 def estimate(uri, hierarchy, **options):
-    return HierarchicalIndex.estimate(
-        documents(), uri, hierarchy=hierarchy, chunk_size=80, **options
+    made = HierarchicalIndex.build(
+        documents(), uri, hierarchy=hierarchy, chunk_size=80, dry_run=True, **options
     )
+    assert made.last_build.dry_run
+    return made.last_build
 
 
 def build(uri, hierarchy):
@@ -81,10 +85,10 @@ def test_an_estimate_is_near_and_asks_nobody(server, model, hierarchy_of, tmp_pa
     assert server.requests == []
     n_embedded = sum(map(len, model.batches))
     report = build(tmp_path, hierarchy_of(kind))
-    assert told.llm_calls == pytest.approx(report.usage.llm_calls, rel=0.15)
-    assert told.prompt_tokens == pytest.approx(report.usage.prompt_tokens, rel=0.15)
-    assert report.usage.completion_tokens <= told.completion_tokens
-    chunks = told.levels[0]["nodes"]
+    assert told.usage.llm_calls == pytest.approx(report.usage.llm_calls, rel=0.15)
+    assert told.usage.prompt_tokens == pytest.approx(report.usage.prompt_tokens, rel=0.15)
+    assert report.usage.completion_tokens <= told.usage.completion_tokens
+    chunks = told.statistics[0].nodes
     assert chunks == report.statistics[0].nodes
     assert n_embedded >= chunks
     again = sum(map(len, model.batches)) - n_embedded
@@ -94,11 +98,11 @@ def test_an_estimate_is_near_and_asks_nobody(server, model, hierarchy_of, tmp_pa
 def test_what_is_known_costs_nothing(server, hierarchy_of, tmp_path):
     n_calls = build(tmp_path, hierarchy_of(SemanticHierarchy)).usage.llm_calls
     told = estimate(tmp_path, hierarchy_of(SemanticHierarchy))
-    assert told.llm_calls == told.prompt_tokens == told.completion_tokens == 0
-    assert told.cached_summaries == n_calls == len(server.requests)
+    assert told.usage == Usage(cached_summaries=n_calls)
+    assert n_calls == len(server.requests)
     other = estimate(tmp_path, hierarchy_of(SemanticHierarchy, prompt="In brief: {text}"))
-    assert other.cached_summaries == 0
-    assert other.llm_calls == n_calls
+    assert other.usage.cached_summaries == 0
+    assert other.usage.llm_calls == n_calls
 
 
 def test_an_estimate_leaves_the_index_as_it_is(hierarchy_of, tmp_path):
@@ -110,10 +114,7 @@ def test_an_estimate_leaves_the_index_as_it_is(hierarchy_of, tmp_path):
 
 def test_an_extractive_build_costs_nothing(tmp_path):
     told = estimate(tmp_path, SemanticHierarchy(HashingEmbedding()))
-    assert (told.llm_calls, told.prompt_tokens, told.cached_summaries) == (0, 0, 0)
-    assert len(told.levels) > 1
-
-
-def test_prices_are_of_a_million_tokens():
-    exact = Estimate([], 1, 2_000_000, 500_000, 0)
-    assert exact.price(0.5, 2.0) == 2.0
+    assert told.usage == Usage()
+    assert len(told.statistics) > 1
+    used = replace(told, usage=Usage(1, prompt_tokens=2_000_000, completion_tokens=500_000))
+    assert used.price(0.5, 2.0) == 2.0

@@ -17,8 +17,9 @@ from llama_index.core.vector_stores.types import VectorStoreQuery, VectorStoreQu
 from records import replace_all
 from set_clock import run_with_clock
 
-from hierindex import DocumentHierarchy, HierarchicalIndex, HierarchyStore, InputError
+from hierindex import DocumentHierarchy, HierarchicalIndex, HierarchyStore
 from hierindex.cache.cache import cache_file
+from hierindex.errors import InputError
 from hierindex.jobs.changes import held_documents
 
 FULL = f"lance error: LanceError(IO): No space left on device (os error {ENOSPC}), /rustc/x.rs:1"

@@ -13,9 +13,10 @@ FLOORS = [
     {"models"},
     {"summarize", "store"},
     {"tree", "read", "retrieve", "respond", "demo", "verify"},
-    {"serve", "plot"},
-    {"jobs", "index", "export", "scale"},
-    {"evaluate"},
+    {"jobs"},
+    {"index"},
+    {"serve", "scale"},
+    {"export", "evaluate"},
     {"cli"},
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
@@ -25,9 +26,6 @@ BESIDE = {  # rooms of one floor that may meet
     "settings": {"errors"},
     "loading": {"errors"},
     "respond": {"retrieve"},
-    "index": {"jobs"},
-    "export": {"index"},
-    "scale": {"jobs"},
 }
 DOORS = {  # modules that import LlamaIndex with themselves, by room
     "evaluate": "datasets runner",

@@ -21,20 +21,13 @@ from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
 from llama_index.core.schema import Document
 from loopback import names_words
 
-from hierindex import (
-    DocumentHierarchy,
-    HierarchicalIndex,
-    LLMRewriter,
-    Node,
-    RaptorHierarchy,
-    SemanticHierarchy,
-    TwoStageSummarizer,
-)
+from hierindex import DocumentHierarchy, HierarchicalIndex, Node, RaptorHierarchy, SemanticHierarchy
 from hierindex.cache.cache import Cache, cache_file, open_cache
 from hierindex.errors import FallbackWarning
 from hierindex.read.split import sentence_splitter, split_documents
 from hierindex.store import table
 from hierindex.store.table import Table
+from hierindex.summarize import LLMRewriter, TwoStageSummarizer
 from hierindex.tree.hierarchy import Hierarchy
 
 KINDS = pytest.mark.parametrize("kind", [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy])
@@ -390,9 +383,8 @@ class TestWhatIsPaidFor:
 
     def test_an_estimate_keeps_no_text(self, tmp_path, llm, texts):
         hierarchy = hierarchy_of(SemanticHierarchy, by_llm(llm))
-        HierarchicalIndex.estimate(
-            documents(texts), tmp_path, hierarchy=hierarchy, chunk_size=CHUNK_SIZE
-        )
+        options = {"hierarchy": hierarchy, "chunk_size": CHUNK_SIZE, "dry_run": True}
+        HierarchicalIndex.build(documents(texts), tmp_path, **options)
         index = built(documents(texts), tmp_path, hierarchy)
         assert index.last_build.usage.cached_summaries == 0
         fresh = grown(hierarchy, texts)

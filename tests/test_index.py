@@ -16,23 +16,19 @@ from llama_index.llms.openai_like import OpenAILike
 from loopback import LoopbackServer
 from store.trees import columns_of
 
-from hierindex import (
-    ExtractiveSummarizer,
+from hierindex import HierarchicalIndex, HierarchyStore, Node, RaptorHierarchy, SemanticHierarchy
+from hierindex.cache.cache import open_cache
+from hierindex.cache.values import Texts
+from hierindex.errors import (
     FormatError,
-    HierarchicalIndex,
-    HierarchyStore,
     IndexNotFoundError,
     InputError,
     LevelError,
-    Node,
-    RaptorHierarchy,
-    SemanticHierarchy,
     SourceError,
     SummaryError,
 )
-from hierindex.cache.cache import open_cache
-from hierindex.cache.values import Texts
 from hierindex.store.table import Table
+from hierindex.summarize import ExtractiveSummarizer
 
 WORDS = "harbour sail mast anchor keel rudder tide wind deck crew flour yeast oven dough".split()
 

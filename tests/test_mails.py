@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from test_update import built, check_fresh, counts, documents_of, hierarchy_of, text_of
 
-from hierindex import DocumentHierarchy, HierarchicalIndex, InputError, SourceError
+from hierindex import DocumentHierarchy, HierarchicalIndex
+from hierindex.errors import InputError, SourceError
 from hierindex.read.documents import DELETED
 from hierindex.read.mail import mails
 from hierindex.retrieve.named import named

@@ -30,13 +30,14 @@ HierarchicalIndex.open(1)
 """
 # What needs each extra.
 USES = {
-    "bert": "hierindex.BertExtractor('bert-base-uncased').extract([], None)",
-    "langchain": "hierindex.to_langchain_documents(index)",
+    "bert": "hierindex.summarize.BertExtractor('bert-base-uncased').extract([], None)",
+    "langchain": "hierindex.export.to_langchain_documents(index)",
     "llm": "from hierindex.models.client import load_llm; load_llm('m', 'http://127.0.0.1:9/v1')",
     "office": "hierindex.read_documents('letter.msg')",
-    "plot": "index.plot_map()",
-    "ray": "hierindex.HierarchicalIndex.build('docs', 'by-ray', engine=hierindex.RayEngine())",
-    "serve": "index.serve()",
+    "plot": "hierindex.export.plot_map(index)",
+    "ray": "from hierindex.scale import RayEngine\n"
+    "hierindex.HierarchicalIndex.build('docs', 'by-ray', engine=RayEngine())",
+    "serve": "from hierindex.serve import serve; serve(index)",
 }
 
 

@@ -21,14 +21,14 @@ from hierindex import (
     DocumentHierarchy,
     HierarchicalIndex,
     HierarchyStore,
-    InputError,
     Node,
     RaptorHierarchy,
     SemanticHierarchy,
-    TwoStageSummarizer,
 )
 from hierindex.cache.cache import cache_file
+from hierindex.errors import InputError
 from hierindex.respond.compare import ANSWERING
+from hierindex.summarize import TwoStageSummarizer
 
 ROOT = Path(__file__).parents[1]
 RECIPES = sorted((ROOT / "pipelines").glob("*.py"))

@@ -26,17 +26,13 @@ from test_update import (
     text_of,
 )
 
-from hierindex import (
-    DocumentHierarchy,
-    HierarchicalIndex,
-    LLMRewriter,
-    SourceError,
-    TwoStageSummarizer,
-)
+from hierindex import DocumentHierarchy, HierarchicalIndex
+from hierindex.errors import SourceError
 from hierindex.models.client import load_llm
 from hierindex.node import MODIFIED
 from hierindex.read.documents import Skipped
 from hierindex.store.table import Table
+from hierindex.summarize import LLMRewriter, TwoStageSummarizer
 
 NAMES = ("a.txt", "b.txt", "deep/c.txt")
 
@@ -95,8 +91,8 @@ class TestMovedSources:
         before = {node.node_id: node.get_content() for node in index.store.get_nodes()}
         moved = folder.rename(tmp_path / "moved")
         index = HierarchicalIndex.open(index.store.uri)  # without its models
-        told = index.estimate_update(moved)
-        assert (told.levels, told.documents["unchanged"]) == ([], 3)
+        told = index.update(moved, dry_run=True)
+        assert (told.statistics, told.unchanged) == ([], 3)
         assert told.moved == [(str(folder), str(moved))]
         report = index.update(moved)
         assert report.moved == [(str(folder), str(moved))]

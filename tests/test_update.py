@@ -31,23 +31,21 @@ from hierindex import (
     DocumentHierarchy,
     HierarchicalIndex,
     HierarchyStore,
-    InputError,
-    LLMRewriter,
     Mixture,
     RaptorHierarchy,
     SemanticHierarchy,
-    SourceError,
-    TwoStageSummarizer,
     sentence_splitter,
 )
 from hierindex.cache.cache import cache_file
 from hierindex.core.identity import hash_text
+from hierindex.errors import InputError, SourceError
 from hierindex.jobs.changes import ChangedDocuments
 from hierindex.models.client import load_llm
 from hierindex.models.load import load_embed_model
 from hierindex.models.model_identity import built_precision
 from hierindex.read.documents import READERS, Skipped
 from hierindex.store.table import Table
+from hierindex.summarize import LLMRewriter, TwoStageSummarizer
 from hierindex.tree.growth import Grower
 
 REWRITTEN = TwoStageSummarizer(RewriterOf(str))
@@ -199,7 +197,7 @@ def test_documents_that_change_are_named(index, folder):
     a.rename(folder / "x.txt")
     b.write_text(text_of("other"))
     names = ChangedDocuments(["x.txt"], ["b.txt"], [], [("a.txt", "copy.txt")])
-    assert index.estimate_update().names == index.update().names == names
+    assert index.update(dry_run=True).names == index.update().names == names
     (folder / "copy.txt").rename(folder / "first.txt")
     (folder / "x.txt").rename(folder / "second.txt")
     c.unlink()
@@ -701,26 +699,30 @@ class TestSettings:
                 with pytest.raises(InputError, match="language model 'tiny'; pass it as llm="):
                     change()
             assert len(server.requests) == n_before
-            estimate = index.estimate_update(llm=llm)
-            assert estimate.documents["changed"] == 1
+            estimate = index.update(llm=llm, dry_run=True)
+            assert estimate.changed == 1
             assert len(server.requests) == n_before
             report = index.update(llm=llm, concurrency=1)
-            assert report.usage.llm_calls == len(server.requests) - n_before == estimate.llm_calls
+            assert (
+                report.usage.llm_calls
+                == len(server.requests) - n_before
+                == estimate.usage.llm_calls
+            )
             assert 0 < report.usage.llm_calls < n_before
 
 
 def test_an_estimate_of_an_update_or_a_deletion_changes_nothing(index, folder):
     before = as_plain(index)
-    assert index.estimate_update().levels == []
+    assert index.update(dry_run=True).statistics == []
     (folder / "b.txt").write_text(text_of("b.txt") + "\n\nOne paragraph more is here.")
-    estimate = index.estimate_update()
-    assert (estimate.documents["changed"], sum(estimate.documents.values())) == (1, 3)
+    estimate = index.update(dry_run=True)
+    assert counts(estimate) == (0, 1, 0, 0, 2)
     assert (estimate.embedded_chunks, estimate.embedded_tokens > 5) == (1, True)
-    assert index.estimate_update().embedded_chunks == 0  # whose vector is cached now
-    assert index.estimate_update(delete=["a.txt"]).documents["removed"] == 1
+    assert index.update(dry_run=True).embedded_chunks == 0  # whose vector is cached now
+    assert index.delete("a.txt", dry_run=True).removed == 1
     assert as_plain(index) == before
-    levels = [{"level": s.level, "nodes": s.nodes} for s in index.update().statistics]
-    assert estimate.levels == levels
+    levels = [(s.level, s.nodes) for s in index.update().statistics]
+    assert [(s.level, s.nodes) for s in estimate.statistics] == levels
 
 
 class EditedSplitter(TokenTextSplitter):

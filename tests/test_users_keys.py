@@ -10,8 +10,11 @@ from agent import agent
 from llama_index.core import Document
 from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
 
-from hierindex import HierarchicalIndex, InputError, to_langchain_retriever
+from hierindex import HierarchicalIndex
 from hierindex.cli.app import main
+from hierindex.errors import InputError
+from hierindex.export import to_langchain_retriever
+from hierindex.serve import serve
 from hierindex.serve.mcp.reader import Reader
 from hierindex.serve.mcp.server import server_of
 from hierindex.store.filters import OURS
@@ -38,7 +41,7 @@ def index(tmp_path_factory) -> HierarchicalIndex:
 def doors(index):
     """What each door finds of a condition, as text."""
     with (
-        index.serve(port=0) as server,
+        serve(index, port=0) as server,
         agent(server_of(lambda: Reader(index.store, index.embed_model))) as agents,
     ):
 

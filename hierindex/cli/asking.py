@@ -11,7 +11,6 @@ from hierindex.errors import InputError
 
 if TYPE_CHECKING:
     from hierindex.index import HierarchicalIndex
-    from hierindex.serve.questions.endpoints import Query
     from hierindex.settings import Settings
 
 RETRIEVAL = "mode level by rerank partial_summaries top_k token_budget"
@@ -55,14 +54,15 @@ def query(
     sentence that no passage supports.
     """
     from hierindex.cli.answer_text import answered, noted
-    from hierindex.serve.questions.client import answer_to
+    from hierindex.index import HierarchicalIndex
+    from hierindex.respond.modes import EXTRACTIVE
 
     if stream and as_json:
         raise InputError("--stream and --json cannot be combined; omit one of them.")
-    if settings.llm is None and settings.rerank is None and not stream:
-        answer, streams = answer_to(_asked(question, settings, where), index), False
-    else:
-        answer, streams = _answer_here(question, index, settings, where, stream)
+    opened = HierarchicalIndex.open(index)
+    asked = options_of(opened, settings, where)
+    streams = stream and asked["response_mode"] != EXTRACTIVE
+    answer = opened.ask(question, show=print_piece if streams else None, **asked).to_json()
     print_result(answer, as_json, partial(noted if streams else answered, verbose=verbose))
     note_if_empty(answer["sources"], where)
     if fail_if_refused and answer["refused"]:
@@ -109,36 +109,22 @@ def compare(
         raise typer.Exit(1)
 
 
-def options_of_ask(
+def options_of(
     opened: "HierarchicalIndex", settings: "Settings", where: list[str] | None
 ) -> dict[str, Any]:
     """Return the options of `HierarchicalIndex.ask` that settings and filters stand for."""
     from hierindex.cli.models import served_llm_of
+    from hierindex.respond.asking import options_of_ask
+    from hierindex.retrieve.conditions import known_filters
 
-    asked = _asked("", settings, where)
-    options = asked.options(opened.table.snapshot(), served_llm_of(settings), _note_cost)
-    return {**options, "rerank": settings.rerank}
-
-
-def _asked(question: str, settings: "Settings", where: list[str] | None) -> "Query":
-    from hierindex.serve.questions.endpoints import Query
-
-    given = settings.model_dump(include={*Query.model_fields})
-    return Query(question=question, where=where or [], **given)
-
-
-def _answer_here(
-    question: str, index: str, settings: "Settings", where: list[str] | None, stream: bool
-) -> tuple[dict[str, Any], bool]:
-    """Return the answer of this process, and whether its text was streamed."""
-    from hierindex.index import HierarchicalIndex
-    from hierindex.respond.modes import EXTRACTIVE
-
-    opened = HierarchicalIndex.open(index)
-    asked = options_of_ask(opened, settings, where)
-    streams = stream and asked["response_mode"] != EXTRACTIVE
-    answer = opened.ask(question, show=print_piece if streams else None, **asked)
-    return answer.to_json(), streams
+    return options_of_ask(
+        settings.response_mode,
+        settings.min_score,
+        served_llm_of(settings),
+        _note_cost,
+        filters=known_filters(where, opened.table.snapshot()),
+        **settings.model_dump(include={*EVERY_RETRIEVAL.split()}),
+    )
 
 
 def _note_cost(most: int, first: int, tokens: int) -> None:

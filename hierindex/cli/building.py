@@ -15,7 +15,7 @@ from hierindex.unsafe import visible
 
 if TYPE_CHECKING:
     from hierindex.jobs.engine import Engine
-    from hierindex.jobs.estimate import Estimate
+    from hierindex.jobs.report import BuildReport
     from hierindex.settings import Settings
 
 ENGINES = ("local", "ray")
@@ -77,17 +77,15 @@ def build(
             "chunk_size": settings.chunk_size,
             "progress": progress,
         }
-        if dry_run:
-            estimate = HierarchicalIndex.estimate(sources, index, **given)
-        else:
-            on = _cluster(ray_address) if engine == "ray" else None
-            report = HierarchicalIndex.build(
-                sources, index, replace=replace, engine=on, **given
-            ).last_build
+        if engine == "ray" and not dry_run:
+            given["engine"] = _cluster(ray_address)
+        report = HierarchicalIndex.build(
+            sources, index, replace=replace, dry_run=dry_run, **given
+        ).last_build
+    assert report is not None
     if dry_run:
-        print_estimate(estimate, settings, as_json)
+        print_estimate(report, settings, as_json)
     else:
-        assert report is not None
         summary = timed if timings else built
         print_result(
             report.to_json(),
@@ -104,7 +102,7 @@ def _cluster(address: str | None) -> "Engine":
     return RayEngine(address)
 
 
-def print_estimate(estimate: "Estimate", settings: "Settings", as_json: bool) -> None:
+def print_estimate(estimate: "BuildReport", settings: "Settings", as_json: bool) -> None:
     """Print an estimate, with its prices if the settings have prices of tokens."""
     prices = settings.prompt_price or 0.0, settings.completion_price or 0.0
     price = estimate.price(*prices) if any(prices) else None

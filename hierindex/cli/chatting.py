@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from hierindex.cli import options
-from hierindex.cli.asking import ANSWERING, EVERY_RETRIEVAL, options_of_ask
+from hierindex.cli.asking import ANSWERING, EVERY_RETRIEVAL, options_of
 from hierindex.cli.output import note_if_empty, print_note, print_piece, print_result
 from hierindex.errors import HierindexError, InputError
 
@@ -37,7 +37,7 @@ def chat(index: options.Index, *, where: options.Where = None, settings: "Settin
     from hierindex.index import HierarchicalIndex
 
     opened = HierarchicalIndex.open(index)
-    conversation = Chat(opened, options_of_ask(opened, settings, where), where)
+    conversation = Chat(opened, options_of(opened, settings, where), where)
     if settings.llm is None:
         print_note(
             "note: Without --llm, each question is searched for alone; a follow-up question is "

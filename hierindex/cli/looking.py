@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -13,15 +13,14 @@ from hierindex.cli.text import contents, described, exported, node_shown, outlin
 from hierindex.errors import InputError
 from hierindex.text.display import counted
 
-if TYPE_CHECKING:
-    from hierindex.retrieve.stored_tree import StoredTree
-
 FORMATS = "document-summary", "parquet", "json", "svg"
 
 
 def info(index: options.Index, as_json: options.AsJson = False) -> None:
     """Print the levels, numbers of nodes and models of an index."""
-    found = _opened(index).info()
+    from hierindex.index import HierarchicalIndex
+
+    found = HierarchicalIndex.open(index).info()
     print_result(found, as_json, described)
     if found["stale"]:
         note_next("Grow the tree again", "update", "--index", str(index), as_json=as_json)
@@ -46,11 +45,14 @@ def show(
     In citations, "page xii (14)" is the 14th page of the file, and is
     numbered xii in print.
     """
-    from hierindex.serve.questions.client import answer_to
-    from hierindex.serve.questions.endpoints import Show
+    from hierindex.index import HierarchicalIndex
 
-    asked = Show(node=node, source=source, context=context)
-    print_result(answer_to(asked, index), as_json, node_shown)
+    opened = HierarchicalIndex.open(index)
+    shown = opened.describe(node)
+    if source:
+        passages = opened.sources(shown["id"], context=context)
+        shown["passages"] = [passage.to_json() for passage in passages]
+    print_result(shown, as_json, node_shown)
 
 
 def tree(
@@ -68,15 +70,9 @@ def tree(
     as_json: options.AsJson = False,
 ) -> None:
     """Print the titles of an index, or of the nodes under one, as a table of contents."""
-    print_result(_opened(index).tree(node, depth), as_json, contents)
+    from hierindex.index import HierarchicalIndex
 
-
-def _opened(index: str) -> "StoredTree":
-    """Return an index without what answers questions, whose import takes long."""
-    from hierindex.retrieve.stored_tree import StoredTree
-    from hierindex.store.table import Table
-
-    return StoredTree(Table.of(index))
+    print_result(HierarchicalIndex.open(index).tree(node, depth), as_json, contents)
 
 
 def outline(
@@ -101,11 +97,15 @@ def outline(
     as_json: options.AsJson = False,
 ) -> None:
     """Print the nodes that best summarise an index, or a part of it, within a token budget."""
-    from hierindex.serve.questions.client import answer_to
-    from hierindex.serve.questions.endpoints import Outline
+    from hierindex.index import HierarchicalIndex
+    from hierindex.respond.answer import outline_json
+    from hierindex.retrieve.conditions import known_filters
+    from hierindex.retrieve.contents import outlined as outline_of
 
-    asked = Outline(of=of or [], budget=budget, question=question, where=where or [])
-    outline = answer_to(asked, index)
+    opened = HierarchicalIndex.open(index)
+    filters = known_filters(where, opened.table.snapshot())
+    found = outline_of(opened.table, opened.encoder, budget, question, of or None, filters)
+    outline = outline_json(found)
     print_result(outline, as_json, outlined)
     note_if_empty(outline["nodes"], where)
 

@@ -16,7 +16,15 @@ if TYPE_CHECKING:
 
     from hierindex.serve.mcp.reader import Reader
 
-MCP_HOST, MCP_PORT = "127.0.0.1", 8735
+LOOPBACK, MCP_PORT = "127.0.0.1", 8735
+Host = Annotated[
+    str,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Address to serve at; one that other machines can reach needs a token. Every user of "
+        "this machine can open the default.",
+    ),
+]
 
 
 def explore(
@@ -25,14 +33,7 @@ def explore(
         int | None,
         typer.Option(metavar="N", help="Port; by default 8733, or a free one if that is taken."),
     ] = None,
-    host: Annotated[
-        str,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Address to serve at; one that other machines can reach needs a token. Every user "
-            "of this machine can open the default.",
-        ),
-    ] = "127.0.0.1",
+    host: Host = LOOPBACK,
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
     ] = True,
@@ -42,12 +43,13 @@ def explore(
     The page follows the index: each request is answered from its newest
     generation.
     """
+    from hierindex import serve as servers
     from hierindex.index import HierarchicalIndex
 
     opened = HierarchicalIndex.open(index)
     opened.info()  # fails if the index cannot be read
-    with until_stopped("Stopped."), opened.explore(port, host) as explorer:
-        if explorer.is_public:
+    with until_stopped("Stopped."), servers.explore(opened, port, host) as explorer:
+        if explorer.token is not None:
             print_note("note: Other machines can open this address, which is the key to the index.")
         print_note(f"Exploring {index} until Ctrl-C, at {explorer.url}")
         if browser:
@@ -59,38 +61,26 @@ def serve(
     index: options.Index,
     port: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
-            help="Answer other programs, too, by HTTP at this port, 0 for a free one; every user "
-            "of this machine can ask there. By default none; with --host, 8734, or a free one.",
-        ),
+        typer.Option(metavar="N", help="Port; by default 8734, or a free one if that is taken."),
     ] = None,
-    host: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Address to answer at; one that other machines can reach needs a token. With "
-            "--port, by default 127.0.0.1.",
-        ),
-    ] = None,
+    host: Host = LOOPBACK,
 ) -> None:
-    """Keep an index loaded, so that its `query`, `outline` and `show` take a tenth of the time.
+    """Answer the questions of other programs over HTTP, until Ctrl-C.
 
-    While it runs, these commands of the same user ask it by a socket in the
-    folder of the index. Each request is answered from the newest generation.
-    With --port, /openapi.json describes what other programs can ask.
+    /openapi.json describes what can be asked. Each request is answered from
+    the newest generation of the index.
     """
+    from hierindex import serve as servers
     from hierindex.index import HierarchicalIndex
 
     opened = HierarchicalIndex.open(index)
-    with until_stopped("Stopped."), opened.serve(port, host) as server:
+    with until_stopped("Stopped."), servers.serve(opened, port, host) as server:
         if server.token is not None:
             print_note(
                 "note: Other machines can ask with the header "
                 f"'Authorization: Bearer {server.token}', which is the key to the index."
             )
-        where = "" if server.url is None else f", at {server.url}openapi.json"
-        print_note(f"Answering questions on {index} until Ctrl-C{where}")
+        print_note(f"Answering questions on {index} until Ctrl-C, at {server.url}openapi.json")
         server.wait()
 
 
@@ -133,12 +123,10 @@ def mcp(
 
 
 def _over_http(server: "MCPServer[None]", port: int) -> None:
-    from hierindex.serve.guard import Guard
     from hierindex.serve.mcp.server import application
     from hierindex.serve.server import Address, Server
 
-    address = Address.at(MCP_HOST, (port,))
-    app = Guard(application(server), address.hosts)
-    with until_stopped("Stopped."), Server(app, [address.bound]) as running:
+    address = Address.at(LOOPBACK, (port,))
+    with until_stopped("Stopped."), Server(application(server), address) as running:
         print_note(f"Serving until Ctrl-C, at {address.url}mcp")
         running.wait()

@@ -43,7 +43,7 @@ def built(report: dict[str, Any], columns: Mapping[str, str] = SIZES) -> str:
     """Format the report of a build, an update or a deletion, with columns of its statistics."""
     generation, seconds = report["generation"], f"{report['seconds']['total']:.1f} s"
     levels = [{n: level[key] for key, n in columns.items()} for level in report["statistics"]]
-    lines = [f"Generation {generation}: {_changes(report)}, {seconds}.", *_names(report, report)]
+    lines = [f"Generation {generation}: {_changes(report)}, {seconds}.", *_names(report)]
     if levels:
         lines += ["Nodes that were grouped:"] * bool(report["unchanged"])
         lines.append(_levels(levels))
@@ -122,9 +122,9 @@ def _changes(counts: Mapping[str, int]) -> str:
     return ", ".join([f"{counted(counts[first], 'document')} {first}", *rest])
 
 
-def _names(counts: Mapping[str, int], report: dict[str, Any]) -> list[str]:
+def _names(report: dict[str, Any]) -> list[str]:
     """Return the lines of `changed`; none of a first build, as all documents are new."""
-    return changed(report["names"]) if any(counts[what] for what in OUTCOMES[1:]) else []
+    return changed(report["names"]) if any(report[what] for what in OUTCOMES[1:]) else []
 
 
 def changed(names: Mapping[str, Sequence[Any]], of: str = "") -> list[str]:
@@ -145,26 +145,27 @@ def some(names: Sequence[str]) -> str:
 
 def estimated(estimate: dict[str, Any]) -> str:
     """Format the estimated cost of a build, an update or a deletion."""
-    changed = estimate["documents"]
     skipped = skipped_files(estimate["skipped"])
-    lines = [f"{_changes(changed)}.", *_names(changed, estimate), *moved(estimate), *skipped]
+    lines = [f"{_changes(estimate)}.", *_names(estimate), *moved(estimate), *skipped]
     changes = "\n".join(lines)
-    if not estimate["levels"]:
+    if not estimate["statistics"]:
         return f"Nothing would change: {changes}"
+    usage = estimate["usage"]
+    levels = [{n: level[key] for key, n in SIZES.items()} for level in estimate["statistics"]]
     rows = [
         ("chunks to embed", estimate["embedded_chunks"]),
         ("tokens of these", estimate["embedded_tokens"]),
-        ("calls", estimate["llm_calls"]),
-        ("prompt tokens", estimate["prompt_tokens"]),
-        ("completion tokens (maximum)", estimate["completion_tokens"]),
-        ("cached summaries", estimate["cached_summaries"]),
+        ("calls", usage["llm_calls"]),
+        ("prompt tokens", usage["prompt_tokens"]),
+        ("completion tokens (maximum)", usage["completion_tokens"]),
+        ("cached summaries", usage["cached_summaries"]),
     ]
     shown = [(name, number(n)) for name, n in rows]
     if (price := estimate["price"]) is not None:
         shown.append(("price (maximum)", price_of(price)))
     costs = table(("", "estimate"), shown)
-    caption = "Nodes that would be grouped:\n" if changed["unchanged"] else ""
-    return f"{changes}\n\n{caption}{_levels(estimate['levels'])}\n\n{costs}"
+    caption = "Nodes that would be grouped:\n" if estimate["unchanged"] else ""
+    return f"{changes}\n\n{caption}{_levels(levels)}\n\n{costs}"
 
 
 def timed(report: dict[str, Any]) -> str:

@@ -16,6 +16,7 @@ from hierindex.errors import HierindexError
 
 if TYPE_CHECKING:
     from hierindex.jobs.report import BuildReport
+    from hierindex.settings import Settings
 
 WRITING = (
     "llm llm_base_url llm_concurrency max_llm_tokens llm_timeout llm_deadline"
@@ -62,14 +63,8 @@ def update(
     settings, models = as_built(opened.settings, flags)
     with shown_progress() as progress:
         given = {"progress": progress, **models}
-        if dry_run:
-            estimate = opened.estimate_update(sources or None, **given)
-        else:
-            report = opened.update(sources or None, purge=purge, **given)
-    if dry_run:
-        print_estimate(estimate, settings, as_json)
-    else:
-        _print(report, timings, as_json)
+        report = opened.update(sources or None, purge=purge, dry_run=dry_run, **given)
+    _print(report, settings, timings, as_json)
 
 
 @options.with_settings(WRITING)
@@ -149,14 +144,8 @@ def delete(
     settings, models = as_built(opened.settings, flags)
     with shown_progress() as progress:
         given = {"progress": progress, **models}
-        if dry_run:
-            estimate = opened.estimate_update(delete=documents, **given)
-        else:
-            report = opened.delete(*documents, **given)
-    if dry_run:
-        print_estimate(estimate, settings, as_json)
-    else:
-        _print(report, timings, as_json)
+        report = opened.delete(*documents, dry_run=dry_run, **given)
+    _print(report, settings, timings, as_json)
     if not as_json:
         were = "would be" if dry_run else "were"
         what = f"Earlier generations {were} removed with the deleted text."
@@ -165,7 +154,10 @@ def delete(
         )
 
 
-def _print(report: "BuildReport", timings: bool, as_json: bool) -> None:
+def _print(report: "BuildReport", settings: "Settings", timings: bool, as_json: bool) -> None:
+    if report.dry_run:
+        print_estimate(report, settings, as_json)
+        return
     summary = timed if timings else built
     print_result(
         report.to_json(),

@@ -8,8 +8,8 @@ import numpy as np
 
 from hierindex.errors import InputError
 from hierindex.export.nodes import NO_NODES, new
+from hierindex.export.plots import FONT, shades
 from hierindex.index import HierarchicalIndex
-from hierindex.plot.style import FONT, shades
 from hierindex.retrieve.reading_order import reading_order
 from hierindex.store.description import overview
 from hierindex.store.generations import on_newest

@@ -1,10 +1,10 @@
 """Building the tree of sources."""
 
 import os
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from collections.abc import Sequence
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from hierindex.errors import FormatError, InputError
 from hierindex.jobs.changes import Remembered, Revision, check_losses, held_documents
@@ -22,48 +22,38 @@ from hierindex.tree.hierarchy import Hierarchy
 if TYPE_CHECKING:
     from llama_index.core.node_parser import NodeParser
 
-T = TypeVar("T")
-
 
 def build_tree(
     sources: Source | Sequence[Source],
     table: Table,
     hierarchy: Hierarchy,
     *,
-    splitter: "NodeParser | None",
-    chunk_size: int | None,
-    replace: bool,
-    progress: Progress | None,
-    engine: Engine = in_this_process,
-    writing: AbstractContextManager[None] | None = None,
-    then: Callable[[Job], T],
-) -> T:
-    """Do something with the job of building a tree over sources; see `HierarchicalIndex`.
-
-    `writing` excludes other writers, and `then` is called with the job.
-
-    Raises
-    ------
-    SourceError
-        If there is nothing to index, or two documents have the same id.
-    InputError
-        If the index is not to be replaced, and the build would lose much of what it holds, or
-        another version of hierindex wrote it.
-    """
+    splitter: "NodeParser | None" = None,
+    chunk_size: int | None = None,
+    replace: bool = False,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+    engine: Engine | None = None,
+) -> BuildReport:
+    """Build the tree of sources; see `HierarchicalIndex.build`."""
     progress, watch = progress or hierarchy.progress, Stopwatch()
+    if not dry_run:
+        check_writable(table.uri)
     sources = checked(sources)
     with ExitStack() as opened:
         with watch("load"):
-            opened.enter_context(writing or nullcontext())
+            opened.enter_context(nullcontext() if dry_run else table.writing("build"))
             _ = hierarchy.embedder  # a model that cannot be loaded leaves no cache
-            cache, read, start = opened.enter_context(engine(table, progress))
-            snapshot = held_by(table) if replace else table.snapshot()
+            started = (engine or in_this_process)(table, progress)
+            cache, read, start = opened.enter_context(started)
+            may_replace = replace or dry_run
+            snapshot = held_by(table) if may_replace else table.snapshot()
             before, was = held_documents(snapshot), Remembered.of(snapshot)
-            if snapshot.exists and not replace:
+            if snapshot.exists and not may_replace:
                 _check_models(snapshot, hierarchy)
         with watch("read"):
             revision = built(sources, before, was, read)
-        if not replace:
+        if not may_replace:
             check_losses(
                 "build",
                 revision.changes.removed,
@@ -83,12 +73,16 @@ def build_tree(
             watch=watch,
             start=start,
         )
-        return then(job)
+        return job.estimate() if dry_run else job.publish()
 
 
-def publish_moved(revision: Revision, table: Table, watch: Stopwatch) -> BuildReport:
+def publish_moved(
+    revision: Revision, table: Table, watch: Stopwatch, *, dry_run: bool = False
+) -> BuildReport:
     """Publish the new paths of sources, if any have moved, and the tree as it is."""
     generation = table.snapshot().generation
+    if dry_run:
+        return nothing_changed(revision, generation, watch, dry_run=True)
     if revision.moved:
         with watch("write"):
             report = revision.report(revision.was.settings, Usage())

@@ -2,11 +2,13 @@
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, ClassVar
 
 from hierindex.cache.cache import Cache
+from hierindex.cache.values import Vectors
 from hierindex.jobs.changes import Revision, chunks_per_document, kept_chunks
 from hierindex.jobs.engine import Part, PartGrower, Start, start_here
 from hierindex.jobs.report import BuildReport, reported
@@ -111,6 +113,20 @@ class Job:
                 generation = self._write(grown, rows)
                 self.progress("write", 1, 1)
         return reported(self.revision, grown, generation, self.watch)
+
+    def estimate(self) -> BuildReport:
+        """Report what `publish` would do, from a tree with extracts in the place of summaries.
+
+        The chunks are embedded, and their vectors are cached for the job. The index stays as it is.
+        """
+        rehearsal, chunks = self.hierarchy.rehearsal(), [*chain.from_iterable(self.chunks())]
+        new = [chunk.embedded_text for chunk in chunks if chunk.vector is None]
+        known = Vectors(self.cache, self.hierarchy.embedder.fingerprint).recall(new)
+        n_tokens = self.hierarchy.embedder.count_tokens([text for text in new if text not in known])
+        grown = rehearsal.grow([chunks], self.cache, self.progress, self.earlier())
+        report = reported(self.revision, grown, self.snapshot.generation, self.watch)
+        n_chunks, total = len(n_tokens), int(n_tokens.sum())
+        return replace(report, dry_run=True, embedded_chunks=n_chunks, embedded_tokens=total)
 
     def _grown(self, rows: RowFile) -> Grown:
         """Grow the tree, whose finished nodes are added to rows."""

@@ -20,7 +20,7 @@ OUTCOMES = ("added", "changed", "removed", "renamed", "unchanged")
 
 @dataclass(frozen=True)
 class BuildReport:
-    """Result of a build, an update or a deletion.
+    """Result of a build, an update or a deletion, or of a dry run of one.
 
     `added`, `changed`, `removed`, `renamed` and `unchanged` count documents, and `names` has the
     ids of those that are not unchanged. `moved` has pairs of the old and the new path of sources
@@ -29,6 +29,12 @@ class BuildReport:
     groups of each level: of an update, those that were grouped again.
     An update that changes nothing publishes nothing: `generation` is the one before, and
     `statistics` is empty. If only sources have moved, their new paths are published.
+
+    With `dry_run`, nothing was published and no language model was asked. `usage` is estimated from
+    a tree whose summaries are extracts. These have other vectors and lengths than rewritten ones,
+    which decide on groups and prompts above them, so the numbers are near those of the build but
+    not exact; `completion_tokens` is an upper bound. `embedded_chunks` and `embedded_tokens` count
+    the chunks whose vectors were not cached; they are 0 if it was no dry run.
     """
 
     generation: int
@@ -46,6 +52,14 @@ class BuildReport:
     seconds: dict[str, float]
     timings: list[Timing]
     statistics: list[LevelStatistics]
+    dry_run: bool = False
+    embedded_chunks: int = 0
+    embedded_tokens: int = 0
+
+    def price(self, prompt: float, completion: float) -> float:
+        """Return the price of the usage, given prices per million tokens."""
+        used = self.usage
+        return round((used.prompt_tokens * prompt + used.completion_tokens * completion) / 1e6, 4)
 
     def __str__(self) -> str:
         """Return the numbers of documents, nodes and requests on a few lines."""
@@ -92,7 +106,9 @@ def reported(revision: Revision, grown: Grown, generation: int, watch: Stopwatch
     )
 
 
-def nothing_changed(revision: Revision, generation: int, watch: Stopwatch) -> BuildReport:
+def nothing_changed(
+    revision: Revision, generation: int, watch: Stopwatch, *, dry_run: bool = False
+) -> BuildReport:
     """Return the report of a revision that leaves the tree as it is."""
     return BuildReport(
         generation=generation,
@@ -106,6 +122,7 @@ def nothing_changed(revision: Revision, generation: int, watch: Stopwatch) -> Bu
         seconds=_by_stage(watch.timings, watch.elapsed),
         timings=watch.timings,
         statistics=[],
+        dry_run=dry_run,
     )
 
 

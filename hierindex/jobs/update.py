@@ -1,14 +1,17 @@
 """Updates of an index, deletions from it, and growing its tree again."""
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from hierindex.errors import InputError
+from hierindex.jobs.build import check_writable, publish_moved
 from hierindex.jobs.changes import Documents, Remembered, Revision, held_documents
 from hierindex.jobs.engine import in_this_process
 from hierindex.jobs.job import Job
 from hierindex.jobs.reading import ReadFiles
+from hierindex.jobs.report import BuildReport
 from hierindex.jobs.settings import (
     Settings,
     check_hierarchy,
@@ -28,7 +31,6 @@ if TYPE_CHECKING:
     from llama_index.core.llms import LLM
     from llama_index.core.node_parser import NodeParser
 
-T = TypeVar("T")
 LLM_OPTIONS = ("concurrency", "timeout", "deadline", "token_limit", "record", "strict")
 
 Revise = Callable[[Documents, Remembered, ReadFiles], Revision]
@@ -47,9 +49,9 @@ class Given:
     hierarchy: Hierarchy | None = None
     embed_model: "BaseEmbedding | None" = None
     llm: "LLM | None" = None
-    splitter: "NodeParser | None" = None
     progress: Progress | None = None
     llm_options: Mapping[str, Any] = field(default_factory=dict)
+    splitter: "NodeParser | None" = None
     may_differ: bool = False
     purge: bool = False
 
@@ -74,26 +76,20 @@ class Given:
 
 
 def revise(
-    table: Table,
-    change: Revise,
-    given: Given,
-    *,
-    then: Callable[[Job], T],
-    unchanged: Callable[[Revision, Table, Stopwatch], T],
-) -> T:
-    """Find out what an index is to hold, and do something with the job of growing its tree.
+    table: Table, what: str, change: Revise, given: Given, *, dry_run: bool = False
+) -> BuildReport:
+    """Change what an index holds, and publish its tree.
 
     Parameters
     ----------
     table : Table
+    what : str
+        Kind of the change, which other writers are told.
     change : callable
-        Returns the revision.
+        Returns the revision. If it is empty, no model is loaded.
     given : Given
-    then : callable
-        Called with the job, unless the revision is empty.
-    unchanged : callable
-        Called with an empty revision, the table and the stopwatch. No model has been loaded by
-        then.
+    dry_run : bool
+        Whether only to estimate the cost.
 
     Raises
     ------
@@ -102,10 +98,17 @@ def revise(
     InputError
         If what is given contradicts what the index remembers.
     """
+    table.snapshot().require()
+    if not dry_run:
+        check_writable(table.uri)
+    with nullcontext() if dry_run else table.writing(what):
+        return _revised(table, change, given, dry_run=dry_run)
+
+
+def _revised(table: Table, change: Revise, given: Given, *, dry_run: bool) -> BuildReport:
     watch = Stopwatch()
     with watch("load"):
         snapshot = table.snapshot()
-        snapshot.require()
         before, was = held_documents(snapshot), Remembered.of(snapshot)
         settings = settings_held(snapshot)
         hierarchy = given.checked_hierarchy(settings) if given.hierarchy else None
@@ -116,7 +119,7 @@ def revise(
         if _is_stale(snapshot):
             revision = replace(revision, anew=True)
         if revision.is_empty and (not given.purge or PURGED in snapshot.details()):
-            return unchanged(revision, table, watch)
+            return publish_moved(revision, table, watch, dry_run=dry_run)
         with watch("load"):
             hierarchy = hierarchy or given.checked_hierarchy(settings)
             if revision.read:
@@ -134,7 +137,7 @@ def revise(
             start=start,
             purge=given.purge,
         )
-        return then(job)
+        return job.estimate() if dry_run else job.publish()
 
 
 def settings_held(snapshot: Snapshot) -> Settings:

@@ -4,13 +4,18 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from math import inf
 from pathlib import Path
 
-from hierindex.errors import HierindexError, InputError, LimitError
+from hierindex.errors import HierindexError, InputError, LimitError, SourceError
+from hierindex.jobs.changes import Remembered
 from hierindex.jobs.report import BuildReport
+from hierindex.jobs.revisions import Source, checked
+from hierindex.jobs.update import Given, settings_held
 from hierindex.read.documents import is_data
 from hierindex.read.files import is_hidden
+from hierindex.store.table import Table
 
 REST = 250  # milliseconds without a change after which files are read
 NAMELESS = re.compile(r"#\d+")  # as Linux tells of temporary files, such as an update's own
@@ -19,6 +24,29 @@ TICK = 500  # milliseconds between two looks at what the system does not report
 AGAIN = 30.0  # seconds after which an update that failed is tried again
 
 Failed = Callable[[HierindexError], object]
+
+
+def watched(
+    table: Table,
+    update: Callable[..., BuildReport],
+    sources: Source | Sequence[Source] | None,
+    failed: Failed | None,
+    given: Given,
+) -> Iterator[BuildReport]:
+    """Update an index whenever its files change; see `HierarchicalIndex.watch`."""
+    read = None if sources is None else checked(sources)
+    places = Remembered.of(table.snapshot()).sources if read is None else [*map(str, read)]
+    if not places:
+        raise SourceError("The index was built from no files; name the sources to watch.")
+    update = partial(
+        update,
+        read,
+        hierarchy=given.checked_hierarchy(settings_held(table.snapshot())),
+        splitter=given.splitter,
+        purge=given.purge,
+        progress=given.progress,
+    )
+    return reports(update, places, failed)
 
 
 def reports(

@@ -1,10 +1,9 @@
 """Comparison of response modes on one question."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.llms import LLM
 
 from hierindex.errors import HierindexError, ModelError
@@ -16,6 +15,7 @@ from hierindex.respond.engine import query_engine, taken_by
 from hierindex.respond.engine_answer import answered, asked
 from hierindex.respond.modes import EXTRACTIVE, MODES, NEED_LLM, WITHOUT_LLM, choose_mode
 from hierindex.retrieve.retriever import HierarchyRetriever
+from hierindex.store.generations import on_newest
 
 IN_COMMON = ("sources", "why")  # the same in all modes
 ANSWERING = [mode for mode in MODES if mode not in WITHOUT_LLM]
@@ -62,10 +62,10 @@ class Comparison:
         }
 
 
+@on_newest
 def compare(
     question: str,
-    retriever: HierarchyRetriever,
-    embed_model: BaseEmbedding,
+    as_retriever: Callable[[], HierarchyRetriever],
     *,
     llm: LLM | None = None,
     response_modes: Sequence[str] | None = None,
@@ -76,9 +76,8 @@ def compare(
     Parameters
     ----------
     question : str
-    retriever : HierarchyRetriever
+    as_retriever : callable
         Called once, so every mode gets the same nodes.
-    embed_model : BaseEmbedding
     llm : LLM, optional
     response_modes : sequence of str, optional
         By default all modes that answer; without an LLM, "extractive" only.
@@ -95,18 +94,19 @@ def compare(
     default = [EXTRACTIVE] if llm is None else ANSWERING
     modes = [choose_mode(mode, llm) for mode in response_modes or default]
     calls = {mode: Calls() for mode in modes}
+    retriever = as_retriever()
     shared = None if llm is None else served(llm)
     engines = {
         mode: query_engine(
             retriever,
-            embed_model,
+            retriever.embed_model,
             llm=None if shared is None else served(shared, calls[mode]),
             response_mode=mode,
             **taken_by(mode, synthesizer or {}),
         )
         for mode in modes
     }
-    found = asked(question, retriever, embed_model)
+    found = asked(question, retriever, retriever.embed_model)
     attempts = []
     for mode, engine in engines.items():
         try:

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, Self, get_args
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self, get_args
 
 import numpy as np
 
@@ -233,6 +234,35 @@ class Retrieval:
                 return search.best(n)
         cut = cut_of(search.snapshot, self.levels or (0,))
         return search.best(n, cut.filters, highest_of=cut.highest_of)
+
+
+KNOWN = {*signature(Retrieval).parameters, "postprocessors"} - {"store", "embed_model"}
+OURS = {"similarity_top_k": "top_k", "node_postprocessors": "postprocessors"}
+
+
+def retriever_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options of `HierarchyRetriever` under our names.
+
+    Raises
+    ------
+    InputError
+        If an option is given under both names, or does not exist.
+
+    Examples
+    --------
+    >>> retriever_options({"similarity_top_k": 3, "level": 0})
+    {'top_k': 3, 'level': 0}
+    """
+    for theirs, name in OURS.items():
+        if theirs in options and name in options:
+            raise InputError(f"{theirs} and {name} are the same option; pass one of them.")
+    given = {OURS.get(name, name): option for name, option in options.items()}
+    for name in given.keys() - KNOWN:
+        raise InputError(
+            f"There is no option {name!r}; the retriever's are {', '.join(sorted(KNOWN))}, and "
+            "those of response modes go into synthesizer={...}."
+        )
+    return given
 
 
 def embedded(question: str, model: EmbedModel) -> Question:

@@ -1,1 +1,5 @@
-"""Builds on many machines: the same functions, mapped over a Ray cluster."""
+"""Builds on a Ray cluster; needs the extra `ray`."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

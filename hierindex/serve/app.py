@@ -15,7 +15,7 @@ from starlette.routing import BaseRoute, Route
 
 from hierindex import __version__
 from hierindex.errors import HierindexError
-from hierindex.respond.answering_tree import AnsweringTree
+from hierindex.index import HierarchicalIndex
 from hierindex.serve.endpoint import GENERATION, Endpoint, Places, status_of
 from hierindex.store.connection import damage
 from hierindex.threads import in_daemon_thread
@@ -36,7 +36,7 @@ ERROR = {
 
 
 def application(
-    tree: AnsweringTree,
+    index: HierarchicalIndex,
     endpoints: Mapping[str, type[Endpoint]],
     pages: Sequence[BaseRoute] = (),
     at: str = "/api/",
@@ -54,7 +54,7 @@ def application(
         return JSONResponse(description)
 
     routes = [
-        Route(path, _answering(endpoint, tree), methods=[endpoint.method])
+        Route(path, _answering(endpoint, index), methods=[endpoint.method])
         for path, endpoint in by_path.items()
     ]
     routes.append(Route("/openapi.json", openapi))
@@ -62,7 +62,7 @@ def application(
 
 
 def _answering(
-    endpoint: type[Endpoint], tree: AnsweringTree
+    endpoint: type[Endpoint], index: HierarchicalIndex
 ) -> Callable[[Request], Coroutine[Any, Any, Response]]:
     """Return a function that answers the requests of an endpoint."""
     places = Places()
@@ -73,7 +73,7 @@ def _answering(
         try:
             with places.one():
                 asked = endpoint.parsed(request.query_params, body)
-                answer = await in_daemon_thread(partial(asked.answer, tree, headers))
+                answer = await in_daemon_thread(partial(asked.answer, index, headers))
                 return JSONResponse(answer, headers=headers)
         except HierindexError as error:
             return _sentence(str(error), status_of(error), headers)
@@ -119,7 +119,7 @@ def described(endpoints: Mapping[str, type[Endpoint]]) -> dict[str, Any]:
         asked = schema_of(endpoint)
         for name, most in endpoint.most.items():
             asked["properties"][name]["maximum"] = most
-        found = _response("The answer.", schema_of(endpoint.answers()))
+        found = _response("The answer.", schema_of(endpoint.reply))
         number = {"schema": {"type": "integer"}, "description": "The generation that answers."}
         return {
             "operationId": endpoint.__name__.lower(),

@@ -10,25 +10,22 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from typing_extensions import TypedDict  # before Python 3.12, pydantic reads no other
 
 from hierindex.errors import HierindexError, IndexNotFoundError, InputError, ModelError
+from hierindex.store.generations import on_newest
 
 if TYPE_CHECKING:
     from starlette.datastructures import QueryParams
 
-    from hierindex.respond.answering_tree import AnsweringTree
-    from hierindex.store.snapshot import Snapshot
+    from hierindex.index import HierarchicalIndex
 
-STATUSES: dict[int, type[HierindexError]] = {
-    404: IndexNotFoundError,
-    400: InputError,
-    503: ModelError,
-    500: HierindexError,
+STATUSES: dict[type[HierindexError], int] = {
+    IndexNotFoundError: 404,
+    InputError: 400,
+    ModelError: 503,
+    HierindexError: 500,
 }
-"""The error that a status stands for; each has the exit status of those that get the status."""
-
 MOST_AT_ONCE = 100  # requests of a kind, each of which has a thread
 BUSY = 429
 GENERATION = "Hierindex-Generation"
-TOO_MUCH = 422  # the status of a number above its bound
 
 
 class Place(TypedDict, total=False):
@@ -43,19 +40,8 @@ class Place(TypedDict, total=False):
     anchor: str
 
 
-class RefusedError(HierindexError):
-    """A server refuses what a command may answer by itself.
-
-    Parameters
-    ----------
-    status : int
-        None of `STATUSES`.
-    message : str
-    """
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
+class BusyError(HierindexError):
+    """A server has too many requests to answer."""
 
 
 def status_of(error: HierindexError) -> int:
@@ -64,9 +50,9 @@ def status_of(error: HierindexError) -> int:
     >>> status_of(InputError("The question is empty."))
     400
     """
-    if isinstance(error, RefusedError):
-        return error.status
-    return next(status for status, kind in STATUSES.items() if isinstance(error, kind))
+    if isinstance(error, BusyError):
+        return BUSY
+    return next(status for kind, status in STATUSES.items() if isinstance(error, kind))
 
 
 class Places:
@@ -78,10 +64,9 @@ class Places:
 
     @contextmanager
     def one(self) -> Iterator[None]:
-        """Take a place while the block runs; raise RefusedError if all are taken."""
+        """Take a place while the block runs; raise BusyError if all are taken."""
         if not self._free.acquire(blocking=False):
-            said = f"The server has {self._most} requests to answer; ask later."
-            raise RefusedError(BUSY, said)
+            raise BusyError(f"The server has {self._most} requests to answer; ask later.")
         try:
             yield
         finally:
@@ -97,12 +82,9 @@ class Endpoint(BaseModel):
     alone: ClassVar[AbstractContextManager[Any]] = nullcontext()
     """Held by the request that is being answered; a lock if there is work not to do twice."""
     most: ClassVar[Mapping[str, int]] = {}
-    """The highest numbers that a server takes; a command answers others by itself."""
-
-    @classmethod
-    def answers(cls) -> Any:
-        """Return the type of the answer, for its description."""
-        return dict[str, Any]
+    """The highest numbers that a server takes."""
+    reply: ClassVar[Any] = dict[str, Any]
+    """The type of the answer, for its description."""
 
     @classmethod
     def parsed(cls, query: "QueryParams", body: bytes) -> Self:
@@ -111,9 +93,7 @@ class Endpoint(BaseModel):
         Raises
         ------
         InputError
-            If it is none.
-        RefusedError
-            If a number is above the bound of a server.
+            If it is none, or a number is above the bound of a server.
         """
         try:
             asked = cls._read(query, body)
@@ -123,7 +103,7 @@ class Endpoint(BaseModel):
             raise InputError.of_field(error) from None
         for name, most in cls.most.items():
             if (getattr(asked, name) or 0) > most:
-                raise RefusedError(TOO_MUCH, f"{name} must be at most {most:,}.")
+                raise InputError(f"{name} must be at most {most:,}.")
         return asked
 
     @classmethod
@@ -135,20 +115,19 @@ class Endpoint(BaseModel):
             {name: query.getlist(name) if name in lists else query[name] for name in query}
         )
 
-    def answer(self, tree: "AnsweringTree", headers: dict[str, str]) -> dict[str, Any]:
+    def answer(self, index: "HierarchicalIndex", headers: dict[str, str]) -> dict[str, Any]:
         """Return the answer from the newest generation, whose number the headers are given."""
-        from hierindex.store.generations import on_newest
 
         @on_newest
         def answered() -> dict[str, Any]:
-            snapshot = tree.table.snapshot()
+            snapshot = index.table.snapshot()
             headers[GENERATION] = str(snapshot.generation)
             snapshot.require()
-            return self.answer_from(snapshot, tree)
+            return self.answer_from(index.at(snapshot))
 
         with self.alone:
             return answered()
 
     @abstractmethod
-    def answer_from(self, snapshot: "Snapshot", tree: "AnsweringTree") -> dict[str, Any]:
-        """Return the answer from a snapshot of a tree."""
+    def answer_from(self, index: "HierarchicalIndex") -> dict[str, Any]:
+        """Return the answer of an index at one generation."""

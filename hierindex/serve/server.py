@@ -5,7 +5,8 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
+from concurrent.futures import wait
 from dataclasses import dataclass
 from threading import Event, Thread
 from typing import Self
@@ -14,8 +15,10 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from hierindex.errors import InputError
-from hierindex.serve.guard import hosts_of
+from hierindex.serve.guard import Guard, hosts_of
+from hierindex.threads import started
 
+LOOPBACK = "127.0.0.1"
 PATIENCE = 2  # seconds for the requests that are being answered when it is closed
 
 
@@ -82,13 +85,22 @@ class Server:
     Parameters
     ----------
     app : ASGIApp
-    bound : sequence of socket
-        Listening sockets.
+    address : Address
+    warm : callable, optional
+        Called in a thread at the start, so that the first request need not wait.
+
+    Attributes
+    ----------
+    url : str
+    token : str or None
+        Which a request needs.
     """
 
-    def __init__(self, app: ASGIApp, bound: Sequence[socket.socket]) -> None:
+    def __init__(
+        self, app: ASGIApp, address: Address, warm: Callable[[], object] | None = None
+    ) -> None:
         config = uvicorn.Config(
-            app,
+            Guard(app, address.hosts, address.token),
             access_log=False,
             http="h11",
             lifespan="on",
@@ -100,11 +112,16 @@ class Server:
             timeout_graceful_shutdown=PATIENCE,
             ws="none",
         )
+        self.url, self.token = address.url, address.token
         self._server = uvicorn.Server(config)
         self._ended = Event()  # as a signal during `Thread.join` ends that, but not the thread
-        Thread(target=self._serve, args=([*bound],), daemon=True).start()
+        Thread(target=self._serve, args=([address.bound],), daemon=True).start()
         while not (self._server.started or self._ended.is_set()):
             time.sleep(0.001)  # or a signal before that would end the thread with an error
+        self._warming = [] if warm is None else [started(warm)]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.url!r})"
 
     def __enter__(self) -> Self:
         return self
@@ -116,6 +133,7 @@ class Server:
         """Stop; requests that are being answered are given 2 seconds."""
         self._server.should_exit = True
         self._ended.wait()
+        wait(self._warming)
 
     def wait(self) -> None:
         """Wait until the server is closed or this thread is interrupted."""

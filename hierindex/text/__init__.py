@@ -1,1 +1,5 @@
 """Words: characters, sentences, the blocks that they stand in, and words that say little."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

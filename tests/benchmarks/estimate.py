@@ -52,10 +52,9 @@ def main(folders: list[str]) -> None:
             ):
                 rewriter = LLMRewriter(load_llm("loopback", server.base_url), concurrency=8)
                 hierarchy = kind(model, summarizer=TwoStageSummarizer(rewriter))
-                estimate = hierindex.HierarchicalIndex.estimate
-                dry = estimate(folder, uri, hierarchy=hierarchy)
-                assert not server.requests
                 build = hierindex.HierarchicalIndex.build
+                dry = build(folder, uri, hierarchy=hierarchy, dry_run=True).last_build.usage
+                assert not server.requests
                 report = build(folder, uri, hierarchy=hierarchy).last_build
             calls, tokens = report.usage.llm_calls, report.usage.prompt_tokens
             print(

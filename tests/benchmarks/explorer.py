@@ -30,6 +30,7 @@ from scale import WordSums
 
 from hierindex import HierarchicalIndex, HierarchyStore, Node, Quote, Span
 from hierindex.node import Maker
+from hierindex.serve import explore
 from hierindex.serve.explorer.inline import PAGE
 from hierindex.store.rows import row_of
 from hierindex.store.waiting import RowFile
@@ -214,7 +215,7 @@ def served(index: Path) -> Iterator[str]:
 
 def serve(index: Path) -> None:
     opened = HierarchicalIndex.open(index, _model(index))
-    with opened.explore(0) as explorer:
+    with explore(opened, 0) as explorer:
         print(explorer.url, flush=True)
         sys.stdin.read()
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, flush=True)

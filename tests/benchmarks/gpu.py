@@ -27,10 +27,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from seq2seq import LENGTHS, MAX_TOKENS, write_to_the_end
 from tiny_models import WORDS, save_bart
 
-from hierindex import Seq2SeqRewriter, load_embed_model
+from hierindex import load_embed_model
 from hierindex.loading import quiet
 from hierindex.models.embedder import Embedder
 from hierindex.models.load import DEFAULT_EMBED_MODEL
+from hierindex.summarize import Seq2SeqRewriter
 
 DEVICE = "cuda"
 SIZE = 8192  # of the products that are measured

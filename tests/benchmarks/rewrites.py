@@ -22,18 +22,13 @@ from extractive import GOLD, rows
 from outlines import references, with_interval
 from rouge_score.rouge_scorer import RougeScorer
 
-from hierindex import (
-    Budget,
-    ExtractiveSummarizer,
-    LLMRewriter,
-    TwoStageSummarizer,
-    load_embed_model,
-)
+from hierindex import load_embed_model
 from hierindex.cache.cache import open_cache
 from hierindex.cache.values import Texts
 from hierindex.models.client import load_llm
 from hierindex.models.embedder import Embedder
 from hierindex.node import Grounding, Quote, Span
+from hierindex.summarize import Budget, ExtractiveSummarizer, LLMRewriter, TwoStageSummarizer
 from hierindex.summarize.summary import Resources, Summary
 from hierindex.text.display import grounding_text
 from hierindex.text.sentences import split_sentences

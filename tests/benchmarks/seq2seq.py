@@ -17,9 +17,9 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from tiny_models import WORDS, save_bart
 
-from hierindex import Seq2SeqRewriter
 from hierindex.device import accelerator
 from hierindex.loading import quiet
+from hierindex.summarize import Seq2SeqRewriter
 
 LENGTHS = np.linspace(600, 900, 8, dtype=int)  # tokens of the extracts, each word one
 MAX_TOKENS = 48

@@ -17,14 +17,9 @@ from tempfile import TemporaryDirectory
 
 from llama_index.core.embeddings import BaseEmbedding
 
-from hierindex import (
-    DocumentHierarchy,
-    ExtractiveSummarizer,
-    HierarchicalIndex,
-    RaptorHierarchy,
-    SemanticHierarchy,
-)
+from hierindex import DocumentHierarchy, HierarchicalIndex, RaptorHierarchy, SemanticHierarchy
 from hierindex.models.load import load_embed_model
+from hierindex.summarize import ExtractiveSummarizer
 from hierindex.tree.hierarchy import Hierarchy
 
 METHODS = {kind.method: kind for kind in (SemanticHierarchy, RaptorHierarchy, DocumentHierarchy)}

@@ -46,7 +46,6 @@ from hierindex import (
     RaptorHierarchy,
     SemanticHierarchy,
     load_embed_model,
-    to_document_summary_index,
 )
 from hierindex.cache.cache import cache_file
 from hierindex.core.arrays import Floats1d, Ints1d
@@ -57,6 +56,7 @@ from hierindex.errors import InputError
 from hierindex.evaluate import Dataset, evaluate, retrieved
 from hierindex.evaluate.measures import Passage, count_tokens, fill
 from hierindex.evaluate.ways import WAYS, Asked, Way
+from hierindex.export import to_document_summary_index
 from hierindex.models.embedder import unit_vectors
 from hierindex.retrieve.retrieval import TOKEN_BUDGET
 from hierindex.tree.hierarchy import Hierarchy

@@ -9,6 +9,7 @@ import pytest
 from browser.actions import apart
 
 from hierindex import HierarchicalIndex, SemanticHierarchy
+from hierindex.serve import explore
 
 CHROMIUM = os.environ.get("CHROMIUM") or next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
@@ -84,7 +85,7 @@ def serve(request):
     """Start explorers, which end with the test."""
 
     def started(index: HierarchicalIndex) -> str:
-        explorer = index.explore(0)
+        explorer = explore(index, 0)
         request.addfinalizer(explorer.close)
         return explorer.url
 

@@ -9,8 +9,9 @@ from fakes import HashingEmbedding
 from llama_index.core.llms import CompletionResponse
 from pdfs import pdf_of
 
-from hierindex import HierarchicalIndex, LLMRewriter, TwoStageSummarizer
+from hierindex import HierarchicalIndex
 from hierindex.export.report import to_html
+from hierindex.summarize import LLMRewriter, TwoStageSummarizer
 
 PAGES = (
     "The lamp of the harbour burned all night.\nNobody came to put it out.",

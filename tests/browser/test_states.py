@@ -7,6 +7,8 @@ import pytest
 from browser.actions import Paragraphs, apart, ask, of_documents, until
 from llama_index.core.schema import Document
 
+from hierindex.serve import explore
+
 
 @pytest.fixture
 def small(tmp_path):
@@ -42,7 +44,7 @@ def test_a_damaged_index_says_so(look, serve, small):
 
 
 def test_a_server_that_is_gone_is_named(look, small):
-    explorer = small.explore(0)
+    explorer = explore(small, 0)
     page = look(explorer.url)
     page.wait_for_selector("#cited")
     explorer.close()

@@ -470,8 +470,8 @@ def test_an_update_reads_what_has_changed(hierindex, index, folder) -> None:
     (folder / "new.txt").write_text("The keeper slept through the day. Nothing happened at all.")
     told = json.loads(hierindex("update", "--dry-run", *other)[1])
     counts = {"added": 1, "changed": 0, "removed": 0, "renamed": 1, "unchanged": 1}
-    assert told["documents"] == counts
-    assert (told["llm_calls"], told["embedded_chunks"]) == (0, 1)
+    assert {outcome: told[outcome] for outcome in counts} == counts
+    assert (told["usage"]["llm_calls"], told["embedded_chunks"]) == (0, 1)
     status, out, err = hierindex("update", *other)
     report = json.loads(out)
     assert (status, err) == (0, "")
@@ -554,7 +554,8 @@ def test_a_language_model_is_asked_again_if_that_is_said(
     status, out, err = hierindex(*update, "--llm", "remembered", "--json")
     assert (status, err) == (0, "")
     usage = json.loads(out)["usage"]
-    assert told["llm_calls"] == usage["llm_calls"] == len(server.requests) - n_asked > 0
+    assert told["usage"]["llm_calls"] == usage["llm_calls"]
+    assert usage["llm_calls"] == len(server.requests) - n_asked > 0
     assert server.requests[-1].authorization == "Bearer sk-very-secret"
     assert "questions that it answers" in server.requests[-1].prompt
     again = ("--llm", "m", "--llm-base-url", server.base_url)
@@ -686,16 +687,16 @@ def test_a_dry_run_says_what_a_build_takes(hierindex, build, server) -> None:
     assert re.search(r"calls +\d+\n", out)
     assert float(re.search(r"price \(maximum\) +([\d.]+)\n", out)[1]) > 0.01
     usage = json.loads(build("--json")[1])["usage"]
-    assert told["llm_calls"] == usage["llm_calls"] == len(server.requests)
+    assert told["usage"]["llm_calls"] == usage["llm_calls"] == len(server.requests)
     assert (usage["fallbacks"], server.most_in_flight <= 4) == (0, True)
     assert json.loads(hierindex("info", "--index", "L", "--json")[1])["summarizer"] == "m"
-    assert told["prompt_tokens"] == pytest.approx(usage["prompt_tokens"], rel=0.15)
-    again = json.loads(build("--dry-run", "--json")[1])
+    assert told["usage"]["prompt_tokens"] == pytest.approx(usage["prompt_tokens"], rel=0.15)
+    again = json.loads(build("--dry-run", "--json")[1])["usage"]
     assert (again["llm_calls"], again["cached_summaries"]) == (0, usage["llm_calls"])
 
 
 def test_a_token_limit_stops_a_build_that_another_continues(hierindex, build, server) -> None:
-    needed = json.loads(build("--dry-run", "--json")[1])
+    needed = json.loads(build("--dry-run", "--json")[1])["usage"]
     limit = needed["prompt_tokens"] // 2 + needed["completion_tokens"] // needed["llm_calls"]
     status, out, err = build("--max-llm-tokens", limit)
     assert (status, out) == (2, "")

@@ -10,7 +10,7 @@ import pytest
 from hierindex import HierarchyStore, Node
 
 BUILDING = "hierindex.jobs.job.Job.publish"
-ASKING = "hierindex.respond.answering_tree.AnsweringTree.ask"
+ASKING = "hierindex.index.HierarchicalIndex.ask"
 INTERRUPTED = {
     "build docs --index my-index": BUILDING,
     "update more-docs --index my-index": BUILDING,

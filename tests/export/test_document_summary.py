@@ -13,14 +13,9 @@ from llama_index.llms.openai_like import OpenAILike
 from loopback import LoopbackServer
 from store.trees import SIZES, documents, linked, record
 
-from hierindex import (
-    HierarchicalIndex,
-    HierarchyStore,
-    InputError,
-    SemanticHierarchy,
-    persist_document_summary_index,
-    to_document_summary_index,
-)
+from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy
+from hierindex.errors import InputError
+from hierindex.export import persist_document_summary_index, to_document_summary_index
 from hierindex.export.document_summary import NoLLM
 
 QUESTION = documents()[0].text.partition("  ")[0]

@@ -15,15 +15,9 @@ from llama_index.core.schema import Document as LlamaIndexDocument
 from pydantic import ValidationError
 
 import hierindex
-from hierindex import (
-    HierarchicalIndex,
-    InputError,
-    LevelError,
-    SemanticHierarchy,
-    to_langchain_documents,
-    to_langchain_retriever,
-    to_tree,
-)
+from hierindex import HierarchicalIndex, SemanticHierarchy
+from hierindex.errors import InputError, LevelError
+from hierindex.export import to_langchain_documents, to_langchain_retriever, to_tree
 from hierindex.export.langchain_retriever import HierarchyDocumentRetriever
 
 QUESTION = "Who met a willow, a compass and a violin, the candle of a1?"

@@ -11,8 +11,8 @@ from llama_index.core.schema import Document, TextNode
 from records import metadata_of
 from store.trees import columns_of
 
-from hierindex import DocumentHierarchy, HierarchicalIndex, InputError, Quote, Span
-from hierindex.errors import HierindexError
+from hierindex import DocumentHierarchy, HierarchicalIndex, Quote, Span
+from hierindex.errors import HierindexError, InputError
 from hierindex.export.report import to_html
 from hierindex.serve.explorer.inline import PAGE, inlined, modules
 

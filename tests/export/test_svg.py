@@ -9,9 +9,9 @@ from fakes import HashingEmbedding
 from llama_index.core.schema import Document, TextNode
 from records import replace_all
 
-from hierindex import HierarchicalIndex, HierarchyStore, InputError, SemanticHierarchy, to_svg
-from hierindex.errors import IndexNotFoundError
-from hierindex.export import svg
+from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy
+from hierindex.errors import IndexNotFoundError, InputError
+from hierindex.export import svg, to_svg
 
 BOX = re.compile(r"M([\d.]+) ([\d.]+)H([\d.]+)v([\d.]+)H[\d.]+z")
 NAMES = {"svg": "http://www.w3.org/2000/svg"}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hierindex import InputError
+from hierindex.errors import InputError
 from hierindex.export.nodes import new
 
 

@@ -10,18 +10,12 @@ from records import metadata_of
 from store.trees import columns_of
 from summarize.groups import RewriterOf
 
-from hierindex import (
-    HierarchicalIndex,
-    HierarchyStore,
-    InputError,
-    SemanticHierarchy,
-    TwoStageSummarizer,
-    to_json,
-    to_langchain_documents,
-    to_tree,
-)
+from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy
+from hierindex.errors import InputError
+from hierindex.export import to_json, to_langchain_documents, to_tree
 from hierindex.export.report import to_html
 from hierindex.node import Quote, Span
+from hierindex.summarize import TwoStageSummarizer
 
 
 def test_the_tree_hangs_together(soft) -> None:

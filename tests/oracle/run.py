@@ -64,8 +64,8 @@ def hierarchy(method: str, llm: Any = None, **options: Any) -> Any:
     import hierindex
 
     if llm:
-        rewriter = hierindex.LLMRewriter(llm, concurrency=1)
-        options["summarizer"] = hierindex.TwoStageSummarizer(rewriter)
+        rewriter = hierindex.summarize.LLMRewriter(llm, concurrency=1)
+        options["summarizer"] = hierindex.summarize.TwoStageSummarizer(rewriter)
     return getattr(hierindex, METHODS[method])(**options)
 
 
@@ -74,7 +74,7 @@ def tree(index: Any) -> dict[str, Any]:
     import hierindex
 
     found, stored = (
-        hierindex.to_tree(index),
+        hierindex.export.to_tree(index),
         {node.node_id: node for node in index.store.get_nodes()},
     )
     for node in found["nodes"]:
@@ -194,7 +194,8 @@ def conditions() -> dict[str, tuple[Any, Passes]]:
 
 def filtered(place: Path) -> dict[str, Any]:
     """Return what passes each filter, and whether it is what the predicate says."""
-    from hierindex import HierarchicalIndex, to_tree
+    from hierindex import HierarchicalIndex
+    from hierindex.export import to_tree
 
     told = dict[str, Any]()
     for method in METHODS:

@@ -9,9 +9,9 @@ from llama_index.core.schema import Document
 from outlook import BODY, SUBJECT, outlook
 from pdfs import Typed, typed
 
-from hierindex import SourceError
 from hierindex.cache.cache import open_cache
 from hierindex.cache.values import Readings
+from hierindex.errors import SourceError
 from hierindex.node import PAGES
 from hierindex.read import documents as reading
 from hierindex.read.documents import FileContent, FileReader, read_documents

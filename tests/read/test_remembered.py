@@ -315,7 +315,7 @@ class TestAnIndex:
     def test_a_dry_run_reads_and_splits_for_the_build(self, folder, tmp_path, read, counted):
         hierarchy = SemanticHierarchy(HashingEmbedding(model_name="known", dim=16))
         options = {"hierarchy": hierarchy, "chunk_size": 40}
-        HierarchicalIndex.estimate(folder, tmp_path / "index", **options)
+        HierarchicalIndex.build(folder, tmp_path / "index", dry_run=True, **options)
         read.clear()
         counted.clear()
         self.built(folder, tmp_path / "index")

@@ -9,8 +9,9 @@ from llama_index.core.response_synthesizers import ResponseMode
 from loopback import NO_QUOTA, Fault, names_words
 from respond.asking import QUESTION, asked_of, count_tokens, log_of, serve, usage_of
 
-from hierindex import HierarchicalIndex, InputError, ModelError
+from hierindex import HierarchicalIndex
 from hierindex.cli.answer_text import compared
+from hierindex.errors import InputError, ModelError
 from hierindex.respond.compare import ANSWERING
 from hierindex.respond.modes import NEED_LLM
 from hierindex.retrieve.retriever import HierarchyRetriever
@@ -174,7 +175,7 @@ def test_a_wrong_mode_is_refused_before_a_model_is_loaded(
     def refuse(*args, **options):
         raise AssertionError
 
-    monkeypatch.setattr("hierindex.retrieve.stored_tree.load_encoder", refuse)
+    monkeypatch.setattr("hierindex.index.load_encoder", refuse)
     llm = llm_of(server) if with_llm else None
     with pytest.raises(InputError, match=message):
         HierarchicalIndex(store).compare(QUESTION, llm=llm, response_modes=["extractive", mode])

@@ -19,7 +19,8 @@ from loopback import FILTERED, NO_JSON, NO_QUOTA, OTHER_JSON, TOO_LONG, WEB_PAGE
 from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
 from respond.asking import QUESTION, WAYS, ask, serve
 
-from hierindex import HierindexError, ModelError
+from hierindex import HierindexError
+from hierindex.errors import ModelError
 from hierindex.models.failures import RequestError
 from hierindex.models.llm import ATTEMPTS, language_model_of, served
 from hierindex.models.record import Calls

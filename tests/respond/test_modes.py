@@ -25,11 +25,8 @@ from respond.asking import (
     usage_of,
 )
 
-from hierindex import (
-    HierindexError,
-    InputError,
-    ModelError,
-)
+from hierindex import HierindexError
+from hierindex.errors import InputError, ModelError
 from hierindex.models.llm import ATTEMPTS, served
 from hierindex.models.record import Call, Calls, Usage
 from hierindex.respond.engine import CANNOT_STREAM, SYNTHESIZERS, options_of, query_engine

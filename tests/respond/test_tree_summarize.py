@@ -21,14 +21,8 @@ from pydantic import BaseModel
 from respond.asking import NUM_OUTPUT, QUESTION, asked_of, log_of, serve
 from store.trees import tree
 
-from hierindex import (
-    BoundedTreeSummarize,
-    HierarchicalIndex,
-    HierarchyRetriever,
-    HierindexError,
-    InputError,
-    ModelError,
-)
+from hierindex import BoundedTreeSummarize, HierarchicalIndex, HierarchyRetriever, HierindexError
+from hierindex.errors import InputError, ModelError
 from hierindex.models.llm import ATTEMPTS, served
 from hierindex.models.record import Calls
 from hierindex.respond.engine import query_engine

@@ -10,7 +10,7 @@ from llama_index.core.llms import MockLLM
 from llama_index.core.prompts import PromptTemplate
 from respond.asking import count_tokens
 
-from hierindex import InputError
+from hierindex.errors import InputError
 from hierindex.respond.bounded_tree import LEAST_ROOM, N_BETWEEN, Window
 
 TEMPLATE = PromptTemplate("{context_str}")

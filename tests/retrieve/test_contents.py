@@ -6,9 +6,9 @@ from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from records import metadata_of
 from store.trees import HIERARCHIES, documents, record, tree
 
-from hierindex import HierarchicalIndex, HierarchyStore, InputError, SemanticHierarchy
-from hierindex.errors import IndexNotFoundError
-from hierindex.retrieve import reading_order, stored_tree
+from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy
+from hierindex.errors import IndexNotFoundError, InputError
+from hierindex.retrieve import contents, reading_order
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def test_by_default_as_many_generations_as_fit_but_one_at_least(stored, monkeypa
     index, _ = stored[SemanticHierarchy]
     sizes = [len([*entries(index.tree(depth=depth)["nodes"])]) for depth in range(4)]
     for most, depth in ((1, 1), (sizes[1], 1), (sizes[2] - 1, 1), (sizes[2], 2), (999, 3)):
-        monkeypatch.setattr(stored_tree, "FIRST_LOOK", most)
+        monkeypatch.setattr(contents, "FIRST_LOOK", most)
         assert len([*entries(index.tree()["nodes"])]) == sizes[depth]
 
 

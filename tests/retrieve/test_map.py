@@ -5,8 +5,8 @@ from fakes import HashingEmbedding
 from llama_index.core.schema import Document
 from store.trees import HIERARCHIES, record, tree
 
-from hierindex import HierarchicalIndex, HierarchyStore, InputError, SemanticHierarchy
-from hierindex.errors import IndexNotFoundError, LevelError
+from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy
+from hierindex.errors import IndexNotFoundError, InputError, LevelError
 from hierindex.retrieve import map as maps
 from hierindex.retrieve.map import chunk_map
 

@@ -11,7 +11,8 @@ from llama_index.core.node_parser import MarkdownNodeParser, SentenceSplitter
 from llama_index.core.schema import Document, TextNode
 from pdfs import Typed, typed
 
-from hierindex import HierarchicalIndex, HierarchyStore, InputError, Node, SemanticHierarchy
+from hierindex import HierarchicalIndex, HierarchyStore, Node, SemanticHierarchy
+from hierindex.errors import InputError
 from hierindex.node import Quote, Span
 from hierindex.retrieve.sources import SourcePassage, Stretch, passages_at, source_passages
 

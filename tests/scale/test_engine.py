@@ -23,16 +23,15 @@ from hierindex import (
     DocumentHierarchy,
     HierarchicalIndex,
     HierarchyStore,
-    LLMRewriter,
     RaptorHierarchy,
     SemanticHierarchy,
-    TwoStageSummarizer,
 )
 from hierindex.errors import InputError, LimitError
 from hierindex.jobs.job import Job
 from hierindex.models.client import load_llm
 from hierindex.node import Node
 from hierindex.scale.engine import RayEngine
+from hierindex.summarize import LLMRewriter, TwoStageSummarizer
 from hierindex.summarize.seq2seq import Seq2SeqRewriter
 
 CHUNK = 60

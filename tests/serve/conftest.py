@@ -18,6 +18,7 @@ from store.trees import record, tree
 
 from hierindex import HierarchicalIndex, HierarchyStore
 from hierindex import serve as servers
+from hierindex.serve import explore, serve
 from hierindex.text_node import metadata_of
 
 PATIENCE = 60  # seconds, for a machine that is busy
@@ -55,8 +56,24 @@ def soft_tree() -> list[TextNode]:
     return nodes
 
 
+class Http(httpx.Client):
+    """A client of a server of questions."""
+
+    def ask(self, path: str, status: int = 200, **asked):
+        answer = self.post(path, json=asked)
+        assert answer.status_code == status, answer.text
+        return answer.json()
+
+    def sentence(self, path: str, status: int = 400, **asked) -> str:
+        """The error of a question."""
+        error = self.ask(path, status, **asked)
+        assert [*error] == ["error"]
+        assert "Traceback" not in error["error"]
+        return error["error"]
+
+
 def client_of(index: HierarchicalIndex) -> Iterator[Client]:
-    with index.explore(0) as explorer, Client(base_url=explorer.url, timeout=60) as client:
+    with explore(index, 0) as explorer, Client(base_url=explorer.url, timeout=60) as client:
         yield client
 
 
@@ -97,7 +114,7 @@ def serving(tmp_path):
     """Starts a server of an index in a process of its own, beside that; gives what it says."""
 
     @contextmanager
-    def serve(*args: str):
+    def serving(*args: str):
         said, until = tmp_path / "err", time.monotonic() + PATIENCE
         said.touch()
         process = started([*args], tmp_path)
@@ -110,7 +127,7 @@ def serving(tmp_path):
             process.kill()
             process.join()
 
-    return serve
+    return serving
 
 
 @pytest.fixture
@@ -125,3 +142,9 @@ def uninstall(monkeypatch):
         monkeypatch.setitem(sys.modules, name, None)
 
     return uninstalled
+
+
+@pytest.fixture(scope="session")
+def http(index):
+    with serve(index, 0) as server, Http(base_url=server.url, timeout=60) as asking:
+        yield asking

@@ -8,7 +8,8 @@ import pytest
 from starlette.responses import PlainTextResponse
 from starlette.testclient import TestClient
 
-from hierindex import InputError
+from hierindex.errors import InputError
+from hierindex.serve import explore
 from hierindex.serve.explorer.inline import PAGE
 from hierindex.serve.guard import Guard, hosts_of
 
@@ -107,7 +108,7 @@ def test_nothing_can_be_written(client, method) -> None:
 
 
 def test_other_machines_need_the_token(own) -> None:
-    with own.explore(0, "0.0.0.0") as explorer:
+    with explore(own, 0, "0.0.0.0") as explorer:
         url = urlsplit(explorer.url)
         with httpx.Client(base_url=f"http://127.0.0.1:{url.port}", timeout=60) as client:
             for path in ("/", "/assets/main.js", "/api/index", "/?token=", "/?token=x"):
@@ -128,7 +129,7 @@ def test_other_machines_need_the_token(own) -> None:
 
 
 def test_the_token_is_found_among_cookies_of_others(own) -> None:
-    with own.explore(0, "0.0.0.0") as explorer, own.explore(0, "0.0.0.0") as other:
+    with explore(own, 0, "0.0.0.0") as explorer, explore(own, 0, "0.0.0.0") as other:
         with httpx.Client(timeout=60, follow_redirects=True) as browser:
             ports = [urlsplit(each.url).port for each in (explorer, other)]
             for port, each in zip(ports, (explorer, other), strict=True):
@@ -167,16 +168,16 @@ def test_browsers_lower_names_and_leave_out_port_80(names, port, host, status) -
 
 def test_no_token_is_needed_on_this_machine(own) -> None:
     for host in ("localhost", "127.0.0.2"):
-        with own.explore(0, host) as explorer:
+        with explore(own, 0, host) as explorer:
             assert "token" not in explorer.url
 
 
 def test_an_address_that_cannot_be_served(own) -> None:
-    with own.explore(0) as explorer:
+    with explore(own, 0) as explorer:
         port = urlsplit(explorer.url).port
         assert repr(explorer) == f"Explorer('http://127.0.0.1:{port}/')"
         with pytest.raises(InputError, match=f"Nothing can be served at 127.0.0.1:{port}"):
-            own.explore(port)
+            explore(own, port)
     for port, host in ((99999, "127.0.0.1"), (0, "no.such.name.invalid"), (0, "192.0.2.1")):
         with pytest.raises(InputError, match=f"Nothing can be served at {host}:{port}"):
-            own.explore(port, host)
+            explore(own, port, host)

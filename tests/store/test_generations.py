@@ -18,8 +18,8 @@ from llama_index.core.vector_stores.types import VectorStoreQuery, VectorStoreQu
 from records import replace_all
 from store.trees import columns_of
 
-from hierindex import HierarchyStore, InputError
-from hierindex.errors import GenerationError, IndexNotFoundError
+from hierindex import HierarchyStore
+from hierindex.errors import GenerationError, IndexNotFoundError, InputError
 from hierindex.store import generations, indices, table, write_lock
 from hierindex.store.write_lock import HOLDER
 

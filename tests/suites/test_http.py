@@ -7,6 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from schemathesis import GenerationMode
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
+from hierindex.serve import serve
+
 PATHS = ["/query", "/retrieve", "/outline", "/show", "/health"]
 EXAMPLES = settings(
     max_examples=25, deadline=None, derandomize=True, suppress_health_check=[*HealthCheck]
@@ -15,7 +17,7 @@ EXAMPLES = settings(
 
 @pytest.fixture(scope="module")
 def api(built):
-    with built.serve(0) as server:
+    with serve(built, 0) as server:
         schema = schemathesis.openapi.from_dict(httpx.get(f"{server.url}openapi.json").json())
         schema.config.update(base_url=server.url)
         yield schema

@@ -6,7 +6,7 @@ import pytest
 from langchain_core.retrievers import BaseRetriever
 from langchain_tests.integration_tests import RetrieversIntegrationTests
 
-from hierindex import to_langchain_retriever
+from hierindex.export import to_langchain_retriever
 
 pytestmark = pytest.mark.anyio  # one of the tests is async
 

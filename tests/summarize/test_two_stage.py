@@ -109,7 +109,7 @@ LIST = group_of(*SENTENCES[:3], names=["Keeper", "Storm", "Ships"])
 
 
 @pytest.mark.parametrize("extract_tokens", [None, 24, 200])
-@pytest.mark.filterwarnings("ignore::hierindex.FallbackWarning")
+@pytest.mark.filterwarnings("ignore::hierindex.errors.FallbackWarning")
 def test_children_with_names_are_rewritten_and_fall_back_on_a_list(extract_tokens):
     rewriter = RewriterOf(lambda text: None)
     summarizer = TwoStageSummarizer(rewriter, extract_tokens=extract_tokens)
@@ -290,7 +290,7 @@ def test_a_correction_that_is_long_or_said_already_is_not_taken(n_words):
     check_summary(summary, budget_of(n_words))
 
 
-@pytest.mark.filterwarnings("ignore::hierindex.FallbackWarning")
+@pytest.mark.filterwarnings("ignore::hierindex.errors.FallbackWarning")
 def test_a_summary_of_which_nothing_is_left_falls_back():
     (summary,) = summarized(UNSUPPORTED, GROUPS[0], unsupported="drop")
     assert (summary.kind, summary.grounding) == ("extractive_fallback", None)

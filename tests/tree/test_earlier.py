@@ -11,17 +11,11 @@ from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import Document
 from records import as_chunks, as_plain, replace_all, revise
 
-from hierindex import (
-    DocumentHierarchy,
-    ExtractiveSummarizer,
-    HierarchyStore,
-    Node,
-    RaptorHierarchy,
-    SemanticHierarchy,
-)
+from hierindex import DocumentHierarchy, HierarchyStore, Node, RaptorHierarchy, SemanticHierarchy
 from hierindex.cache.cache import open_cache
 from hierindex.core.membership import from_groups
 from hierindex.core.tree import ByMixture
+from hierindex.summarize import ExtractiveSummarizer
 from hierindex.tree import earlier
 from hierindex.tree.earlier import EarlierTree
 from hierindex.tree.growth import Grown

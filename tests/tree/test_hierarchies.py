@@ -29,22 +29,23 @@ from store.trees import columns_of, tree
 
 from hierindex import (
     DocumentHierarchy,
-    ExtractiveSummarizer,
     ExtractiveSynthesizer,
     HierarchyStore,
-    InputError,
-    LLMRewriter,
     Mixture,
     Node,
     RaptorHierarchy,
-    SalientSentences,
     SemanticHierarchy,
-    TwoStageSummarizer,
-    WindowWarning,
 )
 from hierindex.cache.cache import open_cache
+from hierindex.errors import InputError, WindowWarning
 from hierindex.models.client import load_llm
 from hierindex.rules import Percentile, TargetSize
+from hierindex.summarize import (
+    ExtractiveSummarizer,
+    LLMRewriter,
+    SalientSentences,
+    TwoStageSummarizer,
+)
 from hierindex.tree.hierarchy import Hierarchy
 
 TOPICS = [

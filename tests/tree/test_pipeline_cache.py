@@ -12,7 +12,8 @@ from llama_index.core.ingestion import IngestionCache, IngestionPipeline
 from llama_index.core.llms import MockLLM
 from llama_index.core.schema import TextNode
 
-from hierindex import LLMRewriter, Mixture, SemanticHierarchy, TwoStageSummarizer
+from hierindex import Mixture, SemanticHierarchy
+from hierindex.summarize import LLMRewriter, TwoStageSummarizer
 from hierindex.tree.code_digest import code_digest
 
 

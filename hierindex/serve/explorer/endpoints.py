@@ -7,8 +7,8 @@ from typing import Any
 from pydantic import Field
 
 from hierindex.errors import InputError
+from hierindex.index import HierarchicalIndex
 from hierindex.node import Span
-from hierindex.respond.answering_tree import AnsweringTree
 from hierindex.retrieve.conditions import known_filters
 from hierindex.retrieve.map import chunk_map
 from hierindex.retrieve.reading_order import reading_order
@@ -24,8 +24,9 @@ _ordering = Lock()
 class View(Endpoint):
     """A request for what `hierindex.serve.explorer.views` reads."""
 
-    def answer_from(self, snapshot: Snapshot, tree: AnsweringTree) -> dict[str, Any]:
-        """Return what is read from a snapshot of a tree."""
+    def answer_from(self, index: HierarchicalIndex) -> dict[str, Any]:
+        """Return what is read from a snapshot of the index."""
+        snapshot = index.table.snapshot()
         with _ordering:  # a page asks for several things at once
             reading_order(snapshot)
         return self.read(snapshot)
@@ -128,7 +129,7 @@ class Ask(Endpoint):
     token_budget: str | None = None
     top_k: str | None = None
 
-    def answer_from(self, snapshot: Snapshot, tree: AnsweringTree) -> dict[str, Any]:
+    def answer_from(self, index: HierarchicalIndex) -> dict[str, Any]:
         """Return what `hierindex query --json` prints, each path from the root down.
 
         Raises
@@ -140,16 +141,12 @@ class Ask(Endpoint):
             raise InputError("The client has disconnected.")
         given = self.model_dump(exclude={"q", "where"})
         settings = load_settings(**given)
-        answer = (
-            tree.at(snapshot)
-            .ask(
-                self.q,
-                filters=known_filters(self.where, snapshot),
-                synthesizer={"min_score": settings.min_score},
-                **settings.model_dump(include={*given}),
-            )
-            .to_json()
-        )
+        answer = index.ask(
+            self.q,
+            filters=known_filters(self.where, index.table.snapshot()),
+            synthesizer={"min_score": settings.min_score},
+            **settings.model_dump(include={*given}),
+        ).to_json()
         for source in answer["sources"]:
             source["path"].reverse()
         return answer

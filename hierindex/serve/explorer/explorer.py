@@ -2,7 +2,6 @@
 
 import asyncio
 import webbrowser
-from concurrent.futures import wait
 from functools import partial
 
 from starlette.exceptions import HTTPException
@@ -11,13 +10,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from hierindex.respond.answering_tree import AnsweringTree
+from hierindex.index import HierarchicalIndex
 from hierindex.serve.app import application
 from hierindex.serve.explorer.endpoints import ENDPOINTS, Index
 from hierindex.serve.explorer.inline import PAGE
-from hierindex.serve.guard import Guard
-from hierindex.serve.server import Address, Server
-from hierindex.threads import may_be_given_up, started
+from hierindex.serve.server import LOOPBACK, Address, Server
+from hierindex.threads import may_be_given_up
 
 PORT = 8733
 TYPES = {
@@ -33,7 +31,7 @@ class Explorer(Server):
 
     Parameters
     ----------
-    tree : AnsweringTree
+    index : HierarchicalIndex
     port : int, optional
         By default 8733, or a free one if that is taken; 0 for a free one.
     host : str
@@ -43,8 +41,8 @@ class Explorer(Server):
     Attributes
     ----------
     url : str
-    is_public : bool
-        Whether other machines may reach it.
+    token : str or None
+        Given if other machines may reach it.
 
     Raises
     ------
@@ -53,24 +51,12 @@ class Explorer(Server):
     """
 
     def __init__(
-        self, tree: AnsweringTree, port: int | None = None, host: str = "127.0.0.1"
+        self, index: HierarchicalIndex, port: int | None = None, host: str = LOOPBACK
     ) -> None:
         address = Address.at(host, (PORT, 0) if port is None else (port,))
-        self.is_public = address.token is not None
-        self.url = address.url
-        app = application(tree, ENDPOINTS, [Route("/", _page), Route("/assets/{name}", _page)])
-        guarded = Guard(DisconnectAware(app), address.hosts, address.token)
-        super().__init__(guarded, [address.bound])
-        warm = partial(Index().answer, tree, {})
-        self._warming = started(warm)  # so that it is known when a browser asks
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.url!r})"
-
-    def close(self) -> None:
-        """Stop; requests that are being answered are given 2 seconds."""
-        super().close()
-        wait([self._warming])
+        pages = [Route("/", _page), Route("/assets/{name}", _page)]
+        app = DisconnectAware(application(index, ENDPOINTS, pages))
+        super().__init__(app, address, partial(Index().answer, index, {}))
 
     def open_browser(self) -> None:
         """Open the page in the user's browser, if there is one."""

@@ -7,11 +7,12 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, TypeVar, cast
 
 from hierindex.errors import InputError
+from hierindex.index import HierarchicalIndex
 from hierindex.node import PREFIX, Node
-from hierindex.respond.answering_tree import AnsweringTree
 from hierindex.retrieve.conditions import known_filters
+from hierindex.retrieve.contents import outlined
 from hierindex.retrieve.levels import Level
-from hierindex.retrieve.retrieval import path_of
+from hierindex.retrieve.retrieval import Retrieval, path_of
 from hierindex.retrieve.sources import SourcePassage
 from hierindex.serve.mcp.passages import extents, named, passages
 from hierindex.serve.mcp.replies import (
@@ -130,11 +131,11 @@ class Reader:
     def __init__(
         self, store: "HierarchyStore | Table", embed_model: "BaseEmbedding | None" = None
     ) -> None:
-        self._tree = AnsweringTree(store, embed_model)
+        self._index = HierarchicalIndex(store, embed_model)
 
     def warm(self) -> None:
         """Load the embedding model, so that the first search need not."""
-        self._newest(lambda snapshot: self._tree.embed_model.get_query_embedding("warm"))
+        self._newest(lambda snapshot: self._index.encoder().get_query_embedding("warm"))
 
     def search(
         self, query: str, level: Level, where: Sequence[str] | None, cursor: str | None = None
@@ -169,7 +170,9 @@ class Reader:
         snapshot: Snapshot,
     ) -> Nodes:
         paging = Paging(snapshot, cursor, "search", query, level, where)
-        retrieval = self._tree.at(snapshot).retrieval(
+        retrieval = Retrieval(
+            self._index.table.at(snapshot),
+            self._index.encoder(),
             mode="level",
             level=level,
             by="context",
@@ -195,7 +198,8 @@ class Reader:
         paging = Paging(snapshot, cursor, "outline", node, budget, where)
         of = None if node is None else _node_or_document(snapshot, node)
         filters = known_filters(where, snapshot)
-        chosen = self._tree.at(snapshot).outlined(budget, of=of, filters=filters).found
+        table, load = self._index.table.at(snapshot), self._index.encoder
+        chosen = outlined(table, load, budget, of=of, filters=filters).found
         shown = (entry(each.node, TEXT) for each in paging.rest(chosen))
         step = "`expand` an id for what is under it, or `read` it for its sources."
         return _nodes(paging, shown, len(chosen), step)
@@ -235,7 +239,7 @@ class Reader:
     def _newest(self, read: Callable[[Snapshot], T]) -> T:
         @on_newest
         def reading() -> T:
-            snapshot = self._tree.table.snapshot()
+            snapshot = self._index.table.snapshot()
             snapshot.require()
             return read(snapshot)
 

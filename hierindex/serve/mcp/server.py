@@ -17,7 +17,7 @@ from starlette.types import ASGIApp
 
 from hierindex import __version__
 from hierindex.errors import HierindexError, InputError
-from hierindex.serve.endpoint import Places, RefusedError
+from hierindex.serve.endpoint import BusyError, Places
 from hierindex.serve.mcp.replies import Children, Nodes, Text, escaped, text_of
 from hierindex.threads import started
 from hierindex.unsafe import visible
@@ -110,7 +110,7 @@ def server_of(open_reader: "Callable[[], Reader]") -> MCPServer[None]:
 
 
 def application(server: MCPServer[None]) -> ASGIApp:
-    """Return the application that answers at `/mcp`; a `Guard` must stand before it."""
+    """Return the application that answers at `/mcp`, to be run by `Server`."""
     unguarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     return server.streamable_http_app(
         json_response=True, stateless_http=True, transport_security=unguarded
@@ -136,7 +136,7 @@ class _Server(MCPServer[None]):
             await self._check(name, arguments)
             with self._places.one():
                 return await super().call_tool(name, arguments, context)
-        except (InputError, RefusedError, ToolError) as error:
+        except (InputError, BusyError, ToolError) as error:
             said = visible(_sentence(error))
             short = said if len(said) <= LONGEST_SENTENCE else f"{said[:LONGEST_SENTENCE]}..."
             return CallToolResult(content=[TextContent(type="text", text=short)], is_error=True)

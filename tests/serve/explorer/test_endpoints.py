@@ -15,6 +15,7 @@ from serve.conftest import client_of
 from store.trees import columns_of, documents, tree
 
 from hierindex import DocumentHierarchy, HierarchicalIndex, HierarchyStore, Quote, Span
+from hierindex.serve import explore
 
 TEXTS = {document.doc_id: document.text for document in documents()}
 
@@ -317,7 +318,7 @@ class Waiting(HashingEmbedding):
 
 def test_a_question_that_nobody_waits_for_is_not_answered(own) -> None:
     model = Waiting()
-    with HierarchicalIndex(own.store, model).explore(0) as explorer, ThreadPoolExecutor(2) as pool:
+    with explore(HierarchicalIndex(own.store, model), 0) as explorer, ThreadPoolExecutor(2) as pool:
 
         def ask(question: str, timeout: float = 60) -> int:
             params = {"q": question}

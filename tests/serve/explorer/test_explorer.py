@@ -7,16 +7,17 @@ import signal
 import httpx
 import pytest
 
-from hierindex import InputError
+from hierindex.errors import InputError
+from hierindex.serve import explore
 from hierindex.serve.explorer import explorer as module
 
 PATIENCE = 60  # seconds, for a machine that is busy
 
 
 def test_a_port_that_is_taken_is_not_asked_for(own, monkeypatch) -> None:
-    with own.explore(0) as first:
+    with explore(own, 0) as first:
         monkeypatch.setattr(module, "PORT", int(first.url.split(":")[2][:-1]))
-        with own.explore() as second:
+        with explore(own) as second:
             assert httpx.get(second.url).status_code == httpx.get(first.url).status_code == 200
             assert second.url != first.url
     with pytest.raises(httpx.ConnectError):
@@ -24,7 +25,7 @@ def test_a_port_that_is_taken_is_not_asked_for(own, monkeypatch) -> None:
 
 
 def test_it_can_be_waited_for(own) -> None:
-    with own.explore(0) as explorer:
+    with explore(own, 0) as explorer:
         explorer.close()
         explorer.wait()
         explorer.close()
@@ -33,7 +34,7 @@ def test_it_can_be_waited_for(own) -> None:
 def test_the_browser_is_opened_at_the_page(own, monkeypatch) -> None:
     opened = []
     monkeypatch.setattr(module.webbrowser, "open", opened.append)
-    with own.explore(0) as explorer:
+    with explore(own, 0) as explorer:
         explorer.open_browser()
     assert opened == [explorer.url]
 
@@ -42,7 +43,7 @@ def test_the_browser_is_opened_at_the_page(own, monkeypatch) -> None:
 def test_the_extra_is_named_if_it_is_missing(own, uninstall, missing) -> None:
     uninstall(missing)
     with pytest.raises(InputError, match=r"The explorer needs `pip install 'hierindex\[serve\]'`"):
-        own.explore(0)
+        explore(own, 0)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from processes import process
 from serve.mcp.stdio_server import serve
 from store.trees import documents
 
-from hierindex.serve.guard import Guard
 from hierindex.serve.mcp.reader import Reader
 from hierindex.serve.mcp.server import application, server_of
 from hierindex.serve.server import Address, Server
@@ -36,7 +35,7 @@ def served(index):
     """The address of a server over HTTP."""
     address = Address.at("127.0.0.1", (0,))
     app = application(server_of(lambda: Reader(index.store, HashingEmbedding())))
-    with Server(Guard(app, address.hosts), [address.bound]):
+    with Server(app, address):
         yield f"{address.url}mcp"
 
 

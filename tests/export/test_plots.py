@@ -8,15 +8,14 @@ from fakes import HashingEmbedding
 from llama_index.core.schema import Document
 from store.trees import HIERARCHIES, record, tree
 
-from hierindex import HierarchicalIndex, HierarchyStore, InputError, SemanticHierarchy
-from hierindex.errors import IndexNotFoundError, LevelError
-from hierindex.plot import map as maps
-from hierindex.plot import style
+from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy
+from hierindex.errors import IndexNotFoundError, InputError, LevelError
+from hierindex.export import plot_map, plot_tree, plots
 
 HOSTILE = (
     '<img src=x onerror=alert(1)><a href="javascript:alert(1)">a</a> & $x$ \u202eabc\x00\n%{y}'
 )
-PLOTS = ["plot_tree", "plot_map"]
+PLOTS = [plot_tree, plot_map]
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +54,7 @@ def strings(value):
 @pytest.mark.parametrize("hierarchy", HIERARCHIES)
 def test_an_icicle_has_each_node_once_in_its_parent(stored, hierarchy):
     index, nodes = stored[hierarchy]
-    (drawn,) = index.plot_tree().data
+    (drawn,) = plot_tree(index).data
     assert sorted(drawn.ids) == sorted(nodes)
     places = zip(drawn.ids, drawn.parents, drawn.values, drawn.marker.colors, strict=True)
     chunks = dict(zip(drawn.ids, drawn.values, strict=True))
@@ -70,13 +69,13 @@ def test_an_icicle_has_each_node_once_in_its_parent(stored, hierarchy):
 def test_an_icicle_is_bounded_by_chunks_and_says_so(stored):
     index, nodes = stored[SemanticHierarchy]
     n_summaries = sum(record(node).level > 0 for node in nodes.values())
-    figure = index.plot_tree(max_nodes=len(nodes) - 1)  # one too few for the chunks
+    figure = plot_tree(index, max_nodes=len(nodes) - 1)  # one too few for the chunks
     assert len(figure.data[0].ids) == n_summaries  # each of several chunks here
     drawn = f"{n_summaries} of {len(nodes)} nodes with {min(figure.data[0].values)} chunks or more"
     assert drawn in figure.layout.title.text
-    one = index.plot_tree(max_nodes=1)
+    one = plot_tree(index, max_nodes=1)
     assert [*one.data[0].parents] == [""]
-    part = index.plot_tree(figure.data[0].ids[1][:12])
+    part = plot_tree(index, figure.data[0].ids[1][:12])
     assert part.data[0].parents[0] == ""
     assert {*part.data[0].ids} < {*nodes}
 
@@ -86,21 +85,21 @@ def test_several_roots_are_in_one_box(tmp_path):
     store.add(tree(SemanticHierarchy, max_levels=1))
     index = HierarchicalIndex(store)
     roots = index.info()["roots"]
-    (drawn,) = index.plot_tree().data
+    (drawn,) = plot_tree(index).data
     first, *others = zip(drawn.ids, drawn.parents, drawn.labels, drawn.values, strict=True)
     n_chunks = sum(value for _, parent, _, value in others if parent == first[0])
     assert first[1:] == ("", "index", n_chunks)
     assert {node_id for node_id, parent, *_ in others if parent == first[0]} == {*roots}
     assert [*drawn.marker.colorbar.ticktext] == ["0", "1", "all"]
     assert max(drawn.marker.colors) == drawn.marker.colors[0] == 2
-    assert f"{len(others)} nodes" in index.plot_tree().layout.title.text
-    assert index.plot_tree(roots[0]).data[0].ids[0] == roots[0]
+    assert f"{len(others)} nodes" in plot_tree(index).layout.title.text
+    assert plot_tree(index, roots[0]).data[0].ids[0] == roots[0]
 
 
 @pytest.mark.parametrize("level", [None, 0, 1, "top"])
 def test_a_map_has_each_chunk_once(stored, level):
     index, nodes = stored[SemanticHierarchy]
-    figure = index.plot_map(level)
+    figure = plot_map(index, level)
     n_chunks = sum(record(node).level == 0 for node in nodes.values())
     assert sum(len(trace.x) for trace in figure.data) == n_chunks
     assert len({*zip(*([*trace.x] for trace in figure.data), strict=False)}) > 0
@@ -113,22 +112,22 @@ def test_the_level_of_a_map_is_the_lowest_whose_parents_all_have_a_colour(stored
     index, _ = stored[SemanticHierarchy]
     sizes = {each["level"]: each["nodes"] for each in index.info()["levels"]}
     for most in (100, sizes[1], sizes[1] - 1, 1, 0):
-        monkeypatch.setattr(maps, "NAMED", most)
+        monkeypatch.setattr(plots, "NAMED", most)
         level = next((n for n, size in sizes.items() if size <= most), max(sizes))
-        assert f"level {level} " in index.plot_map().layout.legend.title.text
+        assert f"level {level} " in plot_map(index).layout.legend.title.text
 
 
 def test_parents_without_a_colour_are_counted(stored, monkeypatch):
     index, _ = stored[SemanticHierarchy]
-    monkeypatch.setattr(maps, "NAMED", 3)
-    figure = index.plot_map(1)
+    monkeypatch.setattr(plots, "NAMED", 3)
+    figure = plot_map(index, 1)
     others, *named = figure.data
     sizes = [len(trace.x) for trace in named]
     assert len(named) == 3
     assert sizes == sorted(sizes)  # the largest is drawn last
     assert len({(trace.marker.color, trace.marker.symbol) for trace in figure.data}) == 4
     assert others.name == f"others ({len(others.x)})"
-    few = index.plot_map(1, max_chunks=5)
+    few = plot_map(index, 1, max_chunks=5)
     assert sum(len(trace.x) for trace in few.data) == 5
     assert "5 of" in few.layout.title.text
     assert "sample" in few.layout.title.text
@@ -138,7 +137,7 @@ def test_text_is_shown_as_it_is(tmp_path):
     folder = tmp_path / "<b>index<b>"
     texts = [f"{HOSTILE} {word}. " * 3 for word in ("bridge", "river", "tower")]
     index = built(folder, *texts, title=HOSTILE)
-    figures = [getattr(index, name)() for name in PLOTS]
+    figures = [plot(index) for plot in PLOTS]
     for figure in figures:
         for text in strings(figure.to_dict()):
             own = text.replace("<br>", "").replace("<b>", "").replace("</b>", "")
@@ -151,38 +150,38 @@ def test_text_is_shown_as_it_is(tmp_path):
 
 def test_an_index_of_one_chunk(tmp_path):
     index = built(tmp_path, "A bridge was closed.")
-    assert [*index.plot_tree().data[0].values] == [1] * len(index.plot_tree().data[0].ids)
-    assert sum(len(trace.x) for trace in index.plot_map().data) == 1
+    assert [*plot_tree(index).data[0].values] == [1] * len(plot_tree(index).data[0].ids)
+    assert sum(len(trace.x) for trace in plot_map(index).data) == 1
 
 
 @pytest.mark.parametrize("plot", PLOTS)
 def test_there_is_nothing_to_plot(tmp_path, plot):
     with pytest.raises(IndexNotFoundError):
-        getattr(HierarchicalIndex(HierarchyStore(tmp_path / "none")), plot)()
+        plot(HierarchicalIndex(HierarchyStore(tmp_path / "none")))
     index = built(tmp_path / "one", "A bridge was closed.")
     index.store.delete("0.txt")
     with pytest.raises(InputError, match="The index is empty: there is nothing to plot"):
-        getattr(index, plot)()
+        plot(index)
 
 
 def test_what_does_not_exist_is_named(stored):
     index, _ = stored[SemanticHierarchy]
     with pytest.raises(LevelError, match="got level 99"):
-        index.plot_map(99)
+        plot_map(index, 99)
     with pytest.raises(InputError, match="begins with 'zz'"):
-        index.plot_tree("zz")
+        plot_tree(index, "zz")
     with pytest.raises(InputError, match="max_nodes must be an integer of at least 1, got 0"):
-        index.plot_tree(max_nodes=0)
+        plot_tree(index, max_nodes=0)
     with pytest.raises(InputError, match="max_chunks must be"):
-        index.plot_map(max_chunks=0)
+        plot_map(index, max_chunks=0)
 
 
 def test_plotly_is_asked_for_in_one_sentence(stored, monkeypatch):
     monkeypatch.setitem(sys.modules, "plotly", None)
     index, _ = stored[SemanticHierarchy]
-    for plot in (getattr(index, name) for name in PLOTS):
+    for plot in PLOTS:
         with pytest.raises(InputError, match=r"^Figures need `pip install 'hierindex\[plot\]'`\.$"):
-            plot()
+            plot(index)
 
 
 @pytest.mark.parametrize(
@@ -200,17 +199,17 @@ def test_plotly_is_asked_for_in_one_sentence(stored, monkeypatch):
     ],
 )
 def test_labels(text, most, shown):
-    assert style.label(text, most) == shown
+    assert plots.label(text, most) == shown
 
 
 def test_lines_are_short():
-    shown = style.lines("many words " * 1000)
-    assert all(len(line) <= style.LINE for line in shown.split("<br>"))
-    assert len(shown) < 2 * style.TEXT
-    assert style.lines("x" * 10_000).count("<br>") == 3
+    shown = plots.lines("many words " * 1000)
+    assert all(len(line) <= plots.LINE for line in shown.split("<br>"))
+    assert len(shown) < 2 * plots.TEXT
+    assert plots.lines("x" * 10_000).count("<br>") == 3
 
 
 def test_shades_go_from_pale_to_dark():
-    assert style.shades(1) == [style.LEVELS[0]]
-    assert style.shades(2) == [*style.LEVELS]
-    assert len({*style.shades(9)}) == 9
+    assert plots.shades(1) == [plots.LEVELS[0]]
+    assert plots.shades(2) == [*plots.LEVELS]
+    assert len({*plots.shades(9)}) == 9

@@ -1,0 +1,355 @@
+"""Figures of an index by Plotly: the tree as an icicle, and the map of its chunks."""
+
+import html
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePath
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hierindex.core.arguments import is_whole, require
+from hierindex.core.arrays import Ints1d
+from hierindex.core.icicle import Icicle
+from hierindex.errors import InputError
+from hierindex.index import HierarchicalIndex
+from hierindex.loading import extra
+from hierindex.retrieve.levels import Level
+from hierindex.retrieve.map import MOST as MOST_POINTS
+from hierindex.retrieve.map import chunk_map
+from hierindex.retrieve.reading_order import entries, reading_order
+from hierindex.store.description import overview
+from hierindex.store.generations import on_newest
+from hierindex.store.prefilter import CHUNKS
+from hierindex.store.snapshot import Snapshot
+from hierindex.text.display import counted
+from hierindex.unsafe import beginning
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+
+# Of M. Okabe and K. Ito, which people with any colour vision tell apart, without the yellow.
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")
+DARK, INK, GREY = "#111111", "#333333", "#C4C4C4"
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif"
+LEVELS = ("#C3D8EC", "#08416F")  # of the chunks and of the top level
+TITLE = 60  # characters of a label
+TEXT = 240  # characters of a text
+LINE = 70  # characters of a line of it
+
+
+def graph_objects() -> Any:
+    """Import Plotly's graph objects.
+
+    Raises
+    ------
+    InputError
+        If Plotly is not installed.
+    """
+    with extra("plot", "Figures need"):
+        from plotly import graph_objects
+    return graph_objects
+
+
+def label(text: str, most: int = TITLE) -> str:
+    """Return the beginning of a text on one line, so that Plotly shows it as it is.
+
+    Plotly takes tags for formatting and what is between dollars for TeX.
+
+    >>> label("<b>costs $5</b>", 12)
+    '&lt;b&gt;costs &#36;5…'
+    """
+    return _escaped(beginning(text, most))
+
+
+def lines(text: str) -> str:
+    """Return the beginning of a text on lines of at most 70 characters, as Plotly shows it."""
+    return "<br>".join(map(_escaped, wrap(beginning(text, TEXT), LINE)))
+
+
+def _escaped(text: str) -> str:
+    return html.escape(text, quote=False).replace("$", "&#36;")  # Plotly knows no &quot;
+
+
+def name_of(snapshot: Snapshot) -> str:
+    """Return the last part of the address of an index, as a label."""
+    return label(PurePath(snapshot.uri).name)
+
+
+def require_chunks(snapshot: Snapshot) -> None:
+    """Raise an error if there is no index or it is empty.
+
+    Raises
+    ------
+    IndexNotFoundError, InputError
+    """
+    snapshot.require()
+    if not snapshot.count(CHUNKS):
+        raise InputError("The index is empty: there is nothing to plot.")
+
+
+def shades(n: int, ends: tuple[str, str] = LEVELS) -> list[str]:
+    """Return a colour for each of n levels, from the chunks up to the top level."""
+    first, last = ([int(each[i : i + 2], 16) for i in (1, 3, 5)] for each in ends)
+    parts = (i / max(1, n - 1) for i in range(n))
+    return [
+        "#" + "".join(f"{round(a + (b - a) * x):02X}" for a, b in zip(first, last, strict=True))
+        for x in parts
+    ]
+
+
+def look(title: str, below: str, **layout: Any) -> dict[str, Any]:
+    """Return the layout of a figure with a title and a line below it; both are Plotly's text."""
+    return {
+        "template": "none",
+        "title": {"text": title, "subtitle": {"text": below}, "x": 0.02, "xanchor": "left"},
+        "font": {"family": FONT, "size": 13, "color": INK},
+        "hoverlabel": {"align": "left", "bgcolor": "white", "font": {"family": FONT}},
+        "margin": {"l": 20, "r": 20, "t": 90, "b": 20},
+        "paper_bgcolor": "white",
+        "plot_bgcolor": "white",
+        **layout,
+    }
+
+
+MOST_NODES = 1_000  # nodes; more are slow, and too small to see
+READ = 480  # characters of a node's text
+WIDTH = 120  # characters of labels in a row
+ALL = "all"  # the box of several roots
+
+
+@on_newest
+def plot_tree(
+    index: HierarchicalIndex, node_id: str | None = None, max_nodes: int = MOST_NODES
+) -> "Figure":
+    """Draw the tree, or a node and what is under it, as an icicle.
+
+    A node is a box as high as the number of chunks under it, with its children to the right, in
+    reading order. Its colour is its level. A click enlarges it.
+
+    Parameters
+    ----------
+    index : HierarchicalIndex
+    node_id : str, optional
+        Id or unique id prefix of the node to begin with; by default all roots.
+    max_nodes : int
+        Maximum number of nodes to draw: those with most chunks, and all of an equal number or none.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+
+    Raises
+    ------
+    InputError
+        If the index is empty, no node or more than one node matches, `max_nodes` is not positive,
+        or Plotly is not installed.
+
+    Notes
+    -----
+    A node with several parents is drawn under its strongest parent only.
+    """
+    go = graph_objects()
+    require(is_whole(max_nodes, 1), "max_nodes", "an integer of at least 1", max_nodes)
+    snapshot = index.table.snapshot()
+    require_chunks(snapshot)
+    order = reading_order(snapshot)
+    icicle = order.icicle
+    first = None if node_id is None else order.position(snapshot.id_beginning(node_id))
+    start, end = icicle.span(first)
+    cells = _broadest(icicle, icicle.cells(first, start, end, max_nodes + 1), max_nodes)
+    if not cells:
+        raise InputError(f"No chunk is under node {node_id!r}: there is nothing to plot.")
+    nodes = entries(snapshot, order, cells, READ)
+    of = {cell: node["id"] for cell, node in zip(cells, nodes, strict=True)}
+    parents = [of.get(int(parent), "") for parent in icicle.parent[cells]]
+    title = label(nodes[0]["title"]) if first is not None else name_of(snapshot)
+    drawn = _drawn(nodes, len(icicle.row[icicle.part(first)]))
+    n_columns = 1 + int(np.ptp(icicle.depth[cells]))
+    if parents.count("") > 1:  # Plotly needs one box
+        whole = {"id": ALL, "title": PurePath(snapshot.uri).name, "chunks": end - start}
+        nodes, n_columns = [whole, *nodes], 1 + n_columns
+        parents = ["", *(parent or ALL for parent in parents)]
+    trace = go.Icicle(
+        ids=[node["id"] for node in nodes],
+        parents=parents,
+        values=[node["chunks"] for node in nodes],
+        labels=[label(node["title"], WIDTH // n_columns) for node in nodes],
+        hovertext=[*map(_told, nodes)],
+        hoverinfo="text",
+        branchvalues="total",
+        sort=False,
+        **_colours([node.get("level") for node in nodes]),
+    )
+    layout = look(
+        f"{title}: {drawn}",
+        f"The height of a box is its number of chunks, of {end - start:,} in reading order",
+        height=800,
+        uniformtext={"minsize": 10, "mode": "hide"},
+    )
+    return go.Figure(trace, layout)
+
+
+def _broadest(icicle: Icicle, cells: Ints1d, most: int) -> list[int]:
+    """Return the cells of an ascending order that are not too many, all of one width or none."""
+    if len(cells) > most:
+        width = icicle.x1[cells] - icicle.x0[cells]
+        broader = cells[width > width[-1]]
+        cells = broader if len(broader) else cells[:most]
+    kept: list[int] = np.sort(cells).tolist()
+    return kept
+
+
+def _told(node: Mapping[str, Any]) -> str:
+    """Return what is shown when the pointer is over a box."""
+    heading = f"<b>{label(node['title'])}</b><br>"
+    if "level" not in node:
+        return heading + counted(node["chunks"], "chunk")
+    chunks, documents = (counted(node[f"{what}s"], what) for what in ("chunk", "document"))
+    return f"{heading}level {node['level']}, {chunks} of {documents}<br>{lines(node['text'])}"
+
+
+def _colours(levels: Sequence[int | None]) -> dict[str, Any]:
+    """Return the colours of boxes by level, of their labels, and their scale; None is for all."""
+    n = 1 + max(level for level in levels if level is not None)
+    colours, ticks = shades(n), [*map(str, range(n))]
+    numbers = [n if level is None else level for level in levels]
+    if n in numbers:
+        colours, ticks = [*colours, GREY], [*ticks, ALL]
+    steps, dark = len(colours), range((n + 1) // 2, n)
+    return {
+        "textfont": {"color": ["white" if number in dark else DARK for number in numbers]},
+        "marker": {
+            "colors": numbers,
+            "colorscale": [(x / steps, c) for i, c in enumerate(colours) for x in (i, i + 1)],
+            "cmin": -0.5,
+            "cmax": steps - 0.5,
+            "colorbar": {
+                "title": {"text": "level", "font": {"size": 13}},
+                "tickvals": [*range(steps)],
+                "ticktext": ticks,
+                "outlinewidth": 0,
+                "thickness": 16,
+                "len": min(1, 0.08 * steps),
+                "yanchor": "top",
+                "y": 1,
+            },
+            "line": {"color": "white", "width": 0.6},
+        },
+    }
+
+
+def _drawn(nodes: Sequence[Mapping[str, Any]], total: int) -> str:
+    """Return which nodes are drawn."""
+    if len(nodes) == total:
+        return counted(total, "node")
+    least = min(node["chunks"] for node in nodes)
+    return f"the {len(nodes):,} of {total:,} nodes with {counted(least, 'chunk')} or more"
+
+
+SYMBOLS = ("circle", "diamond", "square")
+NAMED = len(COLOURS) * len(SYMBOLS)  # parents that have a colour and a symbol
+
+
+@on_newest
+def plot_map(
+    index: HierarchicalIndex, level: Level | None = None, max_chunks: int = MOST_POINTS
+) -> "Figure":
+    """Draw the chunks as points of a plane, similar ones near each other, coloured by parent.
+
+    Parameters
+    ----------
+    index : HierarchicalIndex
+    level : int or {"top", "documents", "sections", "chunks"}, optional
+        Of the parents, of which the 18 with most points have a colour and a symbol; by default,
+        the lowest that has no more.
+    max_chunks : int
+        Points to draw, at most 2,000.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+
+    Raises
+    ------
+    InputError
+        If the index is empty, `max_chunks` is not positive, or Plotly is not installed.
+    LevelError
+        If the tree lacks the level.
+
+    Notes
+    -----
+    See `hierindex.retrieve.map.chunk_map`. The first map of a generation takes seconds.
+    """
+    go = graph_objects()
+    require(is_whole(max_chunks, 1), "max_chunks", "an integer of at least 1", max_chunks)
+    snapshot = index.table.snapshot()
+    require_chunks(snapshot)
+    if level is None:
+        level = _coloured(overview(snapshot)["levels"])
+    found = chunk_map(snapshot, level, max_chunks)
+    points, parents = found["points"], found["parents"]
+    groups = defaultdict[int, list[dict[str, Any]]](list)
+    for point, text in zip(points, _texts(snapshot, points, parents), strict=True):
+        group = NAMED if point["parent"] is None else min(point["parent"], NAMED)
+        groups[group].append({**point, "text": text})
+    names = [label(parent["title"], 36) for parent in parents[:NAMED]]
+    traces = [
+        go.Scatter(
+            x=[point["x"] for point in group],
+            y=[point["y"] for point in group],
+            mode="markers",
+            name=f"{names[number] if number < NAMED else 'others'} ({len(group):,})",
+            hovertext=[point["text"] for point in group],
+            hoverinfo="text",
+            marker=_marker(number),
+            legendrank=number,
+        )
+        for number, group in sorted(groups.items(), reverse=True)  # the largest on top
+    ]
+    shown = counted(len(points), "chunk")
+    if len(points) < found["chunks"]:
+        shown = f"{len(points):,} of {found['chunks']:,} chunks, a sample,"
+    layout = look(
+        f"{name_of(snapshot)}: {shown} by similarity",
+        "Near points are similar texts; long distances mean little (t-SNE of the embeddings)",
+        height=800,
+        xaxis={"visible": False, "constrain": "domain"},
+        yaxis={"visible": False, "scaleanchor": "x"},
+        legend={"title": {"text": f"Nodes of level {level} (chunks)"}, "itemsizing": "constant"},
+        showlegend=True,
+    )
+    return go.Figure(traces, layout)
+
+
+def _texts(
+    snapshot: Snapshot, points: Sequence[Mapping[str, Any]], parents: Sequence[Mapping[str, str]]
+) -> Iterator[str]:
+    """Yield what is shown above each point: its title, its parent's title and its text."""
+    read = snapshot.columns("id", "title", "text", node_ids=[p["id"] for p in points])
+    of = dict(zip(read["id"], zip(read["title"], read["text"], strict=True), strict=True))
+    for point in points:
+        title, text = of[point["id"]]
+        under = [parents[point["parent"]]["title"]] if point["parent"] is not None else []
+        above = [f"<b>{label(title)}</b>", *(f"under {label(each)}" for each in under)]
+        yield "<br>".join([*above, lines(text)])
+
+
+def _coloured(levels: Sequence[Mapping[str, int]]) -> int:
+    """Return the lowest level whose nodes can all have a colour, or the highest."""
+    few = (each["level"] for each in levels if each["nodes"] <= NAMED)
+    return next(few, levels[-1]["level"])
+
+
+def _marker(number: int) -> dict[str, Any]:
+    if number == NAMED:
+        return {"color": GREY, "size": 5}
+    symbol = SYMBOLS[number // len(COLOURS)]
+    return {
+        "color": COLOURS[number % len(COLOURS)],
+        "symbol": symbol,
+        "size": 8,
+        "line": {"color": "white", "width": 0.5},
+    }

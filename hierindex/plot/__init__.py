@@ -1,1 +1,0 @@
-"""Figures of a tree and of its corpus, by Plotly."""

@@ -1,0 +1,172 @@
+"""A question to an index: quoted from its nodes here, or answered by an engine of LlamaIndex."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from hierindex.errors import InputError
+from hierindex.models.model import EmbedModel
+from hierindex.models.record import Calls
+from hierindex.respond.answer import Answer
+from hierindex.respond.extractive import Extractive
+from hierindex.respond.modes import COMPACT, EXTRACTIVE, NEED_LLM, choose_mode
+from hierindex.retrieve.levels import Level, cut_of, levels_of
+from hierindex.retrieve.retrieval import Retrieval, retriever_options
+from hierindex.store.generations import on_newest
+from hierindex.store.table import Table
+
+if TYPE_CHECKING:
+    from llama_index.core.llms import LLM
+
+    from hierindex.respond.reading import ReadingOrderEngine
+    from hierindex.retrieve.retriever import HierarchyRetriever
+
+ANSWERING = {"text_qa_template", "refine_template"}  # templates of "compact", LlamaIndex's default
+IGNORED = {*ANSWERING, "summary_template", "simple_template", "use_async", "verbose"}
+"""Ignored by modes that do not have them, as in LlamaIndex."""
+SYNTHESIZER = {*IGNORED, "streaming", "output_cls"}
+POSTPROCESSORS = {"postprocessors", "node_postprocessors"}
+EXTRACTS = {"answer_tokens", "min_score"}
+"""Options of extractive answers."""
+GIVEN_APART = ("llm", "response_mode", "retriever", "embed_model")
+
+
+def query_engine_of(
+    table: Table,
+    as_retriever: Callable[..., "HierarchyRetriever"],
+    *,
+    llm: "LLM | None" = None,
+    response_mode: str | None = None,
+    level: Level | Sequence[Level] | None = None,
+    synthesizer: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> "ReadingOrderEngine":
+    """Return a query engine; see `HierarchicalIndex.as_query_engine`.
+
+    What can be refused is refused before the retriever loads the embedding model.
+    """
+    from hierindex.respond.engine import query_engine
+
+    mode, answering, given = separated(options, synthesizer or {}, response_mode, llm)
+    for name in GIVEN_APART:
+        if name in (synthesizer or {}):
+            raise InputError(f"{name} is not a synthesizer option; remove it from synthesizer.")
+    cut_of(table.snapshot(), levels_of(level))  # fails if the tree lacks one
+    made = as_retriever(level=level, **given)
+    return query_engine(made, made.embed_model, llm=llm, response_mode=mode, **answering)
+
+
+def ask(
+    table: Table,
+    load: Callable[[], EmbedModel],
+    as_query_engine: Callable[..., "ReadingOrderEngine"],
+    question: str,
+    llm: "LLM | None",
+    response_mode: str | None,
+    show: Callable[[str], object] | None,
+    options: dict[str, Any],
+) -> Answer:
+    """Answer a question; see `HierarchicalIndex.ask`.
+
+    Extracts are quoted without LlamaIndex, whose import takes longer than the answer, unless one of
+    its options is given. `load` returns the embedding model.
+    """
+    mode, llamas = choose_mode(response_mode, llm), SYNTHESIZER | POSTPROCESSORS
+    given = options.get("synthesizer") or {}
+    if mode == EXTRACTIVE and not any(map(options.get, llamas)) and given.keys() <= EXTRACTS:
+        retrieving = {k: v for k, v in options.items() if k not in {*llamas, "synthesizer"}}
+        answer = _quoted(table, load, question, given, retrieving)
+        if show is not None:
+            show(answer.answer)
+        return answer
+    from hierindex.models.llm import served
+    from hierindex.respond.engine import can_stream
+    from hierindex.respond.engine_answer import answered, asked
+    from hierindex.retrieve.retriever import HierarchyRetriever
+
+    calls, model = Calls(), llm if mode in NEED_LLM else None
+    if show is not None and can_stream(mode):
+        options = {**options, "synthesizer": {"streaming": True, **given}}
+
+    def answer_newest() -> Answer:
+        engine = as_query_engine(
+            llm=served(model, calls) if model else llm, response_mode=response_mode, **options
+        )
+        retriever = engine.retriever
+        assert isinstance(retriever, HierarchyRetriever)
+        found = asked(question, retriever, retriever.embed_model)
+        return answered(found, engine, model, calls, show)
+
+    return answer_newest() if show else on_newest(answer_newest)()
+
+
+def options_of_ask(
+    response_mode: str | None,
+    min_score: float,
+    llm: "LLM | None" = None,
+    before: Callable[[int, int, int], None] | None = None,
+    **retriever: Any,
+) -> dict[str, Any]:
+    """Return options of `ask`, of which a response mode gets those that it has.
+
+    See `BoundedTreeSummarize` for `before`.
+    """
+    mode = choose_mode(response_mode, llm)
+    synthesizer: dict[str, Any] = {"min_score": min_score}
+    if mode != EXTRACTIVE:
+        from hierindex.respond.engine import taken_by
+
+        synthesizer = taken_by(mode, {**synthesizer, "before": before})
+    return {"llm": llm, "response_mode": mode, "synthesizer": synthesizer, **retriever}
+
+
+@on_newest
+def _quoted(
+    table: Table,
+    load: Callable[[], EmbedModel],
+    question: str,
+    extracts: Mapping[str, Any],
+    options: Mapping[str, Any],
+) -> Answer:
+    cut_of(table.snapshot(), levels_of(options.get("level")))  # fails if the tree lacks one
+    given = retriever_options(options)
+    model = load()
+    return Extractive(model, **extracts).answer(Retrieval(table, model, **given), question)
+
+
+def separated(
+    options: Mapping[str, Any],
+    synthesizer: Mapping[str, Any],
+    response_mode: str | None,
+    llm: "LLM | None",
+) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """Return the response mode, the options of its synthesizer, and those of the retriever.
+
+    As in LlamaIndex, templates, `use_async` and `verbose` are ignored by modes without them.
+
+    Parameters
+    ----------
+    options : mapping
+        Options of the retriever, and those of the synthesizer that LlamaIndex takes directly.
+    synthesizer : mapping
+        Options of the synthesizer.
+    response_mode : str, optional
+        By default "compact" if one of its templates is given directly, else as in `choose_mode`.
+    llm : LLM, optional
+
+    Raises
+    ------
+    InputError
+        If an option is given twice, or the mode needs an LLM and none is given.
+    """
+    from hierindex.respond.engine import SYNTHESIZERS, options_of
+
+    direct = {name: options[name] for name in options if name in SYNTHESIZER and options[name]}
+    for name in direct.keys() & synthesizer:
+        raise InputError(f"{name} is given directly and in synthesizer; pass it once.")
+    if response_mode is None and direct.keys() & ANSWERING:
+        response_mode = COMPACT
+    mode = choose_mode(response_mode, llm)
+    ignored = IGNORED - {*options_of(SYNTHESIZERS[mode])}
+    taken = {name: option for name, option in direct.items() if name not in ignored}
+    retriever = {name: option for name, option in options.items() if name not in SYNTHESIZER}
+    return mode, {**synthesizer, **taken}, retriever

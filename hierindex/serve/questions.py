@@ -1,0 +1,229 @@
+"""The server of questions: what it is asked, what it answers, and the server itself."""
+
+from functools import partial
+from threading import BoundedSemaphore
+from typing import Any, ClassVar, NotRequired
+
+from pydantic import Field
+from typing_extensions import TypedDict  # before Python 3.12, pydantic reads no other
+
+from hierindex import __version__
+from hierindex.index import HierarchicalIndex
+from hierindex.respond.answer import Answer, Source, outline_json, sources_of
+from hierindex.respond.asking import options_of_ask
+from hierindex.respond.citation import Citation
+from hierindex.retrieve.conditions import known_filters
+from hierindex.retrieve.contents import outlined
+from hierindex.serve.app import application
+from hierindex.serve.endpoint import Endpoint, Place
+from hierindex.serve.server import LOOPBACK, Address, Server
+from hierindex.settings import Retrieval, Settings
+
+MOST_TOKENS = 100_000
+AT_ONCE = 4  # more threads would only wait for each other
+MIN_SCORE: float = Settings.model_fields["min_score"].default
+PORT = 8734
+
+
+class FoundNode(TypedDict):
+    """A node with the score of the search; `path` are the ids from its parent up to the root."""
+
+    id: str
+    level: int
+    title: str
+    score: float
+    text: str
+    citations: list[Citation]
+    path: list[str]
+
+
+class Found(TypedDict):
+    """Nodes, best first."""
+
+    nodes: list[FoundNode]
+
+
+class Outlined(TypedDict):
+    """Nodes in reading order, and the sum of their tokens."""
+
+    nodes: list[Source]
+    tokens: int
+
+
+class Parent(TypedDict):
+    """A parent of a node, and the share of the node that is the parent's."""
+
+    id: str
+    weight: float
+
+
+class PassageInContext(Place):
+    """A passage of a document: `text`, with the text around it from `before_start` on."""
+
+    before_start: int
+    before: str
+    text: str
+    after: str
+    after_end: int
+
+
+class Block(TypedDict):
+    """A part of a node's text, from `start` to `end` (exclusive), and what it is."""
+
+    start: int
+    end: int
+    kind: str
+
+
+class Shown(TypedDict):
+    """A node: its text, its place in the tree, and what it cites."""
+
+    id: str
+    title: str
+    level: int
+    level_max: int
+    kind: str
+    grounding: dict[str, Any] | None
+    n_tokens: int
+    documents: list[str]
+    more_documents: int
+    parents: list[Parent]
+    children: list[str]
+    citations: list[Place]
+    metadata: dict[str, Any]
+    text: str
+    sentences: list[dict[str, Any]]
+    blocks: list[Block]
+    passages: NotRequired[list[PassageInContext]]
+
+
+class Healthy(TypedDict):
+    """The version of hierindex, and the generation that is the newest."""
+
+    version: str
+    generation: int
+
+
+class Question(Endpoint):
+    """A question about an index."""
+
+    method = "POST"
+    alone = BoundedSemaphore(AT_ONCE)
+
+
+class Retrieve(Question, Retrieval):
+    """The nodes that are found for a question."""
+
+    reply: ClassVar[Any] = Found
+    most: ClassVar = {"top_k": 1000, "token_budget": MOST_TOKENS, "beam": 1000, "n_documents": 1000}
+    question: str
+    where: list[str] = Field(default=[])
+
+    def answer_from(self, index: HierarchicalIndex) -> dict[str, Any]:
+        """Return the nodes as sources of an answer, but with the scores of the search alone."""
+        retrieval = index.as_retriever(**self.options(index))
+        retrieved = retrieval.find(retrieval.embedded(self.question))
+        nodes = [source.to_json() for source in sources_of(retrieved, {})]
+        return {"nodes": [{key: node[key] for key in node if key != "raw_score"} for node in nodes]}
+
+    def options(self, index: HierarchicalIndex) -> dict[str, Any]:
+        """Return the options of `HierarchyRetriever`."""
+        given = self.model_dump(include={*Retrieval.model_fields})
+        return {**given, "filters": known_filters(self.where, index.table.snapshot())}
+
+
+class Query(Retrieve):
+    """An answer with its sources."""
+
+    reply: ClassVar[Any] = Answer
+    response_mode: str | None = None
+    min_score: float = Field(default=MIN_SCORE, ge=0, le=1)
+
+    def answer_from(self, index: HierarchicalIndex) -> dict[str, Any]:
+        """Return the answer of a mode that needs no language model."""
+        options = options_of_ask(self.response_mode, self.min_score, **self.options(index))
+        return index.ask(self.question, **options).to_json()
+
+
+class Outline(Question):
+    """The nodes that summarise an index, or a part of it, best within a token budget."""
+
+    reply: ClassVar[Any] = Outlined
+    most: ClassVar = {"budget": MOST_TOKENS}
+    of: list[str] = Field(default=[])
+    budget: int = 1000
+    question: str | None = None
+    where: list[str] = Field(default=[])
+
+    def answer_from(self, index: HierarchicalIndex) -> dict[str, Any]:
+        """Return the nodes in reading order, and the sum of their tokens."""
+        filters = known_filters(self.where, index.table.snapshot())
+        of, load = self.of or None, index.encoder
+        return outline_json(outlined(index.table, load, self.budget, self.question, of, filters))
+
+
+class Show(Question):
+    """A node by its id or a prefix of it, with `source` also the passages that it cites."""
+
+    reply: ClassVar[Any] = Shown
+    most: ClassVar = {"context": 100_000}
+    node: str
+    source: bool = False
+    context: int = 300
+
+    def answer_from(self, index: HierarchicalIndex) -> dict[str, Any]:
+        """Return the node's text, place in the tree and citations."""
+        shown = index.describe(self.node)
+        if self.source:
+            passages = index.sources(shown["id"], context=self.context)
+            shown["passages"] = [passage.to_json() for passage in passages]
+        return shown
+
+
+class Health(Endpoint):
+    """Whether the index can be read."""
+
+    reply: ClassVar[Any] = Healthy
+
+    def answer_from(self, index: HierarchicalIndex) -> dict[str, Any]:
+        """Return the version of hierindex, and the number of the generation."""
+        return {"version": __version__, "generation": index.table.snapshot().generation}
+
+
+KINDS: tuple[type[Endpoint], ...] = (Query, Retrieve, Outline, Show, Health)
+ENDPOINTS = {kind.__name__.lower(): kind for kind in KINDS}
+
+
+class QuestionServer(Server):
+    """A server of questions by HTTP, which answers until it is closed, as by the end of `with`.
+
+    `/openapi.json` describes what it can be asked.
+
+    Parameters
+    ----------
+    index : HierarchicalIndex
+    port : int, optional
+        By default 8734, or a free one if that is taken; 0 for a free one. Every user of this
+        machine can ask there.
+    host : str
+        Address to serve at. If other machines can reach it, there is a token.
+
+    Attributes
+    ----------
+    url : str
+    token : str or None
+        Without it in the header `Authorization: Bearer TOKEN`, nothing is answered.
+
+    Raises
+    ------
+    InputError
+        If nothing can be served at the address or port.
+    """
+
+    def __init__(
+        self, index: HierarchicalIndex, port: int | None = None, host: str = LOOPBACK
+    ) -> None:
+        address = Address.at(host, (PORT, 0) if port is None else (port,))
+        warm = partial(Query(question="Is all loaded?").answer, index, {})
+        super().__init__(application(index, ENDPOINTS, at="/"), address, warm)
+        self.url = address.url.partition("?")[0]  # without the token

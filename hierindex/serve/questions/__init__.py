@@ -1,1 +1,0 @@
-"""A server of what the commands `query`, `outline` and `show` ask, and its client."""

@@ -1,0 +1,185 @@
+"""A server of questions through publishes, deletions and its end."""
+
+import os
+import re
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from http.client import HTTPConnection
+from threading import Event, Thread
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from fakes import HashingEmbedding
+from records import replace_all
+from serve.conftest import Http
+from store.trees import tree
+
+import hierindex.index
+from hierindex import HierarchicalIndex, Node
+from hierindex.models.model_identity import identity
+from hierindex.serve import serve
+from hierindex.text_node import metadata_of
+
+PATIENCE = 60  # seconds, for a machine that is busy
+RETRIEVE = "/retrieve"
+ASKED = {
+    "question": "the harbour of a1",
+    "mode": "collapsed",
+    "top_k": 50,
+    "token_budget": 10_000,
+}
+
+
+@pytest.fixture
+def asking(own) -> Iterator[Http]:
+    with serve(own, 0) as server, Http(base_url=server.url, timeout=PATIENCE) as http:
+        yield http
+
+
+def waited(holds: Callable[[], object]) -> None:
+    until = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def documents_in(found: dict) -> set[str]:
+    return {place["document"] for node in found["nodes"] for place in node["citations"]}
+
+
+def test_each_answer_is_of_the_newest_generation(own, asking) -> None:
+    node, *_ = own.store.get_nodes()
+    for i in range(3):
+        text = f"The zeppelin number {i} met the harbour."
+        own.store.add([node.model_copy(update={"text": text})])
+        found = asking.ask(RETRIEVE, **ASKED)["nodes"]
+        assert [each["text"] for each in found if "zeppelin" in each["text"]] == [text]
+        answer = asking.post("/show", json={"node": node.node_id})
+        assert answer.json()["text"] == text
+        assert answer.headers["hierindex-generation"] == str(i + 2)
+
+
+def test_answers_go_on_while_generations_are_published_and_removed(own, asking) -> None:
+    done, replies = Event(), []
+
+    def ask() -> None:
+        while not done.is_set():
+            replies.append(asking.ask(RETRIEVE, **ASKED))
+
+    clients = [Thread(target=ask) for _ in range(2)]
+    for client in clients:
+        client.start()
+    for _ in range(3):
+        replace_all(own.store, tree(), purge=True)
+    done.set()
+    for client in clients:
+        client.join(PATIENCE)
+    assert len(replies) >= len(clients)
+    assert all(len(reply["nodes"]) == len(replies[0]["nodes"]) for reply in replies)
+
+
+def test_nothing_is_left_of_a_deleted_document(own, asking) -> None:
+    before = asking.ask(RETRIEVE, **ASKED)["nodes"]
+    gone = [each["id"] for each in before if documents_in({"nodes": [each]}) == {"a.txt"}]
+    own.store.delete("a.txt")
+    for path, asked in ((RETRIEVE, ASKED), ("/outline", {"budget": 5000})):
+        found = asking.ask(path, **asked)
+        assert found["nodes"]
+        assert "a.txt" not in documents_in(found)
+        assert "of a1 met" not in str(found)
+    assert "No nodes have an id that begins with" in asking.sentence("/show", node=gone[0])
+    own.store.clear()
+    assert "holds no index" in asking.sentence(RETRIEVE, 404, **ASKED)
+    own.store.add(tree())
+    assert "a.txt" in documents_in(asking.ask(RETRIEVE, **ASKED))
+
+
+def test_an_index_of_another_model_is_asked_with_that_one(own, monkeypatch) -> None:
+    loaded = []
+
+    def load(name, **options):
+        loaded.append(name)
+        return HashingEmbedding(model_name=name, dim=64 if name == "hashing" else 32)
+
+    monkeypatch.setattr(hierindex.index, "load_encoder", load)
+    other = load("other")
+    loaded.clear()
+    opened = HierarchicalIndex.open(own.store.uri)
+    with serve(opened, 0) as server, Http(base_url=server.url, timeout=PATIENCE) as asking:
+        assert asking.ask(RETRIEVE, **ASKED)["nodes"]
+        nodes = tree()
+        for node in nodes:
+            made = Node.of(node)
+            maker = made.maker._replace(embed_model="other", embed_settings=identity(other))
+            node.metadata.update(metadata_of(replace(made, maker=maker)))
+            node.embedding = other.get_text_embedding(node.text)
+        replace_all(own.store, nodes)
+        for _ in range(2):
+            assert asking.ask(RETRIEVE, **ASKED)["nodes"]
+    assert loaded == ["hashing", "other"]
+
+
+COMMAND = "serve", "--index", "index", "--port", "0"
+
+
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
+)
+def test_the_command_serves_until_it_is_stopped(own, serving, tmp_path, number) -> None:
+    with serving(*COMMAND) as (served, said):
+        (url,) = re.fullmatch(
+            r"hierindex: Answering questions on index until Ctrl-C, at "
+            r"(http://127.0.0.1:\d+/)openapi.json\n",
+            said,
+        ).groups()
+        with httpx.Client(base_url=url, timeout=PATIENCE) as client:  # keeps its connection
+            assert client.get("/health").json()["generation"] == 1
+            with ExitStack() as opened:
+                address = urlsplit(url).hostname, urlsplit(url).port
+                asking = [opened.enter_context(closing(HTTPConnection(*address))) for _ in range(4)]
+                for connection in asking:
+                    connection.request("GET", "/health")
+                    connection.getresponse().read()
+                for connection in asking:
+                    connection.request("POST", "/outline", "{}")
+                time.sleep(0.2)  # until they are read; others are not answered
+                os.kill(served.pid, number)
+                assert [connection.getresponse().status for connection in asking] == [200] * 4
+            served.join(PATIENCE)
+        assert served.exitcode == 0
+    assert (tmp_path / "err").read_text() == f"{said}hierindex: Stopped.\n"
+    assert (tmp_path / "out").read_text() == ""
+
+
+def test_what_is_being_answered_is_finished(own, monkeypatch) -> None:
+    asking, go_on, replies = Event(), Event(), []
+
+    def slow(self, query):
+        asking.set()
+        assert go_on.wait(PATIENCE)
+        return self._vector(query)
+
+    with serve(own, 0) as server, Http(base_url=server.url, timeout=PATIENCE) as http:
+        http.ask(RETRIEVE, **ASKED)
+        monkeypatch.setattr(HashingEmbedding, "_get_query_embedding", slow)
+        client = Thread(target=lambda: replies.append(http.ask(RETRIEVE, **ASKED)))
+        client.start()
+        assert asking.wait(PATIENCE)
+        closing = Thread(target=server.close)
+        closing.start()
+        waited(lambda: not is_open(server.url))
+        go_on.set()
+        client.join(PATIENCE)
+        closing.join(PATIENCE)
+    assert replies[0]["nodes"]
+
+
+def is_open(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}health").is_success
+    except httpx.HTTPError:
+        return False
