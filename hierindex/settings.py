@@ -1,7 +1,8 @@
-"""Settings of the command line.
+"""Settings: the name, type, limits, default and help of each, declared once.
 
-Every field can be set by a flag, by `HIERINDEX_<FIELD>` in the environment or by `<field> = ...`
-in hierindex.toml in the working directory, in this order of precedence. API keys are no settings:
+The defaults of Python, the flags of commands, `HIERINDEX_<NAME>` in the environment and
+`<name> = ...` in hierindex.toml in the working directory come from here; a flag is preferred to a
+variable, and that to the file. None means what the help says. API keys are no settings:
 `HIERINDEX_LLM_API_KEY` is read when a model is loaded, and is not stored.
 """
 
@@ -9,96 +10,265 @@ import json
 import os
 import tomllib
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_type_hints
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from annotated_types import Ge, Gt, Le, Lt, MinLen
 
 from hierindex.errors import InputError, nearest, shown
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler
+    from pydantic_core import CoreSchema
 
 TOML_FILE = "hierindex.toml"
 PREFIX = "HIERINDEX_"
 OTHER_VARIABLES = ("LLM_API_KEY",)
 """Variables that are no settings, without their prefix."""
 
-Text = Annotated[str, Field(min_length=1)]
+
+class Help(NamedTuple):
+    """What a help page says of a setting: what its value is, and what it sets.
+
+    A page adds the default, unless it is None or False.
+    """
+
+    value: str
+    text: str
+
+
+class Checked(NamedTuple):
+    """Makes pydantic call a function with a value, and with what reads it as its type."""
+
+    check: Callable[[Any, Callable[[Any], Any]], Any]
+
+    def __get_pydantic_core_schema__(
+        self, kind: Any, handler: "GetCoreSchemaHandler"
+    ) -> "CoreSchema":
+        from pydantic_core.core_schema import no_info_wrap_validator_function
+
+        return no_info_wrap_validator_function(self.check, handler(kind))
+
+
+def _levels(level: Any, read: Callable[[Any], Any]) -> Any:
+    """Read levels; a variable has several as a JSON list."""
+    is_list = isinstance(level, str) and level.startswith("[")
+    try:
+        return read(json.loads(level) if is_list else level)
+    except ValueError:
+        words = "top, documents, sections or chunks"
+        raise ValueError(f"it must be a whole number, {words}, got {shown(level)}.") from None
+
+
+def _address(url: Any, read: Callable[[Any], str]) -> str:
+    address = read(url)
+    try:
+        parts = urlsplit(address)
+        known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:  # invalid port or IPv6 address
+        known = None
+    if not known:
+        given = shown(address.rpartition("@")[2])  # without user name and password
+        raise ValueError(f"it must be a URL such as http://localhost:8000/v1, got {given}.")
+    return address
+
+
+Text = Annotated[str, MinLen(1)]
+Count = Annotated[int, Ge(1)]
+Price = Annotated[float, Ge(0)]
+Seconds = Annotated[float, Gt(0)]
 Level = int | Literal["top", "documents", "sections", "chunks"]
 
 
-class Retrieval(BaseModel):
-    """Settings of a search for nodes; None means the default of the library."""
+@dataclass(frozen=True, kw_only=True)
+class Tree:
+    """Settings of a tree."""
 
-    mode: Literal["auto", "collapsed", "level", "traversal", "document"] | None = None
-    level: Level | list[Level] | None = None
-    by: Literal["dense", "hybrid", "text", "context"] | None = None
-    top_k: int | None = Field(default=None, ge=1)
-    token_budget: int = Field(default=2000, ge=1)
-    beam: int | None = Field(default=None, ge=1)
-    n_documents: int | None = Field(default=None, ge=1)
-    whole_documents: bool = False
-    partial_summaries: bool = False
+    method: Annotated[
+        Literal["semantic", "raptor", "document"],
+        Help(
+            "NAME",
+            "How chunks are grouped: semantic (segments of each document), raptor (clusters of "
+            "all chunks) or document (all chunks of each document).",
+        ),
+    ] = "semantic"
+    embed_model: Annotated[
+        Text | None,
+        Help(
+            "MODEL",
+            "Name or folder of a sentence-transformers model. By default the bundled "
+            "all-MiniLM-L6-v2.",
+        ),
+    ] = None
+    precision: Annotated[
+        Literal["bfloat16", "float32"],
+        Help("NAME", "Of the embedding model; bfloat16 only on processors that have it."),
+    ] = "bfloat16"
+    chunk_size: Annotated[
+        Annotated[int, Ge(16)] | None,
+        Help("N", "Maximum tokens of a chunk. By default what the embedding model reads."),
+    ] = None
+    max_levels: Annotated[
+        Count | None, Help("N", "Maximum levels above the chunks. No limit by default.")
+    ] = None
+    seed: Annotated[int, Ge(0), Lt(2**32), Help("N", "Random seed.")] = 0
 
-    @field_validator("level", mode="wrap")
-    @classmethod
-    def _name_all_levels(cls, level: Any, read: Callable[[Any], Any]) -> Any:
-        is_list = isinstance(level, str) and level.startswith("[")  # of a variable, as JSON
-        try:
-            return read(json.loads(level) if is_list else level)
-        except ValueError:
-            words = "top, documents, sections or chunks"
-            raise ValueError(f"it must be a whole number, {words}, got {shown(level)}.") from None
+
+@dataclass(frozen=True, kw_only=True)
+class Summaries:
+    """Settings of summaries."""
+
+    summarizer: Annotated[
+        Text, Help("MODEL", "extractive, or a seq2seq model's name or folder.")
+    ] = "extractive"
+    prompt: Annotated[
+        Text,
+        Help("NAME|FILE", "Prompt of the language model: summary, questions, or a prompt file."),
+    ] = "summary"
+    unsupported: Annotated[
+        Literal["extract", "drop", "keep", "fail"],
+        Help(
+            "WHAT",
+            "What becomes of rewritten sentences that their sources do not support: extract "
+            "replaces them by a source, drop, keep (marked) or fail.",
+        ),
+    ] = "extract"
+    strict: Annotated[
+        bool,
+        Help("", "Fail if a summary cannot be written. By default an extract takes its place."),
+    ] = False
 
 
-class Settings(Retrieval):
-    """Settings of the command line; None means the default of the library."""
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """Settings of a search for nodes."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    mode: Annotated[
+        Literal["auto", "collapsed", "level", "traversal", "document"] | None,
+        Help(
+            "NAME",
+            "auto (chunks, or an outline if the question is about the whole or names documents), "
+            "collapsed (all levels), level, traversal (from the roots down) or document "
+            "(documents by their summaries, then their chunks). By default auto, or level with "
+            "--level.",
+        ),
+    ] = None
+    level: Annotated[
+        Level | list[Level] | None,
+        Checked(_levels),
+        Help(
+            "N|WORD",
+            "Level to search: a number, 0 for the chunks, or top, documents, sections or chunks. "
+            "May be repeated. By default as the mode chooses.",
+        ),
+    ] = None
+    by: Annotated[
+        Literal["dense", "hybrid", "text", "context"] | None,
+        Help(
+            "NAME",
+            "dense (embeddings), text (BM25), hybrid (both) or context (both, and neighbours in "
+            "reading order). By default context in mode auto, otherwise dense.",
+        ),
+    ] = None
+    top_k: Annotated[
+        Count | None, Help("N", "Maximum number of nodes. By default 10, of an outline 20.")
+    ] = None
+    token_budget: Annotated[Count, Help("N", "Maximum tokens of all nodes together.")] = 2000
 
-    method: Literal["semantic", "raptor", "document"] = "semantic"
-    embed_model: Text | None = None
-    precision: Literal["bfloat16", "float32"] = "bfloat16"
-    summarizer: Text = "extractive"
-    chunk_size: int | None = Field(default=None, ge=16)
-    max_levels: int | None = Field(default=None, ge=1)
-    seed: int = Field(default=0, ge=0, lt=2**32)
-    llm: Text | None = None
-    llm_base_url: Text | None = None
-    llm_concurrency: int = Field(default=4, ge=1)
-    llm_timeout: float = Field(default=120.0, gt=0)  # seconds per request
-    llm_deadline: float | None = Field(default=None, gt=0)  # seconds per build
-    llm_completion_tokens: int | None = Field(default=None, ge=1)  # per answer
-    llm_record: Text | None = None
-    max_llm_tokens: int | None = Field(default=None, ge=1)
-    prompt: Text = "summary"
-    unsupported: Literal["extract", "drop", "keep", "fail"] = "extract"
-    strict: bool = False
-    prompt_price: float | None = Field(default=None, ge=0)  # per million tokens
-    completion_price: float | None = Field(default=None, ge=0)
-    rerank: Text | None = None
-    response_mode: Text | None = None
-    min_score: float = Field(default=0.4, ge=0, le=1)  # as in `ExtractiveSynthesizer`
 
-    @field_validator("llm_base_url")
-    @classmethod
-    def _check_address(cls, url: str | None) -> str | None:
-        if url is not None and not _is_address(url):
-            given = shown(url.rpartition("@")[2])  # without user name and password
-            raise ValueError(f"it must be a URL such as http://localhost:8000/v1, got {given}.")
-        return url
+@dataclass(frozen=True, kw_only=True)
+class Answering:
+    """Settings of an answer."""
 
+    rerank: Annotated[
+        Text | None,
+        Help("MODEL", "Cross-encoder that reranks chunks, by name or folder. None by default."),,
+    ] = None
+    response_mode: Annotated[
+        Text | None,
+        Help(
+            "MODE",
+            "extractive, or a mode of LlamaIndex. By default extractive, or tree_summarize with "
+            "--llm.",
+        ),
+    ] = None
+    min_score: Annotated[
+        float,
+        Ge(0),
+        Le(1),
+        Help("SCORE", "Minimum score of an extractive answer, 0 (never refuse) to 1."),
+    ] = 0.4
+
+
+@dataclass(frozen=True, kw_only=True)
+class LanguageModel:
+    """Settings of a language model."""
+
+    llm: Annotated[
+        Text | None, Help("MODEL", "Model of an OpenAI-compatible server. None by default.")
+    ] = None
+    llm_base_url: Annotated[
+        Annotated[Text, Checked(_address)] | None,
+        Help("URL", "URL of the server, no default. Its key is read from HIERINDEX_LLM_API_KEY."),
+    ] = None
+    llm_concurrency: Annotated[Count, Help("N", "Maximum number of concurrent requests.")] = 4
+    llm_timeout: Annotated[Seconds, Help("SECONDS", "Timeout of a request.")] = 120.0
+    llm_deadline: Annotated[
+        Seconds | None, Help("SECONDS", "Time limit of the build. None by default.")
+    ] = None
+    llm_completion_tokens: Annotated[
+        Count | None,
+        Help(
+            "N",
+            "Maximum tokens of a summary or an answer, reasoning included. By default what a "
+            "summary needs, and the server's limit for answers.",
+        ),
+    ] = None
+    max_llm_tokens: Annotated[
+        Count | None, Help("N", "Token limit of the build. None by default.")
+    ] = None
+    llm_record: Annotated[
+        Text | None, Help("FILE", "File to append prompts and answers to. None by default.")
+    ] = None
+    prompt_price: Annotated[
+        Price | None,
+        Help("PRICE", "Price of a million prompt tokens, for --dry-run. None by default."),
+    ] = None
+    completion_price: Annotated[
+        Price | None,
+        Help("PRICE", "Price of a million completion tokens, for --dry-run. None by default."),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(LanguageModel, Answering, Search, Summaries, Tree):
+    """All settings."""
+
+    def chosen(self, names: str) -> dict[str, Any]:
+        """Return the settings of these names, which are separated by spaces."""
+        return {name: getattr(self, name) for name in names.split()}
+
+
+GROUPS = {
+    "Tree": Tree,
+    "Summaries": Summaries,
+    "Search": Search,
+    "Answer": Answering,
+    "Language model": LanguageModel,
+}
+"""Parts of `Settings`, by the titles that help pages give them."""
+SEARCH = " ".join(field.name for field in fields(Search))
+NAMES = {field.name: field.default for field in fields(Settings)}
+"""The default of each setting."""
 
 RIVALS = {"llm": "summarizer", "summarizer": "llm", "mode": "level", "level": "mode"}
 """A flag resets its rival to the default, even if the environment or the file sets it."""
 
-MODE_OF = {"beam": "traversal", "n_documents": "document", "whole_documents": "document"}
-"""Settings of a single mode, which the environment and the file set for this mode alone."""
-
 
 def load_settings(named: Callable[[str], str] = str, /, **flags: Any) -> Settings:
     """Load the settings; flags that are None or an empty list count as not given.
-
-    Settings that the mode does not use are ignored, unless they are flags.
 
     Raises
     ------
@@ -111,6 +281,8 @@ def load_settings(named: Callable[[str], str] = str, /, **flags: Any) -> Setting
     >>> load_settings(method="raptor", seed=None).method
     'raptor'
     """
+    from pydantic import TypeAdapter, ValidationError
+
     given = {name: value for name, value in flags.items() if value not in (None, [])}
     reset = {RIVALS[name] for name in given if name in RIVALS}
     file, variables = _of_file(), _of_environment()
@@ -123,11 +295,24 @@ def load_settings(named: Callable[[str], str] = str, /, **flags: Any) -> Setting
         return PREFIX + name.upper() if name in variables else f"{field} in {TOML_FILE}"
 
     try:
-        settings = Settings(**{**kept, **given})
+        return TypeAdapter(Settings).validate_python({**kept, **given})
     except ValidationError as error:
         raise InputError.of_field(error, place) from None
-    unused = [name for name, mode in MODE_OF.items() if name not in given and mode != settings.mode]
-    return settings.model_copy(update={n: Settings.model_fields[n].default for n in unused})
+
+
+def help_of(group: type) -> Iterator[tuple[str, Any, Help]]:
+    """Yield the name, type and help of each setting of a group.
+
+    >>> next(help_of(Tree))[2].text.rpartition(". ")[2]
+    'Default: semantic.'
+    """
+    hints = get_type_hints(group, include_extras=True)
+    for field in fields(group):
+        hint = hints[field.name]
+        said = next(each for each in hint.__metadata__ if isinstance(each, Help))
+        is_said = field.default is not None and field.default is not False
+        default = f" Default: {field.default}." if is_said else ""
+        yield field.name, hint.__origin__, said._replace(text=f"{said.text}{default}")
 
 
 def flag_of(name: str) -> str:
@@ -141,19 +326,11 @@ def flag_of(name: str) -> str:
 
 def misnamed_variables() -> Iterator[str]:
     """Yield a sentence on each variable that has our prefix and sets nothing."""
-    known = [*OTHER_VARIABLES, *map(str.upper, Settings.model_fields)]
+    known = [*OTHER_VARIABLES, *map(str.upper, NAMES)]
     for variable in sorted(os.environ):
         prefix, name = variable[: len(PREFIX)], variable[len(PREFIX) :].upper()
         if prefix.upper() == PREFIX and name not in known:
             yield f"The variable {variable} sets nothing{nearest(name, known, PREFIX)}."
-
-
-def _is_address(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # invalid port or IPv6 address
-        return False
 
 
 def _of_file() -> dict[str, Any]:
@@ -166,14 +343,15 @@ def _of_file() -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise InputError(f"{TOML_FILE} cannot be read: {error}.") from None
     for name in values:  # without its value, which may be a secret in the wrong place
-        if name not in Settings.model_fields:
-            known = nearest(name, Settings.model_fields)
-            raise InputError(f"{TOML_FILE} has {name!r}, which is no setting{known}.")
+        if name not in NAMES:
+            raise InputError(
+                f"{TOML_FILE} has {name!r}, which is no setting{nearest(name, NAMES)}."
+            )
     return values
 
 
 def _of_environment() -> dict[str, str]:
     """Return the values of variables, by the names of fields in any case."""
     values = {name.upper(): value for name, value in os.environ.items()}
-    names = {name: PREFIX + name.upper() for name in Settings.model_fields}
+    names = {name: PREFIX + name.upper() for name in NAMES}
     return {name: values[key] for name, key in names.items() if key in values}

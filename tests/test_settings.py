@@ -1,4 +1,5 @@
 import re
+from dataclasses import FrozenInstanceError, asdict
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ import hierindex
 from hierindex.errors import InputError
 from hierindex.models.client import KEY
 from hierindex.settings import (
-    MODE_OF,
+    NAMES,
     OTHER_VARIABLES,
     PREFIX,
     TOML_FILE,
@@ -20,7 +21,7 @@ from hierindex.settings import (
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for name in Settings.model_fields:
+    for name in NAMES:
         monkeypatch.delenv(f"HIERINDEX_{name.upper()}", raising=False)
     return tmp_path
 
@@ -109,26 +110,6 @@ def test_levels_are_numbers_and_words(folder, monkeypatch, given, level):
         load_settings(level=["deep"])
 
 
-@pytest.mark.parametrize("source", ["environment", "file"])
-def test_settings_of_another_mode_are_ignored_unless_they_are_flags(folder, monkeypatch, source):
-    values = {"beam": 5, "n_documents": 7, "whole_documents": True}
-    if source == "file":
-        lines = (f"{name} = {str(value).lower()}\n" for name, value in values.items())
-        (folder / TOML_FILE).write_text("".join(lines))
-    for name, value in values.items() if source == "environment" else ():
-        monkeypatch.setenv(f"HIERINDEX_{name.upper()}", str(value))
-    unset = {name: Settings.model_fields[name].default for name in values}
-    for mode in (None, "auto", "collapsed", "level", "traversal", "document"):
-        kept = {name: value for name, value in values.items() if MODE_OF[name] == mode}
-        assert load_settings(mode=mode).model_dump(include={*values}) == unset | kept
-    assert load_settings(level=["0"]).beam is None
-    given = load_settings(mode="level", beam=3, whole_documents=True)
-    assert (given.beam, given.whole_documents, given.n_documents) == (3, True, None)
-    monkeypatch.setenv("HIERINDEX_MODE", "traversal")
-    assert load_settings().beam == 5
-    assert load_settings(level=["0"]).beam is None  # a level sets the mode aside
-
-
 @pytest.mark.parametrize(
     ("key", "sentence"),
     [
@@ -189,7 +170,7 @@ def test_other_variables_are_none_of_ours(monkeypatch):
 def test_all_variables_that_the_library_reads_are_known():
     files = Path(hierindex.__file__).parent.rglob("*.py")
     read = {name for path in files for name in re.findall(r"HIERINDEX_[A-Z_]+", path.read_text())}
-    settings = {PREFIX + name.upper() for name in Settings.model_fields}
+    settings = {PREFIX + name.upper() for name in NAMES}
     assert read - settings == {PREFIX + name for name in OTHER_VARIABLES} == {KEY}
 
 
@@ -226,28 +207,22 @@ def test_every_field_can_be_set_everywhere(folder, monkeypatch):
         "top_k": 1,
         "token_budget": 1,
         "by": "hybrid",
-        "beam": 1,
-        "n_documents": 1,
-        "whole_documents": True,
         "rerank": "c",
-        "partial_summaries": True,
         "response_mode": "tree",
         "min_score": 0.5,
     }
-    assert set(values) == set(Settings.model_fields)
+    assert values.keys() == NAMES.keys()
     by_flags = load_settings(**values)
-    assert by_flags.model_dump() == values
-    unused = {name: Settings.model_fields[name].default for name in MODE_OF}
-    elsewhere = by_flags.model_copy(update=unused)  # in mode level
+    assert asdict(by_flags) == values
     lines = (f"{k} = {str(v).lower() if v is True else repr(v)}\n" for k, v in values.items())
     (folder / TOML_FILE).write_text("".join(lines))
-    assert load_settings() == elsewhere
+    assert load_settings() == by_flags
     (folder / TOML_FILE).unlink()
     for name, value in values.items():
         monkeypatch.setenv(f"HIERINDEX_{name.upper()}", str(value))
-    assert load_settings() == elsewhere
+    assert load_settings() == by_flags
 
 
 def test_settings_are_frozen():
-    with pytest.raises(ValueError, match="frozen"):
+    with pytest.raises(FrozenInstanceError):
         load_settings().seed = 1

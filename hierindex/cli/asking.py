@@ -8,19 +8,18 @@ import typer
 from hierindex.cli import options
 from hierindex.cli.output import note_if_empty, print_note, print_piece, print_result
 from hierindex.errors import InputError
+from hierindex.settings import SEARCH
 
 if TYPE_CHECKING:
     from hierindex.index import HierarchicalIndex
     from hierindex.settings import Settings
 
-RETRIEVAL = "mode level by rerank partial_summaries top_k token_budget"
-EVERY_RETRIEVAL = f"{RETRIEVAL} beam n_documents whole_documents"
-ANSWERING = "min_score llm llm_base_url llm_concurrency llm_timeout llm_completion_tokens"
+ASKING = f"{SEARCH} rerank min_score llm llm_base_url llm_timeout llm_completion_tokens"
 """Settings of the commands that query an index."""
 REFUSED = 3  # exit status, as 1 and 2 are those of errors
 
 
-@options.with_settings(f"{EVERY_RETRIEVAL} response_mode {ANSWERING}")
+@options.with_settings(f"{ASKING} response_mode")
 def query(
     question: options.Question,
     index: options.Index,
@@ -69,7 +68,7 @@ def query(
         raise typer.Exit(REFUSED)
 
 
-@options.with_settings(f"{RETRIEVAL} {ANSWERING}")
+@options.with_settings(ASKING)
 def compare(
     question: options.Question,
     index: options.Index,
@@ -100,7 +99,7 @@ def compare(
         response_modes=response_modes,
         synthesizer={"min_score": settings.min_score},
         filters=known_filters(where, opened.table.snapshot()),
-        **settings.model_dump(include={*EVERY_RETRIEVAL.split()}),
+        **settings.chosen(f"{SEARCH} rerank"),
     )
     print_result(comparison.to_json(), as_json, compared)
     note_if_empty(comparison.sources, where)
@@ -123,7 +122,7 @@ def options_of(
         served_llm_of(settings),
         _note_cost,
         filters=known_filters(where, opened.table.snapshot()),
-        **settings.model_dump(include={*EVERY_RETRIEVAL.split()}),
+        **settings.chosen(f"{SEARCH} rerank"),
     )
 
 

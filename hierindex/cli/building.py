@@ -59,7 +59,7 @@ def build(
             "machine, or else the cores of this machine.",
         ),
     ] = None,
-    timings: options.Timings = False,
+    verbose: options.Verbose = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Build an index of files and folders, or replace the documents of an existing index."""
@@ -86,7 +86,7 @@ def build(
     if dry_run:
         print_estimate(report, settings, as_json)
     else:
-        summary = timed if timings else built
+        summary = timed if verbose else built
         print_result(
             report.to_json(),
             as_json,

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from hierindex.cli import options
-from hierindex.cli.asking import ANSWERING, EVERY_RETRIEVAL, options_of
+from hierindex.cli.asking import ASKING, options_of
 from hierindex.cli.output import note_if_empty, print_note, print_piece, print_result
 from hierindex.errors import HierindexError, InputError
+from hierindex.settings import SEARCH, load_settings
 
 if TYPE_CHECKING:
     from hierindex.index import HierarchicalIndex
@@ -27,7 +28,7 @@ HELP = """\
 /quit          leave, as Ctrl-D and Ctrl-C do"""
 
 
-@options.with_settings(f"{EVERY_RETRIEVAL} response_mode {ANSWERING}")
+@options.with_settings(f"{ASKING} response_mode")
 def chat(index: options.Index, *, where: options.Where = None, settings: "Settings") -> None:
     """Answer questions from the terminal, or one from each line of standard input.
 
@@ -126,12 +127,10 @@ class Chat:
         note_if_empty(turn.answer.sources, self._where)
 
     def _level(self, words: list[str]) -> None:
-        from hierindex.settings import load_settings
-
         asked = self._at_start
         if words:
             asked = {**asked, "level": load_settings("/{}".format, level=words).level, "mode": None}
-            given = {name: asked[name] for name in (*EVERY_RETRIEVAL.split(), "filters")}
+            given = {name: asked[name] for name in (*SEARCH.split(), "rerank", "filters")}
             self._index.as_query_engine(**given)  # checks that the tree has the level
         self._asked = asked
         print_piece(f"Searching {_way(asked)}.\n\n")

@@ -1,6 +1,7 @@
 """Language models, summarisers and hierarchies from settings."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,7 +90,7 @@ def as_built(
     models: dict[str, Any] = {"strict": settings.strict}
     if settings.llm is not None and settings.llm == wrote:
         tokens = settings.llm_completion_tokens or served.get("max_tokens")
-        llm = llm_of(settings.model_copy(update={"llm_completion_tokens": tokens}))
+        llm = llm_of(replace(settings, llm_completion_tokens=tokens))
         models |= {"llm": llm, **_limits(settings)}
     return settings, models
 

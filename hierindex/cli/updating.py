@@ -48,7 +48,7 @@ def update(
     flags: dict[str, Any],
     purge: options.Purge = False,
     dry_run: DryRun = False,
-    timings: options.Timings = False,
+    verbose: options.Verbose = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Read files again and update the index with what has changed.
@@ -64,7 +64,7 @@ def update(
     with shown_progress() as progress:
         given = {"progress": progress, **models}
         report = opened.update(sources or None, purge=purge, dry_run=dry_run, **given)
-    _print(report, settings, timings, as_json)
+    _print(report, settings, verbose, as_json)
 
 
 @options.with_settings(WRITING)
@@ -126,7 +126,7 @@ def delete(
     *,
     flags: dict[str, Any],
     dry_run: DryRun = False,
-    timings: options.Timings = False,
+    verbose: options.Verbose = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Delete documents from the index, with all that is derived from them.
@@ -145,7 +145,7 @@ def delete(
     with shown_progress() as progress:
         given = {"progress": progress, **models}
         report = opened.delete(*documents, dry_run=dry_run, **given)
-    _print(report, settings, timings, as_json)
+    _print(report, settings, verbose, as_json)
     if not as_json:
         were = "would be" if dry_run else "were"
         what = f"Earlier generations {were} removed with the deleted text."
@@ -154,11 +154,11 @@ def delete(
         )
 
 
-def _print(report: "BuildReport", settings: "Settings", timings: bool, as_json: bool) -> None:
+def _print(report: "BuildReport", settings: "Settings", verbose: bool, as_json: bool) -> None:
     if report.dry_run:
         print_estimate(report, settings, as_json)
         return
-    summary = timed if timings else built
+    summary = timed if verbose else built
     print_result(
         report.to_json(),
         as_json,

@@ -22,6 +22,7 @@ from pydantic import ConfigDict, Field
 from tenacity import RetryCallState, Retrying, retry_if_exception
 from tenacity.wait import wait_base, wait_random_exponential
 
+from hierindex import settings
 from hierindex.core.arguments import is_number
 from hierindex.errors import HierindexError, ModelError, WindowWarning
 from hierindex.models.failures import (
@@ -53,7 +54,7 @@ ATTEMPTS = 5  # failed requests per prompt
 UNUSABLE = 2  # answers per prompt; at temperature 0 they hardly change
 LATER = "try again later, a build resumes where it stopped"
 WAIT = wait_random_exponential(multiplier=0.5, max=20)
-CONCURRENCY = 4  # requests in flight; a local server handles few at a time
+CONCURRENCY = settings.LanguageModel.llm_concurrency  # a local server handles few at a time
 MAX_BUSY = 60.0  # seconds for which a service may reject all requests, or one prompt
 
 NO_ANSWER = (

@@ -27,7 +27,7 @@ from hierindex.retrieve.listing import Listing, listing
 from hierindex.retrieve.question import BY, By, Search
 from hierindex.retrieve.selection import complete_parents, selected
 from hierindex.retrieve.traversal import traversal
-from hierindex.settings import MODE_OF
+from hierindex.settings import Search as SearchSettings
 from hierindex.store.filters import Filters
 from hierindex.store.generations import on_newest
 from hierindex.store.passing import with_known_keys
@@ -40,7 +40,9 @@ if TYPE_CHECKING:
 Mode = Literal["auto", "collapsed", "level", "traversal", "document"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 TOP_K = 10
-TOKEN_BUDGET = 2000  # RAPTOR's, for collapsed retrieval
+TOKEN_BUDGET = SearchSettings.token_budget  # RAPTOR's, for collapsed retrieval
+MODE_OF = {"beam": "traversal", "n_documents": "document", "whole_documents": "document"}
+"""Options of a single mode."""
 N_DOCUMENTS = 3
 SPARE = 2  # candidates per result, where overlap drops some
 CANDIDATES = 25  # at least; a cross-encoder reads each together with the question

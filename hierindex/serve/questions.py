@@ -17,11 +17,10 @@ from hierindex.retrieve.contents import outlined
 from hierindex.serve.app import application
 from hierindex.serve.endpoint import Endpoint, Place
 from hierindex.serve.server import LOOPBACK, Address, Server
-from hierindex.settings import Retrieval, Settings
+from hierindex.settings import SEARCH, Answering, Search
 
 MOST_TOKENS = 100_000
 AT_ONCE = 4  # more threads would only wait for each other
-MIN_SCORE: float = Settings.model_fields["min_score"].default
 PORT = 8734
 
 
@@ -111,11 +110,11 @@ class Question(Endpoint):
     alone = BoundedSemaphore(AT_ONCE)
 
 
-class Retrieve(Question, Retrieval):
+class Retrieve(Question, Search):  # type: ignore[misc]  # it is frozen, as all endpoints
     """The nodes that are found for a question."""
 
     reply: ClassVar[Any] = Found
-    most: ClassVar = {"top_k": 1000, "token_budget": MOST_TOKENS, "beam": 1000, "n_documents": 1000}
+    most: ClassVar = {"top_k": 1000, "token_budget": MOST_TOKENS}
     question: str
     where: list[str] = Field(default=[])
 
@@ -128,16 +127,16 @@ class Retrieve(Question, Retrieval):
 
     def options(self, index: HierarchicalIndex) -> dict[str, Any]:
         """Return the options of `HierarchyRetriever`."""
-        given = self.model_dump(include={*Retrieval.model_fields})
+        given = self.model_dump(include={*SEARCH.split()})
         return {**given, "filters": known_filters(self.where, index.table.snapshot())}
 
 
-class Query(Retrieve):
+class Query(Retrieve):  # type: ignore[misc]
     """An answer with its sources."""
 
     reply: ClassVar[Any] = Answer
     response_mode: str | None = None
-    min_score: float = Field(default=MIN_SCORE, ge=0, le=1)
+    min_score: float = Field(default=Answering.min_score, ge=0, le=1)
 
     def answer_from(self, index: HierarchicalIndex) -> dict[str, Any]:
         """Return the answer of a mode that needs no language model."""

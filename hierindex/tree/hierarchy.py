@@ -31,6 +31,7 @@ from hierindex.models.model_identity import check_same_model, fingerprint, folde
 from hierindex.models.openvino import Precision
 from hierindex.node import Node
 from hierindex.progress import Progress, silent
+from hierindex.settings import Tree as TreeSettings
 from hierindex.store.prefilter import STALE
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
@@ -107,7 +108,7 @@ class Hierarchy(TransformComponent):
     max_children: int = MAX_CHILDREN
     mixture: Mixture = DEFAULT
     max_levels: int | None = Field(default=None, ge=1)
-    seed: int = Field(default=0, ge=0, lt=2**32)
+    seed: int = Field(default=TreeSettings.seed, ge=0, lt=2**32)
     namespace: str = ""
     metadata_rules: dict[str, Merge] = Field(default_factory=dict, exclude=True, repr=False)
     store: HierarchyStore | None = Field(default=None, exclude=True, repr=False)

@@ -1,7 +1,7 @@
 """Seconds of a question from the shell, replies a second of the server, and its memory.
 
-"shell" is a process of `hierindex query`, without a server and with one; "in Python" is `ask` of an
-open index. Each is the median of 7 other questions, in turn, so that all meet the same noise.
+"shell" is a process of `hierindex query`; "in Python" is `ask` of an open index. Each is the median
+of 7 other questions, in turn, so that all meet the same noise.
 Then 32 clients ask, each of which keeps its connection and asks one question after the other:
 `/health`, the bound of what HTTP allows; `/retrieve` by `mode="level", level=0, by="dense"`; and
 `/query` by the default mode. "embedding" is the bound of the model, on as many threads as there are
@@ -83,21 +83,24 @@ def shell(question: str, at: Path) -> float:
     return seconds(lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL))
 
 
-def shells(index: HierarchicalIndex, at: Path, asked: Iterator[str]) -> None:
-    """Print the seconds of one question; `at` is served, and `index` is a copy that is not."""
-    alone = Path(index.store.uri)
-    ways: dict[str, Callable[[str], float]] = {
-        "shell, without a server": lambda question: shell(question, alone),
-        "in Python": lambda question: seconds(lambda: index.ask(question)),
-        "shell, with a server": lambda question: shell(question, at),
-        "python -c pass": lambda _: seconds(
-            lambda: subprocess.run([sys.executable, "-c", "pass"], check=True)
-        ),
-    }
-    took = {name: list[float]() for name in ways}
+def shells(opened: HierarchicalIndex, at: Path, asked: Iterator[str]) -> None:
+    """Print the seconds of a question from the shell and in this process."""
+
+    def shell(question: str) -> float:
+        start = time.perf_counter()
+        command = [HIERINDEX, "query", question, "--index", str(at)]
+        subprocess.run(command, check=True, capture_output=True)
+        return time.perf_counter() - start
+
+    def in_python(question: str) -> float:
+        start = time.perf_counter()
+        opened.ask(question)
+        return time.perf_counter() - start
+
+    took = {"shell": list[float](), "in Python": list[float]()}
     for _ in range(RUNS + 1):
-        for name, ask in ways.items():
-            took[name].append(ask(next(asked)))
+        for ask, each in zip((shell, in_python), took.values(), strict=True):
+            each.append(ask(next(asked)))
     for name, (_, *each) in took.items():
         print(f"{name:<28}{median(each):7.3f} s   (longest {max(each):.3f})", flush=True)
 

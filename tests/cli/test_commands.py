@@ -38,8 +38,8 @@ from hierindex.models.openvino import fastest_precision
 from hierindex.respond.compare import ANSWERING
 from hierindex.respond.extractive_synthesizer import MIN_SCORE
 from hierindex.retrieve.conditions import filters_of
-from hierindex.retrieve.retrieval import N_DOCUMENTS, TOP_K
-from hierindex.settings import Settings
+from hierindex.retrieve.retrieval import TOP_K
+from hierindex.settings import NAMES
 from hierindex.store.filters import holds
 
 SOURCE = {"id", "level", "score", "raw_score", "text", "citations", "path", "title"}
@@ -399,7 +399,7 @@ def test_what_nothing_answers_is_said_unless_a_guess_is_wanted(hierindex, index)
     answer = json.loads(out)
     assert (status, err) == (0, "")
     assert (answer["answer"], answer["refused"]) == ("Nothing in the index answers this.", True)
-    assert 0 <= answer["score"] < Settings().min_score == MIN_SCORE
+    assert 0 <= answer["score"] < NAMES["min_score"] == MIN_SCORE
     assert answer["sources"]
     guess = json.loads(hierindex(*question, "--min-score", 0)[1])
     assert (guess["refused"], guess["score"]) == (False, answer["score"])
@@ -493,7 +493,7 @@ def test_a_deleted_document_stays_out_until_it_is_named(hierindex, index, folder
     assert (folder / "storm.txt").exists()
     out = hierindex("update", "--index", "index")[1]
     assert "Skipped storm.txt: was deleted from the index; name the file" in out
-    out = hierindex("update", "letters/storm.txt", "--index", "index", "--timings")[1]
+    out = hierindex("update", "letters/storm.txt", "--index", "index", "-v")[1]
     assert ": 1 document added, 1 unchanged, " in out
     assert "seconds" in out
 
@@ -848,7 +848,7 @@ def test_bad_commands(hierindex, index, command, message) -> None:
 
 
 def test_timings_are_a_table_of_stages_and_levels(hierindex, folder) -> None:
-    options = ("--index", "W", "--chunk-size", 64, "--timings")
+    options = ("--index", "W", "--chunk-size", 64, "-v")
     status, out, _ = hierindex("build", folder, *options)
     assert status == 0
     _, table, files = out.split("\n\n")
@@ -899,28 +899,27 @@ def test_every_command_is_in_the_readme_and_every_setting_a_flag() -> None:
     for name, command in get_command(app).commands.items():
         assert f"hierindex {name}" in readme
         flags |= {option.name for option in command.params}
-    assert flags >= Settings.model_fields.keys()
+    assert flags >= NAMES.keys()
 
 
 def test_every_default_is_in_the_help() -> None:
     """In words, or written by typer; a switch is off by default."""
-    values = {"top_k": TOP_K, "n_documents": N_DOCUMENTS, "llm_timeout": 120}
+    values = NAMES | {"top_k": TOP_K}
     for name, command in get_command(app).commands.items():
         for option in command.params:
             is_switch = option.default is False and not option.secondary_opts
             if option.required or is_switch or option.default is not None:
                 continue
-            assert "default" in option.help, (name, option.name)
-            field = Settings.model_fields.get(option.name)
-            value = values.get(option.name, field and field.default)
+            assert "default" in option.help.lower(), (name, option.name)
+            value = values.get(option.name)
             assert value in (None, False) or str(value) in option.help, (name, option.name)
 
 
 @pytest.mark.parametrize(
     "options",
     [
-        ["--mode", "traversal", "--beam", 2],
-        ["--mode", "document", "--n-documents", 1, "--whole-documents"],
+        ["--mode", "traversal", "--top-k", 2],
+        ["--mode", "document", "--top-k", 3],
         ["--mode", "collapsed", "--by", "hybrid"],
     ],
     ids=str,
@@ -1255,10 +1254,11 @@ def test_an_llm_that_is_down_is_one_sentence(hierindex, index, command) -> None:
     assert hierindex("info", "--index", "W")[0] == 2  # what was embedded is kept, an index is not
 
 
-def test_one_failure_of_an_llm_is_not_noticed(hierindex, index) -> None:
+def test_one_failure_of_an_llm_is_not_noticed(hierindex, index, monkeypatch) -> None:
+    monkeypatch.setenv("HIERINDEX_LLM_CONCURRENCY", "1")
     faults = {0: Fault(503), 2: Fault(drips=True)}
     with LoopbackServer(names_words, faults.get) as server:
-        bounds = ("--llm-timeout", 1, "--llm-concurrency", 1)
+        bounds = ("--llm-timeout", 1)
         question = ("compare", STORM, "--index", index, *llm_at(server), *bounds, "--json")
         status, out, err = hierindex(*question)
         answers = json.loads(out)["modes"]

@@ -97,7 +97,7 @@ WRONG = [
     ("level", "", LEVELS, "nothing"),
     ("llm", "", "text that is not empty", "nothing"),
     ("rerank", "", "text that is not empty", "nothing"),
-    ("whole_documents", "perhaps", "true or false", "'perhaps'"),
+    ("strict", "perhaps", "true or false", "'perhaps'"),
     ("llm_base_url", "localhost:8000", ADDRESS, "'localhost:8000'"),
     ("llm_base_url", "http://ada:secret@", ADDRESS, "nothing"),
 ]
@@ -113,7 +113,7 @@ def test_a_wrong_value_says_where_it_stands(
     flag, flags = f"--{name.replace('_', '-')}", list[str]()
     match source:
         case "flag":
-            if name == "whole_documents":
+            if name == "strict":
                 pytest.skip("a flag that takes no value")
             flags, place = [flag, value], flag
         case "variable":

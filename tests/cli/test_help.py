@@ -10,8 +10,7 @@ from typer.main import get_command
 
 from hierindex import __version__
 from hierindex.cli.app import LIBRARIES, app
-from hierindex.cli.options import GROUPS
-from hierindex.settings import Settings
+from hierindex.settings import GROUPS, NAMES, help_of
 
 COMMANDS = get_command(app).commands
 
@@ -31,10 +30,16 @@ def test_every_page_fits_80_columns_and_has_all_options(run, monkeypatch, comman
         assert each.help, written
 
 
-def test_flags_are_in_groups() -> None:
-    names = [name for group in GROUPS.values() for name in group]
-    assert len(names) == len({*names})
-    assert {*names} == Settings.model_fields.keys()
+def test_every_setting_has_help_and_says_its_default() -> None:
+    said = {name: each.text for group in GROUPS.values() for name, _, each in help_of(group)}
+    assert said.keys() == NAMES.keys()
+    for name, default in NAMES.items():
+        assert ("Default: " in said[name]) == (default is not None and default is not False)
+
+
+def test_the_page_of_query_fits_two_screens(run, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert len(run("query", "--help")[1].splitlines()) <= 80
 
 
 def test_without_a_command_the_page_is_an_error(run) -> None:

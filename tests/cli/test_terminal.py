@@ -15,7 +15,7 @@ from hierindex.cli.answer_text import nodes_found
 from hierindex.cli.app import app
 
 LINES = {
-    "build": "build docs notes.txt --index new --timings",
+    "build": "build docs notes.txt --index new -v",
     "update": "update more-docs --index my-index --dry-run",
     "delete": f"delete {LONG} --index my-index",
     "query": "query 'What was said about the lighthouse?' --index my-index --min-score 0",

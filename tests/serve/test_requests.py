@@ -121,7 +121,7 @@ def test_a_retrieval_is_that_of_the_index(http, index) -> None:
         (b'{"question": 1}', "question is invalid: it must be text, got 1."),
         (b'{"question": "a", "colour": "b"}', "There is no option 'colour'."),
         (b'{"question": "a", "min_score": NaN}', "min_score is invalid"),
-        (b'{"question": "a", "beam": 0}', "beam is invalid"),
+        (b'{"question": "a", "token_budget": 0}', "token_budget is invalid"),
         (b'{"question": "a", "top_k": 1e99}', "top_k is invalid"),
         (b'{"question": "a", "level": "b"}', "level is invalid: it must be a whole number, top"),
         (b'{"question": "a", "level": 9}', "The index has levels 0 to"),

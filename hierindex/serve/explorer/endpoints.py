@@ -145,7 +145,7 @@ class Ask(Endpoint):
             self.q,
             filters=known_filters(self.where, index.table.snapshot()),
             synthesizer={"min_score": settings.min_score},
-            **settings.model_dump(include={*given}),
+            **settings.chosen(" ".join(given)),
         ).to_json()
         for source in answer["sources"]:
             source["path"].reverse()
