@@ -184,7 +184,7 @@ class Answering:
 
     rerank: Annotated[
         Text | None,
-        Help("MODEL", "Cross-encoder that reranks chunks, by name or folder. None by default."),,
+        Help("MODEL", "Cross-encoder that reranks chunks, by name or folder. None by default."),
     ] = None
     response_mode: Annotated[
         Text | None,
