@@ -70,7 +70,7 @@ class HierarchicalIndex:
         *,
         last_build: "BuildReport | None" = None,
     ) -> None:
-        self.table = store if isinstance(store, Table) else store.table
+        self.table: Table = store if isinstance(store, Table) else store.table
         self.last_build = last_build
         self._store = None if isinstance(store, Table) else store
         self._embed_model = embed_model

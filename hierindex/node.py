@@ -1,7 +1,7 @@
 """The one form of a node, from the splitter to the answer, and the places that it quotes."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import takewhile
 from pathlib import PurePath
@@ -42,7 +42,8 @@ def _fields_of(value: Any) -> dict[str, Any]:
 
 
 # Compact JSON; `json.dumps` would make an encoder at each call.
-to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_fields_of).encode
+_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_fields_of)
+to_json: Callable[[Any], str] = _encoder.encode
 
 
 def page_in(metadata: Mapping[str, Any]) -> tuple[int | None, str]:

@@ -38,14 +38,14 @@ class Forest:
         if (level[parent[child]] <= level[child]).any():
             raise InputError("A parent must be of a higher level than its children.")
         self.parent = parent
-        self.level = np.asarray(level, dtype=np.int64)
+        self.level: Ints1d = np.asarray(level, dtype=np.int64)
         child = child[np.argsort(level[child], kind="stable")]
-        self.is_text = self.level == 0
+        self.is_text: Mask = self.level == 0
         """(n,) whether a row is text, which all other rows summarise."""
         self._by_parent = np.argsort(parent, kind="stable")
         self._children = np.split(child, np.flatnonzero(np.diff(level[child])) + 1)
 
-    def summed(self, x: Floats1d) -> Floats1d:
+    def summed(self, x: Floats1d | Mask) -> Floats1d:
         """Return the sum of x over each row and the rows under it, (n,) float64."""
         total = np.array(x, dtype=np.float64)
         for child in self._children:

@@ -47,10 +47,11 @@ class Icicle:
             start[child] += start[parent]
             depth[child] = depth[parent] + 1
         self._position: Ints1d = position
-        self.row = row = np.argsort(position)
+        row = np.argsort(position)
+        self.row: Ints1d = row
         above = forest.parent[row]
         self.parent: Ints1d = np.where(above < 0, -1, position[above])
-        self.n_children = np.bincount(self.parent[self.parent >= 0], minlength=n)
+        self.n_children: Ints1d = np.bincount(self.parent[self.parent >= 0], minlength=n)
         self.end: Ints1d = np.arange(n) + size[row]
         self.x0: Ints1d = start[row]
         self.x1: Ints1d = self.x0 + text[row]

@@ -1,6 +1,6 @@
 """Conversion of nodes to LangChain documents, and the LangChain retriever."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from langchain_core.callbacks import (
     AsyncCallbackManagerForRetrieverRun,
@@ -49,7 +49,7 @@ class HierarchyDocumentRetriever(BaseRetriever):
     is added to its.
     """
 
-    model_config = ConfigDict(extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     retriever: InstanceOf[HierarchyRetriever]
     k: int | None = None

@@ -57,7 +57,7 @@ class Embedder:
 
     def __init__(self, embed_model: EmbedModel) -> None:
         self.embed_model = embed_model
-        self.name = model_name(embed_model)
+        self.name: str = model_name(embed_model)
 
     @cached_property
     def fingerprint(self) -> str | None:

@@ -12,13 +12,13 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial, partialmethod
 from math import inf
-from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard, TypeVar, cast
 
 from llama_index.core.base.llms.types import LLMMetadata
 from llama_index.core.llms import LLM
 from llama_index.core.llms.function_calling import FunctionCallingLLM
 from llama_index.core.llms.structured_llm import StructuredLLM
-from pydantic import ConfigDict, Field
+from pydantic import Field
 from tenacity import RetryCallState, Retrying, retry_if_exception
 from tenacity.wait import wait_base, wait_random_exponential
 
@@ -317,7 +317,6 @@ class ServedLLM(FunctionCallingLLM):
     it has any, otherwise in the prompt.
     """
 
-    model_config = ConfigDict(ignored_types=(partialmethod,))
     language_model: LanguageModel = Field(exclude=True, repr=False)
     records: tuple[Calls, ...] = Field(default=(), exclude=True, repr=False)
 
@@ -348,18 +347,22 @@ class ServedLLM(FunctionCallingLLM):
 
         return gen()
 
-    complete = partialmethod(_through, LanguageModel.ask, "complete")
-    chat = partialmethod(_through, LanguageModel.ask, "chat")
-    chat_with_tools = partialmethod(_through, LanguageModel.ask, "chat_with_tools")
-    stream_complete = partialmethod(_through, LanguageModel.stream, "stream_complete")
-    stream_chat = partialmethod(_through, LanguageModel.stream, "stream_chat")
-    stream_chat_with_tools = partialmethod(_through, LanguageModel.stream, "stream_chat_with_tools")
-    acomplete = partialmethod(_ain_pool, "complete")
-    achat = partialmethod(_ain_pool, "chat")
-    achat_with_tools = partialmethod(_ain_pool, "chat_with_tools")
-    astream_complete = partialmethod(_astream, "stream_complete")
-    astream_chat = partialmethod(_astream, "stream_chat")
-    astream_chat_with_tools = partialmethod(_astream, "stream_chat_with_tools")
+    complete: ClassVar[Any] = partialmethod(_through, LanguageModel.ask, "complete")
+    chat: ClassVar[Any] = partialmethod(_through, LanguageModel.ask, "chat")
+    chat_with_tools: ClassVar[Any] = partialmethod(_through, LanguageModel.ask, "chat_with_tools")
+    stream_complete: ClassVar[Any] = partialmethod(
+        _through, LanguageModel.stream, "stream_complete"
+    )
+    stream_chat: ClassVar[Any] = partialmethod(_through, LanguageModel.stream, "stream_chat")
+    stream_chat_with_tools: ClassVar[Any] = partialmethod(
+        _through, LanguageModel.stream, "stream_chat_with_tools"
+    )
+    acomplete: ClassVar[Any] = partialmethod(_ain_pool, "complete")
+    achat: ClassVar[Any] = partialmethod(_ain_pool, "chat")
+    achat_with_tools: ClassVar[Any] = partialmethod(_ain_pool, "chat_with_tools")
+    astream_complete: ClassVar[Any] = partialmethod(_astream, "stream_complete")
+    astream_chat: ClassVar[Any] = partialmethod(_astream, "stream_chat")
+    astream_chat_with_tools: ClassVar[Any] = partialmethod(_astream, "stream_chat_with_tools")
 
     def get_tool_calls_from_response(self, *args: Any, **options: Any) -> Any:
         """Return the tool calls in a response, as the user's model does."""

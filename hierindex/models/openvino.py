@@ -315,7 +315,7 @@ class TorchCrossEncoder:
     def __init__(self, model: Any, model_name: str) -> None:
         self._model = model
         self.model_name = model_name
-        self.max_length = model.max_seq_length
+        self.max_length: int = model.max_seq_length
 
     def rank(self, question: str, texts: Sequence[str]) -> list[float]:
         """See `Reranker`."""

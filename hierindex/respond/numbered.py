@@ -31,8 +31,8 @@ class Passages:
         boundary = _boundary(texts)
         quoted = {number for text in texts for number in numbers_in(text)}
         free = (number for number in count(1) if number not in quoted)
-        self.by_number = dict(zip(free, found, strict=False))
-        self.nodes = [
+        self.by_number: dict[int, NodeWithScore] = dict(zip(free, found, strict=False))
+        self.nodes: list[NodeWithScore] = [
             _passage(each, f"==={boundary}===[{number}]") for number, each in self.by_number.items()
         ]
 

@@ -124,7 +124,7 @@ class Retrieval:
 
     def __post_init__(self) -> None:
         """Check the options, and load the reranker."""
-        self.levels = levels_of(self.level)
+        self.levels: tuple[Level, ...] = levels_of(self.level)
         self.filters = self._filters = Filters.of(self.filters)
         self._others = False
         self._may_outline = self.mode in (None, "auto") and self.levels != (0,)

@@ -1,6 +1,7 @@
 """Retrieved nodes with their paths in the tree, as LlamaIndex's nodes with scores."""
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from llama_index.core.bridge.pydantic import ConfigDict, Field
 from llama_index.core.schema import NodeWithScore
@@ -28,7 +29,7 @@ class RetrievedNode(NodeWithScore):
         Version of the table that the node was found in.
     """
 
-    model_config = ConfigDict(arbitrary_types_allowed=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(arbitrary_types_allowed=True)
 
     path: list[str] = Field(default_factory=list)
     why: str | None = None

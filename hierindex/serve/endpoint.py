@@ -76,7 +76,9 @@ class Places:
 class Endpoint(BaseModel):
     """A request; its fields are the parameters of a URL, or with POST the keys of a JSON object."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        extra="forbid", frozen=True, allow_inf_nan=False
+    )
 
     method: ClassVar[Literal["GET", "POST"]] = "GET"
     alone: ClassVar[AbstractContextManager[Any]] = nullcontext()

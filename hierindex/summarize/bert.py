@@ -38,7 +38,7 @@ class BertExtractor:
     """
 
     def __init__(self, model: str | BaseEmbedding = "bert-base-uncased") -> None:
-        self.model_name = model if isinstance(model, str) else model.model_name
+        self.model_name: str = model if isinstance(model, str) else model.model_name
         library = _import_summarizer()
         vectors = _second_last_layer(model, library) if isinstance(model, str) else _matrix(model)
         state = np.random.get_state()  # seeded by the library

@@ -174,7 +174,7 @@ class ExtractiveSummarizer:
     name = "extractive"
 
     def __init__(self, extractor: Extractor | None = None) -> None:
-        self.extractor = SalientSentences() if extractor is None else extractor
+        self.extractor: Extractor = SalientSentences() if extractor is None else extractor
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings that determine a summary's text."""

@@ -190,7 +190,7 @@ class KnownPairs:
 
     def __init__(self, pairs: str, beside: Sequence[str] = ()) -> None:
         lines = [line.strip() for line in pairs.strip().splitlines()]
-        self.sides = lines[::2], lines[1::2]
+        self.sides: tuple[list[str], list[str]] = lines[::2], lines[1::2]
         self._texts = [*lines[::2], *lines[1::2], *beside]
         self._vectors: dict[int, list[Floats2d]] = {}  # by id, as models are not hashable
         self._lock = Lock()

@@ -186,13 +186,13 @@ class LLMRewriter:
                 f"token_limit needs a model with max_tokens, which {type(llm).__name__} lacks."
             )
         check_prompt(template := PROMPTS.get(prompt, prompt))
-        self.llm = without_retries(llm, timeout)
+        self.llm: LLM = without_retries(llm, timeout)
         self.concurrency = concurrency
         self.prompt = template
         self.timeout = timeout
         self.deadline = deadline
         self.token_limit = token_limit
-        self.record = None if record is None else start_record(record)
+        self.record: Path | None = None if record is None else start_record(record)
         self.wait = wait
 
     @property

@@ -84,7 +84,8 @@ class Draft:
 
     def __init__(self, rewrite: Rewrite, sentences: Group, extract: Group, given: str) -> None:
         ends = [sentence.to for sentence in sentences]
-        self.extract, self.given = extract, given
+        self.extract = extract
+        self.given = given
         self.pieces = [
             Piece((rewrite.text or "")[end : s.at], s.text)
             for end, s in zip(ends[:1] + ends, sentences, strict=False)

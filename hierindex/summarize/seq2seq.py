@@ -63,9 +63,9 @@ class Seq2SeqRewriter:
         require(is_whole(num_beams, 1), "num_beams", "an integer of at least 1", num_beams)
         self.name = model_name
         self.num_beams = num_beams
-        self.device = device or accelerator() or "cpu"
+        self.device: str = device or accelerator() or "cpu"
         sequences = CPU_SEQUENCES if self.device == "cpu" else GPU_SEQUENCES
-        self.batch_size = batch_size or max(1, sequences // num_beams)
+        self.batch_size: int = batch_size or max(1, sequences // num_beams)
         model, self._tokenizer = load_transformer(
             "AutoModelForSeq2SeqLM",
             model_name,

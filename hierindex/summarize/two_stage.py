@@ -86,7 +86,7 @@ class TwoStageSummarizer:
         is_known = unsupported in UNSUPPORTED
         require(is_known, "unsupported", f"one of {', '.join(UNSUPPORTED)}", unsupported)
         self.rewriter = rewriter
-        self.extractor = SalientSentences() if extractor is None else extractor
+        self.extractor: Extractor = SalientSentences() if extractor is None else extractor
         self.extract_tokens = extract_tokens
         self.strict = strict
         self.unsupported = unsupported
