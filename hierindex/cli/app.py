@@ -21,7 +21,7 @@ from hierindex.errors import HierindexError
 
 NO_COMMAND = 2  # exit status
 LIBRARIES = ("llama-index-core", "lancedb", "openvino", "torch", "typer")
-UsageError = cast(Any, typer.BadParameter.__base__)  # click's, or that of typer's own copy
+UsageError: Any = cast(Any, typer.BadParameter.__base__)  # click's, or that of typer's own copy
 FIRST_STEPS = """\
 Build a tree over a folder, look at it, and ask it:
 
@@ -37,10 +37,10 @@ COMMANDS = {
     "Check and restore": (verify, generations, rollback),
     "Try and measure": (demo, evaluate),
 }
-app = typer.Typer(name="hierindex", pretty_exceptions_enable=False)
-for panel, commands in COMMANDS.items():
-    for command in commands:
-        app.command(cls=Command, rich_help_panel=panel)(command)
+app: typer.Typer = typer.Typer(name="hierindex", pretty_exceptions_enable=False)
+for _panel, _commands in COMMANDS.items():
+    for _command in _commands:
+        app.command(cls=Command, rich_help_panel=_panel)(_command)
 
 
 @app.callback(invoke_without_command=True, epilog=FIRST_STEPS)

@@ -94,7 +94,7 @@ class MarginalRelevance:
         self._S = S
         self._relevance = self._scores = (1 - redundancy) * relevance
         self._redundancy = redundancy
-        self.likeness = np.full(len(relevance), -np.inf)
+        self.likeness: Floats1d = np.full(len(relevance), -np.inf)
         """(n,) cosine similarity of each row to the most similar chosen one."""
 
     def choose(self, among: NDArray[np.bool_]) -> tuple[int, float]:

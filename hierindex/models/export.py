@@ -36,7 +36,7 @@ from hierindex.models.openvino import (
     openvino,
 )
 
-logger = logging.getLogger(__name__)
+logger: logging.Logger = logging.getLogger(__name__)
 FILE = "digests.json"
 FORMAT = 7  # of the exported folder; a new number makes a new export
 FILES = (GRAPH, WEIGHTS, TOKENIZER)

@@ -90,7 +90,7 @@ numbers=(7,)), '.']
 
     def __init__(self, known: Container[int]) -> None:
         self.parts: list[Part] = []
-        self.n_removed = 0
+        self.n_removed: int = 0
         self._known = known
         self._held = ""  # the beginning of what may become a citation
         self._before = ""  # the end of what was read

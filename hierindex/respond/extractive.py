@@ -36,7 +36,7 @@ class Extractive:
         require(valid, "answer_tokens", "an integer of at least 1", answer_tokens)
         within = min_score is None or (is_number(min_score) and 0 <= min_score <= 1)
         require(within, "min_score", "a number in [0, 1]", min_score)
-        self.embedder = Embedder(embed_model)
+        self.embedder: Embedder = Embedder(embed_model)
         self._budget = Budget(answer_tokens, self.embedder.count_text_tokens)
         self._min_score = min_score or 0.0
 

@@ -106,7 +106,7 @@ class SharedRewriter:
     def __init__(
         self, rewriter: LLMRewriter, actor: Any, result_of: Callable[[Any], Any] = result_of
     ) -> None:
-        self.name = rewriter.name
+        self.name: str = rewriter.name
         self._described = rewriter.to_dict()
         self._actor = actor
         self._result_of = result_of

@@ -20,7 +20,7 @@ from hierindex.serve.endpoint import GENERATION, Endpoint, Places, status_of
 from hierindex.store.connection import damage
 from hierindex.threads import in_daemon_thread
 
-logger = logging.getLogger(__name__)
+logger: logging.Logger = logging.getLogger(__name__)
 
 MOST_BYTES = 2**16  # of the body of a request
 TOKEN = {

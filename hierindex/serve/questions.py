@@ -1,8 +1,10 @@
 """The server of questions: what it is asked, what it answers, and the server itself."""
 
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from functools import partial
 from threading import BoundedSemaphore
-from typing import Any, ClassVar, NotRequired
+from typing import Any, ClassVar, Literal, NotRequired
 
 from pydantic import Field
 from typing_extensions import TypedDict  # before Python 3.12, pydantic reads no other
@@ -106,15 +108,15 @@ class Healthy(TypedDict):
 class Question(Endpoint):
     """A question about an index."""
 
-    method = "POST"
-    alone = BoundedSemaphore(AT_ONCE)
+    method: ClassVar[Literal["GET", "POST"]] = "POST"
+    alone: ClassVar[AbstractContextManager[Any]] = BoundedSemaphore(AT_ONCE)
 
 
 class Retrieve(Question, Search):  # type: ignore[misc]  # it is frozen, as all endpoints
     """The nodes that are found for a question."""
 
     reply: ClassVar[Any] = Found
-    most: ClassVar = {"top_k": 1000, "token_budget": MOST_TOKENS}
+    most: ClassVar[Mapping[str, int]] = {"top_k": 1000, "token_budget": MOST_TOKENS}
     question: str
     where: list[str] = Field(default=[])
 
@@ -148,7 +150,7 @@ class Outline(Question):
     """The nodes that summarise an index, or a part of it, best within a token budget."""
 
     reply: ClassVar[Any] = Outlined
-    most: ClassVar = {"budget": MOST_TOKENS}
+    most: ClassVar[Mapping[str, int]] = {"budget": MOST_TOKENS}
     of: list[str] = Field(default=[])
     budget: int = 1000
     question: str | None = None
@@ -165,7 +167,7 @@ class Show(Question):
     """A node by its id or a prefix of it, with `source` also the passages that it cites."""
 
     reply: ClassVar[Any] = Shown
-    most: ClassVar = {"context": 100_000}
+    most: ClassVar[Mapping[str, int]] = {"context": 100_000}
     node: str
     source: bool = False
     context: int = 300
@@ -225,4 +227,4 @@ class QuestionServer(Server):
         address = Address.at(host, (PORT, 0) if port is None else (port,))
         warm = partial(Query(question="Is all loaded?").answer, index, {})
         super().__init__(application(index, ENDPOINTS, at="/"), address, warm)
-        self.url = address.url.partition("?")[0]  # without the token
+        self.url: str = address.url.partition("?")[0]  # without the token

@@ -112,7 +112,8 @@ class Server:
             timeout_graceful_shutdown=PATIENCE,
             ws="none",
         )
-        self.url, self.token = address.url, address.token
+        self.url: str = address.url
+        self.token: str | None = address.token
         self._server = uvicorn.Server(config)
         self._ended = Event()  # as a signal during `Thread.join` ends that, but not the thread
         Thread(target=self._serve, args=([address.bound],), daemon=True).start()

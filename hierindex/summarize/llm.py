@@ -73,7 +73,7 @@ SCRIPTS = {"Japanese": "[\u3040-\u30ff]", "Korean": "[\uac00-\ud7af]", "Chinese"
 OF_SCRIPT = 0.1  # least share of characters
 LABELLED = re.compile(r"(?m)^(?:Sources:$|Claim: |Fault: .*$)")  # in English, by `correct`
 
-dispatcher = get_dispatcher(__name__)
+_dispatcher = get_dispatcher(__name__)
 
 
 def check_prompt(template: str) -> None:
@@ -223,7 +223,7 @@ class LLMRewriter:
         shaped_by = json.dumps(self.to_dict(), sort_keys=True)
         return digest("llm", shaped_by, self.prompt_of(text, max_tokens))
 
-    @dispatcher.span
+    @_dispatcher.span
     def rewrite(
         self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
     ) -> list[Rewrite]:

@@ -86,14 +86,14 @@ class Draft:
         ends = [sentence.to for sentence in sentences]
         self.extract = extract
         self.given = given
-        self.pieces = [
+        self.pieces: list[Piece] = [
             Piece((rewrite.text or "")[end : s.at], s.text)
             for end, s in zip(ends[:1] + ends, sentences, strict=False)
         ]
-        self.usage = rewrite.usage
-        self.title = rewrite.title
-        self.keys = [rewrite.key] * bool(rewrite.key)
-        self.reason = rewrite.reason or "it was empty"
+        self.usage: Usage = rewrite.usage
+        self.title: str = rewrite.title
+        self.keys: list[str] = [rewrite.key] * bool(rewrite.key)
+        self.reason: str = rewrite.reason or "it was empty"
 
     @property
     def place(self) -> str:

@@ -27,9 +27,9 @@ LAST = re.compile(r"(?:^|[\s(\"'\u00ab\u201e\u2019/])([^\W\d_][\w.]*)\.$")
 UNIT = re.compile(r"\d\s*\w+\.$")
 AROUND = 500  # characters of which the language is found
 LANGUAGES = defaultdict[str, set[str]](set)
-for language, words in ABBREVIATIONS.items():
-    for word in words.split():
-        LANGUAGES[word].add(language)
+for _language, _words in ABBREVIATIONS.items():
+    for _word in _words.split():
+        LANGUAGES[_word].add(_language)
 
 
 def is_abbreviated(text: str, at: int) -> bool:

@@ -1,8 +1,9 @@
 """The requests that the explorer answers: their parameters, and what they read."""
 
 from abc import abstractmethod
+from contextlib import AbstractContextManager
 from threading import Lock
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field
 
@@ -108,7 +109,7 @@ class Search(View):
 class Map(View):
     """Chunks on a plane."""
 
-    alone = Lock()
+    alone: ClassVar[AbstractContextManager[Any]] = Lock()
     level: int = Field(default=1, ge=0)
     n: int = Field(default=2000, ge=1, le=2000)
 
@@ -120,7 +121,7 @@ class Map(View):
 class Ask(Endpoint):
     """A question, with options of `hierindex query`; others are as that command has them."""
 
-    alone = Lock()
+    alone: ClassVar[AbstractContextManager[Any]] = Lock()
     q: str
     mode: str | None = None
     level: list[str] = Field(default=[])

@@ -82,10 +82,10 @@ class Paging:
         self, snapshot: Snapshot, cursor: str | None, tool: str, *arguments: object
     ) -> None:
         call = repr((snapshot.state, tool, arguments)).encode()
-        self.generation = snapshot.generation
+        self.generation: int = snapshot.generation
         self._tool = tool
         self._call = blake2b(call, digest_size=4).hexdigest()
-        self.start = self._start(cursor) if cursor else 0
+        self.start: int = self._start(cursor) if cursor else 0
 
     def rest(self, items: Sequence[T]) -> Sequence[T]:
         """Return the items from the start of the part on."""

@@ -25,7 +25,7 @@ from hierindex.unsafe import visible
 if TYPE_CHECKING:
     from hierindex.serve.mcp.reader import Reader
 
-logger = logging.getLogger(__name__)
+logger: logging.Logger = logging.getLogger(__name__)
 
 INSTRUCTIONS = """\
 This server reads an index of documents: a tree whose level 0 are chunks of them and whose upper \
