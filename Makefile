@@ -6,7 +6,7 @@ TESTABLE := .venv/.testable
 DOCUMENTABLE := .venv/.documentable
 INSTALL = $(BIN)/python -m pip install -qq --no-compile -c $(CONSTRAINTS)  # Python compiles what it imports
 # Half of the tests that are not core's: two processes collect theirs, where workers collect all.
-ANSWERS := $(addprefix tests/,cli docs evaluate export plot respond retrieve serve)
+ANSWERS := $(addprefix tests/,cli docs evaluate export respond retrieve serve)
 # Let subprocesses of tests write and reuse compiled modules.
 export PYTHONDONTWRITEBYTECODE :=
 
