@@ -18,9 +18,21 @@ CONTRACT = {
 }
 
 
+MOST_NAMES, MOST_METHODS = 32, 24
+NAMES = [name for name in hierindex.__all__ if not inspect.ismodule(getattr(hierindex, name))]
+
+
 def test_contract_is_kept() -> None:
-    assert set(hierindex.__all__) >= CONTRACT
+    assert set(NAMES) >= CONTRACT
     assert set(hierindex.__all__) <= set(dir(hierindex))
+
+
+def test_the_facade_is_small() -> None:
+    assert len(NAMES) <= MOST_NAMES
+    index = hierindex.HierarchicalIndex
+    assert index.__bases__ == (object,)
+    methods = [name for name, _ in inspect.getmembers(index, callable) if name[0] != "_"]
+    assert len(methods) <= MOST_METHODS
 
 
 def test_names_are_documented() -> None:
