@@ -22,7 +22,6 @@ from hierindex.core.identity import document_key, file_of, name_of
 from hierindex.errors import SourceError
 from hierindex.node import FILE_NAME, HEADINGS, LEFT_OUT, MODIFIED, PAGES, TITLE, Heading
 from hierindex.progress import Progress, silent
-from hierindex.read.book import read_epub
 from hierindex.read.files import (
     File,
     files_of,
@@ -45,16 +44,23 @@ from hierindex.read.mail import (
     short_digest,
 )
 from hierindex.read.markdown import read_markdown, read_notebook
-from hierindex.read.office import OLD, read_old
+from hierindex.read.office import OLD, read_epub, read_old
 from hierindex.read.pdf import read_pdf
-from hierindex.read.plain import read_plain, read_rst, read_unnamed
+from hierindex.read.plain import (
+    PYTHON,
+    SUFFIXES,
+    read_plain,
+    read_python,
+    read_rst,
+    read_source,
+    read_subtitles,
+    read_unnamed,
+)
 from hierindex.read.records import read_csv, read_json
 from hierindex.read.remembered import Part, content_hash, named_by, opened, read_once
 from hierindex.read.rtf import read_rtf
 from hierindex.read.sheets import read_excel
 from hierindex.read.slides import read_powerpoint
-from hierindex.read.source import PYTHON, SUFFIXES, read_python, read_source
-from hierindex.read.subtitles import read_subtitles
 from hierindex.read.text import (
     HEAD,
     MAX_BYTES,

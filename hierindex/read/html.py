@@ -11,7 +11,6 @@ from typing import Any, BinaryIO, NamedTuple
 from xml.etree.ElementTree import Element, TreeBuilder
 
 from hierindex.node import TITLE, Heading
-from hierindex.read.html_content import main_content
 from hierindex.read.html_elements import (
     BLOCK,
     CELL,
@@ -25,26 +24,28 @@ from hierindex.read.html_elements import (
     STRUCK,
     TABLE_HEAD,
     UNSEEN,
+    Line,
     is_action,
     is_picture,
     kind_of,
-)
-from hierindex.read.html_marks import formula, item_marks
-from hierindex.read.html_tables import (
-    MAX_REPEATED,
-    Cell,
-    Line,
-    Row,
-    set_texts,
-    span,
-    table_lines,
+    main_content,
 )
 from hierindex.read.marks import (
     NUMBERS,
     STRUCK_WORDS,
     UNSEEN_WORDS,
+    formula,
+    item_marks,
     subscript,
     superscript,
+)
+from hierindex.read.tables import (
+    MAX_SPANNED,
+    Cell,
+    HtmlRow,
+    set_texts,
+    span,
+    table_lines,
 )
 from hierindex.read.text import (
     HEAD,
@@ -200,9 +201,9 @@ class _Page:
         self._anchor = self._last_anchor = ""  # the nearest, and that of the last heading
         self._marks: dict[Element, str] = {}  # numbers of list items
         self._mark = ""  # the numbers of the list items that the next line begins
-        self._rows: list[Row] = []  # of the open table
-        self._row = Row(0, 0)
-        self._room = MAX_REPEATED
+        self._rows: list[HtmlRow] = []  # of the open table
+        self._row = HtmlRow(0, 0)
+        self._room = MAX_SPANNED
         self._read(root, _Around())
         self._end_line(_Around())
 
@@ -302,7 +303,7 @@ class _Page:
 
     def _read_table(self, element: Element, around: _Around) -> None:
         outer = self._rows, self._row
-        self._rows, self._row = [], Row(len(self.lines), len(self.lines))
+        self._rows, self._row = [], HtmlRow(len(self.lines), len(self.lines))
         self._inside(element, around)
         self._end_line(around)
         if self._rows:
@@ -311,7 +312,7 @@ class _Page:
         self._rows, self._row = outer
 
     def _read_row(self, element: Element, around: _Around) -> None:
-        outer, self._row = self._row, Row(len(self.lines), len(self.lines))
+        outer, self._row = self._row, HtmlRow(len(self.lines), len(self.lines))
         self._inside(element, around)
         self._end_line(around)
         self._rows.append(self._row)

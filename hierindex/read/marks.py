@@ -1,9 +1,13 @@
-"""Marks that files show without spelling them: numbers of lists, scripts and struck text."""
+"""Marks that files show without spelling them: numbers of lists, scripts, struck text, formulas."""
 
 import re
-from collections import Counter
-from collections.abc import Iterable
-from itertools import groupby
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import groupby, zip_longest
+from typing import Any
+from xml.etree.ElementTree import Element
+
+from hierindex.read.html_elements import is_displayed
 
 SUPER, SUB, PLAIN = "super", "sub", ""
 UNSEEN_WORDS, STRUCK_WORDS = "word(s) not displayed", "word(s) struck out"
@@ -98,3 +102,125 @@ def subscript(text: str, before: str) -> str:
 def grouped(text: str) -> str:
     """Return a script in parentheses if it is more than a word or number."""
     return text if SIMPLE.fullmatch(text) or not text else f"({text})"
+
+
+MAX_DIGITS = 9  # of the number of a list item
+LIST_TYPES = {"loweralpha": "a", "upperalpha": "A", "lowerroman": "i", "upperroman": "I"}
+LIST_TYPES |= {"disc": "", "none": ""}  # by classes of docutils and values of CSS
+DISPLAYED = re.compile(r"\{\\displaystyle (.*)\}", re.DOTALL)  # as MediaWiki writes TeX
+JOINS = {"msup": "^", "msub": "_", "mfrac": "/", "msubsup": "_^", "munder": "_", "mover": "^"}
+JOINS["munderover"] = "_^"
+
+
+def item_marks(ordered: Element) -> Iterator[tuple[Element, str]]:
+    """Yield the items of a numbered list with their numbers as text."""
+    items = [each for each in ordered.iterfind("li") if is_displayed("li", each.attrib)]
+    named = re.findall(
+        r"\w+", f"{ordered.get('class', '')} {ordered.get('style', '')}".replace("-", "")
+    )
+    types = [LIST_TYPES[name] for name in named if name in LIST_TYPES]
+    shape = [ordered.get("type", "1"), *types][-1]
+    step = -1 if "reversed" in ordered.attrib else 1
+    number = _integer(ordered.get("start"), 1 if step > 0 else len(items))
+    for item in items:
+        number = _integer(item.get("value"), number)
+        yield item, f"{label(number, item.get('type', shape))}. " if shape else ""
+        number += step
+
+
+def _integer(value: str | None, otherwise: int) -> int:
+    found = re.match(rf"\s*(-?\d{{1,{MAX_DIGITS}}})(?!\d)", value or "")
+    return int(found[1]) if found else otherwise
+
+
+def formula(math: Element) -> str:
+    """Return MathML as text, once: its alternative text, its TeX, or what it shows."""
+    if alternative := math.get("alttext", "").strip():
+        return DISPLAYED.sub(r"\1", alternative)
+    for part in math.iter():
+        if _name(part) == "annotation" and "tex" in part.get("encoding", "").lower():
+            return (part.text or "").strip()
+    return _shown(math)
+
+
+def _shown(part: Element) -> str:
+    name = _name(part)
+    if name.startswith("annotation"):
+        return ""
+    inside = [_shown(child) for child in part]
+    if name in JOINS:
+        first, *more = map(grouped, inside or [""])
+        return first + "".join(
+            map("".join, zip_longest(JOINS[name][: len(more)], more, fillvalue=""))
+        )
+    after = ((child.tail or "").strip() for child in part)
+    text = (part.text or "").strip() + "".join(map("".join, zip(inside, after, strict=True)))
+    return f"√({text})" if name == "msqrt" else text
+
+
+def _name(part: Element) -> str:
+    return part.tag.rpartition(":")[2]
+
+
+BRACKETED = re.compile(r"\([^()]*\)|\[[^\[\]]*\]|\|[^|]*\|")
+MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
+
+
+def equation(element: Any) -> str:
+    """Return an equation on one line, such as "x=(a+b)/c^2"."""
+    kind = element.tag.removeprefix(MATH)
+    if kind == "t":
+        return element.text or ""
+    texts, parts = list[str](), defaultdict[str, list[str]](list)
+    for child in element:
+        texts.append(equation(child))
+        parts[child.tag.removeprefix(MATH)].append(texts[-1])
+
+    def part(name: str) -> str:
+        return ", ".join(parts[name])
+
+    def script(sign: str, name: str) -> str:
+        return part(name) and f"{sign}{_grouped(part(name))}"
+
+    def sign(name: str, default: str) -> str:
+        found = element.find(f"{MATH}{kind}Pr/{MATH}{name}")
+        return default if found is None else str(found.get(f"{MATH}val", ""))
+
+    scripts = script("_", "sub") + script("^", "sup")
+    match kind:
+        case "f" if sign("type", "bar") == "noBar":
+            return f"{part('num')} choose {part('den')}"
+        case "f":
+            return f"{_grouped(part('num'))}/{_grouped(part('den'))}"
+        case "sSup" | "sSub" | "sSubSup":
+            return _grouped(part("e")) + scripts
+        case "sPre":
+            return scripts + part("e")
+        case "rad":
+            return f"{script('^', 'deg')}√{_grouped(part('e'))}"
+        case "nary":
+            return f"{sign('chr', '∫')}{scripts} {part('e')}"
+        case "d":
+            inside = sign("sepChr", "|").join(parts["e"])
+            return sign("begChr", "(") + inside + sign("endChr", ")")
+        case "func":
+            return f"{part('fName')} {part('e')}"
+        case "limLow" | "limUpp":
+            return part("e") + script("_" if kind == "limLow" else "^", "lim")
+        case "acc":
+            return part("e") + sign("chr", "\u0302")
+        case "m":
+            return f"[{'; '.join(parts['mr'])}]"
+        case "mr":
+            return part("e")
+        case "eqArr":
+            return "; ".join(parts["e"])
+        case "oMathPara":
+            return " ".join(parts["oMath"])
+    return "".join(texts)
+
+
+def _grouped(text: str) -> str:
+    text = text.strip()
+    is_whole = len(text) <= 1 or text.isalnum() or BRACKETED.fullmatch(text)
+    return text if is_whole else f"({text})"

@@ -1,19 +1,25 @@
-"""Files of office programs: how they are opened, and what they say of themselves."""
+"""Files of office programs and books: how they are opened, and what they say of themselves."""
 
+import posixpath
 import re
 import struct
 import warnings
 import zlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from typing import Any, BinaryIO, NamedTuple
+from urllib.parse import unquote
 from xml.parsers.expat import ExpatError
 from zipfile import BadZipFile, ZipFile
 
 from hierindex.node import LEFT_OUT, TITLE, Heading
+from hierindex.read.html import read_html
+from hierindex.read.numbering import displayed
 from hierindex.read.plain import read_unnamed
-from hierindex.read.text import MAX_TITLE, Reading, UnreadableError, counted
+from hierindex.read.tables import markdown_table
+from hierindex.read.text import MAX_TITLE, Reading, UnreadableError, counted, decode
 
 MAX_GROWTH = 100_000_000  # bytes; converters need forty times as much memory
 OLE = b"\xd0\xcf\x11\xe0"  # begins files of older formats, and encrypted ones
@@ -163,3 +169,89 @@ MALFORMED = (
     *(TypeError, ValueError),
 )
 """Exceptions of the converters for malformed files."""
+
+
+LOCKS = "META-INF/encryption.xml"  # names the parts of a book that are encrypted
+
+
+def read_epub(file: BinaryIO) -> Reading:
+    """Return the text of a book's chapters in their order, and its title, authors and date.
+
+    The chapters are read as the main content of one page of HTML, see `read_html`.
+    """
+    with unpacked(file, "EPUB") as parts:
+        container = parsed(parts.read("META-INF/container.xml"))
+        path = container.find(".//{*}rootfile").get("full-path")
+        package, folder = parsed(parts.read(path)), posixpath.dirname(path)
+        items = {item.get("id"): item for item in package.iterfind(".//{*}manifest/{*}item")}
+        names, chapters = set(parts.namelist()), list[str]()
+        locks = parts.read(LOCKS) if LOCKS in names else b""
+        for reference in package.iterfind(".//{*}itemref"):
+            item = items.pop(reference.get("idref"), {})
+            name = posixpath.normpath(posixpath.join(folder, unquote(item.get("href", ""))))
+            is_picture = item.get("media-type", "").startswith("image/")
+            if name not in names or is_picture or "nav" in item.get("properties", "").split():
+                continue
+            if name.encode() in locks:
+                raise UnreadableError("is an encrypted book")
+            chapters.append(decode(parts.read(name)).text)
+        html = "\n".join(["<main>", *chapters, "</main>"])
+        text, metadata, headings = read_html(BytesIO(html.encode("utf-8", "replace")))
+        authors = ", ".join(name.text or "" for name in package.iterfind(".//{*}creator"))
+        title, date = (package.findtext(f".//{{*}}{name}") or "" for name in ("title", "date"))
+        day = DAY.match(date.strip())
+        about = {TITLE: title, "author": authors, "date": day[0] if day else ""}
+        metadata |= {key: said.strip()[:MAX_TITLE] for key, said in about.items() if said.strip()}
+        return Reading(text, metadata, [heading._replace(anchor="") for heading in headings])
+
+
+C = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
+A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
+MOST_POINTS = 10_000  # of a chart
+
+
+def chart_blocks(root: Any) -> Iterator[str]:
+    """Yield the titles of a chart and its axes, and a table of its categories and values."""
+    titles = (_said(title) for title in root.iter(f"{C}title"))
+    yield ": ".join(["Chart", *filter(None, titles)])
+    columns = list[tuple[str, dict[int, str]]]()
+    for i, series in enumerate(root.iterfind(f".//{C}plotArea/*/{C}ser"), start=1):
+        categories = _points(series, "cat", "xVal")
+        if not columns or categories not in ({}, columns[0][1]):  # each x of points
+            columns.append(("", categories))
+        name = " ".join(_points(series, "tx").values()) or series.findtext(f"{C}tx/{C}v")
+        columns.append((name or f"Series {i}", _points(series, "val", "yVal")))
+    if rows := sorted({at for _, column in columns for at in column})[:MOST_POINTS]:
+        table = [[column.get(at, "") for _, column in columns] for at in rows]
+        yield markdown_table([[name for name, _ in columns], *table])
+
+
+def diagram_lines(root: Any) -> Iterator[str]:
+    """Yield the texts of the shapes of a diagram (SmartArt)."""
+    yield from filter(None, map(_said, root.iter(f"{DIAGRAM}pt")))
+
+
+def _points(series: Any, *names: str) -> dict[int, str]:
+    """Return the values of a series by their index; the levels of categories are joined."""
+    found = defaultdict[int, list[str]](list)
+    for cache in (cache for name in names for cache in series.iterfind(f"{C}{name}//*[{C}pt]")):
+        code = cache.findtext(f"{C}formatCode") or ""
+        for point in cache.iterfind(f"{C}pt"):
+            found[int(point.get("idx"))].append(_shown(point.findtext(f"{C}v") or "", code))
+    return {at: " ".join(reversed(texts)) for at, texts in found.items()}
+
+
+def _shown(text: str, code: str) -> str:
+    """Return a value with its unit."""
+    try:
+        return displayed(float(text), code)
+    except (OverflowError, ValueError):  # a date beyond the calendar, or no number
+        return text.strip()
+
+
+def _said(element: Any) -> str:
+    """Return the words of a part, in order."""
+    said = ("".join(t.text or "" for t in p.iter(f"{A}t")) for p in element.iter(f"{A}p"))
+    return " ".join(" ".join(said).split())

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from hierindex.node import LEFT_OUT, PAGE_BREAK, PAGE_LABELS, PAGES, TITLE, Heading
 from hierindex.read.office import NO_AUTHOR, NO_TITLE
-from hierindex.read.pdf_furniture import NUMBER, without_furniture
 from hierindex.read.pdf_headings import (
     Line,
     Outlined,
@@ -21,7 +20,7 @@ from hierindex.read.pdf_headings import (
     letters_of,
     outline_headings,
 )
-from hierindex.read.pdf_words import Vocabulary, with_letters
+from hierindex.read.pdf_lines import NUMBER, Vocabulary, with_letters, without_furniture
 from hierindex.read.text import HEAD, MAX_TITLE, Reading, UnreadableError, counted
 
 if TYPE_CHECKING:

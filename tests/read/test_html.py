@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hierindex.errors import SourceError
 from hierindex.node import HEADINGS, LEFT_OUT, Heading
 from hierindex.read.documents import FILE_NAME, read_documents
-from hierindex.read.html_tables import MAX_REPEATED, MAX_ROW
 from hierindex.read.records import BETWEEN
+from hierindex.read.tables import MAX_ROW, MAX_SPANNED
 from hierindex.read.text import MAX_TITLE
 
 
@@ -468,7 +468,7 @@ def test_cells_stand_below_their_heads(read, html, text):
 def test_spans_do_not_multiply_a_page(read):
     row = "<tr><td colspan=1000>x<td rowspan=60000>" + "y" * 90
     text = read(f"<table>{row * 9000}</table>").text
-    assert len(text) < 4 * MAX_REPEATED
+    assert len(text) < 4 * MAX_SPANNED
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hierindex.node import SECTION
 from hierindex.read.documents import READERS, read_documents
-from hierindex.read.source import DEEPEST, MAX_PARSED, SUFFIXES
+from hierindex.read.plain import DEEPEST, MAX_PARSED, SUFFIXES
 from hierindex.read.split import PlacedSentenceSplitter, split_documents
 
 STORE = '''\
