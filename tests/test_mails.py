@@ -10,8 +10,8 @@ import pytest
 from test_update import built, check_fresh, counts, documents_of, hierarchy_of, text_of
 
 from hierindex import DocumentHierarchy, HierarchicalIndex, InputError, SourceError
-from hierindex.read.documents import DELETED
 from hierindex.read.mail import mails
+from hierindex.read.readers import DELETED
 from hierindex.retrieve.named import named
 
 POSTED = "From ada@example.org Tue May 14 10:00:00 2024\n"

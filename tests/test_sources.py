@@ -35,7 +35,7 @@ from hierindex import (
 )
 from hierindex.models.client import load_llm
 from hierindex.node import MODIFIED
-from hierindex.read.documents import Skipped
+from hierindex.read.files import Skipped
 from hierindex.store.table import Table
 
 NAMES = ("a.txt", "b.txt", "deep/c.txt")

@@ -9,7 +9,7 @@ from hierindex.cache.values import Vectors
 from hierindex.jobs.changes import ChangedDocuments, Revision
 from hierindex.jobs.job import Job
 from hierindex.progress import Stopwatch
-from hierindex.read.documents import Skipped
+from hierindex.read.files import Skipped
 from hierindex.store.table import Table
 
 

@@ -52,6 +52,7 @@ from hierindex.read.text import (
     MAX_TITLE,
     Reading,
     UnreadableError,
+    joined,
     note_left_out,
     read_text,
     without_embedded,
@@ -88,11 +89,11 @@ def read_html(file: BinaryIO) -> Reading:
     root = _tree(html)
     page = _Page(root)
     lines = main_content(page.lines, len([*root.iter("article")]))
-    headings, start = [], 0
-    for line in lines:
-        if line.level:
-            headings.append(Heading(line.level, line.text[:MAX_TITLE], start, line.anchor))
-        start += len(line.text) + 1
+    heads = (Heading(each.level, each.text[:MAX_TITLE], 0, each.anchor) for each in lines)
+    parts = zip(lines, heads, strict=True)
+    text, _, headings = joined(
+        (Reading(line.text, {}, [head] * (line.level > 0)) for line, head in parts), between="\n"
+    )
     kept = {id(line) for line in lines}
     for line in page.lines:
         if id(line) not in kept:
@@ -100,7 +101,7 @@ def read_html(file: BinaryIO) -> Reading:
             page.left_out[why] += len(line.text.split())
     note_left_out(metadata, {**page.left_out, "picture": len(page.pictures)})
     metadata |= {key: value for key, value in _about(root, headings).items() if value}
-    return Reading("\n".join(line.text for line in lines), metadata, headings)
+    return Reading(text, metadata, headings)
 
 
 def html_lines(html: str) -> list[str]:

@@ -2,24 +2,21 @@
 
 import posixpath
 import re
-import struct
 import warnings
-import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import unquote
-from xml.parsers.expat import ExpatError
-from zipfile import BadZipFile, ZipFile
+from zipfile import ZipFile
 
 from hierindex.node import LEFT_OUT, TITLE, Heading
 from hierindex.read.html import read_html
 from hierindex.read.numbering import displayed
 from hierindex.read.plain import read_unnamed
 from hierindex.read.tables import markdown_table
-from hierindex.read.text import MAX_TITLE, Reading, UnreadableError, counted, decode
+from hierindex.read.text import MAX_TITLE, Reading, UnreadableError, counted, decode, reading_as
 
 MAX_GROWTH = 100_000_000  # bytes; converters need forty times as much memory
 OLE = b"\xd0\xcf\x11\xe0"  # begins files of older formats, and encrypted ones
@@ -75,17 +72,15 @@ def unpacked(file: BinaryIO, kind: str) -> Iterator[ZipFile]:
     """Open a zip file, and say why it cannot be read."""
     if file.read(len(OLE)) == OLE:
         raise UnreadableError("is encrypted, or not in the format of its suffix")
-    try:
-        with ZipFile(file) as parts, warnings.catch_warnings(action="ignore"):
-            growth = sum(part.file_size - part.compress_size for part in parts.infolist())
-            if growth > MAX_GROWTH:
-                reason = f"grows by {growth:,} bytes when unpacked, more than {MAX_GROWTH:,}"
-                raise UnreadableError(reason)
-            yield parts
-    except ImportError as error:
-        raise UnreadableError("needs `pip install 'hierindex[office]'`") from error
-    except MALFORMED as error:
-        raise UnreadableError(f"cannot be read as {kind}") from error
+    with reading_as(kind), ZipFile(file) as parts, warnings.catch_warnings(action="ignore"):
+        check_growth(sum(part.file_size - part.compress_size for part in parts.infolist()))
+        yield parts
+
+
+def check_growth(n_bytes: int) -> None:
+    """Raise an error if a file becomes so many bytes larger when it is unpacked."""
+    if n_bytes > MAX_GROWTH:
+        raise UnreadableError(f"grows by {n_bytes:,} bytes when unpacked, more than {MAX_GROWTH:,}")
 
 
 def parsed(data: bytes) -> Any:
@@ -161,14 +156,6 @@ def as_reading(blocks: Iterable[Block], metadata: dict[str, Any], unread: Counte
     if left_out := [counted(n, kind) for kind, n in unread.items() if n]:
         metadata = metadata | {LEFT_OUT: left_out}
     return Reading("".join(text), metadata, headings)
-
-
-MALFORMED = (
-    *(BadZipFile, EOFError, ExpatError, OSError, SyntaxError, struct.error, zlib.error),
-    *(ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError),
-    *(TypeError, ValueError),
-)
-"""Exceptions of the converters for malformed files."""
 
 
 LOCKS = "META-INF/encryption.xml"  # names the parts of a book that are encrypted

@@ -15,6 +15,7 @@ from hierindex.read.text import (
     MAX_TITLE,
     Reading,
     decode,
+    joined,
     note_left_out,
     read_bytes,
 )
@@ -69,16 +70,14 @@ def read_rtf(file: BinaryIO) -> Reading:
     if not data[:HEAD].lstrip().startswith(b"{\\rtf"):
         return decode(data)
     found = _RtfText(data.decode("latin-1"))
-    blocks, headings, start = list[str](), list[Heading](), 0
-    for text, level in _blocks(found.lines):
-        if level:
-            headings.append(Heading(level, " ".join(text.split())[:MAX_TITLE], start))
-        blocks.append(text)
-        start += len(text) + 2
+    text, _, headings = joined(
+        Reading(text, {}, [Heading(level, " ".join(text.split())[:MAX_TITLE], 0)] * (level > 0))
+        for text, level in _blocks(found.lines)
+    )
     about = {key: " ".join(said.split()) for key, said in found.about.items()}
     metadata: dict[str, Any] = {key: said[:MAX_TITLE] for key, said in about.items() if said}
     note_left_out(metadata, found.left_out)
-    return Reading("\n\n".join(blocks), metadata, headings)
+    return Reading(text, metadata, headings)
 
 
 def _blocks(lines: list[tuple[list[str], int]]) -> Iterator[tuple[str, int]]:
@@ -114,8 +113,6 @@ class _RtfText:
         self.lines: list[tuple[list[str], int]] = []
         self.about = {TITLE: "", "author": ""}
         self.left_out = Counter[str]()
-        self._omitted: dict[tuple[str, int, int, int], list[str]] = {}  # by reason and place
-        self._n_ends = 0  # of lines
         self._default = "cp1252"
         self._state = _State(self._default)
         self._outer: list[_State] = []
@@ -136,8 +133,6 @@ class _RtfText:
         self._flush()
         self._end_line()
         self._end_row()
-        for (why, *_), texts in self._omitted.items():
-            self.left_out[why] += len("".join(texts).split())
 
     def _take(self, match: re.Match[str]) -> None:
         word, byte, sign, brace, text = match.group("word", "byte", "sign", "brace", "text")
@@ -221,9 +216,7 @@ class _RtfText:
         if state.group in self.about:
             self.about[state.group] += text
         elif self._is_text() and (state.unseen or state.struck):
-            why = UNSEEN_WORDS if state.unseen else STRUCK_WORDS
-            place = self._n_ends, len(self._cells), len(self._line)
-            self._omitted.setdefault((why, *place), []).append(text)
+            self.left_out[UNSEEN_WORDS if state.unseen else STRUCK_WORDS] += len(text.split())
         elif self._is_text():
             self._line.append(text.translate(SUPERSCRIPTS) if state.raised else text)
 
@@ -234,7 +227,6 @@ class _RtfText:
         self.left_out[what] += self._is_text()
 
     def _end_line(self) -> None:
-        self._n_ends += 1
         if self._state.in_table or self._state.group == "note":
             self._line.append(" ")
         elif self._is_text():

@@ -13,19 +13,11 @@ from llama_index.core.schema import Document
 from pdfs import locked, pdf_of
 
 from hierindex.errors import SourceError
-from hierindex.node import PAGES
-from hierindex.read.documents import (
-    ATTEMPTS,
-    FILE_NAME,
-    READERS,
-    FileReader,
-    Skipped,
-    read_documents,
-    read_files,
-    well_formed,
-)
-from hierindex.read.files import files_of
+from hierindex.node import FILE_NAME, PAGES
+from hierindex.read.documents import ATTEMPTS, FileReader, read_documents, read_files
+from hierindex.read.files import Skipped, files_of
 from hierindex.read.markdown import read_markdown
+from hierindex.read.readers import READERS, well_formed
 from hierindex.read.text import UnreadableError
 
 

@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from hierindex.node import HEADINGS, LEFT_OUT
-from hierindex.read.documents import (
-    read_documents,
-)
+from hierindex.read.documents import read_documents
 from hierindex.read.markdown import front_matter, markdown_headings, read_markdown
 from hierindex.read.records import BETWEEN
 from hierindex.read.text import MAX_TITLE

@@ -12,8 +12,10 @@ from pptx.util import Inches
 
 from hierindex.errors import SourceError
 from hierindex.read import sheets
-from hierindex.read.documents import READERS, Skipped, read_documents
+from hierindex.read.documents import read_documents
+from hierindex.read.files import Skipped
 from hierindex.read.office import OLD
+from hierindex.read.readers import READERS
 from hierindex.read.records import BETWEEN
 from hierindex.read.text import UnreadableError
 

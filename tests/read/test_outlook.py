@@ -9,7 +9,8 @@ from outlook import ADDRESS, BODY, FROM, HEADERS, HTML, SENT, SUBJECT, TO, compo
 
 from hierindex.node import Heading
 from hierindex.read import mail as reader
-from hierindex.read.documents import Skipped, read_documents
+from hierindex.read.documents import read_documents
+from hierindex.read.files import Skipped
 from hierindex.read.mail import read_outlook
 
 FIELDS = {

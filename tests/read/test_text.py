@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hierindex.errors import SourceError
-from hierindex.read.documents import MAX_LINE, read_documents
+from hierindex.read.documents import read_documents
+from hierindex.read.readers import MAX_LINE
 from hierindex.read.text import decode
 
 GERMAN = "Der Schlüssel für die Tür hängt an der Wand. Über das Café läuft ein müder Kater.\n"

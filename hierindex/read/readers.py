@@ -1,0 +1,251 @@
+"""The readers of files by suffix, and the documents of a file: its own, and those of its parts."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from functools import partial
+from io import BytesIO
+from itertools import accumulate, islice, pairwise
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from llama_index.core.schema import Document
+
+from hierindex.cache.values import Readings
+from hierindex.core.identity import document_key, file_of, name_of
+from hierindex.node import FILE_NAME, HEADINGS, LEFT_OUT, TITLE, Heading
+from hierindex.read.files import Skipped, quoted
+from hierindex.read.html import read_html
+from hierindex.read.mail import (
+    ATTACHED,
+    attachments,
+    attachments_of_outlook,
+    mails,
+    read_calendar,
+    read_mail,
+    read_mailbox,
+    read_outlook,
+    read_web_archive,
+    short_digest,
+)
+from hierindex.read.markdown import read_markdown, read_notebook
+from hierindex.read.office import OLD, read_epub, read_old
+from hierindex.read.pdf import read_pdf
+from hierindex.read.plain import (
+    PYTHON,
+    SUFFIXES,
+    read_plain,
+    read_python,
+    read_rst,
+    read_source,
+    read_subtitles,
+    read_unnamed,
+)
+from hierindex.read.records import read_csv, read_json
+from hierindex.read.remembered import content_hash, named_by, read_once
+from hierindex.read.rtf import read_rtf
+from hierindex.read.sheets import read_excel
+from hierindex.read.slides import read_powerpoint
+from hierindex.read.text import MAX_BYTES, Reading, UnreadableError, counted
+from hierindex.read.word import read_word
+from hierindex.text.characters import composed
+
+MAX_LINE = 1_000_000  # characters; a file with a longer line is data
+MAX_DEPTH = 4  # of parts in parts, as of an attachment of an e-mail in a mailbox
+MAX_ATTACHMENTS = 1000  # of an e-mail that are read
+MAX_NAME = 100  # characters of the name of a part
+NO_NAME = re.compile(r"[\x00-\x1f\x7f/\\#\ud800-\udfff]")  # what names of parts have not
+SURROGATE = re.compile("[\ud800-\udfff]")
+DELETED = "was deleted from the index; name the file as a source to add it again"
+
+READERS: dict[str, Callable[[BinaryIO], Reading]] = {
+    **dict.fromkeys((".html", ".htm", ".xhtml", ".xht"), read_html),
+    **dict.fromkeys((".md", ".markdown"), read_markdown),
+    **dict.fromkeys((".docx", ".docm"), read_word),
+    **dict.fromkeys((".pptx", ".pptm"), read_powerpoint),
+    **dict.fromkeys((".xlsx", ".xlsm"), read_excel),
+    **dict.fromkeys((".csv", ".tsv"), read_csv),
+    **dict.fromkeys((".json", ".jsonl", ".ndjson"), read_json),
+    **dict.fromkeys(PYTHON, read_python),
+    **dict.fromkeys(SUFFIXES, read_source),
+    **dict.fromkeys((".srt", ".vtt"), read_subtitles),
+    **dict.fromkeys((".mht", ".mhtml"), read_web_archive),
+    **{suffix: partial(read_old, suffix) for suffix in OLD},
+    ".pdf": read_pdf,
+    ".rst": read_rst,
+    ".rtf": read_rtf,
+    ".txt": read_plain,
+    ".epub": read_epub,
+    ".eml": read_mail,
+    ".mbox": read_mailbox,
+    ".ics": read_calendar,
+    ".msg": read_outlook,
+    ".ipynb": read_notebook,
+}
+"""Readers by suffix; other files are read as text."""
+
+PARTS: dict[str, Callable[[BinaryIO], Iterator[tuple[str, bytes]]]] = {
+    ".eml": attachments,
+    ".mbox": mails,
+    ".msg": attachments_of_outlook,
+}
+"""What yields the files in a file, with their names, by suffix."""
+
+NAMED = {*PYTHON, *SUFFIXES}
+NAMED |= {*".html .htm .xhtml .xht .mbox .docx .docm .xlsx .xlsm .pdf".split()}
+"""Suffixes of files whose first heading is no title of the whole."""
+
+
+@dataclass
+class Documents:
+    """Reads the documents of a file: its own, and those of its parts.
+
+    Attributes
+    ----------
+    memory : Readings or None
+    left_out : Set[str]
+        Keys of documents that are not to be read.
+    more : Mapping[str, str]
+        Metadata of all.
+    room : int
+        Characters that the texts of parts may have.
+    """
+
+    memory: Readings | None = None
+    left_out: Set[str] = frozenset()
+    more: Mapping[str, str] = field(default_factory=dict)
+    room: int = MAX_BYTES
+
+    def of(self, file: BinaryIO, document_id: str, depth: int = 0) -> list[Document | Skipped]:
+        """Return the document of a file or a part, and those inside it."""
+        if not depth and (other := file_of(document_id)) != document_id:
+            raise UnreadableError(f"is named as a part of {quoted(other)} would be; rename it")
+        suffix = Path(name_of(document_id)).suffix.lower()
+        text, read, headings = self._reading(file, suffix)
+        n_attached = read.pop(ATTACHED, 0) if suffix in PARTS else 0
+        parts, most = dict[str, bytes](), MAX_ATTACHMENTS if depth < MAX_DEPTH else 0
+        if suffix in PARTS and most and (n_attached or not text):
+            file.seek(0)
+            parts = _named_apart(islice(PARTS[suffix](file), most if text else None))
+        used = self._recent()
+        inside, refused = list[Document | Skipped](), list[Skipped]()
+        for name, data in parts.items():
+            part_id = f"{document_id}#{name}"
+            try:
+                if document_key(part_id) in self.left_out:
+                    inside.append(Skipped(part_id, DELETED))
+                else:
+                    inside += self.of(BytesIO(data), part_id, depth + 1)
+            except UnreadableError as error:
+                refused.append(Skipped(part_id, str(error)))
+                used |= self._recent()
+        if not text.strip() and (inside or refused):  # a mailbox
+            for first in [each for each in inside if isinstance(each, Document)][:1]:
+                self._note(first, used)
+            return [*inside, *refused]
+        left_out = [f"{name_of(part.path)} {part.reason}" for part in refused]
+        if n_attached > most:
+            left_out.append(counted(n_attached - most, "attachment"))
+        if left_out:
+            read[LEFT_OUT] = [*read.get(LEFT_OUT, []), *left_out]
+        document = _document(document_id, suffix, Reading(text, read, headings), **self.more)
+        if depth and len(text) > self.room:
+            raise UnreadableError("has more text than fits in the file with other parts")
+        self.room -= len(text) if depth else 0
+        self._note(document, used)
+        return [document, *inside]
+
+    def _reading(self, file: BinaryIO, suffix: str) -> Reading:
+        if reader := READERS.get(suffix):
+            return read_once(reader, suffix, file, self.memory)
+        return read_unnamed(file)  # decoding is all, and the file may be large
+
+    def _note(self, document: Document, used: Set[str]) -> None:
+        if self.memory is not None:
+            self.memory.note(content_hash(document), used)
+
+    def _recent(self) -> set[str]:
+        return set() if self.memory is None else self.memory.recent()
+
+
+def _named_apart(parts: Iterable[tuple[str, bytes]]) -> dict[str, bytes]:
+    """Return parts by names that a path can end with; of equal names, each tells its content.
+
+    >>> [*_named_apart([("a/b.txt", b"1"), ("a_b.txt", b"2"), ("..", b"")])]
+    ['a_b (6b86b2).txt', 'a_b (d4735e).txt', '..']
+    """
+    named = list[tuple[str, str, bytes]]()
+    for name, data in parts:
+        path = Path(" ".join(NO_NAME.sub("_", name).split()))
+        suffix = path.suffix[:MAX_NAME]
+        named.append((path.stem[: MAX_NAME - len(suffix)] or "unnamed", suffix, data))
+    n_same = Counter(stem + suffix for stem, suffix, _ in named)
+    return {
+        stem + (f" ({short_digest(data)})" if n_same[stem + suffix] > 1 else "") + suffix: data
+        for stem, suffix, data in named
+    }
+
+
+def _document(document_id: str, suffix: str, reading: Reading, **more: Any) -> Document:
+    text, headings = _composed(reading.text, reading.headings)
+    read = _repaired(reading.metadata)
+    if not text.strip():
+        left_out = "; ".join(map(str, read.get(LEFT_OUT, ())))
+        if left_out:
+            raise UnreadableError(f"has no text, but {left_out}")
+        raise UnreadableError("is empty" if not text else "contains only white space")
+    if (longest := max(map(len, text.splitlines()))) > MAX_LINE:
+        raise UnreadableError(
+            f"has a line of {longest:,} characters, more than {MAX_LINE:,}; divide it into lines"
+        )
+    named = named_by(document_id)
+    metadata = {**read, **named, **more}
+    if headings:
+        title = named[FILE_NAME] if suffix in NAMED else headings[0].title
+        metadata.setdefault(TITLE, title)
+        metadata[HEADINGS] = [list(heading) for heading in headings]
+    document = Document(id_=document_id, text=text, metadata=metadata)
+    document.excluded_embed_metadata_keys = list(metadata)
+    document.excluded_llm_metadata_keys = [key for key in metadata if key != FILE_NAME]
+    return document
+
+
+def _composed(text: str, headings: Sequence[Heading]) -> tuple[str, Sequence[Heading]]:
+    """Return a text as `_repaired` does, and the headings at their places in it."""
+    if _repaired(text) == text:
+        return text, headings
+    starts = [0, *(heading.start for heading in headings), len(text)]
+    parts = [_repaired(text[start:end]) for start, end in pairwise(starts)]
+    places = [*accumulate(map(len, parts))][:-1]
+    return "".join(parts), [
+        heading._replace(title=_repaired(heading.title), start=place)
+        for heading, place in zip(headings, places, strict=True)
+    ]
+
+
+def _repaired(value: Any) -> Any:
+    """Return what a file says in its composed form, without surrogates and null characters."""
+    if isinstance(value, str):
+        return composed(_paired(value).replace("\0", ""))
+    if isinstance(value, dict):
+        return {_repaired(key): _repaired(each) for key, each in value.items()}
+    return [*map(_repaired, value)] if isinstance(value, list | tuple) else value
+
+
+def _paired(text: str) -> str:
+    """Return a text that UTF-8 can encode.
+
+    A pair of surrogates becomes its character, a lone surrogate U+FFFD.
+    """
+    if SURROGATE.search(text) is None:
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def well_formed(document: Document) -> Document:
+    """Return the document, or a copy without surrogates, which UTF-8 cannot encode."""
+    values = json.dumps(document.to_dict(), ensure_ascii=False, default=str)
+    paired = _paired(values)
+    return document if paired == values else type(document).from_json(paired)
