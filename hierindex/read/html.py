@@ -89,11 +89,8 @@ def read_html(file: BinaryIO) -> Reading:
     root = _tree(html)
     page = _Page(root)
     lines = main_content(page.lines, len([*root.iter("article")]))
-    heads = (Heading(each.level, each.text[:MAX_TITLE], 0, each.anchor) for each in lines)
-    parts = zip(lines, heads, strict=True)
-    text, _, headings = joined(
-        (Reading(line.text, {}, [head] * (line.level > 0)) for line, head in parts), between="\n"
-    )
+    parts = (Reading(line.text, {}, line.headings()) for line in lines)
+    text, _, headings = joined(parts, between="\n")
     kept = {id(line) for line in lines}
     for line in page.lines:
         if id(line) not in kept:

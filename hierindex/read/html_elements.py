@@ -6,6 +6,9 @@ from itertools import groupby
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
+from hierindex.node import Heading
+from hierindex.read.text import MAX_TITLE
+
 BLOCK, HEADING, PRE, MAIN, ARTICLE, SECTION, HEADER, TERM, CELL = (1 << i for i in range(9))
 HIDDEN, UNSEEN, STRUCK, CHROME, OUTER, CONTENTS, LINKED, TABLE_HEAD = (1 << i for i in range(9, 17))
 """Kinds of elements and lines, as bits.
@@ -192,6 +195,10 @@ class Line(NamedTuple):
     level: int = 0
     anchor: str = ""
     region: int = 0
+
+    def headings(self) -> list[Heading]:
+        """Return the line as a heading, if it is one."""
+        return [Heading(self.level, self.text[:MAX_TITLE], 0, self.anchor)] if self.level else []
 
 
 def main_content(lines: list[Line], n_articles: int = 0) -> list[Line]:

@@ -7,16 +7,25 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
+from itertools import groupby
 from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import unquote
 from zipfile import ZipFile
 
-from hierindex.node import LEFT_OUT, TITLE, Heading
+from hierindex.node import TITLE, Heading
 from hierindex.read.html import read_html
 from hierindex.read.numbering import displayed
 from hierindex.read.plain import read_unnamed
 from hierindex.read.tables import markdown_table
-from hierindex.read.text import MAX_TITLE, Reading, UnreadableError, counted, decode, reading_as
+from hierindex.read.text import (
+    MAX_TITLE,
+    Reading,
+    UnreadableError,
+    decode,
+    joined,
+    note_left_out,
+    reading_as,
+)
 
 MAX_GROWTH = 100_000_000  # bytes; converters need forty times as much memory
 OLE = b"\xd0\xcf\x11\xe0"  # begins files of older formats, and encrypted ones
@@ -139,23 +148,20 @@ def as_reading(blocks: Iterable[Block], metadata: dict[str, Any], unread: Counte
 
     The items of a list follow each other without blank lines.
     """
-    text, headings, start = list[str](), list[Heading](), 0
-    base: int | None = None  # depth of the first item of a list
-    for block in blocks:
-        if not block.text.strip():
+    parts = list[Reading]()
+    said = (block for block in blocks if block.text.strip())
+    for is_list, group in groupby(said, lambda block: block.depth is not None):
+        if is_list:
+            items = [("  " * (block.depth or 0), block.text) for block in group]
+            n = len(items[0][0])  # as deep as the first item
+            parts.append(Reading("\n".join(indent[n:] + text for indent, text in items), {}))
             continue
-        is_next_item = base is not None and block.depth is not None
-        base = base if is_next_item else block.depth
-        mark = "#" * block.level + " " if block.level else "  " * ((block.depth or 0) - (base or 0))
-        between = "" if not text else "\n" if is_next_item else "\n\n"
-        start += len(between)
-        if block.level:
-            headings.append(Heading(block.level, block.text[:MAX_TITLE], start))
-        text += [between, mark, block.text]
-        start += len(mark) + len(block.text)
-    if left_out := [counted(n, kind) for kind, n in unread.items() if n]:
-        metadata = metadata | {LEFT_OUT: left_out}
-    return Reading("".join(text), metadata, headings)
+        for text, level, _ in group:
+            heading = [Heading(level, text[:MAX_TITLE], 0)] if level else []
+            parts.append(Reading(f"{'#' * level} {text}" if level else text, {}, heading))
+    text, _, headings = joined(parts)
+    note_left_out(metadata, unread)
+    return Reading(text, metadata, headings)
 
 
 LOCKS = "META-INF/encryption.xml"  # names the parts of a book that are encrypted

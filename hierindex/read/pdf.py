@@ -4,7 +4,7 @@ import ctypes
 import logging
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import date
 from threading import Lock
@@ -21,7 +21,7 @@ from hierindex.read.pdf_headings import (
     outline_headings,
 )
 from hierindex.read.pdf_lines import NUMBER, Vocabulary, with_letters, without_furniture
-from hierindex.read.text import HEAD, MAX_TITLE, Reading, UnreadableError, counted
+from hierindex.read.text import HEAD, MAX_TITLE, Reading, UnreadableError, counted, joined
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
@@ -89,11 +89,11 @@ def read_pdf(file: BinaryIO) -> Reading:
         for line in page:
             line.text = words.undivided(line.text)
     outlined = outline_headings(pages, outline)
-    text, headings = _joined(pages, outlined or font_headings(pages))
+    text, _, headings = _joined(pages, outlined or font_headings(pages))
     if TITLE not in metadata:
         title = _title(first, headings)
         if outlined and not title:  # most outlines begin with the first section
-            title = _title(first, _joined(pages, font_headings(pages))[1])
+            title = _title(first, _joined(pages, font_headings(pages)).headings)
         metadata |= {TITLE: title} if title else {}
     if left_out := [*_not_read(read, n_attached), *left_out]:
         metadata[LEFT_OUT] = left_out
@@ -139,7 +139,7 @@ def _text(get: Callable[..., str], *arguments: Any) -> str:
         return ""
 
 
-def _title(first_page: list[Line], headings: list[Heading]) -> str:
+def _title(first_page: list[Line], headings: Sequence[Heading]) -> str:
     """Return the highest heading, if the first page begins with it and it reads like a title."""
     if not headings or any(each.level <= headings[0].level for each in headings[1:]):
         return ""
@@ -274,26 +274,20 @@ Y_OF_VIEW = {1: 1, 3: 0, 5: 3, 7: 0}
 """Index of the upper edge in a destination's view, by the view's mode."""
 
 
-def _joined(pages: list[list[Line]], placed: list[Placed]) -> tuple[str, list[Heading]]:
+def _joined(pages: list[list[Line]], placed: list[Placed]) -> Reading:
     """Return the text of all pages and the headings at their places in it."""
     at = {(each.page, each.line): each for each in reversed(placed)}
-    parts: list[str] = []
-    headings, start = [], 0
+    readings = list[Reading]()
     for number, page in enumerate(pages):
-        if number:
-            parts.append(PAGE_BREAK)
-            start += 1
-        i = 0
+        parts, i = list[Reading](), 0
         while i < len(page):
-            text, n_lines = page[i].text, 1
+            text, headings, n_lines = page[i].text, list[Heading](), 1
             if heading := at.get((number, i)):
                 n_lines = heading.n_lines
                 text = " ".join(line.text.strip() for line in page[i : i + n_lines])
                 title = text[: heading.n_characters or MAX_TITLE][:MAX_TITLE]
-                headings.append(Heading(heading.level, title, start))
+                headings = [Heading(heading.level, title, 0)]
+            parts.append(Reading(text, {}, headings))
             i += n_lines
-            if i < len(page):
-                text += "\n"
-            parts.append(text)
-            start += len(text)
-    return "".join(parts), headings
+        readings.append(joined(parts, between="\n"))
+    return joined(readings, between=PAGE_BREAK)
