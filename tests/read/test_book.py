@@ -40,23 +40,6 @@ def test_chapters_beside_an_article_are_content(read_one):
     assert read_one("a.epub", book).text.startswith("Ada\nIt is so.")
 
 
-@pytest.mark.parametrize(
-    ("html", "text"),
-    [
-        ("<p>10<sup>6</sup> cells", "10^6 cells"),
-        ("<p>In 1990<sup><a href='#n2'>2</a></sup>.", "In 1990[2]."),
-        ("<p>In 1990<a href='b.html#n2'><sup>2</sup></a>.", "In 1990[2]."),
-        ("<p>Pay <del>40</del>50 or <s>3</s>4.", "Pay 50 or 4."),
-        (
-            "<table><tr><th>Room<th>Floor<tr><td>A<td rowspan=2>First<tr><td>B</table>",
-            "Room | Floor\nA | First\nB | First",
-        ),
-    ],
-)
-def test_books_are_read_as_pages_are(read_one, html, text):
-    assert read_one("a.epub", epub({"a.html": html})).text == text
-
-
 def test_protected_books_are_skipped(read_one):
     lock = {"META-INF/encryption.xml": '<CipherReference URI="OEBPS/font.otf"/>'}
     assert read_one("a.epub", epub({"a.xhtml": "<p>Open."}, lock)).text == "Open."

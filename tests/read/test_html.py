@@ -82,13 +82,6 @@ def test_an_html_title_is_metadata_not_text(read, html, title):
     assert document.metadata.get("title") == title
 
 
-def test_html_says_its_encoding(read):
-    html = "<meta charset='koi8-r'><p>Привет, мир</p>".encode("koi8-r")
-    document = read(html)
-    assert document.text == "Привет, мир"
-    assert document.metadata["encoding"] == "koi8_r"
-
-
 @pytest.mark.parametrize("markup", ["<p>x", "<i></i>", "<!--", "<a b='", "&#1", "<a ", "</i>"])
 def test_html_is_read_however_often_it_repeats_itself(read, markup):
     """A quadratic parser would take minutes."""
@@ -339,10 +332,6 @@ def test_what_is_left_out_is_said(read, html, left_out):
     assert document.metadata[LEFT_OUT] == [left_out]
 
 
-def test_nothing_is_said_of_a_page_that_is_read_as_a_whole(read):
-    assert LEFT_OUT not in read(f"<script>x</script><h1>A</h1>{BODY}").metadata
-
-
 @pytest.mark.parametrize(
     ("html", "text"),
     [
@@ -517,17 +506,6 @@ def test_xhtml_is_read_as_html_whatever_its_name(read, name):
     assert document.metadata["title"] == "Pier"
 
 
-def test_a_name_in_ascii_is_not_in_utf_16(written):
-    data = {"a.html": b'<meta charset="utf-16"><p>A caf\xe9, \xa33.</p>'}
-    (document,), _ = read_documents(written(data))
-    assert document.text == "A café, £3."
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, 4])
-def test_odd_formulas_are_read(read, n):
-    assert read(f"<p>It is <math><msup>{'<mi>x</mi>' * n}</msup></math>.</p>").text
-
-
 @pytest.mark.parametrize("text", ["<rss><p>x</p></rss>", "See <html> and <p>.", "<p>x</p>"])
 def test_other_markup_is_not_taken_for_html(read, text):
     assert read(text, "a.txt").text == text
@@ -584,10 +562,6 @@ PIECES += (
 @pytest.mark.parametrize("part", PIECES.split("|"))
 def test_large_pages_are_read(read, part):
     assert read("x" + part * 20_000).text.startswith("x")
-
-
-def test_a_megabyte_of_one_element(read):
-    assert len(read("<p>" + "some words\n" * 90_000).text) == 90_000 * 11 - 1
 
 
 @pytest.mark.parametrize(

@@ -78,13 +78,6 @@ def test_attachments_are_named():
 
 
 @pytest.mark.parametrize(
-    "text", ["No header at all.\n", "X-Other: x\n\nBody.\n", "", "Grüße\n"], ids=repr
-)
-def test_what_has_no_header_is_read_as_text(text):
-    assert read(text.encode()) == (text, {}, ())
-
-
-@pytest.mark.parametrize(
     "header",
     [
         b"Content-Type: text/plain; charset=no-such\n",
@@ -367,13 +360,6 @@ def test_all_pages_of_a_web_archive_are_read(read_one, inside, text):
     assert ("<title>" in inside[0][1]) == (document.metadata.get("title") == "T")
     for _, title, start, *_ in document.metadata.get("headings", []):
         assert document.text[start:].startswith(title)
-
-
-def test_a_web_archive_without_a_page_is_empty(written):
-    folder = written({"a.mht": parts("related", (PICTURE, "x"), Subject="x"), "b.txt": "It is."})
-    assert [each.reason for each in read_documents(folder)[1]] == ["is empty"]
-    folder = written({"a.mht": "Note: it is text.\n\nAll of it."})
-    assert read_documents(folder)[0][0].text == "Note: it is text.\n\nAll of it."
 
 
 def test_a_calendar_is_its_events(read_one):

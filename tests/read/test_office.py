@@ -11,13 +11,11 @@ from office_files import RELATION, epub, excel, paragraph, table, word, zipped
 from pptx.util import Inches
 
 from hierindex.errors import SourceError
-from hierindex.read import sheets
 from hierindex.read.documents import read_documents
 from hierindex.read.files import Skipped
 from hierindex.read.office import OLD
 from hierindex.read.readers import READERS
 from hierindex.read.records import BETWEEN
-from hierindex.read.text import UnreadableError
 
 OFFICE = (".docx", ".pptx", ".xlsx", ".epub")
 
@@ -251,18 +249,6 @@ def test_old_files_are_skipped_with_what_to_do(tmp_path, suffix):
     assert document.text == "Plain text."
     assert skipped == [Skipped(f"a{suffix}", OLD[suffix])]
     assert "; save it as ." in OLD[suffix]
-
-
-def test_a_column_of_lines_is_no_table():
-    lines = [f"Line {i}." for i in range(2_000)]
-    text = read(".xlsx", excel({"Notes": [[line] for line in lines]})).text
-    assert text == "\n\n".join(["# Notes", *lines])
-
-
-def test_tables_have_at_most_so_many_cells(monkeypatch):
-    monkeypatch.setattr(sheets, "MAX_CELLS", 10)
-    with pytest.raises(UnreadableError, match="has more than 10 cells"):
-        read(".xlsx", SALES)
 
 
 def test_linked_pictures_are_not_fetched():

@@ -70,26 +70,6 @@ def test_what_recurs_on_most_pages_apart_from_the_text_is_left_out_and_told(read
     assert told in " ".join(document.metadata[LEFT_OUT])
 
 
-def test_ten_lines_that_recur_are_told_and_the_others_counted(read):
-    pages = [
-        [
-            *(
-                Typed(f"{'Odd Even'.split()[i % 2]} {'abc'[k]} above", 764 - 12 * k)
-                for k in range(3)
-            ),
-            *page,
-            *(
-                Typed(f"{'Odd Even'.split()[i % 2]} {'abc'[k]} below", 64 - 12 * k)
-                for k in range(3)
-            ),
-        ]
-        for i, page in enumerate(paged(8))
-    ]
-    *told, more = read(typed(*pages)).metadata[LEFT_OUT]
-    assert len(told) == 10
-    assert more == "2 more lines at the edges of pages"
-
-
 @pytest.mark.parametrize(
     ("head", "font"),
     [
@@ -292,13 +272,6 @@ def test_author_and_date_of_the_properties_are_metadata(read, author, created, a
     assert (metadata.get("author"), metadata.get("date")) == about
 
 
-def test_a_damaged_title_is_none(read):
-    data = typed(body(n=1), stated="AB")
-    damaged = data.replace(b"/Title (AB)", b"/Title (\xfe\xff\xd8\x00)")
-    assert damaged != data
-    assert TITLE not in read(damaged).metadata
-
-
 def test_an_outline_of_other_words_is_not_used(read):
     page = [Typed("Results", 740, 18, True), *body(700, 9)]
     outline = [(f"Slide {i}", 0, 700, None) for i in range(3)]
@@ -469,9 +442,3 @@ def test_odd_outlines_and_labels_do_not_keep_files_from_being_read(tmp_path):
 
 
 PAGES_OF_PDF = ["The first page.\nIt has two lines.", "The second page is here.", "A third one."]
-
-
-def test_pages_of_a_pdf_are_joined_by_form_feeds(read_one):
-    document = read_one("a.pdf", pdf_of(*PAGES_OF_PDF))
-    assert document.text == "\f".join(PAGES_OF_PDF)
-    assert document.metadata[PAGES] == 3

@@ -48,9 +48,3 @@ def test_lines_that_count_are_headings(lines, levels):
 )
 def test_where_it_is_not_sure_there_are_none(text):
     assert plain_headings(text) == []
-
-
-@pytest.mark.parametrize("name", ["meetings", "warren-report"])
-def test_transcripts_and_captions_have_none(corpus, name):
-    for path in sorted(corpus(name).iterdir()):
-        assert plain_headings(path.read_text(encoding="utf-8")) == []

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hierindex.errors import SourceError
 from hierindex.read.documents import read_documents
-from hierindex.read.records import BETWEEN, LONG, SHORT, as_record, read_csv, read_json
+from hierindex.read.records import BETWEEN, LONG, read_csv, read_json
 from hierindex.read.split import sentence_splitter, split_documents
 
 
@@ -146,12 +146,6 @@ def test_binary_files_are_no_text(tmp_path, name, data):
         read_documents(tmp_path)
 
 
-def test_a_table_is_read_in_linear_time_and_not_shortened():
-    text = text_of(read_csv, "key,value\n" + "".join(f"k{i},{i}\n" for i in range(40_000)))
-    assert text.count(BETWEEN) == 39_999
-    assert text.endswith("key: k39999; value: 39999")
-
-
 @pytest.mark.parametrize(
     ("value", "records"),
     [
@@ -204,12 +198,6 @@ def test_lines_of_json_are_records(end):
 )
 def test_what_is_no_json_stays_as_it_is(text):
     assert text_of(read_json, text) == text
-
-
-def test_long_values_stand_on_their_own_lines():
-    long = "x" * (SHORT + 1)
-    fields = [("a", "1"), ("b", "2"), ("c", long), ("d", long), ("e", "3")]
-    assert as_record(fields) == f"a: 1; b: 2\nc: {long}\nd: {long}\ne: 3"
 
 
 @pytest.mark.parametrize("file", ["a.csv", "a.json"])

@@ -71,16 +71,6 @@ def test_values_are_read_as_displayed(read_one, value, code, text):
 
 
 @pytest.mark.parametrize(
-    "code", ['"' * 254, "0." + "0" * 250, "0" * 255, ";" * 255, "[" * 255, "%" * 99 + "0"]
-)
-def test_odd_formats_are_read(read_one, code):
-    book = sheet_of(["Item", "Value"], ["Bolt", 1.5], ["Nut", -1.5])
-    for cell in ("B2", "B3"):
-        book.active[cell].number_format = code
-    assert "| Bolt | " in read_one("a.xlsx", saved(book)).text
-
-
-@pytest.mark.parametrize(
     ("rows", "merged", "lines"),
     [
         (  # a cell of two rows
@@ -169,10 +159,6 @@ def test_what_is_not_read_is_told(read_one):
         "2 uncomputed formulas",
         "2 hidden sheets",
     ]
-
-
-def test_a_workbook_that_is_read_whole_leaves_nothing_out(read_one):
-    assert LEFT_OUT not in read_one("a.xlsx", saved(sheet_of(["Room", "Rent"], ["A", 1]))).metadata
 
 
 @pytest.mark.parametrize(

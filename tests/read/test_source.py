@@ -129,12 +129,6 @@ def test_python_that_is_not_parsed_is_cut_at_blank_lines(text):
     assert headings(".py", text) == [(1, "", "class A:")]
 
 
-@pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("text", ["x = '\\d'\n", "", "x = (" * 500, "\tx\n  y", "1if 2else 3\n"])
-def test_python_without_definitions_has_no_headings(text):
-    assert headings(".py", text) == []
-
-
 JS = """\
 import x from "x";
 

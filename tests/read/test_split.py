@@ -1,14 +1,11 @@
 """Chunks of documents: verbatim, in the window, with their pages."""
 
-from itertools import pairwise
-
 import pytest
 from fakes import HashingEmbedding
 from hypothesis import example, given
 from hypothesis import strategies as st
-from llama_index.core.ingestion import IngestionPipeline
 from llama_index.core.node_parser import SentenceSplitter
-from llama_index.core.schema import Document, MetadataMode
+from llama_index.core.schema import Document
 from pdfs import pdf_of
 from records import as_text_nodes, leaves_of
 
@@ -61,21 +58,6 @@ def test_pages_that_read_alike_are_told_apart(read_one):
     assert pages == list(range(1, 41))
 
 
-def test_documents_without_pages_have_chunks_without_pages(read_one):
-    document = read_one("a.txt", "One.\fTwo.")
-    (chunk,) = split_documents([document], SentenceSplitter())
-    assert PAGE not in chunk.metadata
-    assert {page for page, _ in pages_of_spans([chunk])} == {None}
-
-
-def test_pages_are_known_in_a_pipeline(read_one, splitter):
-    document = read_one("a.pdf", pdf_of(*["This page is left blank on purpose."] * 40))
-    chunks = IngestionPipeline(transformations=[splitter]).run(documents=[document])
-    assert [page for page, _ in pages_of_spans(chunks)][::39] == [1, 40]
-    for chunk in chunks:
-        assert chunk.get_content(MetadataMode.EMBED) == chunk.text
-
-
 PIECES = (
     "The keeper wrote a letter. ",
     "\U0001f600\U0001f3fd\u200d\U0001f33e" * 60,
@@ -123,30 +105,6 @@ def test_default_chunks_cover_the_document(splitter, text):
             n_chunks_at[i] += 1
     for n, character in zip(n_chunks_at, text, strict=True):
         assert n == 1 or (n == 0 and character.isspace())
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "The same line again.\n" * 400,
-        "la " * 2000,
-        "ab," * 3000,
-        ("One thing. " * 9 + "Another thing. ") * 60,
-    ],
-    ids=["lines", "words", "no blanks", "nearly the same"],
-)
-def test_chunks_do_not_overlap_also_where_a_document_repeats_itself(splitter, text):
-    chunks = split_documents([Document(text=text, id_="a")], splitter)
-    assert len(chunks) > 1
-    for chunk in as_text_nodes(chunks):
-        assert chunk.text == text[chunk.start_char_idx : chunk.end_char_idx]
-    for before, after in pairwise(as_text_nodes(chunks)):
-        assert before.end_char_idx <= after.start_char_idx
-
-
-@given(st.lists(st.sampled_from([*PIECES, " " * 30, "So. ", "\n"]), max_size=30).map("".join))
-def test_stretches_lose_nothing(text):
-    assert "".join(split_stretches(text)) == text
 
 
 ROWS = [f"| r{i} | It is so of {i}. It is not. | {'x, y ' * (i % 5)}|\n" for i in range(60)]

@@ -5,8 +5,6 @@ import os
 import random
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from hierindex.errors import SourceError
 from hierindex.read.documents import read_documents
@@ -57,14 +55,6 @@ QUOTED = (
 )
 def test_text_is_what_the_file_says(read_one, data, text):
     assert read_one("a.txt", data).text == text
-
-
-@given(st.lists(st.text(max_size=20), max_size=5), st.sampled_from(["\n", "\r\n", "\r"]))
-def test_text_equals_what_open_reads(tmp_path_factory, lines, end):
-    path = tmp_path_factory.mktemp("text") / "a.txt"
-    path.write_bytes(("x" + end.join(lines)).replace("\0", "").encode())
-    if not path.read_bytes().startswith(codecs.BOM_UTF8):
-        assert read_documents(path)[0][0].text == path.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.html", "a.pdf"])
