@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any, BinaryIO, NamedTuple
 
 from hierindex.node import TITLE, Heading
-from hierindex.read.marks import STRUCK_WORDS, UNSEEN_WORDS
+from hierindex.read.marks import PLAIN, STRUCK_WORDS, SUB, SUPER, UNSEEN_WORDS, joined_runs
 from hierindex.read.records import as_block, records_of_table
 from hierindex.read.text import (
     HEAD,
@@ -31,7 +31,6 @@ WORDS |= zip(
     "•—\u2013“\u2018”\u2019",
     strict=True,
 )
-SUPERSCRIPTS = str.maketrans("0123456789+-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻")
 GROUPS = {  # that are no running text, beside those marked as such
     **dict.fromkeys("colortbl fldinst filetbl info listtable revtbl rxe".split(), "skipped"),
     **dict.fromkeys("nonesttables nonshppict shprslt sp stylesheet".split(), "skipped"),
@@ -54,11 +53,12 @@ CHANGES: dict[str, Callable[[int | None], dict[str, Any]]] = {
     "pard": lambda _: {"in_table": False, "level": 0},
     "intbl": lambda _: {"in_table": True},
     "outlinelevel": lambda level: {"level": ((level or 0) + 1) % 10},
-    "plain": lambda _: {"unseen": False, "struck": False, "raised": False},
+    "plain": lambda _: {"unseen": False, "struck": False, "script": PLAIN},
     "v": lambda on: {"unseen": on != 0},
     **dict.fromkeys("deleted strike striked".split(), lambda on: {"struck": on != 0}),
-    "super": lambda on: {"raised": on != 0},
-    "nosupersub": lambda _: {"raised": False},
+    "super": lambda on: {"script": PLAIN if on == 0 else SUPER},
+    "sub": lambda on: {"script": PLAIN if on == 0 else SUB},
+    "nosupersub": lambda _: {"script": PLAIN},
     "uc": lambda n: {"n_fallback": max(0, n or 0)},
 }
 """What words change in the state, by their number."""
@@ -101,7 +101,7 @@ class _State(NamedTuple):
     n_fallback: int = 1  # characters that stand for one of Unicode
     unseen: bool = False
     struck: bool = False
-    raised: bool = False
+    script: str = PLAIN
     in_table: bool = False
     level: int = 0  # of a heading
 
@@ -116,7 +116,7 @@ class _RtfText:
         self._default = "cp1252"
         self._state = _State(self._default)
         self._outer: list[_State] = []
-        self._line: list[str] = []
+        self._line: list[tuple[str, str]] = []  # runs, see `joined_runs`
         self._cells: list[str] = []
         self._bytes = bytearray()
         self._fonts: dict[int, str] = {}
@@ -178,8 +178,8 @@ class _RtfText:
     def _end_group(self) -> None:
         self._n_skipped = 0
         if self._state.group == "note" and self._outer and self._outer[-1].group != "note":
-            note = "".join(self._line[self._note :]).strip()
-            self._line[self._note :] = [f" [{note}]"] if note else []
+            note = joined_runs(self._line[self._note :], self.left_out)
+            self._line[self._note :] = [(PLAIN, f" [{note}]")] if note else []
         self._state = self._outer.pop() if self._outer else self._state
 
     def _obey(self, word: str, number: int | None) -> None:
@@ -193,7 +193,7 @@ class _RtfText:
         elif word in ("par", "sect", "page"):
             self._end_line()
         elif word == "cell":
-            self._cells.append(" ".join("".join(self._line).split()))
+            self._cells.append(" ".join(joined_runs(self._line, self.left_out).split()))
             self._line.clear()
         elif word == "row":
             self._end_row()
@@ -215,10 +215,9 @@ class _RtfText:
         state = self._state
         if state.group in self.about:
             self.about[state.group] += text
-        elif self._is_text() and (state.unseen or state.struck):
-            self.left_out[UNSEEN_WORDS if state.unseen else STRUCK_WORDS] += len(text.split())
         elif self._is_text():
-            self._line.append(text.translate(SUPERSCRIPTS) if state.raised else text)
+            why = UNSEEN_WORDS if state.unseen else STRUCK_WORDS if state.struck else ""
+            self._line.append((why or state.script, text))
 
     def _is_text(self) -> bool:
         return self._state.group in ("", "note")
@@ -228,10 +227,10 @@ class _RtfText:
 
     def _end_line(self) -> None:
         if self._state.in_table or self._state.group == "note":
-            self._line.append(" ")
+            self._line.append((PLAIN, " "))
         elif self._is_text():
             self._end_row()
-            if text := "".join(self._line).strip():
+            if text := joined_runs(self._line, self.left_out):
                 self.lines.append(([text], self._state.level))
             self._line.clear()
 

@@ -130,14 +130,6 @@ def test_another_version_reads_again(folder, memory, read, monkeypatch, tmp_path
     assert len(read) == len(FILES) - 1
 
 
-@pytest.mark.parametrize(
-    "foreign", [3, [], ["text", {}], ["text", [], []], [3, {}, []], ["text", {}, [[1, "A"]]]]
-)
-def test_a_foreign_value_is_read_again(folder, memory, read, monkeypatch, foreign):
-    monkeypatch.setattr(memory, "recall", lambda key: foreign)
-    assert plain(read_documents(folder, memory=memory)[0]) == plain(read_documents(folder)[0])
-
-
 def document(text: str = LETTERS, **more) -> Document:
     return Document(id_="a", text=text, **more)
 

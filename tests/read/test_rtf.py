@@ -20,7 +20,7 @@ BEGIN = r"{\rtf1\ansi\ansicpg1252\deff0{\fonttbl{\f0\fnil Arial;}{\f1\fnil\fchar
         (r"See{\field{\*\fldinst HYPERLINK 'u'}{\fldrslt  here}}.}", "See here."),
         (r"Kept{\*\footnote \pard A note.\par}.}", "Kept [A note.]."),
         (r"{\listtext\tab 14.\tab}Clause\par{\pntext 2.\tab}Next}", "14.\tClause\n\n2.\tNext"),
-        (r"10{\super 6} m}", "10⁶ m"),
+        (r"10{\super 6} m}", "10^6 m"),
         (r"{\pict\bin4 }}}}x}y}", "y"),
         (r"a\u0 ?b\'00c}", "abc"),
         (r"{\shp{\*\shpinst{\sp{\sn a}{\sv b}}{\shptxt In a box}}{\shprslt c}}}", "In a box"),
