@@ -18,7 +18,9 @@ ORDINALS = frozenset("st nd rd th er ère re e ème me lle gr os as tm sm".split
 NUMBERS = re.compile(r"\d+(?:\s*[,;\u2013-]\s*\d+)*")
 SENTENCE_ENDS = frozenset('.,;:!?"»)…。、\u201d\u2019')
 MAX_SCRIPT = 200  # characters; longer text is no script
-SIMPLE = re.compile(r"[+\u2212\u2013-]?\w+(?:[.,]\d+)?[+\u2212-]?")
+SIMPLE = re.compile(  # a sign, a word, a number, or what is in brackets
+    r".?|[+\u2212\u2013-]?\w+(?:[.,]\d+)?[+\u2212-]?|\([^()]*\)|\[[^\[\]]*\]|\|[^|]*\|"
+)
 
 
 def joined_runs(runs: Iterable[tuple[str, str]], unread: Counter[str]) -> str:
@@ -101,7 +103,8 @@ def subscript(text: str, before: str) -> str:
 
 def grouped(text: str) -> str:
     """Return a script in parentheses if it is more than a word or number."""
-    return text if SIMPLE.fullmatch(text) or not text else f"({text})"
+    text = text.strip()
+    return text if SIMPLE.fullmatch(text) else f"({text})"
 
 
 MAX_DIGITS = 9  # of the number of a list item
@@ -162,7 +165,23 @@ def _name(part: Element) -> str:
     return part.tag.rpartition(":")[2]
 
 
-BRACKETED = re.compile(r"\([^()]*\)|\[[^\[\]]*\]|\|[^|]*\|")
+EQUATIONS = {  # their kinds, with the texts of their parts, which "_" puts in parentheses
+    "f": "{num_}/{den_}",
+    "choose": "{num} choose {den}",
+    **dict.fromkeys(("sSup", "sSub", "sSubSup"), "{e_}{scripts}"),
+    "limLow": "{e}_{lim_}",
+    "limUpp": "{e}^{lim_}",
+    "sPre": "{scripts}{e}",
+    "rad": "{scripts}√{e_}",
+    "nary": "{sign}{scripts} {e}",
+    "func": "{fName} {e}",
+    "acc": "{e}{sign}",
+    "m": "[{rows}]",
+    "mr": "{e}",
+    "eqArr": "{rows}",
+}
+SCRIPTS = [("sub", "_"), ("deg", "^"), ("sup", "^")]
+SIGNS = {"nary": "∫", "acc": "\u0302"}
 MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 
 
@@ -176,51 +195,22 @@ def equation(element: Any) -> str:
         texts.append(equation(child))
         parts[child.tag.removeprefix(MATH)].append(texts[-1])
 
-    def part(name: str) -> str:
-        return ", ".join(parts[name])
-
-    def script(sign: str, name: str) -> str:
-        return part(name) and f"{sign}{_grouped(part(name))}"
-
     def sign(name: str, default: str) -> str:
         found = element.find(f"{MATH}{kind}Pr/{MATH}{name}")
         return default if found is None else str(found.get(f"{MATH}val", ""))
 
-    scripts = script("_", "sub") + script("^", "sup")
-    match kind:
-        case "f" if sign("type", "bar") == "noBar":
-            return f"{part('num')} choose {part('den')}"
-        case "f":
-            return f"{_grouped(part('num'))}/{_grouped(part('den'))}"
-        case "sSup" | "sSub" | "sSubSup":
-            return _grouped(part("e")) + scripts
-        case "sPre":
-            return scripts + part("e")
-        case "rad":
-            return f"{script('^', 'deg')}√{_grouped(part('e'))}"
-        case "nary":
-            return f"{sign('chr', '∫')}{scripts} {part('e')}"
-        case "d":
-            inside = sign("sepChr", "|").join(parts["e"])
-            return sign("begChr", "(") + inside + sign("endChr", ")")
-        case "func":
-            return f"{part('fName')} {part('e')}"
-        case "limLow" | "limUpp":
-            return part("e") + script("_" if kind == "limLow" else "^", "lim")
-        case "acc":
-            return part("e") + sign("chr", "\u0302")
-        case "m":
-            return f"[{'; '.join(parts['mr'])}]"
-        case "mr":
-            return part("e")
-        case "eqArr":
-            return "; ".join(parts["e"])
-        case "oMathPara":
-            return " ".join(parts["oMath"])
-    return "".join(texts)
-
-
-def _grouped(text: str) -> str:
-    text = text.strip()
-    is_whole = len(text) <= 1 or text.isalnum() or BRACKETED.fullmatch(text)
-    return text if is_whole else f"({text})"
+    if kind == "oMathPara":
+        return " ".join(filter(None, texts))
+    if kind == "d":
+        inside = sign("sepChr", "|").join(parts["e"])
+        return sign("begChr", "(") + inside + sign("endChr", ")")
+    if kind == "f" and sign("type", "bar") == "noBar":
+        kind = "choose"
+    if kind not in EQUATIONS:
+        return "".join(texts)
+    said = defaultdict(str, {name: ", ".join(each) for name, each in parts.items()})
+    whole = defaultdict(str, {f"{name}_": grouped(each) for name, each in said.items()})
+    scripts = "".join(mark + whole[f"{name}_"] for name, mark in SCRIPTS if said[name])
+    rows = "; ".join(parts["mr"] or parts["e"])
+    more = {"scripts": scripts, "rows": rows, "sign": sign("chr", SIGNS.get(kind, ""))}
+    return EQUATIONS[kind].format_map(said | whole | more)

@@ -25,7 +25,6 @@ BEGINS_MARKUP = re.compile(  # its declarations and comments, and its root
     rb"|<!DOCTYPE[^>\[]*(?:\[[^\]]*\]\s*)?>)*)<(?P<root>[A-Za-z_][\w:.-]*)(?P<with>[^>]*)",
     re.IGNORECASE,
 )
-CONTROL_WORD = re.compile(rb"\\[a-zA-Z]+-?\d*")
 NUMBERED = re.compile(  # alone between blank lines
     r"(?:\A|\n[ \t]*\n)"
     r"(?P<line>(?:(?:appendix|article|chapter|clause|part|schedule|section)[ ]+)?"
@@ -67,8 +66,6 @@ def read_unnamed(file: BinaryIO) -> Reading:
             return read_html(file)
         if b"<?xml" in markup["declared"] or b"xmlns" in markup["with"]:
             raise UnreadableError(f"is XML ({root}), which is not read; convert it to HTML or text")
-    if sum(map(len, CONTROL_WORD.findall(begin))) > len(begin) / 2:
-        raise UnreadableError("is markup of an unknown format")
     return read_text(file)
 
 

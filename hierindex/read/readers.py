@@ -16,40 +16,22 @@ from llama_index.core.schema import Document
 from hierindex.cache.values import Readings
 from hierindex.core.identity import document_key, file_of, name_of
 from hierindex.node import FILE_NAME, HEADINGS, LEFT_OUT, TITLE, Heading
+from hierindex.read import (
+    html,
+    mail,
+    markdown,
+    office,
+    pdf,
+    plain,
+    records,
+    rtf,
+    sheets,
+    slides,
+    word,
+)
 from hierindex.read.files import Skipped, quoted
-from hierindex.read.html import read_html
-from hierindex.read.mail import (
-    ATTACHED,
-    attachments,
-    attachments_of_outlook,
-    mails,
-    read_calendar,
-    read_mail,
-    read_mailbox,
-    read_outlook,
-    read_web_archive,
-    short_digest,
-)
-from hierindex.read.markdown import read_markdown, read_notebook
-from hierindex.read.office import OLD, read_epub, read_old
-from hierindex.read.pdf import read_pdf
-from hierindex.read.plain import (
-    PYTHON,
-    SUFFIXES,
-    read_plain,
-    read_python,
-    read_rst,
-    read_source,
-    read_subtitles,
-    read_unnamed,
-)
-from hierindex.read.records import read_csv, read_json
 from hierindex.read.remembered import content_hash, named_by, read_once
-from hierindex.read.rtf import read_rtf
-from hierindex.read.sheets import read_excel
-from hierindex.read.slides import read_powerpoint
 from hierindex.read.text import MAX_BYTES, Reading, UnreadableError, counted
-from hierindex.read.word import read_word
 from hierindex.text.characters import composed
 
 MAX_LINE = 1_000_000  # characters; a file with a longer line is data
@@ -61,39 +43,39 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 DELETED = "was deleted from the index; name the file as a source to add it again"
 
 READERS: dict[str, Callable[[BinaryIO], Reading]] = {
-    **dict.fromkeys((".html", ".htm", ".xhtml", ".xht"), read_html),
-    **dict.fromkeys((".md", ".markdown"), read_markdown),
-    **dict.fromkeys((".docx", ".docm"), read_word),
-    **dict.fromkeys((".pptx", ".pptm"), read_powerpoint),
-    **dict.fromkeys((".xlsx", ".xlsm"), read_excel),
-    **dict.fromkeys((".csv", ".tsv"), read_csv),
-    **dict.fromkeys((".json", ".jsonl", ".ndjson"), read_json),
-    **dict.fromkeys(PYTHON, read_python),
-    **dict.fromkeys(SUFFIXES, read_source),
-    **dict.fromkeys((".srt", ".vtt"), read_subtitles),
-    **dict.fromkeys((".mht", ".mhtml"), read_web_archive),
-    **{suffix: partial(read_old, suffix) for suffix in OLD},
-    ".pdf": read_pdf,
-    ".rst": read_rst,
-    ".rtf": read_rtf,
-    ".txt": read_plain,
-    ".epub": read_epub,
-    ".eml": read_mail,
-    ".mbox": read_mailbox,
-    ".ics": read_calendar,
-    ".msg": read_outlook,
-    ".ipynb": read_notebook,
+    **dict.fromkeys((".html", ".htm", ".xhtml", ".xht"), html.read_html),
+    **dict.fromkeys((".md", ".markdown"), markdown.read_markdown),
+    **dict.fromkeys((".docx", ".docm"), word.read_word),
+    **dict.fromkeys((".pptx", ".pptm"), slides.read_powerpoint),
+    **dict.fromkeys((".xlsx", ".xlsm"), sheets.read_excel),
+    **dict.fromkeys((".csv", ".tsv"), records.read_csv),
+    **dict.fromkeys((".json", ".jsonl", ".ndjson"), records.read_json),
+    **dict.fromkeys(plain.PYTHON, plain.read_python),
+    **dict.fromkeys(plain.SUFFIXES, plain.read_source),
+    **dict.fromkeys((".srt", ".vtt"), plain.read_subtitles),
+    **dict.fromkeys((".mht", ".mhtml"), mail.read_web_archive),
+    **{suffix: partial(office.read_old, suffix) for suffix in office.OLD},
+    ".pdf": pdf.read_pdf,
+    ".rst": plain.read_rst,
+    ".rtf": rtf.read_rtf,
+    ".txt": plain.read_plain,
+    ".epub": office.read_epub,
+    ".eml": mail.read_mail,
+    ".mbox": mail.read_mailbox,
+    ".ics": mail.read_calendar,
+    ".msg": mail.read_outlook,
+    ".ipynb": markdown.read_notebook,
 }
 """Readers by suffix; other files are read as text."""
 
 PARTS: dict[str, Callable[[BinaryIO], Iterator[tuple[str, bytes]]]] = {
-    ".eml": attachments,
-    ".mbox": mails,
-    ".msg": attachments_of_outlook,
+    ".eml": mail.attachments,
+    ".mbox": mail.mails,
+    ".msg": mail.attachments_of_outlook,
 }
 """What yields the files in a file, with their names, by suffix."""
 
-NAMED = {*PYTHON, *SUFFIXES}
+NAMED = {*plain.PYTHON, *plain.SUFFIXES}
 NAMED |= {*".html .htm .xhtml .xht .mbox .docx .docm .xlsx .xlsm .pdf".split()}
 """Suffixes of files whose first heading is no title of the whole."""
 
@@ -123,8 +105,11 @@ class Documents:
         if not depth and (other := file_of(document_id)) != document_id:
             raise UnreadableError(f"is named as a part of {quoted(other)} would be; rename it")
         suffix = Path(name_of(document_id)).suffix.lower()
-        text, read, headings = self._reading(file, suffix)
-        n_attached = read.pop(ATTACHED, 0) if suffix in PARTS else 0
+        if reader := READERS.get(suffix):
+            text, read, headings = read_once(reader, suffix, file, self.memory)
+        else:  # decoding is all, and the file may be large
+            text, read, headings = plain.read_unnamed(file)
+        n_attached = read.pop(mail.ATTACHED, 0) if suffix in PARTS else 0
         parts, most = dict[str, bytes](), MAX_ATTACHMENTS if depth < MAX_DEPTH else 0
         if suffix in PARTS and most and (n_attached or not text):
             file.seek(0)
@@ -157,11 +142,6 @@ class Documents:
         self._note(document, used)
         return [document, *inside]
 
-    def _reading(self, file: BinaryIO, suffix: str) -> Reading:
-        if reader := READERS.get(suffix):
-            return read_once(reader, suffix, file, self.memory)
-        return read_unnamed(file)  # decoding is all, and the file may be large
-
     def _note(self, document: Document, used: Set[str]) -> None:
         if self.memory is not None:
             self.memory.note(content_hash(document), used)
@@ -183,7 +163,7 @@ def _named_apart(parts: Iterable[tuple[str, bytes]]) -> dict[str, bytes]:
         named.append((path.stem[: MAX_NAME - len(suffix)] or "unnamed", suffix, data))
     n_same = Counter(stem + suffix for stem, suffix, _ in named)
     return {
-        stem + (f" ({short_digest(data)})" if n_same[stem + suffix] > 1 else "") + suffix: data
+        stem + (f" ({mail.short_digest(data)})" if n_same[stem + suffix] > 1 else "") + suffix: data
         for stem, suffix, data in named
     }
 

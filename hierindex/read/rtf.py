@@ -164,7 +164,7 @@ class _RtfText:
         """Return whether a word begins a group that is not the running text."""
         group = GROUPS.get(word, "")
         if word in COUNTED:
-            self._leave_out(COUNTED[word])
+            self.left_out[COUNTED[word]] += self._is_text()
             group = "skipped"
         elif word in self.about and self._state.group == "skipped":
             group = word
@@ -221,9 +221,6 @@ class _RtfText:
 
     def _is_text(self) -> bool:
         return self._state.group in ("", "note")
-
-    def _leave_out(self, what: str) -> None:
-        self.left_out[what] += self._is_text()
 
     def _end_line(self) -> None:
         if self._state.in_table or self._state.group == "note":

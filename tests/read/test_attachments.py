@@ -154,21 +154,6 @@ def test_a_file_with_a_name_of_an_attachment_is_skipped(written):
     }
 
 
-def test_why_an_attachment_is_not_read_is_told(written):
-    attached = [("scan.pdf", b"%PDF-1.4 broken"), ("a.txt", b"Bees."), ("old.docx", PNG)]
-    inner = mail(("page.txt", b" \n"), subject="Inner")
-    outer = mail(*attached)
-    outer.add_attachment(inner)
-    whole = read(written({"a.eml": bytes(outer)}))["a.eml"]
-    assert whole.metadata["left_out"] == [
-        "scan.pdf cannot be read as PDF",
-        "old.docx cannot be read as Word",
-        "page.txt contains only white space",
-    ]
-    assert FileContent.of(whole).left_out == whole.metadata["left_out"]
-    assert "attachments" not in whole.metadata
-
-
 def nested(depth: int) -> bytes:
     data = b"Subject: Innermost\n\nText.\n"
     for i in range(depth):

@@ -153,12 +153,6 @@ def test_footnotes_stay(read):
     ] * 5
 
 
-def test_lines_that_recur_elsewhere_are_kept(read):
-    pages = [[Typed("end", 700 - 50 * i), *body(300 - 20 * i, 3)] for i in range(4)]
-    assert read(typed(*pages)).text.count("end") == 4
-    assert read(typed(*[[Typed("Head", 700), *body()]] * 2)).text.count("Head") == 2
-
-
 def test_dot_leaders_are_left_out(read):
     lines = [
         "1 One . . . . . . . 3",
@@ -272,12 +266,6 @@ def test_author_and_date_of_the_properties_are_metadata(read, author, created, a
     assert (metadata.get("author"), metadata.get("date")) == about
 
 
-def test_an_outline_of_other_words_is_not_used(read):
-    page = [Typed("Results", 740, 18, True), *body(700, 9)]
-    outline = [(f"Slide {i}", 0, 700, None) for i in range(3)]
-    assert headings(read(typed(page, outline=outline))) == [(1, "Results")]
-
-
 def test_headings_by_their_fonts(read):
     page = [
         Typed("The Report", 740, 20),
@@ -338,14 +326,6 @@ def test_many_bold_headings_are_not_the_text(read):
         page.append(Typed(f"The option number {i}", 740 - 60 * i, 14, True))
         page += body(724 - 60 * i, 2, "It is an option.")
     assert len(headings(read(typed(page)))) == 9
-
-
-def test_text_beside_much_code_is_no_heading(read):
-    code = [body(700 - 12 * i, 1, "a = b; " * 9)[0]._replace(size=7) for i in range(40)]
-    page = [Typed("Results", 760, 14), *code]
-    for y, n in ((200, 1), (160, 1), (120, 4), (50, 2)):
-        page += body(y, n, "We explain.")
-    assert headings(read(typed(page))) == [(1, "Results")]
 
 
 def test_list_items_and_footnotes_are_no_headings(read):

@@ -123,18 +123,6 @@ def test_no_chunk_keeps_the_headings_of_its_document(splitter):
     assert sections(chunks)[0] == "A"
 
 
-def test_chunks_of_another_splitter_have_the_section_that_holds_them():
-    text = f"# A\n{LONG}\n## B\n{LONG}\n## C\n{LONG}\n# D\n{LONG}"
-    chunks = split_documents([document_of(text)], TokenTextSplitter(chunk_size=25, chunk_overlap=0))
-    for chunk in chunks:
-        marks = [line[-1] for line in chunk.text.split("\n") if line.startswith("#")]
-        path = chunk.metadata.get(SECTION, "").split(" › ")
-        if not marks:
-            assert path in (["A"], ["A", "B"], ["A", "C"], ["D"])
-        if "D" in marks and not chunk.text.startswith("# D"):
-            assert SECTION not in chunk.metadata
-
-
 def test_sections_are_known_in_a_pipeline():
     text = f"# A\n{LONG}\n## B\n{LONG}"
     model = HashingEmbedding()

@@ -92,20 +92,6 @@ def test_values_are_read_as_displayed(read_one, value, code, text):
                 "| A | 1 | 2 | 3 | 4 |",
             ],
         ),
-        (  # a blank row in a table
-            [["Room", "Rent"], ["A", 1], [], ["B", 2], ["All", 3]],
-            [],
-            [
-                "| Room | Rent |",
-                "| --- | --- |",
-                "| A | 1 |",
-                "",
-                "| Room | Rent |",
-                "| --- | --- |",
-                "| B | 2 |",
-                "| All | 3 |",
-            ],
-        ),
         (  # a blank row between the heads and the values
             [["In EUR", None, 2023], ["Room", "Rent", "Heat"], [], ["A", 1, 2], ["B", 3, 4]],
             [],
@@ -121,21 +107,8 @@ def test_values_are_read_as_displayed(read_one, value, code, text):
             ["A1:J1", "A3:J3"],
             ["| Name | Ada |", "| --- | --- |", "", "| Town | Oslo |", "| --- | --- |"],
         ),
-        (  # another table below
-            [["Room", "Rent"], ["A", 1], [], ["Year", "Sum"], [2023, 3]],
-            [],
-            [
-                "| Room | Rent |",
-                "| --- | --- |",
-                "| A | 1 |",
-                "",
-                "| Year | Sum |",
-                "| --- | --- |",
-                "| 2023 | 3 |",
-            ],
-        ),
     ],
-    ids="rows heads blank apart form another".split(),
+    ids="rows heads apart form".split(),
 )
 def test_values_stay_below_their_heads(read_one, rows, merged, lines):
     text = read_one("a.xlsx", saved(sheet_of(*rows, merged=merged))).text

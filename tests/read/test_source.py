@@ -1,7 +1,6 @@
 """Source code, whose classes and functions are headings."""
 
 from io import BytesIO
-from textwrap import dedent
 
 import pytest
 from hypothesis import given
@@ -77,44 +76,6 @@ def test_definitions_of_python_are_headings():
         (1, "", 'if __name__ == "__main__":'),
     ]
     assert read(".py", STORE).metadata == {"title": "Stores of texts."}
-
-
-def test_comments_of_python_belong_to_what_follows_them():
-    """Those that are indented deeper belong to the definition before."""
-    text = dedent(
-        """\
-        NAMES = \"\"\"
-        # one\"\"\"
-        # About f.
-
-        def f(): ...
-            # Within f.
-
-        # Helpers
-        # -------
-
-        @cache  # all
-        # of them
-        def g(): ...
-        class A:
-        \t# The first.
-        \tdef h(self): ...
-
-        \t# The second.
-
-        \tdef i(self): ...
-        # Run.
-        f()
-        """
-    )
-    assert headings(".py", text) == [
-        (1, "f", "# About f."),
-        (1, "g", "# Helpers"),
-        (1, "class A", "class A:"),
-        (2, "h", "\t# The first."),
-        (2, "i", "\t# The second."),
-        (1, "", "# Run."),
-    ]
 
 
 @pytest.mark.parametrize(

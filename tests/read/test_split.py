@@ -150,25 +150,6 @@ def test_chunks_end_where_sentences_of_summaries_end(sentences):
     assert [s.text for s in split_sentences(text)] == [*map(str.strip, sentences)]
 
 
-def test_tokens_of_a_long_text_are_not_all_counted():
-    counted = []
-
-    def tokenize(text):
-        counted.append(len(text))
-        return text.split()
-
-    text = "The keeper wrote a letter. " * 1000
-    few = PlacedSentenceSplitter(chunk_size=20, chunk_overlap=0, tokenizer=tokenize)
-    all_ = SentenceSplitter(chunk_size=20, chunk_overlap=0, tokenizer=str.split)
-    document = Document(text=text, id_="a")
-    assert [c.text for c in few([document])] == [c.text for c in all_([document])]
-    assert sum(counted) < 1.1 * len(text)
-    text = "." * 1000
-    counted.clear()
-    few([Document(text=text, id_="a")])
-    assert len(counted) < 5
-
-
 def test_a_long_title_takes_no_room_from_the_text(read_one, splitter, capfd):
     html = f"<title>{'long title ' * 200}</title><p>{'The keeper wrote a letter. ' * 200}</p>"
     document = read_one("a.html", html)

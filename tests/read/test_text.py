@@ -2,7 +2,6 @@
 
 import codecs
 import os
-import random
 
 import pytest
 
@@ -162,10 +161,3 @@ def test_a_text_that_was_cut_off_within_a_character_is_utf_8(read_one, text):
 def test_declared_encodings_are_taken_as_browsers_do(label, encoding, text):
     data = text.encode(encoding, "replace")
     assert decode(data, label).text == data.decode(encoding)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_what_has_control_bytes_is_not_text(written, seed):
-    data = random.Random(seed).randbytes(3000).replace(b"\0", b"")
-    with pytest.raises(SourceError, match="is not text"):
-        read_documents(written({"a.txt": data}))
