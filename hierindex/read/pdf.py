@@ -103,12 +103,10 @@ def read_pdf(file: BinaryIO) -> Reading:
 def _not_read(pages: list["_Page"], n_attached: int) -> list[str]:
     """Return what cannot be read as the text of pages."""
     n_images, n_comments = sum(p.is_image for p in pages), sum(p.n_comments for p in pages)
-    counts = {
-        f"{n_images} of {len(pages)} pages {'has' if n_images == 1 else 'have'} no text": n_images,
-        counted(n_comments, "comment"): n_comments,
-        counted(n_attached, "attached file"): n_attached,
-    }
-    return [phrase for phrase, n in counts.items() if n]
+    have = "has" if n_images == 1 else "have"
+    said = [f"{n_images} of {len(pages)} pages {have} no text"] if n_images else []
+    said += [counted(n_comments, "comment")] if n_comments else []
+    return [*said, counted(n_attached, "attached file")] if n_attached else said
 
 
 def _properties(pdf: "PdfDocument", first_page: str) -> dict[str, Any]:

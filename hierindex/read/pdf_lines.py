@@ -66,7 +66,7 @@ def without_furniture(
         for number, page in enumerate(pages)
         for side in (1, -1)
     ]
-    recurring, counting = _recurring(edges), _counting(edges)
+    recurring, counting = _recurring(edges)
     for _, edge in edges:
         for line, keys in edge:
             if not counting.isdisjoint(keys):
@@ -104,36 +104,26 @@ def _edge(page: Sequence[Line], side: int, number: int, label: str) -> Edge:
     return [(line, [*_keys(line, side, number, label)]) for line in lines[: EDGE + 1]]
 
 
-def _recurring(edges: Iterable[tuple[int, Edge]]) -> dict[Furniture, int]:
-    """Return what is on most pages with text, or on most odd or even ones, and on how many."""
+def _recurring(edges: Iterable[tuple[int, Edge]]) -> tuple[dict[Furniture, int], set[Furniture]]:
+    """Return what is on most pages with text, or on most odd or even ones, and on how many.
+
+    And what is on pages that follow each other, but for numbers, and so is no heading.
+    """
     pages_of: dict[Furniture, set[int]] = defaultdict(set)
     for number, edge in edges:
-        for _, keys in edge[:EDGE]:
-            for key in keys:
-                pages_of[key].add(number)
+        for key in (key for _, keys in edge[:EDGE] for key in keys):
+            pages_of[key].add(number)
     every = set().union(*pages_of.values())
     odd = {number for number in every if number % 2}
-    return {
-        key: len(pages)
-        for key, pages in pages_of.items()
-        if any(
-            len(pages & these) >= max(RECURRING, len(these) // 2 + 1)
-            for these in (every, odd, every - odd)
-        )
-    }
-
-
-def _counting(edges: Iterable[tuple[int, Edge]]) -> set[Furniture]:
-    """Return what is on pages that follow each other, but for numbers, and so is no heading."""
-    pages_of: dict[Furniture, set[int]] = defaultdict(set)
-    for number, edge in edges:
-        for key in (key for _, keys in edge for key in keys if key.kind == "doubt"):
-            pages_of[key].add(number)
-    return {
-        key
-        for key, pages in pages_of.items()
-        if sum(bool(pages & {number + 1, number + 2}) for number in pages) >= RECURRING
-    }
+    recurring, counting = dict[Furniture, int](), set[Furniture]()
+    for key, pages in pages_of.items():
+        halves = (every, odd, every - odd)
+        if any(len(pages & each) >= max(RECURRING, len(each) // 2 + 1) for each in halves):
+            recurring[key] = len(pages)
+        n_followed = sum(bool(pages & {number + 1, number + 2}) for number in pages)
+        if key.kind == "doubt" and n_followed >= RECURRING:
+            counting.add(key)
+    return recurring, counting
 
 
 def _apart(
