@@ -17,6 +17,73 @@ HIDDEN, UNSEEN, STRUCK, CHROME, OUTER, CONTENTS, LINKED, TABLE_HEAD = (1 << i fo
 `CHROME` is navigation and the like. `OUTER` are page headers, footers and asides, which may have
 content. Of lines and their parts, `CONTENTS` links to places of the same page, `LINKED` to others.
 """
+QUESTION_MARKS = ("?", "\uff1f", "\u061f")
+WORD, WHOLE = re.compile(r"\w{2}"), re.compile(r"\s*\d{1,9}(?![\d%])")
+MIN_SIDE = 100  # pixels of a picture; smaller ones are icons, avatars and the like
+NOT_DISPLAYED = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
+UNFOLDS = re.compile(
+    r"accordion|answer|collaps|expand|faq|math|panel|question|\btab(?!le)|toggle", re.I
+)
+COOKIES = re.compile(r"\b(?:cookie|consent|gdpr)|onetrust|cmplz|cybot|didomi", re.I)
+NOTES = re.compile(
+    r"(?<![a-z])(?:admonition|alert|attention|callout|caution|danger|endnotes?|footnotes?|hint|"
+    r"important|notes?|tip|warning)(?![a-z])",
+    re.I,
+)
+TAGS = dict.fromkeys(
+    "address blockquote body br button caption center dd details div dl fieldset figcaption figure "
+    "form hgroup hr html legend li menu ol p table tbody tfoot tr ul".split(),
+    BLOCK,
+)
+TAGS |= dict.fromkeys("annotation-xml rp rt rtc script style template title".split(), HIDDEN)
+TAGS |= dict.fromkeys("td th".split(), BLOCK | CELL)
+TAGS |= dict.fromkeys("h1 h2 h3 h4 h5 h6".split(), BLOCK | HEADING)
+TAGS |= dict.fromkeys("header aside".split(), BLOCK | HEADER)
+TAGS |= dict.fromkeys("dt summary".split(), BLOCK | TERM)
+TAGS |= dict.fromkeys("del s strike".split(), STRUCK)
+TAGS |= {
+    "article": BLOCK | ARTICLE,
+    "footer": BLOCK | OUTER,
+    "main": BLOCK | MAIN,
+    "nav": BLOCK | CHROME,
+    "select": UNSEEN,
+    "noscript": BLOCK | UNSEEN,
+    "pre": BLOCK | PRE,
+    "section": BLOCK | SECTION,
+    "thead": BLOCK | TABLE_HEAD,
+}
+ROLES = dict.fromkeys(
+    "dialog directory doc-pagelist doc-toc menu menubar navigation search toolbar".split(),
+    CHROME,
+)
+ROLES |= dict.fromkeys("banner complementary contentinfo".split(), OUTER)
+ROLES |= dict.fromkeys("alert doc-endnotes doc-footnote doc-tip note".split(), MAIN | ARTICLE)
+ROLES["main"] = MAIN
+CHROME_IDS = frozenset(
+    "breadcrumb breadcrumbs copy-path mdbook-help-container nav navbar navigation side-nav "
+    "table-of-contents _table_of_contents titlearea toc".split()
+)
+CHROME_CLASSES = frozenset(
+    "NAVFOOTER NAVHEADER TOC bottomNav breadcrumb breadcrumbs catlinks d-print-none gutter "
+    "headerlink hideme ingroups line-numbers lineno linenodiv linenos menu-bar mw-editsection "
+    "mw-jump-link nav nav-panel navbar navbox navfooter navheader navigation navpath no-print "
+    "noprint on-this-page out-of-band page-toc pagetoc pagination prev-next-area prev-next-footer "
+    "printfooter related rightside rst-versions skip-link skip-nav skip-to-content skiplink "
+    "sphinxsidebar spirit-nav subNav table-of-contents toc toctree-wrapper topNav viewcode-back "
+    "viewcode-link".split()
+)
+"""Classes of Sphinx, DocBook, Doxygen, Javadoc, rustdoc, MediaWiki and Bootstrap, and the usual."""
+NOTICES = re.compile(
+    r"\W*(?:©|\(c\) (?:copyright )?\d{4}|copyright ?(?:©|\(c\)|\d{4}|$)|all rights reserved|"
+    r"(?:powered|built|created|generated|hosted|theme|design(?:ed)?) (?:by|using|with|on)\b|"
+    r"(?:back to )?top$|(?:skip|jump) to )",
+    re.I,
+)
+"""Lines of headers and footers that are no content."""
+SENTENCE_ENDS = tuple(".!?\u2026\u3002\uff01\uff1f")
+MARKED = re.compile(r"\[?\(?\w{1,3}[\]).] |[*†‡§]")  # as notes are
+PROSE = 40  # characters; navigation has shorter lines, or links
+LABEL = 12  # bytes; a shorter word is a label
 
 
 def kind_of(tag: str, attributes: Mapping[str, str], inside: int) -> int:
@@ -111,77 +178,6 @@ def is_action(button: Element) -> bool:
         return False
     text = "".join(button.itertext()).strip()
     return not text.endswith(QUESTION_MARKS) and len(text.split()) < 3
-
-
-QUESTION_MARKS = ("?", "\uff1f", "\u061f")
-WORD, WHOLE = re.compile(r"\w{2}"), re.compile(r"\s*\d{1,9}(?![\d%])")
-MIN_SIDE = 100  # pixels of a picture; smaller ones are icons, avatars and the like
-NOT_DISPLAYED = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
-UNFOLDS = re.compile(
-    r"accordion|answer|collaps|expand|faq|math|panel|question|\btab(?!le)|toggle", re.I
-)
-COOKIES = re.compile(r"\b(?:cookie|consent|gdpr)|onetrust|cmplz|cybot|didomi", re.I)
-NOTES = re.compile(
-    r"(?<![a-z])(?:admonition|alert|attention|callout|caution|danger|endnotes?|footnotes?|hint|"
-    r"important|notes?|tip|warning)(?![a-z])",
-    re.I,
-)
-TAGS = dict.fromkeys(
-    "address blockquote body br button caption center dd details div dl fieldset figcaption figure "
-    "form hgroup hr html legend li menu ol p table tbody tfoot tr ul".split(),
-    BLOCK,
-)
-TAGS |= dict.fromkeys("annotation-xml rp rt rtc script style template title".split(), HIDDEN)
-TAGS |= dict.fromkeys("td th".split(), BLOCK | CELL)
-TAGS |= dict.fromkeys("h1 h2 h3 h4 h5 h6".split(), BLOCK | HEADING)
-TAGS |= dict.fromkeys("header aside".split(), BLOCK | HEADER)
-TAGS |= dict.fromkeys("dt summary".split(), BLOCK | TERM)
-TAGS |= dict.fromkeys("del s strike".split(), STRUCK)
-TAGS |= {
-    "article": BLOCK | ARTICLE,
-    "footer": BLOCK | OUTER,
-    "main": BLOCK | MAIN,
-    "nav": BLOCK | CHROME,
-    "select": UNSEEN,
-    "noscript": BLOCK | UNSEEN,
-    "pre": BLOCK | PRE,
-    "section": BLOCK | SECTION,
-    "thead": BLOCK | TABLE_HEAD,
-}
-ROLES = dict.fromkeys(
-    "dialog directory doc-pagelist doc-toc menu menubar navigation search toolbar".split(),
-    CHROME,
-)
-ROLES |= dict.fromkeys("banner complementary contentinfo".split(), OUTER)
-ROLES |= dict.fromkeys("alert doc-endnotes doc-footnote doc-tip note".split(), MAIN | ARTICLE)
-ROLES["main"] = MAIN
-CHROME_IDS = frozenset(
-    "breadcrumb breadcrumbs copy-path mdbook-help-container nav navbar navigation side-nav "
-    "table-of-contents _table_of_contents titlearea toc".split()
-)
-CHROME_CLASSES = frozenset(
-    "NAVFOOTER NAVHEADER TOC bottomNav breadcrumb breadcrumbs catlinks d-print-none gutter "
-    "headerlink hideme ingroups line-numbers lineno linenodiv linenos menu-bar mw-editsection "
-    "mw-jump-link nav nav-panel navbar navbox navfooter navheader navigation navpath no-print "
-    "noprint on-this-page out-of-band page-toc pagetoc pagination prev-next-area prev-next-footer "
-    "printfooter related rightside rst-versions skip-link skip-nav skip-to-content skiplink "
-    "sphinxsidebar spirit-nav subNav table-of-contents toc toctree-wrapper topNav viewcode-back "
-    "viewcode-link".split()
-)
-"""Classes of Sphinx, DocBook, Doxygen, Javadoc, rustdoc, MediaWiki and Bootstrap, and the usual."""
-
-
-NOTICES = re.compile(
-    r"\W*(?:©|\(c\) (?:copyright )?\d{4}|copyright ?(?:©|\(c\)|\d{4}|$)|all rights reserved|"
-    r"(?:powered|built|created|generated|hosted|theme|design(?:ed)?) (?:by|using|with|on)\b|"
-    r"(?:back to )?top$|(?:skip|jump) to )",
-    re.I,
-)
-"""Lines of headers and footers that are no content."""
-SENTENCE_ENDS = tuple(".!?\u2026\u3002\uff01\uff1f")
-MARKED = re.compile(r"\[?\(?\w{1,3}[\]).] |[*†‡§]")  # as notes are
-PROSE = 40  # characters; navigation has shorter lines, or links
-LABEL = 12  # bytes; a shorter word is a label
 
 
 class Line(NamedTuple):

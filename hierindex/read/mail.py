@@ -1,6 +1,7 @@
 """E-mails, mailboxes and invitations, also those that Outlook saved."""
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -18,7 +19,6 @@ from hierindex.node import LEFT_OUT, TITLE, Heading
 from hierindex.read.html import read_html
 from hierindex.read.office import OLE, check_growth
 from hierindex.read.text import (
-    BOMS,
     MALFORMED,
     MAX_TITLE,
     Reading,
@@ -95,9 +95,7 @@ def read_mail(file: BinaryIO) -> Reading:
 def _parsed(data: bytes) -> EmailMessage:
     from email.policy import default
 
-    encoding = next((name for mark, name in BOMS.items() if data.startswith(mark)), "")
-    if encoding:  # of a mail that an editor has saved
-        data = data.decode(encoding, "replace").encode("utf-8", "replace")
+    data = data.removeprefix(BOM_UTF8)  # of a mail that an editor has saved
     return message_from_bytes(data, _class=EmailMessage, policy=default)
 
 

@@ -21,6 +21,30 @@ MAX_SCRIPT = 200  # characters; longer text is no script
 SIMPLE = re.compile(  # a sign, a word, a number, or what is in brackets
     r".?|[+\u2212\u2013-]?\w+(?:[.,]\d+)?[+\u2212-]?|\([^()]*\)|\[[^\[\]]*\]|\|[^|]*\|"
 )
+MAX_DIGITS = 9  # of the number of a list item
+LIST_TYPES = {"loweralpha": "a", "upperalpha": "A", "lowerroman": "i", "upperroman": "I"}
+LIST_TYPES |= {"disc": "", "none": ""}  # by classes of docutils and values of CSS
+DISPLAYED = re.compile(r"\{\\displaystyle (.*)\}", re.DOTALL)  # as MediaWiki writes TeX
+JOINS = {"msup": "^", "msub": "_", "mfrac": "/", "msubsup": "_^", "munder": "_", "mover": "^"}
+JOINS["munderover"] = "_^"
+EQUATIONS = {  # their kinds, with the texts of their parts, which "_" puts in parentheses
+    "f": "{num_}/{den_}",
+    "choose": "{num} choose {den}",
+    **dict.fromkeys(("sSup", "sSub", "sSubSup"), "{e_}{scripts}"),
+    "limLow": "{e}_{lim_}",
+    "limUpp": "{e}^{lim_}",
+    "sPre": "{scripts}{e}",
+    "rad": "{scripts}√{e_}",
+    "nary": "{sign}{scripts} {e}",
+    "func": "{fName} {e}",
+    "acc": "{e}{sign}",
+    "m": "[{rows}]",
+    "mr": "{e}",
+    "eqArr": "{rows}",
+}
+SCRIPTS = [("sub", "_"), ("deg", "^"), ("sup", "^")]
+SIGNS = {"nary": "∫", "acc": "\u0302"}
+MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 
 
 def joined_runs(runs: Iterable[tuple[str, str]], unread: Counter[str]) -> str:
@@ -107,14 +131,6 @@ def grouped(text: str) -> str:
     return text if SIMPLE.fullmatch(text) else f"({text})"
 
 
-MAX_DIGITS = 9  # of the number of a list item
-LIST_TYPES = {"loweralpha": "a", "upperalpha": "A", "lowerroman": "i", "upperroman": "I"}
-LIST_TYPES |= {"disc": "", "none": ""}  # by classes of docutils and values of CSS
-DISPLAYED = re.compile(r"\{\\displaystyle (.*)\}", re.DOTALL)  # as MediaWiki writes TeX
-JOINS = {"msup": "^", "msub": "_", "mfrac": "/", "msubsup": "_^", "munder": "_", "mover": "^"}
-JOINS["munderover"] = "_^"
-
-
 def item_marks(ordered: Element) -> Iterator[tuple[Element, str]]:
     """Yield the items of a numbered list with their numbers as text."""
     items = [each for each in ordered.iterfind("li") if is_displayed("li", each.attrib)]
@@ -163,26 +179,6 @@ def _shown(part: Element) -> str:
 
 def _name(part: Element) -> str:
     return part.tag.rpartition(":")[2]
-
-
-EQUATIONS = {  # their kinds, with the texts of their parts, which "_" puts in parentheses
-    "f": "{num_}/{den_}",
-    "choose": "{num} choose {den}",
-    **dict.fromkeys(("sSup", "sSub", "sSubSup"), "{e_}{scripts}"),
-    "limLow": "{e}_{lim_}",
-    "limUpp": "{e}^{lim_}",
-    "sPre": "{scripts}{e}",
-    "rad": "{scripts}√{e_}",
-    "nary": "{sign}{scripts} {e}",
-    "func": "{fName} {e}",
-    "acc": "{e}{sign}",
-    "m": "[{rows}]",
-    "mr": "{e}",
-    "eqArr": "{rows}",
-}
-SCRIPTS = [("sub", "_"), ("deg", "^"), ("sup", "^")]
-SIGNS = {"nary": "∫", "acc": "\u0302"}
-MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 
 
 def equation(element: Any) -> str:

@@ -18,6 +18,19 @@ SHAPES = {"lowerLetter": "a", "upperLetter": "A", "lowerRoman": "i", "upperRoman
 LEVELS = 9
 MAX_TEXT = 100  # characters around a number
 MOST_REPEATED = 10  # letters; Word counts a, b, ... z, aa, bb
+LITERAL = r'"[^"]*"|\\.|_.|\*.|\[[^\]]*\]'  # what stands for no digits
+SECTION = re.compile(
+    rf"(?P<before>(?:{LITERAL}|[^#0?;.])*+)(?P<whole>[#0?,]*)(?:\.(?P<decimals>[#0?,]*))?"
+    rf"(?P<after>(?:{LITERAL}|[^#0?;])*+)(?:;|$)",
+    re.DOTALL,
+)
+SHOWN = re.compile(rf'"([^"]*)"|\\(.)|\[\$([^\]-]*)[^\]]*\]|{LITERAL}', re.DOTALL)
+GENERAL = re.compile("general", re.IGNORECASE)
+CONDITION = re.compile(r"\[[<>=]")
+LONGEST = 255  # characters of a format
+MOST_DECIMALS = 30
+EPOCH = datetime(1899, 12, 30)
+MOST_DAYS = 2_958_466  # to the year 10000
 
 
 class Level(NamedTuple):
@@ -143,21 +156,6 @@ def formatted(n: int, kind: str) -> str:
     if kind.endswith("Letter") and n > 0:
         return label((n - 1) % 26 + 1, SHAPES[kind]) * min((n - 1) // 26 + 1, MOST_REPEATED)
     return label(n, SHAPES.get(kind, "1"))
-
-
-LITERAL = r'"[^"]*"|\\.|_.|\*.|\[[^\]]*\]'  # what stands for no digits
-SECTION = re.compile(
-    rf"(?P<before>(?:{LITERAL}|[^#0?;.])*+)(?P<whole>[#0?,]*)(?:\.(?P<decimals>[#0?,]*))?"
-    rf"(?P<after>(?:{LITERAL}|[^#0?;])*+)(?:;|$)",
-    re.DOTALL,
-)
-SHOWN = re.compile(rf'"([^"]*)"|\\(.)|\[\$([^\]-]*)[^\]]*\]|{LITERAL}', re.DOTALL)
-GENERAL = re.compile("general", re.IGNORECASE)
-CONDITION = re.compile(r"\[[<>=]")
-LONGEST = 255  # characters of a format
-MOST_DECIMALS = 30
-EPOCH = datetime(1899, 12, 30)
-MOST_DAYS = 2_958_466  # to the year 10000
 
 
 class Format(NamedTuple):

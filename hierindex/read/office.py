@@ -58,6 +58,12 @@ STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")  # namespaces of IS
 COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 UNREAD_PARTS = {"picture": "/media/image", "chart": "xl/charts/chart"}  # what is in their names
 COMMENT = re.compile(rb"<(?:\w+:)?(?:comment|cm)[ />]")
+LOCKS = "META-INF/encryption.xml"  # names the parts of a book that are encrypted
+C = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
+A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
+MOST_POINTS = 10_000  # of a chart
 
 
 class Block(NamedTuple):
@@ -164,9 +170,6 @@ def as_reading(blocks: Iterable[Block], metadata: dict[str, Any], unread: Counte
     return Reading(text, metadata, headings)
 
 
-LOCKS = "META-INF/encryption.xml"  # names the parts of a book that are encrypted
-
-
 def read_epub(file: BinaryIO) -> Reading:
     """Return the text of a book's chapters in their order, and its title, authors and date.
 
@@ -196,13 +199,6 @@ def read_epub(file: BinaryIO) -> Reading:
         about = {TITLE: title, "author": authors, "date": day[0] if day else ""}
         metadata |= {key: said.strip()[:MAX_TITLE] for key, said in about.items() if said.strip()}
         return Reading(text, metadata, [heading._replace(anchor="") for heading in headings])
-
-
-C = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
-A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
-R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
-DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
-MOST_POINTS = 10_000  # of a chart
 
 
 def chart_blocks(root: Any) -> Iterator[str]:

@@ -29,6 +29,23 @@ BESIDE_NUMBER = re.compile(rf"{PAGE_WORD}|\0{TOTAL}", re.I)
 
 Edge = Sequence[tuple[Line, Sequence["Furniture"]]]
 """The outermost lines of a page at one side, with what may recur of them."""
+HYPHEN = "\ufffe"  # how PDFium reads a hyphen with the line end after it
+CONTROLS = dict(
+    enumerate(
+        [*"ff fi".split(), "", *"ffi ffl “ ” „ « » \u2013 —".split(), "", "", "\u0131", "\u0237",
+         *"ff fi fl ffi ffl".split()],
+        start=0x0B,
+    )
+)  # fmt: skip
+"""Letters of LaTeX's fonts where others have control characters: OT1 to \\x0f, then T1 (Cork)."""
+LATIN, CONTROL = r"[0-9A-Za-z\u00c0-\u024f]", r"[\x0b\x0c\x0e-\x1f]+"
+BESIDE_LATIN = re.compile(rf"(?<={LATIN}|[.,]){CONTROL}|{CONTROL}(?={LATIN})")
+LETTERS = dict(enumerate("ff fi fl ffi ffl st st".split(), start=0xFB00))
+LETTERS |= dict.fromkeys(b"\f\r\n", " ") | dict.fromkeys(b"\0\x02", "")
+WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
+AROUND = 100  # characters beside a hyphen that are looked at
+LAST, FIRST = re.compile(r"[^\W_]*$"), re.compile(r"[^\W_]*")
+ADDRESS = re.compile(r"[@/\\_]|\w[.:]\w")
 
 
 class Furniture(NamedTuple):
@@ -188,25 +205,6 @@ def _notes(dropped: Mapping[Furniture, list[str]], n_pages: int) -> list[str]:
     return notes[:NOTES] + (
         [counted(more, "more line(s) at the edges of pages")] if more > 0 else []
     )
-
-
-HYPHEN = "\ufffe"  # how PDFium reads a hyphen with the line end after it
-CONTROLS = dict(
-    enumerate(
-        [*"ff fi".split(), "", *"ffi ffl “ ” „ « » \u2013 —".split(), "", "", "\u0131", "\u0237",
-         *"ff fi fl ffi ffl".split()],
-        start=0x0B,
-    )
-)  # fmt: skip
-"""Letters of LaTeX's fonts where others have control characters: OT1 to \\x0f, then T1 (Cork)."""
-LATIN, CONTROL = r"[0-9A-Za-z\u00c0-\u024f]", r"[\x0b\x0c\x0e-\x1f]+"
-BESIDE_LATIN = re.compile(rf"(?<={LATIN}|[.,]){CONTROL}|{CONTROL}(?={LATIN})")
-LETTERS = dict(enumerate("ff fi fl ffi ffl st st".split(), start=0xFB00))
-LETTERS |= dict.fromkeys(b"\f\r\n", " ") | dict.fromkeys(b"\0\x02", "")
-WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
-AROUND = 100  # characters beside a hyphen that are looked at
-LAST, FIRST = re.compile(r"[^\W_]*$"), re.compile(r"[^\W_]*")
-ADDRESS = re.compile(r"[@/\\_]|\w[.:]\w")
 
 
 def with_letters(text: str) -> str:

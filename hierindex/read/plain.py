@@ -44,6 +44,21 @@ COMMENT = re.compile(  # no directive, target, footnote or substitution, with it
 SHORT = 4  # marks, which must be as many as the title's characters
 ROLE = re.compile(r"(?::[\w.:+-]+:)?`+([^`<]+?)(?:\s*<[^`>]*>)?`+_{,2}")
 EMPHASIS = re.compile(r"(?<!\w)(\*{1,2})(\S[^*]*)\1")
+SUFFIXES = (
+    ".bash .c .cc .cjs .cpp .cs .cxx .go .h .hh .hpp .java .jl .js .jsx .kt .lua .mjs .php .pl .pm "
+    ".r .rb .rs .scala .sh .swift .ts .tsx"
+).split()
+PYTHON = (".py", ".pyi", ".pyw")
+MAX_PARSED = 1_000_000  # characters of Python; longer files are data
+DEEPEST = 3  # level of a heading
+BLANK = re.compile(r"\n(?:[^\S\n]*\n)+(?!\Z)")  # lines, as far as the next one
+TIMES = r"^[ \t]*((?:\d{1,3}:)?\d\d:\d\d)[.,]\d{1,3}[ \t]*-->.*\n?"
+CUE = re.compile(rf"(?:^[ \t]*\d+[ \t]*\n)?{TIMES}", re.MULTILINE)  # perhaps after its number
+WEB_CUE = re.compile(rf"(?:(?<=\n\n).+\n|^\d+\n)?{TIMES}", re.MULTILINE)  # or its name
+NOTE = re.compile(r"(?<=\n\n)NOTE(?:[ \t].*)?(?:\n.+)*\n?")
+VOICE = re.compile(r"<v(?:\.[^\s<>]{,99})?\s([^<>]{,200})>")
+TAG = re.compile(r"<[a-z/\d][^<>]*>|\{\\[^{}]*\}", re.IGNORECASE)
+GROWING = re.compile(r"<\d\d:\d\d[^<>]*><c>")  # words as they are recognised; lines come again
 
 
 def read_unnamed(file: BinaryIO) -> Reading:
@@ -170,16 +185,6 @@ def _plain(title: str) -> str:
     return " ".join(EMPHASIS.sub(r"\2", ROLE.sub(r"\1", title)).split())
 
 
-SUFFIXES = (
-    ".bash .c .cc .cjs .cpp .cs .cxx .go .h .hh .hpp .java .jl .js .jsx .kt .lua .mjs .php .pl .pm "
-    ".r .rb .rs .scala .sh .swift .ts .tsx"
-).split()
-PYTHON = (".py", ".pyi", ".pyw")
-MAX_PARSED = 1_000_000  # characters of Python; longer files are data
-DEEPEST = 3  # level of a heading
-BLANK = re.compile(r"\n(?:[^\S\n]*\n)+(?!\Z)")  # lines, as far as the next one
-
-
 def read_python(file: BinaryIO) -> Reading:
     """Return the text of a file, its classes and functions, and its docstring's first line."""
     text, metadata, _ = read_text(file)
@@ -234,15 +239,6 @@ def _titled(node: ast.stmt) -> str:
         case ast.FunctionDef() | ast.AsyncFunctionDef():
             return node.name
     return ""
-
-
-TIMES = r"^[ \t]*((?:\d{1,3}:)?\d\d:\d\d)[.,]\d{1,3}[ \t]*-->.*\n?"
-CUE = re.compile(rf"(?:^[ \t]*\d+[ \t]*\n)?{TIMES}", re.MULTILINE)  # perhaps after its number
-WEB_CUE = re.compile(rf"(?:(?<=\n\n).+\n|^\d+\n)?{TIMES}", re.MULTILINE)  # or its name
-NOTE = re.compile(r"(?<=\n\n)NOTE(?:[ \t].*)?(?:\n.+)*\n?")
-VOICE = re.compile(r"<v(?:\.[^\s<>]{,99})?\s([^<>]{,200})>")
-TAG = re.compile(r"<[a-z/\d][^<>]*>|\{\\[^{}]*\}", re.IGNORECASE)
-GROWING = re.compile(r"<\d\d:\d\d[^<>]*><c>")  # words as they are recognised; lines come again
 
 
 def read_subtitles(file: BinaryIO) -> Reading:

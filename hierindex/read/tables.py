@@ -17,6 +17,9 @@ MOST_HEADS = 4  # rows
 LONGEST_HEAD = 60  # characters, below another head
 
 Row = Sequence[str]
+MAX_ROW = 4000  # characters; cells of a longer table row are text side by side, not data
+MAX_SPAN = 1000  # columns, as browsers have it
+MAX_SPANNED = 10_000_000  # characters of a page; more spanned cells are not repeated
 
 
 class Merged(str):
@@ -124,11 +127,6 @@ def _values(row: Row) -> Row:
     if isinstance(row[0], Merged) and (title := title_in(row)):
         return [title]
     return row
-
-
-MAX_ROW = 4000  # characters; cells of a longer table row are text side by side, not data
-MAX_SPAN = 1000  # columns, as browsers have it
-MAX_SPANNED = 10_000_000  # characters of a page; more spanned cells are not repeated
 
 
 class Cell(NamedTuple):

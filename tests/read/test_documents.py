@@ -50,18 +50,6 @@ def test_of_a_file_and_a_link_to_it_the_file_is_read(tmp_path, name):
     assert told == [("read", i, 3) for i in (1, 2, 3)]
 
 
-def test_a_link_is_known_in_another_source(tmp_path):
-    (tmp_path / "one").mkdir()
-    (tmp_path / "two").mkdir()
-    (tmp_path / "two" / "b.txt").write_text("x")
-    (tmp_path / "one" / "a.txt").symlink_to("../two/b.txt")
-    documents, skipped = read_documents(tmp_path / "one", tmp_path / "two")
-    assert [document.doc_id for document in documents] == ["b.txt"]
-    assert skipped == [Skipped("a.txt", "is a link to b.txt, which is read")]
-    (document,), _ = read_documents(tmp_path / "one")
-    assert document.doc_id == "a.txt"
-
-
 def test_a_link_is_read_if_its_file_is_not(tmp_path):
     """As where files are kept under the hashes of what they hold."""
     (tmp_path / "0a1b").write_bytes(b"PK\0")

@@ -45,13 +45,12 @@ def test_a_mail_is_its_subject_and_its_plain_part():
     }
 
 
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
-@pytest.mark.parametrize("cte", ["8bit", "base64", "quoted-printable"])
-def test_a_mail_that_begins_with_a_byte_order_mark_is_a_mail(encoding, cte, tmp_path):
+@pytest.mark.parametrize("cte", ["8bit", "base64"])
+def test_a_mail_that_begins_with_a_byte_order_mark_is_a_mail(cte, tmp_path):
     message = EmailMessage()
     message["Subject"] = "Opening hours"
     message.set_content("The café opens at nine.\n", cte=cte)
-    (tmp_path / "a.eml").write_bytes(bytes(message).decode().encode(encoding))
+    (tmp_path / "a.eml").write_bytes(bytes(message).decode().encode("utf-8-sig"))
     (document,), _ = read_documents(tmp_path / "a.eml")
     assert document.text == "Opening hours\n\nThe café opens at nine.\n"
     assert document.metadata["title"] == "Opening hours"
@@ -235,17 +234,6 @@ def test_words_that_only_the_html_has_are_read_or_told(plain, html, left_out):
 def test_unknown_labels_of_encodings_do_not_matter(label):
     header = f"Subject: x\nContent-Type: text/plain; charset={label}\n\n"
     assert "Überfahrt – täglich" in read(header.encode() + "Überfahrt – täglich\n".encode()).text
-
-
-@pytest.mark.parametrize(
-    ("label", "encoding"), [("cp-850", "cp850"), ("iso-8859-1", "cp1252"), ("x-sjis", "cp932")]
-)
-def test_labels_are_taken_as_browsers_do(label, encoding):
-    text = "橋は閉鎖" if encoding == "cp932" else "Größe ½"
-    header = f"Subject: x\nContent-Type: text/plain; charset={label}\n\n"
-    reading = read(header.encode() + text.encode(encoding))
-    assert reading.text == f"x\n\n{text}"
-    assert reading.metadata["encoding"] == encoding
 
 
 POSTED = "From ada@example.org Tue May 14 10:00:00 2024\n"
