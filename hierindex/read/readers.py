@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
 from io import BytesIO
-from itertools import accumulate, islice, pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -31,12 +31,11 @@ from hierindex.read import (
 )
 from hierindex.read.files import Skipped, quoted
 from hierindex.read.remembered import content_hash, named_by, read_once
-from hierindex.read.text import MAX_BYTES, Reading, UnreadableError, counted
+from hierindex.read.text import Reading, UnreadableError, counted
 from hierindex.text.characters import composed
 
 MAX_LINE = 1_000_000  # characters; a file with a longer line is data
 MAX_DEPTH = 4  # of parts in parts, as of an attachment of an e-mail in a mailbox
-MAX_ATTACHMENTS = 1000  # of an e-mail that are read
 MAX_NAME = 100  # characters of the name of a part
 NO_NAME = re.compile(r"[\x00-\x1f\x7f/\\#\ud800-\udfff]")  # what names of parts have not
 SURROGATE = re.compile("[\ud800-\udfff]")
@@ -91,14 +90,11 @@ class Documents:
         Keys of documents that are not to be read.
     more : Mapping[str, str]
         Metadata of all.
-    room : int
-        Characters that the texts of parts may have.
     """
 
     memory: Readings | None = None
     left_out: Set[str] = frozenset()
     more: Mapping[str, str] = field(default_factory=dict)
-    room: int = MAX_BYTES
 
     def of(self, file: BinaryIO, document_id: str, depth: int = 0) -> list[Document | Skipped]:
         """Return the document of a file or a part, and those inside it."""
@@ -110,10 +106,10 @@ class Documents:
         else:  # decoding is all, and the file may be large
             text, read, headings = plain.read_unnamed(file)
         n_attached = read.pop(mail.ATTACHED, 0) if suffix in PARTS else 0
-        parts, most = dict[str, bytes](), MAX_ATTACHMENTS if depth < MAX_DEPTH else 0
-        if suffix in PARTS and most and (n_attached or not text):
+        parts = dict[str, bytes]()
+        if suffix in PARTS and (n_attached or not text) and depth < MAX_DEPTH:
             file.seek(0)
-            parts = _named_apart(islice(PARTS[suffix](file), most if text else None))
+            parts = _named_apart(PARTS[suffix](file))
         used = self._recent()
         inside, refused = list[Document | Skipped](), list[Skipped]()
         for name, data in parts.items():
@@ -131,14 +127,11 @@ class Documents:
                 self._note(first, used)
             return [*inside, *refused]
         left_out = [f"{name_of(part.path)} {part.reason}" for part in refused]
-        if n_attached > most:
-            left_out.append(counted(n_attached - most, "attachment"))
+        if n_attached and not parts:
+            left_out.append(counted(n_attached, "attachment"))
         if left_out:
             read[LEFT_OUT] = [*read.get(LEFT_OUT, []), *left_out]
         document = _document(document_id, suffix, Reading(text, read, headings), **self.more)
-        if depth and len(text) > self.room:
-            raise UnreadableError("has more text than fits in the file with other parts")
-        self.room -= len(text) if depth else 0
         self._note(document, used)
         return [document, *inside]
 

@@ -1,6 +1,6 @@
 """Tables: cells below their heads, and rows as lines, Markdown or records."""
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
@@ -223,18 +223,17 @@ def _set_columns(rows: Sequence[HtmlRow], room: int) -> int:
     """Set the columns of rows, repeating what spans several of them."""
     above = dict[int, tuple[int, str]]()  # rows and text of what still spans a column
     for row in rows:
-        columns, below, cells = list[str](), dict[int, tuple[int, str]](), deque(row.cells)
+        columns, below, cells = list[str](), dict[int, tuple[int, str]](), iter(row.cells)
         n_texts, last = 0, max(above, default=-1)
-        while cells or len(columns) <= last:
-            at, width = len(columns), 1
+        while True:
+            at, (text, width, n_rows) = len(columns), ("", 1, 1)
             if at in above:
                 n_rows, text = above[at]
-                room -= len(text) + 3
-            elif cells:
-                text, width, n_rows, _ = cells.popleft()
-                room -= (width - 1) * (len(text) + 3)
-            else:
-                text, n_rows = "", 1
+            elif cell := next(cells, None):
+                text, width, n_rows, _ = cell
+            elif at > last:
+                break
+            room -= (width - 1 + (at in above)) * (len(text) + 3)
             n_texts += bool(text)
             columns += [text] * (width if room > 0 else 1)
             if n_rows > 1 and room > 0:
@@ -243,13 +242,8 @@ def _set_columns(rows: Sequence[HtmlRow], room: int) -> int:
         while columns and not columns[-1]:
             columns.pop()
         is_group = row.is_header() and "" in columns and any(c.n_columns > 1 for c in row.cells)
-        n_characters = sum(len(cell.text) for cell in row.cells)
-        if (
-            (n_texts > 1 or is_group)
-            and n_characters
-            and not row.has_blocks
-            and n_characters <= MAX_ROW
-        ):
+        is_data = (n_texts > 1 or is_group) and not row.has_blocks
+        if is_data and 0 < sum(len(cell.text) for cell in row.cells) <= MAX_ROW:
             row.columns = columns
     return room
 

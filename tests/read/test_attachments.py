@@ -170,16 +170,6 @@ def test_mails_in_mails_are_read_to_some_depth(written):
     assert left_out == [None, None, None, None, ["1 attachment"]]
 
 
-def test_many_attachments_and_much_text_are_bounded(written, monkeypatch):
-    monkeypatch.setattr(reading, "MAX_ATTACHMENTS", 3)
-    folder = written({"a.eml": bytes(mail(*((f"{i}.txt", b"Bees.") for i in range(5))))})
-    found = read(folder)
-    assert [*found] == ["a.eml", "a.eml#0.txt", "a.eml#1.txt", "a.eml#2.txt"]
-    assert found["a.eml"].metadata["left_out"] == ["2 attachments"]
-    monkeypatch.setattr(reading.Documents.__init__, "__defaults__", (None, frozenset(), 12))
-    assert [*read(folder)] == ["a.eml", "a.eml#0.txt", "a.eml#1.txt"]
-
-
 def test_a_reader_of_llama_index_reads_them(written):
     folder = written({"a.eml": bytes(mail(("b.txt", b"Bees."))), "b.mbox": boxed(EmailMessage())})
     found = FileReader().load_data(folder / "a.eml", {"author": "Ada"})
