@@ -142,18 +142,6 @@ def test_a_number_sign_in_a_name_of_a_file(written):
     assert found["a#b.txt"].metadata["file_name"] == "a#b.txt"
 
 
-def test_a_file_with_a_name_of_an_attachment_is_skipped(written):
-    other = dict.fromkeys(("a.eml#b.txt", "in/c.mbox#d", "e.MSG#f.eml#g"), "It is.")
-    folder = written({"a.eml": bytes(mail(("b.txt", b"Bees."))), **other})
-    documents, skipped = read_documents(folder)
-    assert [document.text for document in documents][1:] == ["Bees."]
-    assert {(each.path, each.reason) for each in skipped} == {
-        ("a.eml#b.txt", "is named as a part of a.eml would be; rename it"),
-        ("in/c.mbox#d", "is named as a part of in/c.mbox would be; rename it"),
-        ("e.MSG#f.eml#g", "is named as a part of e.MSG would be; rename it"),
-    }
-
-
 def nested(depth: int) -> bytes:
     data = b"Subject: Innermost\n\nText.\n"
     for i in range(depth):

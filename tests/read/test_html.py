@@ -35,22 +35,6 @@ def headings(document):
     return [(heading.level, heading.title, heading.anchor) for heading in found]
 
 
-@pytest.mark.parametrize(
-    ("html", "title"),
-    [
-        ("<title>The  Title\n</title><p>x</p>", "The  Title"),
-        ("<title></title><p>x</p>", None),
-        ("<title>One</title><p>x<svg><title>Two</title></svg></p>", "One"),
-        (f"<title>{'long ' * 100_000}</title><p>x</p>", "long " * (MAX_TITLE // 5)),
-        ("<p>x</p>", None),
-    ],
-)
-def test_an_html_title_is_metadata_not_text(read, html, title):
-    document = read(html)
-    assert document.text == "x"
-    assert document.metadata.get("title") == title
-
-
 @pytest.mark.parametrize("markup", ["<p>x", "<i></i>", "<!--", "<a b='", "&#1", "<a ", "</i>"])
 def test_html_is_read_however_often_it_repeats_itself(read, markup):
     """A quadratic parser would take minutes."""
