@@ -431,3 +431,10 @@ def test_armoured_text_of_pgp_is_left_out(read_one, body, text, left_out):
     assert (text or body) in document.text
     assert "BEGIN PGP" not in document.text or text is None
     assert document.metadata.get("left_out") == left_out
+
+
+@pytest.mark.parametrize(
+    "text", ["No header at all.\n", "X-Other: x\n\nBody.\n", "", "Grüße\n"], ids=repr
+)
+def test_what_has_no_header_is_read_as_text(text):
+    assert read(text.encode()) == (text, {}, ())

@@ -157,3 +157,20 @@ def test_notebooks_of_version_3(read_one):
     )
     assert document.metadata["headings"] == [[2, "The pier", 0, ""]]
     assert document.metadata["left_out"] == ["1 picture", "1 traceback"]
+
+
+def test_fences_are_longer_than_those_within():
+    assert read(notebook(code("s = '````'"), **PYTHON)).text == "`````python\ns = '````'\n`````"
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        {"cell_type": "code", "source": "x = 1"},
+        {"cell_type": "code", "source": ["x = ", "1"], "outputs": None},
+        {"cell_type": "code", "source": "x = 1", "outputs": [{"output_type": "display_data"}]},
+        {"source": "```\nx = 1\n```"},
+    ],
+)
+def test_a_cell_that_lacks_something_is_read(cell):
+    assert read(notebook(cell, {"cell_type": "code"}, TEXT)).text == "```\nx = 1\n```\n\nAfter."

@@ -165,3 +165,9 @@ def test_notes_are_told(read_one):
     document = read_one("a.vtt", f"WEBVTT\n\n{note}{cue.format(1)}NOTE\n\n{cue.format(3)}{note}")
     assert document.text == "00:01 One\n00:03 One"
     assert document.metadata["left_out"] == ["3 notes"]
+
+
+@pytest.mark.parametrize("name", ["meetings", "warren-report"])
+def test_transcripts_and_captions_have_none(corpus, name):
+    for path in sorted(corpus(name).iterdir()):
+        assert plain_headings(path.read_text(encoding="utf-8")) == []

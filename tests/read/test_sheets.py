@@ -146,3 +146,13 @@ def test_hostile_sheets_are_skipped(read_one, monkeypatch, limit, message):
     monkeypatch.setattr(sheets, limit, 3)
     with pytest.raises(SourceError, match=message):
         read_one("a.xlsx", saved(book))
+
+
+@pytest.mark.parametrize(
+    "code", ['"' * 254, "0." + "0" * 250, "0" * 255, ";" * 255, "[" * 255, "%" * 99 + "0"]
+)
+def test_odd_formats_are_read(read_one, code):
+    book = sheet_of(["Item", "Value"], ["Bolt", 1.5], ["Nut", -1.5])
+    for cell in ("B2", "B3"):
+        book.active[cell].number_format = code
+    assert "| Bolt | " in read_one("a.xlsx", saved(book)).text

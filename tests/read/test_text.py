@@ -4,6 +4,8 @@ import codecs
 import os
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hierindex.errors import SourceError
 from hierindex.read.documents import read_documents
@@ -161,3 +163,11 @@ def test_a_text_that_was_cut_off_within_a_character_is_utf_8(read_one, text):
 def test_declared_encodings_are_taken_as_browsers_do(label, encoding, text):
     data = text.encode(encoding, "replace")
     assert decode(data, label).text == data.decode(encoding)
+
+
+@given(st.lists(st.text(max_size=20), max_size=5), st.sampled_from(["\n", "\r\n", "\r"]))
+def test_text_equals_what_open_reads(tmp_path_factory, lines, end):
+    path = tmp_path_factory.mktemp("text") / "a.txt"
+    path.write_bytes(("x" + end.join(lines)).replace("\0", "").encode())
+    if not path.read_bytes().startswith(codecs.BOM_UTF8):
+        assert read_documents(path)[0][0].text == path.read_text(encoding="utf-8")
