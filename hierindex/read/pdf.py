@@ -38,6 +38,8 @@ TITLE_WORD = re.compile(r"[^\W\d_]{2,}")
 BOLD = re.compile(rb"bold|black|heavy|demi|BX\d", re.I)
 HEAVY = 500  # weight of a font from which it is bold
 ONE_AT_A_TIME = Lock()  # PDFium has no threads
+Y_OF_VIEW = {1: 1, 3: 0, 5: 3, 7: 0}
+"""Index of the upper edge in a destination's view, by the view's mode."""
 
 
 def read_pdf(file: BinaryIO) -> Reading:
@@ -266,10 +268,6 @@ def _outline(pdf: "PdfDocument") -> list[Outlined]:
             y = view[at] if at < len(view) else None
             entries.append(Outlined(bookmark.level + 1, _text(bookmark.get_title), page, y))
     return entries
-
-
-Y_OF_VIEW = {1: 1, 3: 0, 5: 3, 7: 0}
-"""Index of the upper edge in a destination's view, by the view's mode."""
 
 
 def _joined(pages: list[list[Line]], placed: list[Placed]) -> Reading:

@@ -72,6 +72,14 @@ MALFORMED = (
     *(TypeError, ValueError),
 )
 """Exceptions of other libraries for malformed files."""
+MEDIA = r"data:(?:audio|font|image|video)/[\w.+-]+(?:;[\w.+=-]+)*"
+EMBEDDED = re.compile(  # in quotes, or up to what may end a link
+    rf"""(?<="){MEDIA},(?:[^"\n]|\n(?!\n)){{40,}}|(?<='){MEDIA},(?:[^'\n]|\n(?!\n)){{40,}}|"""
+    rf"""data:[\w.+-]+/[\w.+-]+(?:;[\w.+=-]+)*;base64,(?:[A-Za-z0-9+/_-]|%\w\w)+=*|"""
+    rf"""{MEDIA},[^\s"'<>()\[\]]{{40,}}"""
+)
+WITH_ZEROS = tuple(mark for mark, encoding in BOMS.items() if encoding != "utf-8-sig")
+"""Byte order marks of texts with zero bytes."""
 
 
 class Reading(NamedTuple):
@@ -275,14 +283,6 @@ def without_embedded(text: str) -> tuple[str, int]:
     return EMBEDDED.subn("", text) if "data:" in text else (text, 0)
 
 
-MEDIA = r"data:(?:audio|font|image|video)/[\w.+-]+(?:;[\w.+=-]+)*"
-EMBEDDED = re.compile(  # in quotes, or up to what may end a link
-    rf"""(?<="){MEDIA},(?:[^"\n]|\n(?!\n)){{40,}}|(?<='){MEDIA},(?:[^'\n]|\n(?!\n)){{40,}}|"""
-    rf"""data:[\w.+-]+/[\w.+-]+(?:;[\w.+=-]+)*;base64,(?:[A-Za-z0-9+/_-]|%\w\w)+=*|"""
-    rf"""{MEDIA},[^\s"'<>()\[\]]{{40,}}"""
-)
-
-
 def read_bytes(file: BinaryIO) -> bytes:
     """Return the content of a file, unless it is too large or begins like no text."""
     data = file.read(HEAD)
@@ -295,7 +295,3 @@ def read_bytes(file: BinaryIO) -> bytes:
         )
     file.seek(len(data))
     return data + file.read()
-
-
-WITH_ZEROS = tuple(mark for mark, encoding in BOMS.items() if encoding != "utf-8-sig")
-"""Byte order marks of texts with zero bytes."""
