@@ -20,8 +20,8 @@ from .node import Quote as Quote
 from .node import Span as Span
 from .progress import Progress as Progress
 from .read.documents import FileReader as FileReader
-from .read.documents import Skipped as Skipped
 from .read.documents import read_documents as read_documents
+from .read.files import Skipped as Skipped
 from .read.split import sentence_splitter as sentence_splitter
 from .respond.answer import Answer as Answer
 from .respond.answer import Passage as Passage

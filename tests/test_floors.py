@@ -32,7 +32,7 @@ DOORS = {  # modules that import LlamaIndex with themselves, by room
     "export": "document_summary langchain_retriever",
     "jobs": "revisions",
     "models": "client limits llm openvino_embedding thoughts",
-    "read": "documents sections split",
+    "read": "documents readers sections split",
     "respond": "bounded_tree chat cited citing_prompts compare engine engine_answer "
     "extractive_synthesizer numbered reading",
     "retrieve": "retrieved retriever",

@@ -30,7 +30,7 @@ from hierindex import DocumentHierarchy, HierarchicalIndex
 from hierindex.errors import SourceError
 from hierindex.models.client import load_llm
 from hierindex.node import MODIFIED
-from hierindex.read.documents import Skipped
+from hierindex.read.files import Skipped
 from hierindex.store.table import Table
 from hierindex.summarize import LLMRewriter, TwoStageSummarizer
 

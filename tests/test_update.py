@@ -43,7 +43,8 @@ from hierindex.jobs.changes import ChangedDocuments
 from hierindex.models.client import load_llm
 from hierindex.models.load import load_embed_model
 from hierindex.models.model_identity import built_precision
-from hierindex.read.documents import READERS, Skipped
+from hierindex.read.files import Skipped
+from hierindex.read.readers import READERS
 from hierindex.store.table import Table
 from hierindex.summarize import LLMRewriter, TwoStageSummarizer
 from hierindex.tree.growth import Grower

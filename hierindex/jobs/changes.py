@@ -10,7 +10,7 @@ from hierindex.errors import InputError
 from hierindex.jobs.reading import ReadDocument
 from hierindex.models.record import Usage
 from hierindex.node import Node
-from hierindex.read.documents import Skipped
+from hierindex.read.files import Skipped
 from hierindex.store.prefilter import CHUNKS, of_documents
 from hierindex.store.snapshot import Snapshot
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
-from hierindex.read.documents import FileContent, Skipped
-from hierindex.read.files import File
+from hierindex.read.documents import FileContent
+from hierindex.read.files import File, Skipped
 from hierindex.read.remembered import content_hash
 from hierindex.store.table import Table
 from hierindex.store.waiting import DocumentFile

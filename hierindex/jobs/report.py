@@ -9,7 +9,8 @@ from hierindex.jobs.changes import ChangedDocuments, Revision
 from hierindex.models.record import Usage
 from hierindex.node import Grounding
 from hierindex.progress import Stopwatch, Timing
-from hierindex.read.documents import FileContent, Skipped
+from hierindex.read.documents import FileContent
+from hierindex.read.files import Skipped
 from hierindex.tree.growth import Grown
 
 STAGES = ("load", "read", "split", "embed", "cluster", "summarize", "link", "write")

@@ -21,15 +21,16 @@ from hierindex.jobs.changes import (
 )
 from hierindex.jobs.reading import ReadDocument, ReadFiles
 from hierindex.jobs.scope import Scope, check_paths, moved_sources
-from hierindex.read.documents import Skipped, well_formed
 from hierindex.read.files import (
     File,
+    Skipped,
     check_source,
     files_of,
     nothing_to_index,
     quoted,
     source_name,
 )
+from hierindex.read.readers import well_formed
 
 Source = str | Path | Document
 KEPT = "; its earlier content is kept"

@@ -3,18 +3,33 @@
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from hierindex.errors import SourceError
-
-if TYPE_CHECKING:
-    from hierindex.read.documents import Skipped
 
 MOST_NAMED = 10  # skipped files in an error
 
 ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t", "\\": r"\\", "'": r"\'"}
 ESCAPED = re.compile(rb"\\x([89a-f][0-9a-f])")  # see `valid_name`
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A file that was not indexed, with the reason.
+
+    `is_unread` says whether the file or folder could not be read at all, so that its content is
+    unknown.
+    """
+
+    path: str
+    reason: str
+    is_unread: bool = False
+
+    def to_json(self) -> dict[str, str]:
+        """Return what the command line prints of it."""
+        return {"path": self.path, "reason": self.reason}
 
 
 class File(NamedTuple):
@@ -80,9 +95,7 @@ def check_sources(sources: Sequence[str | Path]) -> None:
         raise nothing_to_index(sources)
 
 
-def nothing_to_index(
-    sources: Sequence[str | Path], skipped: "Sequence[Skipped]" = ()
-) -> SourceError:
+def nothing_to_index(sources: Sequence[str | Path], skipped: Sequence[Skipped] = ()) -> SourceError:
     """Return the error that no document was read from sources."""
     names = ", ".join(repr(str(source)) for source in sources)
     nothing = f"Nothing to index in {names}" if names else "Nothing to index"
@@ -140,11 +153,5 @@ def quoted(name: str) -> str:
     """
     if name.isprintable():
         return name
-    return "$'" + "".join(ESCAPES.get(c) or _escaped(c) for c in name) + "'"
-
-
-def _escaped(character: str) -> str:
-    if character.isprintable():
-        return character
-    code = ord(character)
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    shown = (ESCAPES.get(c) or (c if c.isprintable() else f"\\U{ord(c):08x}") for c in name)
+    return f"$'{''.join(shown)}'"

@@ -11,52 +11,37 @@ from typing import Any, BinaryIO, NamedTuple
 from xml.etree.ElementTree import Element, TreeBuilder
 
 from hierindex.node import TITLE, Heading
-from hierindex.read.html_content import main_content
-from hierindex.read.html_elements import (
-    BLOCK,
-    CELL,
-    CHROME,
-    CONTENTS,
-    HEADING,
-    HIDDEN,
-    LINKED,
-    OUTER,
-    PRE,
-    STRUCK,
-    TABLE_HEAD,
-    UNSEEN,
-    is_action,
-    is_picture,
-    kind_of,
-)
-from hierindex.read.html_marks import formula, item_marks
-from hierindex.read.html_tables import (
-    MAX_REPEATED,
-    Cell,
-    Line,
-    Row,
-    set_texts,
-    span,
-    table_lines,
-)
+from hierindex.read import html_elements as kinds
+from hierindex.read.html_elements import Line, is_action, is_picture, kind_of, main_content
 from hierindex.read.marks import (
     NUMBERS,
     STRUCK_WORDS,
     UNSEEN_WORDS,
+    formula,
+    item_marks,
     subscript,
     superscript,
+)
+from hierindex.read.tables import (
+    MAX_SPANNED,
+    Cell,
+    HtmlRow,
+    set_texts,
+    span,
+    table_lines,
 )
 from hierindex.read.text import (
     HEAD,
     MAX_TITLE,
     Reading,
     UnreadableError,
+    joined,
     note_left_out,
     read_text,
     without_embedded,
 )
 
-NO_CONTENT = CHROME | CONTENTS | OUTER | UNSEEN
+NO_CONTENT = kinds.CHROME | kinds.CONTENTS | kinds.OUTER | kinds.UNSEEN
 MAX_DEPTH = 2048  # of HTML elements; lxml looks through all open ones at an end tag without start
 AROUND = "word(s) in menus, headers and footers"
 MAX_ELEMENTS = 10_000_000  # which take 2 GB of memory
@@ -87,19 +72,16 @@ def read_html(file: BinaryIO) -> Reading:
     root = _tree(html)
     page = _Page(root)
     lines = main_content(page.lines, len([*root.iter("article")]))
-    headings, start = [], 0
-    for line in lines:
-        if line.level:
-            headings.append(Heading(line.level, line.text[:MAX_TITLE], start, line.anchor))
-        start += len(line.text) + 1
+    parts = (Reading(line.text, {}, line.headings()) for line in lines)
+    text, _, headings = joined(parts, between="\n")
     kept = {id(line) for line in lines}
     for line in page.lines:
         if id(line) not in kept:
-            why = UNSEEN_WORDS if line.inside & UNSEEN else AROUND
+            why = UNSEEN_WORDS if line.inside & kinds.UNSEEN else AROUND
             page.left_out[why] += len(line.text.split())
     note_left_out(metadata, {**page.left_out, "picture": len(page.pictures)})
     metadata |= {key: value for key, value in _about(root, headings).items() if value}
-    return Reading("\n".join(line.text for line in lines), metadata, headings)
+    return Reading(text, metadata, headings)
 
 
 def html_lines(html: str) -> list[str]:
@@ -200,22 +182,22 @@ class _Page:
         self._anchor = self._last_anchor = ""  # the nearest, and that of the last heading
         self._marks: dict[Element, str] = {}  # numbers of list items
         self._mark = ""  # the numbers of the list items that the next line begins
-        self._rows: list[Row] = []  # of the open table
-        self._row = Row(0, 0)
-        self._room = MAX_REPEATED
+        self._rows: list[HtmlRow] = []  # of the open table
+        self._row = HtmlRow(0, 0)
+        self._room = MAX_SPANNED
         self._read(root, _Around())
         self._end_line(_Around())
 
     def _read(self, element: Element, around: _Around) -> None:
         tag, attributes = element.tag, element.attrib
         kind = kind_of(tag, attributes, around.inside)
-        if kind & UNSEEN and attributes.get("id") in self._unfolded:
-            kind ^= UNSEEN
-        if kind & BLOCK:
+        if kind & kinds.UNSEEN and attributes.get("id") in self._unfolded:
+            kind ^= kinds.UNSEEN
+        if kind & kinds.BLOCK:
             self._end_line(around, tag)
         if why := _why_not(element, kind, around.inside):
             self.left_out[why] += len(" ".join(element.itertext()).split())
-        if why or kind & HIDDEN:
+        if why or kind & kinds.HIDDEN:
             return
         if tag == "math":
             self._parts.append((formula(element), around.link))
@@ -223,12 +205,12 @@ class _Page:
         if is_picture(tag, attributes) and not (around.link or (kind | around.inside) & NO_CONTENT):
             self.pictures.add((attributes.get("src", ""), attributes["alt"]))
         self._note(element, kind)
-        region = id(element) if kind & OUTER else around.region
+        region = id(element) if kind & kinds.OUTER else around.region
         around = _Around(around.inside | kind, region, around.link)
         _READ.get(tag, _Page._inside)(self, element, around)
-        if kind & BLOCK:
+        if kind & kinds.BLOCK:
             self._end_line(around, tag)
-        if kind & HEADING:
+        if kind & kinds.HEADING:
             self._level = 0
         elif tag == "li":
             self._mark = ""
@@ -236,12 +218,12 @@ class _Page:
     def _note(self, element: Element, kind: int) -> None:
         """Note an element's anchor, its level if it is a heading, and the numbers of a list."""
         tag = element.tag
-        if kind & HEADING:
+        if kind & kinds.HEADING:
             self._level = int(tag[1])
             self._anchor = next(filter(None, map(_anchor_of, element.iter())), self._anchor)
         elif not self._level and (tag != "span" or self._anchor == self._last_anchor):
             self._anchor = _anchor_of(element) or self._anchor
-        if kind & (HEADING | PRE) or tag == "table":
+        if kind & (kinds.HEADING | kinds.PRE) or tag == "table":
             self._row.has_blocks = True
         if tag == "ol":
             self._marks.update(item_marks(element))
@@ -262,17 +244,17 @@ class _Page:
         """Read a link, but not one that is only a sign, and a number as the mark of a note."""
         href, start = element.get("href", ""), len(self._parts)
         is_here = href.startswith("#")
-        link = CONTENTS if is_here else LINKED if href else 0
+        link = kinds.CONTENTS if is_here else kinds.LINKED if href else 0
         if PICTURE_FILE.search(href) or (is_here and href[1:] == self._anchor):
             link = 0
         if "accesskey" in element.attrib or element.get("rel") in NAVIGATION_LINKS:
-            link |= CHROME
+            link |= kinds.CHROME
         self._inside(element, around._replace(link=link))
         text = _text_of(self._parts[start:])
         if is_here and SIGNS.issuperset(text):
-            self._parts[start:] = [("", CONTENTS)]
+            self._parts[start:] = [("", kinds.CONTENTS)]
         elif is_here and NUMBERS.fullmatch(text) and self._before(start).strip():
-            self._parts[start:] = [(f"[{text}]", CONTENTS)]
+            self._parts[start:] = [(f"[{text}]", kinds.CONTENTS)]
 
     def _read_script(self, element: Element, around: _Around) -> None:
         """Read a superscript or subscript so that it does not change the words beside it."""
@@ -302,7 +284,7 @@ class _Page:
 
     def _read_table(self, element: Element, around: _Around) -> None:
         outer = self._rows, self._row
-        self._rows, self._row = [], Row(len(self.lines), len(self.lines))
+        self._rows, self._row = [], HtmlRow(len(self.lines), len(self.lines))
         self._inside(element, around)
         self._end_line(around)
         if self._rows:
@@ -311,7 +293,7 @@ class _Page:
         self._rows, self._row = outer
 
     def _read_row(self, element: Element, around: _Around) -> None:
-        outer, self._row = self._row, Row(len(self.lines), len(self.lines))
+        outer, self._row = self._row, HtmlRow(len(self.lines), len(self.lines))
         self._inside(element, around)
         self._end_line(around)
         self._rows.append(self._row)
@@ -321,7 +303,7 @@ class _Page:
         self._inside(element, around)
         self._end_line(around)
         text = " ".join(line.text for line in self.lines[self._row.end :])
-        is_header = element.tag == "th" or around.inside & TABLE_HEAD != 0
+        is_header = element.tag == "th" or around.inside & kinds.TABLE_HEAD != 0
         self._row.cells.append(
             Cell(text, span(element, "colspan"), span(element, "rowspan"), is_header)
         )
@@ -338,15 +320,15 @@ class _Page:
             return
         mark, self._mark = self._mark, ""
         links = [link for text, link in parts if any(map(str.isalnum, text))] or [0]
-        of_all, inside = reduce(and_, links), around.inside | reduce(or_, links) & CHROME
+        of_all, inside = reduce(and_, links), around.inside | reduce(or_, links) & kinds.CHROME
         if self._level:
             text = mark + " ".join(text.split())
             self.lines.append(Line(text, inside, self._level, self._anchor, around.region))
             self._level, self._last_anchor = 0, self._anchor
             return
-        is_note = mark or any(link & CONTENTS for _, link in parts)
-        inside |= of_all & (CONTENTS if is_note else LINKED)
-        if inside & PRE:
+        is_note = mark or any(link & kinds.CONTENTS for _, link in parts)
+        inside |= of_all & (kinds.CONTENTS if is_note else kinds.LINKED)
+        if inside & kinds.PRE:
             texts = [mark.strip(), text.strip("\n")]
         else:
             first, *more = (" ".join(line.split()) for line in text.splitlines() if line.strip())
@@ -375,11 +357,11 @@ def _anchor_of(element: Element) -> str:
 
 def _why_not(element: Element, kind: int, inside: int) -> str:
     """Return why the words of an element are not read, or "" if they may be."""
-    if kind & STRUCK:
+    if kind & kinds.STRUCK:
         return STRUCK_WORDS
-    if kind & UNSEEN and (not kind & BLOCK or (kind | inside) & CELL):
+    if kind & kinds.UNSEEN and (not kind & kinds.BLOCK or (kind | inside) & kinds.CELL):
         return UNSEEN_WORDS
-    return AROUND if element.tag == "button" and kind & BLOCK and is_action(element) else ""
+    return AROUND if element.tag == "button" and kind & kinds.BLOCK and is_action(element) else ""
 
 
 def _text_of(parts: Sequence[tuple[str, int]]) -> str:

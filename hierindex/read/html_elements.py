@@ -1,8 +1,13 @@
-"""Kinds of HTML elements: what they are for, as far as tag, role, classes and style tell."""
+"""Elements of HTML: what they are for, and which lines of a page are its content."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import NamedTuple
 from xml.etree.ElementTree import Element
+
+from hierindex.node import Heading
+from hierindex.read.text import MAX_TITLE
 
 BLOCK, HEADING, PRE, MAIN, ARTICLE, SECTION, HEADER, TERM, CELL = (1 << i for i in range(9))
 HIDDEN, UNSEEN, STRUCK, CHROME, OUTER, CONTENTS, LINKED, TABLE_HEAD = (1 << i for i in range(9, 17))
@@ -12,6 +17,73 @@ HIDDEN, UNSEEN, STRUCK, CHROME, OUTER, CONTENTS, LINKED, TABLE_HEAD = (1 << i fo
 `CHROME` is navigation and the like. `OUTER` are page headers, footers and asides, which may have
 content. Of lines and their parts, `CONTENTS` links to places of the same page, `LINKED` to others.
 """
+QUESTION_MARKS = ("?", "\uff1f", "\u061f")
+WORD, WHOLE = re.compile(r"\w{2}"), re.compile(r"\s*\d{1,9}(?![\d%])")
+MIN_SIDE = 100  # pixels of a picture; smaller ones are icons, avatars and the like
+NOT_DISPLAYED = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
+UNFOLDS = re.compile(
+    r"accordion|answer|collaps|expand|faq|math|panel|question|\btab(?!le)|toggle", re.I
+)
+COOKIES = re.compile(r"\b(?:cookie|consent|gdpr)|onetrust|cmplz|cybot|didomi", re.I)
+NOTES = re.compile(
+    r"(?<![a-z])(?:admonition|alert|attention|callout|caution|danger|endnotes?|footnotes?|hint|"
+    r"important|notes?|tip|warning)(?![a-z])",
+    re.I,
+)
+TAGS = dict.fromkeys(
+    "address blockquote body br button caption center dd details div dl fieldset figcaption figure "
+    "form hgroup hr html legend li menu ol p table tbody tfoot tr ul".split(),
+    BLOCK,
+)
+TAGS |= dict.fromkeys("annotation-xml rp rt rtc script style template title".split(), HIDDEN)
+TAGS |= dict.fromkeys("td th".split(), BLOCK | CELL)
+TAGS |= dict.fromkeys("h1 h2 h3 h4 h5 h6".split(), BLOCK | HEADING)
+TAGS |= dict.fromkeys("header aside".split(), BLOCK | HEADER)
+TAGS |= dict.fromkeys("dt summary".split(), BLOCK | TERM)
+TAGS |= dict.fromkeys("del s strike".split(), STRUCK)
+TAGS |= {
+    "article": BLOCK | ARTICLE,
+    "footer": BLOCK | OUTER,
+    "main": BLOCK | MAIN,
+    "nav": BLOCK | CHROME,
+    "select": UNSEEN,
+    "noscript": BLOCK | UNSEEN,
+    "pre": BLOCK | PRE,
+    "section": BLOCK | SECTION,
+    "thead": BLOCK | TABLE_HEAD,
+}
+ROLES = dict.fromkeys(
+    "dialog directory doc-pagelist doc-toc menu menubar navigation search toolbar".split(),
+    CHROME,
+)
+ROLES |= dict.fromkeys("banner complementary contentinfo".split(), OUTER)
+ROLES |= dict.fromkeys("alert doc-endnotes doc-footnote doc-tip note".split(), MAIN | ARTICLE)
+ROLES["main"] = MAIN
+CHROME_IDS = frozenset(
+    "breadcrumb breadcrumbs copy-path mdbook-help-container nav navbar navigation side-nav "
+    "table-of-contents _table_of_contents titlearea toc".split()
+)
+CHROME_CLASSES = frozenset(
+    "NAVFOOTER NAVHEADER TOC bottomNav breadcrumb breadcrumbs catlinks d-print-none gutter "
+    "headerlink hideme ingroups line-numbers lineno linenodiv linenos menu-bar mw-editsection "
+    "mw-jump-link nav nav-panel navbar navbox navfooter navheader navigation navpath no-print "
+    "noprint on-this-page out-of-band page-toc pagetoc pagination prev-next-area prev-next-footer "
+    "printfooter related rightside rst-versions skip-link skip-nav skip-to-content skiplink "
+    "sphinxsidebar spirit-nav subNav table-of-contents toc toctree-wrapper topNav viewcode-back "
+    "viewcode-link".split()
+)
+"""Classes of Sphinx, DocBook, Doxygen, Javadoc, rustdoc, MediaWiki and Bootstrap, and the usual."""
+NOTICES = re.compile(
+    r"\W*(?:©|\(c\) (?:copyright )?\d{4}|copyright ?(?:©|\(c\)|\d{4}|$)|all rights reserved|"
+    r"(?:powered|built|created|generated|hosted|theme|design(?:ed)?) (?:by|using|with|on)\b|"
+    r"(?:back to )?top$|(?:skip|jump) to )",
+    re.I,
+)
+"""Lines of headers and footers that are no content."""
+SENTENCE_ENDS = tuple(".!?\u2026\u3002\uff01\uff1f")
+MARKED = re.compile(r"\[?\(?\w{1,3}[\]).] |[*†‡§]")  # as notes are
+PROSE = 40  # characters; navigation has shorter lines, or links
+LABEL = 12  # bytes; a shorter word is a label
 
 
 def kind_of(tag: str, attributes: Mapping[str, str], inside: int) -> int:
@@ -108,59 +180,71 @@ def is_action(button: Element) -> bool:
     return not text.endswith(QUESTION_MARKS) and len(text.split()) < 3
 
 
-QUESTION_MARKS = ("?", "\uff1f", "\u061f")
-WORD, WHOLE = re.compile(r"\w{2}"), re.compile(r"\s*\d{1,9}(?![\d%])")
-MIN_SIDE = 100  # pixels of a picture; smaller ones are icons, avatars and the like
-NOT_DISPLAYED = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
-UNFOLDS = re.compile(
-    r"accordion|answer|collaps|expand|faq|math|panel|question|\btab(?!le)|toggle", re.I
-)
-COOKIES = re.compile(r"\b(?:cookie|consent|gdpr)|onetrust|cmplz|cybot|didomi", re.I)
-NOTES = re.compile(
-    r"(?<![a-z])(?:admonition|alert|attention|callout|caution|danger|endnotes?|footnotes?|hint|"
-    r"important|notes?|tip|warning)(?![a-z])",
-    re.I,
-)
-TAGS = dict.fromkeys(
-    "address blockquote body br button caption center dd details div dl fieldset figcaption figure "
-    "form hgroup hr html legend li menu ol p table tbody tfoot tr ul".split(),
-    BLOCK,
-)
-TAGS |= dict.fromkeys("annotation-xml rp rt rtc script style template title".split(), HIDDEN)
-TAGS |= dict.fromkeys("td th".split(), BLOCK | CELL)
-TAGS |= dict.fromkeys("h1 h2 h3 h4 h5 h6".split(), BLOCK | HEADING)
-TAGS |= dict.fromkeys("header aside".split(), BLOCK | HEADER)
-TAGS |= dict.fromkeys("dt summary".split(), BLOCK | TERM)
-TAGS |= dict.fromkeys("del s strike".split(), STRUCK)
-TAGS |= {
-    "article": BLOCK | ARTICLE,
-    "footer": BLOCK | OUTER,
-    "main": BLOCK | MAIN,
-    "nav": BLOCK | CHROME,
-    "select": UNSEEN,
-    "noscript": BLOCK | UNSEEN,
-    "pre": BLOCK | PRE,
-    "section": BLOCK | SECTION,
-    "thead": BLOCK | TABLE_HEAD,
-}
-ROLES = dict.fromkeys(
-    "dialog directory doc-pagelist doc-toc menu menubar navigation search toolbar".split(),
-    CHROME,
-)
-ROLES |= dict.fromkeys("banner complementary contentinfo".split(), OUTER)
-ROLES |= dict.fromkeys("alert doc-endnotes doc-footnote doc-tip note".split(), MAIN | ARTICLE)
-ROLES["main"] = MAIN
-CHROME_IDS = frozenset(
-    "breadcrumb breadcrumbs copy-path mdbook-help-container nav navbar navigation side-nav "
-    "table-of-contents _table_of_contents titlearea toc".split()
-)
-CHROME_CLASSES = frozenset(
-    "NAVFOOTER NAVHEADER TOC bottomNav breadcrumb breadcrumbs catlinks d-print-none gutter "
-    "headerlink hideme ingroups line-numbers lineno linenodiv linenos menu-bar mw-editsection "
-    "mw-jump-link nav nav-panel navbar navbox navfooter navheader navigation navpath no-print "
-    "noprint on-this-page out-of-band page-toc pagetoc pagination prev-next-area prev-next-footer "
-    "printfooter related rightside rst-versions skip-link skip-nav skip-to-content skiplink "
-    "sphinxsidebar spirit-nav subNav table-of-contents toc toctree-wrapper topNav viewcode-back "
-    "viewcode-link".split()
-)
-"""Classes of Sphinx, DocBook, Doxygen, Javadoc, rustdoc, MediaWiki and Bootstrap, and the usual."""
+class Line(NamedTuple):
+    """A block of text, the kinds of its elements, and its level and anchor if it is a heading.
+
+    `region` numbers the page header, footer or aside where it is; 0 if it is in none.
+    """
+
+    text: str
+    inside: int
+    level: int = 0
+    anchor: str = ""
+    region: int = 0
+
+    def headings(self) -> list[Heading]:
+        """Return the line as a heading, if it is one."""
+        return [Heading(self.level, self.text[:MAX_TITLE], 0, self.anchor)] if self.level else []
+
+
+def main_content(lines: list[Line], n_articles: int = 0) -> list[Line]:
+    """Return the lines of the content; all lines if there are no others than navigation.
+
+    Content is what is not known to be navigation. Of headers, footers and asides, and of what is
+    outside of `main` (or of `article` elements with most of the text), lines of links to other
+    pages are left out, and all if there are only single words beside them.
+    """
+    around = CHROME | CONTENTS | UNSEEN
+    content = [line for line in lines if not line.inside & around]
+    for kind in (UNSEEN, CHROME):  # most is not there, unless by script or mistake
+        prose = [x.text for x in lines if x.inside & (around | LINKED) == kind]
+        if sum(len(x) for x in prose if len(x) > PROSE) > sum(len(x.text) for x in content):
+            around = around & ~kind | LINKED
+            content = [x for x in lines if not x.inside & around]
+    landmark, is_sure = _landmark(content, n_articles)
+    top = min((line.level for line in content if line.level), default=0)
+    kept = []
+    for (region, inside), group in groupby(content, lambda x: (x.region, x.inside & landmark)):
+        part = [*group]
+        if region or inside != landmark:
+            part = [x for x in part if not x.inside & LINKED and not NOTICES.match(x.text)]
+            if not any(_says(line, top) for line in part):
+                continue
+            if inside != landmark and is_sure:
+                part = [x for x in part if x.level == top or _is_sentence(x.text)]
+        kept += part
+    return kept or content or lines
+
+
+def _landmark(content: Sequence[Line], n_articles: int) -> tuple[int, bool]:
+    """Return MAIN or ARTICLE if such elements have most of the text, and whether all is there."""
+    lengths = [(line.inside, len(line.text)) for line in content if not line.inside & LINKED]
+    n = sum(length for _, length in lengths)
+    for kind in (MAIN, ARTICLE):
+        within = sum(length for inside, length in lengths if inside & kind)
+        if 2 * within >= max(n, 1):
+            return kind, kind == MAIN or n_articles == 1
+    return 0, False
+
+
+def _is_sentence(text: str) -> bool:
+    is_note = MARKED.match(text) is not None
+    return is_note or len(text) > PROSE or text.endswith(SENTENCE_ENDS)
+
+
+def _says(line: Line, top: int) -> bool:
+    """Return whether a line beside the main content has text, or is a heading of the page."""
+    if line.level:
+        return line.level == top
+    is_long = len(line.text.encode("utf-8", "replace")) >= LABEL
+    return is_long or len(line.text.split()) > 1 or line.text.endswith("!")

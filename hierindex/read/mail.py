@@ -1,7 +1,7 @@
 """E-mails, mailboxes and invitations, also those that Outlook saved."""
 
 import re
-import struct
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -17,17 +17,19 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from hierindex.node import LEFT_OUT, TITLE, Heading
 from hierindex.read.html import read_html
-from hierindex.read.office import MAX_GROWTH, OLE
+from hierindex.read.office import OLE, check_growth
 from hierindex.read.text import (
-    BOMS,
+    MALFORMED,
     MAX_TITLE,
     Reading,
     UnreadableError,
     counted,
     decode,
+    joined,
     note_left_out,
     read_bytes,
     read_text,
+    reading_as,
 )
 
 if TYPE_CHECKING:
@@ -75,11 +77,6 @@ TIME = re.compile(r"\b(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)\d\d(Z)?)?\b")
 FIELD = re.compile(r'((?:[^":]|"[^"]*")*):')  # its name and parameters
 DISPLAY = {"To": 0x0E04, "Cc": 0x0E03}  # properties: the recipients' names, between semicolons
 
-MALFORMED = ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError
-"""Exceptions of `email` for malformed messages."""
-DAMAGED = *MALFORMED, OSError, struct.error
-"""Exceptions of `oxmsg` for damaged files."""
-
 
 def read_mail(file: BinaryIO) -> Reading:
     """Return subject, texts and names of attachments; sender, recipients and date as metadata.
@@ -89,20 +86,16 @@ def read_mail(file: BinaryIO) -> Reading:
     is read as text.
     """
     data = read_bytes(file)
-    try:
+    with reading_as("an e-mail"):
         message = _parsed(data)
         about = _metadata(message)
         return mail_reading(message, about) if about else decode(data)
-    except MALFORMED as error:
-        raise UnreadableError("cannot be read as an e-mail") from error
 
 
 def _parsed(data: bytes) -> EmailMessage:
     from email.policy import default
 
-    encoding = next((name for mark, name in BOMS.items() if data.startswith(mark)), "")
-    if encoding:  # of a mail that an editor has saved
-        data = data.decode(encoding, "replace").encode("utf-8", "replace")
+    data = data.removeprefix(BOM_UTF8)  # of a mail that an editor has saved
     return message_from_bytes(data, _class=EmailMessage, policy=default)
 
 
@@ -130,24 +123,6 @@ def mail_reading(
         more[ATTACHED] = n_attached
     first = [Heading(1, title, 0)] if title else []
     return Reading(text, {**more, **metadata}, [*first, *headings])
-
-
-def joined(readings: Iterable[Reading], level: int = 0, between: str = "\n\n") -> Reading:
-    """Return several readings as one, with headings that are so many levels lower.
-
-    Of their metadata, it has the first encoding and all that was left out.
-    """
-    texts, headings, start = list[str](), list[Heading](), 0
-    metadata: dict[str, Any] = {}
-    for text, more, within in readings:
-        texts.append(text)
-        headings += (h._replace(level=h.level + level, start=start + h.start) for h in within)
-        start += len(text) + len(between)
-        if "encoding" in more:
-            metadata.setdefault("encoding", more["encoding"])
-        if LEFT_OUT in more:
-            metadata.setdefault(LEFT_OUT, []).extend(more[LEFT_OUT])
-    return Reading(between.join(texts), metadata, headings)
 
 
 def _metadata(message: EmailMessage) -> dict[str, str]:
@@ -313,7 +288,7 @@ def short_digest(data: bytes) -> str:
 def read_web_archive(file: BinaryIO) -> Reading:
     """Return the page in a file as which a browser saves it with its pictures, and its frames."""
     data = read_bytes(file)
-    try:
+    with reading_as("a web archive"):
         message = _parsed(data)
         if "content-type" not in message:
             return decode(data)
@@ -325,8 +300,6 @@ def read_web_archive(file: BinaryIO) -> Reading:
         found = parts["text/html"] or parts["text/plain"] or [Reading("", {})]
         text, metadata, headings = joined(page for page in found if page.text.strip())
         return Reading(text, {**found[0].metadata, **metadata}, headings)
-    except MALFORMED as error:
-        raise UnreadableError("cannot be read as a web archive") from error
 
 
 def read_calendar(file: BinaryIO) -> Reading:
@@ -378,13 +351,9 @@ def read_outlook(file: BinaryIO) -> Reading:
     file.seek(0)
     if not is_message:
         return read_text(file)
-    try:
+    with reading_as("an Outlook message"):
         message = _as_email(file)
         return mail_reading(message, _metadata(message))
-    except ImportError as error:
-        raise UnreadableError("needs `pip install 'hierindex[office]'`") from error
-    except DAMAGED as error:
-        raise UnreadableError("cannot be read as an Outlook message") from error
 
 
 def _as_email(file: BinaryIO) -> EmailMessage:
@@ -394,9 +363,7 @@ def _as_email(file: BinaryIO) -> EmailMessage:
 
     with OleFileIO(file) as parts:  # several of which may be at one place of the file
         size = sum(part.size for part in parts.direntries if part is not None)
-    if (growth := size - file.seek(0, SEEK_END)) > MAX_GROWTH:
-        reason = f"grows by {growth:,} bytes when unpacked, more than {MAX_GROWTH:,}"
-        raise UnreadableError(reason)
+    check_growth(size - file.seek(0, SEEK_END))
     file.seek(0)
     try:
         return _converted(Message.load(file))
@@ -423,7 +390,7 @@ def _converted(saved: "Message") -> EmailMessage:
     for attachment in saved.attachments:
         name = _line(attachment.file_name or "unnamed")
         data = NO_TEXT
-        with suppress(*DAMAGED):
+        with suppress(*MALFORMED):
             data = attachment.file_bytes or NO_TEXT
         email.add_attachment(data, maintype="application", subtype="octet-stream", filename=name)
     return email

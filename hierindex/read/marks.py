@@ -1,9 +1,13 @@
-"""Marks that files show without spelling them: numbers of lists, scripts and struck text."""
+"""Marks that files show without spelling them: numbers of lists, scripts, struck text, formulas."""
 
 import re
-from collections import Counter
-from collections.abc import Iterable
-from itertools import groupby
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import groupby, zip_longest
+from typing import Any
+from xml.etree.ElementTree import Element
+
+from hierindex.read.html_elements import is_displayed
 
 SUPER, SUB, PLAIN = "super", "sub", ""
 UNSEEN_WORDS, STRUCK_WORDS = "word(s) not displayed", "word(s) struck out"
@@ -14,7 +18,33 @@ ORDINALS = frozenset("st nd rd th er ère re e ème me lle gr os as tm sm".split
 NUMBERS = re.compile(r"\d+(?:\s*[,;\u2013-]\s*\d+)*")
 SENTENCE_ENDS = frozenset('.,;:!?"»)…。、\u201d\u2019')
 MAX_SCRIPT = 200  # characters; longer text is no script
-SIMPLE = re.compile(r"[+\u2212\u2013-]?\w+(?:[.,]\d+)?[+\u2212-]?")
+SIMPLE = re.compile(  # a sign, a word, a number, or what is in brackets
+    r".?|[+\u2212\u2013-]?\w+(?:[.,]\d+)?[+\u2212-]?|\([^()]*\)|\[[^\[\]]*\]|\|[^|]*\|"
+)
+MAX_DIGITS = 9  # of the number of a list item
+LIST_TYPES = {"loweralpha": "a", "upperalpha": "A", "lowerroman": "i", "upperroman": "I"}
+LIST_TYPES |= {"disc": "", "none": ""}  # by classes of docutils and values of CSS
+DISPLAYED = re.compile(r"\{\\displaystyle (.*)\}", re.DOTALL)  # as MediaWiki writes TeX
+JOINS = {"msup": "^", "msub": "_", "mfrac": "/", "msubsup": "_^", "munder": "_", "mover": "^"}
+JOINS["munderover"] = "_^"
+EQUATIONS = {  # their kinds, with the texts of their parts, which "_" puts in parentheses
+    "f": "{num_}/{den_}",
+    "choose": "{num} choose {den}",
+    **dict.fromkeys(("sSup", "sSub", "sSubSup"), "{e_}{scripts}"),
+    "limLow": "{e}_{lim_}",
+    "limUpp": "{e}^{lim_}",
+    "sPre": "{scripts}{e}",
+    "rad": "{scripts}√{e_}",
+    "nary": "{sign}{scripts} {e}",
+    "func": "{fName} {e}",
+    "acc": "{e}{sign}",
+    "m": "[{rows}]",
+    "mr": "{e}",
+    "eqArr": "{rows}",
+}
+SCRIPTS = [("sub", "_"), ("deg", "^"), ("sup", "^")]
+SIGNS = {"nary": "∫", "acc": "\u0302"}
+MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 
 
 def joined_runs(runs: Iterable[tuple[str, str]], unread: Counter[str]) -> str:
@@ -97,4 +127,86 @@ def subscript(text: str, before: str) -> str:
 
 def grouped(text: str) -> str:
     """Return a script in parentheses if it is more than a word or number."""
-    return text if SIMPLE.fullmatch(text) or not text else f"({text})"
+    text = text.strip()
+    return text if SIMPLE.fullmatch(text) else f"({text})"
+
+
+def item_marks(ordered: Element) -> Iterator[tuple[Element, str]]:
+    """Yield the items of a numbered list with their numbers as text."""
+    items = [each for each in ordered.iterfind("li") if is_displayed("li", each.attrib)]
+    named = re.findall(
+        r"\w+", f"{ordered.get('class', '')} {ordered.get('style', '')}".replace("-", "")
+    )
+    types = [LIST_TYPES[name] for name in named if name in LIST_TYPES]
+    shape = [ordered.get("type", "1"), *types][-1]
+    step = -1 if "reversed" in ordered.attrib else 1
+    number = _integer(ordered.get("start"), 1 if step > 0 else len(items))
+    for item in items:
+        number = _integer(item.get("value"), number)
+        yield item, f"{label(number, item.get('type', shape))}. " if shape else ""
+        number += step
+
+
+def _integer(value: str | None, otherwise: int) -> int:
+    found = re.match(rf"\s*(-?\d{{1,{MAX_DIGITS}}})(?!\d)", value or "")
+    return int(found[1]) if found else otherwise
+
+
+def formula(math: Element) -> str:
+    """Return MathML as text, once: its alternative text, its TeX, or what it shows."""
+    if alternative := math.get("alttext", "").strip():
+        return DISPLAYED.sub(r"\1", alternative)
+    for part in math.iter():
+        if _name(part) == "annotation" and "tex" in part.get("encoding", "").lower():
+            return (part.text or "").strip()
+    return _shown(math)
+
+
+def _shown(part: Element) -> str:
+    name = _name(part)
+    if name.startswith("annotation"):
+        return ""
+    inside = [_shown(child) for child in part]
+    if name in JOINS:
+        first, *more = map(grouped, inside or [""])
+        return first + "".join(
+            map("".join, zip_longest(JOINS[name][: len(more)], more, fillvalue=""))
+        )
+    after = ((child.tail or "").strip() for child in part)
+    text = (part.text or "").strip() + "".join(map("".join, zip(inside, after, strict=True)))
+    return f"√({text})" if name == "msqrt" else text
+
+
+def _name(part: Element) -> str:
+    return part.tag.rpartition(":")[2]
+
+
+def equation(element: Any) -> str:
+    """Return an equation on one line, such as "x=(a+b)/c^2"."""
+    kind = element.tag.removeprefix(MATH)
+    if kind == "t":
+        return element.text or ""
+    texts, parts = list[str](), defaultdict[str, list[str]](list)
+    for child in element:
+        texts.append(equation(child))
+        parts[child.tag.removeprefix(MATH)].append(texts[-1])
+
+    def sign(name: str, default: str) -> str:
+        found = element.find(f"{MATH}{kind}Pr/{MATH}{name}")
+        return default if found is None else str(found.get(f"{MATH}val", ""))
+
+    if kind == "oMathPara":
+        return " ".join(filter(None, texts))
+    if kind == "d":
+        inside = sign("sepChr", "|").join(parts["e"])
+        return sign("begChr", "(") + inside + sign("endChr", ")")
+    if kind == "f" and sign("type", "bar") == "noBar":
+        kind = "choose"
+    if kind not in EQUATIONS:
+        return "".join(texts)
+    said = defaultdict(str, {name: ", ".join(each) for name, each in parts.items()})
+    whole = defaultdict(str, {f"{name}_": grouped(each) for name, each in said.items()})
+    scripts = "".join(mark + whole[f"{name}_"] for name, mark in SCRIPTS if said[name])
+    rows = "; ".join(parts["mr"] or parts["e"])
+    more = {"scripts": scripts, "rows": rows, "sign": sign("chr", SIGNS.get(kind, ""))}
+    return EQUATIONS[kind].format_map(said | whole | more)

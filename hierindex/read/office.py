@@ -1,19 +1,31 @@
-"""Files of office programs: how they are opened, and what they say of themselves."""
+"""Files of office programs and books: how they are opened, and what they say of themselves."""
 
+import posixpath
 import re
-import struct
 import warnings
-import zlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from io import BytesIO
+from itertools import groupby
 from typing import Any, BinaryIO, NamedTuple
-from xml.parsers.expat import ExpatError
-from zipfile import BadZipFile, ZipFile
+from urllib.parse import unquote
+from zipfile import ZipFile
 
-from hierindex.node import LEFT_OUT, TITLE, Heading
+from hierindex.node import TITLE, Heading
+from hierindex.read.html import read_html
+from hierindex.read.numbering import displayed
 from hierindex.read.plain import read_unnamed
-from hierindex.read.text import MAX_TITLE, Reading, UnreadableError, counted
+from hierindex.read.tables import markdown_table
+from hierindex.read.text import (
+    MAX_TITLE,
+    Reading,
+    UnreadableError,
+    decode,
+    joined,
+    note_left_out,
+    reading_as,
+)
 
 MAX_GROWTH = 100_000_000  # bytes; converters need forty times as much memory
 OLE = b"\xd0\xcf\x11\xe0"  # begins files of older formats, and encrypted ones
@@ -46,6 +58,12 @@ STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")  # namespaces of IS
 COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 UNREAD_PARTS = {"picture": "/media/image", "chart": "xl/charts/chart"}  # what is in their names
 COMMENT = re.compile(rb"<(?:\w+:)?(?:comment|cm)[ />]")
+LOCKS = "META-INF/encryption.xml"  # names the parts of a book that are encrypted
+C = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
+A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
+MOST_POINTS = 10_000  # of a chart
 
 
 class Block(NamedTuple):
@@ -69,17 +87,15 @@ def unpacked(file: BinaryIO, kind: str) -> Iterator[ZipFile]:
     """Open a zip file, and say why it cannot be read."""
     if file.read(len(OLE)) == OLE:
         raise UnreadableError("is encrypted, or not in the format of its suffix")
-    try:
-        with ZipFile(file) as parts, warnings.catch_warnings(action="ignore"):
-            growth = sum(part.file_size - part.compress_size for part in parts.infolist())
-            if growth > MAX_GROWTH:
-                reason = f"grows by {growth:,} bytes when unpacked, more than {MAX_GROWTH:,}"
-                raise UnreadableError(reason)
-            yield parts
-    except ImportError as error:
-        raise UnreadableError("needs `pip install 'hierindex[office]'`") from error
-    except MALFORMED as error:
-        raise UnreadableError(f"cannot be read as {kind}") from error
+    with reading_as(kind), ZipFile(file) as parts, warnings.catch_warnings(action="ignore"):
+        check_growth(sum(part.file_size - part.compress_size for part in parts.infolist()))
+        yield parts
+
+
+def check_growth(n_bytes: int) -> None:
+    """Raise an error if a file becomes so many bytes larger when it is unpacked."""
+    if n_bytes > MAX_GROWTH:
+        raise UnreadableError(f"grows by {n_bytes:,} bytes when unpacked, more than {MAX_GROWTH:,}")
 
 
 def parsed(data: bytes) -> Any:
@@ -138,28 +154,93 @@ def as_reading(blocks: Iterable[Block], metadata: dict[str, Any], unread: Counte
 
     The items of a list follow each other without blank lines.
     """
-    text, headings, start = list[str](), list[Heading](), 0
-    base: int | None = None  # depth of the first item of a list
-    for block in blocks:
-        if not block.text.strip():
+    parts = list[Reading]()
+    said = (block for block in blocks if block.text.strip())
+    for is_list, group in groupby(said, lambda block: block.depth is not None):
+        if is_list:
+            items = [("  " * (block.depth or 0), block.text) for block in group]
+            n = len(items[0][0])  # as deep as the first item
+            parts.append(Reading("\n".join(indent[n:] + text for indent, text in items), {}))
             continue
-        is_next_item = base is not None and block.depth is not None
-        base = base if is_next_item else block.depth
-        mark = "#" * block.level + " " if block.level else "  " * ((block.depth or 0) - (base or 0))
-        between = "" if not text else "\n" if is_next_item else "\n\n"
-        start += len(between)
-        if block.level:
-            headings.append(Heading(block.level, block.text[:MAX_TITLE], start))
-        text += [between, mark, block.text]
-        start += len(mark) + len(block.text)
-    if left_out := [counted(n, kind) for kind, n in unread.items() if n]:
-        metadata = metadata | {LEFT_OUT: left_out}
-    return Reading("".join(text), metadata, headings)
+        for text, level, _ in group:
+            heading = [Heading(level, text[:MAX_TITLE], 0)] if level else []
+            parts.append(Reading(f"{'#' * level} {text}" if level else text, {}, heading))
+    text, _, headings = joined(parts)
+    note_left_out(metadata, unread)
+    return Reading(text, metadata, headings)
 
 
-MALFORMED = (
-    *(BadZipFile, EOFError, ExpatError, OSError, SyntaxError, struct.error, zlib.error),
-    *(ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError),
-    *(TypeError, ValueError),
-)
-"""Exceptions of the converters for malformed files."""
+def read_epub(file: BinaryIO) -> Reading:
+    """Return the text of a book's chapters in their order, and its title, authors and date.
+
+    The chapters are read as the main content of one page of HTML, see `read_html`.
+    """
+    with unpacked(file, "EPUB") as parts:
+        container = parsed(parts.read("META-INF/container.xml"))
+        path = container.find(".//{*}rootfile").get("full-path")
+        package, folder = parsed(parts.read(path)), posixpath.dirname(path)
+        items = {item.get("id"): item for item in package.iterfind(".//{*}manifest/{*}item")}
+        names, chapters = set(parts.namelist()), list[str]()
+        locks = parts.read(LOCKS) if LOCKS in names else b""
+        for reference in package.iterfind(".//{*}itemref"):
+            item = items.pop(reference.get("idref"), {})
+            name = posixpath.normpath(posixpath.join(folder, unquote(item.get("href", ""))))
+            is_picture = item.get("media-type", "").startswith("image/")
+            if name not in names or is_picture or "nav" in item.get("properties", "").split():
+                continue
+            if name.encode() in locks:
+                raise UnreadableError("is an encrypted book")
+            chapters.append(decode(parts.read(name)).text)
+        html = "\n".join(["<main>", *chapters, "</main>"])
+        text, metadata, headings = read_html(BytesIO(html.encode("utf-8", "replace")))
+        authors = ", ".join(name.text or "" for name in package.iterfind(".//{*}creator"))
+        title, date = (package.findtext(f".//{{*}}{name}") or "" for name in ("title", "date"))
+        day = DAY.match(date.strip())
+        about = {TITLE: title, "author": authors, "date": day[0] if day else ""}
+        metadata |= {key: said.strip()[:MAX_TITLE] for key, said in about.items() if said.strip()}
+        return Reading(text, metadata, [heading._replace(anchor="") for heading in headings])
+
+
+def chart_blocks(root: Any) -> Iterator[str]:
+    """Yield the titles of a chart and its axes, and a table of its categories and values."""
+    titles = (_said(title) for title in root.iter(f"{C}title"))
+    yield ": ".join(["Chart", *filter(None, titles)])
+    columns = list[tuple[str, dict[int, str]]]()
+    for i, series in enumerate(root.iterfind(f".//{C}plotArea/*/{C}ser"), start=1):
+        categories = _points(series, "cat", "xVal")
+        if not columns or categories not in ({}, columns[0][1]):  # each x of points
+            columns.append(("", categories))
+        name = " ".join(_points(series, "tx").values()) or series.findtext(f"{C}tx/{C}v")
+        columns.append((name or f"Series {i}", _points(series, "val", "yVal")))
+    if rows := sorted({at for _, column in columns for at in column})[:MOST_POINTS]:
+        table = [[column.get(at, "") for _, column in columns] for at in rows]
+        yield markdown_table([[name for name, _ in columns], *table])
+
+
+def diagram_lines(root: Any) -> Iterator[str]:
+    """Yield the texts of the shapes of a diagram (SmartArt)."""
+    yield from filter(None, map(_said, root.iter(f"{DIAGRAM}pt")))
+
+
+def _points(series: Any, *names: str) -> dict[int, str]:
+    """Return the values of a series by their index; the levels of categories are joined."""
+    found = defaultdict[int, list[str]](list)
+    for cache in (cache for name in names for cache in series.iterfind(f"{C}{name}//*[{C}pt]")):
+        code = cache.findtext(f"{C}formatCode") or ""
+        for point in cache.iterfind(f"{C}pt"):
+            found[int(point.get("idx"))].append(_shown(point.findtext(f"{C}v") or "", code))
+    return {at: " ".join(reversed(texts)) for at, texts in found.items()}
+
+
+def _shown(text: str, code: str) -> str:
+    """Return a value with its unit."""
+    try:
+        return displayed(float(text), code)
+    except (OverflowError, ValueError):  # a date beyond the calendar, or no number
+        return text.strip()
+
+
+def _said(element: Any) -> str:
+    """Return the words of a part, in order."""
+    said = ("".join(t.text or "" for t in p.iter(f"{A}t")) for p in element.iter(f"{A}p"))
+    return " ".join(" ".join(said).split())

@@ -4,7 +4,7 @@ import ctypes
 import logging
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import date
 from threading import Lock
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from hierindex.node import LEFT_OUT, PAGE_BREAK, PAGE_LABELS, PAGES, TITLE, Heading
 from hierindex.read.office import NO_AUTHOR, NO_TITLE
-from hierindex.read.pdf_furniture import NUMBER, without_furniture
 from hierindex.read.pdf_headings import (
     Line,
     Outlined,
@@ -21,8 +20,8 @@ from hierindex.read.pdf_headings import (
     letters_of,
     outline_headings,
 )
-from hierindex.read.pdf_words import Vocabulary, with_letters
-from hierindex.read.text import HEAD, MAX_TITLE, Reading, UnreadableError, counted
+from hierindex.read.pdf_lines import NUMBER, Vocabulary, with_letters, without_furniture
+from hierindex.read.text import HEAD, MAX_TITLE, Reading, UnreadableError, counted, joined
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
@@ -39,6 +38,8 @@ TITLE_WORD = re.compile(r"[^\W\d_]{2,}")
 BOLD = re.compile(rb"bold|black|heavy|demi|BX\d", re.I)
 HEAVY = 500  # weight of a font from which it is bold
 ONE_AT_A_TIME = Lock()  # PDFium has no threads
+Y_OF_VIEW = {1: 1, 3: 0, 5: 3, 7: 0}
+"""Index of the upper edge in a destination's view, by the view's mode."""
 
 
 def read_pdf(file: BinaryIO) -> Reading:
@@ -90,11 +91,11 @@ def read_pdf(file: BinaryIO) -> Reading:
         for line in page:
             line.text = words.undivided(line.text)
     outlined = outline_headings(pages, outline)
-    text, headings = _joined(pages, outlined or font_headings(pages))
+    text, _, headings = _joined(pages, outlined or font_headings(pages))
     if TITLE not in metadata:
         title = _title(first, headings)
         if outlined and not title:  # most outlines begin with the first section
-            title = _title(first, _joined(pages, font_headings(pages))[1])
+            title = _title(first, _joined(pages, font_headings(pages)).headings)
         metadata |= {TITLE: title} if title else {}
     if left_out := [*_not_read(read, n_attached), *left_out]:
         metadata[LEFT_OUT] = left_out
@@ -104,12 +105,10 @@ def read_pdf(file: BinaryIO) -> Reading:
 def _not_read(pages: list["_Page"], n_attached: int) -> list[str]:
     """Return what cannot be read as the text of pages."""
     n_images, n_comments = sum(p.is_image for p in pages), sum(p.n_comments for p in pages)
-    counts = {
-        f"{n_images} of {len(pages)} pages {'has' if n_images == 1 else 'have'} no text": n_images,
-        counted(n_comments, "comment"): n_comments,
-        counted(n_attached, "attached file"): n_attached,
-    }
-    return [phrase for phrase, n in counts.items() if n]
+    have = "has" if n_images == 1 else "have"
+    said = [f"{n_images} of {len(pages)} pages {have} no text"] if n_images else []
+    said += [counted(n_comments, "comment")] if n_comments else []
+    return [*said, counted(n_attached, "attached file")] if n_attached else said
 
 
 def _properties(pdf: "PdfDocument", first_page: str) -> dict[str, Any]:
@@ -140,7 +139,7 @@ def _text(get: Callable[..., str], *arguments: Any) -> str:
         return ""
 
 
-def _title(first_page: list[Line], headings: list[Heading]) -> str:
+def _title(first_page: list[Line], headings: Sequence[Heading]) -> str:
     """Return the highest heading, if the first page begins with it and it reads like a title."""
     if not headings or any(each.level <= headings[0].level for each in headings[1:]):
         return ""
@@ -271,30 +270,20 @@ def _outline(pdf: "PdfDocument") -> list[Outlined]:
     return entries
 
 
-Y_OF_VIEW = {1: 1, 3: 0, 5: 3, 7: 0}
-"""Index of the upper edge in a destination's view, by the view's mode."""
-
-
-def _joined(pages: list[list[Line]], placed: list[Placed]) -> tuple[str, list[Heading]]:
+def _joined(pages: list[list[Line]], placed: list[Placed]) -> Reading:
     """Return the text of all pages and the headings at their places in it."""
     at = {(each.page, each.line): each for each in reversed(placed)}
-    parts: list[str] = []
-    headings, start = [], 0
+    readings = list[Reading]()
     for number, page in enumerate(pages):
-        if number:
-            parts.append(PAGE_BREAK)
-            start += 1
-        i = 0
+        parts, i = list[Reading](), 0
         while i < len(page):
-            text, n_lines = page[i].text, 1
+            text, headings, n_lines = page[i].text, list[Heading](), 1
             if heading := at.get((number, i)):
                 n_lines = heading.n_lines
                 text = " ".join(line.text.strip() for line in page[i : i + n_lines])
                 title = text[: heading.n_characters or MAX_TITLE][:MAX_TITLE]
-                headings.append(Heading(heading.level, title, start))
+                headings = [Heading(heading.level, title, 0)]
+            parts.append(Reading(text, {}, headings))
             i += n_lines
-            if i < len(page):
-                text += "\n"
-            parts.append(text)
-            start += len(text)
-    return "".join(parts), headings
+        readings.append(joined(parts, between="\n"))
+    return joined(readings, between=PAGE_BREAK)

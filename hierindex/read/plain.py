@@ -1,11 +1,14 @@
-"""Plain text and reStructuredText with their headings; what a file is that its name hides."""
+"""Texts by lines: plain text, reStructuredText, source code and subtitles, with their headings."""
 
+import ast
 import re
+import warnings
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from html import unescape
+from itertools import accumulate, pairwise
 from typing import BinaryIO
 
-from hierindex.node import Heading
+from hierindex.node import TITLE, Heading
 from hierindex.read.html import read_html
 from hierindex.read.rtf import read_rtf
 from hierindex.read.text import (
@@ -22,7 +25,6 @@ BEGINS_MARKUP = re.compile(  # its declarations and comments, and its root
     rb"|<!DOCTYPE[^>\[]*(?:\[[^\]]*\]\s*)?>)*)<(?P<root>[A-Za-z_][\w:.-]*)(?P<with>[^>]*)",
     re.IGNORECASE,
 )
-CONTROL_WORD = re.compile(rb"\\[a-zA-Z]+-?\d*")
 NUMBERED = re.compile(  # alone between blank lines
     r"(?:\A|\n[ \t]*\n)"
     r"(?P<line>(?:(?:appendix|article|chapter|clause|part|schedule|section)[ ]+)?"
@@ -42,6 +44,21 @@ COMMENT = re.compile(  # no directive, target, footnote or substitution, with it
 SHORT = 4  # marks, which must be as many as the title's characters
 ROLE = re.compile(r"(?::[\w.:+-]+:)?`+([^`<]+?)(?:\s*<[^`>]*>)?`+_{,2}")
 EMPHASIS = re.compile(r"(?<!\w)(\*{1,2})(\S[^*]*)\1")
+SUFFIXES = (
+    ".bash .c .cc .cjs .cpp .cs .cxx .go .h .hh .hpp .java .jl .js .jsx .kt .lua .mjs .php .pl .pm "
+    ".r .rb .rs .scala .sh .swift .ts .tsx"
+).split()
+PYTHON = (".py", ".pyi", ".pyw")
+MAX_PARSED = 1_000_000  # characters of Python; longer files are data
+DEEPEST = 3  # level of a heading
+BLANK = re.compile(r"\n(?:[^\S\n]*\n)+(?!\Z)")  # lines, as far as the next one
+TIMES = r"^[ \t]*((?:\d{1,3}:)?\d\d:\d\d)[.,]\d{1,3}[ \t]*-->.*\n?"
+CUE = re.compile(rf"(?:^[ \t]*\d+[ \t]*\n)?{TIMES}", re.MULTILINE)  # perhaps after its number
+WEB_CUE = re.compile(rf"(?:(?<=\n\n).+\n|^\d+\n)?{TIMES}", re.MULTILINE)  # or its name
+NOTE = re.compile(r"(?<=\n\n)NOTE(?:[ \t].*)?(?:\n.+)*\n?")
+VOICE = re.compile(r"<v(?:\.[^\s<>]{,99})?\s([^<>]{,200})>")
+TAG = re.compile(r"<[a-z/\d][^<>]*>|\{\\[^{}]*\}", re.IGNORECASE)
+GROWING = re.compile(r"<\d\d:\d\d[^<>]*><c>")  # words as they are recognised; lines come again
 
 
 def read_unnamed(file: BinaryIO) -> Reading:
@@ -64,8 +81,6 @@ def read_unnamed(file: BinaryIO) -> Reading:
             return read_html(file)
         if b"<?xml" in markup["declared"] or b"xmlns" in markup["with"]:
             raise UnreadableError(f"is XML ({root}), which is not read; convert it to HTML or text")
-    if sum(map(len, CONTROL_WORD.findall(begin))) > len(begin) / 2:
-        raise UnreadableError("is markup of an unknown format")
     return read_text(file)
 
 
@@ -168,3 +183,82 @@ def _plain(title: str) -> str:
     'logging --- The whole log'
     """
     return " ".join(EMPHASIS.sub(r"\2", ROLE.sub(r"\1", title)).split())
+
+
+def read_python(file: BinaryIO) -> Reading:
+    """Return the text of a file, its classes and functions, and its docstring's first line."""
+    text, metadata, _ = read_text(file)
+    try:
+        if len(text) > MAX_PARSED:
+            raise ValueError(len(text))
+        with warnings.catch_warnings(action="ignore"):
+            module = ast.parse(text)
+    except (MemoryError, RecursionError, SyntaxError, ValueError):
+        return Reading(text, metadata, _after_blank_lines(text))
+    if said := ast.get_docstring(module):
+        metadata[TITLE] = said.partition("\n")[0].strip()[:MAX_TITLE]
+    return Reading(text, metadata, list(_of_python(module, text)))
+
+
+def read_source(file: BinaryIO) -> Reading:
+    """Return the text of a file, whose sections begin after blank lines."""
+    text, metadata, _ = read_text(file)
+    return Reading(text, metadata, _after_blank_lines(text))
+
+
+def _after_blank_lines(text: str) -> list[Heading]:
+    return [Heading(1, "", match.end()) for match in BLANK.finditer(text)]
+
+
+def _of_python(module: ast.Module, text: str) -> Iterator[Heading]:
+    """Yield definitions, and other code after them, from the first comment above them."""
+    lines = text.split("\n")
+    starts = [0, *accumulate(len(line) + 1 for line in lines)]
+
+    def headings(body: Sequence[ast.stmt], level: int, end: int) -> Iterator[Heading]:
+        follows = False  # a definition
+        for node in body:
+            is_definition = isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+            if is_definition or (follows and level == 1):
+                first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
+                comment = lines[first - 1][: node.col_offset] + "#"
+                while not lines[end].startswith(comment) and end < first - 1:
+                    end += 1
+                yield Heading(level, _titled(node), starts[end])
+            if isinstance(node, ast.ClassDef) and level < DEEPEST:
+                yield from headings(node.body, level + 1, node.lineno)
+            follows, end = is_definition, node.end_lineno or node.lineno
+
+    return headings(module.body, 1, 0)
+
+
+def _titled(node: ast.stmt) -> str:
+    match node:
+        case ast.ClassDef():
+            return f"class {node.name}"
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            return node.name
+    return ""
+
+
+def read_subtitles(file: BinaryIO) -> Reading:
+    """Return a line for each cue of SubRip or WebVTT: the time, the speaker if named, the words.
+
+    A file without cues is read as text.
+    """
+    text, metadata, _ = read_text(file)
+    is_growing, is_web = GROWING.search(text) is not None, text.startswith("WEBVTT")
+    track = re.sub(r"\n[ \t]+(?=\n)", "\n", text)
+    if is_web:
+        track, n_notes = NOTE.subn("", track)
+        note_left_out(metadata, {"note": n_notes})
+    _, *parts = (WEB_CUE if is_web else CUE).split(track)  # first a title and styles
+    cues, last = list[str](), ""
+    for time, words in zip(parts[::2], parts[1::2], strict=True):
+        lines = VOICE.sub(r"\1: ", words).split("\n")
+        lines = [" ".join(unescape(TAG.sub("", line)).split()) for line in lines]
+        said = [line for line in lines if line and not (is_growing and line == last)]
+        if said:
+            last = said[-1]
+            cues.append(f"{time} {' '.join(said)}")
+    return Reading("\n".join(cues) or text, metadata)

@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from io import BytesIO
 from os import SEEK_END
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO
 
 from hierindex.cache.values import Readings
 from hierindex.core.identity import digest, file_of, name_of
@@ -35,22 +35,8 @@ SHOWN = {  # fields of a document that determine how its chunks show metadata
 }
 
 
-class Part(NamedTuple):
-    """A file in another one, such as an attachment.
-
-    `content` is a digest of its bytes, and `load` returns them.
-    """
-
-    name: str
-    content: str
-    load: Callable[[], bytes]
-
-
 def read_once(
-    read: Callable[[BinaryIO], Reading],
-    suffix: str,
-    file: BinaryIO | Part,
-    memory: Readings | None,
+    read: Callable[[BinaryIO], Reading], suffix: str, file: BinaryIO, memory: Readings | None
 ) -> Reading:
     """Read a file, or recall what the same reader has read of a file with the same bytes.
 
@@ -59,38 +45,29 @@ def read_once(
     read : callable
     suffix : str
         Of the file's name, which identifies the reader.
-    file : BinaryIO or Part
+    file : BinaryIO
     memory : Readings or None
     """
     if memory is None:
-        return read(opened(file))
-    if not isinstance(file, Part):
-        size = file.seek(0, SEEK_END)
-        file.seek(0)
-        if size > MAX_BYTES:  # readers look at its beginning first
-            return read(file)
-        data = file.read()  # once, so that what is read is what is hashed
-        file = Part("", sha256(data).hexdigest(), lambda: data)
-    key = digest("reading", _made_by(), suffix, file.content)
+        return read(file)
+    size = file.seek(0, SEEK_END)
+    file.seek(0)
+    if size > MAX_BYTES:  # readers look at its beginning first
+        return read(file)
+    data = file.read()  # once, so that what is read is what is hashed
+    key = digest("reading", _made_by(), suffix, sha256(data).hexdigest())
     match memory.recall(key):
         case [str(text), dict(metadata), list(headings)]:
-            found = headings_in({HEADINGS: headings})
-            if len(found) == len(headings):
-                return Reading(text, metadata, found)
+            return Reading(text, metadata, headings_in({HEADINGS: headings}))
         case str(reason):
             raise UnreadableError(reason)
     try:
-        reading = read(opened(file))
+        reading = read(BytesIO(data))
     except UnreadableError as error:
         memory.keep(key, str(error))
         raise
     memory.keep(key, reading)
     return reading
-
-
-def opened(file: BinaryIO | Part) -> BinaryIO:
-    """Return a file that is open; of a part, its bytes are loaded."""
-    return BytesIO(file.load()) if isinstance(file, Part) else file
 
 
 def split_once(
@@ -110,11 +87,10 @@ def split_once(
     if memory is None:
         return split()
     key = digest("places", _made_by(), settings, text)
-    match memory.recall(key):
-        case [*places] if all(map(_is_place, places)):
-            return [text[start:end] for start, end in places]
+    if places := memory.recall(key):
+        return [text[start:end] for start, end in places]
     chunks = split()
-    places, end = [], 0
+    places, end = list[tuple[int, int]](), 0
     for chunk in chunks:
         if (start := text.find(chunk, end)) < 0:
             return chunks
@@ -122,13 +98,6 @@ def split_once(
         places.append((start, end))
     memory.keep(key, places)
     return chunks
-
-
-def _is_place(value: object) -> bool:
-    match value:
-        case [int(start), int(end)]:
-            return 0 <= start < end
-    return False
 
 
 @cache

@@ -8,13 +8,14 @@ from itertools import groupby
 from typing import Any, BinaryIO, NamedTuple
 
 from hierindex.node import TITLE, Heading
-from hierindex.read.marks import STRUCK_WORDS, UNSEEN_WORDS
+from hierindex.read.marks import PLAIN, STRUCK_WORDS, SUB, SUPER, UNSEEN_WORDS, joined_runs
 from hierindex.read.records import as_block, records_of_table
 from hierindex.read.text import (
     HEAD,
     MAX_TITLE,
     Reading,
     decode,
+    joined,
     note_left_out,
     read_bytes,
 )
@@ -30,7 +31,6 @@ WORDS |= zip(
     "•—\u2013“\u2018”\u2019",
     strict=True,
 )
-SUPERSCRIPTS = str.maketrans("0123456789+-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻")
 GROUPS = {  # that are no running text, beside those marked as such
     **dict.fromkeys("colortbl fldinst filetbl info listtable revtbl rxe".split(), "skipped"),
     **dict.fromkeys("nonesttables nonshppict shprslt sp stylesheet".split(), "skipped"),
@@ -53,11 +53,12 @@ CHANGES: dict[str, Callable[[int | None], dict[str, Any]]] = {
     "pard": lambda _: {"in_table": False, "level": 0},
     "intbl": lambda _: {"in_table": True},
     "outlinelevel": lambda level: {"level": ((level or 0) + 1) % 10},
-    "plain": lambda _: {"unseen": False, "struck": False, "raised": False},
+    "plain": lambda _: {"unseen": False, "struck": False, "script": PLAIN},
     "v": lambda on: {"unseen": on != 0},
     **dict.fromkeys("deleted strike striked".split(), lambda on: {"struck": on != 0}),
-    "super": lambda on: {"raised": on != 0},
-    "nosupersub": lambda _: {"raised": False},
+    "super": lambda on: {"script": PLAIN if on == 0 else SUPER},
+    "sub": lambda on: {"script": PLAIN if on == 0 else SUB},
+    "nosupersub": lambda _: {"script": PLAIN},
     "uc": lambda n: {"n_fallback": max(0, n or 0)},
 }
 """What words change in the state, by their number."""
@@ -69,16 +70,14 @@ def read_rtf(file: BinaryIO) -> Reading:
     if not data[:HEAD].lstrip().startswith(b"{\\rtf"):
         return decode(data)
     found = _RtfText(data.decode("latin-1"))
-    blocks, headings, start = list[str](), list[Heading](), 0
-    for text, level in _blocks(found.lines):
-        if level:
-            headings.append(Heading(level, " ".join(text.split())[:MAX_TITLE], start))
-        blocks.append(text)
-        start += len(text) + 2
+    text, _, headings = joined(
+        Reading(text, {}, [Heading(level, " ".join(text.split())[:MAX_TITLE], 0)] * (level > 0))
+        for text, level in _blocks(found.lines)
+    )
     about = {key: " ".join(said.split()) for key, said in found.about.items()}
     metadata: dict[str, Any] = {key: said[:MAX_TITLE] for key, said in about.items() if said}
     note_left_out(metadata, found.left_out)
-    return Reading("\n\n".join(blocks), metadata, headings)
+    return Reading(text, metadata, headings)
 
 
 def _blocks(lines: list[tuple[list[str], int]]) -> Iterator[tuple[str, int]]:
@@ -102,7 +101,7 @@ class _State(NamedTuple):
     n_fallback: int = 1  # characters that stand for one of Unicode
     unseen: bool = False
     struck: bool = False
-    raised: bool = False
+    script: str = PLAIN
     in_table: bool = False
     level: int = 0  # of a heading
 
@@ -114,12 +113,10 @@ class _RtfText:
         self.lines: list[tuple[list[str], int]] = []
         self.about = {TITLE: "", "author": ""}
         self.left_out = Counter[str]()
-        self._omitted: dict[tuple[str, int, int, int], list[str]] = {}  # by reason and place
-        self._n_ends = 0  # of lines
         self._default = "cp1252"
         self._state = _State(self._default)
         self._outer: list[_State] = []
-        self._line: list[str] = []
+        self._line: list[tuple[str, str]] = []  # runs, see `joined_runs`
         self._cells: list[str] = []
         self._bytes = bytearray()
         self._fonts: dict[int, str] = {}
@@ -136,8 +133,6 @@ class _RtfText:
         self._flush()
         self._end_line()
         self._end_row()
-        for (why, *_), texts in self._omitted.items():
-            self.left_out[why] += len("".join(texts).split())
 
     def _take(self, match: re.Match[str]) -> None:
         word, byte, sign, brace, text = match.group("word", "byte", "sign", "brace", "text")
@@ -169,7 +164,7 @@ class _RtfText:
         """Return whether a word begins a group that is not the running text."""
         group = GROUPS.get(word, "")
         if word in COUNTED:
-            self._leave_out(COUNTED[word])
+            self.left_out[COUNTED[word]] += self._is_text()
             group = "skipped"
         elif word in self.about and self._state.group == "skipped":
             group = word
@@ -183,8 +178,8 @@ class _RtfText:
     def _end_group(self) -> None:
         self._n_skipped = 0
         if self._state.group == "note" and self._outer and self._outer[-1].group != "note":
-            note = "".join(self._line[self._note :]).strip()
-            self._line[self._note :] = [f" [{note}]"] if note else []
+            note = joined_runs(self._line[self._note :], self.left_out)
+            self._line[self._note :] = [(PLAIN, f" [{note}]")] if note else []
         self._state = self._outer.pop() if self._outer else self._state
 
     def _obey(self, word: str, number: int | None) -> None:
@@ -198,7 +193,7 @@ class _RtfText:
         elif word in ("par", "sect", "page"):
             self._end_line()
         elif word == "cell":
-            self._cells.append(" ".join("".join(self._line).split()))
+            self._cells.append(" ".join(joined_runs(self._line, self.left_out).split()))
             self._line.clear()
         elif word == "row":
             self._end_row()
@@ -220,26 +215,19 @@ class _RtfText:
         state = self._state
         if state.group in self.about:
             self.about[state.group] += text
-        elif self._is_text() and (state.unseen or state.struck):
-            why = UNSEEN_WORDS if state.unseen else STRUCK_WORDS
-            place = self._n_ends, len(self._cells), len(self._line)
-            self._omitted.setdefault((why, *place), []).append(text)
         elif self._is_text():
-            self._line.append(text.translate(SUPERSCRIPTS) if state.raised else text)
+            why = UNSEEN_WORDS if state.unseen else STRUCK_WORDS if state.struck else ""
+            self._line.append((why or state.script, text))
 
     def _is_text(self) -> bool:
         return self._state.group in ("", "note")
 
-    def _leave_out(self, what: str) -> None:
-        self.left_out[what] += self._is_text()
-
     def _end_line(self) -> None:
-        self._n_ends += 1
         if self._state.in_table or self._state.group == "note":
-            self._line.append(" ")
+            self._line.append((PLAIN, " "))
         elif self._is_text():
             self._end_row()
-            if text := "".join(self._line).strip():
+            if text := joined_runs(self._line, self.left_out):
                 self.lines.append(([text], self._state.level))
             self._line.clear()
 

@@ -6,7 +6,7 @@ from datetime import date, datetime, timedelta
 from itertools import groupby, takewhile
 from typing import Any, BinaryIO
 
-from hierindex.read.number_formats import displayed
+from hierindex.read.numbering import displayed
 from hierindex.read.office import Block, as_reading, properties, unpacked, unread_parts
 from hierindex.read.records import is_header
 from hierindex.read.tables import MOST_HEADS, are_names, merge, n_heads, table_blocks, title_in
@@ -14,7 +14,6 @@ from hierindex.read.text import Reading, UnreadableError
 
 MAX_CELLS = 10_000_000
 MAX_ROWS = 2**20  # of a sheet, as in Excel
-MAX_MERGED = 2_000_000  # places of merged cells
 MERGED = re.compile(rb'<(?:\w+:)?mergeCell [^>]*?ref="([A-Z]{1,3}\d{1,7}:[A-Z]{1,3}\d{1,7})"')
 UNKNOWN = re.compile(rb"</(?:\w+:)?f>\s*(?:<(?:\w+:)?v(?:\s*/|></(?:\w+:)?v)>)?\s*</(?:\w+:)?c>")
 """A formula without a result."""
@@ -29,7 +28,7 @@ def read_excel(file: BinaryIO) -> Reading:
         from openpyxl import load_workbook
 
         unread, blocks = unread_parts(parts), list[Block]()
-        n_cells = n_merged = 0
+        n_cells = 0
         book = load_workbook(file, read_only=True, data_only=True, keep_links=False)
         for sheet in book.worksheets:
             if sheet.sheet_state != "visible":
@@ -46,7 +45,7 @@ def read_excel(file: BinaryIO) -> Reading:
                 rows.append([*map(_said, row)])
             source = parts.read(sheet._worksheet_path.lstrip("/"))
             unread["uncomputed formula"] += len(UNKNOWN.findall(source))
-            n_merged += _merge(rows, MERGED.findall(source), MAX_MERGED - n_merged)
+            _merge(rows, MERGED.findall(source))
             blocks += [Block(sheet.title, 1), *map(Block, _blocks(rows))]
         return as_reading(blocks, properties(parts), unread)
 
@@ -99,8 +98,8 @@ def _columns(table: Iterable[Sequence[str]]) -> set[int]:
     return {i for row in table for i, cell in enumerate(row) if cell}
 
 
-def _merge(rows: list[list[str]], ranges: Iterable[bytes], most: int) -> int:
-    """Repeat the texts of merged cells at each of their places; return how many these are."""
+def _merge(rows: list[list[str]], ranges: Iterable[bytes]) -> None:
+    """Repeat the texts of merged cells at each of their places."""
     from openpyxl.utils import range_boundaries
 
     width, n_merged = max(map(len, rows), default=0), 0
@@ -109,12 +108,10 @@ def _merge(rows: list[list[str]], ranges: Iterable[bytes], most: int) -> int:
         if not 0 < top <= min(bottom, len(rows)) or not any(rows[top - 1][left - 1 : left]):
             continue
         bottom, right = min(bottom, len(rows)), min(right, width)
-        n_merged += (right - left + 1) * (bottom - top + 1)
-        n_merged += sum(max(0, right - len(row)) for row in rows[top - 1 : bottom])
-        if n_merged > most:
-            raise UnreadableError(f"has merged cells of more than {MAX_MERGED:,} places")
+        n_merged += width * (bottom - top + 1)  # as rows may become as long
+        if n_merged > MAX_CELLS:
+            raise UnreadableError(f"has merged cells of more than {MAX_CELLS:,} places")
         merge(rows, top - 1, left - 1, bottom, right)
-    return n_merged
 
 
 def _said(cell: Any) -> str:

@@ -5,13 +5,16 @@ from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO
 
 from hierindex.node import TITLE
-from hierindex.read.charts import DIAGRAM, A, R, chart_blocks, diagram_lines
-from hierindex.read.equations import equation
-from hierindex.read.marks import PLAIN, STRUCK_WORDS, SUB, SUPER, joined_runs
+from hierindex.read.marks import PLAIN, STRUCK_WORDS, SUB, SUPER, equation, joined_runs
 from hierindex.read.office import (
+    DIAGRAM,
+    A,
     Block,
+    R,
     as_reading,
+    chart_blocks,
     choose,
+    diagram_lines,
     parsed,
     properties,
     unpacked,

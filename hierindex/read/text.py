@@ -2,10 +2,15 @@
 
 import codecs
 import re
+import struct
+import zlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from os import SEEK_END
 from typing import Any, BinaryIO, NamedTuple
+from xml.parsers.expat import ExpatError
+from zipfile import BadZipFile
 
 from hierindex.node import LEFT_OUT, Heading
 
@@ -61,6 +66,22 @@ ODD_SIGN = re.compile(  # within a word or at its start, and so a letter; C1 con
 )
 
 
+MALFORMED = (
+    *(BadZipFile, EOFError, ExpatError, OSError, SyntaxError, struct.error, zlib.error),
+    *(ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError),
+    *(TypeError, ValueError),
+)
+"""Exceptions of other libraries for malformed files."""
+MEDIA = r"data:(?:audio|font|image|video)/[\w.+-]+(?:;[\w.+=-]+)*"
+EMBEDDED = re.compile(  # in quotes, or up to what may end a link
+    rf"""(?<="){MEDIA},(?:[^"\n]|\n(?!\n)){{40,}}|(?<='){MEDIA},(?:[^'\n]|\n(?!\n)){{40,}}|"""
+    rf"""data:[\w.+-]+/[\w.+-]+(?:;[\w.+=-]+)*;base64,(?:[A-Za-z0-9+/_-]|%\w\w)+=*|"""
+    rf"""{MEDIA},[^\s"'<>()\[\]]{{40,}}"""
+)
+WITH_ZEROS = tuple(mark for mark, encoding in BOMS.items() if encoding != "utf-8-sig")
+"""Byte order marks of texts with zero bytes."""
+
+
 class Reading(NamedTuple):
     """What is read of a file: its text, its metadata, and its headings in the order of the text."""
 
@@ -71,6 +92,35 @@ class Reading(NamedTuple):
 
 class UnreadableError(Exception):
     """The file cannot be read as a document; the message completes "The file ..."."""
+
+
+@contextmanager
+def reading_as(kind: str) -> Iterator[None]:
+    """Say of a file that is malformed, or that needs an extra, why it cannot be read as a kind."""
+    try:
+        yield
+    except ImportError as error:
+        raise UnreadableError("needs `pip install 'hierindex[office]'`") from error
+    except MALFORMED as error:
+        raise UnreadableError(f"cannot be read as {kind}") from error
+
+
+def joined(readings: Iterable[Reading], level: int = 0, between: str = "\n\n") -> Reading:
+    """Return several readings as one, with headings that are so many levels lower.
+
+    Of their metadata, it has the first encoding and all that was left out.
+    """
+    texts, headings, start = list[str](), list[Heading](), 0
+    metadata: dict[str, Any] = {}
+    for text, more, within in readings:
+        texts.append(text)
+        headings += (h._replace(level=h.level + level, start=start + h.start) for h in within)
+        start += len(text) + len(between)
+        if "encoding" in more:
+            metadata.setdefault("encoding", more["encoding"])
+        if LEFT_OUT in more:
+            metadata.setdefault(LEFT_OUT, []).extend(more[LEFT_OUT])
+    return Reading(between.join(texts), metadata, headings)
 
 
 def read_text(file: BinaryIO) -> Reading:
@@ -233,14 +283,6 @@ def without_embedded(text: str) -> tuple[str, int]:
     return EMBEDDED.subn("", text) if "data:" in text else (text, 0)
 
 
-MEDIA = r"data:(?:audio|font|image|video)/[\w.+-]+(?:;[\w.+=-]+)*"
-EMBEDDED = re.compile(  # in quotes, or up to what may end a link
-    rf"""(?<="){MEDIA},(?:[^"\n]|\n(?!\n)){{40,}}|(?<='){MEDIA},(?:[^'\n]|\n(?!\n)){{40,}}|"""
-    rf"""data:[\w.+-]+/[\w.+-]+(?:;[\w.+=-]+)*;base64,(?:[A-Za-z0-9+/_-]|%\w\w)+=*|"""
-    rf"""{MEDIA},[^\s"'<>()\[\]]{{40,}}"""
-)
-
-
 def read_bytes(file: BinaryIO) -> bytes:
     """Return the content of a file, unless it is too large or begins like no text."""
     data = file.read(HEAD)
@@ -253,7 +295,3 @@ def read_bytes(file: BinaryIO) -> bytes:
         )
     file.seek(len(data))
     return data + file.read()
-
-
-WITH_ZEROS = tuple(mark for mark, encoding in BOMS.items() if encoding != "utf-8-sig")
-"""Byte order marks of texts with zero bytes."""

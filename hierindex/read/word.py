@@ -8,12 +8,31 @@ from typing import Any, BinaryIO, NamedTuple
 from zipfile import ZipFile
 
 from hierindex.node import TITLE
-from hierindex.read.charts import DIAGRAM, C, R, chart_blocks, diagram_lines
-from hierindex.read.equations import MATH, equation
-from hierindex.read.marks import PLAIN, STRUCK_WORDS, SUB, SUPER, UNSEEN_WORDS, joined_runs
+from hierindex.read.marks import (
+    MATH,
+    PLAIN,
+    STRUCK_WORDS,
+    SUB,
+    SUPER,
+    UNSEEN_WORDS,
+    equation,
+    joined_runs,
+)
 from hierindex.read.numbering import BULLET, VAL, Numbering, W, value, whole
-from hierindex.read.office import Block, as_reading, parsed, properties, unpacked, unread_parts
-from hierindex.read.tables import Merged, repeated, table_blocks
+from hierindex.read.office import (
+    DIAGRAM,
+    Block,
+    C,
+    R,
+    as_reading,
+    chart_blocks,
+    diagram_lines,
+    parsed,
+    properties,
+    unpacked,
+    unread_parts,
+)
+from hierindex.read.tables import MAX_ROW, Merged, repeated, table_blocks
 from hierindex.read.text import MAX_TITLE, Reading, UnreadableError
 
 UNREAD = {f"{W}{name}" for name in "del moveFrom pPr rPr rt sdtPr".split()}
@@ -31,7 +50,6 @@ DEEPEST = 6  # level of a heading of Markdown
 FOLIO = set("page p seite s página pagina of von de sur di van".split())
 """Words of a header or footer that has only the number of the page."""
 LONGEST_HEADING = 250  # characters; a longer paragraph in the style of headings is a clause
-MAX_ROW = 4000  # characters; cells of a longer row are text side by side, not data
 MAX_BASES = 20  # styles on which a style is based
 MAX_SPAN = 63  # columns, as in Word
 MAX_CELLS = 1_000_000  # of tables, as small files can have many merged ones

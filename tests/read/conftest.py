@@ -2,7 +2,8 @@
 
 import pytest
 
-from hierindex.read.documents import FILE_NAME, read_documents
+from hierindex.node import FILE_NAME
+from hierindex.read.documents import read_documents
 
 
 @pytest.fixture

@@ -13,20 +13,11 @@ from llama_index.core.schema import Document
 from pdfs import locked, pdf_of
 
 from hierindex.errors import SourceError
-from hierindex.node import PAGES
-from hierindex.read.documents import (
-    ATTEMPTS,
-    FILE_NAME,
-    READERS,
-    FileReader,
-    Skipped,
-    read_documents,
-    read_files,
-    well_formed,
-)
-from hierindex.read.files import files_of
+from hierindex.node import FILE_NAME, PAGES
+from hierindex.read.documents import ATTEMPTS, FileReader, read_documents, read_files
+from hierindex.read.files import Skipped, files_of
 from hierindex.read.markdown import read_markdown
-from hierindex.read.text import UnreadableError
+from hierindex.read.readers import READERS, well_formed
 
 
 def test_a_document_knows_its_file(tmp_path):
@@ -46,24 +37,6 @@ def test_a_document_knows_its_file(tmp_path):
         assert "deep" not in document.get_content("llm")
 
 
-@pytest.mark.parametrize("seconds", [-1e15, 1e15])
-def test_a_time_that_no_calendar_has_is_left_out(tmp_path, monkeypatch, seconds):
-    (tmp_path / "a.txt").write_text("x")
-    monkeypatch.setattr("pathlib.Path.stat", changed(seconds))
-    (document,) = FileReader().load_data(tmp_path / "a.txt")
-    assert "last_modified_date" not in document.metadata
-
-
-def changed(seconds):
-    stat = os.stat
-
-    def of(path, **options):
-        found = list(stat(path, **options))
-        return os.stat_result([*found[:8], seconds, *found[9:]])
-
-    return of
-
-
 @pytest.mark.parametrize("name", ["a.txt", "z.txt"])
 def test_of_a_file_and_a_link_to_it_the_file_is_read(tmp_path, name):
     (tmp_path / "m.txt").write_text("x")
@@ -77,29 +50,6 @@ def test_of_a_file_and_a_link_to_it_the_file_is_read(tmp_path, name):
     assert told == [("read", i, 3) for i in (1, 2, 3)]
 
 
-def test_of_links_to_a_file_elsewhere_the_first_is_read(tmp_path):
-    (tmp_path / "m.txt").write_text("x")
-    (tmp_path / "in").mkdir()
-    for name in "bca":
-        (tmp_path / "in" / name).symlink_to("../m.txt")
-    (tmp_path / "in" / "d").write_text("y")
-    documents, skipped = read_documents(tmp_path / "in")
-    assert [document.doc_id for document in documents] == ["a", "d"]
-    assert skipped == [Skipped(name, "is a link to a, which is read") for name in "bc"]
-
-
-def test_a_link_is_known_in_another_source(tmp_path):
-    (tmp_path / "one").mkdir()
-    (tmp_path / "two").mkdir()
-    (tmp_path / "two" / "b.txt").write_text("x")
-    (tmp_path / "one" / "a.txt").symlink_to("../two/b.txt")
-    documents, skipped = read_documents(tmp_path / "one", tmp_path / "two")
-    assert [document.doc_id for document in documents] == ["b.txt"]
-    assert skipped == [Skipped("a.txt", "is a link to b.txt, which is read")]
-    (document,), _ = read_documents(tmp_path / "one")
-    assert document.doc_id == "a.txt"
-
-
 def test_a_link_is_read_if_its_file_is_not(tmp_path):
     """As where files are kept under the hashes of what they hold."""
     (tmp_path / "0a1b").write_bytes(b"PK\0")
@@ -110,15 +60,6 @@ def test_a_link_is_read_if_its_file_is_not(tmp_path):
     _, skipped = read_documents(tmp_path)
     assert [each.path for each in skipped] == ["0a1b", "book.epub"]
     assert skipped[1].reason == "cannot be read as EPUB"
-
-
-def test_copies_and_hard_links_are_documents_of_their_own(tmp_path):
-    (tmp_path / "a.txt").write_text("x")
-    (tmp_path / "b.txt").write_text("x")
-    os.link(tmp_path / "a.txt", tmp_path / "c.txt")
-    documents, skipped = read_documents(tmp_path)
-    assert [document.doc_id for document in documents] == ["a.txt", "b.txt", "c.txt"]
-    assert not skipped
 
 
 @pytest.mark.parametrize(
@@ -243,13 +184,6 @@ def test_a_large_text_is_refused_before_it_is_loaded(written, monkeypatch):
     assert len(skipped) == len(names)
 
 
-@pytest.mark.skipif(not Path("/proc/kmsg").exists(), reason="only Linux has it")
-def test_a_file_of_the_kernel_is_not_waited_for(tmp_path):
-    (tmp_path / "messages.txt").symlink_to("/proc/kmsg")
-    with pytest.raises(SourceError, match=r"messages\.txt is empty"):
-        read_documents(tmp_path)
-
-
 class TestFilesThatChange:
     @pytest.fixture
     def reading(self, monkeypatch):
@@ -272,23 +206,6 @@ class TestFilesThatChange:
         documents, skipped = read_documents(folder)
         assert [document.text for document in documents] == ["Three.", "b"]
         assert not skipped
-
-    @pytest.mark.parametrize("name", ["a.md", "a.pdf"])
-    def test_one_that_is_refused_while_it_is_written_is_read_again(
-        self, written, monkeypatch, name
-    ):
-        folder, refused = written({name: "half"}), []
-
-        def read(file):
-            if not refused:
-                refused.append(file.read())
-                (folder / name).write_text("all of it")
-                raise UnreadableError("is cut off")
-            return read_markdown(file)
-
-        monkeypatch.setitem(READERS, Path(name).suffix, read)
-        (document,), skipped = read_documents(folder)
-        assert (document.text, refused, skipped) == ("all of it", [b"half"], [])
 
     def test_one_that_is_always_written_is_skipped(self, written, reading):
         folder, n_read = written({"a.md": "One.", "b.txt": "b"}), []
@@ -313,17 +230,6 @@ class TestFilesThatChange:
         assert document.id_ == "d.txt"
         gone = "cannot be read (No such file or directory)"
         assert skipped == [Skipped(d, gone, is_unread=True) for d in ("a.txt", "b/c.txt")]
-
-    def test_a_folder_that_vanishes_while_it_is_listed_is_skipped(self, written, monkeypatch):
-        folder, listed = written({"a.txt": "a", "b/c.txt": "c"}), Path.iterdir
-
-        def iterdir(path):
-            if path.name == "b":
-                rmtree(path)
-            return listed(path)
-
-        monkeypatch.setattr(Path, "iterdir", iterdir)
-        assert [each.path for each in read_documents(folder)[1]] == ["b"]
 
 
 def forbid(monkeypatch, folder, file):

@@ -45,13 +45,12 @@ def test_a_mail_is_its_subject_and_its_plain_part():
     }
 
 
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
-@pytest.mark.parametrize("cte", ["8bit", "base64", "quoted-printable"])
-def test_a_mail_that_begins_with_a_byte_order_mark_is_a_mail(encoding, cte, tmp_path):
+@pytest.mark.parametrize("cte", ["8bit", "base64"])
+def test_a_mail_that_begins_with_a_byte_order_mark_is_a_mail(cte, tmp_path):
     message = EmailMessage()
     message["Subject"] = "Opening hours"
     message.set_content("The café opens at nine.\n", cte=cte)
-    (tmp_path / "a.eml").write_bytes(bytes(message).decode().encode(encoding))
+    (tmp_path / "a.eml").write_bytes(bytes(message).decode().encode("utf-8-sig"))
     (document,), _ = read_documents(tmp_path / "a.eml")
     assert document.text == "Opening hours\n\nThe café opens at nine.\n"
     assert document.metadata["title"] == "Opening hours"
@@ -75,13 +74,6 @@ def test_attachments_are_named():
     reading = read(message)
     assert reading.text.endswith("See below.\n\n\nAttachments: plan.png, application/pdf")
     assert reading.metadata["attachments"] == 2
-
-
-@pytest.mark.parametrize(
-    "text", ["No header at all.\n", "X-Other: x\n\nBody.\n", "", "Grüße\n"], ids=repr
-)
-def test_what_has_no_header_is_read_as_text(text):
-    assert read(text.encode()) == (text, {}, ())
 
 
 @pytest.mark.parametrize(
@@ -244,17 +236,6 @@ def test_unknown_labels_of_encodings_do_not_matter(label):
     assert "Überfahrt – täglich" in read(header.encode() + "Überfahrt – täglich\n".encode()).text
 
 
-@pytest.mark.parametrize(
-    ("label", "encoding"), [("cp-850", "cp850"), ("iso-8859-1", "cp1252"), ("x-sjis", "cp932")]
-)
-def test_labels_are_taken_as_browsers_do(label, encoding):
-    text = "橋は閉鎖" if encoding == "cp932" else "Größe ½"
-    header = f"Subject: x\nContent-Type: text/plain; charset={label}\n\n"
-    reading = read(header.encode() + text.encode(encoding))
-    assert reading.text == f"x\n\n{text}"
-    assert reading.metadata["encoding"] == encoding
-
-
 POSTED = "From ada@example.org Tue May 14 10:00:00 2024\n"
 
 
@@ -369,13 +350,6 @@ def test_all_pages_of_a_web_archive_are_read(read_one, inside, text):
         assert document.text[start:].startswith(title)
 
 
-def test_a_web_archive_without_a_page_is_empty(written):
-    folder = written({"a.mht": parts("related", (PICTURE, "x"), Subject="x"), "b.txt": "It is."})
-    assert [each.reason for each in read_documents(folder)[1]] == ["is empty"]
-    folder = written({"a.mht": "Note: it is text.\n\nAll of it."})
-    assert read_documents(folder)[0][0].text == "Note: it is text.\n\nAll of it."
-
-
 def test_a_calendar_is_its_events(read_one):
     day = "BEGIN:VEVENT\r\nSUMMARY:Tea\r\nDTSTART;VALUE=DATE:20240514\r\nEND:VEVENT\r\n"
     assert read_one("a.ics", day * 2).text == "\n\n".join(["Summary: Tea\nStart: 2024-05-14"] * 2)
@@ -457,3 +431,10 @@ def test_armoured_text_of_pgp_is_left_out(read_one, body, text, left_out):
     assert (text or body) in document.text
     assert "BEGIN PGP" not in document.text or text is None
     assert document.metadata.get("left_out") == left_out
+
+
+@pytest.mark.parametrize(
+    "text", ["No header at all.\n", "X-Other: x\n\nBody.\n", "", "Grüße\n"], ids=repr
+)
+def test_what_has_no_header_is_read_as_text(text):
+    assert read(text.encode()) == (text, {}, ())

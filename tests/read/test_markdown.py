@@ -8,9 +8,6 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from hierindex.node import HEADINGS, LEFT_OUT
-from hierindex.read.documents import (
-    read_documents,
-)
 from hierindex.read.markdown import front_matter, markdown_headings, read_markdown
 from hierindex.read.records import BETWEEN
 from hierindex.read.text import MAX_TITLE
@@ -89,12 +86,6 @@ def test_headings_are_those_that_would_be_rendered(text):
     assert all(line == line.lstrip() != "" for _, _, line in found)
 
 
-def test_a_long_title_is_cut():
-    ((_, title, _),) = headings("# " + "long " * 10_000)
-    assert len(title) <= MAX_TITLE
-    assert len(headings("# " + "[" * 100_000)[0][1]) == MAX_TITLE
-
-
 @pytest.mark.parametrize(
     ("text", "entries"),
     [
@@ -139,22 +130,6 @@ def test_front_matter_is_metadata_and_text(text, entries):
 )
 def test_other_text_between_rules_is_no_front_matter(text):
     assert front_matter(text) == ({}, 0)
-
-
-def test_a_document_has_its_title_and_headings(tmp_path):
-    (tmp_path / "a.md").write_text("---\nby: Ada\nfile_name: x\n---\n# One\n\n## Two\n")
-    (tmp_path / "b.markdown").write_text("---\ntitle: The log\n---\n# One\n")
-    (tmp_path / "c.md").write_text("Text.\n")
-    a, b, c = (document.metadata for document in read_documents(tmp_path)[0])
-    assert (a["by"], a["file_name"], a["title"]) == ("Ada", "a.md", "One")
-    assert [heading[:3] for heading in a["headings"]] == [[1, "One", 29], [2, "Two", 36]]
-    assert b["title"] == "The log"
-    assert not {"title", "headings"} & c.keys()
-
-
-def test_markdown_is_kept(read_one):
-    text = "---\ntitle: x\n---\n# One\n\n* a\n    * b\n\n```py\nx  =  1\n```\n<b>no html</b>\n"
-    assert read_one("a.md", text).text == text
 
 
 ROWS = [f"| r{i} | It is said that {i} is *so*. |\n" for i in range(60)]

@@ -44,17 +44,6 @@ def test_cells_are_markdown():
     assert [reading.text[h.start :].split()[0] for h in reading.headings] == ["#", "##"]
 
 
-def test_rows_of_a_long_table_carry_their_header():
-    table = "| Way | Seconds |\n|---|---|\n" + "| the old one | 12345 |\n" * 80
-    cells = [{"cell_type": "markdown", "source": source} for source in ("# A", table, "# B")]
-    reading = read(notebook(*cells, code(table)))
-    assert reading.text.count("Way: the old one; Seconds: 12345\n\n\n") == 80
-    assert reading.text.count("| the old one | 12345 |") == 80  # code
-    assert [reading.text[h.start :].split()[:2] for h in reading.headings] == [
-        *(["#", "A"], ["#", "B"])
-    ]
-
-
 @pytest.mark.parametrize(
     ("output", "text"),
     [
@@ -80,10 +69,6 @@ def test_rows_of_a_long_table_carry_their_header():
 def test_outputs_are_bounded_text(output, text):
     said = read(notebook(code("f()", output))).text.removeprefix("```\nf()\n```")
     assert said == (f"\n\n```\n{text}\n```" if text else "")
-
-
-def test_fences_are_longer_than_those_within():
-    assert read(notebook(code("s = '````'"), **PYTHON)).text == "`````python\ns = '````'\n`````"
 
 
 @pytest.mark.parametrize(
@@ -113,19 +98,6 @@ def test_what_is_no_notebook_is_read_as_json(text, read_as):
 
 
 TEXT = {"cell_type": "markdown", "source": "After."}
-
-
-@pytest.mark.parametrize(
-    "cell",
-    [
-        {"cell_type": "code", "source": "x = 1"},
-        {"cell_type": "code", "source": ["x = ", "1"], "outputs": None},
-        {"cell_type": "code", "source": "x = 1", "outputs": [{"output_type": "display_data"}]},
-        {"source": "```\nx = 1\n```"},
-    ],
-)
-def test_a_cell_that_lacks_something_is_read(cell):
-    assert read(notebook(cell, {"cell_type": "code"}, TEXT)).text == "```\nx = 1\n```\n\nAfter."
 
 
 def shown(**data):
@@ -185,3 +157,20 @@ def test_notebooks_of_version_3(read_one):
     )
     assert document.metadata["headings"] == [[2, "The pier", 0, ""]]
     assert document.metadata["left_out"] == ["1 picture", "1 traceback"]
+
+
+def test_fences_are_longer_than_those_within():
+    assert read(notebook(code("s = '````'"), **PYTHON)).text == "`````python\ns = '````'\n`````"
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        {"cell_type": "code", "source": "x = 1"},
+        {"cell_type": "code", "source": ["x = ", "1"], "outputs": None},
+        {"cell_type": "code", "source": "x = 1", "outputs": [{"output_type": "display_data"}]},
+        {"source": "```\nx = 1\n```"},
+    ],
+)
+def test_a_cell_that_lacks_something_is_read(cell):
+    assert read(notebook(cell, {"cell_type": "code"}, TEXT)).text == "```\nx = 1\n```\n\nAfter."

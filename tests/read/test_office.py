@@ -1,3 +1,5 @@
+"""Files of office programs and books."""
+
 import sys
 from datetime import datetime
 from io import BytesIO
@@ -11,11 +13,12 @@ from office_files import RELATION, epub, excel, paragraph, table, word, zipped
 from pptx.util import Inches
 
 from hierindex.errors import SourceError
-from hierindex.read import sheets
-from hierindex.read.documents import READERS, Skipped, read_documents
+from hierindex.node import HEADINGS
+from hierindex.read.documents import read_documents
+from hierindex.read.files import Skipped
 from hierindex.read.office import OLD
+from hierindex.read.readers import READERS
 from hierindex.read.records import BETWEEN
-from hierindex.read.text import UnreadableError
 
 OFFICE = (".docx", ".pptx", ".xlsx", ".epub")
 
@@ -251,18 +254,6 @@ def test_old_files_are_skipped_with_what_to_do(tmp_path, suffix):
     assert "; save it as ." in OLD[suffix]
 
 
-def test_a_column_of_lines_is_no_table():
-    lines = [f"Line {i}." for i in range(2_000)]
-    text = read(".xlsx", excel({"Notes": [[line] for line in lines]})).text
-    assert text == "\n\n".join(["# Notes", *lines])
-
-
-def test_tables_have_at_most_so_many_cells(monkeypatch):
-    monkeypatch.setattr(sheets, "MAX_CELLS", 10)
-    with pytest.raises(UnreadableError, match="has more than 10 cells"):
-        read(".xlsx", SALES)
-
-
 def test_linked_pictures_are_not_fetched():
     """A socket would be refused, and warnings are errors."""
     relation = (
@@ -293,3 +284,41 @@ def test_entities_are_not_expanded(tmp_path):
         for document in read_documents(tmp_path)[0]:
             assert document.id_ == "secret.txt" or "secret" not in document.text
             assert len(document.text) < 100
+
+
+def test_chapters_are_read_in_their_order_and_headings_are_where_they_stand(read_one):
+    chapters = {
+        "b.xhtml": "<?xml version='1.0'?><html><head><title/></head><body><h1>First</h1>"
+        "<p>An <em>odd</em> day.</p></body></html>",
+        "the%20end.xhtml": "<html><head><title>No</title></head><body><h2 id='x'>Second</h2>"
+        "<ol><li>one</li><li>two</li></ol></body></html>",
+        "gone.xhtml": "",
+    }
+    document = read_one("a.epub", epub(chapters))
+    assert document.text == "First\nAn odd day.\nSecond\n1. one\n2. two"
+    assert document.metadata[HEADINGS] == [[1, "First", 0, ""], [2, "Second", 18, ""]]
+    about = [document.metadata[key] for key in ("title", "author", "date")]
+    assert about == ["A book", "Ada", "1901-02-03"]
+
+
+def test_each_chapter_is_read_once_and_pictures_are_not(read_one):
+    with ZipFile(BytesIO(epub({"a.html": "<p>Once.", "b.png": "\0"}))) as book:
+        parts = {name: book.read(name) for name in book.namelist()}
+    package = parts["OEBPS/book.opf"].replace(b'"b.png"', b"'b.png' media-type='image/png'")
+    again = b"<itemref idref='i0'/>" * 1000 + b"</spine>"
+    parts["OEBPS/book.opf"] = package.replace(b"</spine>", again)
+    assert read_one("a.epub", zipped(parts)).text == "Once."
+
+
+def test_chapters_beside_an_article_are_content(read_one):
+    article = f"<article><p>{'It is so. ' * 50}</article>"
+    book = epub({"a.html": "<p><a href='b.html'>Ada</a>", "b.html": article})
+    assert read_one("a.epub", book).text.startswith("Ada\nIt is so.")
+
+
+def test_protected_books_are_skipped(read_one):
+    lock = {"META-INF/encryption.xml": '<CipherReference URI="OEBPS/font.otf"/>'}
+    assert read_one("a.epub", epub({"a.xhtml": "<p>Open."}, lock)).text == "Open."
+    lock = {"META-INF/encryption.xml": '<CipherReference URI="OEBPS/a.xhtml"/>'}
+    with pytest.raises(SourceError, match="is an encrypted book"):
+        read_one("a.epub", epub({"a.xhtml": "<p>\x01\x02"}, lock))

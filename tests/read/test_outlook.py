@@ -8,8 +8,9 @@ import pytest
 from outlook import ADDRESS, BODY, FROM, HEADERS, HTML, SENT, SUBJECT, TO, compound, outlook
 
 from hierindex.node import Heading
-from hierindex.read import mail as reader
-from hierindex.read.documents import Skipped, read_documents
+from hierindex.read import office as reader
+from hierindex.read.documents import read_documents
+from hierindex.read.files import Skipped
 from hierindex.read.mail import read_outlook
 
 FIELDS = {
@@ -46,13 +47,6 @@ def test_a_message_that_was_received_has_the_addresses_of_its_header():
     metadata = read({**FIELDS, HEADERS: header, BODY: "Hello."}).metadata
     assert metadata["from"] == "Ada <ada@example.org>"
     assert metadata["to"] == "Jörg <j@example.org>"
-
-
-def test_without_plain_text_the_html_is_read():
-    reading = read({SUBJECT: "Question", BODY: " ", HTML: "<h1>Où?</h1><p>Ici.".encode("cp1252")})
-    assert reading.text == "Question\n\nOù?\nIci."
-    assert [heading.level for heading in reading.headings] == [1, 2]
-    assert reading.metadata == {"title": "Question"}
 
 
 def test_html_beside_a_stub_is_read():

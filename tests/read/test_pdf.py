@@ -4,9 +4,7 @@ import pytest
 from pdfs import Typed, pdf_of, typed, with_annotations
 
 from hierindex.node import HEADINGS, LEFT_OUT, PAGE_LABELS, PAGES, TITLE, Heading
-from hierindex.read.documents import (
-    read_documents,
-)
+from hierindex.read.documents import read_documents
 
 TEXT = "A line of the text, which is long enough to be one, and so there are many of them."
 
@@ -70,26 +68,6 @@ def test_what_recurs_on_most_pages_apart_from_the_text_is_left_out_and_told(read
     document = read(typed(*paged(6, head, foot), labels=True))
     assert document.text == "\f".join("\n".join(line.text for line in page) for page in paged(6))
     assert told in " ".join(document.metadata[LEFT_OUT])
-
-
-def test_ten_lines_that_recur_are_told_and_the_others_counted(read):
-    pages = [
-        [
-            *(
-                Typed(f"{'Odd Even'.split()[i % 2]} {'abc'[k]} above", 764 - 12 * k)
-                for k in range(3)
-            ),
-            *page,
-            *(
-                Typed(f"{'Odd Even'.split()[i % 2]} {'abc'[k]} below", 64 - 12 * k)
-                for k in range(3)
-            ),
-        ]
-        for i, page in enumerate(paged(8))
-    ]
-    *told, more = read(typed(*pages)).metadata[LEFT_OUT]
-    assert len(told) == 10
-    assert more == "2 more lines at the edges of pages"
 
 
 @pytest.mark.parametrize(
@@ -173,12 +151,6 @@ def test_footnotes_stay(read):
     assert [f"{i + 1} See note {i * i}." in read(typed(*pages)).text for i in range(5)] == [
         True
     ] * 5
-
-
-def test_lines_that_recur_elsewhere_are_kept(read):
-    pages = [[Typed("end", 700 - 50 * i), *body(300 - 20 * i, 3)] for i in range(4)]
-    assert read(typed(*pages)).text.count("end") == 4
-    assert read(typed(*[[Typed("Head", 700), *body()]] * 2)).text.count("Head") == 2
 
 
 def test_dot_leaders_are_left_out(read):
@@ -294,19 +266,6 @@ def test_author_and_date_of_the_properties_are_metadata(read, author, created, a
     assert (metadata.get("author"), metadata.get("date")) == about
 
 
-def test_a_damaged_title_is_none(read):
-    data = typed(body(n=1), stated="AB")
-    damaged = data.replace(b"/Title (AB)", b"/Title (\xfe\xff\xd8\x00)")
-    assert damaged != data
-    assert TITLE not in read(damaged).metadata
-
-
-def test_an_outline_of_other_words_is_not_used(read):
-    page = [Typed("Results", 740, 18, True), *body(700, 9)]
-    outline = [(f"Slide {i}", 0, 700, None) for i in range(3)]
-    assert headings(read(typed(page, outline=outline))) == [(1, "Results")]
-
-
 def test_headings_by_their_fonts(read):
     page = [
         Typed("The Report", 740, 20),
@@ -367,14 +326,6 @@ def test_many_bold_headings_are_not_the_text(read):
         page.append(Typed(f"The option number {i}", 740 - 60 * i, 14, True))
         page += body(724 - 60 * i, 2, "It is an option.")
     assert len(headings(read(typed(page)))) == 9
-
-
-def test_text_beside_much_code_is_no_heading(read):
-    code = [body(700 - 12 * i, 1, "a = b; " * 9)[0]._replace(size=7) for i in range(40)]
-    page = [Typed("Results", 760, 14), *code]
-    for y, n in ((200, 1), (160, 1), (120, 4), (50, 2)):
-        page += body(y, n, "We explain.")
-    assert headings(read(typed(page))) == [(1, "Results")]
 
 
 def test_list_items_and_footnotes_are_no_headings(read):
@@ -471,9 +422,3 @@ def test_odd_outlines_and_labels_do_not_keep_files_from_being_read(tmp_path):
 
 
 PAGES_OF_PDF = ["The first page.\nIt has two lines.", "The second page is here.", "A third one."]
-
-
-def test_pages_of_a_pdf_are_joined_by_form_feeds(read_one):
-    document = read_one("a.pdf", pdf_of(*PAGES_OF_PDF))
-    assert document.text == "\f".join(PAGES_OF_PDF)
-    assert document.metadata[PAGES] == 3

@@ -101,46 +101,10 @@ def test_a_page_that_is_printed_as_its_number_has_no_label(tmp_path):
     assert [(span.page, span.page_label) for span in found.values()] == [(1, ""), (2, "B-1")]
 
 
-@pytest.mark.parametrize("labels", ["ab", 3, None, [], ["i"], [3, None]])
-def test_labels_of_another_kind_do_no_harm(labels):
-    document = Document(text="A\fB", metadata={"pages": 2, "page_labels": labels})
-    assert [span.page for span in sentences(document, by_words(300)).values()] == [1, 2]
-
-
-def test_a_page_of_llama_index_has_its_label():
-    for label, expected in (("7", (7, "")), ("xii", (None, "xii"))):
-        document = Document(text="It was calm.", metadata={"page_label": label})
-        (span,) = sentences(document, by_words(300)).values()
-        assert (span.page, span.page_label) == expected
-        (leaf,) = leaves_of([document])  # not split
-        assert leaf.citations[0][3::2] == expected
-
-
 def test_a_page_of_the_users_is_where_a_document_begins():
     document = Document(text="It was calm.\fIt blew.", metadata={"page": 3})
     for leaves in leaves_of([document]), leaves_of(split_documents([document], by_words(300))):
         assert [span.page for span in leaves[0].citations] == [3, 4]
-
-
-def test_blank_pages_are_not_cited():
-    document = Document(text="A\f\f \fB", metadata={"pages": 4})
-    spans = leaves_of(split_documents([document], by_words(300)))[0].citations
-    assert [(span.start, span.end, span.page) for span in spans] == [(0, 1, 1), (5, 6, 4)]
-
-
-def test_chunks_of_chunks_are_cited_as_one(page):
-    """A second splitter copies metadata to chunks that are at other places."""
-    coarse = as_text_nodes(split_documents([page], by_words(300)))
-    for leaf in leaves_of(by_words(5)(coarse)):
-        (span,) = leaf.citations
-        assert page.text[span.start : span.end] == leaf.text
-
-
-def test_an_edited_chunk_is_not_quoted(page):
-    (chunk,) = split_documents([page], by_words(300))
-    chunk.text = chunk.text.upper() + "!"
-    (quote,) = leaves_of([chunk])[0].quotes
-    assert not quote.verbatim
 
 
 def test_a_renamed_document_is_cited_by_its_new_name(page):
@@ -158,16 +122,3 @@ def test_places_reach_no_model_and_no_leaf_twice(page):
         assert "hierindex" not in node.get_content(mode)
     assert HEADINGS not in node.metadata
     assert len(Node.of(node).quotes) == 4
-
-
-def test_a_citation_has_what_is_known():
-    span = Span("a.pdf", 3, 9, 14, "Results", "xii", "timing")
-    assert span.to_json() == {
-        "document": "a.pdf",
-        "start": 3,
-        "end": 9,
-        "page": 14,
-        "page_label": "xii",
-        "section": ["Results"],
-        "anchor": "timing",
-    }

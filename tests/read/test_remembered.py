@@ -1,6 +1,5 @@
 """What was read and split is recalled by contents, and is what would be read and split now."""
 
-import io
 import json
 from pathlib import Path
 
@@ -16,11 +15,9 @@ import hierindex.read.remembered
 from hierindex import HierarchicalIndex, SemanticHierarchy
 from hierindex.cache.cache import open_cache
 from hierindex.cache.values import Readings
-from hierindex.read import documents as reading
+from hierindex.read import readers as reading
 from hierindex.read.documents import read_documents
-from hierindex.read.remembered import read_once
 from hierindex.read.split import PlacedSentenceSplitter, sentence_splitter, split_documents
-from hierindex.read.text import Reading
 
 SENTENCE = "The keeper of the lighthouse wrote letter {}. "
 LETTERS = "".join(f"## Day {i}\n\n{SENTENCE.format(i) * 5}\n\n" for i in range(6))
@@ -104,19 +101,6 @@ def test_only_what_changed_is_read_again(folder, memory, read):
     assert plain(found.values()) == plain(read_documents(folder)[0])
 
 
-def test_two_files_that_swap_their_contents(folder, memory, read):
-    (folder / "y.md").write_text("# Other\n\nIt was.")
-    read_documents(folder, memory=memory)
-    read.clear()
-    one, other = (folder / name for name in ("a.md", "y.md"))
-    contents = one.read_bytes(), other.read_bytes()
-    other.write_bytes(contents[0])
-    one.write_bytes(contents[1])
-    recalled = plain(read_documents(folder, memory=memory)[0])
-    assert read == []
-    assert recalled == plain(read_documents(folder)[0])
-
-
 def test_another_reader_reads_the_same_bytes_again(folder, memory):
     for name in ("x.txt", "x.md", "x.html"):
         (folder / name).write_text("# A <b>b</b>\n\nText.")
@@ -132,25 +116,6 @@ def test_a_file_that_cannot_be_read_is_remembered_too(folder, memory, read):
     assert read.count(".md") == 1  # without memory
 
 
-def test_what_changes_while_it_is_read_is_recalled_under_its_own_content(
-    folder, memory, monkeypatch
-):
-    """The reader gets what was hashed, also if the file has other content by then."""
-    path, reader = folder / "g.rst", reading.READERS[".rst"]
-    first, second = path.read_text(), "Other\n=====\n\nMore.\n"
-
-    def replace(file):
-        path.write_text(second)
-        return reader(file)
-
-    with monkeypatch.context() as patch:
-        patch.setitem(reading.READERS, ".rst", replace)
-        documents, _ = read_documents(folder, memory=memory)
-    assert second in [document.text for document in documents]
-    path.write_text(first)
-    assert plain(read_documents(folder, memory=memory)[0]) == plain(read_documents(folder)[0])
-
-
 @pytest.mark.parametrize("what", ["library", "source"])
 def test_another_version_reads_again(folder, memory, read, monkeypatch, tmp_path, what):
     read_documents(folder, memory=memory)
@@ -163,14 +128,6 @@ def test_another_version_reads_again(folder, memory, read, monkeypatch, tmp_path
     read_documents(folder, memory=memory)
     hierindex.read.remembered._made_by.cache_clear()
     assert len(read) == len(FILES) - 1
-
-
-@pytest.mark.parametrize(
-    "foreign", [3, [], ["text", {}], ["text", [], []], [3, {}, []], ["text", {}, [[1, "A"]]]]
-)
-def test_a_foreign_value_is_read_again(folder, memory, read, monkeypatch, foreign):
-    monkeypatch.setattr(memory, "recall", lambda key: foreign)
-    assert plain(read_documents(folder, memory=memory)[0]) == plain(read_documents(folder)[0])
 
 
 def document(text: str = LETTERS, **more) -> Document:
@@ -211,14 +168,6 @@ def test_what_is_split_is_recalled(folder, memory, counted):
     assert any("\f" in chunk["text"] or chunk["metadata"].get("page") for chunk in fresh)
 
 
-def test_a_document_of_another_name_is_split_alike(memory, counted):
-    splitter = sentence_splitter(HashingEmbedding(), 40)
-    split([document()], splitter, memory)
-    (renamed,) = [Document(id_="b", text=LETTERS)]
-    assert split([renamed], splitter, memory) == split([renamed], splitter)
-    assert len(counted) == 2
-
-
 OTHER = {
     "text": document(LETTERS + "The end."),
     "headings": document(metadata={"headings": [[1, "Day 0", 0]]}),
@@ -233,13 +182,6 @@ def test_another_document_is_split_anew(memory, counted, other):
     other.excluded_embed_metadata_keys = ["headings"]
     for each in document(), other:
         assert split([each], splitter, memory) == split([each], splitter)
-    assert len(counted) == 4
-
-
-def test_another_chunk_size_splits_anew(memory, counted):
-    for chunk_size in 40, 80:
-        splitter = sentence_splitter(HashingEmbedding(), chunk_size)
-        assert split([document()], splitter, memory) == split([document()], splitter)
     assert len(counted) == 4
 
 
@@ -263,21 +205,6 @@ def test_a_splitter_with_a_tokenizer_of_the_user_splits_every_time(memory, count
     for _ in range(2):
         split([document()], splitter, memory)
     assert len(counted) == 2
-
-
-@pytest.mark.parametrize("foreign", [3, ["a"], [[1]], [[3, 1]], [[-3, 1]], [["0", 1]], {"a": 1}])
-def test_foreign_places_are_not_used(memory, monkeypatch, foreign):
-    monkeypatch.setattr(memory, "recall", lambda key: foreign)
-    splitter = sentence_splitter(HashingEmbedding(), 40)
-    assert split([document()], splitter, memory) == split([document()], splitter)
-
-
-def test_chunks_that_are_no_parts_of_the_text_are_not_remembered(memory, counted, monkeypatch):
-    monkeypatch.setattr(PlacedSentenceSplitter, "split_text_metadata_aware", lambda *_: ["other"])
-    splitter = sentence_splitter(HashingEmbedding(), 40)
-    for _ in range(2):
-        assert split([document()], splitter, memory) == split([document()], splitter)
-    assert len(counted) == 4
 
 
 class TestAnIndex:
@@ -305,13 +232,6 @@ class TestAnIndex:
         (folder / "c.pdf").unlink()
         self.check(folder, tmp_path, chunk_size=60)
 
-    def test_documents_of_llama_index_are_split_once(self, tmp_path, counted):
-        documents = [document(), Document(id_="b", text="It was calm.")]
-        self.built(documents, tmp_path / "index")
-        counted.clear()
-        self.built(documents, tmp_path / "index")
-        assert counted == []
-
     def test_a_dry_run_reads_and_splits_for_the_build(self, folder, tmp_path, read, counted):
         hierarchy = SemanticHierarchy(HashingEmbedding(model_name="known", dim=16))
         options = {"hierarchy": hierarchy, "chunk_size": 40}
@@ -334,11 +254,3 @@ class TestAnIndex:
         for _ in range(2):  # the generation before the last one is kept
             self.built(folder, tmp_path / "index")
         assert b"lighthouse" not in file.read_bytes()
-
-
-def test_without_a_memory_a_file_need_not_be_seekable():
-    class Stream(io.BytesIO):
-        def seek(self, *args):
-            raise io.UnsupportedOperation("seek")
-
-    assert read_once(lambda file: Reading(file.read().decode(), {}), ".x", Stream(b"One."), None)

@@ -20,7 +20,7 @@ BEGIN = r"{\rtf1\ansi\ansicpg1252\deff0{\fonttbl{\f0\fnil Arial;}{\f1\fnil\fchar
         (r"See{\field{\*\fldinst HYPERLINK 'u'}{\fldrslt  here}}.}", "See here."),
         (r"Kept{\*\footnote \pard A note.\par}.}", "Kept [A note.]."),
         (r"{\listtext\tab 14.\tab}Clause\par{\pntext 2.\tab}Next}", "14.\tClause\n\n2.\tNext"),
-        (r"10{\super 6} m}", "10⁶ m"),
+        (r"10{\super 6} m}", "10^6 m"),
         (r"{\pict\bin4 }}}}x}y}", "y"),
         (r"a\u0 ?b\'00c}", "abc"),
         (r"{\shp{\*\shpinst{\sp{\sn a}{\sv b}}{\shptxt In a box}}{\shprslt c}}}", "In a box"),
@@ -112,11 +112,8 @@ def test_rtf_is_known_by_its_content(read_one, name):
         ("%!PS-Adobe-3.0\n/x 1 def\n", "is PostScript, which is not read; convert it to PDF"),
         ("<?xml version='1.0'?>\n<!-- a --><rss><p>x</p></rss>", r"is XML \(rss\), which is not"),
         ("<?xml version='1.0'?><!DOCTYPE svg><svg:svg/>", r"is XML \(svg:svg\), which is not read"),
-        ("<?xml version='1.0'?>" + "<!-- a -->" * 5_000 + "<rss/>", r"is XML \(rss\)"),
         ("<?xml-stylesheet href='a'?>\n<!DOCTYPE a [<!ENTITY b 'c'>]>\n<a/>", r"is XML \(a\)"),
         ("<svg xmlns='x'><path d='M0 0'/></svg>", r"is XML \(svg\), which is not read; convert it"),
-        (r"\hdr\fld1\abc22\sep " * 50, "is markup of an unknown format"),
-        ("{" + r"\zone\row12\cell4 a" * 90 + "}", "is markup of an unknown format"),
     ],
 )
 @pytest.mark.parametrize("name", ["a.txt", "a.xyz"])

@@ -123,25 +123,6 @@ def test_no_chunk_keeps_the_headings_of_its_document(splitter):
     assert sections(chunks)[0] == "A"
 
 
-def test_no_chunk_keeps_the_labels_of_all_pages():
-    document = document_of(f"# A\n{LONG}", pages=1, page_labels=["iv"])
-    for splitter in by_words(100), SentenceSplitter(chunk_size=100, chunk_overlap=0):
-        (chunk,) = split_documents([document], splitter)
-        assert chunk.metadata == {"pages": 1, "page": 1, SECTION: "A"}
-
-
-def test_chunks_of_another_splitter_have_the_section_that_holds_them():
-    text = f"# A\n{LONG}\n## B\n{LONG}\n## C\n{LONG}\n# D\n{LONG}"
-    chunks = split_documents([document_of(text)], TokenTextSplitter(chunk_size=25, chunk_overlap=0))
-    for chunk in chunks:
-        marks = [line[-1] for line in chunk.text.split("\n") if line.startswith("#")]
-        path = chunk.metadata.get(SECTION, "").split(" › ")
-        if not marks:
-            assert path in (["A"], ["A", "B"], ["A", "C"], ["D"])
-        if "D" in marks and not chunk.text.startswith("# D"):
-            assert SECTION not in chunk.metadata
-
-
 def test_sections_are_known_in_a_pipeline():
     text = f"# A\n{LONG}\n## B\n{LONG}"
     model = HashingEmbedding()
@@ -187,23 +168,6 @@ def test_chunks_of_chunks_keep_their_section():
     assert not any(HEADINGS in chunk.metadata for chunk in by_words(30)(llama))
     for leaf in leaves_of(llama):
         assert HEADINGS not in {**leaf.metadata, **leaf.source["metadata"]}
-
-
-@pytest.mark.parametrize(
-    "entry",
-    [["Aims", "Means"], [], "A", None, {"a": 1}, [[1, "A", 9_999]], [[1, "A", -1]], [[1, "A"]]],
-)
-def test_headings_of_another_kind_are_let_be(entry):
-    document = Document(text=LONG, id_="a", metadata={HEADINGS: entry})
-    document.excluded_embed_metadata_keys = [HEADINGS]
-    (chunk,) = by_words(100)([document])
-    assert SECTION not in chunk.metadata
-
-
-def test_a_section_of_the_users_is_no_place():
-    document = Document(text=LONG, id_="a", metadata={SECTION: 3})
-    (leaf,) = leaves_of(by_words(100)([document]))
-    assert leaf.citations[0].section == ""
 
 
 def test_a_path_is_short_and_can_be_split():

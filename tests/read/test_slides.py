@@ -44,14 +44,6 @@ def test_shapes_are_read_from_top_to_bottom_and_left_to_right(read_one, places, 
     assert text.split("\n\n")[1:] == [f"Box {i}" for i in order]
 
 
-def test_points_are_at_most_so_deep(read_one):
-    deck, slide = deck_of((1, 1, 1))
-    point = slide.shapes[0].text_frame.add_paragraph()
-    point.text = "Deep"
-    point._p.get_or_add_pPr().set("lvl", "99999999")
-    assert read_one("a.pptx", saved(deck)).text.endswith(f"- Box 0\n{' ' * 16}- Deep")
-
-
 def test_placeholders_have_the_places_of_their_layouts(read_one):
     deck = pptx.Presentation()
     slide = deck.slides.add_slide(deck.slide_layouts[1])

@@ -1,15 +1,15 @@
 """Source code, whose classes and functions are headings."""
 
 from io import BytesIO
-from textwrap import dedent
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hierindex.node import SECTION
-from hierindex.read.documents import READERS, read_documents
-from hierindex.read.source import DEEPEST, MAX_PARSED, SUFFIXES
+from hierindex.read.documents import read_documents
+from hierindex.read.plain import DEEPEST, MAX_PARSED, SUFFIXES
+from hierindex.read.readers import READERS
 from hierindex.read.split import PlacedSentenceSplitter, split_documents
 
 STORE = '''\
@@ -78,44 +78,6 @@ def test_definitions_of_python_are_headings():
     assert read(".py", STORE).metadata == {"title": "Stores of texts."}
 
 
-def test_comments_of_python_belong_to_what_follows_them():
-    """Those that are indented deeper belong to the definition before."""
-    text = dedent(
-        """\
-        NAMES = \"\"\"
-        # one\"\"\"
-        # About f.
-
-        def f(): ...
-            # Within f.
-
-        # Helpers
-        # -------
-
-        @cache  # all
-        # of them
-        def g(): ...
-        class A:
-        \t# The first.
-        \tdef h(self): ...
-
-        \t# The second.
-
-        \tdef i(self): ...
-        # Run.
-        f()
-        """
-    )
-    assert headings(".py", text) == [
-        (1, "f", "# About f."),
-        (1, "g", "# Helpers"),
-        (1, "class A", "class A:"),
-        (2, "h", "\t# The first."),
-        (2, "i", "\t# The second."),
-        (1, "", "# Run."),
-    ]
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -126,12 +88,6 @@ def test_comments_of_python_belong_to_what_follows_them():
 )
 def test_python_that_is_not_parsed_is_cut_at_blank_lines(text):
     assert headings(".py", text) == [(1, "", "class A:")]
-
-
-@pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("text", ["x = '\\d'\n", "", "x = (" * 500, "\tx\n  y", "1if 2else 3\n"])
-def test_python_without_definitions_has_no_headings(text):
-    assert headings(".py", text) == []
 
 
 JS = """\

@@ -1,14 +1,11 @@
 """Chunks of documents: verbatim, in the window, with their pages."""
 
-from itertools import pairwise
-
 import pytest
 from fakes import HashingEmbedding
 from hypothesis import example, given
 from hypothesis import strategies as st
-from llama_index.core.ingestion import IngestionPipeline
 from llama_index.core.node_parser import SentenceSplitter
-from llama_index.core.schema import Document, MetadataMode
+from llama_index.core.schema import Document
 from pdfs import pdf_of
 from records import as_text_nodes, leaves_of
 
@@ -61,21 +58,6 @@ def test_pages_that_read_alike_are_told_apart(read_one):
     assert pages == list(range(1, 41))
 
 
-def test_documents_without_pages_have_chunks_without_pages(read_one):
-    document = read_one("a.txt", "One.\fTwo.")
-    (chunk,) = split_documents([document], SentenceSplitter())
-    assert PAGE not in chunk.metadata
-    assert {page for page, _ in pages_of_spans([chunk])} == {None}
-
-
-def test_pages_are_known_in_a_pipeline(read_one, splitter):
-    document = read_one("a.pdf", pdf_of(*["This page is left blank on purpose."] * 40))
-    chunks = IngestionPipeline(transformations=[splitter]).run(documents=[document])
-    assert [page for page, _ in pages_of_spans(chunks)][::39] == [1, 40]
-    for chunk in chunks:
-        assert chunk.get_content(MetadataMode.EMBED) == chunk.text
-
-
 PIECES = (
     "The keeper wrote a letter. ",
     "\U0001f600\U0001f3fd\u200d\U0001f33e" * 60,
@@ -125,30 +107,6 @@ def test_default_chunks_cover_the_document(splitter, text):
         assert n == 1 or (n == 0 and character.isspace())
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "The same line again.\n" * 400,
-        "la " * 2000,
-        "ab," * 3000,
-        ("One thing. " * 9 + "Another thing. ") * 60,
-    ],
-    ids=["lines", "words", "no blanks", "nearly the same"],
-)
-def test_chunks_do_not_overlap_also_where_a_document_repeats_itself(splitter, text):
-    chunks = split_documents([Document(text=text, id_="a")], splitter)
-    assert len(chunks) > 1
-    for chunk in as_text_nodes(chunks):
-        assert chunk.text == text[chunk.start_char_idx : chunk.end_char_idx]
-    for before, after in pairwise(as_text_nodes(chunks)):
-        assert before.end_char_idx <= after.start_char_idx
-
-
-@given(st.lists(st.sampled_from([*PIECES, " " * 30, "So. ", "\n"]), max_size=30).map("".join))
-def test_stretches_lose_nothing(text):
-    assert "".join(split_stretches(text)) == text
-
-
 ROWS = [f"| r{i} | It is so of {i}. It is not. | {'x, y ' * (i % 5)}|\n" for i in range(60)]
 
 
@@ -192,25 +150,6 @@ def test_chunks_end_where_sentences_of_summaries_end(sentences):
     assert [s.text for s in split_sentences(text)] == [*map(str.strip, sentences)]
 
 
-def test_tokens_of_a_long_text_are_not_all_counted():
-    counted = []
-
-    def tokenize(text):
-        counted.append(len(text))
-        return text.split()
-
-    text = "The keeper wrote a letter. " * 1000
-    few = PlacedSentenceSplitter(chunk_size=20, chunk_overlap=0, tokenizer=tokenize)
-    all_ = SentenceSplitter(chunk_size=20, chunk_overlap=0, tokenizer=str.split)
-    document = Document(text=text, id_="a")
-    assert [c.text for c in few([document])] == [c.text for c in all_([document])]
-    assert sum(counted) < 1.1 * len(text)
-    text = "." * 1000
-    counted.clear()
-    few([Document(text=text, id_="a")])
-    assert len(counted) < 5
-
-
 def test_a_long_title_takes_no_room_from_the_text(read_one, splitter, capfd):
     html = f"<title>{'long title ' * 200}</title><p>{'The keeper wrote a letter. ' * 200}</p>"
     document = read_one("a.html", html)
@@ -242,3 +181,8 @@ def test_a_chunk_of_two_sections_fits_with_the_title_that_they_share(embed_model
 def test_chunks_of_a_model_without_a_window(chunk_size, expected):
     splitter = sentence_splitter(HashingEmbedding(), chunk_size)
     assert (splitter.chunk_size, splitter.chunk_overlap) == (expected, 0)
+
+
+@given(st.lists(st.sampled_from([*PIECES, " " * 30, "So. ", "\n"]), max_size=30).map("".join))
+def test_stretches_lose_nothing(text):
+    assert "".join(split_stretches(text)) == text

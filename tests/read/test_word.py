@@ -144,19 +144,6 @@ def test_deleted_paragraphs_are_not_counted(text_of):
 @pytest.mark.parametrize(
     ("rows", "lines"),
     [
-        (  # a cell of two rows
-            [
-                [cell("Room"), cell("Floor"), cell("Rent")],
-                [cell("A"), cell("First", 1, "restart"), cell("100")],
-                [cell("B"), cell("", 1, "continue"), cell("120")],
-            ],
-            [
-                "| Room | Floor | Rent |",
-                "| --- | --- | --- |",
-                "| A | First | 100 |",
-                "| B | First | 120 |",
-            ],
-        ),
         (  # a head of two columns, above two heads
             [
                 [cell("Room", 1, "restart"), cell("Rent", 2)],
@@ -182,12 +169,8 @@ def test_deleted_paragraphs_are_not_counted(text_of):
             [[cell("a"), cell("b"), cell("c")], [cell("1"), cell("x" * 101, 2)]],
             ["| a | b | c |", "| --- | --- | --- |", f"| 1 | {'x' * 101} |  |"],
         ),
-        (  # a bar in a cell
-            [[cell("a|b"), cell("c")], [cell("1"), cell("2")]],
-            ["| a\\|b | c |", "| --- | --- |", "| 1 | 2 |"],
-        ),
     ],
-    ids="rows heads data title long bar".split(),
+    ids="heads data title long".split(),
 )
 def test_values_stay_below_their_heads(text_of, rows, lines):
     assert text_of(grid(*rows)).split("\n") == lines

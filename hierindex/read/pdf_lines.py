@@ -1,4 +1,4 @@
-"""Running heads and page numbers of PDF files: lines that recur apart from the text."""
+"""Lines of PDF files: without running heads and page numbers, and with whole words."""
 
 import re
 from collections import Counter, defaultdict
@@ -29,6 +29,23 @@ BESIDE_NUMBER = re.compile(rf"{PAGE_WORD}|\0{TOTAL}", re.I)
 
 Edge = Sequence[tuple[Line, Sequence["Furniture"]]]
 """The outermost lines of a page at one side, with what may recur of them."""
+HYPHEN = "\ufffe"  # how PDFium reads a hyphen with the line end after it
+CONTROLS = dict(
+    enumerate(
+        [*"ff fi".split(), "", *"ffi ffl “ ” „ « » \u2013 —".split(), "", "", "\u0131", "\u0237",
+         *"ff fi fl ffi ffl".split()],
+        start=0x0B,
+    )
+)  # fmt: skip
+"""Letters of LaTeX's fonts where others have control characters: OT1 to \\x0f, then T1 (Cork)."""
+LATIN, CONTROL = r"[0-9A-Za-z\u00c0-\u024f]", r"[\x0b\x0c\x0e-\x1f]+"
+BESIDE_LATIN = re.compile(rf"(?<={LATIN}|[.,]){CONTROL}|{CONTROL}(?={LATIN})")
+LETTERS = dict(enumerate("ff fi fl ffi ffl st st".split(), start=0xFB00))
+LETTERS |= dict.fromkeys(b"\f\r\n", " ") | dict.fromkeys(b"\0\x02", "")
+WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
+AROUND = 100  # characters beside a hyphen that are looked at
+LAST, FIRST = re.compile(r"[^\W_]*$"), re.compile(r"[^\W_]*")
+ADDRESS = re.compile(r"[@/\\_]|\w[.:]\w")
 
 
 class Furniture(NamedTuple):
@@ -66,7 +83,7 @@ def without_furniture(
         for number, page in enumerate(pages)
         for side in (1, -1)
     ]
-    recurring, counting = _recurring(edges), _counting(edges)
+    recurring, counting = _recurring(edges)
     for _, edge in edges:
         for line, keys in edge:
             if not counting.isdisjoint(keys):
@@ -104,36 +121,26 @@ def _edge(page: Sequence[Line], side: int, number: int, label: str) -> Edge:
     return [(line, [*_keys(line, side, number, label)]) for line in lines[: EDGE + 1]]
 
 
-def _recurring(edges: Iterable[tuple[int, Edge]]) -> dict[Furniture, int]:
-    """Return what is on most pages with text, or on most odd or even ones, and on how many."""
+def _recurring(edges: Iterable[tuple[int, Edge]]) -> tuple[dict[Furniture, int], set[Furniture]]:
+    """Return what is on most pages with text, or on most odd or even ones, and on how many.
+
+    And what is on pages that follow each other, but for numbers, and so is no heading.
+    """
     pages_of: dict[Furniture, set[int]] = defaultdict(set)
     for number, edge in edges:
-        for _, keys in edge[:EDGE]:
-            for key in keys:
-                pages_of[key].add(number)
+        for key in (key for _, keys in edge[:EDGE] for key in keys):
+            pages_of[key].add(number)
     every = set().union(*pages_of.values())
     odd = {number for number in every if number % 2}
-    return {
-        key: len(pages)
-        for key, pages in pages_of.items()
-        if any(
-            len(pages & these) >= max(RECURRING, len(these) // 2 + 1)
-            for these in (every, odd, every - odd)
-        )
-    }
-
-
-def _counting(edges: Iterable[tuple[int, Edge]]) -> set[Furniture]:
-    """Return what is on pages that follow each other, but for numbers, and so is no heading."""
-    pages_of: dict[Furniture, set[int]] = defaultdict(set)
-    for number, edge in edges:
-        for key in (key for _, keys in edge for key in keys if key.kind == "doubt"):
-            pages_of[key].add(number)
-    return {
-        key
-        for key, pages in pages_of.items()
-        if sum(bool(pages & {number + 1, number + 2}) for number in pages) >= RECURRING
-    }
+    recurring, counting = dict[Furniture, int](), set[Furniture]()
+    for key, pages in pages_of.items():
+        halves = (every, odd, every - odd)
+        if any(len(pages & each) >= max(RECURRING, len(each) // 2 + 1) for each in halves):
+            recurring[key] = len(pages)
+        n_followed = sum(bool(pages & {number + 1, number + 2}) for number in pages)
+        if key.kind == "doubt" and n_followed >= RECURRING:
+            counting.add(key)
+    return recurring, counting
 
 
 def _apart(
@@ -198,3 +205,44 @@ def _notes(dropped: Mapping[Furniture, list[str]], n_pages: int) -> list[str]:
     return notes[:NOTES] + (
         [counted(more, "more line(s) at the edges of pages")] if more > 0 else []
     )
+
+
+def with_letters(text: str) -> str:
+    """Return the text of a line with letters for ligatures and without control characters."""
+    return BESIDE_LATIN.sub(lambda found: found[0].translate(CONTROLS), text).translate(LETTERS)
+
+
+class Vocabulary:
+    """The words of a document that are not divided at the end of a line."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._counts: Counter[str] = Counter()
+        for line in lines:
+            for part in line.casefold().split():
+                for word in WORD.findall(part) if HYPHEN not in part else ():
+                    self._counts.update({word, *re.split(r"[-\u2010]", word)})
+
+    def undivided(self, text: str) -> str:
+        """Join the words of a line that are divided by line ends.
+
+        The hyphen is kept beside digits, within addresses and before capital letters, and where
+        the document has the two parts but not the joined word.
+        """
+        return re.sub(HYPHEN, lambda found: "-" * self._is_hyphen(text, found.start()), text)
+
+    def _is_hyphen(self, text: str, at: int) -> bool:
+        """Return whether a word has the hyphen that stands in a line."""
+        before, after = text[max(0, at - AROUND) : at], text[at + 1 : at + AROUND]
+        left, right = LAST.findall(before)[0], FIRST.findall(after)[0]
+        if not (left and right and (left + right).isalpha()):
+            return True
+        first, second = left.casefold(), right.casefold()
+        n_joined, n_kept = (self._counts[first + between + second] for between in ("", "-"))
+        if n_joined or n_kept:
+            return n_kept > n_joined
+        if right[0].isupper() or (len(left) > 1 and left.isupper()):
+            return True
+        if ADDRESS.search(before.split()[-1] + after.split()[0]):
+            return True
+        is_compound = before[: -len(left)].endswith(("-", "\u2010"))
+        return first in self._counts and (is_compound or second in self._counts)
