@@ -12,6 +12,7 @@ from hierindex.core.arguments import is_whole, require
 from hierindex.errors import HierindexError, InputError, ModelError, without_password
 from hierindex.models.load import load_encoder
 from hierindex.models.model_identity import built_precision
+from hierindex.settings import CONTEXT, OUTLINE_TOKENS
 from hierindex.store.generations import on_newest
 from hierindex.store.table import Table
 
@@ -304,7 +305,7 @@ class HierarchicalIndex:
 
     def outline(
         self,
-        budget: int = 1000,
+        budget: int = OUTLINE_TOKENS,
         question: str | None = None,
         of: str | Iterable[str] | None = None,
         filters: "MetadataFilters | None" = None,
@@ -409,7 +410,7 @@ class HierarchicalIndex:
         return describe(self._node(node_id))
 
     @on_newest
-    def sources(self, node_id: str, *, context: int = 300) -> "list[SourcePassage]":
+    def sources(self, node_id: str, *, context: int = CONTEXT) -> "list[SourcePassage]":
         """Return the passages that a node cites, with the text around them.
 
         They are put together from the chunks of the index; no file is read.

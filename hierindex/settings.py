@@ -28,6 +28,13 @@ PREFIX = "HIERINDEX_"
 OTHER_VARIABLES = ("LLM_API_KEY",)
 """Variables that are no settings, without their prefix."""
 
+# Defaults of arguments that are no settings.
+OUTLINE_TOKENS = 1000
+CONTEXT = 300  # characters on each side of a passage
+REPORT_MB = 5.0  # most mail servers take as much
+HOST = "127.0.0.1"
+EXPLORER_PORT, QUESTIONS_PORT, MCP_PORT = 8733, 8734, 8735
+
 
 class Help(NamedTuple):
     """What a help page says of a setting: what its value is, and what it sets.

@@ -11,6 +11,7 @@ from hierindex.cli import options
 from hierindex.cli.output import note_if_empty, note_next, print_result
 from hierindex.cli.text import contents, described, exported, node_shown, outlined
 from hierindex.errors import InputError
+from hierindex.settings import CONTEXT, OUTLINE_TOKENS, REPORT_MB
 from hierindex.text.display import counted
 
 FORMATS = "document-summary", "parquet", "json", "svg"
@@ -37,7 +38,7 @@ def show(
         typer.Option(
             metavar="N", min=0, help="With --source: characters before and after a passage."
         ),
-    ] = 300,
+    ] = CONTEXT,
     as_json: options.AsJson = False,
 ) -> None:
     """Print the text, parents, children and sources of a node.
@@ -85,7 +86,7 @@ def outline(
     ] = None,
     budget: Annotated[
         int, typer.Option(metavar="N", min=1, help="Maximum tokens of all nodes together.")
-    ] = 1000,
+    ] = OUTLINE_TOKENS,
     question: Annotated[
         str | None,
         typer.Option(
@@ -122,7 +123,7 @@ def report(
         typer.Option(
             metavar="MB", help="Maximum size; texts of the lowest levels are left out first."
         ),
-    ] = 5.0,
+    ] = REPORT_MB,
     as_json: options.AsJson = False,
 ) -> None:
     """Write the explorer's page as one file, which shows the tree and its sources offline."""

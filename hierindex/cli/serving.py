@@ -10,13 +10,13 @@ from hierindex.cli.output import print_note
 from hierindex.cli.stopping import until_stopped
 from hierindex.errors import InputError
 from hierindex.loading import extra
+from hierindex.settings import EXPLORER_PORT, HOST, MCP_PORT, QUESTIONS_PORT
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
 
     from hierindex.serve.mcp.reader import Reader
 
-LOOPBACK, MCP_PORT = "127.0.0.1", 8735
 Host = Annotated[
     str,
     typer.Option(
@@ -31,9 +31,11 @@ def explore(
     index: options.Index,
     port: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Port; by default 8733, or a free one if that is taken."),
+        typer.Option(
+            metavar="N", help=f"Port; by default {EXPLORER_PORT}, or a free one if that is taken."
+        ),
     ] = None,
-    host: Host = LOOPBACK,
+    host: Host = HOST,
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
     ] = True,
@@ -61,9 +63,11 @@ def serve(
     index: options.Index,
     port: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Port; by default 8734, or a free one if that is taken."),
+        typer.Option(
+            metavar="N", help=f"Port; by default {QUESTIONS_PORT}, or a free one if that is taken."
+        ),
     ] = None,
-    host: Host = LOOPBACK,
+    host: Host = HOST,
 ) -> None:
     """Answer the questions of other programs over HTTP, until Ctrl-C.
 
@@ -126,7 +130,7 @@ def _over_http(server: "MCPServer[None]", port: int) -> None:
     from hierindex.serve.mcp.server import application
     from hierindex.serve.server import Address, Server
 
-    address = Address.at(LOOPBACK, (port,))
+    address = Address.at(HOST, (port,))
     with until_stopped("Stopped."), Server(application(server), address) as running:
         print_note(f"Serving until Ctrl-C, at {address.url}mcp")
         running.wait()

@@ -18,11 +18,12 @@ from hierindex.node import Quote
 from hierindex.retrieve.reading_order import MANY, ReadingOrder, entries, reading_order
 from hierindex.serve.explorer.inline import inlined, json_in_html
 from hierindex.serve.explorer.views import of_index, quotes_json, titles_of_documents
+from hierindex.settings import REPORT_MB
 from hierindex.store.generations import on_newest
 from hierindex.store.rows import quotes_in
 from hierindex.store.snapshot import Snapshot
 
-MAX_BYTES = 5_000_000  # most mail servers take as much
+MAX_BYTES = round(REPORT_MB * 1e6)
 LEAST = 120  # bytes of a node's title and numbers
 BATCH = 500  # rows in memory
 COLUMNS = ("id", "kind", "text", "record")

@@ -6,6 +6,7 @@ Both need the extra `serve`. `hierindex mcp` serves agents.
 from typing import TYPE_CHECKING
 
 from hierindex.loading import extra
+from hierindex.settings import HOST
 
 if TYPE_CHECKING:
     from hierindex.index import HierarchicalIndex
@@ -15,9 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["explore", "serve"]
 
 
-def explore(
-    index: "HierarchicalIndex", port: int | None = None, host: str = "127.0.0.1"
-) -> "Explorer":
+def explore(index: "HierarchicalIndex", port: int | None = None, host: str = HOST) -> "Explorer":
     """Serve a page to read, search and ask the tree, in a thread; see `Explorer`.
 
     Raises
@@ -31,7 +30,7 @@ def explore(
 
 
 def serve(
-    index: "HierarchicalIndex", port: int | None = None, host: str = "127.0.0.1"
+    index: "HierarchicalIndex", port: int | None = None, host: str = HOST
 ) -> "QuestionServer":
     """Answer questions by HTTP, in a thread; see `QuestionServer`.
 

@@ -18,12 +18,19 @@ from hierindex.retrieve.conditions import known_filters
 from hierindex.retrieve.contents import outlined
 from hierindex.serve.app import application
 from hierindex.serve.endpoint import Endpoint, Place
-from hierindex.serve.server import LOOPBACK, Address, Server
-from hierindex.settings import SEARCH, Answering, Search
+from hierindex.serve.server import Address, Server
+from hierindex.settings import (
+    CONTEXT,
+    HOST,
+    OUTLINE_TOKENS,
+    QUESTIONS_PORT,
+    SEARCH,
+    Answering,
+    Search,
+)
 
 MOST_TOKENS = 100_000
 AT_ONCE = 4  # more threads would only wait for each other
-PORT = 8734
 
 
 class FoundNode(TypedDict):
@@ -152,7 +159,7 @@ class Outline(Question):
     reply: ClassVar[Any] = Outlined
     most: ClassVar[Mapping[str, int]] = {"budget": MOST_TOKENS}
     of: list[str] = Field(default=[])
-    budget: int = 1000
+    budget: int = OUTLINE_TOKENS
     question: str | None = None
     where: list[str] = Field(default=[])
 
@@ -170,7 +177,7 @@ class Show(Question):
     most: ClassVar[Mapping[str, int]] = {"context": 100_000}
     node: str
     source: bool = False
-    context: int = 300
+    context: int = CONTEXT
 
     def answer_from(self, index: HierarchicalIndex) -> dict[str, Any]:
         """Return the node's text, place in the tree and citations."""
@@ -221,10 +228,8 @@ class QuestionServer(Server):
         If nothing can be served at the address or port.
     """
 
-    def __init__(
-        self, index: HierarchicalIndex, port: int | None = None, host: str = LOOPBACK
-    ) -> None:
-        address = Address.at(host, (PORT, 0) if port is None else (port,))
+    def __init__(self, index: HierarchicalIndex, port: int | None = None, host: str = HOST) -> None:
+        address = Address.at(host, (QUESTIONS_PORT, 0) if port is None else (port,))
         warm = partial(Query(question="Is all loaded?").answer, index, {})
         super().__init__(application(index, ENDPOINTS, at="/"), address, warm)
         self.url: str = address.url.partition("?")[0]  # without the token

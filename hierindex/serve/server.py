@@ -18,7 +18,6 @@ from hierindex.errors import InputError
 from hierindex.serve.guard import Guard, hosts_of
 from hierindex.threads import started
 
-LOOPBACK = "127.0.0.1"
 PATIENCE = 2  # seconds for the requests that are being answered when it is closed
 
 

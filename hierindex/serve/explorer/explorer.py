@@ -14,10 +14,10 @@ from hierindex.index import HierarchicalIndex
 from hierindex.serve.app import application
 from hierindex.serve.explorer.endpoints import ENDPOINTS, Index
 from hierindex.serve.explorer.inline import PAGE
-from hierindex.serve.server import LOOPBACK, Address, Server
+from hierindex.serve.server import Address, Server
+from hierindex.settings import EXPLORER_PORT, HOST
 from hierindex.threads import may_be_given_up
 
-PORT = 8733
 TYPES = {
     ".css": "text/css",
     ".html": "text/html",
@@ -50,10 +50,8 @@ class Explorer(Server):
         If nothing can be served at the address or port.
     """
 
-    def __init__(
-        self, index: HierarchicalIndex, port: int | None = None, host: str = LOOPBACK
-    ) -> None:
-        address = Address.at(host, (PORT, 0) if port is None else (port,))
+    def __init__(self, index: HierarchicalIndex, port: int | None = None, host: str = HOST) -> None:
+        address = Address.at(host, (EXPLORER_PORT, 0) if port is None else (port,))
         pages = [Route("/", _page), Route("/assets/{name}", _page)]
         app = DisconnectAware(application(index, ENDPOINTS, pages))
         super().__init__(app, address, partial(Index().answer, index, {}))

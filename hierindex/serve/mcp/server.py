@@ -19,6 +19,7 @@ from hierindex import __version__
 from hierindex.errors import HierindexError, InputError
 from hierindex.serve.endpoint import BusyError, Places
 from hierindex.serve.mcp.replies import Children, Nodes, Text, escaped, text_of
+from hierindex.settings import OUTLINE_TOKENS
 from hierindex.threads import started
 from hierindex.unsafe import visible
 
@@ -86,7 +87,10 @@ def server_of(open_reader: "Callable[[], Reader]") -> MCPServer[None]:
         return _result(reader.result().search(query, cast(Any, level), where, cursor))
 
     def outline(
-        node: Node = None, budget: Budget = 1000, where: Where = None, cursor: Cursor = None
+        node: Node = None,
+        budget: Budget = OUTLINE_TOKENS,
+        where: Where = None,
+        cursor: Cursor = None,
     ) -> FoundNodes:
         """Summarise the index, a node or a document within a budget of tokens."""
         return _result(reader.result().outline(node, budget, where, cursor))
