@@ -16,7 +16,7 @@ PATIENCE = 60  # seconds, for a machine that is busy
 
 def test_a_port_that_is_taken_is_not_asked_for(own, monkeypatch) -> None:
     with explore(own, 0) as first:
-        monkeypatch.setattr(module, "PORT", int(first.url.split(":")[2][:-1]))
+        monkeypatch.setattr(module, "EXPLORER_PORT", int(first.url.split(":")[2][:-1]))
         with explore(own) as second:
             assert httpx.get(second.url).status_code == httpx.get(first.url).status_code == 200
             assert second.url != first.url
