@@ -10,11 +10,11 @@
     │   ├── FormatError         an index of another version of hierindex
     │   └── GenerationError     a generation that an index does not hold
     ├── ModelError              a model that cannot be loaded or reached    exit 2
-    ├── LimitError              the budget for models is used up            exit 2
+    ├── LimitError              a limit of LLM tokens or time is reached    exit 2
     ├── SummaryError            a summary that could not be written         exit 1
     ├── DamagedError        a file of an index that is missing or damaged,  exit 1
     │                       in `hierindex.store.connection`
-    └── RequestError            a request to a model that failed for good,  exit 1
+    └── RequestError            a request that failed after all retries,    exit 1
                                 in `hierindex.models.failures`
 
 `exit_status` is the exit status of the command line: 2 for errors that the user can correct, 1 for
@@ -168,7 +168,7 @@ class ModelError(HierindexError):
 
 
 class LimitError(HierindexError):
-    """A build has used up its tokens or its time for a model."""
+    """A build has reached `token_limit` or `deadline` of its language model."""
 
     exit_status = 2
 

@@ -1,4 +1,4 @@
-"""The managed index: a tree of summaries in one folder."""
+"""`HierarchicalIndex`: builds, updates and queries a tree of summaries in one folder."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
@@ -61,7 +61,7 @@ class HierarchicalIndex:
     embed_model : BaseEmbedding, optional
         The model that the tree was built with; by default loaded by the name stored in the tree.
     last_build : BuildReport, optional
-        Of the build that made it; later updates replace it.
+        Report of the last build or update made through this object.
     """
 
     def __init__(
@@ -102,33 +102,33 @@ class HierarchicalIndex:
     ) -> Self:
         """Build an index of documents, or replace all documents of an existing one.
 
-        What was read of unchanged files is reused, and so are the chunks, vectors and summaries
-        of unchanged texts. The new tree is published in one step once it is complete; until then,
-        readers see the old one.
+        The texts of unchanged files, and the chunks, vectors and summaries of unchanged texts, are
+        taken from the cache. The new tree is published in one step when it is complete; until
+        then, readers see the old one.
 
         Parameters
         ----------
         sources : str, Path or Document, or a sequence of them
-            Files and folders of text, Markdown, HTML and PDF, or LlamaIndex documents.
+            Files and folders, see `read_documents` for the formats, or LlamaIndex documents.
         uri : str or Path
-            Folder of the index.
+            Folder of the index, or its URI in an object store.
         hierarchy : Hierarchy, optional
             `SemanticHierarchy()` by default.
         splitter : NodeParser, optional
             By default `sentence_splitter`, whose chunks fit the embedding model's window.
         chunk_size : int, optional
-            Tokens per chunk of the default splitter.
+            Maximum tokens of a chunk, for the default splitter only; by default the model's window.
         replace : bool
-            Whether an existing index may be replaced by one of another method, embedding model or
-            summariser, or without more than half of its documents.
+            Whether to replace an existing index even if its method, embedding model or summariser
+            changes, or more than half of its documents would be removed. False by default.
         dry_run : bool
-            Whether only to estimate the cost, see `BuildReport`. Only the embedding model is run,
-            and its vectors are cached for the build; the index stays as it is.
+            Whether to only estimate the cost, see `BuildReport`. Only the embedding model is run,
+            and its vectors are cached for the build; the index is not changed.
         progress : Progress, optional
             Replaces the hierarchy's own callback.
         engine : Engine, optional
-            What reads the documents and grows their trees: this process by default, or a cluster,
-            see `RayEngine`. The tree is the same.
+            Where documents are read and their trees are built: in this process by default, or on
+            a cluster with `RayEngine`. The tree is the same.
 
         Returns
         -------
@@ -140,10 +140,11 @@ class HierarchicalIndex:
         SourceError
             If there is nothing to index, or two documents have the same id.
         InputError
-            If the index is not to be replaced, and the build would lose much of it, or another
-            version of hierindex wrote it.
-        ModelError, SummaryError
-            If a model fails; the index is unchanged.
+            If `replace` is False and the method, the embedding model or the summariser differs,
+            more than half of the documents would be removed, or another version of hierindex wrote
+            the index.
+        ModelError, SummaryError, LimitError
+            If a model fails, or a limit of tokens or time is reached; the index is unchanged.
         """
         from hierindex.jobs.build import build_tree
         from hierindex.models.openvino_embedding import as_llama_index
@@ -187,7 +188,7 @@ class HierarchicalIndex:
         return cls(table, embed_model)
 
     def at(self, snapshot: "Snapshot") -> Self:
-        """Return this index with a snapshot instead of the newest generation, to read from."""
+        """Return a read-only copy of this index that always reads this snapshot."""
         index = copy(self)
         index.table, index._store = self.table.at(snapshot), None
         return index
@@ -203,13 +204,13 @@ class HierarchicalIndex:
 
     @property
     def embed_model(self) -> "BaseEmbedding":
-        """The embedding model that the tree was built with; another one after a build with it."""
+        """The embedding model that was passed, or else the one of the newest generation."""
         from hierindex.models.openvino_embedding import as_llama_index
 
         return as_llama_index(self.encoder())
 
     def encoder(self) -> "EmbedModel":
-        """Return the embedding model without LlamaIndex, unless it was given so; loaded once."""
+        """Return the model of `embed_model` without LlamaIndex's wrapper; it is loaded once."""
         if self._embed_model is not None:
             return self._embed_model
         maker = self.table.snapshot().maker()
@@ -242,9 +243,12 @@ class HierarchicalIndex:
         ----------
         question : str
         llm : LLM, optional
+            Without one, the answer quotes passages of the documents.
         response_mode : str, optional
+            By default "extractive" without an LLM, "tree_summarize" with one.
         show : callable, optional
-            Called with each piece of the answer's text, which is streamed in modes that can.
+            Called with each piece of the answer's text as it is streamed, or once with the whole
+            text if the response mode cannot stream.
         **options
             As in `as_query_engine`.
 
@@ -252,6 +256,15 @@ class HierarchicalIndex:
         -------
         Answer
             The answer with its sources, usage and timings.
+
+        Raises
+        ------
+        InputError
+            If the question is empty, options cannot be combined, or no node fits the token budget.
+        LevelError
+            If the tree does not have the level.
+        ModelError
+            If a model cannot be loaded or reached.
         """
         from hierindex.respond.asking import ask
 
@@ -282,16 +295,19 @@ class HierarchicalIndex:
         question : str
         llm : LLM, optional
         response_modes : sequence of str, optional
-            By default all modes that answer; only "extractive" without an LLM.
+            By default all modes except "no_text" and "context_only"; without an LLM, only
+            "extractive".
         synthesizer : dict, optional
-            Options of the response synthesizers; each mode takes those that it has.
+            Options of the response synthesizers; each mode gets the options that it supports.
         **retriever
             Options of `HierarchyRetriever`.
 
         Raises
         ------
         InputError
-            If a mode does not exist, or needs an LLM and none is given.
+            If a mode does not exist, or needs an LLM and none is given, or no mode has an option.
+        ModelError
+            If the LLM cannot be used at all. Other failures are stored in the `Comparison`.
         """
         from hierindex.respond.compare import compare
 
@@ -310,34 +326,34 @@ class HierarchicalIndex:
         of: str | Iterable[str] | None = None,
         filters: "MetadataFilters | None" = None,
     ) -> "list[RetrievedNode]":
-        """Return the parts of the index, with the sentences that tell most of each.
+        """Return nodes that summarise the index, reduced to their most informative sentences.
 
-        No part is an ancestor of another.
+        No node is an ancestor of another.
 
         Parameters
         ----------
         budget : int
-            Maximum tokens of all sentences together, by LlamaIndex's global tokenizer.
+            Maximum tokens of all sentences together, counted by LlamaIndex's global tokenizer;
+            1,000 by default.
         question : str, optional
-            Text counts for more the more similar it is to the question.
+            If given, text gets more weight the more similar it is to the question.
         of : str or iterable of str, optional
-            Ids of documents, and ids or unique id prefixes of nodes. The result stands on these
-            documents and on the text under these nodes alone.
+            Ids of documents, and ids or unique id prefixes of nodes: summarise only these documents
+            and the text under these nodes. By default the whole index.
         filters : MetadataFilters, optional
             Metadata filters that every node must pass.
 
         Returns
         -------
         list[RetrievedNode]
-            In reading order. A node has only the chosen sentences as text, with their citations,
-            and its score is its share of the text, which is weighted by similarity to the
-            question.
+            In reading order. The text of a node is reduced to the chosen sentences, with their
+            citations. Its score is its share of the text, weighted by similarity to the question.
 
         Raises
         ------
         InputError
-            If no sentence fits the budget, `of` names no document and no node, or an argument is of
-            another type.
+            If no sentence fits the budget, no document or node has an id in `of`, or an argument
+            has the wrong type.
         """
         from hierindex.retrieve.contents import outlined
         from hierindex.retrieve.retrieved import retrieved_nodes
@@ -346,23 +362,23 @@ class HierarchicalIndex:
         return retrieved_nodes(found)
 
     def tree(self, node_id: str | None = None, depth: int | None = None) -> dict[str, Any]:
-        """Return the titles of the tree, or of the nodes under one, as nested dicts.
+        """Return a table of contents of the tree, or of one subtree, as nested dicts.
 
         Parameters
         ----------
         node_id : str, optional
-            Id or unique id prefix of the node to begin with; by default all roots.
+            Id or unique id prefix of the node to start from; by default all roots.
         depth : int, optional
-            Number of generations below the first nodes; by default as many as give at most 40
-            nodes together, but at least one.
+            How many levels of children to list. By default as many as keep the result at 40 nodes
+            or fewer, but at least one.
 
         Returns
         -------
         dict
-            `nodes`, and `hidden`, the number of nodes below them that are left out. A node is a
-            dict of `id`, `title`, `level`, `document` (the one that it is the whole of, or None),
-            the numbers of `documents` and `chunks` under it, and `nodes`, its children in reading
-            order.
+            `nodes`, and `hidden`, the number of deeper nodes that are not listed. A node is a dict
+            of `id`, `title`, `level`, `document` (the id of the document whose chunks are exactly
+            those under the node, or None), the numbers of `documents` and `chunks` under it, and
+            `nodes`, its children in reading order.
 
         Raises
         ------
@@ -380,7 +396,21 @@ class HierarchicalIndex:
 
     @on_newest
     def info(self) -> dict[str, Any]:
-        """Return the numbers of documents, nodes and tokens, the roots, models and usage."""
+        """Return a description of the index as a dict.
+
+        Returns
+        -------
+        dict
+            `generation`; the number of `documents`; `levels`, a list of dicts of `level`, `nodes`
+            and `tokens`; the ids of the `roots` and their `titles`; `method`, `embed_model`, its
+            `precision`, and `summarizer`; `usage`; `stale`, the number of nodes that lost a parent
+            or a child to a deletion; and `read_in_part`, the files that were not read completely.
+
+        Raises
+        ------
+        IndexNotFoundError
+            If there is no index any more.
+        """
         from hierindex.store.description import overview
 
         return overview(self.table.snapshot())
@@ -398,7 +428,7 @@ class HierarchicalIndex:
         return to_text_node(self._node(node_id))
 
     def describe(self, node_id: str) -> dict[str, Any]:
-        """Return a node as a dict of its text, title, place, kind, similarity, links and citations.
+        """Return a node as a dict of its text, title, level, kind, parents, children and citations.
 
         Raises
         ------
@@ -420,12 +450,13 @@ class HierarchicalIndex:
         node_id : str
             Id or unique id prefix.
         context : int
-            Maximum characters before and after each passage.
+            Maximum characters before and after each passage; 300 by default.
 
         Raises
         ------
         InputError
-            If no node or more than one node matches, or the places of its chunks are unknown.
+            If no node or more than one node matches, or the positions of its chunks in their
+            documents are unknown.
         """
         from hierindex.retrieve.sources import source_passages
 
@@ -458,7 +489,7 @@ class HierarchicalIndex:
         synthesizer: dict[str, Any] | None = None,
         **options: Any,
     ) -> "ReadingOrderEngine":
-        """Return a query engine that quotes extracts or uses a LlamaIndex response mode.
+        """Return a LlamaIndex query engine that quotes passages, or answers with an LLM.
 
         Parameters
         ----------
@@ -471,9 +502,9 @@ class HierarchicalIndex:
         synthesizer : dict, optional
             Options of the response synthesizer, such as templates, `streaming`, `answer_tokens`.
         **options
-            Options of `as_retriever`, and those of LlamaIndex's query engines: templates,
-            `streaming`, `use_async` and `output_cls`. With `text_qa_template` or
-            `refine_template`, the mode is by default "compact", which uses them.
+            Options of `as_retriever`, and those that LlamaIndex's query engines take directly:
+            templates, `streaming`, `use_async` and `output_cls`. With `text_qa_template` or
+            `refine_template`, the default mode is "compact", which uses these templates.
 
         Raises
         ------
@@ -495,15 +526,15 @@ class HierarchicalIndex:
     def as_chat_engine(
         self, *, llm: "LLM | None" = None, chat_mode: str = "condense_plus_context", **options: Any
     ) -> "BaseChatEngine":
-        """Return a chat engine of LlamaIndex, which remembers the conversation.
+        """Return a LlamaIndex chat engine, which remembers the conversation.
 
-        Answers in mode "condense_question" are those of `as_query_engine`, with citations in
-        `response.sources[0].raw_output.metadata`. Those of the other modes cite nothing.
+        In mode "condense_question", `as_query_engine` answers, and its citations are in
+        `response.sources[0].raw_output.metadata`. The other modes return no citations.
 
         Parameters
         ----------
         llm : LLM
-            It is required; LlamaIndex's `Settings.llm` is ignored.
+            Required; LlamaIndex's `Settings.llm` is ignored.
         chat_mode : {"condense_plus_context", "context", "condense_question"}
         **options
             Options of the chat engine, such as `memory`, `chat_history` and prompts, and those of
@@ -530,32 +561,32 @@ class HierarchicalIndex:
         progress: "Progress | None" = None,
         **llm_options: Any,
     ) -> "BuildReport":
-        """Read sources again, or new ones, and publish the tree of what the index then holds.
+        """Read sources again, or add new ones, and publish the updated tree.
 
-        Documents are found to be added, changed, removed, renamed or unchanged by their content.
-        Those of other sources, and those with the same content, are kept as they are in the
-        index. A document that was deleted with `delete` stays out until its file is named. A file
-        that was touched but has the same content keeps its `last_modified_date`. If nothing has
-        changed, no model is loaded and nothing is published. Groups above documents stay where they
-        can: with `max_levels`, two roots may remain where a build, or `regrow`, makes one.
+        Documents are compared by content: new and changed ones are indexed, missing ones are
+        removed, and documents of other sources are kept. A document that was removed with `delete`
+        stays out until its file is named. A file with a new date but the same content keeps its
+        old `last_modified_date`. If nothing has changed, no model is loaded and nothing is
+        published. Groups of documents are kept where possible; so with `max_levels`, the tree may
+        have two roots where `build` or `regrow` makes one.
 
         Parameters
         ----------
         sources : str, Path or Document, or a sequence of them, optional
-            By default all files and folders that the index was built from. A path within one of
-            them stands for that part of it, and the new path of one that was moved stands for
-            that source. A document replaces the one with its id.
+            By default all files and folders that the index was built from. A path inside one of
+            them updates only that part. If a source was moved, pass its new path. A document
+            replaces the one with its id.
         hierarchy : Hierarchy, optional
-            By default the one that the index was built with. Another one is refused.
+            By default made from the settings of the index. A different one raises an error.
         llm : LLM, optional
-            The language model that wrote the summaries, if one did.
+            Required if a language model wrote the summaries: the same model.
         splitter : NodeParser, optional
-            The one that the index was built with, if it was not the default one.
+            Required if the index was built with a custom splitter: the same splitter.
         purge : bool
-            Whether to remove earlier generations, so that no file contains what was changed or
-            removed. By default they are kept as those of builds are.
+            Whether to remove earlier generations, so that no file contains changed or removed
+            text. By default the previous generation is kept, as after a build.
         dry_run : bool
-            Whether only to estimate the cost, as in `build`.
+            Whether to only estimate the cost, as in `build`.
         progress : Progress, optional
         **llm_options
             `concurrency`, `timeout`, `deadline`, `token_limit` and `record` of `LLMRewriter`, and
@@ -569,9 +600,14 @@ class HierarchicalIndex:
         Raises
         ------
         SourceError
-            If a source cannot be found, or a document has the id of one of another source.
+            If a source cannot be found, or documents of two sources have the same id.
         InputError
-            If an argument contradicts what the index was built with, or a model has to be passed.
+            If an argument contradicts the settings of the index, a required model is not passed, or
+            more than half of the documents would be removed.
+        IndexNotFoundError, FormatError
+            If there is no index, or another version of hierindex wrote it.
+        ModelError, SummaryError, LimitError
+            If a model fails, or a limit of tokens or time is reached; the index is unchanged.
         """
         from hierindex.jobs.revisions import updated
 
@@ -583,9 +619,9 @@ class HierarchicalIndex:
         self.update(document, **options)
 
     def refresh_ref_docs(self, documents: "Sequence[Document]", **options: Any) -> list[bool]:
-        """Add LlamaIndex documents that are new or changed, and return which of them are.
+        """Add new and changed LlamaIndex documents; return for each whether the index changed.
 
-        Documents that are blank now are removed from the index.
+        Documents without text are removed from the index.
         """
         if not documents:
             return []
@@ -602,15 +638,15 @@ class HierarchicalIndex:
         progress: "Progress | None" = None,
         **llm_options: Any,
     ) -> "BuildReport":
-        """Delete documents, and grow the tree without them.
+        """Delete documents, and update the tree.
 
-        Earlier generations are removed, so that no file of the index contains their text.
+        Earlier generations are removed, so that no file of the index contains the deleted text.
 
         Parameters
         ----------
         *documents : str
-            Ids. A mailbox stands for all its e-mails, and an e-mail for its attachments. These
-            documents are left out of later updates, until their files are named.
+            Ids. The id of a mailbox deletes all its e-mails, that of an e-mail also its
+            attachments. Later updates skip these documents until their files are named.
         hierarchy, llm, dry_run, progress, **llm_options
             As in `update`.
 
@@ -622,7 +658,7 @@ class HierarchicalIndex:
         Raises
         ------
         InputError
-            If the index does not hold a document, or holds no other.
+            If a document is not in the index, or no document would remain; or as in `update`.
         """
         from hierindex.jobs.revisions import without
 
@@ -645,17 +681,29 @@ class HierarchicalIndex:
         progress: "Progress | None" = None,
         **llm_options: Any,
     ) -> "BuildReport":
-        """Grow the tree again over the chunks that the index holds.
+        """Build the tree anew over the chunks of the index.
 
-        So an index that an `IngestionPipeline` has updated gets one tree without stale nodes.
+        Use it after an `IngestionPipeline` has changed the index, which may leave stale nodes or
+        several trees.
 
         Parameters
         ----------
         hierarchy : Hierarchy, optional
-            By default the one that the nodes were made by, as far as they tell. It may be another
-            one with the same embedding model.
+            By default made from the settings that the index stores. Any hierarchy with the same
+            embedding model may be passed.
         llm, progress, **llm_options
             As in `update`.
+
+        Returns
+        -------
+        BuildReport
+            It is also set as `last_build`.
+
+        Raises
+        ------
+        InputError
+            If the hierarchy has another embedding model, or cannot be made from the stored
+            settings; pass `hierarchy` or `llm` then.
         """
         from hierindex.jobs.revisions import without
 
@@ -676,26 +724,31 @@ class HierarchicalIndex:
     ) -> "Iterator[BuildReport]":
         """Update the index now and whenever files change, and yield the report of each update.
 
-        Changes that follow one another within a quarter of a second are one update. Hidden files,
-        and data that is not text, are ignored as `update` ignores them. The models are loaded once.
+        Changes less than a quarter of a second apart are one update. Hidden files and binary data
+        are ignored, as in `update`. The models are loaded once.
 
         Parameters
         ----------
         sources : str or Path, or a sequence of them, optional
             As in `update`. If one disappears, updates fail until it is back.
         failed : callable, optional
-            Called with the error of an update that failed, such as that of a language model that
-            does not answer. The update is then tried again with the next change, or after half a
-            minute. By default the error is raised.
+            Called with the `HierindexError` of a failed update, for example because a language
+            model does not answer. The update is retried at the next change, or after 30 seconds
+            unless a limit of tokens or time was reached. By default the error is raised.
         hierarchy, llm, splitter, purge, progress, **llm_options
             As in `update`.
+
+        Yields
+        ------
+        BuildReport
+            Of each update, also if nothing has changed.
 
         Raises
         ------
         SourceError
-            If a source cannot be found, or there is none to watch.
+            If a source cannot be found, or the index has no files to watch.
         InputError
-            If an argument contradicts what the index was built with, a model has to be passed, or
+            If an argument contradicts the settings of the index, a required model is not passed, or
             the system cannot watch the sources.
         """
         from hierindex.jobs.watch import watched
@@ -704,7 +757,24 @@ class HierarchicalIndex:
         return watched(self.table, self.update, sources, failed, given)
 
     def verify(self, *, repair: bool = False) -> "Verification":
-        """Check the index against its invariants; with `repair`, mend what needs no model."""
+        """Check the integrity of files, links, texts, quotes, vectors and search indices.
+
+        Parameters
+        ----------
+        repair : bool
+            Whether to delete a damaged cache and to recreate missing, damaged or incomplete search
+            indices. False by default.
+
+        Returns
+        -------
+        Verification
+            Problems are reported in it, not raised.
+
+        Raises
+        ------
+        IndexNotFoundError, FormatError
+            If there is no index, or another version of hierindex wrote it.
+        """
         from hierindex.verify.verify import verify
 
         return verify(self.table, repair=repair)

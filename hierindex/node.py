@@ -1,4 +1,4 @@
-"""The one form of a node, from the splitter to the answer, and the places that it quotes."""
+"""Nodes (chunks and summaries), and the spans of documents that their texts quote."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -61,12 +61,23 @@ def page_in(metadata: Mapping[str, Any]) -> tuple[int | None, str]:
 class Span(NamedTuple):
     """A passage of a source document.
 
-    `start` and `end` (exclusive) count characters of the document's text as read. `page` counts
-    from 1, or is the page's label if that is a number, and is None if the document has no pages.
-    `section` are the titles above the passage, the outermost first, joined by " › ".
-    `page_label` is the page's printed label if it is not the page's number, and `anchor` the
-    nearest anchor of an HTML page at or before the passage. A passage that crosses pages or
-    sections has the page, section and anchor of its start.
+    If the passage crosses pages or sections, page, section and anchor are those of its start.
+
+    Attributes
+    ----------
+    document : str
+        Id of the document.
+    start, end : int
+        Character offsets in the document's text as it was read; `end` is exclusive.
+    page : int or None
+        Page number, from 1 (or the printed label, if only that is known and it is a number); None
+        if the document has no pages.
+    section : str
+        Titles above the passage, the outermost first, joined by " › "; "" for none.
+    page_label : str
+        Printed label of the page, such as "xii", if it differs from `page`; else "".
+    anchor : str
+        Last anchor of an HTML page at or before the start; "" for none.
     """
 
     document: str
@@ -78,7 +89,9 @@ class Span(NamedTuple):
     anchor: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Return `{document, start, end}` and what is known of the rest; `section` as titles.
+        """Return `document`, `start`, `end` and the fields that are not empty as a dict.
+
+        `section` becomes a list of titles.
 
         >>> Span("a.md", 3, 9, section="Results › Timing").to_json()
         {'document': 'a.md', 'start': 3, 'end': 9, 'section': ['Results', 'Timing']}
@@ -133,12 +146,19 @@ def shared_section(sections: Iterable[str]) -> str:
 
 
 class Quote(NamedTuple):
-    """A part `text[at:to]` of a node's text and its source.
+    """A part `text[at:to]` of a node's text and its source in a document.
 
-    If it is verbatim, `source` has the same characters, and so have `beside`, which are the places
-    of copies in a retrieved node. If it was rewritten, `source` is the sentence most similar to it,
-    and `beside` are those nearly as similar. `source` is None if none supports it, and for a chunk
-    whose position in its document is unknown.
+    Attributes
+    ----------
+    at, to : int
+        Character offsets in the node's text; `to` is exclusive.
+    source : Span or None
+        If `verbatim`, where the document has the same characters; otherwise the source sentence
+        that is most similar. None if no source supports the part, or if it is unknown.
+    verbatim : bool
+        Whether the part is quoted; False if a model wrote it.
+    beside : tuple of Span
+        Further sources: copies of a verbatim part, or sentences that are nearly as similar.
     """
 
     at: int
@@ -167,11 +187,22 @@ class Quote(NamedTuple):
 
 @dataclass(frozen=True)
 class Grounding:
-    """What became of the sentences that a model wrote, each checked against its sources.
+    """How many of the sentences that a model wrote are supported by their sources.
 
-    They are `supported`; `corrected`, supported after the model rewrote them; `replaced` by the
-    most similar source; `dropped`; or `unsupported` and kept. `faults` say why they were not
-    supported at first.
+    Attributes
+    ----------
+    supported : int
+        Supported as first written.
+    corrected : int
+        Supported after the model rewrote them.
+    replaced : int
+        Not supported, and replaced by the most similar source sentence.
+    dropped : int
+        Not supported, and removed.
+    unsupported : int
+        Not supported, but kept.
+    faults : tuple of str
+        Reasons why sentences were not supported at first, at most 20.
     """
 
     supported: int = 0
@@ -219,15 +250,15 @@ class Node:
     ----------
     id, text : str
     metadata : dict
-        The user's; JSON values by key.
+        The user's metadata: JSON values by key.
     level, level_max : int
-        0 for chunks; the node belongs to all levels from the first to the second.
+        The node belongs to all levels from `level` to `level_max`; both are 0 for chunks.
     kind : str
         "chunk", or how a summary was written: "extractive", "abstractive" or
         "extractive_fallback".
     title : str
-        A heading or a short phrase that names the node among its siblings; the title in the
-        metadata is the document's.
+        A heading or a short phrase that distinguishes the node from its siblings. The title in
+        `metadata` is the document's title.
     documents : tuple of str
         Ids of the documents that the text is from.
     parents : tuple of (str, float)
@@ -241,23 +272,24 @@ class Node:
     n_tokens : int
         Length of the embedded text in the embedding model's tokens.
     grounding : Grounding, optional
-        Of a summary that a model wrote.
+        The check of a summary that a model wrote; None for others.
     whole_document : str
-        The document whose chunks are exactly those under the node, if no higher node has the same.
+        Id of the document whose chunks are exactly those under the node, set in the highest such
+        node only; else "".
     n_chunks : int
-        Number of chunks under the node, those under several of its children once for each.
+        Number of chunks under the node; a chunk under several of its children counts several times.
     titles : tuple of str
-        Of the documents of a summary of several; a sample if they are many.
+        Titles of the documents, for a summary of several; a sample if there are many.
     written_title : str
         The title that a language model wrote with the summary, or "".
     document_hash, read_from : str
-        Digest of a chunk's document, and its source's absolute path.
+        For a chunk: digest of its document, and absolute path of the document's source; else "".
     maker : Maker, optional
         None if no part of hierindex made the node.
     source : dict
-        LlamaIndex's relationship to the document, as JSON values; empty for none.
+        LlamaIndex's SOURCE relationship to the document, as JSON values; empty for none.
     others : dict
-        LlamaIndex's other fields of a node, as JSON values, without those of a plain `TextNode`.
+        The other fields of LlamaIndex's node that differ from a plain `TextNode`, as JSON values.
     vector : (n_dims,) floats, optional
     """
 
@@ -289,7 +321,7 @@ class Node:
 
     @classmethod
     def of(cls, found: "BaseNode | NodeWithScore") -> "Node":
-        """Return the node that a LlamaIndex node stands for, such as one of a pipeline's."""
+        """Convert a LlamaIndex node, with or without a score, to a `Node`."""
         from hierindex.text_node import from_text_node
 
         node: Any = getattr(found, "node", found)
@@ -307,7 +339,7 @@ class Node:
 
     @property
     def document_title(self) -> str:
-        """The title of the only document that the text is from, or else its id; "" for several."""
+        """Title of the node's document, or its id if it has no title; "" for several documents."""
         if len(self.documents) != 1:
             return ""
         title = self.metadata.get(TITLE)
@@ -315,9 +347,9 @@ class Node:
 
     @property
     def document_name(self) -> str:
-        """The title of the only document, or the name of its file, without its folder and ending.
+        """Title of the node's document, or else its file name without folder and suffix.
 
-        It is empty if there are several documents, or neither is known.
+        Empty for several documents, or if neither is known.
         """
         file = str(self.metadata.get(FILE_NAME) or "")
         title = self.metadata.get(TITLE)
@@ -326,7 +358,7 @@ class Node:
 
     @property
     def place(self) -> str:
-        """The title of the document, and the section and the page if the whole text is there."""
+        """Title of the document, with the section and page that contain the whole text, if any."""
         spans = self.citations
         if not (spans and self.document_title):
             return self.document_title or f"{len(self.documents):,} documents"

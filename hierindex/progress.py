@@ -8,9 +8,10 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 @runtime_checkable
 class Progress(Protocol):
-    """A callable that receives a stage's name, the steps done and the total number of steps.
+    """Protocol of progress callbacks: `progress(stage, done, total, cost)`.
 
-    With models that cost money, the fourth argument is the cost of the build so far, as text.
+    `stage` is a name, `done` and `total` count steps. `cost` is a text such as the tokens spent so
+    far if a language model is used, else "".
     """
 
     def __call__(self, stage: str, done: int, total: int, cost: str = "", /) -> None:

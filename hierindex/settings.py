@@ -2,8 +2,8 @@
 
 The defaults of Python, the flags of commands, `HIERINDEX_<NAME>` in the environment and
 `<name> = ...` in hierindex.toml in the working directory come from here; a flag is preferred to a
-variable, and that to the file. None means what the help says. API keys are no settings:
-`HIERINDEX_LLM_API_KEY` is read when a model is loaded, and is not stored.
+variable, and a variable to the file. The help of a setting says what None means. API keys are not
+settings: `HIERINDEX_LLM_API_KEY` is read when a model is loaded, and is not stored.
 """
 
 import json
@@ -111,11 +111,15 @@ class Tree:
     ] = None
     precision: Annotated[
         Literal["bfloat16", "float32"],
-        Help("NAME", "Of the embedding model; bfloat16 only on processors that have it."),
+        Help(
+            "NAME",
+            "Precision of the embedding model on a CPU: bfloat16 (float32 if the processor lacks "
+            "it) or float32.",
+        ),
     ] = "bfloat16"
     chunk_size: Annotated[
         Annotated[int, Ge(16)] | None,
-        Help("N", "Maximum tokens of a chunk. By default what the embedding model reads."),
+        Help("N", "Maximum tokens of a chunk. By default the embedding model's window."),
     ] = None
     max_levels: Annotated[
         Count | None, Help("N", "Maximum levels above the chunks. No limit by default.")
@@ -138,13 +142,13 @@ class Summaries:
         Literal["extract", "drop", "keep", "fail"],
         Help(
             "WHAT",
-            "What becomes of rewritten sentences that their sources do not support: extract "
-            "replaces them by a source, drop, keep (marked) or fail.",
+            "What to do with a rewritten sentence that no source supports: extract (use the most "
+            "similar source instead), drop, keep (and mark it) or fail.",
         ),
     ] = "extract"
     strict: Annotated[
         bool,
-        Help("", "Fail if a summary cannot be written. By default an extract takes its place."),
+        Help("", "Fail if a model writes no usable summary. By default an extract is used."),
     ] = False
 
 
@@ -156,10 +160,10 @@ class Search:
         Literal["auto", "collapsed", "level", "traversal", "document"] | None,
         Help(
             "NAME",
-            "auto (chunks, or an outline if the question is about the whole or names documents), "
-            "collapsed (all levels), level, traversal (from the roots down) or document "
-            "(documents by their summaries, then their chunks). By default auto, or level with "
-            "--level.",
+            "What to search: auto (chunks, or an outline for a question about the whole index or "
+            "about documents that it names), collapsed (all levels), level (see --level), "
+            "traversal (from the roots down) or document (the chunks of the documents with the "
+            "best summaries). By default auto, or level with --level.",
         ),
     ] = None
     level: Annotated[
@@ -167,16 +171,16 @@ class Search:
         Checked(_levels),
         Help(
             "N|WORD",
-            "Level to search: a number, 0 for the chunks, or top, documents, sections or chunks. "
-            "May be repeated. By default as the mode chooses.",
+            "Level to search: a number (0 for the chunks), or top, documents, sections or chunks. "
+            "May be repeated. By default the mode decides.",
         ),
     ] = None
     by: Annotated[
         Literal["dense", "hybrid", "text", "context"] | None,
         Help(
             "NAME",
-            "dense (embeddings), text (BM25), hybrid (both) or context (both, and neighbours in "
-            "reading order). By default context in mode auto, otherwise dense.",
+            "Scoring: dense (embeddings), text (BM25), hybrid (both) or context (both, and "
+            "neighbours in reading order). By default context with --mode auto, otherwise dense.",
         ),
     ] = None
     top_k: Annotated[
@@ -197,8 +201,8 @@ class Answering:
         Text | None,
         Help(
             "MODE",
-            "extractive, or a mode of LlamaIndex. By default extractive, or tree_summarize with "
-            "--llm.",
+            "extractive (quote passages) or a LlamaIndex mode, which needs --llm. By default "
+            "extractive, or tree_summarize with --llm.",
         ),
     ] = None
     min_score: Annotated[
@@ -218,23 +222,24 @@ class LanguageModel:
     ] = None
     llm_base_url: Annotated[
         Annotated[Text, Checked(_address)] | None,
-        Help("URL", "URL of the server, no default. Its key is read from HIERINDEX_LLM_API_KEY."),
+        Help("URL", "URL of the server, no default. The key is read from HIERINDEX_LLM_API_KEY."),
     ] = None
     llm_concurrency: Annotated[Count, Help("N", "Maximum number of concurrent requests.")] = 4
     llm_timeout: Annotated[Seconds, Help("SECONDS", "Timeout of a request.")] = 120.0
     llm_deadline: Annotated[
-        Seconds | None, Help("SECONDS", "Time limit of the build. None by default.")
+        Seconds | None, Help("SECONDS", "Time limit for all summaries. None by default.")
     ] = None
     llm_completion_tokens: Annotated[
         Count | None,
         Help(
             "N",
-            "Maximum tokens of a summary or an answer, reasoning included. By default what a "
-            "summary needs, and the server's limit for answers.",
+            "Maximum tokens of a completion, reasoning included. By default 4 times the length of "
+            "a summary, and the server's limit for answers.",
         ),
     ] = None
     max_llm_tokens: Annotated[
-        Count | None, Help("N", "Token limit of the build. None by default.")
+        Count | None,
+        Help("N", "Maximum tokens of all prompts and completions together. None by default."),
     ] = None
     llm_record: Annotated[
         Text | None, Help("FILE", "File to append prompts and answers to. None by default.")
@@ -280,8 +285,8 @@ def load_settings(named: Callable[[str], str] = str, /, **flags: Any) -> Setting
     Raises
     ------
     InputError
-        If a value is invalid, or the file cannot be read as TOML. It tells where the value stands:
-        what `named` returns of a flag's name, the variable or the file.
+        If a value is invalid, or the file cannot be read as TOML. The message names the flag (as
+        `named` returns it), the variable or the file.
 
     Examples
     --------
@@ -337,7 +342,7 @@ def misnamed_variables() -> Iterator[str]:
     for variable in sorted(os.environ):
         prefix, name = variable[: len(PREFIX)], variable[len(PREFIX) :].upper()
         if prefix.upper() == PREFIX and name not in known:
-            yield f"The variable {variable} sets nothing{nearest(name, known, PREFIX)}."
+            yield f"The variable {variable} is unknown{nearest(name, known, PREFIX)}."
 
 
 def _of_file() -> dict[str, Any]:
@@ -352,7 +357,7 @@ def _of_file() -> dict[str, Any]:
     for name in values:  # without its value, which may be a secret in the wrong place
         if name not in NAMES:
             raise InputError(
-                f"{TOML_FILE} has {name!r}, which is no setting{nearest(name, NAMES)}."
+                f"{TOML_FILE} has {name!r}, which is not a setting{nearest(name, NAMES)}."
             )
     return values
 

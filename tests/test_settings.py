@@ -113,9 +113,9 @@ def test_levels_are_numbers_and_words(folder, monkeypatch, given, level):
 @pytest.mark.parametrize(
     ("key", "sentence"),
     [
-        ("metod", "'metod', which is no setting; the nearest is method."),
-        ("Method", "'Method', which is no setting; the nearest is method."),
-        ("x", "'x', which is no setting."),
+        ("metod", "'metod', which is not a setting; the nearest is method."),
+        ("Method", "'Method', which is not a setting; the nearest is method."),
+        ("x", "'x', which is not a setting."),
     ],
 )
 def test_an_unknown_key_in_the_file_is_named_with_the_nearest(folder, key, sentence):
@@ -158,8 +158,8 @@ def test_other_variables_are_none_of_ours(monkeypatch):
     monkeypatch.setenv("hierindex_metod", "raptor")
     monkeypatch.setenv("METHOD", "raptor")
     assert [*misnamed_variables()] == [
-        "The variable HIERINDEX_HOME sets nothing.",
-        "The variable hierindex_metod sets nothing; the nearest is HIERINDEX_METHOD.",
+        "The variable HIERINDEX_HOME is unknown.",
+        "The variable hierindex_metod is unknown; the nearest is HIERINDEX_METHOD.",
     ]
     settings = load_settings()
     assert settings == Settings()

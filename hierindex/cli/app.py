@@ -23,7 +23,7 @@ NO_COMMAND = 2  # exit status
 LIBRARIES = ("llama-index-core", "lancedb", "openvino", "torch", "typer")
 UsageError: Any = cast(Any, typer.BadParameter.__base__)  # click's, or that of typer's own copy
 FIRST_STEPS = """\
-Build a tree over a folder, look at it, and ask it:
+Build an index of a folder, describe it, and ask a question:
 
     hierindex build docs --index my-index
     hierindex info --index my-index

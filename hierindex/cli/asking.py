@@ -43,13 +43,13 @@ def query(
     ] = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Answer a question, by default from chunks, or from an outline if it is about the whole.
+    """Answer a question from chunks, or from an outline if it is about the whole index.
 
-    Above each passage stands its place. There, "page xii (14)" is the 14th
-    page of the file, and is numbered xii in print.
+    The source of each passage is printed above it. "page xii (14)" means the
+    14th page of the file, whose printed page number is xii.
 
-    In the answer of a language model, "[2?]" differs from its passage, "[3*]"
-    was found by hierindex where the model cites nothing, and "[?]" is a
+    In the answer of a language model, "[2?]" marks a citation that does not
+    support the sentence, "[3*]" a citation that hierindex added, and "[?]" a
     sentence that no passage supports.
     """
     from hierindex.cli.answer_text import answered, noted
@@ -80,7 +80,7 @@ def compare(
         typer.Option(
             "--response-mode",
             metavar="MODE",
-            help="Mode to compare; may be repeated; all by default.",
+            help="Mode to compare; may be repeated. By default extractive, with --llm all modes.",
         ),
     ] = None,
     as_json: options.AsJson = False,
@@ -130,6 +130,6 @@ def _note_cost(most: int, first: int, tokens: int) -> None:
     """Print what an answer of several prompts costs before they are sent."""
     if most > 1:
         print_note(
-            f"note: Sending at most {most:,} prompts, the first {first:,} with about "
-            f"{tokens:,} tokens."
+            f"note: Sending at most {most:,} prompts; the first {first:,} have about "
+            f"{tokens:,} tokens together."
         )

@@ -35,8 +35,8 @@ def build(
         bool,
         typer.Option(
             "--dry-run",
-            help="Only estimate tokens, calls and cost. What is new is read and embedded, and the "
-            "build reuses it; no language model is asked.",
+            help="Only estimate tokens, calls and cost. New content is read, embedded and cached "
+            "for the build; no language model is called.",
         ),
     ] = False,
     replace: Annotated[
@@ -55,8 +55,8 @@ def build(
         typer.Option(
             "--ray-address",
             metavar="HOST:PORT",
-            help="Address of the cluster's head node; by default the cluster that runs on this "
-            "machine, or else the cores of this machine.",
+            help="With --engine ray: address of the head node. By default a cluster that runs on "
+            "this machine, or else a new one on this machine.",
         ),
     ] = None,
     verbose: options.Verbose = False,

@@ -30,10 +30,10 @@ HELP = """\
 
 @options.with_settings(f"{ASKING} response_mode")
 def chat(index: options.Index, *, where: options.Where = None, settings: "Settings") -> None:
-    """Answer questions from the terminal, or one from each line of standard input.
+    """Answer questions in the terminal, or one per line of standard input.
 
-    With --llm, a question may refer to those before it. /help prints the
-    commands of the chat.
+    With --llm, a question may refer to earlier ones. /help lists the commands
+    of the chat.
     """
     from hierindex.index import HierarchicalIndex
 
@@ -41,7 +41,7 @@ def chat(index: options.Index, *, where: options.Where = None, settings: "Settin
     conversation = Chat(opened, options_of(opened, settings, where), where)
     if settings.llm is None:
         print_note(
-            "note: Without --llm, each question is searched for alone; a follow-up question is "
+            "note: Without --llm, each question is answered on its own; follow-up questions are "
             "not understood."
         )
     prompt = "> " if sys.stdin.isatty() and sys.stdout.isatty() else ""

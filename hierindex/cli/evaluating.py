@@ -30,16 +30,17 @@ def evaluate(
         str | None,
         typer.Option(
             metavar="WAY,...",
-            help="auto, dense, text, hybrid, collapsed, level-1 and so on; all by default.",
+            help="Retrieval methods: auto, dense, text, hybrid, collapsed, level-1, level-2 ...; "
+            "all by default.",
         ),
     ] = None,
     budgets: Annotated[
-        str, typer.Option(metavar="N,...", help="Tokens that a reader gets.")
+        str, typer.Option(metavar="N,...", help="Token budgets of the retrieved text.")
     ] = "500,2000",
     against: Annotated[
         str | None,
         typer.Option(
-            metavar="WAY", help="Way that the others are compared with; dense by default."
+            metavar="WAY", help="Baseline of the comparison; by default dense, or else the first."
         ),
     ] = None,
     limit: Annotated[
@@ -53,20 +54,20 @@ def evaluate(
         typer.Option(
             "--index",
             metavar="DIR",
-            help="Folder where indices are kept, and found again; by default they are deleted.",
+            help="Folder to keep and reuse the indices; by default they are temporary.",
         ),
     ] = None,
     settings: "Settings",
     as_json: options.AsJson = False,
 ) -> None:
-    """Compare ways to retrieve, on questions whose gold is known.
+    """Compare retrieval methods on questions whose answers are known.
 
-    documents.jsonl has a JSON object with doc_id and text on each line,
-    questions.jsonl one with qid, doc_id, question and gold: start and end
-    (characters of the text), evidence (passages of the text, word for word),
-    gold_titles (ids of whole documents) or answer (found word for word). A
-    question with evidence is asked of its own document, others of all, or of
-    the one that within names.
+    Each line of documents.jsonl is a JSON object with doc_id and text. Each
+    line of questions.jsonl has qid, doc_id, question and the expected answer:
+    start and end (character offsets), evidence (passages, word for word),
+    gold_titles (ids of documents) or answer (a text, word for word). By
+    default, a question with evidence searches only its own document, any
+    other question all documents; within names a document to search instead.
     """
     if not all(budget.strip().isdecimal() for budget in budgets.split(",")):
         raise InputError(f"--budgets takes numbers such as 500,2000, got {budgets!r}.")

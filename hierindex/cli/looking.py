@@ -28,10 +28,10 @@ def info(index: options.Index, as_json: options.AsJson = False) -> None:
 
 
 def show(
-    node: Annotated[str, typer.Argument(metavar="NODE", help="A node id, or a prefix of it.")],
+    node: Annotated[str, typer.Argument(metavar="NODE", help="Node id or unique prefix of it.")],
     index: options.Index,
     source: Annotated[
-        bool, typer.Option("--source", help="Also print the passages that it cites, in context.")
+        bool, typer.Option("--source", help="Also print the cited passages in context.")
     ] = False,
     context: Annotated[
         int,
@@ -43,8 +43,8 @@ def show(
 ) -> None:
     """Print the text, parents, children and sources of a node.
 
-    In citations, "page xii (14)" is the 14th page of the file, and is
-    numbered xii in print.
+    "page xii (14)" means the 14th page of the file, whose printed page number
+    is xii.
     """
     from hierindex.index import HierarchicalIndex
 
@@ -60,17 +60,17 @@ def tree(
     index: options.Index,
     node: Annotated[
         str | None,
-        typer.Argument(metavar="NODE", help="A node id, or a prefix of it; by default all roots."),
+        typer.Argument(metavar="NODE", help="Node id or unique prefix; by default all roots."),
     ] = None,
     depth: Annotated[
         int | None,
         typer.Option(
-            metavar="N", min=0, help="Levels below the first nodes; by default as fit on a screen."
+            metavar="N", min=0, help="Levels of children to print; by default up to 40 nodes."
         ),
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Print the titles of an index, or of the nodes under one, as a table of contents."""
+    """Print a table of contents of the index, or of the subtree of a node."""
     from hierindex.index import HierarchicalIndex
 
     print_result(HierarchicalIndex.open(index).tree(node, depth), as_json, contents)
@@ -91,13 +91,13 @@ def outline(
         str | None,
         typer.Option(
             metavar="QUESTION",
-            help="Show in more detail what is similar to this question; none by default.",
+            help="Give more room to text that is similar to this question.",
         ),
     ] = None,
     where: options.Where = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Print the nodes that best summarise an index, or a part of it, within a token budget."""
+    """Summarise the index, or a part of it, within a token budget, by its own sentences."""
     from hierindex.index import HierarchicalIndex
     from hierindex.respond.answer import outline_json
     from hierindex.retrieve.conditions import known_filters
@@ -116,7 +116,7 @@ def report(
     out: Annotated[Path, typer.Option(metavar="FILE.html", help="File to create.")],
     of: Annotated[
         str | None,
-        typer.Option(metavar="ID", help="Node to show with what is under it. By default all."),
+        typer.Option(metavar="ID", help="Root of the subtree to write. By default all roots."),
     ] = None,
     max_mb: Annotated[
         float,
@@ -126,7 +126,7 @@ def report(
     ] = REPORT_MB,
     as_json: options.AsJson = False,
 ) -> None:
-    """Write the explorer's page as one file, which shows the tree and its sources offline."""
+    """Write one HTML file that shows the tree and its sources in a browser, offline."""
     from hierindex.export.report import to_html
     from hierindex.index import HierarchicalIndex
 
@@ -141,7 +141,7 @@ def export(
         str,
         typer.Argument(
             metavar="FORMAT",
-            help="document-summary, parquet, json or svg.",
+            help="document-summary (a LlamaIndex index), parquet, json or svg (a picture).",
         ),
     ],
     index: options.Index,

@@ -79,13 +79,13 @@ def as_built(
     served = remembered.get("llm") or {}
     if flags.get("llm") == REMEMBERED:
         if not served:
-            raise InputError("--llm remembered: the index remembers no language model.")
+            raise InputError("--llm remembered: the index has no summaries of a language model.")
         flags = {"llm_base_url": served["base_url"], **flags, "llm": served["name"]}
     settings, wrote = load_settings(flag_of, **flags), _writer(remembered["summarizer"])
     if "llm" in flags and settings.llm != wrote:
         raise InputError(
             f"--llm {settings.llm} contradicts the index, which was built with {wrote or 'none'}; "
-            "leave it out, or build the index again with --replace."
+            "omit --llm, or build the index again with --replace."
         )
     models: dict[str, Any] = {"strict": settings.strict}
     if settings.llm is not None and settings.llm == wrote:
@@ -117,7 +117,7 @@ def _limits(settings: Settings) -> dict[str, Any]:
 def _summarizer(settings: Settings) -> Summarizer:
     llm = llm_of(settings)
     if llm is not None and settings.summarizer != "extractive":
-        raise InputError(f"--llm is given; leave out --summarizer {settings.summarizer}, or --llm.")
+        raise InputError(f"Pass --llm or --summarizer, not both, got {settings.summarizer}.")
     if llm is None and settings.summarizer == "extractive":
         return ExtractiveSummarizer()
     rewriter = Seq2SeqRewriter(settings.summarizer) if llm is None else _rewriter(llm, settings)

@@ -46,12 +46,12 @@ Index = Annotated[str, _place(exists=True)]
 NewIndex = Annotated[str, _place(exists=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print only a JSON object.")]
 Purge = Annotated[
-    bool, typer.Option("--purge", help="Remove earlier generations, which hold what was changed.")
+    bool, typer.Option("--purge", help="Also remove old generations, which hold the replaced text.")
 ]
 Verbose = Annotated[
     bool,
     typer.Option(
-        "--verbose", "-v", help="Also print seconds by stage and level, and how nodes are grouped."
+        "--verbose", "-v", help="Also print seconds per stage and level, and group statistics."
     ),
 ]
 Question = Annotated[str, typer.Argument(metavar="QUESTION", help="A question or a topic.")]
@@ -59,8 +59,8 @@ Where = Annotated[
     list[str] | None,
     typer.Option(
         metavar="KEY=VALUE",
-        help="Metadata filter; also !=, <, <=, >, >=, ~ (contains). A summary matches if every "
-        "chunk under it does. By default everything matches.",
+        help="Metadata filter; also !=, <, <=, >, >=, ~ (contains). May be repeated; all must "
+        "match. A summary matches if all chunks under it do. None by default.",
     ),
 ]
 

@@ -21,14 +21,14 @@ def verify(
         bool,
         typer.Option(
             "--repair",
-            help="Repair what needs no model: search indices and the cache.",
+            help="Recreate damaged search indices and delete a damaged cache.",
         ),
     ] = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Check that an index is whole: its files, links, texts, quotes, vectors and indices.
+    """Check the integrity of an index: files, links, texts, quotes, vectors, search indices.
 
-    The exit status is 0 if all checks hold, 1 if one does not.
+    The exit status is 0 if all checks pass, 1 if one fails.
     """
     os.environ.setdefault("LANCEDB_LOG", "error")  # its warnings of damaged files are reported
     from hierindex.store.table import Table
@@ -61,7 +61,7 @@ def _problems(checks: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def generations(index: options.Index, as_json: options.AsJson = False) -> None:
-    """Print the generations of an index that are kept, and what each write changed."""
+    """List the generations (versions) of an index, and what each of them changed."""
     from hierindex.store.table import Table
 
     table = Table.of(index)
@@ -77,10 +77,10 @@ def rollback(
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Publish an earlier generation of an index as its newest one.
+    """Return to an earlier generation: publish it as the newest one.
 
-    Files are not touched, so the next `hierindex update` reads them again
-    and undoes this.
+    The source files are not changed, so the next `hierindex update` reads
+    them again and undoes the rollback.
     """
     from hierindex.jobs.changes import difference
     from hierindex.store.table import Table

@@ -21,8 +21,8 @@ Host = Annotated[
     str,
     typer.Option(
         metavar="ADDRESS",
-        help="Address to serve at; one that other machines can reach needs a token. Every user of "
-        "this machine can open the default.",
+        help="Address to listen on. The default is open to all users of this machine; at an "
+        "address that other machines can reach, clients need the token that is printed.",
     ),
 ]
 
@@ -40,10 +40,9 @@ def explore(
         bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
     ] = True,
 ) -> None:
-    """Serve a page to read, search and ask the tree, until Ctrl-C.
+    """Serve a web page for browsing, searching and querying the index, until Ctrl-C.
 
-    The page follows the index: each request is answered from its newest
-    generation.
+    Each request is answered from the newest generation of the index.
     """
     from hierindex import serve as servers
     from hierindex.index import HierarchicalIndex
@@ -52,7 +51,7 @@ def explore(
     opened.info()  # fails if the index cannot be read
     with until_stopped("Stopped."), servers.explore(opened, port, host) as explorer:
         if explorer.token is not None:
-            print_note("note: Other machines can open this address, which is the key to the index.")
+            print_note("note: Other machines can open this address. Keep its token secret.")
         print_note(f"Exploring {index} until Ctrl-C, at {explorer.url}")
         if browser:
             explorer.open_browser()
@@ -69,10 +68,10 @@ def serve(
     ] = None,
     host: Host = HOST,
 ) -> None:
-    """Answer the questions of other programs over HTTP, until Ctrl-C.
+    """Serve queries of other programs over HTTP, until Ctrl-C.
 
-    /openapi.json describes what can be asked. Each request is answered from
-    the newest generation of the index.
+    /openapi.json describes the endpoints. Each request is answered from the
+    newest generation of the index.
     """
     from hierindex import serve as servers
     from hierindex.index import HierarchicalIndex
@@ -81,8 +80,8 @@ def serve(
     with until_stopped("Stopped."), servers.serve(opened, port, host) as server:
         if server.token is not None:
             print_note(
-                "note: Other machines can ask with the header "
-                f"'Authorization: Bearer {server.token}', which is the key to the index."
+                "note: Other machines can connect. Requests need the header "
+                f"'Authorization: Bearer {server.token}'."
             )
         print_note(f"Answering questions on {index} until Ctrl-C, at {server.url}openapi.json")
         server.wait()
@@ -94,7 +93,7 @@ def mcp(
         bool,
         typer.Option(
             "--http",
-            help="Serve over HTTP, until Ctrl-C; every user of this machine can ask there.",
+            help="Serve over HTTP, until Ctrl-C. Every user of this machine can connect.",
         ),
     ] = False,
     port: Annotated[

@@ -19,7 +19,7 @@ KEPT = {
     "delete": f"{WHOLE}; `hierindex tree` shows which documents the index holds.",
     "rollback": f"{WHOLE}; `hierindex generations` lists them.",
     "verify": f"{WHOLE}; the next `hierindex verify` checks all of it again.",
-    "evaluate": "indices that were finished are found again if --index names their folder.",
+    "evaluate": "finished indices are reused if --index is given.",
     "demo": f"{WHOLE}, and the next demo reuses what was read and embedded.",
     "export": "no unfinished file is left.",
     "report": "no unfinished file is left.",

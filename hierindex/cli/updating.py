@@ -28,7 +28,7 @@ STOPPED = "Stopped; the index is as the last update left it."
 DryRun = Annotated[
     bool,
     typer.Option(
-        "--dry-run", help="Only estimate what it would cost; what is new is read and embedded."
+        "--dry-run", help="Only estimate the cost; new content is read, embedded and cached."
     ),
 ]
 
@@ -51,10 +51,10 @@ def update(
     verbose: options.Verbose = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Read files again and update the index with what has changed.
+    """Read files again and update the index with their changes.
 
-    Method, models and other settings are those that the index was built
-    with. `--llm remembered` asks the language model that wrote the summaries.
+    The method, the models and other settings are taken from the index. Pass
+    `--llm remembered` to use the language model that wrote the summaries.
     """
     from hierindex.cli.models import as_built
     from hierindex.index import HierarchicalIndex
@@ -86,9 +86,9 @@ def watch(
 ) -> None:
     """Update the index now and whenever its files change, until Ctrl-C.
 
-    Each update is one of `hierindex update`. One that fails is tried again
-    with the next change, or after half a minute. Set WATCHFILES_FORCE_POLLING=1
-    where the system does not report changes, as on most network drives.
+    Each update works like `hierindex update`. A failed update is retried at
+    the next change, or after 30 seconds. Set WATCHFILES_FORCE_POLLING=1 where
+    the system does not report changes, as on most network drives.
     """
     from hierindex.cli.models import as_built
     from hierindex.index import HierarchicalIndex
@@ -129,11 +129,11 @@ def delete(
     verbose: options.Verbose = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Delete documents from the index, with all that is derived from them.
+    """Delete documents, and everything derived from them, from the index.
 
-    A mailbox stands for all its e-mails, and an e-mail for its attachments.
-    Their files are not touched, and later updates leave them out until they
-    are named as SOURCE.
+    Deleting a mailbox deletes all its e-mails; deleting an e-mail deletes its
+    attachments. The files themselves are not changed. Later updates skip them
+    until they are named as SOURCE.
     """
     from hierindex.cli.models import as_built
     from hierindex.index import HierarchicalIndex
@@ -148,9 +148,9 @@ def delete(
     _print(report, settings, verbose, as_json)
     if not as_json:
         were = "would be" if dry_run else "were"
-        what = f"Earlier generations {were} removed with the deleted text."
+        what = f"Earlier generations {were} removed, as they contain the deleted text."
         typer.echo(
-            wrapped(f"{what} Files that still exist stay out until they are named as SOURCE.")
+            wrapped(f"{what} Updates skip files that still exist until they are named as SOURCE.")
         )
 
 

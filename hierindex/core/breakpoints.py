@@ -104,9 +104,9 @@ class GapRule(ABC):
 
 @dataclass(frozen=True)
 class TargetSize(GapRule):
-    """Cut at the weakest gaps into segments of `rows` rows on average.
+    """Cut at the gaps of lowest similarity, into segments of `rows` rows on average.
 
-    A document of n rows gets ceil(n / rows) segments. Among equal gaps the first is cut.
+    A document of n rows gets ceil(n / rows) segments. Ties go to the first gap.
     """
 
     rows: int
@@ -123,7 +123,10 @@ class TargetSize(GapRule):
 
 @dataclass(frozen=True)
 class Percentile(GapRule):
-    """Cut where adjacent similarity is below a percentile (0 to 100) of the document's."""
+    """Cut gaps whose similarity is below the given percentile of the document's similarities.
+
+    `percentile` is in [0, 100], 5 by default.
+    """
 
     percentile: float = 5.0  # LangChain's 95 of distances
 
@@ -157,7 +160,10 @@ class _BelowMean(GapRule):
 
 @dataclass(frozen=True)
 class StandardDeviation(_BelowMean):
-    """Cut gaps more than `amount` standard deviations below the document's mean similarity."""
+    """Cut gaps more than `amount` standard deviations below the document's mean similarity.
+
+    `amount` is 3 by default.
+    """
 
     amount: float = 3.0  # as LangChain
 
@@ -168,7 +174,10 @@ class StandardDeviation(_BelowMean):
 
 @dataclass(frozen=True)
 class Interquartile(_BelowMean):
-    """Cut gaps more than `amount` interquartile ranges below the document's mean similarity."""
+    """Cut gaps more than `amount` interquartile ranges below the document's mean similarity.
+
+    `amount` is 1.5 by default.
+    """
 
     amount: float = 1.5  # as LangChain
 
@@ -180,9 +189,10 @@ class Interquartile(_BelowMean):
 
 @dataclass(frozen=True)
 class Gradient(Percentile):
-    """Cut gaps where the gradient of the similarity is below this percentile of all its values.
+    """Cut gaps where the gradient of the similarity is below the given percentile of all gradients.
 
-    This suits homogeneous texts. A document of two rows has no gradient and is not cut.
+    This suits homogeneous texts. `percentile` is in [0, 100], 5 by default. A document of two rows
+    has no gradient and is not cut.
     """
 
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:

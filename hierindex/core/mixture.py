@@ -89,22 +89,23 @@ class Mixture:
     Parameters
     ----------
     reduction : {"umap", "pca"}
-        Dimension reduction in the first pass if there are 200 distinct rows or more. Fewer rows
-        and the second pass use principal components.
+        Dimension reduction of the first pass for 200 or more distinct rows, "umap" by default.
+        With fewer rows and in the second pass, always principal components.
     n_dims : int
-        Dimensions after the reduction.
+        Maximum dimensions after the reduction; 10 by default.
     covariance : {"diag", "full", "tied", "spherical"}
+        Covariance type of the mixtures, "diag" by default.
     target_size : int, optional
-        Mean number of rows per group, at least 2, which sets the number of components in the second
-        pass. If None, the BIC chooses it, as in the first pass and in RAPTOR.
+        Mean number of rows per group in the second pass, at least 2 and 14 by default. If None, the
+        BIC chooses the number of groups, as in the first pass and in RAPTOR.
     min_weight : float in (0, 1]
-        Minimum posterior for a row to join a group besides its most likely one. Lower values
-        give more overlap.
+        Minimum posterior for a row to join a group besides its most likely one; 0.25 by default.
+        Lower values give more overlap.
     max_parents : {1, 2, 3}
-        Largest number of groups that a row joins.
+        Maximum number of groups that a row joins; 3 by default.
     reg_covar : float
-        Added to the variances, at least 1e-6. UMAP coordinates span about 10, principal
-        components have a mean square of 1.
+        Added to the variances, at least 1e-6 and 0.03 by default. UMAP coordinates span about 10,
+        principal components have a mean square of 1.
 
     Raises
     ------

@@ -57,21 +57,22 @@ def crossing_costs(heading: Ints1d) -> Floats1d:
 
 @dataclass(frozen=True)
 class Optimal:
-    """Cut into segments within the caps: the fewest single rows, then the greatest cohesion.
+    """Optimal segmentation: the fewest segments of a single row, then the greatest cohesion.
 
-    Crossing a heading has a cost, so segments end where sections do, short
-    sections share a segment, and long ones are cut where their meaning changes.
+    Segments stay within the caps on tokens and children. Crossing a heading has a cost, so segments
+    tend to end where sections end; short sections share a segment, and long ones are cut where
+    their meaning changes.
 
     Parameters
     ----------
     rows : int
-        Mean number of rows per segment. The caps may require more segments, and so may headings:
-        one for each that divides two sections of some length.
+        Mean number of rows per segment. There may be more segments if the caps require it, or to
+        separate long sections.
 
     Raises
     ------
     InputError
-        If it is not a whole number of at least 1.
+        If `rows` is not a whole number of at least 1.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Evaluation: ways to retrieve, side by side on questions whose gold passages are known."""
+"""Evaluation: comparison of retrieval methods on questions with known answers (gold)."""
 
 from hierindex.evaluate.datasets import Dataset, Question, read_dataset
 from hierindex.evaluate.report import Report

@@ -21,10 +21,23 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Question:
-    """A question with its gold: `spans` that answer it, ids of whole `documents`, or `answers`.
+    """A question with its gold: the expected answer.
 
-    Questions of one `group`, usually a document, are resampled together; figures are means over
-    the questions of one `kind`. If `within` names a document, only this document is searched.
+    Attributes
+    ----------
+    id, text : str
+    group : str
+        Questions of a group, usually of one document, are resampled together.
+    kind : str
+        Figures are means over the questions of a kind.
+    within : str, optional
+        Id of a document: only this document is searched.
+    spans : tuple of Span
+        Gold: passages that answer the question.
+    documents : tuple of str
+        Gold: ids of relevant documents.
+    answers : tuple of str
+        Gold: texts, one of which must be found word for word.
     """
 
     id: str
@@ -41,13 +54,18 @@ class Question:
 class Dataset:
     """Documents and questions about them.
 
-    Only the texts of the documents are indexed, not their metadata.
+    Parameters
+    ----------
+    name : str
+    documents : sequence of Document
+        Only their texts are indexed, not their metadata.
+    questions : sequence of Question
 
     Raises
     ------
     InputError
-        If an id is repeated, a question names a missing document, or gold lies outside of the
-        documents.
+        If an id is repeated, a question names a missing document, or a gold span is outside of its
+        document.
     """
 
     name: str
@@ -99,15 +117,16 @@ def read_dataset(path: str | Path) -> Dataset:
     Notes
     -----
     Each line of `documents.jsonl` is a JSON object with `doc_id` and `text`. Each line of
-    `questions.jsonl` is one with `qid`, `doc_id`, `question`, optionally `kind`, and gold:
+    `questions.jsonl` is a JSON object with `qid`, `doc_id`, `question`, optionally `kind`, and at
+    least one kind of gold:
 
-    * `start` and `end` (exclusive), characters of the document's text;
-    * `evidence`, a list of passages, word for word as in the document;
-    * `gold_titles`, a list of ids of documents;
-    * `answer` or a list `answers`, one of which must be found word for word.
+    * `start` and `end` (exclusive): character offsets in the document's text;
+    * `evidence`: a list of passages, word for word as in the document;
+    * `gold_titles`: a list of document ids;
+    * `answer`, or a list `answers`: texts, one of which must be found word for word.
 
-    Other fields are ignored. A question with `evidence` is asked of its own document and others of
-    all documents, unless `within` names a document or is null.
+    Other fields are ignored. A question with `evidence` searches only its own document, any other
+    question all documents. A field `within` overrides this: a document id, or null for all.
     """
     folder = Path(path)
     if folder.is_file():

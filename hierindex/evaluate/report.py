@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 
 class Row(NamedTuple):
-    """The mean of a measure over the questions of a kind, by one way to retrieve.
+    """The mean of a measure over the questions of a kind, for one retrieval method.
 
-    `budget` is in tokens, None for a measure of rankings. `questions` and `groups` count what the
-    mean is over. `low` and `high` are the ends of its 95% interval. `difference` is the mean
-    difference to the way that the report is `against`, paired by question, with its interval;
-    None for that way itself.
+    `budget` is in tokens, None for a measure of rankings. The mean is over `questions` questions in
+    `groups` groups; `low` and `high` are the ends of its 95% interval. `difference` is the mean
+    difference to the baseline `Report.against`, paired by question, with its interval; None for the
+    baseline itself.
     """
 
     data: str
@@ -36,7 +36,7 @@ class Report:
     Parameters
     ----------
     against : str
-        The way that the others are compared with.
+        The baseline that the others are compared with.
     rows : list[Row]
     notes : list[str]
         What was left out, and why.
@@ -57,10 +57,10 @@ class Report:
 
 
 def table(report: Mapping[str, Any], width: int | None = None) -> str:
-    """Format what `Report.to_json` returns: a Markdown table for each kind of question.
+    """Format the dict of `Report.to_json`: a Markdown table for each kind of question.
 
-    A cell has the mean, and the 95% interval of its difference to the way `against`. A table that
-    is wider than `width` columns is printed as several, of some measures each.
+    A cell has the mean, and the 95% interval of its difference to the baseline. A table wider
+    than `width` columns is split into several tables with fewer measures.
     """
     blocks = []
     for data, kind in dict.fromkeys((row["data"], row["kind"]) for row in report["rows"]):

@@ -56,7 +56,7 @@ def evaluate(
     measures: Measures | None = None,
     progress: Progress = silent,
 ) -> Report:
-    """Compare ways to retrieve on the same questions, chunks, vectors and token budgets.
+    """Compare retrieval methods on the same questions, chunks, vectors and token budgets.
 
     Parameters
     ----------
@@ -64,26 +64,27 @@ def evaluate(
         See `read_dataset`.
     ways : sequence of str or mapping, optional
         "auto" (as `HierarchicalIndex.ask` retrieves), "dense", "text" and "hybrid" (chunks by
-        vectors, by words, and by both), "collapsed" (all levels at once), and "level-1" and so
-        on; by default all of these. Or a mapping of names to ways as `retrieved` makes them.
+        vectors, by words, and by both), "collapsed" (all levels at once), "level-1", "level-2" and
+        so on; by default all of these. Or a mapping of names to functions, see `retrieved`.
     budgets : sequence of int
-        Tokens that a reader gets, counted by LlamaIndex's global tokenizer.
+        Token budgets of the retrieved text, counted by LlamaIndex's global tokenizer; 500 and 2,000
+        by default.
     against : str, optional
-        Way that the others are compared with; "dense" or else the first by default.
+        Baseline that the others are compared with; by default "dense", or else the first.
     limit : int, optional
-        Maximum number of questions of a data set, evenly spaced.
+        Maximum number of questions per data set, evenly spaced; no limit by default.
     index : str or Path, optional
-        Folder where indices are kept and found again; a temporary one by default. They are not
-        rebuilt if a new version of hierindex grows other trees; delete them then.
+        Folder in which indices are kept and reused; a temporary one by default. Delete it after an
+        update of hierindex that changes trees: indices are not rebuilt.
     embed_model : BaseEmbedding, optional
         The bundled model by default.
     chunk_size : int, optional
-        Maximum tokens of a chunk, by default those of `HierarchicalIndex.build`.
+        Maximum tokens of a chunk, by default as in `HierarchicalIndex.build`.
     measures : callable, optional
-        Further measures: a function of a question, the passages that fill a token budget, and the
-        budget, which returns values by name and budget. Where there are gold passages or documents,
-        it also gets each ranking of ten passages, with None for the budget. With it, questions
-        without gold are asked, too.
+        A function of further measures, `measures(question, passages, budget)`. It returns a dict of
+        values by (name, budget). It is called with the passages that fit each token budget and, for
+        questions with gold passages or documents, with each ranking of ten passages and None as
+        budget. With it, questions without gold are evaluated, too.
     progress : Progress
 
     Returns
@@ -93,8 +94,8 @@ def evaluate(
     Raises
     ------
     InputError
-        If data are missing, incomplete, without gold or of the same name, a way does not exist, or
-        a number is out of range.
+        If data are missing, incomplete or without gold, two data sets have the same name, a method
+        does not exist, or a number is out of range.
     """
     started = time.perf_counter()
     chosen = ways_of(ways)

@@ -29,15 +29,25 @@ class Asked:
 
 
 Way = Callable[[Asked, int, int | None], Sequence["BaseNode"]]
-"""A way to retrieve. It gets a question, a number of nodes that is enough, and the token budget
-(None where a ranking is measured), and returns nodes in order; what exceeds the budget is skipped.
+"""A retrieval method: a function of a question, a sufficient number of nodes, and the token budget
+(None for a ranking). It returns nodes, best first; nodes that exceed the budget are skipped.
 """
 
 
 def retrieved(**options: Any) -> Way:
-    """Return the way of a `HierarchyRetriever` with these options.
+    """Return a retrieval method for `evaluate`: a `HierarchyRetriever` with these options.
 
-    It returns nothing if no node fits the budget.
+    The method returns [] if no node fits the budget.
+
+    Parameters
+    ----------
+    **options
+        Options of `HierarchyRetriever`, except `top_k`, `token_budget` and `filters`.
+
+    Returns
+    -------
+    callable
+        To be passed in the mapping `ways` of `evaluate`.
     """
 
     def way(asked: Asked, top_k: int, budget: int | None) -> "Sequence[BaseNode]":

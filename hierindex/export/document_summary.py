@@ -34,27 +34,29 @@ from hierindex.text_node import from_text_node, to_text_node
 def to_document_summary_index(
     index: HierarchicalIndex, *, llm: LLM | None = None, embed_summaries: bool = True
 ) -> DocumentSummaryIndex:
-    """Return LlamaIndex's `DocumentSummaryIndex` of the chunks and the documents' summaries.
+    """Convert the index to LlamaIndex's `DocumentSummaryIndex` of chunks and document summaries.
 
-    No model is called. A document's summary is the node that holds all its chunks, with its
-    vector; a document of one chunk is its own summary. Where the tree has no such node, as in a
-    corpus-wide RAPTOR tree, the summary is an extract as in `DocumentHierarchy`, with the mean
-    of the chunks' vectors.
+    No model is called. The summary of a document is the node above all its chunks, with the node's
+    vector; a document of one chunk is its own summary. If the tree has no such node, as in a RAPTOR
+    tree with scope "corpus", the summary is an extract as in `DocumentHierarchy`, and its vector
+    the mean of the chunks' vectors.
 
     Parameters
     ----------
     index : HierarchicalIndex
     llm : LLM, optional
-        LLM of the result's LLM retriever and for inserted documents. LlamaIndex's `Settings` are
-        not used here, but its `as_query_engine` uses them unless it is given an LLM.
+        For the result's LLM retriever and for documents that are inserted later. LlamaIndex's
+        `Settings.llm` is not used here, but `as_query_engine` of the result uses it unless an LLM
+        is passed to it.
     embed_summaries : bool
-        Whether to store vectors of summaries; without them only the LLM retriever works.
+        Whether to store the vectors of summaries, True by default; without them only the LLM
+        retriever works.
 
     Returns
     -------
     DocumentSummaryIndex
-        Its nodes keep ids, metadata and citations (`Node`), but no links
-        to nodes outside it.
+        Its nodes keep their ids, metadata and citations (see `Node`), but not the links to nodes
+        outside of it.
 
     Raises
     ------

@@ -22,15 +22,16 @@ def to_langchain_documents(
     ----------
     index : HierarchicalIndex
     level : int or str, optional
-        Return only the nodes at this level, 0 for the chunks, or "top", "documents", "sections"
-        or "chunks", as for `HierarchyRetriever`; by default all nodes.
+        Return only the nodes of this level: a number (0 for the chunks), "top", "documents",
+        "sections" or "chunks", see `HierarchyRetriever`. By default all nodes.
 
     Returns
     -------
     list[Document]
-        Documents with the nodes' ids. Their JSON metadata are the node's, and with the prefix
-        `hierindex_` its `title`, `level`, `level_max`, `kind`, `grounding`, `n_tokens`,
-        `documents`, `parents` (ids with weights), `children` (ids), `citations` and `sentences`.
+        A document has the id, text and metadata of its node. More metadata, with the prefix
+        `hierindex_`, are the node's `title`, `level`, `level_max`, `kind`, `grounding`, `n_tokens`,
+        `documents`, `more_documents`, `parents` (ids with weights), `children` (ids), `citations`
+        and `sentences`.
 
     Raises
     ------
@@ -63,8 +64,8 @@ def to_langchain_retriever(
     Returns
     -------
     HierarchyDocumentRetriever
-        Retrieves the documents of `to_langchain_documents`, with `hierindex_score` and
-        `hierindex_path`, the ids from the strongest parent up to the root, as more metadata.
+        Returns documents as `to_langchain_documents` does, with two more metadata:
+        `hierindex_score`, and `hierindex_path`, the ids from the strongest parent up to the root.
 
     Raises
     ------

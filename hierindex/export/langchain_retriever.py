@@ -40,13 +40,13 @@ class HierarchyDocumentRetriever(BaseRetriever):
     k : int, optional
         Maximum number of documents, instead of the retriever's `top_k`.
     filter : MetadataFilters or dict, optional
-        What every document must pass besides the retriever's filters: a dict has values by
-        metadata key, each a value or a list of which one must match.
+        Metadata filters that every document must pass, besides the retriever's own. A dict maps
+        metadata keys to a value, or to a list of values of which one must match.
 
     Notes
     -----
-    `invoke` and `ainvoke` also take `k`, which comes before the retriever's, and `filter`, which
-    is added to its.
+    `invoke` and `ainvoke` also take `k`, which overrides the value above, and `filter`, which
+    is applied in addition.
     """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")

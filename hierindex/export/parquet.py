@@ -34,12 +34,17 @@ READ = [*NODE_COLUMNS, "vector"]
 def to_parquet(index: HierarchicalIndex, path: str | Path) -> int:
     """Write all nodes with their vectors to a new Parquet file.
 
-    Columns are `id`, `title` (the node's own), `level`, `level_max`, `kind`, `text`, `documents`,
+    Columns are `id`, `title` (of the node), `level`, `level_max`, `kind`, `text`, `documents`,
     `parent_ids` and `parent_weights` (strongest first, summing to 1), `child_ids`, `citations`
-    (structs of `document`, `start`, `end`, and nullable `page`, `page_label`, `section`, a list of
-    titles, and `anchor`), `metadata` (of the documents, as JSON), `n_tokens` and `vector`
-    (fixed-size list of float32). Rows are in the order of the table, and are read and written in
-    batches.
+    (structs of `document`, `start`, `end`, and nullable `page`, `page_label`, `section` (a list of
+    titles) and `anchor`), `metadata` (a JSON object), `n_tokens` and `vector` (fixed-size list of
+    float32). Rows are in the order of the table. They are read and written in batches.
+
+    Parameters
+    ----------
+    index : HierarchicalIndex
+    path : str or Path
+        File to create; missing parent folders are created.
 
     Returns
     -------

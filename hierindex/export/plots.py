@@ -124,18 +124,19 @@ ALL = "all"  # the box of several roots
 def plot_tree(
     index: HierarchicalIndex, node_id: str | None = None, max_nodes: int = MOST_NODES
 ) -> "Figure":
-    """Draw the tree, or a node and what is under it, as an icicle.
+    """Draw the tree, or the subtree of a node, as an icicle chart.
 
-    A node is a box as high as the number of chunks under it, with its children to the right, in
-    reading order. Its colour is its level. A click enlarges it.
+    A node is a box; its height is the number of chunks under it, its colour the level, and its
+    children are to the right of it in reading order. A click enlarges a box.
 
     Parameters
     ----------
     index : HierarchicalIndex
     node_id : str, optional
-        Id or unique id prefix of the node to begin with; by default all roots.
+        Id or unique id prefix of the node to draw; by default all roots.
     max_nodes : int
-        Maximum number of nodes to draw: those with most chunks, and all of an equal number or none.
+        Maximum number of nodes to draw, those with most chunks; 1,000 by default. Of nodes with the
+        same number of chunks, all or none are drawn.
 
     Returns
     -------
@@ -263,10 +264,11 @@ def plot_map(
     ----------
     index : HierarchicalIndex
     level : int or {"top", "documents", "sections", "chunks"}, optional
-        Of the parents, of which the 18 with most points have a colour and a symbol; by default,
-        the lowest that has no more.
+        Level of the parents that colour the points; the 18 parents with most points get a colour
+        and a symbol. By default the lowest level with at most 18 nodes, or else the highest.
     max_chunks : int
-        Points to draw, at most 2,000.
+        Maximum number of points. More than 2,000 (the default) are never drawn; of more chunks, a
+        sample is.
 
     Returns
     -------

@@ -49,23 +49,29 @@ def to_html(
     *,
     max_bytes: int = MAX_BYTES,
 ) -> Report:
-    """Write the explorer's page, with the nodes and texts that it shows, to a new file.
+    """Write the tree as one HTML file, which shows it in a browser without a server.
 
     Parameters
     ----------
     index : HierarchicalIndex
     path : str or Path
+        File to create.
     of : str, optional
-        Id or unique id prefix of a node: only it, the nodes under it and the titles of their
-        documents are written.
+        Id or unique id prefix of a node: write only its subtree. By default the whole tree.
     max_bytes : int
-        Maximum size. If all is more, texts are left out: those of the lowest level first, and of
-        chunks those that no summary quotes. If titles alone are more, so are the lowest levels.
+        Maximum size of the file, 5,000,000 by default. If it would be larger, texts are left out,
+        first those of chunks that no summary quotes, then those of other chunks, then those of
+        higher levels. If the titles alone are too large, the lowest levels are left out.
+
+    Returns
+    -------
+    Report
+        Numbers of nodes and bytes, and a sentence on what was left out.
 
     Raises
     ------
     IndexNotFoundError, InputError
-        If there is no index, it is empty, no node matches, not even the highest level has room, or
+        If there is no index, it is empty, no node matches, the highest level does not fit, or
         the file exists or cannot be written.
     """
     require(is_whole(max_bytes, 1), "max_bytes", "an integer of at least 1", max_bytes)

@@ -29,11 +29,17 @@ COLOURS = {  # of the chunks and of the top level, of text, and of what is behin
 
 
 def to_svg(index: HierarchicalIndex, path: str | Path) -> int:
-    """Draw the tree into a new SVG file, with a column for each level and the chunks at the right.
+    """Draw the tree to a new SVG file: a column for each level, the chunks on the right.
 
-    A node is as high as the number of chunks under it, in reading order, and stands in the columns
-    of all levels that it belongs to. Colours follow the reader's light or dark theme. Nodes
-    that are lower than 1.5 pixels are left out, so the file has some 10 kB a level at most.
+    The height of a node is the number of chunks under it, in reading order; it spans the columns of
+    all levels that it belongs to. Colours follow the reader's light or dark theme. Nodes less than
+    1.5 pixels high are left out, so a level takes at most about 10 kB.
+
+    Parameters
+    ----------
+    index : HierarchicalIndex
+    path : str or Path
+        File to create; missing parent folders are created.
 
     Returns
     -------

@@ -13,12 +13,16 @@ from hierindex.store.description import describe
 def to_tree(index: HierarchicalIndex) -> dict[str, Any]:
     """Return the tree as a dict of JSON values, without vectors and in a reproducible order.
 
+    Parameters
+    ----------
+    index : HierarchicalIndex
+
     Returns
     -------
     dict
         `method`, `embed_model`, `summarizer`; the ids of `documents` and `roots`; and `nodes`, a
-        flat list with the leaves first. Each node is a dict from `HierarchicalIndex.describe`,
-        with `parents` (ids with weights that sum to 1) and `children` (ids).
+        flat list with the chunks first. Each node is a dict as from `HierarchicalIndex.describe`;
+        its `parents` have weights that sum to 1, and its `children` are ids.
 
     Raises
     ------
@@ -39,7 +43,13 @@ def to_tree(index: HierarchicalIndex) -> dict[str, Any]:
 
 
 def to_json(index: HierarchicalIndex, path: str | Path) -> int:
-    """Write the dict of `to_tree` to a new file, in UTF-8.
+    """Write the dict of `to_tree` to a new JSON file, in UTF-8.
+
+    Parameters
+    ----------
+    index : HierarchicalIndex
+    path : str or Path
+        File to create; missing parent folders are created.
 
     Returns
     -------

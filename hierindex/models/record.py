@@ -21,7 +21,18 @@ CUT = frozenset({"length", "max_tokens", "MAX_TOKENS"})  # OpenAI, Anthropic, Go
 
 @dataclass(frozen=True)
 class Usage:
-    """Cost of summaries or answers; `llm_calls` are requests sent, retries included."""
+    """Cost of summaries or answers.
+
+    Attributes
+    ----------
+    llm_calls : int
+        Requests sent, retries included.
+    prompt_tokens, completion_tokens : int
+    cached_summaries : int
+        Summaries that were taken from the cache.
+    fallbacks : int
+        Summaries that a model failed to write, replaced by an extract.
+    """
 
     llm_calls: int = 0
     prompt_tokens: int = 0

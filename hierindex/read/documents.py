@@ -33,10 +33,11 @@ ATTEMPTS = 3  # to read a file that changes
 
 @dataclass(frozen=True)
 class FileContent:
-    """How much was read of a file, and what was not.
+    """How much of a file was read, and what was left out.
 
-    `kind` is the file's suffix, or "text". `pages` is None where there are none. `left_out` are
-    short phrases on what the file has besides its text, such as "2 of 5 pages have no text".
+    `path` is the document id, and `kind` the file's suffix without dot, or "text". `pages` is None
+    for files without pages. `left_out` lists in short phrases what was not read, such as
+    "2 of 5 pages have no text".
     """
 
     path: str
@@ -61,37 +62,38 @@ class FileContent:
 def read_documents(
     *sources: str | Path, progress: Progress = silent, memory: Readings | None = None
 ) -> tuple[list[Document], list[Skipped]]:
-    """Read files and folders, each file as one document, of mails and mailboxes as several.
+    """Read files and folders: one document per file, several for e-mails and mailboxes.
 
-    Text, Markdown, HTML, web archives, RTF, PDF, Word, EPUB, CSV, JSON, notebooks, e-mails,
-    mailboxes, calendars and subtitles are read; with the extra `hierindex[office]` also PowerPoint,
-    Excel and messages of Outlook.
+    Text, source code, Markdown, HTML, web archives, RTF, PDF, Word, EPUB, CSV, JSON, notebooks,
+    e-mails, mailboxes, calendars and subtitles are read; with the extra `hierindex[office]` also
+    PowerPoint, Excel and Outlook messages.
 
     Parameters
     ----------
     *sources : str or Path
         Folders include their subfolders, but no hidden files and folders and no LanceDB
-        tables. Links to folders are not followed, and of a file and links to it, or of several
-        links to a file, one is read.
+        tables. Links to folders are not followed. A file that is reached by several links is read
+        once.
     progress : Progress, optional
         Called after each file.
     memory : Readings, optional
-        Recalls what was read of files with the same contents.
+        Cache of the texts of files, by their content.
 
     Returns
     -------
     documents : list[Document]
         In the order of the sources and their paths. The id of a document is the path of its
-        file relative to the source, with bytes that are not UTF-8 escaped. The mails of a mailbox
-        and the attachments of a mail that can be read are documents of their own, whose ids are
-        that of the file, "#" and their name. Metadata are `file_name` (of an attachment, its
-        own), `file_path`, `folder`, `last_modified_date` and `title`, the entries of Markdown's
-        front matter, `author` and `date` of HTML, PDF, books and office files, `from`, `to`, `cc`
-        and `date` of mails, and `headings`, each of them a list of its level, title, first
-        character and, of HTML, anchor. `left_out` lists, in a few words each, what the file has
-        that was not read.
+        file relative to the source, with bytes that are not UTF-8 escaped. Mails of a mailbox and
+        readable attachments are separate documents; their id is the id of the file, "#" and their
+        name.
+
+        The metadata are `file_name` (for an attachment, its own name), `file_path`, `folder`,
+        `last_modified_date` and `title`; the front matter of Markdown; `author` and `date` of HTML,
+        PDF, books and office files; `from`, `to`, `cc` and `date` of mails; `headings`, a list of
+        [level, title, character offset], for HTML also an anchor; and `left_out`, short phrases on
+        what was not read.
     skipped : list[Skipped]
-        The files that cannot be read as text, and links to files that are read.
+        Files that cannot be read as text, and links to files that are read anyway.
 
     Raises
     ------

@@ -19,8 +19,8 @@ ESCAPED = re.compile(rb"\\x([89a-f][0-9a-f])")  # see `valid_name`
 class Skipped:
     """A file that was not indexed, with the reason.
 
-    `is_unread` says whether the file or folder could not be read at all, so that its content is
-    unknown.
+    `path` is the document id of the file. `is_unread` is True if the file or folder could not be
+    opened, so that its content is unknown.
     """
 
     path: str
@@ -153,5 +153,11 @@ def quoted(name: str) -> str:
     """
     if name.isprintable():
         return name
-    shown = (ESCAPES.get(c) or (c if c.isprintable() else f"\\U{ord(c):08x}") for c in name)
-    return f"$'{''.join(shown)}'"
+    return "$'" + "".join(ESCAPES.get(c) or _escaped(c) for c in name) + "'"
+
+
+def _escaped(character: str) -> str:
+    if character.isprintable():
+        return character
+    code = ord(character)
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -181,14 +181,15 @@ def sentence_splitter(
     Parameters
     ----------
     embed_model : BaseEmbedding, optional
-        Model whose tokenizer counts; the bundled model by default.
+        Model whose tokenizer counts tokens; the bundled model by default.
     chunk_size : int, optional
-        Maximum tokens of a chunk, metadata included; by default the model's window.
+        Maximum tokens of a chunk, embedded metadata included. By default as many as the model
+        reads besides its special tokens, or 256 if its window is unknown.
 
     Returns
     -------
     SentenceSplitter
-        Without overlap, so that no sentence is summarised twice.
+        Chunks end at headings. They do not overlap, so that no sentence is summarised twice.
     """
     embedder = Embedder(load_encoder() if embed_model is None else embed_model)
     known = embedder.window is not None

@@ -19,13 +19,23 @@ from hierindex.unsafe import beginning, visible
 
 @dataclass(frozen=True)
 class Source:
-    """A node that the answer is based on.
+    """A node that an answer is based on.
 
-    `citations` are its places in documents, each with the part of the text that stands there, if it
-    is verbatim. `path` are the ids from its parent up to the root. `title` is the node's own, not
-    its document's. `score` in [0, 1] is the probability that the node
-    answers, whatever the way of asking; `raw_score` is that of the search, see
-    `HierarchyRetriever`.
+    Attributes
+    ----------
+    id : str
+    level : int
+    title : str
+        Title of the node, not of its document.
+    score : float
+        Probability in [0, 1] that the node answers the question, comparable between searches.
+    raw_score : float
+        Score of the search; its meaning depends on the options, see `HierarchyRetriever`.
+    text : str
+    citations : list of Citation
+        The node's sources in documents, each with its `quote` if the node's text is verbatim.
+    path : list of str
+        Ids from the strongest parent up to the root.
     """
 
     id: str
@@ -46,10 +56,18 @@ class Source:
 class Passage:
     """A passage that an answer without a language model quotes.
 
-    `text` is verbatim, and `best` the part of it that answers best, "" if none does. `lead` is what
-    the answer has before it, such as the head of a table; it is not part of the quote. `title` is
-    that of the document, or else its id. `citation` is the place of the text, with those of copies
-    as `also`.
+    Attributes
+    ----------
+    text : str
+        Verbatim text of the document.
+    lead : str
+        Text shown before it, such as the head of a table; not part of the quote.
+    best : str
+        The part of `text` that answers best, or "".
+    title : str
+        Title of the document, or else its id.
+    citation : Citation
+        Position of `text`; copies of it are in `citation.also`.
     """
 
     text: str
@@ -70,23 +88,50 @@ class Passage:
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer to a question; `print` shows it with the places of its passages.
+    """An answer to a question; `print` shows it with the source of each passage.
 
-    `[n]` in the text refers to `citations[n - 1]`, and in an answer without a language model to
-    `passages[n - 1]`. In the answer of a language model, a citation is the sentence of the passage
-    nearest to the sentence that cites it, and `supported` says whether it is near enough and has
-    its facts; "[n?]" marks those that are not. "[n*]" marks what the model did not cite and
-    hierindex found; a stream shows neither. `unsupported` are the sentences without a citation that
-    no passage supports, marked "[?]". See `ExtractiveSynthesizer` for
-    other answers, which have a `score`, and as `best` the part of the first passage that matches
-    best. `why` is the reason for searching chunks or for an outline, if mode "auto" chose.
-    `refused` is True if nothing that was searched answers. `missing` are the numbers, names, quoted
-    words and other important words of the question that an extractive answer lacks. If it is
-    refused, `unknown` has the names of files in the question that no document has, each with the
-    ids of documents with similar names. If the question counts or lists, `listing` has all
-    documents with its words, and the text says so. `cut_off` is True if the model reached its limit
-    of tokens, so that the answer is incomplete, and None otherwise. `calls` are the prompts sent to
-    a language model, with its answers.
+    In the answer of a language model, "[n]" is a citation, "[n?]" one that does not support its
+    sentence, "[n*]" one that hierindex added to a sentence without a citation, and "[?]" a sentence
+    that no passage supports. Streamed text has only "[n]".
+
+    Attributes
+    ----------
+    answer : str
+        The text, with "[n]" for `citations[n - 1]`.
+    answer_kind : {"extractive", "llm"}
+        Whether the answer quotes passages, see `ExtractiveSynthesizer`, or was written by an LLM.
+    citations : list of Citation
+        Of an LLM's answer: the sentence of the cited passage that is most similar to the sentence
+        of the answer. Its `supported` says whether it is similar enough and contains its facts.
+    sources : list of Source
+        The retrieved nodes, best first.
+    usage : Usage
+    seconds : dict of str to float
+        By stage.
+    why : str, optional
+        Why mode "auto" searched the chunks or chose an outline; None in other modes.
+    score : float, optional
+        Of an extractive answer: the probability that it answers the question.
+    best : str, optional
+        Of an extractive answer: the part of the first passage that answers best.
+    refused : bool
+        Whether nothing that was searched answers the question.
+    missing : list of str
+        Numbers, names, quoted words and other important words of the question that an extractive
+        answer does not contain.
+    unknown : dict of str to list of str
+        Of a refused answer: file names in the question that no document has, with the ids of
+        documents with similar names.
+    listing : Listing, optional
+        If the question counts or lists: all documents that contain its words.
+    cut_off : True, optional
+        True if the model reached its token limit, so that the answer is incomplete, else None.
+    unsupported : list of str
+        The sentences marked "[?]".
+    passages : list of Passage
+        Of an extractive answer: `passages[n - 1]` is quoted for "[n]".
+    calls : list of Call
+        The prompts sent to a language model, with its completions.
     """
 
     answer: str

@@ -29,22 +29,22 @@ PAIR = 2  # minimum number of answers in a prompt
 
 
 class BoundedTreeSummarize(TreeSummarize):
-    """A `TreeSummarize` that bounds the number of calls.
+    """LlamaIndex's `TreeSummarize` with a bounded number of calls.
 
-    Texts that fit one prompt take one call, as in LlamaIndex. Others are split into at most as
-    many prompts as LlamaIndex makes, with whole texts if none is too long, and the next round of
-    calls reads their answers. Answers are truncated to half a prompt, at the end of a sentence, so
-    each round has at most half as many calls as the one before: n prompts take fewer than
-    2n + log2(n) + 1 calls, whatever the model answers.
+    Texts that fit into one prompt take one call, as in LlamaIndex. Otherwise they are packed into
+    at most as many prompts as LlamaIndex makes (a text is only split if it is too long for one),
+    and the next round summarises the answers. Answers are truncated to half a prompt, at the end
+    of a sentence, so each round has at most half as many calls as the previous one: n prompts take
+    fewer than 2n + log2(n) + 1 calls, whatever the model answers.
 
     Parameters
     ----------
     concurrency : int, optional
-        Maximum number of concurrent calls, for all questions together, by default 4. Open
-        streams do not count.
+        Maximum number of concurrent calls of all questions together, 4 by default. Open streams
+        are not counted.
     before : callable, optional
-        Called before prompts are sent, with how many are sent at most, how many of them in the
-        first round, and about how many tokens those have together.
+        Called before prompts are sent, with three integers: the maximum number of prompts, the
+        number of prompts in the first round, and the approximate number of tokens of these.
     **options
         As in `TreeSummarize`, except `multimodal`. `use_async` has no effect.
 

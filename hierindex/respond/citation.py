@@ -7,14 +7,14 @@ from typing import Any, Literal, Self
 
 @dataclass(frozen=True, repr=False)
 class Citation:
-    """A place in a document that an answer or a source cites; what is not known is left empty.
+    """A span of a document that an answer or a source cites; unknown fields are empty.
 
     Attributes
     ----------
     document : str
-        The document's id; empty if the place is not known.
+        The document's id; "" if the position is unknown.
     start, end : int
-        Characters of the document's text as read; `end` is exclusive.
+        Character offsets in the document's text as it was read; `end` is exclusive.
     page : int, optional
     page_label, anchor : str
         As in `Span`.
@@ -25,15 +25,14 @@ class Citation:
     node : str
         In the answer of a language model, the id of the passage's node.
     quote : str
-        The text from `start` to `end`, verbatim; empty if the node was rewritten, so that it does
-        not hold this text.
+        The text from `start` to `end`, verbatim; "" if the node was rewritten by a model.
     supported : bool, optional
-        Whether the place supports what the answer says; None if that was not judged.
+        Whether the cited text supports the sentence of the answer; None if this was not checked.
     by : {"model", "hierindex"}, optional
-        Who cites: the language model, or hierindex, which quotes, or found the place for a
-        sentence that the model wrote without a citation. None for the places of a source.
+        "model" if the language model cited it, "hierindex" for quotes and for citations that were
+        added to sentences without one; None for the citations of a `Source`.
     also : tuple of Citation
-        Other places with the same text.
+        Other positions of the same text.
     """
 
     document: str = ""

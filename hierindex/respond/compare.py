@@ -42,7 +42,17 @@ class Attempt:
 class Comparison:
     """Answers to one question in several response modes, from the same nodes.
 
-    `why` is as in `Answer`.
+    Attributes
+    ----------
+    question : str
+    sources : list of Source
+        The retrieved nodes.
+    attempts : list of Attempt
+        For each mode, its `answer`, or the message of its `error`.
+    seconds : dict of str to float
+        Of the retrieval, by stage.
+    why : str, optional
+        As in `Answer`.
     """
 
     question: str

@@ -20,40 +20,41 @@ from hierindex.retrieve.retrieved import retrieved_of
 class ExtractiveSynthesizer(BaseSynthesizer):
     """A response synthesizer that quotes the passages that answer the question.
 
-    An answer is one to five passages of at most some 60 words each, the best first and each
-    followed by its number in brackets: a paragraph, an item below what introduces its list, a row
-    below the head of its table, a record, or sentences of a long paragraph, with what stands
-    beside it if it is short. Who wrote a document and when, as its metadata tell, may be one, too.
-    A passage is the one around the best sentence, item or row. These are scored by the share of
-    the question's words that they, or the titles above them, have, rare words weighing more, by
-    their similarity to the question, and by the rank of their node. Passages that are much worse
-    than the best are not shown, and no fact is shown twice. Front matter, references and tables of
-    contents are quoted only if the question asks for their words.
+    An answer is one to five passages of at most about 60 words each, the best first, each followed
+    by its number in brackets. A passage is a paragraph, a list item with the sentence that
+    introduces the list, a table row with the head of its table, a record, or some sentences of a
+    long paragraph; short ones are extended by their neighbours. The author and the date in a
+    document's metadata can be a passage, too. A passage is chosen by its best sentence, item or
+    row, which is scored by three things: the share of the question's words in it or in the titles
+    above it (rare words weigh more), its similarity to the question, and the rank of its node.
+    Passages that are much worse than the best are not shown, and no fact is shown twice. Front
+    matter, references and tables of contents are quoted only if they match words of the question.
 
-    A question about the whole ("What is this about?") is answered by an overview: a paragraph for
-    each node in reading order, with its name, its share of the text if the nodes are an outline,
-    and its best sentence, as in "Weather (50%): It rained all week. [1]". If not all nodes fit,
-    those of the smallest shares are only named. A single node is told with what follows the
-    sentence and the titles of its children. Nodes of an outline always give an overview.
+    A question about the whole index ("What is this about?") is answered by an overview: a paragraph
+    for each node in reading order, with its title, its share of the text if the nodes are an
+    outline, and its best sentence, as in "Weather (50%): It rained all week. [1]". If not all nodes
+    fit, those with the smallest shares are only named. For a single node, the overview continues
+    with the following sentences and the titles of its children. An outline is always an overview.
 
     `response.metadata` has `citations`, one per passage, as `Citation.to_json` returns it;
     `passages`, see `Answer`; `best`, the part of the first passage that answers best; `score`;
-    `refused`, which is True if nothing answers; and `missing`, the numbers, names and quoted words
-    of the question that stand neither in the passages nor in the titles above them, and the other
-    words that no node has and without which the question would mean something else.
+    `refused`, True if nothing answers the question; and `missing`: numbers, names and quoted words
+    of the question that are neither in the passages nor in the titles above them, and other
+    important words of the question that no node contains.
 
     Parameters
     ----------
     embed_model : BaseEmbedding
         Embeds the question and the sentences.
     answer_tokens : int
-        Maximum tokens of an answer.
+        Maximum tokens of an answer, counted by the tokenizer of `embed_model`; 500 by default.
     min_score : float in [0, 1], optional
-        Minimum score of an answer; 0 and None answer whenever there is a sentence. The score is
-        the probability that the nodes answer, from the similarity of the question to the nearest
-        sentence, the share of its words that a node has, and whether its numbers and names stand
-        in one of the best five nodes. A question that is nothing but words which a node has is
-        never refused, nor is a question about the whole.
+        Minimum score of an answer, 0.4 by default. With 0 or None, a question is only refused if
+        there is no sentence. The score is the probability that the nodes answer the question. It is
+        computed from the question's similarity to the nearest sentence, the share of its words that
+        a node contains, and whether its numbers and names are in one of the best five nodes. A
+        search for words that a node contains is never refused, nor is a question about the whole
+        index.
 
     Raises
     ------

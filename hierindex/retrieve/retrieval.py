@@ -288,7 +288,7 @@ def check_question(question: str) -> None:
     if not question.strip():
         raise InputError("The question is empty; pass some text.")
     if LETTER.fullmatch(question):
-        raise InputError(f"{question!r} is no question; ask with a word of two or more letters.")
+        raise InputError(f"A question needs a word of two or more letters, got {question!r}.")
 
 
 def reranked(found: Sequence[Found], question: str, reranker: Reranker) -> list[Found]:

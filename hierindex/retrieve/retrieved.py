@@ -24,9 +24,9 @@ class RetrievedNode(NodeWithScore):
     why : str, optional
         Why mode "auto" chose chunks or an outline.
     share : float, optional
-        In an outline, the share of the text that the node stands for.
+        In an outline, the share of the index's text that is under the node, in [0, 1].
     snapshot : Snapshot, optional
-        Version of the table that the node was found in.
+        The generation in which the node was found.
     """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(arbitrary_types_allowed=True)

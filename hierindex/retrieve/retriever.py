@@ -24,8 +24,8 @@ _searching = BoundedSemaphore(os.cpu_count() or 1)  # questions of event loops, 
 class HierarchyRetriever(Retrieval, BaseRetriever):
     """A LlamaIndex retriever that finds the nodes of a tree most similar to a question.
 
-    Each result is a `RetrievedNode` with its path to the root. Nodes of equal text are one result
-    with the places of all.
+    Each result is a `RetrievedNode` with its path to the root. Nodes with the same text are
+    returned as one result that cites the positions of all of them.
 
     Parameters
     ----------
@@ -33,56 +33,59 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
     embed_model : BaseEmbedding
         The model that the tree was built with.
     mode : {"auto", "collapsed", "level", "traversal", "document"}, optional
-        What to search: "auto", the chunks, unless the question is about the whole, or about
-        documents that it names, which an outline of them answers (`by` and `rerank` do not
-        change it), and only those of documents that the question names by file name or id, with
-        the first chunks of the best documents if it asks who wrote something; "collapsed", all
-        levels; "level", the nodes at `level`; "traversal", those under the best nodes above, from
-        the roots down; "document", the chunks of the documents with the best summaries. By default
-        "auto", or if `level` is given, "level", where above the chunks an outline of this level
-        answers such questions.
+        What to search. "auto" by default, or "level" if `level` is given:
+
+        * "auto": the chunks. If the question names documents by file name or id, only their chunks;
+          if it asks who wrote something, also the first chunks of the best documents. A question
+          about the whole index, or about all of a document that it names, gets an outline instead,
+          which does not depend on `by` and `rerank`.
+        * "collapsed": the nodes of all levels.
+        * "level": the nodes at `level`. If `mode` is None and `level` is above the chunks, a
+          question about the whole index, or all of a document, gets an outline of this level.
+        * "traversal": from the roots down, only the children of the best nodes of each step.
+        * "document": the chunks of the documents with the best summaries.
     level : int or str, or a sequence of them, optional
-        Levels to search, 0 or "chunks" for the chunks, "top" for the highest level, "documents"
-        for the summary of each document, or "sections" for the highest node of each section; see
-        Notes. Several, of numbers, "chunks" and "top", only with mode "level". A node promoted
-        to a higher level belongs to it, too.
+        Levels to search: a number, 0 or "chunks" for the chunks, "top" for the highest level,
+        "documents" for the summary of each document, or "sections" for the highest node of each
+        section; see Notes. In mode "level", numbers, "chunks" and "top" can be combined in a
+        sequence. A node that was promoted to a higher level belongs to both.
     top_k : int, optional
-        Maximum number of results; by default 10, and 20 parts of an outline.
+        Maximum number of results; by default 10, for an outline 20.
     token_budget : int, optional
-        Maximum total tokens of the results, which are added best first, and of the sentences of an
-        outline; None for no limit, which for an outline is 2,000.
+        Maximum tokens of all results together, which are added best first; 2,000 by default. None
+        for no limit, but still 2,000 for an outline. Counted by LlamaIndex's global tokenizer.
     filters : MetadataFilters, optional
         Metadata filters that every result must pass. A summary passes if every chunk under it
         does; see `HierarchyStore`.
     partial_summaries : bool
-        Whether one passing chunk is enough for a summary. Its text may then reveal excluded
-        chunks.
+        Whether a summary already passes if one chunk under it does. Its text may then reveal
+        excluded chunks. False by default.
     by : {"dense", "hybrid", "text", "context"}, optional
-        "dense" scores by vectors, "text" by words, "hybrid" by both, "context" also by neighbours
-        in reading order (single level only). By default "context" in mode "auto", otherwise
-        "dense". The first three are the modes `default`, `hybrid` and `text_search` of
-        `HierarchyStore`.
+        How to score: "dense" by vectors, "text" by words (BM25), "hybrid" by both, "context" by
+        both and by the neighbours in reading order (of a single level only). By default "context"
+        in mode "auto", otherwise "dense". The first three are the modes `default`, `hybrid` and
+        `text_search` of `HierarchyStore`.
     beam : int, optional
-        With mode "traversal": number of nodes kept at each step; `top_k` by default.
+        With mode "traversal": number of nodes kept at each step; by default `top_k`, or 10.
     n_documents : int, optional
         With mode "document": number of documents to search; 3 by default.
     whole_documents : bool
-        With mode "document": whether all chunks of its documents are returned in reading order,
-        within the token budget, instead of the best `top_k`.
+        With mode "document": whether to return all chunks of these documents in reading order,
+        within the token budget, instead of the best `top_k`. False by default.
     rerank : str or Reranker, optional
-        A sentence-transformers cross-encoder, by name or folder, or an object with
-        `rank(question, texts) -> scores`. Chunks are then ordered by the mean of its score and
-        that of the search, of at least 25 candidates. An outline is not reranked.
+        Name or folder of a sentence-transformers cross-encoder, or an object with
+        `rank(question, texts) -> scores`. At least 25 chunks are then ordered by the mean of this
+        score and the score of the search, both standardised. An outline is not reranked.
         See `load_reranker` to load a model once for several retrievers.
     postprocessors : sequence of BaseNodePostprocessor, optional
-        Applied in turn to the selected nodes, as in LlamaIndex; what the last one returns is the
-        result, in its order. One that drops nodes needs a larger `top_k`.
+        Applied in turn to the selected nodes, as in LlamaIndex. The result is what the last one
+        returns, in its order. If they drop nodes, pass a larger `top_k`.
 
     Raises
     ------
     InputError
-        If options cannot be combined or a number is out of range; while retrieving, if no chunk
-        has a key of the filters.
+        If options cannot be combined or a number is out of range. While retrieving, if no chunk
+        has a key of the filters, or no result fits `token_budget`.
     ModelError
         If the cross-encoder cannot be loaded.
     LevelError
@@ -90,12 +93,12 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
 
     Notes
     -----
-    At level "documents", a document's node is the highest one that stands on all of the document
-    and on nothing else, which may be a chunk. At level "sections", it is the highest one whose
-    chunks share more titles than all chunks of their document do, or are all of one section;
-    chunks under no such node belong to the level themselves.
+    Level "documents" has, for each document, the highest node whose chunks are exactly those of the
+    document; it may be a chunk. Level "sections" has the highest nodes whose chunks are all of one
+    section, or share more titles than all chunks of their document do; chunks under no such node
+    belong to the level themselves.
 
-    What a score means depends on the search, and so does a sensible cutoff of LlamaIndex's
+    The meaning of a score depends on the search, and with it the cutoff to choose for LlamaIndex's
     `SimilarityPostprocessor`:
 
     =================  ======================================================
@@ -105,7 +108,7 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
     by "context"       standard deviations above the mean of the candidates
     with `rerank`      standard deviations from the mean of the candidates
     `whole_documents`  cosine similarity of the document's summary
-    an outline         share of the text that the node tells of
+    an outline         share of the index's text that is under the node
     =================  ======================================================
     """
 

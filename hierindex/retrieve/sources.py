@@ -20,10 +20,10 @@ BLANK = re.compile(r"\s+")
 
 @dataclass(frozen=True)
 class SourcePassage:
-    """A passage that a node cites: `text` is that of `citation`, between `before` and `after`.
+    """A passage that a node cites: the `text` of `citation`, between `before` and `after`.
 
-    The text is put together from the chunks of the index. White space between chunks is not
-    stored: a character of it is shown as a line break, and more as an empty line.
+    The text is assembled from the chunks of the index. White space between chunks is not stored:
+    one character is shown as a line break, several as an empty line.
     """
 
     citation: Span

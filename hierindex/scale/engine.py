@@ -36,24 +36,29 @@ A_MOMENT = 0.2  # seconds between looks at the progress
 class RayEngine:
     """Builds an index on a Ray cluster; pass it as `engine` to `HierarchicalIndex.build`.
 
-    Tasks read files, and actors split, embed and summarise the documents of a part; if
-    `RaptorHierarchy` divides many chunks into pools, these grow in the actors, too. This process
-    grows the levels above and writes the index, with as much memory as if it were alone. The tree
-    is the one that it would build alone, id by id. All machines must reach the sources under the
-    same paths, and have the same hierindex and the same models.
+    Ray tasks read files, and Ray actors split, embed and summarise the documents. If
+    `RaptorHierarchy` divides many chunks into pools, the actors cluster these, too. This process
+    builds the upper levels and writes the index; it needs as much memory as a build without a
+    cluster. The tree is the same, including all ids. All machines need the sources under the same
+    paths, the same version of hierindex and the same models.
 
-    What workers compute is kept in the cache of the index as it comes. A part whose worker dies
-    is grown again by another, at the cost of what was not yet kept; so is a build that is killed
-    and started again. A language model is asked from this machine, within its limits, and for one
-    worker after the other.
+    Results of workers are cached in the index as soon as they arrive. If a worker dies, another one
+    repeats only the work that was not cached; the same holds for a build that is killed and started
+    again. Requests to a language model are sent from this machine, within its limits, for one
+    worker at a time.
 
     Parameters
     ----------
     address : str, optional
-        `host:port` of the cluster's head node. By default the cluster that `RAY_ADDRESS` or `ray
-        start` names on this machine, or else one of this machine alone, for this build.
+        `host:port` of the cluster's head node. By default the cluster of `RAY_ADDRESS` or of `ray
+        start` on this machine; if there is none, a cluster on this machine, only for this build.
     workers : int, optional
-        Number of actors. By default one for each GPU, or if there are none for every two CPUs.
+        Number of actors. By default one per GPU, or without GPUs one per two CPUs.
+
+    Raises
+    ------
+    InputError
+        If `workers` is below 1; while building, if a splitter is passed.
     """
 
     address: str | None = None

@@ -17,12 +17,25 @@ __all__ = ["explore", "serve"]
 
 
 def explore(index: "HierarchicalIndex", port: int | None = None, host: str = HOST) -> "Explorer":
-    """Serve a page to read, search and ask the tree, in a thread; see `Explorer`.
+    """Start the explorer, a web page of the index, in a thread; see `Explorer`.
+
+    Parameters
+    ----------
+    index : HierarchicalIndex
+    port : int, optional
+        By default 8733, or a free port if it is in use; 0 for a free port.
+    host : str
+        Address to listen on; by default only this machine can connect.
+
+    Returns
+    -------
+    Explorer
+        Use it in a `with` block, which closes the server.
 
     Raises
     ------
     InputError
-        If the extra `serve` is not installed, or nothing can be served at the address.
+        If the extra `serve` is not installed, or the address or port cannot be used.
     """
     with extra("serve", "The explorer needs"):
         from hierindex.serve.explorer.explorer import Explorer
@@ -32,12 +45,25 @@ def explore(index: "HierarchicalIndex", port: int | None = None, host: str = HOS
 def serve(
     index: "HierarchicalIndex", port: int | None = None, host: str = HOST
 ) -> "QuestionServer":
-    """Answer questions by HTTP, in a thread; see `QuestionServer`.
+    """Start the HTTP API in a thread; see `QuestionServer`.
+
+    Parameters
+    ----------
+    index : HierarchicalIndex
+    port : int, optional
+        By default 8734, or a free port if it is in use; 0 for a free port.
+    host : str
+        Address to listen on; by default only this machine can connect.
+
+    Returns
+    -------
+    QuestionServer
+        Use it in a `with` block, which closes the server.
 
     Raises
     ------
     InputError
-        If the extra `serve` is not installed, or nothing can be served at the address.
+        If the extra `serve` is not installed, or the address or port cannot be used.
     """
     with extra("serve", "The server needs"):
         from hierindex.serve.questions import QuestionServer

@@ -203,29 +203,30 @@ ENDPOINTS = {kind.__name__.lower(): kind for kind in KINDS}
 
 
 class QuestionServer(Server):
-    """A server of questions by HTTP, which answers until it is closed, as by the end of `with`.
+    """The HTTP API of an index; it runs in a thread until `close` or the end of `with`.
 
-    `/openapi.json` describes what it can be asked.
+    `/openapi.json` describes the endpoints.
 
     Parameters
     ----------
     index : HierarchicalIndex
     port : int, optional
-        By default 8734, or a free one if that is taken; 0 for a free one. Every user of this
-        machine can ask there.
+        By default 8734, or a free port if it is in use; 0 for a free port.
     host : str
-        Address to serve at. If other machines can reach it, there is a token.
+        Address to listen on, "127.0.0.1" by default, where every user of this machine can connect.
 
     Attributes
     ----------
     url : str
+        Root of the endpoints, without the token.
     token : str or None
-        Without it in the header `Authorization: Bearer TOKEN`, nothing is answered.
+        If other machines can reach `host`, requests need the header `Authorization: Bearer TOKEN`.
+        Otherwise None.
 
     Raises
     ------
     InputError
-        If nothing can be served at the address or port.
+        If the address or port cannot be used.
     """
 
     def __init__(self, index: HierarchicalIndex, port: int | None = None, host: str = HOST) -> None:

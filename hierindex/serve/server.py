@@ -68,7 +68,7 @@ def _bound(host: str, ports: Iterable[int]) -> socket.socket:
         else:  # asyncio sees that the socket is of TCP by its number only, and waits 40 ms
             bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             return bound
-    raise InputError(f"Nothing can be served at {host}:{number}: {reason}.")
+    raise InputError(f"Cannot listen on {host}:{number}: {reason}.")
 
 
 def _is_loopback(host: str) -> bool:

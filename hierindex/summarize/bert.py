@@ -27,9 +27,9 @@ class BertExtractor:
     Parameters
     ----------
     model : str or BaseEmbedding
-        A BERT-like model from the hub or a local folder, whose second to last layer is
-        averaged, one sentence per forward pass, as the library does; or an embedding
-        model, which embeds sentences in batches.
+        Name or folder of a BERT-like model, "bert-base-uncased" by default: a sentence's vector is
+        the mean of its second to last layer, one sentence per forward pass, as in the library. Or
+        an embedding model, which embeds sentences in batches.
 
     Raises
     ------

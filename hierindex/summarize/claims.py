@@ -8,10 +8,11 @@ from hierindex.text.sentences import Excerpt
 
 
 class Claim(NamedTuple):
-    """The part `text[at:to]` of a summary and the excerpts most similar to it, best first.
+    """The part `text[at:to]` of a summary, and the excerpts of its children that support it.
 
-    A verbatim claim has one excerpt, with the same characters, and one that no source supports has
-    none. Claims name no document, so they stay valid if the children's documents are renamed.
+    `excerpts` are sorted by similarity, best first. A verbatim claim has a single excerpt with the
+    same characters; a claim that no source supports has none. Claims do not name documents, so
+    they stay valid if documents are renamed.
     """
 
     at: int

@@ -79,17 +79,18 @@ class Extractor(Protocol):
 
 
 class SalientSentences:
-    """An extractor of sentences of all children of a group, more of the larger ones.
+    """The default extractor: salient sentences of all children, more of larger children.
 
-    Sentences without content, and those that cannot stand alone, are left out where there are
-    others. The rest are compared by TF-IDF weights, with the group as corpus. The method and its
-    constants were chosen by `tests/benchmarks/extractive.py`.
+    Sentences without content, and sentences that cannot be understood alone, are only used if there
+    are no others. Sentences are compared by TF-IDF weights, with the group as corpus.
+    `tests/benchmarks/extractive.py` chose the method and its constants.
 
     Parameters
     ----------
     by : {"contrast", "lexrank"}
-        The relevance of a sentence: LexRank, whose random walk restarts at the openings of
-        documents, alone or with how much its words tell its child from the others.
+        Relevance of a sentence. "lexrank": LexRank, with restarts at the beginnings of documents.
+        "contrast" (the default): LexRank, and how well the words of the sentence distinguish its
+        child from the others.
 
     Raises
     ------

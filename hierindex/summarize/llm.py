@@ -128,37 +128,39 @@ class LLMRewriter:
     Parameters
     ----------
     llm : LLM
-        Any LlamaIndex model. Its own retries are turned off in a copy, so that `llm_calls` counts
-        every request; a client that exists already keeps its own.
+        Any LlamaIndex model. A copy without retries is used, so that `llm_calls` counts every
+        request (a client that was created before keeps its retries).
     concurrency : int
-        Maximum number of requests in flight. It is reduced while the service is over its rate
-        limit (HTTP 429).
+        Maximum number of requests in flight, 4 by default. It is reduced while the service is over
+        its rate limit (HTTP 429).
     prompt : str
-        "summary"; "questions", which asks what a text is about and which questions it answers; or
-        a template with the field `{text}` and optionally `{fence}`, `{n_words}` and `{language}`.
-        Only "summary" asks for a title.
+        "summary" (the default); "questions", which asks what a text is about and which questions it
+        answers; or a template with the field `{text}` and optionally `{fence}`, `{n_words}` and
+        `{language}`. Only "summary" asks for a title.
     timeout : float
-        Seconds per request. A thread cannot be interrupted, so `rewrite` abandons a request
-        that takes longer.
+        Seconds per request, 120 by default. A thread cannot be interrupted, so `rewrite` abandons
+        a request that takes longer.
     deadline : float, optional
-        Seconds for a whole build, counted from the time its chunks are ready.
+        Seconds for all rewrites of a build, counted from the time when its chunks are ready; no
+        limit by default.
     token_limit : int, optional
-        Tokens of a whole build, prompts and answers together. A request that might exceed it
-        is not sent.
+        Maximum tokens of a build, prompts and answers together; no limit by default. A request
+        that might exceed it is not sent.
     record : str or Path, optional
         File to which each prompt and its answer are appended as a line of JSON.
     wait : wait_base
-        Tenacity's wait between attempts.
+        Tenacity's wait strategy between attempts; by default random and exponential, at most 20 s.
 
     Raises
     ------
     InputError
-        If an argument is invalid.
+        If an argument is invalid, or `token_limit` is given for a model without `max_tokens`.
     ModelError
         While rewriting, if the service cannot be reached, refuses every request or never
-        answers. Other failures (5xx, timeouts, unusable answers) are retried; if this fails, the
-        rewrite's text is None. While the service is busy (429), the rewriter backs off, for at
-        most a minute without an answer. A text that is too long for the model is split in two.
+        answers. Other failures (5xx, timeouts, unusable answers) are retried; if all attempts
+        fail, the rewrite's text is None. While the service is busy (429), the rewriter backs off,
+        for at most a minute without an answer. A text that is too long for the model is split in
+        two.
     LimitError
         While rewriting, if `token_limit` or `deadline` is exceeded.
     """

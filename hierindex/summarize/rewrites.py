@@ -16,10 +16,19 @@ from hierindex.text.sentences import Excerpt, Sentence
 
 @dataclass(frozen=True)
 class Rewrite:
-    """A model's summary of one text; `text` is None if it failed for `reason`.
+    """A model's summary of one text.
 
-    `title` is empty if the model was not asked for one. `key` is that of its completion in the
-    cache, if it was made of a single one.
+    Attributes
+    ----------
+    text : str or None
+        None if the model failed.
+    usage : Usage
+    reason : str or None
+        Why the model failed.
+    title : str
+        "" if the model was not asked for a title.
+    key : str
+        Cache key of the completion; "" if the text was made of several completions.
     """
 
     text: str | None

@@ -23,21 +23,21 @@ ONE_BEAM = {"early_stopping": None, "length_penalty": None}  # or transformers w
 
 
 class Seq2SeqRewriter:
-    """A rewriter that uses an `AutoModelForSeq2SeqLM`, in batches of texts of similar length.
+    """A rewriter that uses transformers' `AutoModelForSeq2SeqLM`, in batches of similar length.
 
     A text that exceeds the model's window is summarised in parts, and the summaries of the parts
     are summarised again until they fit; nothing is truncated. If the model's configuration has a
-    prefix for summaries, as T5's has, it is prepended to every text.
+    prefix for summaries, like T5's, it is prepended to every text.
 
     Parameters
     ----------
     model_name : str
-        A name on the hub or a local folder.
+        Name on the Hugging Face hub, or a local folder; "facebook/bart-large-cnn" by default.
     batch_size : int, optional
         Maximum number of texts in a batch, at least 1. By default `max(1, 64 // num_beams)` on an
         accelerator, and `max(1, 4 // num_beams)` on a CPU.
     num_beams : int
-        Number of beams, at least 1; 1 decodes greedily.
+        Number of beams, at least 1 and 4 by default; 1 decodes greedily.
     device : str, optional
         Name of a torch device; by default an accelerator if there is one, else "cpu". The
         model runs in bfloat16 on a GPU that supports it, in float32 elsewhere.

@@ -32,15 +32,23 @@ CountTokens = Callable[[Sequence[str]], NDArray[np.int64]]
 
 @dataclass(frozen=True)
 class Budget:
-    """Maximum number of tokens in a summary, counted by `count`."""
+    """Maximum number of tokens of a summary.
+
+    Attributes
+    ----------
+    max_tokens : int
+    count : callable
+        Counts the tokens of each text: a sequence of n texts to (n,) int64.
+    """
 
     max_tokens: int
     count: CountTokens
 
     def costs(self, sentences: Sequence[Sentence]) -> NDArray[np.int64]:
-        """Count the tokens of each sentence and the blank before it, (n_sentences,).
+        """Count the tokens of each sentence with a blank before it, (n_sentences,).
 
-        A sentence of more than half of the budget may be alone, and then have more tokens.
+        Without the blank, a sentence can have more tokens. As a sentence of more than half of the
+        budget may be the only one, the larger count is used for it.
         """
         costs = self.count([f" {sentence.text}" for sentence in sentences])
         long = np.flatnonzero(2 * costs > self.max_tokens)
@@ -61,7 +69,7 @@ class Budget:
         return bool(self.count([text])[0] <= self.max_tokens)
 
     def beside(self, names: Sequence[str]) -> "Budget":
-        """Return what is left beside a list of names; all, if too little for sentences is left."""
+        """Return the budget less the tokens of names, or all of it if under 1/4 would be left."""
         used = int(self.count(["\n".join(names)])[0]) + 2 * len(names) if names else 0
         left = self.max_tokens - used
         return replace(self, max_tokens=left if 4 * left >= self.max_tokens else self.max_tokens)
@@ -71,8 +79,18 @@ class Budget:
 class Resources:
     """Resources that a build shares with its summariser across levels.
 
-    `embed` returns unit vectors (n_texts, n_dims) of the tree's embedding model. `usage` is what
-    the build has spent so far, and `started` the time when it began, by `time.monotonic`.
+    Attributes
+    ----------
+    progress : Progress
+    completions : Texts
+        Cache of a model's completions.
+    embed : callable, optional
+        Returns (n_texts, n_dims) unit vectors of the tree's embedding model; None outside of a
+        hierarchy.
+    usage : Usage
+        Cost of the build so far; a summariser adds to it.
+    started : float
+        When the build began, by `time.monotonic`.
     """
 
     progress: Progress = silent
@@ -84,10 +102,21 @@ class Resources:
 
 @dataclass(frozen=True)
 class Summary:
-    """The text of a parent, with one claim per sentence in order.
+    """The summary of a group of nodes.
 
-    `grounding` is of what a model wrote. `title` is empty unless a language model wrote one.
-    `completions` are the keys of those that it was made of.
+    Attributes
+    ----------
+    text : str
+    claims : tuple of Claim
+        One per sentence, in order.
+    kind : {"extractive", "abstractive", "extractive_fallback"}
+    usage : Usage
+    grounding : Grounding, optional
+        The check of the sentences that a model wrote.
+    title : str
+        The title that a language model wrote, or "".
+    completions : tuple of str
+        Cache keys of the completions that the summary was made of.
     """
 
     text: str
@@ -120,11 +149,11 @@ class Summary:
 class Summarizer(Protocol):
     """Protocol of objects that write one summary for each group of a level.
 
-    `to_dict` must hold all settings that determine a summary, and no credentials; it is hashed
-    into the ids of summaries. Besides these, a summary may depend only on the budget and on the
-    sentences of its group: their texts, kinds, sections and positions in their children, the names
-    and sizes of these, and which sentences share a document. It must not depend on the ids of
-    documents or on other groups.
+    `to_dict` must return all settings that determine a summary, and no credentials; it is hashed
+    into the ids of summaries. Besides these settings, a summary may depend only on the budget and
+    on its group: the texts, kinds, sections and positions of the sentences, the names and sizes of
+    the children, and which sentences share a document. It must not depend on document ids or on
+    other groups.
     """
 
     @property

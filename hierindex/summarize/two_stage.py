@@ -37,9 +37,9 @@ UNSUPPORTED = ("extract", "drop", "keep", "fail")
 class TwoStageSummarizer:
     """A summariser that extracts the salient sentences of each group and rewrites them.
 
-    Each rewritten sentence is checked against the extract, which is what the model was given: its
-    numbers, units, names and quoted words must be there, and a source must be similar to it. A
-    language model is asked once to correct a sentence that is not supported.
+    Each rewritten sentence is checked against the extract, the model's input: its numbers, units,
+    names and quoted words must be in the extract, and a sentence of the extract must be similar to
+    it. A language model is asked once to correct an unsupported sentence.
 
     Parameters
     ----------
@@ -48,13 +48,14 @@ class TwoStageSummarizer:
     extractor : Extractor, optional
         `SalientSentences` by default.
     extract_tokens : int, optional
-        Maximum tokens of an extract; None passes all sentences of a group to the model.
+        Maximum tokens of an extract, 900 by default; None passes all sentences of a group to the
+        model.
     strict : bool
-        Whether a failed rewrite raises an error. Otherwise the extract is used instead, marked
-        `extractive_fallback`, with a `FallbackWarning`.
+        Whether a failed rewrite raises SummaryError. By default an extract is used instead, with
+        kind "extractive_fallback" and a `FallbackWarning`.
     unsupported : {"extract", "drop", "keep", "fail"}
-        What becomes of a sentence that stays unsupported: it is replaced by the most similar
-        source, or dropped, or kept and marked, or it raises an error.
+        What to do with a sentence that is still unsupported: replace it by the most similar
+        sentence of the extract (the default), drop it, keep and mark it, or raise SummaryError.
 
     Raises
     ------

@@ -58,11 +58,23 @@ class Excerpt(NamedTuple):
 
 @dataclass(frozen=True)
 class Sentence:
-    """The verbatim part `[at:to]` of a node's text.
+    """A sentence of a node: the verbatim part `text[at:to]` of the node's text.
 
-    `within` is the quote of the node in which it stands, `child` the index of the node in its
-    group, `name` what the node is called in a list of them, `size` the amount of text under
-    it, and `kind` that of a `Block`.
+    Attributes
+    ----------
+    text : str
+    at, to : int
+        Character offsets in the node's text; `to` is exclusive.
+    within : Quote
+        The quote of the node that contains the sentence.
+    child : int
+        Index of the node in its group.
+    kind : str
+        Kind of the `Block` that contains the sentence, such as "paragraph".
+    name : str
+        Name of the node in a summary that lists its children, or "".
+    size : float
+        Amount of text under the node, which weights the children of a group.
     """
 
     text: str

@@ -807,7 +807,7 @@ BAD_COMMANDS = {
     f"{LLM} --prompt y": "'y'",
     f"{LLM} --unsupported invent": "--unsupported",
     f"{LLM} --llm-record none/calls": "'none/calls'",
-    f"{LLM} --summarizer y": "--summarizer y",
+    f"{LLM} --summarizer y": "--summarizer, not both, got y",
     "mcp --index index --port 1": "--port needs --http",
     "update none --index index": "'none'",
     "update --index index --llm remembered": "--llm remembered",

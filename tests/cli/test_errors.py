@@ -137,6 +137,5 @@ def test_a_variable_that_sets_nothing_is_named(run, folder, monkeypatch) -> None
     assert status == 0
     assert out
     assert err == (
-        "hierindex: note: The variable HIERINDEX_TOPK sets nothing; the nearest is "
-        "HIERINDEX_TOP_K.\n"
+        "hierindex: note: The variable HIERINDEX_TOPK is unknown; the nearest is HIERINDEX_TOP_K.\n"
     )

@@ -157,7 +157,7 @@ def test_the_title_page_is_first_if_a_question_asks_who_wrote_it(tmp_path):
 
 @pytest.mark.parametrize("question", ["x", "X?", " a . "])
 def test_a_letter_is_no_question(index, question):
-    with pytest.raises(InputError, match="is no question"):
+    with pytest.raises(InputError, match="A question needs a word"):
         index.ask(question)
 
 

@@ -176,8 +176,8 @@ def test_an_address_that_cannot_be_served(own) -> None:
     with explore(own, 0) as explorer:
         port = urlsplit(explorer.url).port
         assert repr(explorer) == f"Explorer('http://127.0.0.1:{port}/')"
-        with pytest.raises(InputError, match=f"Nothing can be served at 127.0.0.1:{port}"):
+        with pytest.raises(InputError, match=f"Cannot listen on 127.0.0.1:{port}"):
             explore(own, port)
     for port, host in ((99999, "127.0.0.1"), (0, "no.such.name.invalid"), (0, "192.0.2.1")):
-        with pytest.raises(InputError, match=f"Nothing can be served at {host}:{port}"):
+        with pytest.raises(InputError, match=f"Cannot listen on {host}:{port}"):
             explore(own, port, host)

@@ -27,27 +27,27 @@ TYPES = {
 
 
 class Explorer(Server):
-    """A server of the explorer, which answers until it is closed, as by the end of `with`.
+    """The server of the explorer; it runs in a thread until `close` or the end of `with`.
 
     Parameters
     ----------
     index : HierarchicalIndex
     port : int, optional
-        By default 8733, or a free one if that is taken; 0 for a free one.
+        By default 8733, or a free port if it is in use; 0 for a free port.
     host : str
-        Address to serve at. If other machines can reach it, `url` has a token, without which
-        nothing is answered.
+        Address to listen on, "127.0.0.1" by default.
 
     Attributes
     ----------
     url : str
+        Address of the page, with the token if there is one.
     token : str or None
-        Given if other machines may reach it.
+        If other machines can reach `host`, requests without this token are refused. Otherwise None.
 
     Raises
     ------
     InputError
-        If nothing can be served at the address or port.
+        If the address or port cannot be used.
     """
 
     def __init__(self, index: HierarchicalIndex, port: int | None = None, host: str = HOST) -> None:

@@ -40,8 +40,8 @@ def test_a_report_is_written(hierindex, own, tmp_path) -> None:
             (("report", "--out", "x.html", "--max-mb", size), "--max-mb must be a finite size")
             for size in ("nan", "1e308")
         ),
-        (("explore", "--port", "99999"), "Nothing can be served at 127.0.0.1:99999"),
-        (("explore", "--host", "192.0.2.1", "--port", "0"), "Nothing can be served at 192.0.2.1:0"),
+        (("explore", "--port", "99999"), "Cannot listen on 127.0.0.1:99999"),
+        (("explore", "--host", "192.0.2.1", "--port", "0"), "Cannot listen on 192.0.2.1:0"),
     ],
 )
 def test_errors_are_sentences(hierindex, tmp_path, args, said) -> None:
