@@ -91,7 +91,7 @@ def outline(
         str | None,
         typer.Option(
             metavar="QUESTION",
-            help="Give more room to text that is similar to this question.",
+            help="Give more room to text that is similar to this question. None by default.",
         ),
     ] = None,
     where: options.Where = None,
