@@ -70,6 +70,6 @@ from .text.sentences import Sentence as Sentence
 from .tree.transforms import DocumentHierarchy as DocumentHierarchy
 from .tree.transforms import RaptorHierarchy as RaptorHierarchy
 from .tree.transforms import SemanticHierarchy as SemanticHierarchy
-from .verify.report import Verification as Verification
+from .verify.verify import Verification as Verification
 
 __version__: str

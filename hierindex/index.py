@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hierindex.serve.explorer.explorer import Explorer
     from hierindex.serve.questions.server import QuestionServer
     from hierindex.tree.hierarchy import Hierarchy
-    from hierindex.verify.report import Verification
+    from hierindex.verify.verify import Verification
 
 
 class HierarchicalIndex(RevisableTree):

@@ -18,7 +18,7 @@ from records import replace_all
 from set_clock import run_with_clock
 
 from hierindex import DocumentHierarchy, HierarchicalIndex, HierarchyStore, InputError
-from hierindex.cache.cache import cache_file
+from hierindex.cache import cache_file
 from hierindex.jobs.changes import held_documents
 
 FULL = f"lance error: LanceError(IO): No space left on device (os error {ENOSPC}), /rustc/x.rs:1"

@@ -30,7 +30,7 @@ from hierindex import (
     SemanticHierarchy,
     TwoStageSummarizer,
 )
-from hierindex.cache.cache import Cache, cache_file, open_cache
+from hierindex.cache import Cache, cache_file, open_cache
 from hierindex.errors import FallbackWarning
 from hierindex.read.split import sentence_splitter, split_documents
 from hierindex.store import table

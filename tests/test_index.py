@@ -30,8 +30,7 @@ from hierindex import (
     SourceError,
     SummaryError,
 )
-from hierindex.cache.cache import open_cache
-from hierindex.cache.values import Texts
+from hierindex.cache import Texts, open_cache
 from hierindex.store.table import Table
 
 WORDS = "harbour sail mast anchor keel rudder tide wind deck crew flour yeast oven dough".split()

@@ -11,7 +11,7 @@ from hierindex.errors import InputError
 from hierindex.node import Node
 from hierindex.store.prefilter import ROOTS
 from hierindex.text_node import DETAILS, more_documents
-from hierindex.tree.held import HeldTree
+from hierindex.tree.earlier import HeldTree
 
 MODEL = HashingEmbedding()
 MOST_DOCUMENTS, MORE = 30, 10
@@ -42,7 +42,7 @@ def held(store):
 @pytest.fixture(scope="module", autouse=True)
 def few_are_named():
     with pytest.MonkeyPatch.context() as patch:
-        for room in "text_node", "store.description":
+        for room in "text_node", "store.rows":
             patch.setattr(f"hierindex.{room}.MOST_DOCUMENTS", MOST_DOCUMENTS)
         yield
 

@@ -27,7 +27,7 @@ from hierindex import (
     SemanticHierarchy,
     TwoStageSummarizer,
 )
-from hierindex.cache.cache import cache_file
+from hierindex.cache import cache_file
 from hierindex.respond.compare import ANSWERING
 
 ROOT = Path(__file__).parents[1]

@@ -40,7 +40,7 @@ from hierindex import (
     TwoStageSummarizer,
     sentence_splitter,
 )
-from hierindex.cache.cache import cache_file
+from hierindex.cache import cache_file
 from hierindex.core.identity import hash_text
 from hierindex.jobs.changes import ChangedDocuments
 from hierindex.models.client import load_llm

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
-from hierindex.cache.cache import Cache, open_cache
-from hierindex.cache.values import Readings
+from hierindex.cache import Cache, Readings, open_cache
 from hierindex.jobs.changes import Documents, Origin
 from hierindex.jobs.reading import ReadFiles, file_reader
 from hierindex.node import Node

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import chain
 from typing import Any
 
-from hierindex.cache.values import Vectors
+from hierindex.cache import Vectors
 from hierindex.jobs.changes import ChangedDocuments, Revision
 from hierindex.jobs.job import Job
 from hierindex.progress import Stopwatch

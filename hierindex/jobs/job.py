@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from hierindex.cache.cache import Cache
+from hierindex.cache import Cache
 from hierindex.jobs.changes import Revision, chunks_per_document, kept_chunks
 from hierindex.jobs.engine import Part, PartGrower, Start, start_here
 from hierindex.jobs.report import BuildReport, reported

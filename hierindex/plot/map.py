@@ -17,9 +17,8 @@ from hierindex.plot.style import (
 )
 from hierindex.retrieve.levels import Level
 from hierindex.retrieve.map import MOST, chunk_map
-from hierindex.store.description import overview
 from hierindex.store.generations import on_newest
-from hierindex.store.snapshot import Snapshot
+from hierindex.store.snapshot import Snapshot, overview
 from hierindex.store.table import Table
 from hierindex.text.display import counted
 

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, Self
 from llama_index.core.readers.base import BaseReader
 from llama_index.core.schema import Document
 
-from hierindex.cache.values import Readings
+from hierindex.cache import Readings
 from hierindex.core.identity import document_key, file_of, name_of
 from hierindex.errors import SourceError
 from hierindex.node import FILE_NAME, HEADINGS, LEFT_OUT, MODIFIED, PAGES, TITLE, Heading

@@ -20,11 +20,11 @@ from hierindex.retrieve.question import Search
 from hierindex.retrieve.reading_order import entries, reading_order
 from hierindex.retrieve.retrieval import Question, Retrieval, Retrieved
 from hierindex.retrieve.sources import SourcePassage, source_passages
-from hierindex.store.description import describe, overview
 from hierindex.store.filters import Filters
 from hierindex.store.generations import on_newest
 from hierindex.store.passing import with_known_keys
-from hierindex.store.snapshot import Snapshot
+from hierindex.store.rows import describe
+from hierindex.store.snapshot import Snapshot, overview
 from hierindex.store.table import Table
 
 if TYPE_CHECKING:

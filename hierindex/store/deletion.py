@@ -8,8 +8,7 @@ from hierindex.store.filters import Filters
 from hierindex.store.generations import ADDED
 from hierindex.store.passing import incomplete, with_known_keys
 from hierindex.store.prefilter import of_documents
-from hierindex.store.rows import node_of
-from hierindex.store.schema import LOST_CHILD, LOST_PARENT, NAMES
+from hierindex.store.rows import LOST_CHILD, LOST_PARENT, NAMES, node_of
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table, with_the_rest
 

@@ -31,7 +31,7 @@ from hierindex.store.filters import (
     with_known,
 )
 from hierindex.store.prefilter import ANYTHING, CHUNKS, SUMMARIES, Prefilter, by_ids, prefilter
-from hierindex.store.schema import LOST_CHILD
+from hierindex.store.rows import LOST_CHILD
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,28 +1,33 @@
 """One generation of the table, from which a question is answered."""
 
+import json
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from hierindex.errors import GenerationError, IndexNotFoundError, InputError
-from hierindex.node import PREFIX, Maker, Node
+from hierindex.models.record import Usage
+from hierindex.node import LEFT_OUT, PREFIX, Maker, Node
 from hierindex.store.filters import Filter, Filters, Op
 from hierindex.store.generations import ADDED, details_of, is_missing, published
-from hierindex.store.hashed_metadata import has_any, hash_entry
 from hierindex.store.passing import FILTERED, Passing, passing
 from hierindex.store.prefilter import (
     CHUNKS,
     END_CHUNKS,
     ROOTS,
+    STALE,
     SUMMARIES,
     Prefilter,
     all_of,
     beginning,
     by_ids,
+    has_any,
+    hash_entry,
 )
-from hierindex.store.rows import node_of, to_nodes
-from hierindex.store.schema import NODE_COLUMNS, check_dimension
+from hierindex.store.rows import NODE_COLUMNS, check_dimension, node_of, to_nodes
 from hierindex.store.search import Scope
 
 if TYPE_CHECKING:
@@ -401,3 +406,68 @@ class Snapshot:
 def _read_by(passes: Passing, columns: Sequence[str]) -> tuple[str, ...]:
     """Return the columns to read: the given ones, and those that the filters read in Python."""
     return tuple(dict.fromkeys((*columns, *(() if passes.where.exact else FILTERED))))
+
+
+def overview(snapshot: Snapshot) -> dict[str, Any]:
+    """Return the numbers of documents, nodes and tokens, the roots, models and usage.
+
+    `titles` are those of the roots, in the same order; `precision` is that of the embedding model,
+    None if it has no choice of it; `read_in_part` tells of files what was not read.
+
+    A node that passed up is counted at each level that it belongs to.
+    """
+    maker = snapshot.maker()
+    roots = snapshot.select("id", "title", where=ROOTS).to_pydict()
+    nodes, tokens = Counter[int](), Counter[int]()
+    rows = snapshot.select("level", "level_max", "n_tokens")
+    alike = rows.group_by(["level", "level_max"]).aggregate(
+        [("n_tokens", "count"), ("n_tokens", "sum")]
+    )
+    for each in alike.to_pylist():
+        for level in range(each["level"], each["level_max"] + 1):
+            nodes[level] += each["n_tokens_count"]
+            tokens[level] += each["n_tokens_sum"]
+    return {
+        "documents": snapshot.n_documents(),
+        "read_in_part": _read_in_part(snapshot),
+        "levels": [
+            {"level": level, "nodes": nodes[level], "tokens": tokens[level]}
+            for level in sorted(nodes)
+        ],
+        "roots": roots["id"],
+        "titles": roots["title"],
+        "stale": snapshot.count(STALE),
+        "method": maker.method,
+        "embed_model": maker.embed_model,
+        "precision": json.loads(maker.embed_settings or "{}").get("precision"),
+        "summarizer": maker.summarizer,
+        "generation": snapshot.generation,
+        "usage": snapshot.report().get("usage", asdict(Usage())),
+    }
+
+
+def _read_in_part(snapshot: Snapshot) -> list[dict[str, Any]]:
+    if not snapshot.has_key(LEFT_OUT):
+        return []
+    rows = snapshot.select("documents", "metadata", where=snapshot.of_each_document).to_pylist()
+    found = {row["documents"][0]: json.loads(row["metadata"]).get(LEFT_OUT) for row in rows}
+    partly = sorted((path, said) for path, said in found.items() if isinstance(said, list))
+    return [{"path": path, "left_out": [*map(str, said)]} for path, said in partly]
+
+
+def generation_json(snapshot: Snapshot) -> dict[str, Any]:
+    """Return the number, time and size of a generation, what wrote it and what that changed.
+
+    The keys are `generation`; `time`, when it was published; `documents`, `levels` and `nodes`,
+    how many it has; `what`, such as "build" or "add"; and `changes`, numbers by kind of change.
+    """
+    details = snapshot.details()
+    return {
+        "generation": snapshot.generation,
+        "time": details["time"],
+        "documents": snapshot.n_documents(),
+        "levels": 1 + snapshot.highest_level() if snapshot.n_rows() else 0,
+        "nodes": snapshot.n_rows(),
+        "what": details["what"],
+        "changes": details["changes"],
+    }

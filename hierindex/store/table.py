@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from hierindex.cache.cache import cache_file, remove, sweep
+from hierindex.cache import cache_file, remove, sweep
 from hierindex.core.identity import hash_text
 from hierindex.errors import FormatError, GenerationError, InputError
 from hierindex.store.connection import TABLE, Connection
-from hierindex.store.description import generation_json
 from hierindex.store.generations import (
     ADDED,
     checkout,
@@ -29,10 +28,10 @@ from hierindex.store.generations import (
     renew,
     times,
 )
-from hierindex.store.indices import tend
 from hierindex.store.prefilter import by_ids
-from hierindex.store.schema import NAME_KEY, NAMES, check_dimension, check_format, identity
-from hierindex.store.snapshot import Snapshot
+from hierindex.store.rows import NAME_KEY, NAMES, check_dimension, check_format, identity
+from hierindex.store.search import tend
+from hierindex.store.snapshot import Snapshot, generation_json
 from hierindex.store.write_lock import WriteLock
 
 if TYPE_CHECKING:

@@ -18,9 +18,8 @@ from hierindex.node import Grounding, Node
 from hierindex.progress import Timing
 from hierindex.store.rows import Row, row_of
 from hierindex.store.waiting import LeafFile
-from hierindex.tree.arrays import headings_between, level_rows, vector_of
 from hierindex.tree.earlier import Cut, EarlierTree
-from hierindex.tree.leaves import embedded_leaves
+from hierindex.tree.leaves import embedded_leaves, headings_between, level_rows, vector_of
 from hierindex.tree.levels import GrownPart, Levels
 from hierindex.tree.pools import GrownPools, GrowPools, PoolRows, Pools, grow_pools
 from hierindex.tree.recipe import Models, Recipe

@@ -18,8 +18,7 @@ from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr
 from llama_index.core.llms import LLM
 from llama_index.core.schema import BaseNode, TransformComponent
 
-from hierindex.cache.cache import Cache, open_cache
-from hierindex.cache.values import Texts, Vectors
+from hierindex.cache import Cache, Texts, Vectors, open_cache
 from hierindex.core.bounds import Caps
 from hierindex.core.identity import digest
 from hierindex.core.mixture import DEFAULT, Mixture
@@ -46,8 +45,7 @@ from hierindex.threads import in_daemon_thread
 from hierindex.tree.code_digest import code_digest
 from hierindex.tree.earlier import EarlierTree
 from hierindex.tree.growth import Aside, Grower, Grown, Parts
-from hierindex.tree.metadata import Merge
-from hierindex.tree.recipe import Models, ParentEmbedding, Recipe
+from hierindex.tree.recipe import Merge, Models, ParentEmbedding, Recipe
 
 dispatcher = get_dispatcher(__name__)
 

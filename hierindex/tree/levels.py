@@ -15,8 +15,8 @@ from hierindex.core.tree import Grouper, grow_tree
 from hierindex.models.record import Usage
 from hierindex.node import Grounding, Node
 from hierindex.progress import Stopwatch, Timing
-from hierindex.tree.arrays import level_rows
 from hierindex.tree.earlier import Cut
+from hierindex.tree.leaves import level_rows
 from hierindex.tree.parents import parents_of
 from hierindex.tree.recipe import Models, Recipe
 

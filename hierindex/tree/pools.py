@@ -17,10 +17,9 @@ from hierindex.core.rows import blocks
 from hierindex.models.embedder import unit_vectors
 from hierindex.node import Node
 from hierindex.progress import Progress, silent
-from hierindex.store.rows import Row, node_of, parent_columns, row_of
-from hierindex.store.schema import schema
+from hierindex.store.rows import Row, node_of, parent_columns, row_of, schema
 from hierindex.store.waiting import LeafFile
-from hierindex.tree.arrays import level_rows, vectors_of
+from hierindex.tree.leaves import level_rows, vectors_of
 from hierindex.tree.levels import GrownPart, Levels
 from hierindex.tree.recipe import Models, Recipe
 from hierindex.tree.titles import (

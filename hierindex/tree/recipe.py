@@ -1,10 +1,10 @@
 """What determines a tree, and the models that grow it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
-from hierindex.cache.values import Texts, Vectors
+from hierindex.cache import Texts, Vectors
 from hierindex.core.arrays import Floats2d
 from hierindex.core.tree import ByMixture, Grouper
 from hierindex.models.embedder import Embedder
@@ -12,9 +12,10 @@ from hierindex.models.model_identity import identity
 from hierindex.node import Maker, Node
 from hierindex.progress import Progress
 from hierindex.summarize.summary import Budget, Group, Resources, Summarizer, Summary
-from hierindex.tree.metadata import Merge
 
 ParentEmbedding = Literal["text", "mean"]
+Merge = Callable[[list[Any]], Any]
+"""Maps the children's values of one key, in order, to the parent's; None omits the key."""
 
 
 @dataclass(frozen=True)

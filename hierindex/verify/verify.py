@@ -3,24 +3,21 @@
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from shlex import quote
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from hierindex.cache.cache import cache_file, remove
+from hierindex.cache import cache_file, remove
 from hierindex.errors import GenerationError
 from hierindex.store.connection import Connection, DamagedError, damages
 from hierindex.store.generations import on_newest
-from hierindex.store.indices import neglected
-from hierindex.store.schema import NAMES
+from hierindex.store.rows import NAMES
+from hierindex.store.search import neglected
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
-from hierindex.verify.links import COLUMNS, Links, check_links
-from hierindex.verify.quotes import COLUMNS as QUOTED
-from hierindex.verify.report import Check, Verification
-from hierindex.verify.rows import Rows
+from hierindex.verify.checks import COLUMNS, QUOTED, Check, Links, Rows, check_links
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,6 +27,41 @@ MENDABLE = {
     "indices": "The search indices were created again.",
 }
 """Checks whose problems may be repaired without a model, and what was done if they hold."""
+
+
+@dataclass(frozen=True)
+class Verification:
+    """The outcome of all checks of an index.
+
+    `stale` counts nodes that lost a parent or a child to a deletion, which is no error. `repaired`
+    says what was repaired, and `left` what to do about the rest.
+    """
+
+    generation: int
+    nodes: int
+    stale: int
+    checks: tuple[Check, ...]
+    repaired: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether all checks hold."""
+        return not self.failed
+
+    @property
+    def failed(self) -> list[str]:
+        """The names of the checks that do not hold."""
+        return [check.name for check in self.checks if not check.ok]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as dicts, lists and numbers."""
+        checks = [
+            {**vars(check), "ok": check.ok, "problems": [p._asdict() for p in check.problems]}
+            for check in self.checks
+        ]
+        rest = {"repaired": [*self.repaired], "left": [*self.left]}
+        return {"ok": self.ok, **vars(self), "checks": checks, **rest}
 
 
 def verify(table: Table, *, repair: bool = False) -> Verification:

@@ -32,7 +32,7 @@ from hierindex import (
     HierarchicalIndex,
     Node,
 )
-from hierindex.cache.cache import cache_file
+from hierindex.cache import cache_file
 from hierindex.evaluate import Dataset, Question
 from hierindex.evaluate.measures import Passage, fill, held, interval
 from hierindex.models.load import load_embed_model

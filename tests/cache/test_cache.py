@@ -14,8 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hierindex.cache.cache import Cache, Entry, cache_file, open_cache, sweep
-from hierindex.cache.values import Readings, Texts, Vectors
+from hierindex.cache import Cache, Entry, Readings, Texts, Vectors, cache_file, open_cache, sweep
 from hierindex.core.identity import hash_text
 
 X = np.eye(3, dtype=np.float32)
@@ -130,7 +129,7 @@ class TestSweep:
             assert readings.recall("a section") is None
 
     def test_no_byte_remains(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("hierindex.cache.values.LEVEL", 0)  # so that its bytes can be found
+        monkeypatch.setattr("hierindex.cache.LEVEL", 0)  # so that its bytes can be found
         secret = "The keeper slept all day. " * 400
         with open_cache(str(tmp_path)) as cache:  # as another build, whose log has it
             Readings(cache).keep("a", [secret])
@@ -143,7 +142,7 @@ class TestSweep:
 
 
 def test_a_sweep_tells_if_its_log_is_being_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("hierindex.cache.cache.WAIT", 0.01)
+    monkeypatch.setattr("hierindex.cache.WAIT", 0.01)
     with open_cache(str(tmp_path)) as cache:
         Texts(cache).keep("a", "secret")
         with closing(sqlite3.connect(cache_file(str(tmp_path)))) as reader:
@@ -195,7 +194,7 @@ def test_a_build_goes_on_where_its_cache_breaks(tmp_path, caplog):
 
 def test_a_build_goes_on_without_a_cache_that_is_locked(tmp_path, monkeypatch, caplog):
     kept(tmp_path, "a")
-    monkeypatch.setattr("hierindex.cache.cache.WAIT", 0.01)
+    monkeypatch.setattr("hierindex.cache.WAIT", 0.01)
     with closing(sqlite3.connect(cache_file(str(tmp_path)))) as holder:
         holder.execute("PRAGMA locking_mode = EXCLUSIVE")
         holder.execute("BEGIN EXCLUSIVE")
@@ -206,7 +205,7 @@ def test_a_build_goes_on_without_a_cache_that_is_locked(tmp_path, monkeypatch, c
 
 
 def test_a_build_goes_on_without_a_write(tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr("hierindex.cache.cache.WAIT", 0.01)
+    monkeypatch.setattr("hierindex.cache.WAIT", 0.01)
     with open_cache(str(tmp_path)) as cache:
         texts = Texts(cache)
         texts.keep("a", "text")
@@ -226,7 +225,7 @@ def test_a_build_goes_on_where_its_cache_is_only_to_be_read(tmp_path, monkeypatc
     def read_only(file, **kwargs):
         return connect(f"{file.as_uri()}?mode=ro", uri=True, **kwargs)
 
-    monkeypatch.setattr("hierindex.cache.cache.sqlite3.connect", read_only)
+    monkeypatch.setattr("hierindex.cache.sqlite3.connect", read_only)
     kept(tmp_path, "b")
     assert known(tmp_path, "ab") == "a"
     assert caplog.text.count("attempt to write a readonly database") == 1
@@ -278,8 +277,8 @@ def test_an_index_elsewhere_has_its_cache_here(tmp_path, monkeypatch):
 
 KILLED = """
 import os, signal, sys
-from hierindex.cache.cache import open_cache
-from hierindex.cache.values import Texts
+from hierindex.cache import open_cache
+from hierindex.cache import Texts
 
 with open_cache(sys.argv[1]) as cache:
     for i in range(3):
@@ -308,8 +307,8 @@ def test_many_threads_may_keep_and_recall_at_once(tmp_path):
 
 BUILD = """
 import sys
-from hierindex.cache.cache import open_cache
-from hierindex.cache.values import Texts
+from hierindex.cache import open_cache
+from hierindex.cache import Texts
 
 _, folder, name = sys.argv
 with open_cache(folder) as cache:

@@ -10,8 +10,7 @@ from outlook import BODY, SUBJECT, outlook
 from pdfs import Typed, typed
 
 from hierindex import SourceError
-from hierindex.cache.cache import open_cache
-from hierindex.cache.values import Readings
+from hierindex.cache import Readings, open_cache
 from hierindex.node import PAGES
 from hierindex.read import documents as reading
 from hierindex.read.documents import FileContent, FileReader, read_documents

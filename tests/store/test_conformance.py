@@ -1,7 +1,7 @@
 import pytest
 from store.conformance import StoreConformance
 
-from hierindex.store import indices
+from hierindex.store import search
 from hierindex.store.vector_store import HierarchyStore
 
 
@@ -17,5 +17,5 @@ class TestWithIndices(StoreConformance):
 
     @pytest.fixture
     def empty(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(indices, "SCALAR_ROWS", 1)
+        monkeypatch.setattr(search, "SCALAR_ROWS", 1)
         return HierarchyStore(tmp_path / "index")

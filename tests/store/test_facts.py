@@ -8,8 +8,8 @@ from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 
 from hierindex import DocumentHierarchy, HierarchicalIndex, RaptorHierarchy, SemanticHierarchy
 from hierindex.jobs.changes import Origin, held_documents
-from hierindex.store import indices
-from hierindex.tree.held import HeldTree
+from hierindex.store import search
+from hierindex.tree.earlier import HeldTree
 
 COLUMNS = ("id", "level", "level_max", "parent_ids", "documents", "whole_document", "n_tokens")
 
@@ -51,7 +51,7 @@ def check_facts(index: HierarchicalIndex) -> None:
 )
 def test_they_stay_so_through_a_history(tmp_path, monkeypatch, kind, is_large):
     if is_large:  # all scalar indices are made
-        monkeypatch.setattr(indices, "SCALAR_ROWS", 0)
+        monkeypatch.setattr(search, "SCALAR_ROWS", 0)
     (folder := tmp_path / "notes").mkdir()
 
     def write(name, n, what="boat"):

@@ -20,7 +20,7 @@ from store.trees import columns_of
 
 from hierindex import HierarchyStore, InputError
 from hierindex.errors import GenerationError, IndexNotFoundError
-from hierindex.store import generations, indices, table, write_lock
+from hierindex.store import generations, search, table, write_lock
 from hierindex.store.write_lock import HOLDER
 
 
@@ -153,7 +153,7 @@ def test_files_of_a_killed_writer_are_removed(tmp_path, store):
 
 
 def test_additions_are_cleaned_up_once_they_are_joined(tmp_path, store, monkeypatch):
-    monkeypatch.setattr(indices, "SMALL_FRAGMENTS", 4)
+    monkeypatch.setattr(search, "SMALL_FRAGMENTS", 4)
     sizes = []
     for i in range(12):
         store.add([node(str(i))])

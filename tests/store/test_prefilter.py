@@ -18,11 +18,10 @@ from records import metadata_of, replace_all
 from store.oracle import passing
 
 from hierindex.node import PREFIX
-from hierindex.store import indices
+from hierindex.store import search
 from hierindex.store.filters import Filters
-from hierindex.store.hashed_metadata import MOST_ITEMS, hash_entry
-from hierindex.store.prefilter import TYPE_OF, prefilter
-from hierindex.store.schema import schema
+from hierindex.store.prefilter import MOST_ITEMS, TYPE_OF, hash_entry, prefilter
+from hierindex.store.rows import schema
 from hierindex.store.vector_store import HierarchyStore
 
 pytestmark = pytest.mark.filterwarnings("ignore:The filter on .* matches nothing")
@@ -102,7 +101,7 @@ def indexed(folder, nodes):
     """A store with the indices of a large table, whose answers are not its rows' own."""
     store = HierarchyStore(folder)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(indices, "SCALAR_ROWS", 1)
+        patch.setattr(search, "SCALAR_ROWS", 1)
         replace_all(store, nodes)
     return store
 

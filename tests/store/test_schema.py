@@ -20,8 +20,7 @@ from store.trees import HIERARCHIES, tree
 from hierindex import HierarchicalIndex, SemanticHierarchy
 from hierindex.errors import InputError
 from hierindex.node import Maker, Node, Quote, Span
-from hierindex.store.rows import to_nodes, to_table
-from hierindex.store.schema import schema
+from hierindex.store.rows import schema, to_nodes, to_table
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.text_node import RECORD_KEYS, to_text_node
 

@@ -19,7 +19,7 @@ from hierindex import (
     RaptorHierarchy,
     SemanticHierarchy,
 )
-from hierindex.cache.cache import open_cache
+from hierindex.cache import open_cache
 from hierindex.core.membership import from_groups
 from hierindex.core.tree import ByMixture
 from hierindex.tree import earlier

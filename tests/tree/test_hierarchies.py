@@ -42,7 +42,7 @@ from hierindex import (
     TwoStageSummarizer,
     WindowWarning,
 )
-from hierindex.cache.cache import open_cache
+from hierindex.cache import open_cache
 from hierindex.models.client import load_llm
 from hierindex.rules import Percentile, TargetSize
 from hierindex.tree.hierarchy import Hierarchy

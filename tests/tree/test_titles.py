@@ -18,7 +18,7 @@ from hierindex import (
     SemanticHierarchy,
     TwoStageSummarizer,
 )
-from hierindex.cache.cache import Cache, open_cache
+from hierindex.cache import Cache, open_cache
 from hierindex.errors import FallbackWarning
 from hierindex.models.client import load_llm
 from hierindex.node import HEADINGS, TITLE

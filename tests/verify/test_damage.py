@@ -9,11 +9,10 @@ from records import replace_all
 from store.trees import tree
 
 from hierindex import HierarchicalIndex, HierarchyStore
-from hierindex.cache.cache import cache_file, open_cache
-from hierindex.cache.values import Texts
-from hierindex.store import indices
+from hierindex.cache import Texts, cache_file, open_cache
+from hierindex.store import search
 from hierindex.store.connection import damage
-from hierindex.verify.report import Verification
+from hierindex.verify.verify import Verification
 
 
 @pytest.fixture(scope="module")
@@ -21,8 +20,8 @@ def whole(tmp_path_factory) -> Path:
     """An index with a cache, deleted rows, and every kind of index."""
     folder = tmp_path_factory.mktemp("whole") / "index"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(indices, "SCALAR_ROWS", 5)
-        patch.setattr(indices, "VECTOR_ROWS", 15)
+        patch.setattr(search, "SCALAR_ROWS", 5)
+        patch.setattr(search, "VECTOR_ROWS", 15)
         replace_all(HierarchyStore(folder), tree(), {"usage": {}})
     with open_cache(str(folder)) as cache:
         Texts(cache).keep("key", "text " * 10_000)

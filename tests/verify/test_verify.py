@@ -21,11 +21,11 @@ from hierindex import (
     RaptorHierarchy,
     SemanticHierarchy,
 )
-from hierindex.cache.cache import open_cache
-from hierindex.store import indices
-from hierindex.store.schema import NAMES
-from hierindex.verify.report import Verification
-from hierindex.verify.rows import wrong_columns
+from hierindex.cache import open_cache
+from hierindex.store import search
+from hierindex.store.rows import NAMES
+from hierindex.verify.checks import wrong_columns
+from hierindex.verify.verify import Verification
 
 Row = dict[str, Any]
 REPORT = {
@@ -191,7 +191,7 @@ def test_two_rows_of_one_id(index) -> None:
 
 
 def test_an_index_that_lacks_rows(index, monkeypatch) -> None:
-    monkeypatch.setattr(indices, "UNINDEXED_ROWS", (0, 0))
+    monkeypatch.setattr(search, "UNINDEXED_ROWS", (0, 0))
     overwrite(index, chunk(rows_of(index)))
     assert failed(index) == ["indices"]
     assert verified(index, repair=True).ok
