@@ -402,12 +402,12 @@ class Table:
             before = details_of(table.schema)
             report, added = before.get("report", {}), added or ADDED in before
         generation = max(held, default=0) + 1
-        what = self.lock.writer.what
+        what = self.lock.what
         details = {"time": now(), "what": what, "changes": changes, "report": report}
         details |= {PURGED: True} if purge else {}  # for the next writer, if this one is killed
         details |= {ADDED: True} if added else {}
         publish(table, generation, details)
-        self.lock.writer.generation = generation
+        self.lock.generation = generation
         keep_last(table, 1 if purge else self.keep, alone=self.connection.folder is not None)
         if purge and min(times(table)) < published(table)[generation]:
             logger.warning(

@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 from contextlib import contextmanager, suppress
-from contextvars import copy_context
 from datetime import UTC, datetime
 from shutil import rmtree
 
@@ -290,12 +289,11 @@ class TestReaders:
 
 
 HOLD = """
-import sys, pathlib
-from hierindex.store.write_lock import Writer
-lock = Writer("index", pathlib.Path(sys.argv[1]), "build")
-assert lock.acquire()
-print("held", flush=True)
-sys.stdin.read()
+import sys
+from hierindex.store.table import Table
+with Table.of(sys.argv[1]).writing("build"):
+    print("held", flush=True)
+    sys.stdin.read()
 """
 
 
@@ -322,18 +320,6 @@ class TestWriters:
             pytest.raises(InputError, match="is being written by process"),
         ):
             HierarchyStore(tmp_path).add(nodes("a"))
-
-    def test_what_outlives_its_writer_needs_the_lock_again(self, tmp_path, store, monkeypatch):
-        """Such as an async write that goes on in its thread after it was cancelled."""
-        monkeypatch.setattr(write_lock, "PATIENCE", 0.01)
-        with store.table.writing("build"):
-            context = copy_context()
-            context.run(store.add, nodes("a"))
-        other, refused = HierarchyStore(tmp_path), pytest.raises(InputError, match="being written")
-        with other.table.writing("update"), refused:
-            context.run(store.add, nodes("b"))
-        context.run(store.add, nodes("b"))
-        assert held(store) == "ab"
 
     def test_a_lock_of_another_process_ends_with_it(self, tmp_path, store):
         command = [sys.executable, "-c", HOLD, str(tmp_path)]
