@@ -29,7 +29,6 @@ logger = logging.getLogger(__name__)
 SCALAR_ROWS = 5_000  # a filtered search takes 3.3 ms with the indices, 7.3 without
 VECTOR_ROWS = 20_000  # a search takes 5 ms with the index, 26 without
 FEW_ROWS = 10_000  # among fewer, the default of twenty partitions misses results
-ALL_PARTITIONS = 1_000_000  # more than any index has
 REFINE_FACTOR = 3  # raises recall of the top 10 from 0.97 to 1.00 among 1,000,000 rows
 GROWN = 4  # a table that grew by this factor needs a new vector index, with more partitions
 SMALL_FRAGMENTS = 16  # each adds 0.3 ms to a query
@@ -133,15 +132,12 @@ class Scope:
         Its table exists.
     passes : Passing
         The rows that pass the query's filters.
-    most : int, optional
-        Upper bound on the rows that can pass, if known.
     columns : tuple of str
         Columns to return beside the score, with those that the filters read.
     """
 
     snapshot: "Snapshot"
     passes: Passing
-    most: int | None = None
     columns: tuple[str, ...] = tuple(NODE_COLUMNS)
 
     def search(self, sought: "list[float] | MatchQuery | None" = None) -> Any:
@@ -155,26 +151,15 @@ def nearest(
 ) -> "pa.Table":
     """Return the rows with the most similar vectors, best first, with their cosine as `score`.
 
-    The search is exact in tables without a vector index and among few rows named by id. Otherwise
-    the index chooses candidates, ordered by their exact cosine; if few rows pass the filters, all
-    partitions of the index are searched.
+    The search is exact in tables without a vector index and among few rows. Otherwise the index
+    chooses candidates, which are ordered by their exact cosine.
     """
-    is_small = scope.snapshot.n_rows() < VECTOR_ROWS
-    exact = is_small or (scope.most or FEW_ROWS) < FEW_ROWS
-    everywhere = not exact and _few_pass(scope)
+    is_exact = scope.snapshot.n_rows() < VECTOR_ROWS or _few_pass(scope)
 
     def search(limit: int) -> "pa.Table":
-        rows = plan(limit, everywhere)
-        if exact or everywhere or rows.num_rows == limit:
-            return rows
-        return plan(limit, True)  # too few rows passed in the partitions searched
-
-    def plan(limit: int, everywhere: bool) -> "pa.Table":
         query = scope.search(vector).distance_type("cosine").refine_factor(REFINE_FACTOR)
-        if exact:
-            query = query.bypass_vector_index()
-        elif everywhere:
-            query = query.nprobes(ALL_PARTITIONS)
+        # Without a maximum, more partitions are searched while too few rows are found.
+        query = query.bypass_vector_index() if is_exact else query.maximum_nprobes(0)
         query = query.select([*scope.columns, *columns, "_distance"]).limit(limit)
         return scope.snapshot.read(query)
 

@@ -329,8 +329,7 @@ class Snapshot:
             named = Filter(PREFIX + "id", [*node_ids], Op.IN)
             filters = Filters((named, *([filters] if filters else [])))
         passes = passing(self, filters, partial=partial_summaries, highest_of=highest_of)
-        most = None if node_ids is None else len(node_ids)
-        return Scope(self, passes, most, _read_by(passes, columns))
+        return Scope(self, passes, _read_by(passes, columns))
 
     def nodes(
         self,
