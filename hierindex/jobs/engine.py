@@ -17,7 +17,7 @@ from hierindex.store.table import Table
 from hierindex.tree.growth import Grower
 from hierindex.tree.hierarchy import Hierarchy
 from hierindex.tree.levels import GrownPart
-from hierindex.tree.pools import GrownPools, PoolRows
+from hierindex.tree.pools import GrownPools, PoolRows, grow_pools
 
 if TYPE_CHECKING:
     from llama_index.core.node_parser import NodeParser
@@ -100,7 +100,7 @@ class PartGrower:
 
     def pools(self, pools: PoolRows) -> GrownPools:
         """Group pools of leaves; see `grow_pools`."""
-        return self.grower.pools(pools)
+        return grow_pools(self.grower.recipe, pools)
 
     @cached_property
     def _splitter(self) -> "NodeParser":

@@ -45,7 +45,7 @@ from hierindex.threads import in_daemon_thread
 from hierindex.tree.code_digest import code_digest
 from hierindex.tree.earlier import EarlierTree
 from hierindex.tree.growth import Aside, Grower, Grown, Parts
-from hierindex.tree.recipe import Merge, Models, ParentEmbedding, Recipe
+from hierindex.tree.recipe import Merge, ParentEmbedding, Recipe
 
 dispatcher = get_dispatcher(__name__)
 
@@ -215,15 +215,27 @@ class Hierarchy(TransformComponent):
         is_known = not self._compares_vectors or self.embedder.fingerprint is not None
         # The vector cache is not used for sentences: they belong to no one node.
         embed = None if self._is_rehearsal else self.embedder.embed
-        models = Models(
-            self.embedder,
-            self._summarizer,
-            Resources(completions=Texts(cache), embed=embed),
-            Vectors(cache, self.embedder.fingerprint),
-            Texts(cache if is_known else NOTHING_KEPT),
-            progress or self.progress,
+        within, across = self._groupers()
+        recipe = Recipe(
+            method=self.method,
+            within=within,
+            across=across,
+            embedder=self.embedder,
+            summarizer=self._summarizer,
+            shaped_by=self._shaped_by(),
+            summary_tokens=self.summary_tokens,
+            parent_embedding=self.parent_embedding,
+            max_levels=self.max_levels,
+            summarize_single_documents=self.method == "document",
+            namespace=self.namespace,
+            metadata_rules=self.metadata_rules,
+            is_rehearsal=self._is_rehearsal,
+            resources=Resources(completions=Texts(cache), embed=embed),
+            vectors=Vectors(cache, self.embedder.fingerprint),
+            texts=Texts(cache if is_known else NOTHING_KEPT),
+            progress=progress or self.progress,
         )
-        return Grower(self._recipe(), models)
+        return Grower(recipe)
 
     def in_precision(self, precision: Precision) -> Self:
         """Return the hierarchy with its embedding model in a precision, if that has a choice."""
@@ -326,7 +338,8 @@ class Hierarchy(TransformComponent):
         """Whether the embedding model judges the summaries."""
         return "unsupported" in self._summarizer.to_dict()
 
-    def _recipe(self) -> Recipe:
+    def _shaped_by(self) -> str:
+        """Return JSON of what determines a summary, apart from group and budget."""
         shaped_by: dict[str, Any] = {
             "summarizer": self._summarizer.to_dict(),
             "summary_tokens": self.summary_tokens,
@@ -334,22 +347,7 @@ class Hierarchy(TransformComponent):
         }
         if self._compares_vectors:
             shaped_by["compared_by"] = self.embedder.fingerprint
-        within, across = self._groupers()
-        return Recipe(
-            method=self.method,
-            within=within,
-            across=across,
-            embedder=self.embedder,
-            summarizer=self.summarizer_name,
-            shaped_by=json.dumps(shaped_by, sort_keys=True),
-            summary_tokens=self.summary_tokens,
-            parent_embedding=self.parent_embedding,
-            max_levels=self.max_levels,
-            summarize_single_documents=self.method == "document",
-            namespace=self.namespace,
-            metadata_rules=self.metadata_rules,
-            is_rehearsal=self._is_rehearsal,
-        )
+        return json.dumps(shaped_by, sort_keys=True)
 
 
 def _by_document(chunks: Sequence[Node]) -> dict[str, list[Node]]:

@@ -27,7 +27,7 @@ from hierindex.node import (
     titles_of,
 )
 from hierindex.progress import Stopwatch
-from hierindex.tree.recipe import Models, Recipe
+from hierindex.tree.recipe import Recipe
 
 ALIKE = 0.5  # cosine from which a node that replaces another takes its place among the others
 
@@ -115,7 +115,7 @@ KEPT = EMBED_HIDDEN, LLM_HIDDEN, "metadata_template", "metadata_separator", "tex
 
 
 def embedded_leaves(
-    chunks: Sequence[Node], recipe: Recipe, models: Models, watch: Stopwatch
+    chunks: Sequence[Node], recipe: Recipe, watch: Stopwatch
 ) -> tuple[list[Node], Floats2d]:
     """Return leaves made of chunks with their unit vectors, (n_leaves, n_dims).
 
@@ -133,7 +133,7 @@ def embedded_leaves(
         for leaf, n in zip(leaves, n_tokens.tolist(), strict=True):
             leaf.n_tokens = n
         if new := [leaf for leaf in leaves if leaf.vector is None]:
-            for leaf, x in zip(new, models.embed(new, "embed chunks"), strict=True):
+            for leaf, x in zip(new, recipe.embed(new, "embed chunks"), strict=True):
                 leaf.vector = x.copy()  # not all of them
         return leaves, vectors_of(leaves)
 

@@ -18,7 +18,7 @@ from hierindex.progress import Stopwatch, Timing
 from hierindex.tree.earlier import Cut
 from hierindex.tree.leaves import level_rows
 from hierindex.tree.parents import parents_of
-from hierindex.tree.recipe import Models, Recipe
+from hierindex.tree.recipe import Recipe
 
 Level = tuple[Sequence[Node], Rows]
 Beside = Callable[[Node], Mapping[str, float]]
@@ -53,7 +53,6 @@ class Levels:
     Attributes
     ----------
     recipe : Recipe
-    models : Models
     made : list[Node]
         The nodes of all levels but the lowest.
     tallies : list[Tally]
@@ -65,7 +64,6 @@ class Levels:
     """
 
     recipe: Recipe
-    models: Models
     made: list[Node] = field(default_factory=list)
     tallies: list[Tally] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
@@ -153,7 +151,6 @@ class Levels:
             centroids(M, rows.X)[new],
             level,
             self.recipe,
-            self.models,
             self.watch,
         )
         self.made += made

@@ -22,7 +22,7 @@ from hierindex.progress import Stopwatch
 from hierindex.summarize.claims import resolve_claims
 from hierindex.summarize.summary import Group, Summary
 from hierindex.text.sentences import split_sentences
-from hierindex.tree.recipe import Merge, Models, Recipe
+from hierindex.tree.recipe import Merge, Recipe
 from hierindex.tree.titles import names_in_list, titles_under
 
 MAX_DISTINCT = 10  # values per key of a parent
@@ -114,7 +114,6 @@ def parents_of(
     centroids: Floats2d,
     level: int,
     recipe: Recipe,
-    models: Models,
     watch: Stopwatch,
 ) -> tuple[list[Node], Floats2d, Usage]:
     """Return a parent of each group with its unit vector, (n_groups, n_dims), and their usage.
@@ -127,13 +126,12 @@ def parents_of(
     level : int
         Of the parents.
     recipe : Recipe
-    models : Models
     watch : Stopwatch
     """
     with watch("summarize", level):
         names = [names_in_list(group, recipe.budget) for group in groups]
         keys = [_key(group, called, recipe) for group, called in zip(groups, names, strict=True)]
-        summaries = _summaries(keys, groups, names, recipe, models, level)
+        summaries = _summaries(keys, groups, names, recipe, level)
     with watch("link", level):
         maker = recipe.maker
         parents = [
@@ -143,7 +141,7 @@ def parents_of(
     with watch("embed", level):
         X = centroids
         if recipe.parent_embedding == "text" and parents:
-            X = models.embed(parents, f"embed level {level}")
+            X = recipe.embed(parents, f"embed level {level}")
             if X.shape[1] != centroids.shape[1]:
                 raise InputError(
                     f"Chunks have embeddings of {centroids.shape[1]} dimensions, summaries of "
@@ -225,24 +223,22 @@ def _summaries(
     children: Sequence[Sequence[Node]],
     names: Sequence[Sequence[str]],
     recipe: Recipe,
-    models: Models,
     level: int,
 ) -> list[Summary]:
     """Return one summary per group, from the cache where it has one."""
-    memory = models.texts
-    known = memory.recall_summaries(keys)
+    known = recipe.texts.recall_summaries(keys)
     first: dict[str, int] = {}
     for i, key in enumerate(keys):
         first.setdefault(key, i)  # equal groups, as of copies, share a summary
     new = [i for key, i in first.items() if key not in known]
     wanted = [_sentences(children[i], names[i]) for i in new]
-    written = models.summarize(wanted, recipe.budget, f"summarize level {level}") if new else []
+    written = recipe.summarize(wanted, f"summarize level {level}") if new else []
     fresh = dict(zip(new, written, strict=True))
     if not recipe.is_rehearsal:
         lasting = {i: s for i, s in fresh.items() if s.kind != "extractive_fallback"}
-        memory.keep_summaries({keys[i]: (s.text, s.details) for i, s in lasting.items()})
+        recipe.texts.keep_summaries({keys[i]: (s.text, s.details) for i, s in lasting.items()})
         for summary in written:
             if summary.completions:
-                models.resources.completions.assign(summary.completions, summary.text)
+                recipe.resources.completions.assign(summary.completions, summary.text)
     known |= {keys[i]: (summary.text, summary.details) for i, summary in fresh.items()}
     return [fresh[i] if i in fresh else Summary.recalled(*known[key]) for i, key in enumerate(keys)]

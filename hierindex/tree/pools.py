@@ -16,12 +16,11 @@ from hierindex.core.arrays import Floats2d, Ints1d
 from hierindex.core.rows import blocks
 from hierindex.models.embedder import unit_vectors
 from hierindex.node import Node
-from hierindex.progress import Progress, silent
 from hierindex.store.rows import Row, node_of, parent_columns, row_of, schema
 from hierindex.store.waiting import LeafFile
 from hierindex.tree.leaves import level_rows, vectors_of
 from hierindex.tree.levels import GrownPart, Levels
-from hierindex.tree.recipe import Models, Recipe
+from hierindex.tree.recipe import Recipe
 from hierindex.tree.titles import (
     Chunk,
     chunks_of,
@@ -60,16 +59,12 @@ class Pools:
     waiting : LeafFile
     most : int
         Number of leaves, about, that may be in memory.
-    progress : Progress
     """
 
-    def __init__(
-        self, recipe: Recipe, waiting: LeafFile, most: int, progress: Progress = silent
-    ) -> None:
+    def __init__(self, recipe: Recipe, waiting: LeafFile, most: int) -> None:
         self.chunks: dict[str, Chunk] = {}
         """What the leaves in the file say of their documents, by id, in order."""
         self._recipe, self._waiting, self._most = recipe, waiting, most
-        self._progress = progress
         self._numbers: list[int] = []  # of the leaves that have been grouped
         self._grouped: list[pa.Table] = []  # theirs
 
@@ -96,7 +91,7 @@ class Pools:
             for n_done, (pools, (part, grouped)) in enumerate(grown, start=1):
                 self._numbers += chain(*pools)
                 self._grouped.append(grouped)
-                self._progress("grow pools", n_done, len(batches))
+                self._recipe.progress("grow pools", n_done, len(batches))
                 yield part
 
     def order(self, tops: Sequence[Node]) -> list[int]:
@@ -138,16 +133,15 @@ class Pools:
         return X
 
 
-def grow_pools(pools: PoolRows, recipe: Recipe, models: Models) -> GrownPools:
+def grow_pools(recipe: Recipe, pools: PoolRows) -> GrownPools:
     """Group pools of leaves, and write the parents of their groups.
 
     Parameters
     ----------
-    pools : PoolRows
     recipe : Recipe
-    models : Models
+    pools : PoolRows
     """
-    levels = Levels(replace(recipe, max_levels=1), models)
+    levels = Levels(replace(recipe, max_levels=1))
     nodes = [[*map(node_of, pool)] for pool in pools]
     leaves = [*chain(*nodes)]
     ends = np.cumsum([len(pool) for pool in nodes])

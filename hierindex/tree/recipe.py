@@ -1,4 +1,4 @@
-"""What determines a tree, and the models that grow it."""
+"""What determines a tree, with the models that grow it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,56 +20,49 @@ Merge = Callable[[list[Any]], Any]
 
 @dataclass(frozen=True)
 class Recipe:
-    """Everything that determines a tree, apart from its chunks."""
+    """Everything that determines a tree, apart from its chunks; and the models' caches and usage.
+
+    Attributes
+    ----------
+    within, across : sequence of Grouper
+        Of nodes of one document, and of nodes of any document.
+    shaped_by : str
+        JSON of everything that determines a summary, apart from group and budget.
+    is_rehearsal : bool
+        Whether this is an estimate: summaries are placeholders and are not cached.
+    texts : Texts
+        Of which summaries are recalled.
+    """
 
     method: str
-    within: Sequence[Grouper]  # of nodes of one document
-    across: Sequence[ByMixture]  # of nodes of any document
+    within: Sequence[Grouper]
+    across: Sequence[ByMixture]
     embedder: Embedder
-    summarizer: str  # name only
-    shaped_by: str  # JSON of everything that determines a summary, apart from group and budget
+    summarizer: Summarizer
+    shaped_by: str
     summary_tokens: int
     parent_embedding: ParentEmbedding
     max_levels: int | None
     summarize_single_documents: bool
     namespace: str
     metadata_rules: Mapping[str, Merge]
-    is_rehearsal: bool  # an estimate: summaries are placeholders and are not cached
+    is_rehearsal: bool
+    resources: Resources
+    vectors: Vectors
+    texts: Texts
+    progress: Progress
 
     @property
     def maker(self) -> Maker:
         """What makes the nodes."""
         settings = identity(self.embedder.embed_model)
-        return Maker(self.method, self.embedder.name, settings, self.summarizer)
+        return Maker(self.method, self.embedder.name, settings, self.summarizer.name)
 
     @property
     def budget(self) -> Budget:
         """The token budget of a summary, capped by the embedding model's window."""
         embedder = self.embedder
         return Budget(min(self.summary_tokens, embedder.room), embedder.count_text_tokens)
-
-
-@dataclass(frozen=True)
-class Models:
-    """The models that grow trees, with their caches, limits and usage.
-
-    Attributes
-    ----------
-    embedder : Embedder
-    summarizer : Summarizer
-    resources : Resources
-    vectors : Vectors
-    texts : Texts
-        Of which summaries are recalled.
-    progress : Progress
-    """
-
-    embedder: Embedder
-    summarizer: Summarizer
-    resources: Resources
-    vectors: Vectors
-    texts: Texts
-    progress: Progress
 
     def embed(self, nodes: Sequence[Node], stage: str) -> Floats2d:
         """Return the unit vectors of nodes, (n_nodes, n_dims)."""
@@ -80,10 +73,10 @@ class Models:
             memory=replace(self.vectors, texts=texts),
         )
 
-    def summarize(self, groups: list[Group], budget: Budget, stage: str) -> list[Summary]:
+    def summarize(self, groups: list[Group], stage: str) -> list[Summary]:
         """Return one summary for each group."""
         self._reporting(stage)
-        return self.summarizer.summarize(groups, budget, self.resources)
+        return self.summarizer.summarize(groups, self.budget, self.resources)
 
     def _reporting(self, stage: str) -> Progress:
         """Let the models report progress under the name of a stage."""
