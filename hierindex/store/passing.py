@@ -240,13 +240,14 @@ def _failing_rows(rows: list[dict[str, Any]], filters: Filters) -> list[dict[str
     return failing
 
 
-def incomplete(snapshot: "Snapshot") -> Set[str]:
-    """Return the ids of summaries that have lost a child or have none, and of their ancestors."""
-    rows = snapshot.select("id", "child_ids", "stale", where=SUMMARIES)
-    of = {
-        row["id"] for row in rows.to_pylist() if row["stale"] == LOST_CHILD or not row["child_ids"]
-    }
-    return _with_ancestors(of, snapshot.parents_of_summaries())
+def incomplete(snapshot: "Snapshot", others: Set[str] = frozenset()) -> Set[str]:
+    """Return the ids of summaries that have lost a child or have none, and of their ancestors.
+
+    `others` are ids of summaries that count as such.
+    """
+    rows = snapshot.select("id", "child_ids", "stale", where=SUMMARIES).to_pylist()
+    of = {row["id"] for row in rows if row["stale"] == LOST_CHILD or not row["child_ids"]}
+    return _with_ancestors(of | others, snapshot.parents_of_summaries())
 
 
 def _with_ancestors(of: Set[str], parents: Mapping[str, tuple[str, ...]]) -> Set[str]:

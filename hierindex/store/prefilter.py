@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 from hierindex.core.identity import hash_text
 from hierindex.node import PREFIX
 from hierindex.store.filters import (
+    COMPARED,
     DOCUMENTS,
     OPPOSITE,
     Filter,
@@ -98,7 +99,6 @@ def has_any(digests: Iterable[str]) -> str:
     return f"array_has_any(digests, [{listed}])" if listed else "false"
 
 
-COMPARED = {Op.EQ: "eq", Op.NE: "ne", Op.LT: "lt", Op.LTE: "lte", Op.GT: "gt", Op.GTE: "gte"}
 TYPE_OF = {"id": str, "kind": str, "level": int, "level_max": int, "whole_document": str}
 
 Search = TypeVar("Search")
@@ -238,7 +238,7 @@ def _scalar(f: Filter, column: str) -> Prefilter:
         case Op.NIN:
             return _typed(~col(column).isin(values))
         case operator if operator in COMPARED and not isinstance(f.value, list):
-            return _typed(getattr(col(column), COMPARED[operator])(lit(values[0])))
+            return _typed(COMPARED[operator](col(column), lit(values[0])))
     return ANYTHING
 
 

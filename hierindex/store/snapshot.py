@@ -349,31 +349,26 @@ class Snapshot:
         *,
         where: Prefilter | None = None,
         partial_summaries: bool = False,
+        highest_of: frozenset[str] | None = None,
         columns: Sequence[str] = (*NODE_COLUMNS, "vector"),
     ) -> list[dict[str, Any]]:
-        """Return columns of the rows of `nodes` that meet a condition, `id` among them."""
+        """Return columns of the rows of `nodes` that meet a condition, `id` among them.
+
+        See `Passing` for `highest_of`.
+        """
         if not self.exists:
             return []
-        passes = passing(self, filters, partial=partial_summaries)
+        passes = passing(self, filters, partial=partial_summaries, highest_of=highest_of)
         parts = [passes.where, where, None if node_ids is None else by_ids(node_ids)]
         where = all_of([part for part in parts if part is not None])
         table = passes.rows(self.select(*_read_by(passes, columns), where=where))
         by_id = {row["id"]: row for row in table.to_pylist()}
         return [by_id[i] for i in (by_id if node_ids is None else node_ids) if i in by_id]
 
-    def ids(
-        self,
-        filters: Filters,
-        where: Prefilter,
-        *,
-        partial_summaries: bool = False,
-        highest_of: frozenset[str] | None = None,
-    ) -> list[str]:
-        """Return the ids of the nodes that pass filters and meet a condition."""
-        passes = passing(self, filters, partial=partial_summaries, highest_of=highest_of)
-        rows = self.select(*_read_by(passes, ["id"]), where=passes.where & where)
-        ids: list[str] = passes.rows(rows)["id"].to_pylist()
-        return ids
+    def ids(self, filters: Filters, where: Prefilter, **options: Any) -> list[str]:
+        """Return the ids of the nodes that pass filters and meet a condition; see `rows`."""
+        found = self.rows(None, filters, where=where, columns=["id"], **options)
+        return [row["id"] for row in found]
 
     def ids_beginning(self, start: str) -> list[str]:
         """Return the ids that begin with a text, sorted."""

@@ -127,28 +127,21 @@ class Table:
         """Return the generations as `generation_json` describes them, the oldest first."""
         return [generation_json(self.snapshot(number)) for number in self.generations()]
 
-    def writing(self, what: str) -> AbstractContextManager[None]:
+    def writing(self, what: str, patience: float | None = 0) -> AbstractContextManager[None]:
         """Exclude all other writers for a `with` block, in which this table can be written.
 
         Parameters
         ----------
         what : str
             What is done, such as "build"; other writers and `generations` show it.
+        patience : float or None
+            Seconds to wait for another writer; see `WriteLock.held`.
 
         Raises
         ------
         InputError
-            If another writer is at work; the error names it.
-        """
-        return self.held(what, patience=0)
-
-    def held(self, what: str, patience: float | None = None) -> AbstractContextManager[None]:
-        """Exclude all other writers, see `WriteLock.held`.
-
-        Raises
-        ------
-        InputError
-            If this is a table to read from, see `at`, or another writer is at work.
+            If this is a table to read from, see `at`, or another writer is at work; the error
+            names it.
         """
         if self._only is not None:
             raise InputError(
@@ -168,7 +161,7 @@ class Table:
         FormatError
             If another version of hierindex wrote the table.
         """
-        with self.held("add"), self.connection.named_refusals():
+        with self.writing("add", None), self.connection.named_refusals():
             table, held = self._newest()
             report = {} if table is None else details_of(table.schema).get("report", {})
             if table is not None:
@@ -193,7 +186,7 @@ class Table:
 
     def mend_indices(self) -> None:
         """Create all indices again and publish the table."""
-        with self.held("repair"), self.connection.named_refusals():
+        with self.writing("repair", None), self.connection.named_refusals():
             table, held = self._newest()
             assert table is not None  # it was checked
             for index in table.list_indices():
@@ -234,7 +227,7 @@ class Table:
         if rows is None:
             raise InputError("There are no nodes to write.")
         changes = report.get("changes", {}) if changes is None else changes
-        with self.held("build"), self.connection.named_refusals():
+        with self.writing("build", None), self.connection.named_refusals():
             before = self.connection.open()
             held = {} if before is None else published(before)
             self.lock.check_alone(max(held, default=0))
@@ -269,7 +262,7 @@ class Table:
                 ADDED in snapshot.details(),
             )
             return self.replace(every, report, added=added, purge=purge)
-        with self.held("update"), self.connection.named_refusals():
+        with self.writing("update", None), self.connection.named_refusals():
             table, held = self._newest()
             assert table is not None  # it was read
             ids = [] if rows is None else rows["id"].to_pylist()
@@ -282,7 +275,7 @@ class Table:
     def rollback(self, generation: int | None = None) -> int:
         """Publish an earlier generation, by default the previous one, under a new number."""
         self.snapshot().require()
-        with self.held("rollback"):
+        with self.writing("rollback", None):
             self.snapshot(generation)  # raises if it is not held
             with self.connection.named_refusals():
                 table, held = self._newest()
@@ -305,7 +298,7 @@ class Table:
         with self.connection.named_refusals():
             if self.connection.open() is None:
                 return
-            with self.held("clear"):
+            with self.writing("clear", None):
                 self.connection.connect().drop_table(self.connection.name)
 
     def sweep_cache(self, *, purge: bool = False) -> None:
@@ -431,33 +424,25 @@ def with_the_rest(
     `moved` has new paths of sources by the old ones.
     """
     import pyarrow as pa
-
-    columns = snapshot.require().schema
-    new = columns.empty_table() if rows is None else rows.cast(columns)
-    batches = _with_new(new, gone, snapshot)
-    read = (_read_from(batch, moved) for batch in batches) if moved else batches
-    return pa.RecordBatchReader.from_batches(columns, read)
-
-
-def _with_new(new: "pa.Table", gone: Set[str], snapshot: Snapshot) -> "Iterator[pa.RecordBatch]":
-    import pyarrow as pa
     import pyarrow.compute as pc
 
-    away = pa.array(sorted({*gone, *new["id"].to_pylist()}), pa.string())
-    for batch in snapshot.batches(*NAMES):
-        is_here = pc.is_in(new["id"], value_set=batch["id"])
-        here, new = new.filter(is_here), new.filter(pc.invert(is_here))
-        stays = batch.filter(pc.invert(pc.is_in(batch["id"], value_set=away)))
-        rows = pa.concat_tables([pa.Table.from_batches([stays]), here])
-        order = pc.sort_indices(pc.index_in(rows["id"], value_set=batch["id"]))
-        yield from rows.take(order).to_batches()
-    yield from new.to_batches()
+    columns = snapshot.require().schema
+    at = columns.get_field_index("read_from")
 
+    def rest() -> "Iterator[pa.RecordBatch]":
+        new = columns.empty_table() if rows is None else rows.cast(columns)
+        away = pa.array(sorted({*gone, *new["id"].to_pylist()}), pa.string())
+        for batch in snapshot.batches(*NAMES):
+            is_here = pc.is_in(new["id"], value_set=batch["id"])
+            here, new = new.filter(is_here), new.filter(pc.invert(is_here))
+            stays = batch.filter(pc.invert(pc.is_in(batch["id"], value_set=away)))
+            both = pa.concat_tables([pa.Table.from_batches([stays]), here])
+            order = pc.sort_indices(pc.index_in(both["id"], value_set=batch["id"]))
+            yield from both.take(order).to_batches()
+        yield from new.to_batches()
 
-def _read_from(batch: "pa.RecordBatch", moved: Mapping[str, str]) -> "pa.RecordBatch":
-    """Return rows with the new paths of their sources."""
-    import pyarrow as pa
+    def relocated(batch: "pa.RecordBatch") -> "pa.RecordBatch":
+        paths = [(moved or {}).get(path, path) for path in batch.column(at).to_pylist()]
+        return batch.set_column(at, columns.field(at), pa.array(paths, pa.string()))
 
-    at = batch.schema.get_field_index("read_from")
-    paths = [moved.get(path, path) for path in batch.column(at).to_pylist()]
-    return batch.set_column(at, batch.schema.field(at), pa.array(paths, pa.string()))
+    return pa.RecordBatchReader.from_batches(columns, map(relocated, rest()) if moved else rest())

@@ -203,7 +203,7 @@ class HierarchyStore(BasePydanticVectorStore):
         _check_options("add", kwargs)
         added = self._nodes(nodes)
         if added:
-            with self._table.held("add"):
+            with self._table.writing("add", None):
                 self._table.upsert(to_table(added), alone=self._is_awaited(added))
         if any(node.maker and node.maker.method and not node.parents for node in added):
             roots = self.snapshot().roots()

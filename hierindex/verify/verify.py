@@ -7,17 +7,16 @@ from dataclasses import dataclass, replace
 from shlex import quote
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
-
 from hierindex.cache import cache_file, remove
 from hierindex.errors import GenerationError
 from hierindex.store.connection import Connection, DamagedError, damages
 from hierindex.store.generations import on_newest
+from hierindex.store.passing import incomplete
 from hierindex.store.rows import NAMES
 from hierindex.store.search import neglected
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
-from hierindex.verify.checks import COLUMNS, QUOTED, Check, Links, Rows, check_links
+from hierindex.verify.checks import LINKS, QUOTED, Check, Links, Rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -109,12 +108,13 @@ def _verified(table: Table) -> Verification:
         files.checked = _n_files(snapshot)
         done.append(_check_indices(snapshot))
         snapshot = _opened(table, generation)  # the indices need no longer be in memory
-        links = Links(_read(snapshot, *COLUMNS))
-        n_nodes, n_stale = len(links), int(np.sum(~links.is_any("stale", "")))
-        done += check_links(links)
-        rows = Rows(links, is_built=snapshot.is_built)
-        done += rows.check(_read(snapshot, *NAMES))
-        done.append(rows.quotes.check(_read(snapshot, *QUOTED)))
+        links = Links(_read(snapshot, *LINKS))
+        n_nodes, n_stale = len(links), sum(map(bool, links.table["stale"].to_pylist()))
+        done += links.checks()
+        with damages():
+            may_hold_deleted = incomplete(snapshot, links.lost_children())
+        rows = Rows(is_built=snapshot.is_built, incomplete=may_hold_deleted)
+        done += rows.checks(_read(snapshot, *NAMES), _read(snapshot, *QUOTED))
     except DamagedError as error:
         files.add(
             error.file or f"{table.connection.name}.lance", f"it cannot be read: {error.reason}"
