@@ -15,7 +15,7 @@ from hierindex.node import Node
 from hierindex.progress import Progress, Stopwatch
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
-from hierindex.store.waiting import LeafFile, RowFile
+from hierindex.store.temporary_files import RowFile
 from hierindex.tree.earlier import EarlierTree
 from hierindex.tree.growth import Aside, Grown
 from hierindex.tree.hierarchy import Hierarchy
@@ -116,7 +116,7 @@ class Job:
         """Grow the tree, whose finished nodes are added to rows."""
         with (
             self.start(self.grower()) as workers,
-            LeafFile(self.table.connection) as waiting,
+            RowFile(self.table.connection) as waiting,
         ):
             steps = deque[tuple[int, int]]()  # of parts that are being grown
 

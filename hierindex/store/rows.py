@@ -166,14 +166,14 @@ def as_table(rows: Sequence[Row]) -> pa.Table:
         If there are no rows, or a vector is missing, not finite or of another dimension than the
         first one.
     """
-    X = _vectors(rows)
+    X = vectors_of_rows(rows)
     columns = schema(X.shape[1])
     vectors = pa.FixedSizeListArray.from_arrays(X.ravel(), type=columns.field("vector").type)
     others = pa.Table.from_pylist(list(rows), schema=columns.remove(len(columns) - 1))
     return others.append_column(columns.field("vector"), vectors)
 
 
-def _vectors(rows: Sequence[Row]) -> NDArray[np.float32]:
+def vectors_of_rows(rows: Sequence[Row]) -> NDArray[np.float32]:
     """Return the vectors of rows, (n_rows, n_dims)."""
     if not rows:
         raise InputError("There are no nodes to write.")

@@ -17,7 +17,7 @@ from hierindex.models.record import Usage
 from hierindex.node import Grounding, Node
 from hierindex.progress import Timing
 from hierindex.store.rows import Row, row_of
-from hierindex.store.waiting import LeafFile
+from hierindex.store.temporary_files import RowFile
 from hierindex.tree.earlier import Cut, EarlierTree
 from hierindex.tree.leaves import embedded_leaves, headings_between, level_rows, vector_of
 from hierindex.tree.levels import GrownPart, Levels
@@ -61,7 +61,7 @@ class Aside(NamedTuple):
     """
 
     finished: Finished
-    waiting: LeafFile
+    waiting: RowFile
     most: int
 
 

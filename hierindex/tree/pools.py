@@ -17,7 +17,7 @@ from hierindex.core.rows import blocks
 from hierindex.models.embedder import unit_vectors
 from hierindex.node import Node
 from hierindex.store.rows import Row, node_of, parent_columns, row_of, schema
-from hierindex.store.waiting import LeafFile
+from hierindex.store.temporary_files import RowFile
 from hierindex.tree.leaves import level_rows, vectors_of
 from hierindex.tree.levels import GrownPart, Levels
 from hierindex.tree.recipe import Recipe
@@ -56,12 +56,12 @@ class Pools:
     Parameters
     ----------
     recipe : Recipe
-    waiting : LeafFile
+    waiting : RowFile
     most : int
         Number of leaves, about, that may be in memory.
     """
 
-    def __init__(self, recipe: Recipe, waiting: LeafFile, most: int) -> None:
+    def __init__(self, recipe: Recipe, waiting: RowFile, most: int) -> None:
         self.chunks: dict[str, Chunk] = {}
         """What the leaves in the file say of their documents, by id, in order."""
         self._recipe, self._waiting, self._most = recipe, waiting, most
@@ -117,8 +117,7 @@ class Pools:
         """Put leaves into the file, with the titles that documents give them; return the rest."""
         leaves, chunks = part.tops, chunks_of(part.tops)
         note_documents(leaves, documents_alone(leaves), chunks)
-        for leaf in leaves:
-            self._waiting.add(row_of(leaf))
+        self._waiting.add(map(row_of, leaves))
         self.chunks |= chunks
         return replace(part, left=(), tops=(), X=part.X[:0], tallies=())
 

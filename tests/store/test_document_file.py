@@ -13,7 +13,7 @@ from hierindex.jobs import reading
 from hierindex.read.documents import each_file, read_documents, read_files
 from hierindex.read.files import files_of
 from hierindex.store.table import Table
-from hierindex.store.waiting import DocumentFile
+from hierindex.store.temporary_files import DocumentFile
 
 
 @pytest.fixture
