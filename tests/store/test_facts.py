@@ -9,7 +9,7 @@ from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from hierindex import DocumentHierarchy, HierarchicalIndex, RaptorHierarchy, SemanticHierarchy
 from hierindex.jobs.changes import Origin, held_documents
 from hierindex.store import search
-from hierindex.tree.earlier import HeldTree
+from hierindex.tree.earlier import EarlierTree
 
 COLUMNS = ("id", "level", "level_max", "parent_ids", "documents", "whole_document", "n_tokens")
 
@@ -32,7 +32,7 @@ def check_facts(index: HierarchicalIndex) -> None:
         assert held[document].document_hash == (min(hashes) if len(hashes) == 1 else "")
     several = any(len(row["documents"]) > 1 for row in rows)
     whole = max((row["level"] for row in rows if row["whole_document"]), default=0)
-    assert HeldTree(snapshot).document_levels() == (whole if several else highest)
+    assert EarlierTree(snapshot, (), ()).document_levels() == (whole if several else highest)
     told = index.info()
     assert {*told["roots"]} == {row["id"] for row in rows if not row["parent_ids"]}
     assert told["stale"] == sum(bool(row["stale"]) for row in rows)
