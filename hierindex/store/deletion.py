@@ -5,7 +5,6 @@ from typing import Any
 
 from hierindex.node import Node
 from hierindex.store.filters import Filters
-from hierindex.store.generations import ADDED
 from hierindex.store.passing import incomplete, with_known_keys
 from hierindex.store.prefilter import of_documents
 from hierindex.store.rows import LOST_CHILD, LOST_PARENT, NAMES, node_of
@@ -69,8 +68,8 @@ def _delete_rows(gone: set[str], snapshot: Snapshot, table: Table) -> None:
     changed = [unlinked(row, gone, top) for row in snapshot.rows(linked, columns=NAMES)]
     columns = snapshot.require().schema
     reader = with_the_rest(pa.Table.from_pylist(changed, columns), gone, snapshot)
-    added, changes = ADDED in snapshot.details(), {"nodes_removed": len(gone)}
-    table.replace(reader, snapshot.report(), changes=changes, added=added, purge=True)
+    changes = {"nodes_removed": len(gone)}
+    table.replace(reader, snapshot.report(), changes=changes, purge=True)
 
 
 def unlinked(row: Mapping[str, Any], gone: Set[str], top: int) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import logging
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Set
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -161,8 +161,7 @@ class Table:
         FormatError
             If another version of hierindex wrote the table.
         """
-        with self.writing("add", None), self.connection.named_refusals():
-            table, held = self._newest()
+        with self._continued("add") as (table, held):
             report = {} if table is None else details_of(table.schema).get("report", {})
             if table is not None:
                 n_dims = rows.schema.field("vector").type.list_size
@@ -186,8 +185,7 @@ class Table:
 
     def mend_indices(self) -> None:
         """Create all indices again and publish the table."""
-        with self.writing("repair", None), self.connection.named_refusals():
-            table, held = self._newest()
+        with self._continued("repair") as (table, held):
             assert table is not None  # it was checked
             for index in table.list_indices():
                 table.drop_index(index.name)
@@ -199,7 +197,6 @@ class Table:
         report: dict[str, Any],
         *,
         changes: dict[str, int] | None = None,
-        added: bool = False,
         purge: bool = False,
     ) -> int:
         """Replace all rows, publish the table and return the generation, 1 for the first.
@@ -214,8 +211,6 @@ class Table:
             Of the build; stored with the rows, see `Snapshot.report`.
         changes : dict, optional
             Numbers by kind of change, which `generations` shows; by default the report's.
-        added : bool
-            Whether nodes remain beside the tree of the last build.
         purge : bool
             Whether to remove all earlier generations, so that no file contains their text.
 
@@ -232,7 +227,7 @@ class Table:
             held = {} if before is None else published(before)
             self.lock.check_alone(max(held, default=0))
             table = self._overwritten(rows)
-            return self._publish(table, held, changes, report, added=added, purge=purge)
+            return self._publish(table, held, changes, report, purge=purge)
 
     def revise(
         self,
@@ -256,42 +251,34 @@ class Table:
             New paths of sources, by the old ones. All rows are then written again.
         """
         if purge or moved:
-            snapshot = self.snapshot()
-            every, added = (
-                with_the_rest(rows, {*gone}, snapshot, moved),
-                ADDED in snapshot.details(),
-            )
-            return self.replace(every, report, added=added, purge=purge)
-        with self.writing("update", None), self.connection.named_refusals():
-            table, held = self._newest()
+            every = with_the_rest(rows, {*gone}, self.snapshot(), moved)
+            return self.replace(every, report, purge=purge)
+        with self._continued("update") as (table, held):
             assert table is not None  # it was read
             ids = [] if rows is None else rows["id"].to_pylist()
             table.delete(by_ids({*gone, *ids}).sql)
             if rows is not None:  # not by a merge, which puts them in any order
                 table.add(rows)
-            added = ADDED in details_of(table.schema)
-            return self._publish(table, held, report.get("changes", {}), report, added=added)
+            return self._publish(table, held, report.get("changes", {}), report)
 
     def rollback(self, generation: int | None = None) -> int:
         """Publish an earlier generation, by default the previous one, under a new number."""
         self.snapshot().require()
-        with self.writing("rollback", None):
+        with self._continued("rollback") as (table, held):
+            assert table is not None  # the snapshot exists
             self.snapshot(generation)  # raises if it is not held
-            with self.connection.named_refusals():
-                table, held = self._newest()
-                assert table is not None  # the snapshot exists
-                (*earlier, newest), uri = held, self.connection.uri
-                if not earlier:
-                    raise InputError(f"The index {uri!r} holds no generation before {newest}.")
-                generation = generation or earlier[-1]
-                if generation == newest:
-                    raise InputError(
-                        f"Generation {newest} of the index {uri!r} is the current one; name "
-                        f"one of {', '.join(map(str, earlier))}."
-                    )
-                table.checkout(held[generation])
-                table.restore()
-                return self._publish(table, held, {"generation": generation})
+            (*earlier, newest), uri = held, self.connection.uri
+            if not earlier:
+                raise InputError(f"The index {uri!r} holds no generation before {newest}.")
+            generation = generation or earlier[-1]
+            if generation == newest:
+                raise InputError(
+                    f"Generation {newest} of the index {uri!r} is the current one; name one of "
+                    f"{', '.join(map(str, earlier))}."
+                )
+            table.checkout(held[generation])
+            table.restore()
+            return self._publish(table, held, {"generation": generation})
 
     def drop(self) -> None:
         """Drop the table if it exists."""
@@ -333,6 +320,12 @@ class Table:
                     f"Deleted text cannot be removed from the cache {str(file)!r} ({error}); "
                     "remove the file."
                 ) from error
+
+    @contextmanager
+    def _continued(self, what: str) -> "Iterator[tuple[LanceTable | None, dict[int, int]]]":
+        """Open the newest generation for writing in a `with` block; see `_newest`."""
+        with self.writing(what, None), self.connection.named_refusals():
+            yield self._newest()
 
     def _recover(self) -> None:
         """Undo what a failed writer has not published, and remove its files."""
@@ -387,18 +380,17 @@ class Table:
     ) -> int:
         """Publish the table's version as the next generation, and remove the oldest.
 
-        By default, the report is that of the generation before, and so is whether nodes were
-        `added` beside the tree of the last build.
+        By default, the report is that of the generation before. Nodes remain `added` beside the
+        tree of the last build until all rows are new.
         """
         tend(table)
-        if report is None:
-            before = details_of(table.schema)
-            report, added = before.get("report", {}), added or ADDED in before
+        before = details_of(table.schema)  # empty if all rows are new
+        report = before.get("report", {}) if report is None else report
         generation = max(held, default=0) + 1
         what = self.lock.what
         details = {"time": now(), "what": what, "changes": changes, "report": report}
         details |= {PURGED: True} if purge else {}  # for the next writer, if this one is killed
-        details |= {ADDED: True} if added else {}
+        details |= {ADDED: True} if added or ADDED in before else {}
         publish(table, generation, details)
         self.lock.generation = generation
         keep_last(table, 1 if purge else self.keep, alone=self.connection.folder is not None)

@@ -42,10 +42,9 @@ from hierindex.summarize.choice import (
 from hierindex.summarize.summary import Resources, Summarizer
 from hierindex.text_node import chunk_of, to_text_node
 from hierindex.threads import in_daemon_thread
-from hierindex.tree.code_digest import code_digest
 from hierindex.tree.earlier import EarlierTree
 from hierindex.tree.growth import Aside, Grower, Grown, Parts
-from hierindex.tree.recipe import Merge, ParentEmbedding, Recipe
+from hierindex.tree.recipe import Merge, ParentEmbedding, Recipe, code_digest
 
 dispatcher = get_dispatcher(__name__)
 
