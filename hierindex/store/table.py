@@ -13,7 +13,7 @@ import numpy as np
 from hierindex.cache import cache_file, remove, sweep
 from hierindex.core.identity import hash_text
 from hierindex.errors import FormatError, GenerationError, InputError
-from hierindex.store.connection import TABLE, Connection
+from hierindex.store.connection import TABLE, Connection, WriteLock
 from hierindex.store.generations import (
     ADDED,
     checkout,
@@ -32,7 +32,6 @@ from hierindex.store.prefilter import by_ids
 from hierindex.store.rows import NAME_KEY, NAMES, check_dimension, check_format, identity
 from hierindex.store.search import tend
 from hierindex.store.snapshot import Snapshot, generation_json
-from hierindex.store.write_lock import WriteLock
 
 if TYPE_CHECKING:
     import pyarrow as pa

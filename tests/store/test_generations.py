@@ -19,8 +19,8 @@ from store.trees import columns_of
 
 from hierindex import HierarchyStore, InputError
 from hierindex.errors import GenerationError, IndexNotFoundError
-from hierindex.store import generations, search, table, write_lock
-from hierindex.store.write_lock import HOLDER
+from hierindex.store import connection, generations, search, table
+from hierindex.store.connection import HOLDER
 
 
 def node(node_id="a", text=None):
@@ -314,7 +314,7 @@ class TestWriters:
             pass
 
     def test_an_addition_waits_no_longer_than_a_minute(self, tmp_path, store, monkeypatch):
-        monkeypatch.setattr(write_lock, "PATIENCE", 0.01)
+        monkeypatch.setattr(connection, "PATIENCE", 0.01)
         with (
             store.table.writing("build"),
             pytest.raises(InputError, match="is being written by process"),
