@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hierindex.cache import Cache, Entry, Readings, Texts, Vectors, cache_file, open_cache, sweep
+from hierindex.cache import Entry, Readings, Texts, Vectors, cache_file, open_cache, sweep
 from hierindex.core.identity import hash_text
 
 X = np.eye(3, dtype=np.float32)
@@ -88,13 +88,6 @@ def test_more_keys_than_one_statement_takes(tmp_path):
     assert known(tmp_path, names) == "".join(names)
 
 
-def test_a_model_that_does_not_tell_what_it_is_has_no_vectors(tmp_path):
-    with open_cache(str(tmp_path)) as cache:
-        unknown = Vectors(cache, None)
-        unknown.keep(["a"], X[:1])
-        assert unknown.recall(["a"]) == {}
-
-
 class TestSweep:
     def test_what_is_of_nothing_held_is_gone(self, tmp_path):
         with open_cache(str(tmp_path)) as cache:
@@ -152,18 +145,6 @@ def test_a_sweep_tells_if_its_log_is_being_read(tmp_path, monkeypatch):
                 swept(tmp_path)
 
 
-def test_both_are_kept_in_one_file(tmp_path):
-    kept(tmp_path, "a")
-    assert known(tmp_path, "a") == "a"
-    assert [*tmp_path.iterdir()] == [cache_file(str(tmp_path))]
-
-
-def test_texts_are_compressed(tmp_path):
-    with open_cache(str(tmp_path)) as cache:
-        Readings(cache).keep("a", ["The keeper slept all day. " * 40_000])
-    assert cache_file(str(tmp_path)).stat().st_size < 100_000
-
-
 @pytest.mark.parametrize(
     "damaged",
     [b"", b"no zlib", *map(zlib.compress, [b"no JSON", b"\xff"]), zlib.compress(b"[1]")[:-1], 3],
@@ -218,21 +199,6 @@ def test_a_build_goes_on_without_a_write(tmp_path, monkeypatch, caplog):
     assert caplog.text.count("database is locked") == 1
 
 
-def test_a_build_goes_on_where_its_cache_is_only_to_be_read(tmp_path, monkeypatch, caplog):
-    kept(tmp_path, "a")
-    connect = sqlite3.connect
-
-    def read_only(file, **kwargs):
-        return connect(f"{file.as_uri()}?mode=ro", uri=True, **kwargs)
-
-    monkeypatch.setattr("hierindex.cache.sqlite3.connect", read_only)
-    kept(tmp_path, "b")
-    assert known(tmp_path, "ab") == "a"
-    assert caplog.text.count("attempt to write a readonly database") == 1
-    with pytest.raises(sqlite3.OperationalError, match="readonly"):
-        swept(tmp_path)
-
-
 @pytest.mark.parametrize("in_the_way", ["a file", "a folder"])
 def test_a_build_goes_on_where_there_can_be_no_cache(tmp_path, monkeypatch, caplog, in_the_way):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -244,13 +210,6 @@ def test_a_build_goes_on_where_there_can_be_no_cache(tmp_path, monkeypatch, capl
     kept(uri, "a")
     assert caplog.text.count("not cached for later builds") == 1
     assert known(uri, "a") == ""
-
-
-def test_nothing_is_kept_where_no_cache_is_wanted():
-    cache = Cache()
-    Texts(cache).keep("a", "text")
-    Readings(cache).note("document", {"a"})
-    assert Texts(cache).recall("a") is None
 
 
 def test_builds_that_begin_at_once_all_have_the_cache(tmp_path, caplog):
@@ -277,8 +236,7 @@ def test_an_index_elsewhere_has_its_cache_here(tmp_path, monkeypatch):
 
 KILLED = """
 import os, signal, sys
-from hierindex.cache import open_cache
-from hierindex.cache import Texts
+from hierindex.cache import Texts, open_cache
 
 with open_cache(sys.argv[1]) as cache:
     for i in range(3):
@@ -294,21 +252,9 @@ def test_what_is_kept_outlives_a_kill(tmp_path):
         assert [Texts(cache).recall(str(i)) for i in range(3)] == ["paid for"] * 3
 
 
-def test_many_threads_may_keep_and_recall_at_once(tmp_path):
-    with open_cache(str(tmp_path)) as cache:
-
-        def write(i):
-            Texts(cache).keep(str(i), f"text {i}")
-            return Texts(cache).recall(str(i))
-
-        with ThreadPoolExecutor(8) as pool:
-            assert [*pool.map(write, range(200))] == [f"text {i}" for i in range(200)]
-
-
 BUILD = """
 import sys
-from hierindex.cache import open_cache
-from hierindex.cache import Texts
+from hierindex.cache import Texts, open_cache
 
 _, folder, name = sys.argv
 with open_cache(folder) as cache:
@@ -336,11 +282,3 @@ def test_two_processes_at_once_do_no_harm(tmp_path):
         for name in "ab":
             assert {Texts(cache).recall(f"{name} {i}") for i in range(50)} == {"paid for"}
         assert Texts(cache).recall("of both") in ("a", "b")
-
-
-def test_a_thread_that_outlives_its_build_does_no_harm(tmp_path, caplog):
-    with open_cache(str(tmp_path)) as cache:
-        pass
-    Texts(cache).keep("a", "too late")
-    assert Texts(cache).recall("a") is None
-    assert caplog.text.count("closed database") == 2

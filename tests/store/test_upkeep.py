@@ -8,7 +8,7 @@ import random
 import lancedb
 import pytest
 from fakes import HashingEmbedding
-from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
+from llama_index.core.schema import TextNode
 from llama_index.core.vector_stores.types import (
     MetadataFilter,
     MetadataFilters,
@@ -65,12 +65,6 @@ class TestStale:
         store.delete_nodes([leaf.node_id])
         assert stale(store) == {parent for parent, _ in record(leaf).parents}
         store.add([n for n in nodes if n.node_id in stale(store)])
-        assert stale(store) == set()
-
-    def test_neighbours_and_strangers_are_not_stale(self, store):
-        beside = {NodeRelationship.NEXT: RelatedNodeInfo(node_id="0001")}
-        store.add([node(0, relationships=beside), node(1), node(2)])
-        store.delete_nodes(["0001"])
         assert stale(store) == set()
 
 

@@ -251,13 +251,6 @@ class TestPipelines:
         )
         assert failed(tmp_path) == []
 
-    def test_two_trees_are_two_runs_of_a_pipeline(self, tmp_path) -> None:
-        store = HierarchyStore(tmp_path)
-        store.add(tree())
-        with pytest.warns(UserWarning, match="now has .* roots"):
-            store.add(tree(DocumentHierarchy, namespace="again", group_documents=False))
-        assert failed(tmp_path) == []
-
     def test_what_a_deletion_leaves_is_stale_and_no_error(self, index) -> None:
         store, rows = HierarchyStore(index), rows_of(index)
         store.delete("a.txt")
@@ -272,11 +265,6 @@ class TestPipelines:
         HierarchyStore(index).delete_nodes([chunk(rows)["id"]])
         outcome = verified(index)
         assert (outcome.failed, outcome.stale) == ([], 1)
-
-    def test_a_deleted_summary(self, index) -> None:
-        rows = rows_of(index)
-        HierarchyStore(index).delete_nodes([parent(rows)["id"]])
-        assert failed(index) == []
 
 
 def test_lost_rows_are_named_and_left(index) -> None:
