@@ -24,7 +24,6 @@ logger = logging.getLogger(__name__)
 FILE = ".cache.sqlite"
 WAIT = 60.0  # seconds to wait for another build's write
 CHECKPOINT = 16_000  # pages of 4 KiB that move from the log to the file at once; 1,000 take longer
-AT_ONCE = 10_000  # keys of a statement
 CREATE = """
 CREATE TABLE IF NOT EXISTS cache (key TEXT PRIMARY KEY, of INTEGER, value BLOB NOT NULL)
 """
@@ -62,15 +61,12 @@ class Cache:
 
     def recall(self, keys: Sequence[str]) -> dict[str, bytes]:
         """Return the values under these keys, of those that have one."""
-        found = dict[str, bytes]()
         if (connection := self._connection) is None:
-            return found
-        for start in range(0, len(keys), AT_ONCE):
-            some = json.dumps([*keys[start : start + AT_ONCE]])
-            with tolerated(), self._transaction(connection):
-                query = "SELECT key, value FROM cache WHERE key IN (SELECT value FROM json_each(?))"
-                found |= connection.execute(query, (some,)).fetchall()
-        return found
+            return {}
+        with tolerated(), self._transaction(connection):
+            query = "SELECT key, value FROM cache WHERE key IN (SELECT value FROM json_each(?))"
+            return dict(connection.execute(query, (json.dumps([*keys]),)).fetchall())
+        return {}
 
     def keep(self, entries: Iterable[Entry], *, is_costly: bool = False) -> None:
         """Store entries in place of others with their keys.

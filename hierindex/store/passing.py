@@ -212,9 +212,9 @@ def _failing(
     parents = snapshot.parents_of_summaries()
     if partial:
         opposite = Filters((filters,), "not")
-        return summaries - _with_ancestors(_above_failing(snapshot, opposite), parents)
+        return summaries - with_ancestors(_above_failing(snapshot, opposite), parents)
     of = _above_failing(snapshot, filters) | incomplete(snapshot)
-    return summaries & _with_ancestors(of, parents)
+    return summaries & with_ancestors(of, parents)
 
 
 def _above_failing(snapshot: "Snapshot", filters: Filters) -> set[str]:
@@ -240,17 +240,15 @@ def _failing_rows(rows: list[dict[str, Any]], filters: Filters) -> list[dict[str
     return failing
 
 
-def incomplete(snapshot: "Snapshot", others: Set[str] = frozenset()) -> Set[str]:
-    """Return the ids of summaries that have lost a child or have none, and of their ancestors.
-
-    `others` are ids of summaries that count as such.
-    """
+def incomplete(snapshot: "Snapshot") -> Set[str]:
+    """Return the ids of summaries that have lost a child or have none, and of their ancestors."""
     rows = snapshot.select("id", "child_ids", "stale", where=SUMMARIES).to_pylist()
     of = {row["id"] for row in rows if row["stale"] == LOST_CHILD or not row["child_ids"]}
-    return _with_ancestors(of | others, snapshot.parents_of_summaries())
+    return with_ancestors(of, snapshot.parents_of_summaries())
 
 
-def _with_ancestors(of: Set[str], parents: Mapping[str, tuple[str, ...]]) -> Set[str]:
+def with_ancestors(of: Set[str], parents: Mapping[str, Sequence[str]]) -> Set[str]:
+    """Return the ids of nodes and of all nodes above them, given the parents of nodes by id."""
     reached, coming = set[str](), set(of)
     while coming:
         reached |= coming

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, dok_array
 
 from hierindex.core.arrays import Floats2d, Ints1d
 from hierindex.core.identity import leaf_ids
@@ -81,15 +81,11 @@ def most_alike(new: Sequence[Node], gone: Sequence[Node]) -> dict[str, str]:
 def weight_matrix(weights: Sequence[Mapping[str, float]], groups: Sequence[str]) -> csr_array:
     """Return weights by group as a (n_rows, n_groups) matrix; other groups are left out."""
     column = {group: g for g, group in enumerate(groups)}
-    links = [
-        (row, column[group], weight)
-        for row, of in enumerate(weights)
-        for group, weight in of.items()
-        if group in column
-    ]
-    row, columns, weight = np.array(links).reshape(-1, 3).T
-    places = row.astype(np.int64), columns.astype(np.int64)
-    return csr_array((weight, places), shape=(len(weights), len(groups)))
+    M = dok_array((len(weights), len(groups)))
+    for row, of in enumerate(weights):
+        for group in of.keys() & column.keys():
+            M[row, column[group]] = of[group]
+    return csr_array(M)
 
 
 def stacked(X: Floats2d, nodes: Sequence[Node]) -> Floats2d:

@@ -119,17 +119,8 @@ class Levels:
         done: Set[str] = frozenset(),
     ) -> GrownPart:
         """Return the levels as a part of a tree; `rows` are those of `tops`."""
-        return GrownPart(
-            left=left,
-            tops=tops,
-            X=rows.X,
-            finished=finished,
-            done=done,
-            tallies=self.tallies,
-            usage=self.usage,
-            grounding=self.grounding,
-            timings=self.watch.timings,
-        )
+        spent = self.tallies, self.usage, self.grounding, self.watch.timings
+        return GrownPart(left, tops, rows.X, finished, done, *spent)
 
     def _parents(
         self,

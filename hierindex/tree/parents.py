@@ -195,15 +195,6 @@ def _parent(
     )
 
 
-def _sentences(children: Sequence[Node], names: Sequence[str]) -> Group:
-    """Return the sentences of the children of a group."""
-    return [
-        sentence
-        for i, (child, name) in enumerate(zip(children, names, strict=True))
-        for sentence in split_sentences(child.text, child.quotes, i, name, child.n_chunks)
-    ]
-
-
 def _key(children: Sequence[Node], names: Sequence[str], recipe: Recipe) -> str:
     """Digest everything that determines a group's summary."""
     number: dict[str | None, int] = {}  # documents by order: renaming one keeps the cache hit
@@ -231,7 +222,14 @@ def _summaries(
     for i, key in enumerate(keys):
         first.setdefault(key, i)  # equal groups, as of copies, share a summary
     new = [i for key, i in first.items() if key not in known]
-    wanted = [_sentences(children[i], names[i]) for i in new]
+    wanted: list[Group] = [
+        [
+            sentence
+            for at, (child, name) in enumerate(zip(children[i], names[i], strict=True))
+            for sentence in split_sentences(child.text, child.quotes, at, name, child.n_chunks)
+        ]
+        for i in new
+    ]
     written = recipe.summarize(wanted, f"summarize level {level}") if new else []
     fresh = dict(zip(new, written, strict=True))
     if not recipe.is_rehearsal:

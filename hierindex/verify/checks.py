@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from hierindex.core.arrays import Ints1d
 from hierindex.core.identity import hash_text
 from hierindex.node import Quote
+from hierindex.store.passing import with_ancestors
 from hierindex.store.prefilter import row_digests
-from hierindex.store.rows import matched_words, node_of, quotes_in, schema
+from hierindex.store.rows import LOST_CHILD, matched_words, node_of, quotes_in, schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -135,10 +136,18 @@ class Links:
             self._check_neighbours(*neighbours),
         ]
 
-    def lost_children(self) -> set[str]:
-        """Return the ids of the nodes that name a child which does not exist."""
+    def incomplete(self) -> Set[str]:
+        """Return the ids of the summaries that may hold text of a chunk that is not there.
+
+        They or a summary below have lost a child.
+        """
+        import pyarrow.compute as pc
+
         down = self.named("child_ids")
-        return {self.id(row) for row in down.rows[down.named == ABSENT].tolist()}
+        of = {self.id(row) for row in down.rows[down.named == ABSENT].tolist()}
+        rows = self.table.filter(pc.greater(self.table["level"], 0)).to_pylist()
+        of |= {row["id"] for row in rows if row["stale"] == LOST_CHILD or not row["child_ids"]}
+        return with_ancestors(of, {row["id"]: row["parent_ids"] for row in rows})
 
     def _check_ids(self) -> Check:
         """No two rows have one id."""

@@ -11,7 +11,6 @@ from hierindex.cache import cache_file, remove
 from hierindex.errors import GenerationError
 from hierindex.store.connection import Connection, DamagedError, damages
 from hierindex.store.generations import on_newest
-from hierindex.store.passing import incomplete
 from hierindex.store.rows import NAMES
 from hierindex.store.search import neglected
 from hierindex.store.snapshot import Snapshot
@@ -105,15 +104,15 @@ def _verified(table: Table) -> Verification:
     try:
         snapshot = _opened(table)
         generation = snapshot.generation
-        files.checked = _n_files(snapshot)
+        with damages():
+            stats: Any = snapshot.require().stats()
+        files.checked = stats["fragment_stats"]["num_fragments"]
         done.append(_check_indices(snapshot))
         snapshot = _opened(table, generation)  # the indices need no longer be in memory
         links = Links(_read(snapshot, *LINKS))
         n_nodes, n_stale = len(links), sum(map(bool, links.table["stale"].to_pylist()))
         done += links.checks()
-        with damages():
-            may_hold_deleted = incomplete(snapshot, links.lost_children())
-        rows = Rows(is_built=snapshot.is_built, incomplete=may_hold_deleted)
+        rows = Rows(is_built=snapshot.is_built, incomplete=links.incomplete())
         done += rows.checks(_read(snapshot, *NAMES), _read(snapshot, *QUOTED))
     except DamagedError as error:
         files.add(
@@ -133,14 +132,6 @@ def _opened(table: Table, generation: int | None = None) -> Snapshot:
         snapshot = Table(Connection(*table.connection.parameters)).snapshot(generation)
         snapshot.require()
     return snapshot
-
-
-def _n_files(snapshot: Snapshot) -> int:
-    """Return the number of files with rows."""
-    with damages():
-        stats: Any = snapshot.require().stats()
-    n_files: int = stats["fragment_stats"]["num_fragments"]
-    return n_files
 
 
 def _read(snapshot: Snapshot, *columns: str) -> "Iterator[pa.RecordBatch]":

@@ -82,12 +82,6 @@ def test_readings_are_recalled(tmp_path_factory, values):
         assert Readings(cache).recall("never kept") is None
 
 
-def test_more_keys_than_one_statement_takes(tmp_path):
-    names = [f"{i:05}" for i in range(20_001)]
-    kept(tmp_path, names)
-    assert known(tmp_path, names) == "".join(names)
-
-
 class TestSweep:
     def test_what_is_of_nothing_held_is_gone(self, tmp_path):
         with open_cache(str(tmp_path)) as cache:

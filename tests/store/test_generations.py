@@ -107,18 +107,6 @@ def test_a_killed_write_is_never_seen(tmp_path, store, write):
     assert store.query(VectorStoreQuery([1.0, 0.0], 9)).ids != []
 
 
-@pytest.mark.parametrize("write", [WRITES["replace"], WRITES["add"]], ids=["replace", "add"])
-def test_an_index_whose_first_write_was_killed_is_none(tmp_path, store, write):
-    for _ in range(2):
-        with killed_before_publishing():
-            write(store)
-        assert not store.snapshot().exists
-        with pytest.raises(IndexNotFoundError, match="holds no index"):
-            store.snapshot().require()
-    store.add(nodes("b"))
-    assert (held(store), store.snapshot().generation) == ("b", 1)
-
-
 @pytest.mark.parametrize("kill", [False, True], ids=["whole", "killed"])
 def test_rebuilds_do_not_let_the_folder_grow(tmp_path, kill):
     store = HierarchyStore(tmp_path)
@@ -498,12 +486,6 @@ OF_ANOTHER = {
 
 def test_a_generation_of_another_process_is_read_at_once(tmp_path) -> None:
     read_after([*OF_ANOTHER, "add"], tmp_path)
-
-
-@pytest.mark.slow
-@given(st.lists(st.sampled_from([*OF_ANOTHER]), max_size=4))
-def test_one_is_read_at_once_after_any_other(tmp_path_factory, writes) -> None:
-    read_after(writes, tmp_path_factory.mktemp("index"))
 
 
 def read_after(writes, folder):

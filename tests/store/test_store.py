@@ -68,25 +68,6 @@ def test_adding_twice_is_adding_once(store):
     assert by_id(store.get_nodes()) == by_id(single_precision(nodes))
 
 
-batches = st.lists(
-    st.lists(
-        st.tuples(st.sampled_from("abcd"), st.text(max_size=3)),
-        max_size=4,
-        unique_by=lambda pair: pair[0],
-    ),
-    max_size=4,
-)
-
-
-@given(batches)
-def test_any_row_of_additions_is_a_dictionary(tmp_path_factory, batches):
-    store = HierarchyStore(tmp_path_factory.mktemp("index"))
-    for batch in batches:
-        store.add([node(*pair) for pair in batch])
-    expected = {node_id: text for batch in batches for node_id, text in batch}
-    assert {n.node_id: n.text for n in store.get_nodes()} == expected
-
-
 @pytest.mark.parametrize(
     "before", [[], ["b"], ["a"]], ids=["new table", "id is new", "id is known"]
 )
@@ -269,11 +250,6 @@ def test_the_best_of_those_that_pass_are_found(store, top_k):
     for filters in (where("odd", 1), where("hierindex_id", [*"13579"], FilterOperator.IN)):
         query = VectorStoreQuery([1.0, 0.0], similarity_top_k=top_k, filters=filters)
         assert store.query(query).ids == ["1", "3", "5", "7", "9"][:top_k]
-
-
-def test_of_equal_vectors_the_first_rows_are_found(store):
-    store.add([node(str(i)) for i in range(9)])
-    assert store.query(VectorStoreQuery([1.0, 0.0], similarity_top_k=4)).ids == [*"0123"]
 
 
 def test_a_query_gives_whole_nodes_without_vectors(store):

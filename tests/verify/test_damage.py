@@ -100,7 +100,7 @@ def test_each_file_of_an_index(index, tmp_path, how) -> None:
         content = path.read_bytes()
         harm(path, how)
         outcome = verified(index)
-        assert "indices" in outcome.failed, path
+        assert outcome.failed == ["indices"], path
         path.write_bytes(content)
     harm(path, how)
     outcome = verified(index, repair=True)
