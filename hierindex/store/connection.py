@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import TemporaryFile
 from threading import Lock, get_ident
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from hierindex.errors import GenerationError, HierindexError, IndexNotFoundError, InputError
 
@@ -106,15 +105,6 @@ class Connection:
                 if "not found" in str(error):
                     return None
                 raise
-
-    def temporary_file(self) -> IO[bytes]:
-        """Open a file without a name, which vanishes with its process.
-
-        It lies in the folder of the index, which needs room for what is built anyway. While there
-        is no folder, and for an object store, it lies where the system keeps temporary files.
-        """
-        folder = self.folder if self.folder is not None and self.folder.is_dir() else None
-        return TemporaryFile(buffering=0, dir=folder)
 
     def conflict(self) -> AccessError:
         """Return the error of the second of two writers."""

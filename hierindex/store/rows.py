@@ -139,6 +139,11 @@ MONTHS = (
     *("August", "September", "October", "November", "December"),
 )
 
+AS_THEY_ARE = (
+    "id text level level_max kind title n_tokens whole_document document_hash read_from".split()
+)
+"""Fields of a node that are columns of the same names."""
+
 RECORDED = "quotes maker n_chunks titles written_title grounding".split()
 """Fields of a node in the column `record`, as JSON."""
 
@@ -212,19 +217,10 @@ def row_of(node: Node) -> Row:
     facts = {name: getattr(node, name) for name in RECORDED}
     record = "" if node.maker is None else to_json(facts)
     return {
-        "id": node.id,
-        "level": node.level,
-        "level_max": node.level_max,
-        "kind": node.kind,
-        "whole_document": node.whole_document,
-        "title": node.title,
-        "n_tokens": node.n_tokens,
-        "text": node.text,
+        **{name: getattr(node, name) for name in AS_THEY_ARE},
         "text_hash": hash_text(node.text),
         "words": matched_words(values, node.text),
         "documents": documents,
-        "document_hash": node.document_hash,
-        "read_from": node.read_from,
         **parent_columns(node.parents),
         "child_ids": list(node.children),
         "previous_id": node.previous,
@@ -257,24 +253,15 @@ def node_of(row: Mapping[str, Any]) -> Node:
     record = json.loads(row["record"]) if row["record"] else {}
     vector = row.get("vector")
     return Node(
-        id=row["id"],
-        text=row["text"],
+        **{name: row[name] for name in AS_THEY_ARE},
         metadata=json.loads(row["metadata"]),
-        level=row["level"],
-        level_max=row["level_max"],
-        kind=row["kind"],
-        title=row["title"],
         documents=tuple(row["documents"]),
         parents=tuple(zip(row["parent_ids"], row["parent_weights"], strict=True)),
         children=tuple(row["child_ids"]),
         previous=row["previous_id"],
         next=row["next_id"],
         quotes=quotes_of(record.get("quotes", ())),
-        n_tokens=row["n_tokens"],
         grounding=Grounding.of_json(record.get("grounding")),
-        whole_document=row["whole_document"],
-        document_hash=row["document_hash"],
-        read_from=row["read_from"],
         n_chunks=record.get("n_chunks", 1),
         titles=tuple(record.get("titles", ())),
         written_title=record.get("written_title", ""),

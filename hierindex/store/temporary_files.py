@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 from itertools import chain
 from os import SEEK_END
+from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Self
 
 import numpy as np
@@ -24,7 +25,10 @@ AT_ONCE = 1024  # rows that are a table in memory
 
 
 class WaitingFile:
-    """A temporary file, see `Connection.temporary_file`, open during a `with` block.
+    """A file without a name, which vanishes with its process, open during a `with` block.
+
+    It lies in the folder of the index, which needs room for what is built anyway. While there is
+    no folder, and for an object store, it lies where the system keeps temporary files.
 
     Parameters
     ----------
@@ -37,7 +41,9 @@ class WaitingFile:
 
     def __enter__(self) -> Self:
         with self._connection.named_refusals():
-            self._file: IO[bytes] = self._connection.temporary_file()
+            folder = self._connection.folder
+            at = folder if folder is not None and folder.is_dir() else None
+            self._file: IO[bytes] = TemporaryFile(buffering=0, dir=at)
         return self
 
     def __exit__(self, *_: object) -> None:
