@@ -4,14 +4,14 @@ import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from hierindex.errors import GenerationError, IndexNotFoundError, InputError
 from hierindex.models.record import Usage
-from hierindex.node import LEFT_OUT, PREFIX, Maker, Node
-from hierindex.store.filters import Filter, Filters, Op
+from hierindex.node import LEFT_OUT, Maker, Node
+from hierindex.store.filters import Filters
 from hierindex.store.generations import ADDED, details_of, is_missing, published
 from hierindex.store.passing import FILTERED, Passing, passing
 from hierindex.store.prefilter import (
@@ -325,10 +325,9 @@ class Snapshot:
 
         See `Passing` for `highest_of`. The table must exist.
         """
-        if node_ids is not None:
-            named = Filter(PREFIX + "id", [*node_ids], Op.IN)
-            filters = Filters((named, *([filters] if filters else [])))
         passes = passing(self, filters, partial=partial_summaries, highest_of=highest_of)
+        if node_ids is not None:
+            passes = replace(passes, where=passes.where & by_ids(node_ids))
         return Scope(self, passes, _read_by(passes, columns))
 
     def nodes(
