@@ -88,8 +88,8 @@ class EarlierTree:
 
     def replaced(
         self, tops: Sequence[Node], made: Set[str], height: int, *, is_grouped: bool
-    ) -> "Replaced":
-        """Replace the trees of documents.
+    ) -> "Cut":
+        """Replace the trees of documents, and return the cut above them, yet without nodes.
 
         Parameters
         ----------
@@ -114,7 +114,7 @@ class EarlierTree:
         level = max(height, n_levels)
         if n_levels > height and any(before[i].level == n_levels for i in left):
             level = max(height, self.highest(n_levels, without=left))
-        return Replaced(level, n_levels, left, follows)
+        return Cut(self, n_levels, level - n_levels, n_levels, left, follows)
 
     def remembered(self, nodes: Iterable[Node], away: Collection[str] = ()) -> list[Node]:
         """Remember nodes that were read, without those that are known already."""
@@ -237,27 +237,16 @@ class EarlierTree:
 
 
 @dataclass(frozen=True)
-class Replaced:
-    """What the new trees of documents replace.
-
-    `level` is the highest of the new trees of documents, and `before` was that of the earlier
-    ones. See `Cut` for `left` and `follows`.
-    """
-
-    level: int
-    before: int
-    left: Set[str]
-    follows: Mapping[str, str]
-
-
-@dataclass(frozen=True)
 class Cut:
     """The nodes of a level that an update groups again; none if nothing changes from it on.
 
     Attributes
     ----------
     tree : EarlierTree
-    documents : Replaced
+    base : int
+        Highest level of the earlier trees of documents.
+    shift : int
+        How much higher the new ones are.
     level : int
         Of the cut in the earlier tree.
     left : Set[str]
@@ -276,7 +265,8 @@ class Cut:
     """
 
     tree: EarlierTree
-    documents: Replaced
+    base: int
+    shift: int
     level: int
     left: Set[str]
     follows: Mapping[str, str]
@@ -285,14 +275,6 @@ class Cut:
     is_whole: bool = False
     groups: Sequence[str] = ()
     before: csr_array = field(default_factory=lambda: csr_array((0, 0)))
-
-    @classmethod
-    def of(
-        cls, tree: EarlierTree, documents: Replaced, current: Sequence[Node], X: Floats2d
-    ) -> "Cut":
-        """Return the first cut, given roots of documents with unit vectors, (n_nodes, n_dims)."""
-        cut = cls(tree, documents, documents.before, documents.left, documents.follows)
-        return cut._around(current, X)
 
     def kept(self, M: Membership) -> dict[int, str]:
         """Return the earlier parents that stay as they are, by the column of their group.
@@ -348,13 +330,13 @@ class Cut:
         left = replaced | {i for i in passing if not self._parents(i)} - unchanged
         rows = [g for g, parent in enumerate(parents) if isinstance(parent, Node)]
         current = [parent for parent in parents if isinstance(parent, Node)]
-        cut = Cut(self.tree, self.documents, self.level + 1, left, follows)
-        return cut._around(current, X[rows])
+        cut = Cut(self.tree, self.base, self.shift, self.level + 1, left, follows)
+        return cut.around(current, X[rows])
 
-    def _around(self, current: Sequence[Node], X: Floats2d) -> "Cut":
+    def around(self, current: Sequence[Node], X: Floats2d) -> "Cut":
         """Return the cut with the nodes to be grouped: new and changed ones, and read ones."""
         tree = self.tree
-        shift = self.documents.level - self.documents.before
+        shift = self.shift
         level = self.level + shift
         if not (shift or self.left) and all(tree.is_unchanged(node.id) for node in current):
             return replace(self, rows=level_rows([], X[:0], level))
@@ -379,7 +361,7 @@ class Cut:
             members = {i for place in tree.places(groups).values() for i in place.children}
             beside = tree.remembered(tree.nodes(members - away), away)
         for node in beside:
-            if node.level > self.documents.before:
+            if node.level > self.base:
                 lifted = node.level + shift
                 node.level = node.level_max = lifted
         nodes, X = [*current, *beside], stacked(X, beside)

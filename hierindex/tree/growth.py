@@ -217,11 +217,11 @@ class Growth:
             if self.earlier:
                 is_grouped = bool(recipe.within)
                 replaced = self.earlier.replaced(tops, self.ids, self.height, is_grouped=is_grouped)
-                self.height = replaced.level
+                self.height = replaced.level + replaced.shift
             for node in tops:
                 node.level_max = self.height
-            if self.earlier and replaced and recipe.across:
-                cut = Cut.of(self.earlier, replaced, tops, X)
+            if replaced and recipe.across:
+                cut = replaced.around(tops, X)
         if replaced and recipe.across:
             return levels.revise(cut, [*map(Revised, recipe.across)])
         levels.grow(tops, level_rows(tops, X, self.height), recipe.across)
