@@ -36,6 +36,6 @@ from .store.vector_store import HierarchyStore as HierarchyStore
 from .tree.transforms import DocumentHierarchy as DocumentHierarchy
 from .tree.transforms import RaptorHierarchy as RaptorHierarchy
 from .tree.transforms import SemanticHierarchy as SemanticHierarchy
-from .verify.report import Verification as Verification
+from .verify.verify import Verification as Verification
 
 __version__: str

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from hierindex.store.snapshot import Snapshot
     from hierindex.store.vector_store import HierarchyStore
     from hierindex.tree.hierarchy import Hierarchy
-    from hierindex.verify.report import Verification
+    from hierindex.verify.verify import Verification
 
 _loading = Lock()
 
@@ -411,7 +411,7 @@ class HierarchicalIndex:
         IndexNotFoundError
             If there is no index any more.
         """
-        from hierindex.store.description import overview
+        from hierindex.store.snapshot import overview
 
         return overview(self.table.snapshot())
 
@@ -435,7 +435,7 @@ class HierarchicalIndex:
         InputError
             If no node or more than one node matches.
         """
-        from hierindex.store.description import describe
+        from hierindex.store.rows import describe
 
         return describe(self._node(node_id))
 

@@ -11,7 +11,7 @@ from lancedb.db import AsyncConnection
 from lancedb.merge import LanceMergeInsertBuilder
 from lancedb.table import AsyncTable, AsyncTags
 
-from hierindex.cache.cache import Cache
+from hierindex.cache import Cache
 from hierindex.store import table
 
 TO_TABLE: Mapping[Any, str] = {

@@ -18,7 +18,7 @@ from records import replace_all
 from set_clock import run_with_clock
 
 from hierindex import DocumentHierarchy, HierarchicalIndex, HierarchyStore
-from hierindex.cache.cache import cache_file
+from hierindex.cache import cache_file
 from hierindex.errors import InputError
 from hierindex.jobs.changes import held_documents
 

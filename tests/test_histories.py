@@ -22,7 +22,7 @@ from llama_index.core.schema import Document
 from loopback import names_words
 
 from hierindex import DocumentHierarchy, HierarchicalIndex, Node, RaptorHierarchy, SemanticHierarchy
-from hierindex.cache.cache import Cache, cache_file, open_cache
+from hierindex.cache import Cache, cache_file, open_cache
 from hierindex.errors import FallbackWarning
 from hierindex.read.split import sentence_splitter, split_documents
 from hierindex.store import table

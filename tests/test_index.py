@@ -17,8 +17,7 @@ from loopback import LoopbackServer
 from store.trees import columns_of
 
 from hierindex import HierarchicalIndex, HierarchyStore, Node, RaptorHierarchy, SemanticHierarchy
-from hierindex.cache.cache import open_cache
-from hierindex.cache.values import Texts
+from hierindex.cache import Texts, open_cache
 from hierindex.errors import (
     FormatError,
     IndexNotFoundError,

@@ -134,7 +134,7 @@ def test_a_deleted_mail_stays_out_when_others_of_its_name_come_and_go(index, fol
 @pytest.mark.parametrize("name", ["bill.txt", "Zanzibar", "box.mbox"])
 def test_no_byte_of_a_deleted_part_remains(folder, tmp_path, monkeypatch, name):
     """Neither of its text nor of its name, also after an update that leaves it out."""
-    monkeypatch.setattr("hierindex.cache.values.LEVEL", 0)  # so that bytes can be found
+    monkeypatch.setattr("hierindex.cache.LEVEL", 0)  # so that bytes can be found
     attached = str(mail("Lamp", "bill.txt")).replace("bill.txt of Lamp", "Mombasa")
     (folder / "box.mbox").write_text(f"{box(mail('Tea'), mail('Zanzibar'))}{POSTED}{attached}")
     word = b"Mombasa" if name == "bill.txt" else b"Zanzibar"

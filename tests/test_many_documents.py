@@ -11,7 +11,7 @@ from hierindex.errors import InputError
 from hierindex.node import Node
 from hierindex.store.prefilter import ROOTS
 from hierindex.text_node import DETAILS, more_documents
-from hierindex.tree.held import HeldTree
+from hierindex.tree.earlier import EarlierTree
 
 MODEL = HashingEmbedding()
 MOST_DOCUMENTS, MORE = 30, 10
@@ -42,7 +42,7 @@ def held(store):
 @pytest.fixture(scope="module", autouse=True)
 def few_are_named():
     with pytest.MonkeyPatch.context() as patch:
-        for room in "text_node", "store.description":
+        for room in "text_node", "store.rows":
             patch.setattr(f"hierindex.{room}.MOST_DOCUMENTS", MOST_DOCUMENTS)
         yield
 
@@ -133,5 +133,5 @@ def test_a_description_names_the_first_documents(index):
 
 
 def test_a_node_that_an_update_changes_keeps_all_documents(index):
-    (root,) = HeldTree(index.store.snapshot()).nodes(index.info()["roots"])
+    (root,) = EarlierTree(index.store.snapshot(), (), ()).nodes(index.info()["roots"])
     assert sorted(root.documents) == [*texts()]

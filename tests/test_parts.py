@@ -27,7 +27,7 @@ from hierindex.errors import InputError
 from hierindex.jobs.job import Job, parted
 from hierindex.store.rows import row_of
 from hierindex.store.table import Table
-from hierindex.store.waiting import LeafFile, RowFile
+from hierindex.store.temporary_files import RowFile
 from hierindex.tree.growth import Aside
 
 OPTIONS = [
@@ -131,7 +131,7 @@ def test_what_is_set_aside_are_the_rows_of_the_nodes(tmp_path, options):
     chunks[0].metadata |= {"section": "Part › 1", "who": ["Ada", None], "when": 1.5}
     first = [chunk for chunk in chunks if chunk.documents[0] in ("first.md", "0.md", "1.md")]
     parts, finished = [first, chunks[len(first) :]], []
-    with LeafFile(Table.of(tmp_path).connection) as waiting:
+    with RowFile(Table.of(tmp_path).connection) as waiting:
         grouping.grow(parts, aside=Aside(finished.extend, waiting, len(chunks)))
     assert by_id(finished) == by_id(map(row_of, grouping.grow([chunks]).nodes))
 
@@ -143,7 +143,7 @@ def test_pools_wait_in_a_file_and_give_the_tree_that_is_grown_at_once(tmp_path, 
     for number, chunk in enumerate(chunks):
         chunk.metadata |= {"section": f"Part › {number // 2}", "when": ["today", None]}
     at_once, finished = grouping.grow([chunks]), []
-    with LeafFile(Table.of(tmp_path).connection) as waiting:
+    with RowFile(Table.of(tmp_path).connection) as waiting:
         aside = Aside(finished.extend, waiting, most)
         grown = grouping.grow([chunks[:10], chunks[10:21], chunks[21:]], aside=aside)
         assert len(waiting) == len(chunks)
@@ -169,7 +169,7 @@ def test_leaves_are_not_in_memory_when_they_are_written(tmp_path):
         alive.extend(sum(map(is_leaf, gc.get_objects())) for _ in islice(rows, 0, None, 20))
 
     gc.collect()  # nodes of other tests
-    with LeafFile(Table.of(tmp_path).connection) as waiting:
+    with RowFile(Table.of(tmp_path).connection) as waiting:
         parts = map(as_chunks, [chunks])
         hierarchy(SmallPools).grow(parts, aside=Aside(finished, waiting, 5))
     assert len(alive) > len(chunks) / 20
@@ -181,7 +181,7 @@ def test_leaves_that_no_group_holds_are_roots(tmp_path):
     words = " ".join(["bell"] * 50)
     chunks = as_chunks(TextNode(text=f"{words} {n}.", id_=str(n)) for n in range(20))
     finished = []
-    with LeafFile(Table.of(tmp_path).connection) as waiting:
+    with RowFile(Table.of(tmp_path).connection) as waiting:
         grouping.grow([chunks], aside=Aside(finished.extend, waiting, 5))
     assert as_rows(finished) == as_rows(map(row_of, grouping.grow([chunks]).nodes))
 
@@ -191,7 +191,7 @@ def test_what_cannot_wait_is_named(tmp_path):
     chunks = [TextNode(text=f"The bell rang {n} times.", id_=str(n)) for n in range(9)]
     chunks[3].metadata["when"] = date(2026, 1, 2)
     error = pytest.raises(InputError, match=r"Metadata of node .* must be JSON")
-    with LeafFile(Table.of(tmp_path).connection) as waiting, error:
+    with RowFile(Table.of(tmp_path).connection) as waiting, error:
         grouping.grow([as_chunks(chunks)], aside=Aside(list, waiting, 5))
 
 
@@ -216,7 +216,7 @@ def test_vectors_of_parts_have_one_dimension(tmp_path, is_set_aside, kind):
         TextNode(text="The bell rang.", id_=str(n), embedding=[1.0] + [0.0] * n) for n in (2, 3)
     )
     store = HierarchyStore(tmp_path)
-    with RowFile(store.table.connection) as rows, LeafFile(store.table.connection) as waiting:
+    with RowFile(store.table.connection) as rows, RowFile(store.table.connection) as waiting:
         aside = Aside(rows.add, waiting, 1) if is_set_aside else None
         with pytest.raises(InputError, match=r"one dimension, got \[3, 4\]"):
             hierarchy(kind).grow([chunks[:1], chunks[1:]], aside=aside)

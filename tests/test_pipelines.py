@@ -25,7 +25,7 @@ from hierindex import (
     RaptorHierarchy,
     SemanticHierarchy,
 )
-from hierindex.cache.cache import cache_file
+from hierindex.cache import cache_file
 from hierindex.errors import InputError
 from hierindex.respond.compare import ANSWERING
 from hierindex.summarize import TwoStageSummarizer

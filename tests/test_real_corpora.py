@@ -4,13 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hierindex import (
-    DocumentHierarchy,
-    HierarchicalIndex,
-    Node,
-    RaptorHierarchy,
-    SemanticHierarchy,
-)
+from hierindex import DocumentHierarchy, HierarchicalIndex, Node, RaptorHierarchy, SemanticHierarchy
 from hierindex.read.documents import read_documents
 
 WINDOW = 256

@@ -36,7 +36,7 @@ from hierindex import (
     SemanticHierarchy,
     sentence_splitter,
 )
-from hierindex.cache.cache import cache_file
+from hierindex.cache import cache_file
 from hierindex.core.identity import hash_text
 from hierindex.errors import InputError, SourceError
 from hierindex.jobs.changes import ChangedDocuments

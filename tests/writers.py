@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from processes import process
 
-from hierindex.cache.values import Texts, Vectors
+from hierindex.cache import Texts, Vectors
 from hierindex.store import table
 from hierindex.store.table import Table
 from hierindex.tree.hierarchy import Hierarchy

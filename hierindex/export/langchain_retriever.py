@@ -16,7 +16,7 @@ from hierindex.errors import InputError
 from hierindex.node import PREFIX, Node
 from hierindex.retrieve.retrieved import RetrievedNode
 from hierindex.retrieve.retriever import HierarchyRetriever
-from hierindex.store.description import describe
+from hierindex.store.rows import describe
 from hierindex.text_node import from_text_node
 
 Filter = MetadataFilters | dict[str, Any] | None

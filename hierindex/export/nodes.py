@@ -8,8 +8,7 @@ from uuid import uuid4
 
 from hierindex.errors import InputError
 from hierindex.node import Node
-from hierindex.store.rows import to_nodes
-from hierindex.store.schema import NODE_COLUMNS
+from hierindex.store.rows import NODE_COLUMNS, to_nodes
 from hierindex.store.snapshot import Snapshot
 
 NO_NODES = "The index is empty: there is nothing to export."

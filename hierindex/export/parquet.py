@@ -10,9 +10,7 @@ import pyarrow.parquet as pq
 from hierindex.errors import InputError
 from hierindex.export.nodes import NO_NODES, new
 from hierindex.index import HierarchicalIndex
-from hierindex.store.description import json_metadata
-from hierindex.store.rows import to_nodes
-from hierindex.store.schema import NODE_COLUMNS
+from hierindex.store.rows import NODE_COLUMNS, json_metadata, to_nodes
 
 PLACE = {
     "document": pa.string(),

@@ -19,10 +19,9 @@ from hierindex.retrieve.levels import Level
 from hierindex.retrieve.map import MOST as MOST_POINTS
 from hierindex.retrieve.map import chunk_map
 from hierindex.retrieve.reading_order import entries, reading_order
-from hierindex.store.description import overview
 from hierindex.store.generations import on_newest
 from hierindex.store.prefilter import CHUNKS
-from hierindex.store.snapshot import Snapshot
+from hierindex.store.snapshot import Snapshot, overview
 from hierindex.text.display import counted
 from hierindex.unsafe import beginning
 

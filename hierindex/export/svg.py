@@ -11,9 +11,8 @@ from hierindex.export.nodes import NO_NODES, new
 from hierindex.export.plots import FONT, shades
 from hierindex.index import HierarchicalIndex
 from hierindex.retrieve.reading_order import reading_order
-from hierindex.store.description import overview
 from hierindex.store.generations import on_newest
-from hierindex.store.snapshot import Snapshot
+from hierindex.store.snapshot import Snapshot, overview
 from hierindex.text.display import counted
 from hierindex.unsafe import beginning
 

@@ -7,7 +7,7 @@ from typing import Any
 from hierindex.export.nodes import new, ordered_nodes
 from hierindex.index import HierarchicalIndex
 from hierindex.node import Maker
-from hierindex.store.description import describe
+from hierindex.store.rows import describe
 
 
 def to_tree(index: HierarchicalIndex) -> dict[str, Any]:

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
-from hierindex.cache.cache import Cache, open_cache
-from hierindex.cache.values import Readings
+from hierindex.cache import Cache, Readings, open_cache
 from hierindex.jobs.changes import Documents, Origin
 from hierindex.jobs.reading import ReadFiles, file_reader
 from hierindex.node import Node
@@ -18,7 +17,7 @@ from hierindex.store.table import Table
 from hierindex.tree.growth import Grower
 from hierindex.tree.hierarchy import Hierarchy
 from hierindex.tree.levels import GrownPart
-from hierindex.tree.pools import GrownPools, PoolRows
+from hierindex.tree.pools import GrownPools, PoolRows, grow_pools
 
 if TYPE_CHECKING:
     from llama_index.core.node_parser import NodeParser
@@ -101,7 +100,7 @@ class PartGrower:
 
     def pools(self, pools: PoolRows) -> GrownPools:
         """Group pools of leaves; see `grow_pools`."""
-        return self.grower.pools(pools)
+        return grow_pools(self.grower.recipe, pools)
 
     @cached_property
     def _splitter(self) -> "NodeParser":

@@ -7,8 +7,7 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, ClassVar
 
-from hierindex.cache.cache import Cache
-from hierindex.cache.values import Vectors
+from hierindex.cache import Cache, Vectors
 from hierindex.jobs.changes import Revision, chunks_per_document, kept_chunks
 from hierindex.jobs.engine import Part, PartGrower, Start, start_here
 from hierindex.jobs.report import BuildReport, reported
@@ -17,7 +16,7 @@ from hierindex.node import Node
 from hierindex.progress import Progress, Stopwatch
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
-from hierindex.store.waiting import LeafFile, RowFile
+from hierindex.store.temporary_files import RowFile
 from hierindex.tree.earlier import EarlierTree
 from hierindex.tree.growth import Aside, Grown
 from hierindex.tree.hierarchy import Hierarchy
@@ -132,7 +131,7 @@ class Job:
         """Grow the tree, whose finished nodes are added to rows."""
         with (
             self.start(self.grower()) as workers,
-            LeafFile(self.table.connection) as waiting,
+            RowFile(self.table.connection) as waiting,
         ):
             steps = deque[tuple[int, int]]()  # of parts that are being grown
 

@@ -8,7 +8,7 @@ from hierindex.read.documents import FileContent
 from hierindex.read.files import File, Skipped
 from hierindex.read.remembered import content_hash
 from hierindex.store.table import Table
-from hierindex.store.waiting import DocumentFile
+from hierindex.store.temporary_files import DocumentFile
 
 if TYPE_CHECKING:
     from llama_index.core.schema import Document

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hierindex.cache.values import Vectors
+from hierindex.cache import Vectors
 from hierindex.core.arrays import Floats1d, Floats2d
 from hierindex.core.identity import digest
 from hierindex.errors import InputError, WindowWarning

@@ -11,7 +11,7 @@ from typing import Any, Self
 from llama_index.core.readers.base import BaseReader
 from llama_index.core.schema import Document
 
-from hierindex.cache.values import Readings
+from hierindex.cache import Readings
 from hierindex.core.identity import document_key, name_of
 from hierindex.errors import SourceError
 from hierindex.node import LEFT_OUT, MODIFIED, PAGES

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 from llama_index.core.schema import Document
 
-from hierindex.cache.values import Readings
+from hierindex.cache import Readings
 from hierindex.core.identity import document_key, file_of, name_of
 from hierindex.node import FILE_NAME, HEADINGS, LEFT_OUT, TITLE, Heading
 from hierindex.read import (

@@ -10,7 +10,7 @@ from os import SEEK_END
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from hierindex.cache.values import Readings
+from hierindex.cache import Readings
 from hierindex.core.identity import digest, file_of, name_of
 from hierindex.node import FILE_NAME, HEADINGS, MODIFIED, TITLE, headings_in
 from hierindex.read.text import MAX_BYTES, Reading, UnreadableError

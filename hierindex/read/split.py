@@ -12,7 +12,7 @@ from llama_index.core.node_parser import NodeParser, SentenceSplitter
 from llama_index.core.node_parser.node_utils import build_nodes_from_splits
 from llama_index.core.schema import BaseNode, Document, MetadataMode, TextNode
 
-from hierindex.cache.values import Readings
+from hierindex.cache import Readings
 from hierindex.models.embedder import Embedder
 from hierindex.models.load import load_encoder
 from hierindex.models.model import EmbedModel

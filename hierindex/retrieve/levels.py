@@ -10,8 +10,7 @@ from hierindex.node import SECTION, SECTIONS, shared_section
 from hierindex.retrieve.documents import WHOLE
 from hierindex.retrieve.question import cuts
 from hierindex.store.filters import Filters
-from hierindex.store.hashed_metadata import has_any, hash_entry
-from hierindex.store.prefilter import Prefilter
+from hierindex.store.prefilter import Prefilter, has_any, hash_entry
 from hierindex.store.snapshot import Snapshot, once
 
 Word = Literal["top", "documents", "sections", "chunks"]

@@ -13,8 +13,7 @@ from hierindex.core.context import in_context, nearness, places_of
 from hierindex.core.ranking import DENSE_SHARE, blended, cosines, reading_order
 from hierindex.node import PREFIX, Found, Span
 from hierindex.store.filters import DOCUMENTS, Filter, Filters, Op, Part
-from hierindex.store.rows import quotes_in, to_nodes
-from hierindex.store.schema import NODE_COLUMNS
+from hierindex.store.rows import NODE_COLUMNS, quotes_in, to_nodes
 from hierindex.store.search import DEPTH, ROW, Scope, fused, matching, nearest, united
 from hierindex.store.snapshot import Snapshot
 from hierindex.text.stop_words import without_question_words

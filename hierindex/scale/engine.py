@@ -11,8 +11,7 @@ from itertools import cycle
 from os.path import realpath
 from typing import Any
 
-from hierindex.cache.cache import open_cache
-from hierindex.cache.values import Readings
+from hierindex.cache import Readings, open_cache
 from hierindex.core.arguments import is_whole, require
 from hierindex.errors import InputError
 from hierindex.jobs.engine import AtWork, PartGrower, Workers

@@ -9,8 +9,7 @@ from copy import copy
 from dataclasses import replace
 from typing import Any, cast
 
-from hierindex.cache.cache import Cache, Entry, open_cache
-from hierindex.cache.values import Texts
+from hierindex.cache import Cache, Entry, Texts, open_cache
 from hierindex.jobs.engine import PartGrower
 from hierindex.scale.cluster import result_of
 from hierindex.summarize.llm import LLMRewriter

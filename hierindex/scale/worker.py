@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from hierindex.cache.cache import Cache
-from hierindex.cache.values import Readings
+from hierindex.cache import Cache, Readings
 from hierindex.errors import FallbackWarning, InputError, WindowWarning
 from hierindex.jobs.engine import PartGrower
 from hierindex.jobs.reading import InFile

@@ -1,20 +1,15 @@
 """Deletion of rows and of the links to them."""
 
 from collections.abc import Collection, Mapping, Set
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hierindex.node import Node
 from hierindex.store.filters import Filters
-from hierindex.store.generations import ADDED
 from hierindex.store.passing import incomplete, with_known_keys
 from hierindex.store.prefilter import of_documents
-from hierindex.store.rows import node_of
-from hierindex.store.schema import LOST_CHILD, LOST_PARENT, NAMES
+from hierindex.store.rows import LOST_CHILD, LOST_PARENT, NAMES, node_of
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table, with_the_rest
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 LINKS = ("id", "parent_ids", "child_ids", "previous_id", "next_id", "level_max")
 
@@ -29,7 +24,7 @@ def delete_nodes(table: Table, node_ids: Collection[str] | None, filters: Filter
     """Delete nodes by ids, by filters or by both, together with their links."""
     if not table.snapshot().exists:
         return 0
-    with table.held("delete"):  # a later deletion must see the links that this one removes
+    with table.writing("delete", None):  # a later deletion must see the links that this one removes
         snapshot = table.snapshot()
         going = doomed(snapshot, node_ids, filters)
         if not going:
@@ -62,48 +57,19 @@ def _delete_rows(gone: set[str], snapshot: Snapshot, table: Table) -> None:
     """Write the remaining rows anew, without links to deleted ones, and remove all other files."""
     import pyarrow as pa
 
-    links = snapshot.select(*LINKS)
-    near = snapshot.rows(linked_to(links, gone), columns=NAMES)
-    top = highest_level(links, gone)
-    changed = [unlinked(row, gone, top) for row in near]
+    linked, top = list[str](), 0
+    for batch in snapshot.batches(*LINKS):
+        for row in batch.to_pylist():
+            if row["id"] not in gone:
+                top = max(top, row["level_max"])
+                beside = row["previous_id"], row["next_id"]
+                if not gone.isdisjoint([*row["parent_ids"], *row["child_ids"], *beside]):
+                    linked.append(row["id"])
+    changed = [unlinked(row, gone, top) for row in snapshot.rows(linked, columns=NAMES)]
     columns = snapshot.require().schema
     reader = with_the_rest(pa.Table.from_pylist(changed, columns), gone, snapshot)
-    added, changes = ADDED in snapshot.details(), {"nodes_removed": len(gone)}
-    table.replace(reader, snapshot.report(), changes=changes, added=added, purge=True)
-
-
-def linked_to(rows: "pa.Table", gone: set[str]) -> list[str]:
-    """Return the ids of the remaining rows that are linked to a deleted one.
-
-    Parameters
-    ----------
-    rows : Table
-        With the columns `LINKS`.
-    gone : set[str]
-        Ids of the deleted rows.
-    """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    going = pa.array(sorted(gone), pa.string())
-    linked: set[str] = set()
-    for name in ("parent_ids", "child_ids"):
-        column = rows[name]
-        lost = pc.is_in(pc.list_flatten(column), value_set=going)
-        at = pc.filter(pc.list_parent_indices(column), lost)
-        linked.update(rows["id"].take(at).to_pylist())
-    for name in ("previous_id", "next_id"):
-        linked.update(rows["id"].filter(pc.is_in(rows[name], value_set=going)).to_pylist())
-    return sorted(linked - gone)
-
-
-def highest_level(rows: "pa.Table", gone: set[str]) -> int:
-    """Return the highest `level_max` of the remaining rows; 0 if none remain."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    stays = pc.invert(pc.is_in(rows["id"], value_set=pa.array(sorted(gone), pa.string())))
-    return pc.max(pc.filter(rows["level_max"], stays)).as_py() or 0
+    changes = {"nodes_removed": len(gone)}
+    table.replace(reader, snapshot.report(), changes=changes, purge=True)
 
 
 def unlinked(row: Mapping[str, Any], gone: Set[str], top: int) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Metadata filters, and what they mean; `prefilter` evaluates them in LanceDB as far as it can."""
 
 import json
-from collections.abc import Mapping
+import operator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
@@ -78,6 +79,14 @@ class Filters:
 
 
 OPPOSITE = {Op.NE: Op.EQ, Op.NIN: Op.IN}
+COMPARED: dict[Op, Callable[[Any, Any], Any]] = {
+    Op.EQ: operator.eq,
+    Op.NE: operator.ne,
+    Op.LT: operator.lt,
+    Op.LTE: operator.le,
+    Op.GT: operator.gt,
+    Op.GTE: operator.ge,
+}
 Part = Filter | Filters
 MOST_DEEP = 12  # LanceDB parses 48 nested expressions, and NOT needs three per level
 COLUMNS = ("id", "kind", "level", "level_max", "whole_document")
@@ -251,16 +260,9 @@ def _same(a: Any, b: Any) -> bool:
     return a == b and isinstance(a, bool) == isinstance(b, bool)
 
 
-def _ordered(operator: Op, a: Any, b: Any) -> bool:
+def _ordered(op: Op, a: Any, b: Any) -> bool:
     alike = isinstance(a, str) and isinstance(b, str)
     numbers = isinstance(a, int | float) and isinstance(b, int | float)
     if not (alike or numbers):
         return False
-    match operator:
-        case Op.LT:
-            return bool(a < b)
-        case Op.LTE:
-            return bool(a <= b)
-        case Op.GT:
-            return bool(a > b)
-    return bool(a >= b)
+    return bool(COMPARED[op](a, b))

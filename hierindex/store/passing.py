@@ -31,7 +31,7 @@ from hierindex.store.filters import (
     with_known,
 )
 from hierindex.store.prefilter import ANYTHING, CHUNKS, SUMMARIES, Prefilter, by_ids, prefilter
-from hierindex.store.schema import LOST_CHILD
+from hierindex.store.rows import LOST_CHILD
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -212,9 +212,9 @@ def _failing(
     parents = snapshot.parents_of_summaries()
     if partial:
         opposite = Filters((filters,), "not")
-        return summaries - _with_ancestors(_above_failing(snapshot, opposite), parents)
+        return summaries - with_ancestors(_above_failing(snapshot, opposite), parents)
     of = _above_failing(snapshot, filters) | incomplete(snapshot)
-    return summaries & _with_ancestors(of, parents)
+    return summaries & with_ancestors(of, parents)
 
 
 def _above_failing(snapshot: "Snapshot", filters: Filters) -> set[str]:
@@ -242,14 +242,13 @@ def _failing_rows(rows: list[dict[str, Any]], filters: Filters) -> list[dict[str
 
 def incomplete(snapshot: "Snapshot") -> Set[str]:
     """Return the ids of summaries that have lost a child or have none, and of their ancestors."""
-    rows = snapshot.select("id", "child_ids", "stale", where=SUMMARIES)
-    of = {
-        row["id"] for row in rows.to_pylist() if row["stale"] == LOST_CHILD or not row["child_ids"]
-    }
-    return _with_ancestors(of, snapshot.parents_of_summaries())
+    rows = snapshot.select("id", "child_ids", "stale", where=SUMMARIES).to_pylist()
+    of = {row["id"] for row in rows if row["stale"] == LOST_CHILD or not row["child_ids"]}
+    return with_ancestors(of, snapshot.parents_of_summaries())
 
 
-def _with_ancestors(of: Set[str], parents: Mapping[str, tuple[str, ...]]) -> Set[str]:
+def with_ancestors(of: Set[str], parents: Mapping[str, Sequence[str]]) -> Set[str]:
+    """Return the ids of nodes and of all nodes above them, given the parents of nodes by id."""
     reached, coming = set[str](), set(of)
     while coming:
         reached |= coming

@@ -1,18 +1,23 @@
 """Metadata filters as conditions that LanceDB evaluates.
 
+Each row lists one digest for each metadata key and one for each value. A condition tests whether
+that list contains a digest, which a LABEL_LIST index answers, and no user input enters the SQL.
 A filter that no condition expresses exactly becomes one that passes more rows, never fewer;
 `holds` then decides in Python.
 """
 
 import math
 import sys
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from functools import lru_cache
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from hierindex.core.identity import hash_text
 from hierindex.node import PREFIX
 from hierindex.store.filters import (
+    COMPARED,
     DOCUMENTS,
     OPPOSITE,
     Filter,
@@ -20,12 +25,80 @@ from hierindex.store.filters import (
     Op,
     asks_for_member,
 )
-from hierindex.store.hashed_metadata import has_any, hash_entry
 
 if TYPE_CHECKING:
     from lancedb.expr import Expr
 
-COMPARED = {Op.EQ: "eq", Op.NE: "ne", Op.LT: "lt", Op.LTE: "lte", Op.GT: "gt", Op.GTE: "gte"}
+MOST_ITEMS = 64  # longest list whose items are hashed; a root may have every document
+
+Kind = Literal["has", "is", "item", "empty", "more", "node"]
+Scalar = str | int | float | bool
+
+
+def row_digests(node_id: str, metadata: Mapping[str, Any], documents: Sequence[str]) -> list[str]:
+    """Return the digests of a row, distinct and sorted.
+
+    The kind `node` hashes the row's id. For each metadata key, `has` hashes the key, `is` a scalar
+    value and `item` each item of a list; `empty` marks an empty list and `more` a list of more
+    than `MOST_ITEMS` items, which are not hashed.
+
+    Parameters
+    ----------
+    node_id : str
+    metadata : mapping of JSON values
+        The user's metadata merged with the document's.
+    documents : sequence of str
+        Ids of the row's source documents.
+    """
+    entries = {**metadata, DOCUMENTS: list(documents)}
+    digests = {digest for item in entries.items() for digest in _entry_digests(*item)}
+    return sorted({hash_entry("node", node_id), *digests})
+
+
+def _entry_digests(key: str, value: Any) -> Iterator[str]:
+    if value is None:  # equivalent to a missing key
+        return
+    yield hash_entry("has", key)
+    if isinstance(value, Scalar):
+        yield hash_entry("is", key, value)
+    elif isinstance(value, list) and not value:
+        yield hash_entry("empty", key)
+    elif isinstance(value, list) and len(value) > MOST_ITEMS:
+        yield hash_entry("more", key)
+    elif isinstance(value, list):
+        items = (item for item in value if item is None or isinstance(item, Scalar))
+        yield from (hash_entry("item", key, item) for item in items)
+
+
+@lru_cache(maxsize=2**16, typed=True)  # untyped, it would take 1, 1.0 and True for one argument
+def hash_entry(kind: Kind, key: str, value: Scalar | None = None) -> str:
+    """Return a digest of 32 hexadecimal digits; equal numbers of different types have the same."""
+    parts = [part.encode("utf-8", "surrogatepass") for part in (kind, key, _written(value))]
+    # The lengths keep ("ab", "c") and ("a", "bc") apart.
+    return blake2b(b"".join(b"%d:%b" % (len(p), p) for p in parts), digest_size=16).hexdigest()
+
+
+def _written(value: Scalar | None) -> str:
+    match value:
+        case None:
+            return "nothing"
+        case str():
+            return f"text {value}"
+        case bool():
+            return f"truth {value}"
+        case float() if math.isfinite(value) and value.is_integer():
+            return f"number {int(value):x}"
+        case int():
+            return f"number {value:x}"
+    return f"number {value!r}"
+
+
+def has_any(digests: Iterable[str]) -> str:
+    """Return the SQL condition that a row lists at least one of these digests."""
+    listed = ", ".join(f"'{d}'" for d in sorted(set(digests)))
+    return f"array_has_any(digests, [{listed}])" if listed else "false"
+
+
 TYPE_OF = {"id": str, "kind": str, "level": int, "level_max": int, "whole_document": str}
 
 Search = TypeVar("Search")
@@ -165,7 +238,7 @@ def _scalar(f: Filter, column: str) -> Prefilter:
         case Op.NIN:
             return _typed(~col(column).isin(values))
         case operator if operator in COMPARED and not isinstance(f.value, list):
-            return _typed(getattr(col(column), COMPARED[operator])(lit(values[0])))
+            return _typed(COMPARED[operator](col(column), lit(values[0])))
     return ANYTHING
 
 

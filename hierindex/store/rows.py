@@ -1,4 +1,4 @@
-"""The one table form of a node: a row, both ways.
+"""The table form of a node: the columns and format of the table, and rows, both ways.
 
 Each fact is stored in one column: links in `parent_ids`, `child_ids`, `previous_id` and
 `next_id`, the user's metadata in `metadata`, the place in the tree in `level` and the columns
@@ -9,15 +9,17 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from hierindex.core.identity import hash_text
-from hierindex.errors import InputError
+from hierindex.errors import FormatError, InputError
 from hierindex.node import (
     FILE_NAME,
+    MOST_DOCUMENTS,
     SECTION,
     TITLE,
     Grounding,
@@ -27,9 +29,108 @@ from hierindex.node import (
     quotes_of,
     to_json,
 )
-from hierindex.store.hashed_metadata import row_digests
-from hierindex.store.schema import schema
+from hierindex.store.prefilter import row_digests
+from hierindex.text.blocks import blocks_of
 from hierindex.text.characters import folded
+
+FORMAT = "10"
+"""Version of the table's columns and ids; tables of other formats are not read."""
+
+FORMAT_KEY = b"hierindex_format"
+NAME_KEY = b"hierindex_table"  # a random name, as a recreated table counts its versions anew
+
+PRIMARY_KEY = {"lance-schema:unenforced-primary-key:position": "1"}
+"""Marks the key column, so that concurrent upserts of one id make one row."""
+
+LOST_PARENT, LOST_CHILD = "parent", "child"  # values of the column `stale`
+
+
+def schema(n_dims: int) -> pa.Schema:
+    """Return the table's schema, which new metadata keys never change.
+
+    Parameters
+    ----------
+    n_dims : int
+        Dimension of the vectors.
+    """
+    texts = pa.list_(pa.string())
+    return pa.schema(
+        [
+            pa.field("id", pa.string(), nullable=False, metadata=PRIMARY_KEY),
+            pa.field("level", pa.int32(), nullable=False),
+            pa.field("level_max", pa.int32(), nullable=False),
+            pa.field("kind", pa.string(), nullable=False),
+            pa.field("whole_document", pa.string(), nullable=False),  # "" for none
+            pa.field("title", pa.string(), nullable=False),  # the node's, not its document's
+            pa.field("n_tokens", pa.int32(), nullable=False),
+            pa.field("text", pa.string(), nullable=False),
+            pa.field("text_hash", pa.int64(), nullable=False),  # equal for copies
+            pa.field("words", pa.string(), nullable=False),  # see `matched_words`
+            pa.field("documents", texts),
+            pa.field("document_hash", pa.string(), nullable=False),  # "" if unknown
+            pa.field("read_from", pa.string(), nullable=False),  # the source; "" for none
+            pa.field("parent_ids", texts),  # the strongest first
+            pa.field("parent_weights", pa.list_(pa.float64())),
+            pa.field("child_ids", texts),
+            pa.field("previous_id", pa.string(), nullable=False),  # "" for none
+            pa.field("next_id", pa.string(), nullable=False),
+            pa.field("source", pa.string(), nullable=False),  # JSON of the document; "" for none
+            pa.field("metadata", pa.string(), nullable=False),  # JSON
+            pa.field("digests", texts, nullable=False),  # see `row_digests`
+            pa.field("stale", pa.string(), nullable=False),  # what it lost; "" for nothing
+            pa.field("record", pa.string(), nullable=False),  # JSON; "" for none
+            pa.field("node", pa.string(), nullable=False),  # JSON of the node's other fields
+            pa.field("vector", pa.list_(pa.float32(), n_dims)),
+        ]
+    )
+
+
+APART = {"text_hash", "words", "digests", "stale", "vector"}
+NODE_COLUMNS = [name for name in schema(1).names if name not in APART]
+"""Columns that `rows.to_nodes` needs; add "vector" for embeddings."""
+
+
+def identity() -> dict[bytes, bytes]:
+    """Return the metadata of a new table's schema: the format and a random name."""
+    return {FORMAT_KEY: FORMAT.encode(), NAME_KEY: uuid4().hex.encode()}
+
+
+def check_format(schema: pa.Schema, uri: str) -> None:
+    """Raise an error if a table is not in the current format.
+
+    Raises
+    ------
+    FormatError
+        If another version of hierindex wrote it.
+    InputError
+        If hierindex did not write it.
+    """
+    if not set(schema.names) >= OURS:
+        raise InputError(
+            f"{uri!r} holds a table that hierindex did not write; name another folder."
+        )
+    found = (schema.metadata or {}).get(FORMAT_KEY, b"1").decode()
+    if found != FORMAT or schema.names != NAMES:
+        raise FormatError(
+            f"The index {uri!r} was written by another version of hierindex (format {found}, this "
+            f"version reads format {FORMAT}); build it again with --replace (in Python "
+            "replace=True)."
+        )
+
+
+def check_dimension(schema: pa.Schema, n_dims: int, whose: str) -> None:
+    """Raise InputError if vectors have another dimension than the table's."""
+    held = schema.field("vector").type.list_size
+    if n_dims != held:
+        raise InputError(
+            f"The index holds vectors of {held} dimensions, {whose} {n_dims}; use the embedding "
+            "model that it was built with, or another folder."
+        )
+
+
+NAMES = schema(1).names
+OURS = {"id", "level", "level_max", "parent_ids", "child_ids"}  # columns of every version
+
 
 PEOPLE = "author", "authors", "from", "to", "cc"  # metadata keys
 DATE = "date"  # metadata key, in ISO 8601
@@ -37,6 +138,11 @@ MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July"),
     *("August", "September", "October", "November", "December"),
 )
+
+AS_THEY_ARE = (
+    "id text level level_max kind title n_tokens whole_document document_hash read_from".split()
+)
+"""Fields of a node that are columns of the same names."""
 
 RECORDED = "quotes maker n_chunks titles written_title grounding".split()
 """Fields of a node in the column `record`, as JSON."""
@@ -65,14 +171,14 @@ def as_table(rows: Sequence[Row]) -> pa.Table:
         If there are no rows, or a vector is missing, not finite or of another dimension than the
         first one.
     """
-    X = _vectors(rows)
+    X = vectors_of_rows(rows)
     columns = schema(X.shape[1])
     vectors = pa.FixedSizeListArray.from_arrays(X.ravel(), type=columns.field("vector").type)
     others = pa.Table.from_pylist(list(rows), schema=columns.remove(len(columns) - 1))
     return others.append_column(columns.field("vector"), vectors)
 
 
-def _vectors(rows: Sequence[Row]) -> NDArray[np.float32]:
+def vectors_of_rows(rows: Sequence[Row]) -> NDArray[np.float32]:
     """Return the vectors of rows, (n_rows, n_dims)."""
     if not rows:
         raise InputError("There are no nodes to write.")
@@ -111,19 +217,10 @@ def row_of(node: Node) -> Row:
     facts = {name: getattr(node, name) for name in RECORDED}
     record = "" if node.maker is None else to_json(facts)
     return {
-        "id": node.id,
-        "level": node.level,
-        "level_max": node.level_max,
-        "kind": node.kind,
-        "whole_document": node.whole_document,
-        "title": node.title,
-        "n_tokens": node.n_tokens,
-        "text": node.text,
+        **{name: getattr(node, name) for name in AS_THEY_ARE},
         "text_hash": hash_text(node.text),
         "words": matched_words(values, node.text),
         "documents": documents,
-        "document_hash": node.document_hash,
-        "read_from": node.read_from,
         **parent_columns(node.parents),
         "child_ids": list(node.children),
         "previous_id": node.previous,
@@ -156,24 +253,15 @@ def node_of(row: Mapping[str, Any]) -> Node:
     record = json.loads(row["record"]) if row["record"] else {}
     vector = row.get("vector")
     return Node(
-        id=row["id"],
-        text=row["text"],
+        **{name: row[name] for name in AS_THEY_ARE},
         metadata=json.loads(row["metadata"]),
-        level=row["level"],
-        level_max=row["level_max"],
-        kind=row["kind"],
-        title=row["title"],
         documents=tuple(row["documents"]),
         parents=tuple(zip(row["parent_ids"], row["parent_weights"], strict=True)),
         children=tuple(row["child_ids"]),
         previous=row["previous_id"],
         next=row["next_id"],
         quotes=quotes_of(record.get("quotes", ())),
-        n_tokens=row["n_tokens"],
         grounding=Grounding.of_json(record.get("grounding")),
-        whole_document=row["whole_document"],
-        document_hash=row["document_hash"],
-        read_from=row["read_from"],
         n_chunks=record.get("n_chunks", 1),
         titles=tuple(record.get("titles", ())),
         written_title=record.get("written_title", ""),
@@ -224,3 +312,42 @@ def _in_words(date: str) -> str:
     except ValueError:
         return ""
     return f"{day.day} {MONTHS[day.month - 1]} {day.year}"
+
+
+def describe(node: Node) -> dict[str, Any]:
+    """Return a node's text, place in the tree, links and sources as JSON values; no vector.
+
+    `documents` names the first 1,000, and `more_documents` is the number of the others; `blocks`
+    are the parts of the text with their kinds, see `Block`. `sentences` are the bounds of the
+    sentences of a summary that a model wrote, each "verbatim", "supported" or "unsupported".
+    """
+    named = list(node.documents[:MOST_DOCUMENTS])
+    return {
+        "id": node.id,
+        "title": node.title,
+        "level": node.level,
+        "level_max": node.level_max,
+        "kind": node.kind,
+        "grounding": None if node.grounding is None else node.grounding.to_json(),
+        "n_tokens": node.n_tokens,
+        "documents": named,
+        "more_documents": len(node.documents) - len(named),
+        "parents": [{"id": parent, "weight": weight} for parent, weight in node.parents],
+        "children": list(node.children),
+        "citations": [span.to_json() for span in node.citations],
+        "metadata": json_metadata(node),
+        "text": node.text,
+        "sentences": [] if node.grounding is None else [*map(_checked, node.quotes)],
+        "blocks": [block._asdict() for block in blocks_of(node)],
+    }
+
+
+def _checked(quote: Quote) -> dict[str, Any]:
+    rewritten = "supported" if quote.sources else "unsupported"
+    return {"at": quote.at, "to": quote.to, "is": "verbatim" if quote.verbatim else rewritten}
+
+
+def json_metadata(node: Node) -> dict[str, Any]:
+    """Return a node's metadata as JSON values, with None for numbers that JSON lacks."""
+    values: dict[str, Any] = json.loads(json.dumps(node.metadata), parse_constant=lambda _: None)
+    return values

@@ -1,28 +1,33 @@
 """One generation of the table, from which a question is answered."""
 
+import json
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from hierindex.errors import GenerationError, IndexNotFoundError, InputError
-from hierindex.node import PREFIX, Maker, Node
-from hierindex.store.filters import Filter, Filters, Op
+from hierindex.models.record import Usage
+from hierindex.node import LEFT_OUT, Maker, Node
+from hierindex.store.filters import Filters
 from hierindex.store.generations import ADDED, details_of, is_missing, published
-from hierindex.store.hashed_metadata import has_any, hash_entry
 from hierindex.store.passing import FILTERED, Passing, passing
 from hierindex.store.prefilter import (
     CHUNKS,
     END_CHUNKS,
     ROOTS,
+    STALE,
     SUMMARIES,
     Prefilter,
     all_of,
     beginning,
     by_ids,
+    has_any,
+    hash_entry,
 )
-from hierindex.store.rows import node_of, to_nodes
-from hierindex.store.schema import NODE_COLUMNS, check_dimension
+from hierindex.store.rows import NODE_COLUMNS, check_dimension, node_of, to_nodes
 from hierindex.store.search import Scope
 
 if TYPE_CHECKING:
@@ -320,12 +325,10 @@ class Snapshot:
 
         See `Passing` for `highest_of`. The table must exist.
         """
-        if node_ids is not None:
-            named = Filter(PREFIX + "id", [*node_ids], Op.IN)
-            filters = Filters((named, *([filters] if filters else [])))
         passes = passing(self, filters, partial=partial_summaries, highest_of=highest_of)
-        most = None if node_ids is None else len(node_ids)
-        return Scope(self, passes, most, _read_by(passes, columns))
+        if node_ids is not None:
+            passes = replace(passes, where=passes.where & by_ids(node_ids))
+        return Scope(self, passes, _read_by(passes, columns))
 
     def nodes(
         self,
@@ -345,31 +348,26 @@ class Snapshot:
         *,
         where: Prefilter | None = None,
         partial_summaries: bool = False,
+        highest_of: frozenset[str] | None = None,
         columns: Sequence[str] = (*NODE_COLUMNS, "vector"),
     ) -> list[dict[str, Any]]:
-        """Return columns of the rows of `nodes` that meet a condition, `id` among them."""
+        """Return columns of the rows of `nodes` that meet a condition, `id` among them.
+
+        See `Passing` for `highest_of`.
+        """
         if not self.exists:
             return []
-        passes = passing(self, filters, partial=partial_summaries)
+        passes = passing(self, filters, partial=partial_summaries, highest_of=highest_of)
         parts = [passes.where, where, None if node_ids is None else by_ids(node_ids)]
         where = all_of([part for part in parts if part is not None])
         table = passes.rows(self.select(*_read_by(passes, columns), where=where))
         by_id = {row["id"]: row for row in table.to_pylist()}
         return [by_id[i] for i in (by_id if node_ids is None else node_ids) if i in by_id]
 
-    def ids(
-        self,
-        filters: Filters,
-        where: Prefilter,
-        *,
-        partial_summaries: bool = False,
-        highest_of: frozenset[str] | None = None,
-    ) -> list[str]:
-        """Return the ids of the nodes that pass filters and meet a condition."""
-        passes = passing(self, filters, partial=partial_summaries, highest_of=highest_of)
-        rows = self.select(*_read_by(passes, ["id"]), where=passes.where & where)
-        ids: list[str] = passes.rows(rows)["id"].to_pylist()
-        return ids
+    def ids(self, filters: Filters, where: Prefilter, **options: Any) -> list[str]:
+        """Return the ids of the nodes that pass filters and meet a condition; see `rows`."""
+        found = self.rows(None, filters, where=where, columns=["id"], **options)
+        return [row["id"] for row in found]
 
     def ids_beginning(self, start: str) -> list[str]:
         """Return the ids that begin with a text, sorted."""
@@ -401,3 +399,68 @@ class Snapshot:
 def _read_by(passes: Passing, columns: Sequence[str]) -> tuple[str, ...]:
     """Return the columns to read: the given ones, and those that the filters read in Python."""
     return tuple(dict.fromkeys((*columns, *(() if passes.where.exact else FILTERED))))
+
+
+def overview(snapshot: Snapshot) -> dict[str, Any]:
+    """Return the numbers of documents, nodes and tokens, the roots, models and usage.
+
+    `titles` are those of the roots, in the same order; `precision` is that of the embedding model,
+    None if it has no choice of it; `read_in_part` tells of files what was not read.
+
+    A node that passed up is counted at each level that it belongs to.
+    """
+    maker = snapshot.maker()
+    roots = snapshot.select("id", "title", where=ROOTS).to_pydict()
+    nodes, tokens = Counter[int](), Counter[int]()
+    rows = snapshot.select("level", "level_max", "n_tokens")
+    alike = rows.group_by(["level", "level_max"]).aggregate(
+        [("n_tokens", "count"), ("n_tokens", "sum")]
+    )
+    for each in alike.to_pylist():
+        for level in range(each["level"], each["level_max"] + 1):
+            nodes[level] += each["n_tokens_count"]
+            tokens[level] += each["n_tokens_sum"]
+    return {
+        "documents": snapshot.n_documents(),
+        "read_in_part": _read_in_part(snapshot),
+        "levels": [
+            {"level": level, "nodes": nodes[level], "tokens": tokens[level]}
+            for level in sorted(nodes)
+        ],
+        "roots": roots["id"],
+        "titles": roots["title"],
+        "stale": snapshot.count(STALE),
+        "method": maker.method,
+        "embed_model": maker.embed_model,
+        "precision": json.loads(maker.embed_settings or "{}").get("precision"),
+        "summarizer": maker.summarizer,
+        "generation": snapshot.generation,
+        "usage": snapshot.report().get("usage", asdict(Usage())),
+    }
+
+
+def _read_in_part(snapshot: Snapshot) -> list[dict[str, Any]]:
+    if not snapshot.has_key(LEFT_OUT):
+        return []
+    rows = snapshot.select("documents", "metadata", where=snapshot.of_each_document).to_pylist()
+    found = {row["documents"][0]: json.loads(row["metadata"]).get(LEFT_OUT) for row in rows}
+    partly = sorted((path, said) for path, said in found.items() if isinstance(said, list))
+    return [{"path": path, "left_out": [*map(str, said)]} for path, said in partly]
+
+
+def generation_json(snapshot: Snapshot) -> dict[str, Any]:
+    """Return the number, time and size of a generation, what wrote it and what that changed.
+
+    The keys are `generation`; `time`, when it was published; `documents`, `levels` and `nodes`,
+    how many it has; `what`, such as "build" or "add"; and `changes`, numbers by kind of change.
+    """
+    details = snapshot.details()
+    return {
+        "generation": snapshot.generation,
+        "time": details["time"],
+        "documents": snapshot.n_documents(),
+        "levels": 1 + snapshot.highest_level() if snapshot.n_rows() else 0,
+        "nodes": snapshot.n_rows(),
+        "what": details["what"],
+        "changes": details["changes"],
+    }

@@ -3,18 +3,17 @@
 import logging
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Set
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from hierindex.cache.cache import cache_file, remove, sweep
+from hierindex.cache import cache_file, remove, sweep
 from hierindex.core.identity import hash_text
 from hierindex.errors import FormatError, GenerationError, InputError
-from hierindex.store.connection import TABLE, Connection
-from hierindex.store.description import generation_json
+from hierindex.store.connection import TABLE, Connection, WriteLock
 from hierindex.store.generations import (
     ADDED,
     checkout,
@@ -29,11 +28,10 @@ from hierindex.store.generations import (
     renew,
     times,
 )
-from hierindex.store.indices import tend
 from hierindex.store.prefilter import by_ids
-from hierindex.store.schema import NAME_KEY, NAMES, check_dimension, check_format, identity
-from hierindex.store.snapshot import Snapshot
-from hierindex.store.write_lock import WriteLock
+from hierindex.store.rows import NAME_KEY, NAMES, check_dimension, check_format, identity
+from hierindex.store.search import tend
+from hierindex.store.snapshot import Snapshot, generation_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -128,28 +126,21 @@ class Table:
         """Return the generations as `generation_json` describes them, the oldest first."""
         return [generation_json(self.snapshot(number)) for number in self.generations()]
 
-    def writing(self, what: str) -> AbstractContextManager[None]:
+    def writing(self, what: str, patience: float | None = 0) -> AbstractContextManager[None]:
         """Exclude all other writers for a `with` block, in which this table can be written.
 
         Parameters
         ----------
         what : str
             What is done, such as "build"; other writers and `generations` show it.
+        patience : float or None
+            Seconds to wait for another writer; see `WriteLock.held`.
 
         Raises
         ------
         InputError
-            If another writer is at work; the error names it.
-        """
-        return self.held(what, patience=0)
-
-    def held(self, what: str, patience: float | None = None) -> AbstractContextManager[None]:
-        """Exclude all other writers, see `WriteLock.held`.
-
-        Raises
-        ------
-        InputError
-            If this is a table to read from, see `at`, or another writer is at work.
+            If this is a table to read from, see `at`, or another writer is at work; the error
+            names it.
         """
         if self._only is not None:
             raise InputError(
@@ -169,8 +160,7 @@ class Table:
         FormatError
             If another version of hierindex wrote the table.
         """
-        with self.held("add"), self.connection.named_refusals():
-            table, held = self._newest()
+        with self._continued("add") as (table, held):
             report = {} if table is None else details_of(table.schema).get("report", {})
             if table is not None:
                 n_dims = rows.schema.field("vector").type.list_size
@@ -194,8 +184,7 @@ class Table:
 
     def mend_indices(self) -> None:
         """Create all indices again and publish the table."""
-        with self.held("repair"), self.connection.named_refusals():
-            table, held = self._newest()
+        with self._continued("repair") as (table, held):
             assert table is not None  # it was checked
             for index in table.list_indices():
                 table.drop_index(index.name)
@@ -207,7 +196,6 @@ class Table:
         report: dict[str, Any],
         *,
         changes: dict[str, int] | None = None,
-        added: bool = False,
         purge: bool = False,
     ) -> int:
         """Replace all rows, publish the table and return the generation, 1 for the first.
@@ -222,8 +210,6 @@ class Table:
             Of the build; stored with the rows, see `Snapshot.report`.
         changes : dict, optional
             Numbers by kind of change, which `generations` shows; by default the report's.
-        added : bool
-            Whether nodes remain beside the tree of the last build.
         purge : bool
             Whether to remove all earlier generations, so that no file contains their text.
 
@@ -235,12 +221,12 @@ class Table:
         if rows is None:
             raise InputError("There are no nodes to write.")
         changes = report.get("changes", {}) if changes is None else changes
-        with self.held("build"), self.connection.named_refusals():
+        with self.writing("build", None), self.connection.named_refusals():
             before = self.connection.open()
             held = {} if before is None else published(before)
             self.lock.check_alone(max(held, default=0))
             table = self._overwritten(rows)
-            return self._publish(table, held, changes, report, added=added, purge=purge)
+            return self._publish(table, held, changes, report, purge=purge)
 
     def revise(
         self,
@@ -264,49 +250,41 @@ class Table:
             New paths of sources, by the old ones. All rows are then written again.
         """
         if purge or moved:
-            snapshot = self.snapshot()
-            every, added = (
-                with_the_rest(rows, {*gone}, snapshot, moved),
-                ADDED in snapshot.details(),
-            )
-            return self.replace(every, report, added=added, purge=purge)
-        with self.held("update"), self.connection.named_refusals():
-            table, held = self._newest()
+            every = with_the_rest(rows, {*gone}, self.snapshot(), moved)
+            return self.replace(every, report, purge=purge)
+        with self._continued("update") as (table, held):
             assert table is not None  # it was read
             ids = [] if rows is None else rows["id"].to_pylist()
             table.delete(by_ids({*gone, *ids}).sql)
             if rows is not None:  # not by a merge, which puts them in any order
                 table.add(rows)
-            added = ADDED in details_of(table.schema)
-            return self._publish(table, held, report.get("changes", {}), report, added=added)
+            return self._publish(table, held, report.get("changes", {}), report)
 
     def rollback(self, generation: int | None = None) -> int:
         """Publish an earlier generation, by default the previous one, under a new number."""
         self.snapshot().require()
-        with self.held("rollback"):
+        with self._continued("rollback") as (table, held):
+            assert table is not None  # the snapshot exists
             self.snapshot(generation)  # raises if it is not held
-            with self.connection.named_refusals():
-                table, held = self._newest()
-                assert table is not None  # the snapshot exists
-                (*earlier, newest), uri = held, self.connection.uri
-                if not earlier:
-                    raise InputError(f"The index {uri!r} holds no generation before {newest}.")
-                generation = generation or earlier[-1]
-                if generation == newest:
-                    raise InputError(
-                        f"Generation {newest} of the index {uri!r} is the current one; name "
-                        f"one of {', '.join(map(str, earlier))}."
-                    )
-                table.checkout(held[generation])
-                table.restore()
-                return self._publish(table, held, {"generation": generation})
+            (*earlier, newest), uri = held, self.connection.uri
+            if not earlier:
+                raise InputError(f"The index {uri!r} holds no generation before {newest}.")
+            generation = generation or earlier[-1]
+            if generation == newest:
+                raise InputError(
+                    f"Generation {newest} of the index {uri!r} is the current one; name one of "
+                    f"{', '.join(map(str, earlier))}."
+                )
+            table.checkout(held[generation])
+            table.restore()
+            return self._publish(table, held, {"generation": generation})
 
     def drop(self) -> None:
         """Drop the table if it exists."""
         with self.connection.named_refusals():
             if self.connection.open() is None:
                 return
-            with self.held("clear"):
+            with self.writing("clear", None):
                 self.connection.connect().drop_table(self.connection.name)
 
     def sweep_cache(self, *, purge: bool = False) -> None:
@@ -341,6 +319,12 @@ class Table:
                     f"Deleted text cannot be removed from the cache {str(file)!r} ({error}); "
                     "remove the file."
                 ) from error
+
+    @contextmanager
+    def _continued(self, what: str) -> "Iterator[tuple[LanceTable | None, dict[int, int]]]":
+        """Open the newest generation for writing in a `with` block; see `_newest`."""
+        with self.writing(what, None), self.connection.named_refusals():
+            yield self._newest()
 
     def _recover(self) -> None:
         """Undo what a failed writer has not published, and remove its files."""
@@ -395,20 +379,19 @@ class Table:
     ) -> int:
         """Publish the table's version as the next generation, and remove the oldest.
 
-        By default, the report is that of the generation before, and so is whether nodes were
-        `added` beside the tree of the last build.
+        By default, the report is that of the generation before. Nodes remain `added` beside the
+        tree of the last build until all rows are new.
         """
         tend(table)
-        if report is None:
-            before = details_of(table.schema)
-            report, added = before.get("report", {}), added or ADDED in before
+        before = details_of(table.schema)  # empty if all rows are new
+        report = before.get("report", {}) if report is None else report
         generation = max(held, default=0) + 1
-        what = self.lock.writer.what
+        what = self.lock.what
         details = {"time": now(), "what": what, "changes": changes, "report": report}
         details |= {PURGED: True} if purge else {}  # for the next writer, if this one is killed
-        details |= {ADDED: True} if added else {}
+        details |= {ADDED: True} if added or ADDED in before else {}
         publish(table, generation, details)
-        self.lock.writer.generation = generation
+        self.lock.generation = generation
         keep_last(table, 1 if purge else self.keep, alone=self.connection.folder is not None)
         if purge and min(times(table)) < published(table)[generation]:
             logger.warning(
@@ -432,33 +415,25 @@ def with_the_rest(
     `moved` has new paths of sources by the old ones.
     """
     import pyarrow as pa
-
-    columns = snapshot.require().schema
-    new = columns.empty_table() if rows is None else rows.cast(columns)
-    batches = _with_new(new, gone, snapshot)
-    read = (_read_from(batch, moved) for batch in batches) if moved else batches
-    return pa.RecordBatchReader.from_batches(columns, read)
-
-
-def _with_new(new: "pa.Table", gone: Set[str], snapshot: Snapshot) -> "Iterator[pa.RecordBatch]":
-    import pyarrow as pa
     import pyarrow.compute as pc
 
-    away = pa.array(sorted({*gone, *new["id"].to_pylist()}), pa.string())
-    for batch in snapshot.batches(*NAMES):
-        is_here = pc.is_in(new["id"], value_set=batch["id"])
-        here, new = new.filter(is_here), new.filter(pc.invert(is_here))
-        stays = batch.filter(pc.invert(pc.is_in(batch["id"], value_set=away)))
-        rows = pa.concat_tables([pa.Table.from_batches([stays]), here])
-        order = pc.sort_indices(pc.index_in(rows["id"], value_set=batch["id"]))
-        yield from rows.take(order).to_batches()
-    yield from new.to_batches()
+    columns = snapshot.require().schema
+    at = columns.get_field_index("read_from")
 
+    def rest() -> "Iterator[pa.RecordBatch]":
+        new = columns.empty_table() if rows is None else rows.cast(columns)
+        away = pa.array(sorted({*gone, *new["id"].to_pylist()}), pa.string())
+        for batch in snapshot.batches(*NAMES):
+            is_here = pc.is_in(new["id"], value_set=batch["id"])
+            here, new = new.filter(is_here), new.filter(pc.invert(is_here))
+            stays = batch.filter(pc.invert(pc.is_in(batch["id"], value_set=away)))
+            both = pa.concat_tables([pa.Table.from_batches([stays]), here])
+            order = pc.sort_indices(pc.index_in(both["id"], value_set=batch["id"]))
+            yield from both.take(order).to_batches()
+        yield from new.to_batches()
 
-def _read_from(batch: "pa.RecordBatch", moved: Mapping[str, str]) -> "pa.RecordBatch":
-    """Return rows with the new paths of their sources."""
-    import pyarrow as pa
+    def relocated(batch: "pa.RecordBatch") -> "pa.RecordBatch":
+        paths = [(moved or {}).get(path, path) for path in batch.column(at).to_pylist()]
+        return batch.set_column(at, columns.field(at), pa.array(paths, pa.string()))
 
-    at = batch.schema.get_field_index("read_from")
-    paths = [moved.get(path, path) for path in batch.column(at).to_pylist()]
-    return batch.set_column(at, batch.schema.field(at), pa.array(paths, pa.string()))
+    return pa.RecordBatchReader.from_batches(columns, map(relocated, rest()) if moved else rest())

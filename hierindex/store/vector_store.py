@@ -17,15 +17,14 @@ from llama_index.core.vector_stores.types import (
     VectorStoreQueryResult,
 )
 
-from hierindex.cache.cache import cache_file, remove
+from hierindex.cache import cache_file, remove
 from hierindex.errors import InputError
 from hierindex.node import Node
 from hierindex.store.connection import TABLE, Connection
 from hierindex.store.deletion import delete_document, delete_nodes, doomed
 from hierindex.store.filters import DOCUMENTS, Filter, Filters, Op, keys
 from hierindex.store.generations import on_newest
-from hierindex.store.rows import to_nodes, to_table
-from hierindex.store.schema import NODE_COLUMNS
+from hierindex.store.rows import NODE_COLUMNS, to_nodes, to_table
 from hierindex.store.search import ALPHA, DEPTH, diverse, fused, matching, nearest
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
@@ -50,8 +49,9 @@ class HierarchyStore(BasePydanticVectorStore):
     uri : str or Path
         A folder, or a URI of an object store that LanceDB supports.
     table_name : str
+        Name of the LanceDB table, "nodes" by default.
     keep_generations : int
-        Number of generations to keep, at least 1; older ones are removed by each write.
+        Number of generations to keep, at least 1 and 2 by default; each write removes older ones.
     storage_options : dict[str, str], optional
         Credentials, region and endpoint of the object store. They are kept out of `to_dict`, the
         repr and every file that the store writes.
@@ -59,7 +59,7 @@ class HierarchyStore(BasePydanticVectorStore):
     Raises
     ------
     InputError
-        If `uri` is a file.
+        If `uri` is a file or cannot be the name of a folder.
 
     Notes
     -----
@@ -75,27 +75,27 @@ class HierarchyStore(BasePydanticVectorStore):
       `1 - mmr_threshold` times the highest cosine similarity to a result chosen before.
 
     Results are ordered by score. Tables of up to 20,000 rows are searched exhaustively; in larger
-    ones, an index picks candidates, which are scored exactly. A filtered query returns all rows
-    that pass, up to the number asked for.
+    ones, a search index picks candidates, which are scored exactly. A filtered query returns all
+    rows that pass, up to the requested number.
 
     Filters test the metadata of each chunk and of its document. A summary passes if every
     chunk under it passes, so that it reveals no excluded text; with `partial_summaries=True`, one
     passing chunk is enough. Keys that begin with `hierindex_` are not metadata: `hierindex_id`,
-    `hierindex_kind`, `hierindex_level` and `hierindex_level_max` (a node is part of every level
-    from the former to the latter) refer to the node itself, `hierindex_documents` to a chunk's
-    documents, and `hierindex_whole_document` to the document whose chunks are exactly those under
-    a node. `documents` is short for `hierindex_documents` unless a chunk has metadata of that name.
-    A condition on a key that no node has matches nothing, also if it is negated, and a warning
+    `hierindex_kind`, `hierindex_level` and `hierindex_level_max` (a node belongs to every level
+    between these two) refer to the node itself, `hierindex_documents` to a chunk's documents, and
+    `hierindex_whole_document` to the document whose chunks are exactly those under a node.
+    `documents` is short for `hierindex_documents` unless a chunk has metadata of that name.
+    A condition on a key that no node has matches nothing, even if it is negated, and a warning
     names the key.
 
-    Every write publishes a new generation in one step, after its rows and indices are written.
-    Each call reads the generation that is the newest when it begins; use `snapshot` to share one
-    between calls. If it is removed meanwhile, the call reads the newest again. What a killed
-    process has not published is never read, and the next write removes it. A deletion removes all
-    earlier generations as well, so that no file contains what was deleted.
+    Every write publishes a new generation (version of the table) in one step, after its rows and
+    search indices are written. Each call reads the newest generation at its start; use `snapshot`
+    to share one between calls. If that generation is removed meanwhile, the call starts again with
+    the newest. Unpublished data of a killed process is never read, and the next write removes it. A
+    deletion also removes all earlier generations, so that no file contains deleted text.
 
-    A pipeline that runs again passes on only some documents. Give its hierarchy the store as
-    `store`, so that each run leaves one tree.
+    A pipeline that runs again passes on only new and changed documents. Pass the store to its
+    hierarchy as `store=`, so that each run results in a single tree.
 
     One process writes at a time. In a folder, a lock ensures it: writes wait up to a minute for
     another writer. In an object store, the second of two writers fails when it
@@ -162,16 +162,17 @@ class HierarchyStore(BasePydanticVectorStore):
         return self._table.snapshot(generation)
 
     def at(self, snapshot: Snapshot) -> Self:
-        """Return this store with a snapshot instead of the newest generation, to read from."""
+        """Return a read-only copy of this store that always reads this snapshot."""
         store = self.model_copy()
         store._table = self._table.at(snapshot)
         return store
 
     def generations(self) -> list[dict[str, Any]]:
-        """Return the generations that the store holds, the oldest first.
+        """Return the generations that are kept, the oldest first.
 
-        Each is a dict of `generation`, `time`, when it was published, its numbers of `documents`,
-        `levels` and `nodes`, `what` wrote it, such as "build", and the numbers of its `changes`.
+        Each is a dict of its number (`generation`), the `time` of its publication, its numbers of
+        `documents`, `levels` and `nodes`, the kind of write (`what`, such as "build"), and its
+        numbers of `changes`.
         """
         return self._table.history()
 
@@ -188,30 +189,30 @@ class HierarchyStore(BasePydanticVectorStore):
     def add(self, /, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
         """Insert nodes, replacing those with the same id, and return their ids.
 
-        The tree of a hierarchy that was given this store replaces all of its nodes. Warns if the
-        store then has other roots than those of these nodes, as after a pipeline whose hierarchy
-        has no `store` has passed on only the documents that changed.
+        If a hierarchy with this `store` made the nodes, they replace all nodes of the store. Warns
+        if the store then has roots that are not among these nodes: this happens if a pipeline
+        passes on only changed documents to a hierarchy without `store`.
 
         Raises
         ------
         InputError
-            If a node has no embedding, or one of another dimension than the table's, or names only
-            the first of its documents, and its children are unknown. If the store was written to
-            while a hierarchy that was given it grew the tree.
+            If a node has no embedding, or one whose dimension differs from the table's; if a node
+            lists only some of its documents and its children are unknown; or if the store was
+            written to while the hierarchy built the tree.
         FormatError
             If another version of hierindex wrote the table.
         """
         _check_options("add", kwargs)
         added = self._nodes(nodes)
         if added:
-            with self._table.held("add"):
+            with self._table.writing("add", None):
                 self._table.upsert(to_table(added), alone=self._is_awaited(added))
         if any(node.maker and node.maker.method and not node.parents for node in added):
             roots = self.snapshot().roots()
             if {*roots} - {node.id for node in added}:
                 warnings.warn(
-                    f"{self.uri!r} now has {len(roots)} roots. Pass store= to the hierarchy of a "
-                    "pipeline that passes on only what changed. To grow one tree now, run "
+                    f"{self.uri!r} now has {len(roots)} roots. Pass store= to the hierarchy if a "
+                    "pipeline passes on only changed documents. To build one tree now, run "
                     f"`hierindex update --index {self.uri}` or call "
                     f"HierarchicalIndex.open({self.uri!r}).regrow().",
                     stacklevel=2,
@@ -225,8 +226,9 @@ class HierarchyStore(BasePydanticVectorStore):
     def delete(self, /, ref_doc_id: str, **delete_kwargs: Any) -> None:
         """Delete a document's chunks and every summary derived from them.
 
-        Links to the deleted nodes are removed. A node that lost a parent or a child is marked in
-        the column `stale` until it is written again; `HierarchicalIndex.info` counts these nodes.
+        Links to deleted nodes are removed. A node that lost a parent or a child is marked as stale
+        until it is written again; `HierarchicalIndex.info` counts the stale nodes, and
+        `HierarchicalIndex.regrow` builds the tree anew.
         """
         _check_options("delete", delete_kwargs)
         delete_document(self._table, ref_doc_id)
@@ -293,18 +295,20 @@ class HierarchyStore(BasePydanticVectorStore):
         ----------
         query : VectorStoreQuery
             In mode `default`, `hybrid`, `text_search` or `mmr`. A hybrid query returns
-            `hybrid_top_k` results (default: `similarity_top_k`), fused from `similarity_top_k`
-            results by vectors and `sparse_top_k` by words; at least 50 of each are fused where
-            `hybrid_top_k` or `sparse_top_k`, respectively, is not given.
+            `hybrid_top_k` results (by default `similarity_top_k`). It fuses `similarity_top_k`
+            results by vectors (at least 50 if `hybrid_top_k` is not given) with `sparse_top_k`
+            results by words (by default `similarity_top_k`, at least 50).
         **kwargs
-            `partial_summaries`, see the class; `mmr_prefetch_k`, the number of candidates for mmr,
-            or `mmr_prefetch_factor` (default: 4), that number divided by `similarity_top_k`.
+            `partial_summaries`, see the class; for mode `mmr`, `mmr_prefetch_k`, the number of
+            candidates, or `mmr_prefetch_factor` (4 by default), the number of candidates per
+            result.
 
         Raises
         ------
         InputError
-            If there is another option, the mode is not supported, its embedding or words are
-            missing, or the embedding is not finite or has another dimension than the table's.
+            If an option is unknown, the mode is not supported, a number is out of range, the
+            embedding or text that the mode needs is missing, or the embedding is not finite or
+            has another dimension than the table.
         """
         options = "partial_summaries", "mmr_prefetch_k", "mmr_prefetch_factor"
         _check_options("query", kwargs, *options)
@@ -403,7 +407,7 @@ class HierarchyStore(BasePydanticVectorStore):
             return False
         if generation != self.snapshot().generation:
             raise InputError(
-                f"{self.uri!r} was written to while the tree over what it holds was grown; run the "
+                f"{self.uri!r} was written to while the tree was built over its chunks; run the "
                 "pipeline again."
             )
         return True

@@ -10,8 +10,7 @@ from typing import Any, Literal, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from hierindex.cache.cache import Cache
-from hierindex.cache.values import Texts
+from hierindex.cache import Cache, Texts
 from hierindex.core.arrays import Floats2d
 from hierindex.models.record import Usage
 from hierindex.node import Grounding

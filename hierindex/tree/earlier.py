@@ -9,22 +9,43 @@ stay as they are, and are not read.
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from hierindex.core.arrays import Floats2d
 from hierindex.core.membership import Membership, groups_of
-from hierindex.core.revision import continued, joined
+from hierindex.core.revision import NEIGHBOURS, continued, joined
 from hierindex.core.rows import Rows
 from hierindex.node import Node
+from hierindex.store.passing import Passing
+from hierindex.store.prefilter import Prefilter, at_cut, by_ids, of_documents
+from hierindex.store.rows import NODE_COLUMNS, to_nodes
+from hierindex.store.search import Scope, nearest
 from hierindex.store.snapshot import Snapshot
-from hierindex.tree.arrays import level_rows, most_alike, stacked, weight_matrix
-from hierindex.tree.held import HeldTree
+from hierindex.threads import each
+from hierindex.tree.leaves import level_rows, most_alike, stacked, weight_matrix
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+AT_ONCE = 32  # searches
 FEW = 100  # nodes of a level that are read at once rather than searched
 MANY_NEW = 0.02  # share of new nodes from which reading all of a level is faster than searching
 MOST_NEW = 0.5  # share of new nodes above which a level is clustered anew
+PLACE = ("id", "level", "level_max", "parent_ids", "parent_weights", "child_ids", "documents")
+
+
+class Place(NamedTuple):
+    """Where a node stands in the tree: its level, its parents with weights, and its children."""
+
+    level: int
+    level_max: int
+    parents: Mapping[str, float]
+    children: Set[str]
+    documents: Sequence[str]
 
 
 class EarlierTree:
@@ -41,16 +62,17 @@ class EarlierTree:
 
     Attributes
     ----------
+    snapshot : Snapshot
     gone : set[str]
         Ids of the nodes that the new tree does not have.
-    held : HeldTree
     """
 
     def __init__(
         self, snapshot: Snapshot, documents: Collection[str], order: Sequence[str]
     ) -> None:
         self.gone: set[str] = set()
-        self.held = HeldTree(snapshot)
+        self.snapshot = snapshot
+        self._places: dict[str, Place] = {}
         self._documents = documents
         self._order = {document: i for i, document in enumerate(order)}
         self._read: dict[str, tuple[Node, Node]] = {}  # with copies as they were
@@ -66,8 +88,8 @@ class EarlierTree:
 
     def replaced(
         self, tops: Sequence[Node], made: Set[str], height: int, *, is_grouped: bool
-    ) -> "Replaced":
-        """Replace the trees of documents.
+    ) -> "Cut":
+        """Replace the trees of documents, and return the cut above them, yet without nodes.
 
         Parameters
         ----------
@@ -80,24 +102,24 @@ class EarlierTree:
         is_grouped : bool
             Whether the nodes of each document are grouped before those of all.
         """
-        n_levels = self.held.document_levels() if is_grouped else 0
-        places = self.held.of_documents(self._documents)
+        n_levels = self.document_levels() if is_grouped else 0
+        places = self.of_documents(self._documents)
         before = {i: place for i, place in places.items() if place.level <= n_levels}
         self.gone = before.keys() - made
         left = {i for i, place in before.items() if place.level_max >= n_levels}
         follows = {node.id: node.id for node in tops if node.id in left}
         follows |= most_alike(
-            [node for node in tops if node.id not in left], self.held.nodes(left - made)
+            [node for node in tops if node.id not in left], self.nodes(left - made)
         )
         level = max(height, n_levels)
         if n_levels > height and any(before[i].level == n_levels for i in left):
-            level = max(height, self.held.highest(n_levels, without=left))
-        return Replaced(level, n_levels, left, follows)
+            level = max(height, self.highest(n_levels, without=left))
+        return Cut(self, n_levels, level - n_levels, n_levels, left, follows)
 
     def remembered(self, nodes: Iterable[Node], away: Collection[str] = ()) -> list[Node]:
         """Remember nodes that were read, without those that are known already."""
         nodes = [node for node in nodes if node.id not in away]
-        self.held.prefetch_parents({node.id for node in nodes})
+        self.prefetch_parents({node.id for node in nodes})
         for node in nodes:
             self._read[node.id] = node, copy(node)
         return nodes
@@ -111,7 +133,7 @@ class EarlierTree:
             top = max((node.level for node in cut.nodes), default=0)
             for node in cut.nodes:
                 node.parents, node.level_max = (), top
-            self.gone.update(self.held.above(cut.level))
+            self.gone.update(self.above(cut.level))
             self.gone -= made
 
     def among_related(self, nodes: Sequence[Node], documents: Collection[str]) -> list[Node]:
@@ -120,7 +142,7 @@ class EarlierTree:
         They are in the order of their levels, then of the text.
         """
         known = self.gone.union(self._read, (node.id for node in nodes))
-        self.remembered(self.held.nodes(self.held.of_documents(documents).keys() - known))
+        self.remembered(self.nodes(self.of_documents(documents).keys() - known))
         related = [*nodes, *(node for node, _ in self._read.values())]
         return sorted(related, key=lambda node: (node.level, *self.place(node)[:2]))
 
@@ -130,19 +152,88 @@ class EarlierTree:
         spans = [span.start for span in node.citations if span.document == document]
         return self._order[document], min(spans, default=-1), node.id
 
+    def places(self, ids: Collection[str]) -> dict[str, Place]:
+        """Return the places of nodes by id; those that the index does not hold are left out."""
+        if unknown := [i for i in ids if i not in self._places]:
+            self._learn(self.snapshot.select(*PLACE, where=by_ids(unknown)))
+        return {i: self._places[i] for i in ids if i in self._places}
 
-@dataclass(frozen=True)
-class Replaced:
-    """What the new trees of documents replace.
+    def prefetch_parents(self, ids: Collection[str]) -> None:
+        """Read the places of nodes and of their parents at once."""
+        self.places({parent for place in self.places(ids).values() for parent in place.parents})
 
-    `level` is the highest of the new trees of documents, and `before` was that of the earlier
-    ones. See `Cut` for `left` and `follows`.
-    """
+    def of_documents(self, documents: Collection[str]) -> dict[str, Place]:
+        """Return the places of the nodes that have text of one document only, one of these."""
+        if not documents:
+            return {}
+        ids = self._learn(self.snapshot.select(*PLACE, where=of_documents(documents)))
+        several = self.places(ids).items()
+        return {i: p for i, p in several if len(p.documents) == 1 and p.documents[0] in documents}
 
-    level: int
-    before: int
-    left: Set[str]
-    follows: Mapping[str, str]
+    def document_levels(self) -> int:
+        """Return the number of levels that hold the trees of single documents, if there are any.
+
+        That is the highest level of a node that is a whole document.
+        """
+        highest = self.snapshot.highest_level()
+        of_several = f"level_max = {highest:d} AND array_length(documents) > 1"
+        if not self.snapshot.count(Prefilter(of_several)):
+            return highest
+        whole = "level = {:d} AND whole_document > ''"
+        levels = range(highest, 0, -1)
+        return next((i for i in levels if self.snapshot.count(Prefilter(whole.format(i)))), 0)
+
+    def size(self, level: int) -> int:
+        """Return the number of nodes of a cut."""
+        return self.snapshot.count(at_cut(level))
+
+    def highest(self, level: int, without: Collection[str]) -> int:
+        """Return the highest own level of the nodes of a cut, without some; 0 if there are none."""
+        rows = self.snapshot.select("id", "level", where=at_cut(level)).to_pylist()
+        return max((row["level"] for row in rows if row["id"] not in without), default=0)
+
+    def above(self, level: int) -> list[str]:
+        """Return the ids of the nodes above a level."""
+        above = Prefilter(f"level > {level:d}")
+        ids: list[str] = self.snapshot.select("id", where=above)["id"].to_pylist()
+        return ids
+
+    def nodes(self, ids: Collection[str]) -> list[Node]:
+        """Return nodes with their vectors."""
+        return self._nodes(by_ids(ids)) if ids else []
+
+    def cut(self, level: int) -> list[Node]:
+        """Return the nodes of a cut with their vectors."""
+        return self._nodes(at_cut(level))
+
+    def near(self, X: Floats2d, level: int, without: Collection[str]) -> list[str]:
+        """Return the ids of the nodes of a cut, without some, that are the nearest to any row.
+
+        Parameters
+        ----------
+        X : (n_rows, n_dims) unit vectors
+        level : int
+        without : Collection[str]
+        """
+        others = Passing(where=at_cut(level) & ~by_ids(without) if without else at_cut(level))
+        scope = Scope(self.snapshot, others, columns=("id",))
+        found = each((partial(nearest, scope, x.tolist(), NEIGHBOURS) for x in X), AT_ONCE)
+        return sorted({i for rows in found for i in rows["id"].to_pylist()})
+
+    def _nodes(self, where: Prefilter) -> list[Node]:
+        rows = self.snapshot.select(*NODE_COLUMNS, "vector", where=where).sort_by("id")
+        self._learn(rows)
+        return to_nodes(rows)
+
+    def _learn(self, rows: "pa.Table") -> list[str]:
+        """Note the places of rows, and return their ids."""
+        found = rows.select(PLACE).to_pylist()
+        for row in found:
+            parents = dict(zip(row["parent_ids"], row["parent_weights"], strict=True))
+            self._places[row["id"]] = Place(
+                row["level"], row["level_max"], parents, {*row["child_ids"]}, row["documents"]
+            )
+        return [row["id"] for row in found]
 
 
 @dataclass(frozen=True)
@@ -152,7 +243,10 @@ class Cut:
     Attributes
     ----------
     tree : EarlierTree
-    documents : Replaced
+    base : int
+        Highest level of the earlier trees of documents.
+    shift : int
+        How much higher the new ones are.
     level : int
         Of the cut in the earlier tree.
     left : Set[str]
@@ -171,7 +265,8 @@ class Cut:
     """
 
     tree: EarlierTree
-    documents: Replaced
+    base: int
+    shift: int
     level: int
     left: Set[str]
     follows: Mapping[str, str]
@@ -181,22 +276,14 @@ class Cut:
     groups: Sequence[str] = ()
     before: csr_array = field(default_factory=lambda: csr_array((0, 0)))
 
-    @classmethod
-    def of(
-        cls, tree: EarlierTree, documents: Replaced, current: Sequence[Node], X: Floats2d
-    ) -> "Cut":
-        """Return the first cut, given roots of documents with unit vectors, (n_nodes, n_dims)."""
-        cut = cls(tree, documents, documents.before, documents.left, documents.follows)
-        return cut._around(current, X)
-
     def kept(self, M: Membership) -> dict[int, str]:
         """Return the earlier parents that stay as they are, by the column of their group.
 
         These are the parents of groups that have the same nodes as before, all of them unchanged.
         """
         beside = map(self.parents_beside, self.nodes)
-        places = self.tree.held.places({*self.groups}.union(*beside))
-        parent_of = {place.children: node_id for node_id, place in places.items()}
+        places = self.tree.places({*self.groups}.union(*beside))
+        parent_of = {frozenset(place.children): node_id for node_id, place in places.items()}
         kept = {}
         for g, group in enumerate(groups_of(M)):
             members = [self.nodes[row] for row in group]
@@ -243,38 +330,38 @@ class Cut:
         left = replaced | {i for i in passing if not self._parents(i)} - unchanged
         rows = [g for g, parent in enumerate(parents) if isinstance(parent, Node)]
         current = [parent for parent in parents if isinstance(parent, Node)]
-        cut = Cut(self.tree, self.documents, self.level + 1, left, follows)
-        return cut._around(current, X[rows])
+        cut = Cut(self.tree, self.base, self.shift, self.level + 1, left, follows)
+        return cut.around(current, X[rows])
 
-    def _around(self, current: Sequence[Node], X: Floats2d) -> "Cut":
+    def around(self, current: Sequence[Node], X: Floats2d) -> "Cut":
         """Return the cut with the nodes to be grouped: new and changed ones, and read ones."""
-        tree, held = self.tree, self.tree.held
-        shift = self.documents.level - self.documents.before
+        tree = self.tree
+        shift = self.shift
         level = self.level + shift
         if not (shift or self.left) and all(tree.is_unchanged(node.id) for node in current):
             return replace(self, rows=level_rows([], X[:0], level))
         new = [node for node in current if node.id not in self.follows]
         is_new = np.array([node.id not in self.follows for node in current], dtype=bool)
-        n_nodes = held.size(self.level) - len(self.left) + len(current)
-        is_high = shift != 0 or self.level >= held.highest_level()
+        n_nodes = tree.size(self.level) - len(self.left) + len(current)
+        is_high = shift != 0 or self.level >= tree.snapshot.highest_level()
         is_whole = is_high or n_nodes <= max(FEW, len(new) / MANY_NEW)
         away = self.left | {node.id for node in current}
-        held.prefetch_parents(self.left)
+        tree.prefetch_parents(self.left)
         groups = {parent for node_id in self.left for parent in self._parents(node_id)}
         if is_whole:
-            near = beside = tree.remembered(held.cut(self.level), away)
+            near = beside = tree.remembered(tree.cut(self.level), away)
             groups |= {parent for node in beside for parent in self._parents(node.id)}
         else:
-            near = tree.remembered(held.nodes(held.near(X[is_new], self.level, away)), away)
+            near = tree.remembered(tree.nodes(tree.near(X[is_new], self.level, away)), away)
         known = [node for node in current if node.id in self.follows]
         joins = self._joined(X[is_new], [*known, *near], stacked(X[~is_new], near))
         group_of = {node.id: group for node, group in zip(new, joins, strict=True) if group}
         if not is_whole:
             groups |= {*group_of.values()}
-            members = {i for place in held.places(groups).values() for i in place.children}
-            beside = tree.remembered(held.nodes(members - away), away)
+            members = {i for place in tree.places(groups).values() for i in place.children}
+            beside = tree.remembered(tree.nodes(members - away), away)
         for node in beside:
-            if node.level > self.documents.before:
+            if node.level > self.base:
                 lifted = node.level + shift
                 node.level = node.level_max = lifted
         nodes, X = [*current, *beside], stacked(X, beside)
@@ -292,8 +379,8 @@ class Cut:
 
     def _parents(self, node_id: str) -> dict[str, float]:
         """Return the parents of an earlier node on the level above the cut, with weights."""
-        place = self.tree.held.places([node_id])[node_id]
-        above = self.tree.held.places(place.parents)
+        place = self.tree.places([node_id])[node_id]
+        above = self.tree.places(place.parents)
         return {i: place.parents[i] for i, p in above.items() if p.level == self.level + 1}
 
     def _earlier(self, node: Node) -> str:

@@ -17,13 +17,12 @@ from hierindex.models.record import Usage
 from hierindex.node import Grounding, Node
 from hierindex.progress import Timing
 from hierindex.store.rows import Row, row_of
-from hierindex.store.waiting import LeafFile
-from hierindex.tree.arrays import headings_between, level_rows, vector_of
+from hierindex.store.temporary_files import RowFile
 from hierindex.tree.earlier import Cut, EarlierTree
-from hierindex.tree.leaves import embedded_leaves
+from hierindex.tree.leaves import embedded_leaves, headings_between, level_rows, vector_of
 from hierindex.tree.levels import GrownPart, Levels
-from hierindex.tree.pools import GrownPools, GrowPools, PoolRows, Pools, grow_pools
-from hierindex.tree.recipe import Models, Recipe
+from hierindex.tree.pools import GrowPools, Pools, grow_pools
+from hierindex.tree.recipe import Recipe
 from hierindex.tree.titles import chunks_of, documents_alone, note_documents, note_names
 
 
@@ -62,16 +61,15 @@ class Aside(NamedTuple):
     """
 
     finished: Finished
-    waiting: LeafFile
+    waiting: RowFile
     most: int
 
 
 @dataclass(frozen=True)
 class Grower:
-    """Grows trees by a recipe with models."""
+    """Grows trees by a recipe."""
 
     recipe: Recipe
-    models: Models
 
     def grow(
         self, parts: Parts, earlier: EarlierTree | None = None, aside: Aside | None = None
@@ -89,8 +87,8 @@ class Grower:
         finish : bool
             Whether to finish the nodes that the levels above do not change; else all are left.
         """
-        levels = Levels(self.recipe, self.models)
-        leaves, X = embedded_leaves(chunks, self.recipe, self.models, levels.watch)
+        levels = Levels(self.recipe)
+        leaves, X = embedded_leaves(chunks, self.recipe, levels.watch)
         levels.made += leaves
         rows = level_rows(leaves, X, 0, headings_between(leaves))
         tops, rows = levels.grow(leaves, rows, self.recipe.within)
@@ -101,10 +99,6 @@ class Grower:
             below = [node for node in whole if not _is_top(node)]
             left = [d for d in levels.made if d.documents[0] not in done or _is_top(d)]
         return levels.part(tops, rows, left, below, done)
-
-    def pools(self, pools: PoolRows) -> GrownPools:
-        """Group pools of leaves; see `grow_pools`."""
-        return grow_pools(pools, self.recipe, self.models)
 
     def above(
         self,
@@ -119,49 +113,29 @@ class Grower:
         """
         pools = None
         if aside and not (earlier or self.recipe.within):
-            pools = Pools(self.recipe, aside.waiting, aside.most, self.models.progress)
-            parts = pools.grown(parts, grow or partial(map, self.pools))
-        base = Base(Levels(self.recipe, self.models), keeps_ids=earlier is not None)
-        deque(map(partial(base.add, aside=aside), parts), maxlen=0)  # a loop would keep the last
-        pools = pools if pools and pools.chunks else None
-        last = self._grown(base, *base.tops(pools), earlier)
-        return base.finished(pools, earlier, last, aside)
-
-    def _grown(
-        self, base: "Base", tops: Sequence[Node], X: Floats2d, earlier: EarlierTree | None
-    ) -> Cut | None:
-        """Grow the levels above parts; return the last cut of an earlier tree."""
-        recipe, levels, level = self.recipe, base.levels, base.height
-        replaced = None
-        if earlier:
-            with levels.watch("link", None):
-                is_grouped = bool(recipe.within)
-                replaced = earlier.replaced(tops, base.ids, level, is_grouped=is_grouped)
-            base.height = level = replaced.level
-        for node in tops:
-            node.level_max = level
-        if earlier and replaced and recipe.across:
-            with levels.watch("link", None):
-                cut = Cut.of(earlier, replaced, tops, X)
-            return levels.revise(cut, [*map(Revised, recipe.across)])
-        levels.grow(tops, level_rows(tops, X, level), recipe.across)
-        return None
+            pools = Pools(self.recipe, aside.waiting, aside.most)
+            parts = pools.grown(parts, grow or partial(map, partial(grow_pools, self.recipe)))
+        growth = Growth(Levels(self.recipe), earlier, aside, pools)
+        deque(map(growth.add, parts), maxlen=0)  # a loop would keep the last
+        return growth.finished()
 
 
 @dataclass
-class Base:
-    """What parts of a tree leave for the levels above: trees of documents, or pools of leaves.
+class Growth:
+    """One growth: what parts of a tree leave for the levels above, and these levels.
 
-    If finished nodes are set aside, memory is needed for the nodes above documents or pools, and
-    for all nodes of documents without one root.
+    The parts are trees of documents, or pools of leaves. If finished nodes are set aside, memory is
+    needed for the nodes above documents or pools, and for all nodes of documents without one root.
 
     Attributes
     ----------
     levels : Levels
         Above the parts.
-    keeps_ids : bool
+    earlier : EarlierTree, optional
+    aside : Aside, optional
+    pools : Pools, optional
     ids : set[str]
-        Of all nodes, also the finished ones, if they are kept.
+        Of all nodes, also the finished ones, if an earlier tree is changed.
     done : set[str]
         Documents of the finished nodes.
     height : int
@@ -169,7 +143,9 @@ class Base:
     """
 
     levels: Levels
-    keeps_ids: bool = False
+    earlier: EarlierTree | None
+    aside: Aside | None
+    pools: Pools | None
     ids: set[str] = field(default_factory=set)
     done: set[str] = field(default_factory=set)
     height: int = 0
@@ -177,7 +153,7 @@ class Base:
     _vectors: list[Floats2d] = field(default_factory=list)  # of the tops, by part
     _tallies: list[Sequence[Tally]] = field(default_factory=list)  # by part
 
-    def add(self, part: GrownPart, aside: Aside | None = None) -> None:
+    def add(self, part: GrownPart) -> None:
         """Add a part, whose finished nodes are set aside."""
         levels = self.levels
         levels.made += part.left
@@ -194,46 +170,31 @@ class Base:
             _share(part.X, part.tops)
         if len(widths := {X.shape[1] for X in self._vectors}) > 1:
             raise InputError(f"Embeddings must have one dimension, got {sorted(widths)}.")
-        if self.keeps_ids:
+        if self.earlier:
             self.ids.update(node.id for node in chain(part.left, part.finished))
-        if aside:
+        if self.aside:
             with levels.watch("write", None):
-                aside.finished(map(row_of, part.finished))
+                self.aside.finished(map(row_of, part.finished))
 
-    def tops(self, pools: Pools | None) -> tuple[list[Node], Floats2d]:
-        """Return the highest nodes of all parts with their vectors, which are kept here no more."""
-        with self.levels.watch("link", None):
-            X = np.concatenate(self._vectors) if self._vectors else np.zeros((0, 1))
-            tops, self._tops, self._vectors = self._tops, [], []
-            if pools:
-                order = pools.order(tops)
-                X, tops = X[order], [tops[i] for i in order]
-                self.levels.made = [*tops]
-            _share(X, tops)
-        return tops, X
-
-    def finished(
-        self,
-        pools: Pools | None,
-        earlier: EarlierTree | None,
-        last: Cut | None,
-        aside: Aside | None,
-    ) -> Grown:
-        """Return the tree; its nodes are set aside if that is possible."""
-        levels = self.levels
+    def finished(self) -> Grown:
+        """Grow the levels above the parts and return the tree; its nodes may be set aside."""
+        levels, earlier = self.levels, self.earlier
+        if self.pools and not self.pools.chunks:  # all leaves are in memory
+            self.pools = None
+        last = self._grow()
         with levels.watch("cluster", None):
             statistics = [tally.statistics() for tally in self._all_tallies()]
         with levels.watch("link", None):
             if earlier:
                 self.ids.update(node.id for node in levels.made)
-            if earlier and last:
-                earlier.finish(last, self.ids)
-            nodes = self._noted(pools, earlier)
-        if aside:
+                if last:
+                    earlier.finish(last, self.ids)
+            nodes = self._noted()
+        if self.aside:
             with levels.watch("write", None):
-                aside.finished(_rows(nodes, pools))
+                self.aside.finished(_rows(nodes, self.pools))
         return Grown(
-            [] if aside else nodes,
+            [] if self.aside else nodes,
             frozenset(earlier.gone if earlier else ()),
             frozenset(self.ids),
             levels.usage,
@@ -242,19 +203,42 @@ class Base:
             levels.watch.timings,
         )
 
-    def _noted(self, pools: Pools | None, earlier: EarlierTree | None) -> list[Node]:
+    def _grow(self) -> Cut | None:
+        """Grow the levels above the parts; return the last cut of an earlier tree."""
+        recipe, levels, replaced = self.levels.recipe, self.levels, None
+        with levels.watch("link", None):
+            X = np.concatenate(self._vectors) if self._vectors else np.zeros((0, 1))
+            tops, self._tops, self._vectors = self._tops, [], []  # they are kept here no more
+            if self.pools:
+                order = self.pools.order(tops)
+                X, tops = X[order], [tops[i] for i in order]
+                levels.made = [*tops]
+            _share(X, tops)
+            if self.earlier:
+                is_grouped = bool(recipe.within)
+                replaced = self.earlier.replaced(tops, self.ids, self.height, is_grouped=is_grouped)
+                self.height = replaced.level + replaced.shift
+            for node in tops:
+                node.level_max = self.height
+            if replaced and recipe.across:
+                cut = replaced.around(tops, X)
+        if replaced and recipe.across:
+            return levels.revise(cut, [*map(Revised, recipe.across)])
+        levels.grow(tops, level_rows(tops, X, self.height), recipe.across)
+        return None
+
+    def _noted(self) -> list[Node]:
         """Return all nodes, which are not kept, after noting what depends on all of the tree."""
+        earlier = self.earlier
         made, self.levels.made = self.levels.made, []
-        nodes, changed, documents = made, list[Node](), documents_alone(made)
+        nodes, documents = made, documents_alone(made)
         if earlier:
             documents |= documents_alone(d for d in earlier.changed if d.level > self.height)
             nodes = earlier.among_related(made, documents - self.done)
-        chunks = pools.chunks if pools else chunks_of(nodes)
+        chunks = self.pools.chunks if self.pools else chunks_of(nodes)
         note_documents(nodes, documents - self.done, chunks)
         note_names(nodes, {node.id for node in made} if earlier else None)
-        if earlier:
-            changed = earlier.changed
-        return [*made, *changed]
+        return [*made, *(earlier.changed if earlier else ())]
 
     def _all_tallies(self) -> list[Tally]:
         """Return the tallies of all levels; of a tree that is changed, of what was grouped."""

@@ -18,8 +18,7 @@ from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr
 from llama_index.core.llms import LLM
 from llama_index.core.schema import BaseNode, TransformComponent
 
-from hierindex.cache.cache import Cache, open_cache
-from hierindex.cache.values import Texts, Vectors
+from hierindex.cache import Cache, Texts, Vectors, open_cache
 from hierindex.core.bounds import Caps
 from hierindex.core.identity import digest
 from hierindex.core.mixture import DEFAULT, Mixture
@@ -44,11 +43,9 @@ from hierindex.summarize.choice import (
 from hierindex.summarize.summary import Resources, Summarizer
 from hierindex.text_node import chunk_of, to_text_node
 from hierindex.threads import in_daemon_thread
-from hierindex.tree.code_digest import code_digest
 from hierindex.tree.earlier import EarlierTree
 from hierindex.tree.growth import Aside, Grower, Grown, Parts
-from hierindex.tree.metadata import Merge
-from hierindex.tree.recipe import Models, ParentEmbedding, Recipe
+from hierindex.tree.recipe import Merge, ParentEmbedding, Recipe, code_digest
 
 dispatcher = get_dispatcher(__name__)
 
@@ -70,32 +67,42 @@ class Hierarchy(TransformComponent):
         Extractive by default. An LLM or a sequence-to-sequence model (by name or folder)
         rewrites the sentences that the extractive stage selects.
     parent_embedding : {"text", "mean"}
-        Whether a parent's vector embeds its text or is the mean of its children's vectors.
+        Vector of a parent: the embedding of its text ("text", the default), or the mean of its
+        children's vectors.
     summary_tokens : int
-        Maximum tokens of a summary, counted by the embedding model's tokenizer.
-    max_tokens, max_children : int
-        Maximum sum of the tokens of a group's children, and maximum number of children.
+        Maximum tokens of a summary, counted by the embedding model's tokenizer; 200 by default.
+    max_tokens : int
+        Maximum sum of the tokens of a group's children; 3,500 by default.
+    max_children : int
+        Maximum number of a group's children, at least 2; 12 by default.
     mixture : Mixture
         Settings of the Gaussian mixtures that group nodes across documents.
     max_levels : int, optional
-        Maximum number of levels above the chunks.
+        Maximum number of levels above the chunks; no limit by default.
     seed : int
-        Seed of all randomness.
+        Random seed, 0 by default.
     namespace : str
-        Hashed into every id, so that one store can hold the same document twice.
+        Hashed into every node id, so that one store can hold two trees of the same document. "" by
+        default.
     metadata_rules : dict[str, Merge]
-        By key, functions from the children's values, in order, to the parent's, or to None to
-        omit the key. Without one, a value that all children share is inherited, pages and times
-        become [min, max], and other values a list of at most 10 distinct ones.
+        For a metadata key, a function that maps the list of the children's values to the parent's
+        value, or to None to omit the key. Keys without a function: a value that all children share
+        is inherited, pages and times become [min, max], and other values a list of at most 10
+        distinct ones.
     store : HierarchyStore, optional
-        The vector store of the pipeline. Each run then leaves one tree in it, over the chunks that
-        it holds and the given ones, which replace all that it holds of their documents. Without a
-        store, the tree is of the given chunks alone. `HierarchicalIndex` does not need it.
+        The vector store of an `IngestionPipeline`. Each run then replaces its tree by one over the
+        given chunks and over the store's chunks of all other documents. Without a store, the tree
+        is built over the given chunks only. `HierarchicalIndex` does not need it.
     cache : str or Path, optional
-        Folder where a pipeline caches vectors, summaries and completions; by default that of the
-        store, if there is one. In the folder of the index, deletions reach the cache.
+        Folder where a pipeline caches vectors, summaries and completions; by default the folder of
+        `store`, if given. Deletions from an index also clear a cache in the folder of the index.
     progress : Progress
-        Callback that receives a stage, the steps done and the total steps.
+        Callback, see `Progress`; none by default.
+
+    Raises
+    ------
+    InputError
+        If a parameter is unknown, out of range or of a wrong type.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
@@ -172,8 +179,8 @@ class Hierarchy(TransformComponent):
         Returns
         -------
         list[BaseNode]
-            Copies of the chunks and the summaries above them, level by level, all embedded; with a
-            store, of the whole tree, or none if nothing changes.
+            Copies of the chunks, and the summaries above them, level by level, all embedded. With
+            `store`, all nodes of the new tree, or [] if nothing changes.
 
         Raises
         ------
@@ -203,30 +210,51 @@ class Hierarchy(TransformComponent):
         earlier: EarlierTree | None = None,
         aside: Aside | None = None,
     ) -> Grown:
-        """Grow a tree like `__call__` and also return its usage, statistics and timings.
+        """Build a tree like `__call__`, and also return its usage, statistics and timings.
 
-        The trees of documents are grown part by part, and then the levels above all of them. The
-        tree does not depend on the parts; to change an `earlier` one, they are of the documents
-        that are new or have changed. `cache` has vectors and texts of earlier builds, to which new
-        ones are added, `progress` replaces the hierarchy's own callback, and `aside` takes nodes
-        that need not be in memory.
+        Parameters
+        ----------
+        parts : Parts
+            Chunks, some documents at a time. The trees of documents are built part by part, then
+            the levels above all of them; the result does not depend on the division into parts.
+            With `earlier`, only the chunks of new and changed documents.
+        cache : Cache
+            Vectors and texts of earlier builds; new ones are added.
+        progress : Progress, optional
+            Replaces the hierarchy's own callback.
+        earlier : EarlierTree, optional
+            The tree to update.
+        aside : Aside, optional
+            Receives finished nodes, which then need not stay in memory.
         """
         return self.grower(cache, progress).grow(parts, earlier, aside)
 
     def grower(self, cache: Cache = NOTHING_KEPT, progress: Progress | None = None) -> Grower:
-        """Return what grows the tree, or the trees of documents and then the levels above."""
+        """Return a grower, which builds the trees of documents and then the levels above."""
         is_known = not self._compares_vectors or self.embedder.fingerprint is not None
         # The vector cache is not used for sentences: they belong to no one node.
         embed = None if self._is_rehearsal else self.embedder.embed
-        models = Models(
-            self.embedder,
-            self._summarizer,
-            Resources(completions=Texts(cache), embed=embed),
-            Vectors(cache, self.embedder.fingerprint),
-            Texts(cache if is_known else NOTHING_KEPT),
-            progress or self.progress,
+        within, across = self._groupers()
+        recipe = Recipe(
+            method=self.method,
+            within=within,
+            across=across,
+            embedder=self.embedder,
+            summarizer=self._summarizer,
+            shaped_by=self._shaped_by(),
+            summary_tokens=self.summary_tokens,
+            parent_embedding=self.parent_embedding,
+            max_levels=self.max_levels,
+            summarize_single_documents=self.method == "document",
+            namespace=self.namespace,
+            metadata_rules=self.metadata_rules,
+            is_rehearsal=self._is_rehearsal,
+            resources=Resources(completions=Texts(cache), embed=embed),
+            vectors=Vectors(cache, self.embedder.fingerprint),
+            texts=Texts(cache if is_known else NOTHING_KEPT),
+            progress=progress or self.progress,
         )
-        return Grower(self._recipe(), models)
+        return Grower(recipe)
 
     def in_precision(self, precision: Precision) -> Self:
         """Return the hierarchy with its embedding model in a precision, if that has a choice."""
@@ -245,11 +273,11 @@ class Hierarchy(TransformComponent):
         return rehearsal
 
     def to_dict(self, **kwargs: Any) -> dict[str, Any]:
-        """Return everything that determines the tree, by which a pipeline caches it.
+        """Return everything that determines the tree; a pipeline uses it as its cache key.
 
-        These are the `settings`, and as `shaped_by` a digest of weights, the code of rules and the
-        version of hierindex. It differs each time if the weights are unknown, or the store has
-        nodes.
+        It has the `settings` and, as `shaped_by`, a digest of the models' weights, the code of
+        rules and the version of hierindex. `shaped_by` is random if the weights are unknown or the
+        store has nodes, so that nothing is cached.
         """
         model, writer = self.embedder.embed_model, self.summarizer_name
         held = uuid4().hex if self.store and self.store.snapshot().exists else ""
@@ -260,7 +288,7 @@ class Hierarchy(TransformComponent):
         return {**self.settings(**kwargs), "shaped_by": shaped_by}
 
     def settings(self, **kwargs: Any) -> dict[str, Any]:
-        """Return what `from_dict` restores; models by name, no addresses, no keys."""
+        """Return the settings as a dict: models by name, without addresses and API keys."""
         return {
             **super().to_dict(**kwargs),
             "embed_model": self.embedder.name,
@@ -279,7 +307,9 @@ class Hierarchy(TransformComponent):
         metadata_rules: dict[str, Merge] | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Restore a hierarchy from `to_dict`; models and rules that it cannot hold are passed.
+        """Restore a hierarchy from `to_dict` or `settings`.
+
+        Models that cannot be loaded by name, LLMs and metadata rules must be passed.
 
         Raises
         ------
@@ -329,7 +359,8 @@ class Hierarchy(TransformComponent):
         """Whether the embedding model judges the summaries."""
         return "unsupported" in self._summarizer.to_dict()
 
-    def _recipe(self) -> Recipe:
+    def _shaped_by(self) -> str:
+        """Return JSON of what determines a summary, apart from group and budget."""
         shaped_by: dict[str, Any] = {
             "summarizer": self._summarizer.to_dict(),
             "summary_tokens": self.summary_tokens,
@@ -337,22 +368,7 @@ class Hierarchy(TransformComponent):
         }
         if self._compares_vectors:
             shaped_by["compared_by"] = self.embedder.fingerprint
-        within, across = self._groupers()
-        return Recipe(
-            method=self.method,
-            within=within,
-            across=across,
-            embedder=self.embedder,
-            summarizer=self.summarizer_name,
-            shaped_by=json.dumps(shaped_by, sort_keys=True),
-            summary_tokens=self.summary_tokens,
-            parent_embedding=self.parent_embedding,
-            max_levels=self.max_levels,
-            summarize_single_documents=self.method == "document",
-            namespace=self.namespace,
-            metadata_rules=self.metadata_rules,
-            is_rehearsal=self._is_rehearsal,
-        )
+        return json.dumps(shaped_by, sort_keys=True)
 
 
 def _by_document(chunks: Sequence[Node]) -> dict[str, list[Node]]:

@@ -15,10 +15,10 @@ from hierindex.core.tree import Grouper, grow_tree
 from hierindex.models.record import Usage
 from hierindex.node import Grounding, Node
 from hierindex.progress import Stopwatch, Timing
-from hierindex.tree.arrays import level_rows
 from hierindex.tree.earlier import Cut
+from hierindex.tree.leaves import level_rows
 from hierindex.tree.parents import parents_of
-from hierindex.tree.recipe import Models, Recipe
+from hierindex.tree.recipe import Recipe
 
 Level = tuple[Sequence[Node], Rows]
 Beside = Callable[[Node], Mapping[str, float]]
@@ -53,7 +53,6 @@ class Levels:
     Attributes
     ----------
     recipe : Recipe
-    models : Models
     made : list[Node]
         The nodes of all levels but the lowest.
     tallies : list[Tally]
@@ -65,7 +64,6 @@ class Levels:
     """
 
     recipe: Recipe
-    models: Models
     made: list[Node] = field(default_factory=list)
     tallies: list[Tally] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
@@ -121,17 +119,8 @@ class Levels:
         done: Set[str] = frozenset(),
     ) -> GrownPart:
         """Return the levels as a part of a tree; `rows` are those of `tops`."""
-        return GrownPart(
-            left=left,
-            tops=tops,
-            X=rows.X,
-            finished=finished,
-            done=done,
-            tallies=self.tallies,
-            usage=self.usage,
-            grounding=self.grounding,
-            timings=self.watch.timings,
-        )
+        spent = self.tallies, self.usage, self.grounding, self.watch.timings
+        return GrownPart(left, tops, rows.X, finished, done, *spent)
 
     def _parents(
         self,
@@ -153,7 +142,6 @@ class Levels:
             centroids(M, rows.X)[new],
             level,
             self.recipe,
-            self.models,
             self.watch,
         )
         self.made += made

@@ -1,20 +1,112 @@
-"""Parents of groups: their summaries, written or cached, and their vectors."""
+"""Parents of groups: their summaries, written or cached, their vectors and their metadata."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from hierindex.core.arrays import Floats2d
 from hierindex.core.identity import digest, parent_id
 from hierindex.errors import InputError
 from hierindex.models.record import Usage
-from hierindex.node import EMBED_HIDDEN, LLM_HIDDEN, Maker, Node, Span
+from hierindex.node import (
+    EMBED_HIDDEN,
+    LLM_HIDDEN,
+    SECTION,
+    SECTIONS,
+    Maker,
+    Node,
+    Span,
+    shared_section,
+)
 from hierindex.progress import Stopwatch
 from hierindex.summarize.claims import resolve_claims
 from hierindex.summarize.summary import Group, Summary
 from hierindex.text.sentences import split_sentences
-from hierindex.tree.metadata import merged_metadata
-from hierindex.tree.recipe import Models, Recipe
+from hierindex.tree.recipe import Merge, Recipe
 from hierindex.tree.titles import names_in_list, titles_under
+
+MAX_DISTINCT = 10  # values per key of a parent
+RANGES = frozenset(
+    "page page_number page_label timestamp time date start_time end_time last_modified_date".split()
+)
+
+
+def merged_metadata(
+    children: Sequence[Mapping[str, Any]], rules: Mapping[str, Merge] | None = None
+) -> dict[str, Any]:
+    """Merge the metadata of children into that of their parent.
+
+    A value that all children share is inherited. Pages and times (the keys in `RANGES`) become
+    [min, max]. The section becomes the longest path of titles that all children share, and
+    `sections` lists those of the children. Any other key becomes a list of at most `MAX_DISTINCT`
+    distinct values.
+
+    Parameters
+    ----------
+    children : Sequence[Mapping]
+        Metadata in reading order.
+    rules : Mapping[str, Merge], optional
+        Replacements of these rules, by key.
+
+    Examples
+    --------
+    >>> merged_metadata([{"page": 2, "by": "Ada", "to": "Bo"}, {"page": 4, "by": "Ada"}])
+    {'page': [2, 4], 'by': 'Ada', 'to': ['Bo']}
+    """
+    rules = rules or {}
+    keys = dict.fromkeys(key for child in children for key in child)
+    merged = {}
+    for key in keys:
+        values = [child[key] for child in children if key in child]
+        if key in rules:
+            value = rules[key](values)
+        elif len(values) == len(children) and all(other == values[0] for other in values):
+            value = values[0]
+        elif key == SECTION and all(isinstance(value, str) for value in values):
+            value = shared_section(child.get(key, "") for child in children) or None
+        elif key in RANGES:
+            value = value_range(values)
+        else:
+            value = distinct(values)
+        if value is not None:
+            merged[key] = value
+    sections = _flat([child.get(SECTIONS, child.get(SECTION)) for child in children])
+    listed = distinct([section for section in sections if isinstance(section, str)])
+    if len(listed) > 1:
+        merged[SECTIONS] = listed
+    return merged
+
+
+def value_range(values: list[Any]) -> list[Any]:
+    """Return [min, max] of values and ranges, or the distinct values if they have no order.
+
+    >>> value_range([3, [5, 9]]), value_range(["9", "10"])
+    ([3, 9], ['9', '10'])
+    """
+    flat = _flat(values)
+    if not flat:
+        return []
+    if all(isinstance(v, str) and v.isdecimal() for v in flat):  # page labels
+        return [min(flat, key=int), max(flat, key=int)]
+    if all(isinstance(v, int | float) for v in flat) or all(isinstance(v, str) for v in flat):
+        return [min(flat), max(flat)]
+    return distinct(values)
+
+
+def distinct(values: list[Any]) -> list[Any]:
+    """Return the first `MAX_DISTINCT` distinct values, with lists flattened.
+
+    >>> distinct(["a", ["b", "a"], {"c": 1}])
+    ['a', 'b', {'c': 1}]
+    """
+    first: dict[str, Any] = {}
+    for value in _flat(values):
+        first.setdefault(json.dumps(value, sort_keys=True, default=str), value)
+    return list(first.values())[:MAX_DISTINCT]
+
+
+def _flat(values: list[Any]) -> list[Any]:
+    return [item for v in values for item in (v if isinstance(v, list) else [v])]
 
 
 def parents_of(
@@ -22,7 +114,6 @@ def parents_of(
     centroids: Floats2d,
     level: int,
     recipe: Recipe,
-    models: Models,
     watch: Stopwatch,
 ) -> tuple[list[Node], Floats2d, Usage]:
     """Return a parent of each group with its unit vector, (n_groups, n_dims), and their usage.
@@ -35,13 +126,12 @@ def parents_of(
     level : int
         Of the parents.
     recipe : Recipe
-    models : Models
     watch : Stopwatch
     """
     with watch("summarize", level):
         names = [names_in_list(group, recipe.budget) for group in groups]
         keys = [_key(group, called, recipe) for group, called in zip(groups, names, strict=True)]
-        summaries = _summaries(keys, groups, names, recipe, models, level)
+        summaries = _summaries(keys, groups, names, recipe, level)
     with watch("link", level):
         maker = recipe.maker
         parents = [
@@ -51,7 +141,7 @@ def parents_of(
     with watch("embed", level):
         X = centroids
         if recipe.parent_embedding == "text" and parents:
-            X = models.embed(parents, f"embed level {level}")
+            X = recipe.embed(parents, f"embed level {level}")
             if X.shape[1] != centroids.shape[1]:
                 raise InputError(
                     f"Chunks have embeddings of {centroids.shape[1]} dimensions, summaries of "
@@ -105,15 +195,6 @@ def _parent(
     )
 
 
-def _sentences(children: Sequence[Node], names: Sequence[str]) -> Group:
-    """Return the sentences of the children of a group."""
-    return [
-        sentence
-        for i, (child, name) in enumerate(zip(children, names, strict=True))
-        for sentence in split_sentences(child.text, child.quotes, i, name, child.n_chunks)
-    ]
-
-
 def _key(children: Sequence[Node], names: Sequence[str], recipe: Recipe) -> str:
     """Digest everything that determines a group's summary."""
     number: dict[str | None, int] = {}  # documents by order: renaming one keeps the cache hit
@@ -133,24 +214,29 @@ def _summaries(
     children: Sequence[Sequence[Node]],
     names: Sequence[Sequence[str]],
     recipe: Recipe,
-    models: Models,
     level: int,
 ) -> list[Summary]:
     """Return one summary per group, from the cache where it has one."""
-    memory = models.texts
-    known = memory.recall_summaries(keys)
+    known = recipe.texts.recall_summaries(keys)
     first: dict[str, int] = {}
     for i, key in enumerate(keys):
         first.setdefault(key, i)  # equal groups, as of copies, share a summary
     new = [i for key, i in first.items() if key not in known]
-    wanted = [_sentences(children[i], names[i]) for i in new]
-    written = models.summarize(wanted, recipe.budget, f"summarize level {level}") if new else []
+    wanted: list[Group] = [
+        [
+            sentence
+            for at, (child, name) in enumerate(zip(children[i], names[i], strict=True))
+            for sentence in split_sentences(child.text, child.quotes, at, name, child.n_chunks)
+        ]
+        for i in new
+    ]
+    written = recipe.summarize(wanted, f"summarize level {level}") if new else []
     fresh = dict(zip(new, written, strict=True))
     if not recipe.is_rehearsal:
         lasting = {i: s for i, s in fresh.items() if s.kind != "extractive_fallback"}
-        memory.keep_summaries({keys[i]: (s.text, s.details) for i, s in lasting.items()})
+        recipe.texts.keep_summaries({keys[i]: (s.text, s.details) for i, s in lasting.items()})
         for summary in written:
             if summary.completions:
-                models.resources.completions.assign(summary.completions, summary.text)
+                recipe.resources.completions.assign(summary.completions, summary.text)
     known |= {keys[i]: (summary.text, summary.details) for i, summary in fresh.items()}
     return [fresh[i] if i in fresh else Summary.recalled(*known[key]) for i, key in enumerate(keys)]

@@ -16,13 +16,11 @@ from hierindex.core.arrays import Floats2d, Ints1d
 from hierindex.core.rows import blocks
 from hierindex.models.embedder import unit_vectors
 from hierindex.node import Node
-from hierindex.progress import Progress, silent
-from hierindex.store.rows import Row, node_of, parent_columns, row_of
-from hierindex.store.schema import schema
-from hierindex.store.waiting import LeafFile
-from hierindex.tree.arrays import level_rows, vectors_of
+from hierindex.store.rows import Row, node_of, parent_columns, row_of, schema
+from hierindex.store.temporary_files import RowFile
+from hierindex.tree.leaves import level_rows, vectors_of
 from hierindex.tree.levels import GrownPart, Levels
-from hierindex.tree.recipe import Models, Recipe
+from hierindex.tree.recipe import Recipe
 from hierindex.tree.titles import (
     Chunk,
     chunks_of,
@@ -58,19 +56,15 @@ class Pools:
     Parameters
     ----------
     recipe : Recipe
-    waiting : LeafFile
+    waiting : RowFile
     most : int
         Number of leaves, about, that may be in memory.
-    progress : Progress
     """
 
-    def __init__(
-        self, recipe: Recipe, waiting: LeafFile, most: int, progress: Progress = silent
-    ) -> None:
+    def __init__(self, recipe: Recipe, waiting: RowFile, most: int) -> None:
         self.chunks: dict[str, Chunk] = {}
         """What the leaves in the file say of their documents, by id, in order."""
         self._recipe, self._waiting, self._most = recipe, waiting, most
-        self._progress = progress
         self._numbers: list[int] = []  # of the leaves that have been grouped
         self._grouped: list[pa.Table] = []  # theirs
 
@@ -97,7 +91,7 @@ class Pools:
             for n_done, (pools, (part, grouped)) in enumerate(grown, start=1):
                 self._numbers += chain(*pools)
                 self._grouped.append(grouped)
-                self._progress("grow pools", n_done, len(batches))
+                self._recipe.progress("grow pools", n_done, len(batches))
                 yield part
 
     def order(self, tops: Sequence[Node]) -> list[int]:
@@ -123,8 +117,7 @@ class Pools:
         """Put leaves into the file, with the titles that documents give them; return the rest."""
         leaves, chunks = part.tops, chunks_of(part.tops)
         note_documents(leaves, documents_alone(leaves), chunks)
-        for leaf in leaves:
-            self._waiting.add(row_of(leaf))
+        self._waiting.add(map(row_of, leaves))
         self.chunks |= chunks
         return replace(part, left=(), tops=(), X=part.X[:0], tallies=())
 
@@ -139,16 +132,15 @@ class Pools:
         return X
 
 
-def grow_pools(pools: PoolRows, recipe: Recipe, models: Models) -> GrownPools:
+def grow_pools(recipe: Recipe, pools: PoolRows) -> GrownPools:
     """Group pools of leaves, and write the parents of their groups.
 
     Parameters
     ----------
-    pools : PoolRows
     recipe : Recipe
-    models : Models
+    pools : PoolRows
     """
-    levels = Levels(replace(recipe, max_levels=1), models)
+    levels = Levels(replace(recipe, max_levels=1))
     nodes = [[*map(node_of, pool)] for pool in pools]
     leaves = [*chain(*nodes)]
     ends = np.cumsum([len(pool) for pool in nodes])

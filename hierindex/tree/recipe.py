@@ -1,74 +1,73 @@
-"""What determines a tree, and the models that grow it."""
+"""What determines a tree, with the models that grow it; and digests of users' functions."""
 
-from collections.abc import Mapping, Sequence
+import pickle
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from functools import cached_property, partial
+from types import CodeType, FunctionType, MethodType
+from typing import Any, Literal
+from uuid import uuid4
 
-from hierindex.cache.values import Texts, Vectors
+from hierindex.cache import Texts, Vectors
 from hierindex.core.arrays import Floats2d
+from hierindex.core.identity import digest
 from hierindex.core.tree import ByMixture, Grouper
 from hierindex.models.embedder import Embedder
 from hierindex.models.model_identity import identity
 from hierindex.node import Maker, Node
 from hierindex.progress import Progress
 from hierindex.summarize.summary import Budget, Group, Resources, Summarizer, Summary
-from hierindex.tree.metadata import Merge
 
 ParentEmbedding = Literal["text", "mean"]
+Merge = Callable[[list[Any]], Any]
+"""Maps the children's values of one key, in order, to the parent's; None omits the key."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """Everything that determines a tree, apart from its chunks."""
+    """Everything that determines a tree, apart from its chunks; and the models' caches and usage.
+
+    Attributes
+    ----------
+    within, across : sequence of Grouper
+        Of nodes of one document, and of nodes of any document.
+    shaped_by : str
+        JSON of everything that determines a summary, apart from group and budget.
+    is_rehearsal : bool
+        Whether this is an estimate: summaries are placeholders and are not cached.
+    texts : Texts
+        Of which summaries are recalled.
+    """
 
     method: str
-    within: Sequence[Grouper]  # of nodes of one document
-    across: Sequence[ByMixture]  # of nodes of any document
+    within: Sequence[Grouper]
+    across: Sequence[ByMixture]
     embedder: Embedder
-    summarizer: str  # name only
-    shaped_by: str  # JSON of everything that determines a summary, apart from group and budget
+    summarizer: Summarizer
+    shaped_by: str
     summary_tokens: int
     parent_embedding: ParentEmbedding
     max_levels: int | None
     summarize_single_documents: bool
     namespace: str
     metadata_rules: Mapping[str, Merge]
-    is_rehearsal: bool  # an estimate: summaries are placeholders and are not cached
+    is_rehearsal: bool
+    resources: Resources
+    vectors: Vectors
+    texts: Texts
+    progress: Progress
 
     @property
     def maker(self) -> Maker:
         """What makes the nodes."""
         settings = identity(self.embedder.embed_model)
-        return Maker(self.method, self.embedder.name, settings, self.summarizer)
+        return Maker(self.method, self.embedder.name, settings, self.summarizer.name)
 
     @property
     def budget(self) -> Budget:
         """The token budget of a summary, capped by the embedding model's window."""
         embedder = self.embedder
         return Budget(min(self.summary_tokens, embedder.room), embedder.count_text_tokens)
-
-
-@dataclass(frozen=True)
-class Models:
-    """The models that grow trees, with their caches, limits and usage.
-
-    Attributes
-    ----------
-    embedder : Embedder
-    summarizer : Summarizer
-    resources : Resources
-    vectors : Vectors
-    texts : Texts
-        Of which summaries are recalled.
-    progress : Progress
-    """
-
-    embedder: Embedder
-    summarizer: Summarizer
-    resources: Resources
-    vectors: Vectors
-    texts: Texts
-    progress: Progress
 
     def embed(self, nodes: Sequence[Node], stage: str) -> Floats2d:
         """Return the unit vectors of nodes, (n_nodes, n_dims)."""
@@ -79,10 +78,10 @@ class Models:
             memory=replace(self.vectors, texts=texts),
         )
 
-    def summarize(self, groups: list[Group], budget: Budget, stage: str) -> list[Summary]:
+    def summarize(self, groups: list[Group], stage: str) -> list[Summary]:
         """Return one summary for each group."""
         self._reporting(stage)
-        return self.summarizer.summarize(groups, budget, self.resources)
+        return self.summarizer.summarize(groups, self.budget, self.resources)
 
     def _reporting(self, stage: str) -> Progress:
         """Let the models report progress under the name of a stage."""
@@ -92,3 +91,51 @@ class Models:
 
         self.resources.progress = report
         return report
+
+
+def code_digest(thing: Any, inside: tuple[Any, ...] = ()) -> str:
+    """Return a digest of a function's name, code, defaults and closure, or of an object.
+
+    A class has its methods and attributes. The code of functions that are called is left out. The
+    digest of what cannot be pickled differs each time.
+
+    >>> code_digest(lambda x: x + 1) == code_digest(lambda x: x + 2)
+    False
+    """
+    parts: Any
+    match thing:
+        case set() | frozenset():  # whose order differs from process to process
+            return digest(*sorted(code_digest(each, inside) for each in thing))
+        case _ if any(each is thing for each in inside):  # it contains itself
+            return "..."
+        case tuple() | list():
+            parts = thing
+        case CodeType():
+            parts = thing.co_code, thing.co_names, thing.co_consts
+        case FunctionType(__code__=code, __defaults__=defaults, __kwdefaults__=named):
+            values = [*(named or {}).items(), *(c.cell_contents for c in thing.__closure__ or ())]
+            parts = thing.__module__, thing.__qualname__, code, defaults, values
+        case MethodType(__func__=function, __self__=owner):
+            parts = function, owner
+        case partial(func=function, args=values, keywords=named):
+            parts = function, values, [*named.items()]
+        case property(fget=function) | cached_property(func=function):
+            parts = (function,)
+        case staticmethod(__func__=function) | classmethod(__func__=function):
+            parts = (function,)
+        case type(__mro__=kinds):
+            written = [each for kind in kinds for each in vars(kind).items() if _is_written(*each)]
+            parts = str(thing), written
+        case _:
+            try:
+                return digest(pickle.dumps(thing).hex())
+            except (TypeError, AttributeError, RuntimeError, pickle.PicklingError):
+                return uuid4().hex
+    return digest(*(code_digest(part, (*inside, thing)) for part in parts))
+
+
+def _is_written(name: str, value: Any) -> bool:
+    """Return whether the body of a class has this attribute; Python adds others."""
+    if name.startswith(("__", "_abc_")):
+        return isinstance(value, FunctionType)
+    return not hasattr(value, "__objclass__")

@@ -21,8 +21,8 @@ SEGMENTS = Optimal(rows=6)  # compared with other rules in tests/benchmarks/clus
 class SemanticHierarchy(Hierarchy):
     """A hierarchy that groups similar consecutive chunks until each document is one node.
 
-    Groups end where the sections of a document do, see `Optimal`. Documents are then clustered to
-    a single root, see `Mixture`. See `Hierarchy` for the other parameters.
+    Groups tend to end where sections end, see `Optimal`. Documents are then clustered, level by
+    level, up to a single root, see `Mixture`. See `Hierarchy` for the other parameters.
 
     Parameters
     ----------
@@ -66,14 +66,15 @@ class SemanticHierarchy(Hierarchy):
 class RaptorHierarchy(Hierarchy):
     """A hierarchy that groups similar chunks by soft clustering with UMAP and Gaussian mixtures.
 
-    Chunks are clustered, and then the chunks of each cluster, as in RAPTOR; see `Mixture` for the
-    settings and `Hierarchy` for the other parameters. Similar chunks share a group wherever they
-    stand, so the sections of a document decide only where its chunks end.
+    As in RAPTOR, each level is clustered twice: all nodes first, then the nodes of each cluster.
+    See `Mixture` for these settings and `Hierarchy` for the other parameters. Similar chunks share
+    a group wherever they are; sections of documents only decide where chunks end.
 
     Parameters
     ----------
     scope : {"corpus", "document"}
-        Whether to cluster all chunks together, or first each document's until it is one node.
+        "corpus" (the default) clusters the chunks of all documents together. "document" first
+        clusters those of each document, until it is one node.
     """
 
     method: ClassVar[str] = "raptor"
@@ -93,7 +94,7 @@ class DocumentHierarchy(Hierarchy):
     Parameters
     ----------
     group_documents : bool
-        Whether to cluster the document summaries to a single root.
+        Whether to cluster the document summaries up to a single root. True by default.
     """
 
     method: ClassVar[str] = "document"

@@ -3,24 +3,19 @@
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from shlex import quote
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
-
-from hierindex.cache.cache import cache_file, remove
+from hierindex.cache import cache_file, remove
 from hierindex.errors import GenerationError
 from hierindex.store.connection import Connection, DamagedError, damages
 from hierindex.store.generations import on_newest
-from hierindex.store.indices import neglected
-from hierindex.store.schema import NAMES
+from hierindex.store.rows import NAMES
+from hierindex.store.search import neglected
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
-from hierindex.verify.links import COLUMNS, Links, check_links
-from hierindex.verify.quotes import COLUMNS as QUOTED
-from hierindex.verify.report import Check, Verification
-from hierindex.verify.rows import Rows
+from hierindex.verify.checks import LINKS, QUOTED, Check, Links, Rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,6 +25,52 @@ MENDABLE = {
     "indices": "The search indices were created again.",
 }
 """Checks whose problems may be repaired without a model, and what was done if they hold."""
+
+
+@dataclass(frozen=True)
+class Verification:
+    """The results of all checks of an index.
+
+    Attributes
+    ----------
+    generation : int
+        The generation that was checked; 0 if it cannot be opened.
+    nodes : int
+        Number of its nodes.
+    stale : int
+        Number of nodes that lost a parent or a child to a deletion; this is not an error.
+    checks : tuple of Check
+    repaired : tuple of str
+        Sentences on what was repaired.
+    left : tuple of str
+        Sentences on what to do about the remaining problems.
+    """
+
+    generation: int
+    nodes: int
+    stale: int
+    checks: tuple[Check, ...]
+    repaired: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether all checks hold."""
+        return not self.failed
+
+    @property
+    def failed(self) -> list[str]:
+        """The names of the checks that do not hold."""
+        return [check.name for check in self.checks if not check.ok]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as dicts, lists and numbers."""
+        checks = [
+            {**vars(check), "ok": check.ok, "problems": [p._asdict() for p in check.problems]}
+            for check in self.checks
+        ]
+        rest = {"repaired": [*self.repaired], "left": [*self.left]}
+        return {"ok": self.ok, **vars(self), "checks": checks, **rest}
 
 
 def verify(table: Table, *, repair: bool = False) -> Verification:
@@ -74,15 +115,16 @@ def _verified(table: Table) -> Verification:
     try:
         snapshot = _opened(table)
         generation = snapshot.generation
-        files.checked = _n_files(snapshot)
+        with damages():
+            stats: Any = snapshot.require().stats()
+        files.checked = stats["fragment_stats"]["num_fragments"]
         done.append(_check_indices(snapshot))
         snapshot = _opened(table, generation)  # the indices need no longer be in memory
-        links = Links(_read(snapshot, *COLUMNS))
-        n_nodes, n_stale = len(links), int(np.sum(~links.is_any("stale", "")))
-        done += check_links(links)
-        rows = Rows(links, is_built=snapshot.is_built)
-        done += rows.check(_read(snapshot, *NAMES))
-        done.append(rows.quotes.check(_read(snapshot, *QUOTED)))
+        links = Links(_read(snapshot, *LINKS))
+        n_nodes, n_stale = len(links), sum(map(bool, links.table["stale"].to_pylist()))
+        done += links.checks()
+        rows = Rows(is_built=snapshot.is_built, incomplete=links.incomplete())
+        done += rows.checks(_read(snapshot, *NAMES), _read(snapshot, *QUOTED))
     except DamagedError as error:
         files.add(
             error.file or f"{table.connection.name}.lance", f"it cannot be read: {error.reason}"
@@ -101,14 +143,6 @@ def _opened(table: Table, generation: int | None = None) -> Snapshot:
         snapshot = Table(Connection(*table.connection.parameters)).snapshot(generation)
         snapshot.require()
     return snapshot
-
-
-def _n_files(snapshot: Snapshot) -> int:
-    """Return the number of files with rows."""
-    with damages():
-        stats: Any = snapshot.require().stats()
-    n_files: int = stats["fragment_stats"]["num_fragments"]
-    return n_files
 
 
 def _read(snapshot: Snapshot, *columns: str) -> "Iterator[pa.RecordBatch]":

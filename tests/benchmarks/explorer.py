@@ -33,7 +33,7 @@ from hierindex.node import Maker
 from hierindex.serve import explore
 from hierindex.serve.explorer.inline import PAGE
 from hierindex.store.rows import row_of
-from hierindex.store.waiting import RowFile
+from hierindex.store.temporary_files import RowFile
 
 SIZES = 2_000, 100_000
 MODEL = WordSums.model_fields["model_name"].default

@@ -16,8 +16,8 @@ import pyarrow as pa
 from lancedb.index import FTS, Bitmap, BTree, IvfSq, LabelList
 from lancedb.query import MatchQuery
 
-from hierindex.store.hashed_metadata import has_any, hash_entry
-from hierindex.store.indices import REFINE_FACTOR
+from hierindex.store.prefilter import has_any, hash_entry
+from hierindex.store.search import REFINE_FACTOR
 
 N_DIMS, N_WORDS, ROUNDS = 384, 60, 15
 rng = np.random.default_rng(0)

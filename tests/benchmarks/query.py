@@ -24,7 +24,7 @@ from llama_index.core.schema import QueryBundle
 
 from hierindex import HierarchicalIndex, HierarchyRetriever, HierarchyStore
 from hierindex.core.identity import hash_text
-from hierindex.store.schema import NODE_COLUMNS
+from hierindex.store.rows import NODE_COLUMNS
 
 NODES = (100_000, 1_000_000)
 NOISE = 0.02  # of each coordinate; those of a unit vector are about 0.05

@@ -23,8 +23,7 @@ from outlines import references, with_interval
 from rouge_score.rouge_scorer import RougeScorer
 
 from hierindex import load_embed_model
-from hierindex.cache.cache import open_cache
-from hierindex.cache.values import Texts
+from hierindex.cache import Texts, open_cache
 from hierindex.models.client import load_llm
 from hierindex.models.embedder import Embedder
 from hierindex.node import Grounding, Quote, Span

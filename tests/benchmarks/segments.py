@@ -49,8 +49,8 @@ from hierindex.evaluate.measures import interval
 from hierindex.models.embedder import Embedder
 from hierindex.node import HEADINGS, Heading
 from hierindex.read.markdown import read_markdown
-from hierindex.tree.arrays import headings_between
 from hierindex.tree.hierarchy import MAX_CHILDREN, MAX_TOKENS, SUMMARY_TOKENS
+from hierindex.tree.leaves import headings_between
 
 CAPS = Caps(MAX_TOKENS, MAX_CHILDREN)
 ROWS = 6

@@ -24,7 +24,7 @@ from measures import further, read_labelled
 from records import replace_all
 
 from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy, load_embed_model
-from hierindex.cache.cache import Cache, open_cache
+from hierindex.cache import Cache, open_cache
 from hierindex.core.arrays import Ints1d
 from hierindex.core.bounds import Caps
 from hierindex.core.rows import NO_HEADINGS, Rows

@@ -47,7 +47,7 @@ from hierindex import (
     SemanticHierarchy,
     load_embed_model,
 )
-from hierindex.cache.cache import cache_file
+from hierindex.cache import cache_file
 from hierindex.core.arrays import Floats1d, Ints1d
 from hierindex.core.bounds import Caps
 from hierindex.core.ranking import diversified, reciprocal_ranks

@@ -9,8 +9,7 @@ from llama_index.core.schema import Document
 from outlook import BODY, SUBJECT, outlook
 from pdfs import Typed, typed
 
-from hierindex.cache.cache import open_cache
-from hierindex.cache.values import Readings
+from hierindex.cache import Readings, open_cache
 from hierindex.errors import SourceError
 from hierindex.node import PAGES
 from hierindex.read import readers as reading

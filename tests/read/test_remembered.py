@@ -13,8 +13,7 @@ from tiktoken import Encoding
 
 import hierindex.read.remembered
 from hierindex import HierarchicalIndex, SemanticHierarchy
-from hierindex.cache.cache import open_cache
-from hierindex.cache.values import Readings
+from hierindex.cache import Readings, open_cache
 from hierindex.read import readers as reading
 from hierindex.read.documents import read_documents
 from hierindex.read.split import PlacedSentenceSplitter, sentence_splitter, split_documents
@@ -242,7 +241,7 @@ class TestAnIndex:
         assert read == counted == []
 
     def test_deletion_leaves_no_reading(self, folder, tmp_path, monkeypatch, read):
-        monkeypatch.setattr("hierindex.cache.values.LEVEL", 0)  # so that bytes can be found
+        monkeypatch.setattr("hierindex.cache.LEVEL", 0)  # so that bytes can be found
         self.built(folder, tmp_path / "index")
         file = tmp_path / "index" / ".cache.sqlite"
         assert b"lighthouse" in file.read_bytes()

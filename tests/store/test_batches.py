@@ -4,7 +4,7 @@ import pytest
 from llama_index.core.schema import TextNode
 from records import revise
 
-from hierindex.errors import GenerationError, IndexNotFoundError
+from hierindex.errors import GenerationError
 from hierindex.store import snapshot as snapshots
 from hierindex.store.vector_store import HierarchyStore
 
@@ -17,13 +17,6 @@ def store(tmp_path, monkeypatch):
     store = HierarchyStore(tmp_path / "index")
     store.add([TextNode(id_=f"{i:02}", text="x", embedding=[float(i), 1.0]) for i in range(N)])
     return store
-
-
-def test_batches_are_the_table(store) -> None:
-    batches = list(store.snapshot().batches("id", "vector"))
-    assert max(batch.num_rows for batch in batches) == 5
-    vectors = {i: v for b in batches for i, v in zip(*b.to_pydict().values(), strict=True)}
-    assert vectors == {f"{i:02}": [i, 1.0] for i in range(N)}
 
 
 def test_they_have_each_row_once_after_writes_that_leave_gaps(store) -> None:
@@ -42,15 +35,6 @@ def test_they_have_each_row_once_after_writes_that_leave_gaps(store) -> None:
         assert len(read) == N
 
 
-def test_they_are_of_one_version(store) -> None:
-    batches = store.snapshot().batches("id")
-    read = [next(batches)]
-    store.add([TextNode(id_="new", text="y", embedding=[0.0, 1.0])])
-    read += batches
-    assert sum(batch.num_rows for batch in read) == N
-    assert sum(batch.num_rows for batch in store.snapshot().batches("id")) == N + 1
-
-
 def test_a_deletion_leaves_nothing_to_read(store) -> None:
     batches = store.snapshot().batches("id")
     next(batches)
@@ -60,8 +44,3 @@ def test_a_deletion_leaves_nothing_to_read(store) -> None:
     assert [batch["id"].to_pylist() for batch in store.snapshot().batches("id")] == [
         [f"{N - 1:02}"]
     ]
-
-
-def test_without_a_table_there_is_nothing_to_read(tmp_path) -> None:
-    with pytest.raises(IndexNotFoundError):
-        next(HierarchyStore(tmp_path / "none").snapshot().batches("id"))

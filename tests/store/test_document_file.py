@@ -10,10 +10,10 @@ from llama_index.core.schema import Document, TextNode
 from hierindex import HierarchyStore
 from hierindex.errors import InputError
 from hierindex.jobs import reading
-from hierindex.read.documents import each_file, read_documents, read_files
+from hierindex.read.documents import each_file, read_files
 from hierindex.read.files import files_of
 from hierindex.store.table import Table
-from hierindex.store.waiting import DocumentFile
+from hierindex.store.temporary_files import DocumentFile
 
 
 @pytest.fixture
@@ -25,16 +25,6 @@ def folder(tmp_path):
     (folder / "c.html").write_text("<h1 id=x>Aims</h1><p>To sail. And to land.</p>")
     (folder / "d.py").write_text('"""A module."""\n\n\ndef rise():\n    """Rise."""\n')
     return folder
-
-
-def test_they_come_back_in_any_order(tmp_path, folder):
-    documents, _ = read_documents(folder)
-    with DocumentFile(Table.of(tmp_path / "index").connection) as waiting:
-        load = [waiting.add(document) for document in documents]
-        for i in (3, 0, 2, 0, 1):
-            assert load[i]().to_dict() == documents[i].to_dict()
-            assert type(load[i]()) is Document
-    assert not (tmp_path / "index").exists()
 
 
 def test_read_files_are_not_kept_in_memory(tmp_path, folder):

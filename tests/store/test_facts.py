@@ -8,8 +8,8 @@ from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 
 from hierindex import DocumentHierarchy, HierarchicalIndex, RaptorHierarchy, SemanticHierarchy
 from hierindex.jobs.changes import Origin, held_documents
-from hierindex.store import indices
-from hierindex.tree.held import HeldTree
+from hierindex.store import search
+from hierindex.tree.earlier import EarlierTree
 
 COLUMNS = ("id", "level", "level_max", "parent_ids", "documents", "whole_document", "n_tokens")
 
@@ -32,7 +32,7 @@ def check_facts(index: HierarchicalIndex) -> None:
         assert held[document].document_hash == (min(hashes) if len(hashes) == 1 else "")
     several = any(len(row["documents"]) > 1 for row in rows)
     whole = max((row["level"] for row in rows if row["whole_document"]), default=0)
-    assert HeldTree(snapshot).document_levels() == (whole if several else highest)
+    assert EarlierTree(snapshot, (), ()).document_levels() == (whole if several else highest)
     told = index.info()
     assert {*told["roots"]} == {row["id"] for row in rows if not row["parent_ids"]}
     assert told["stale"] == sum(bool(row["stale"]) for row in rows)
@@ -51,7 +51,7 @@ def check_facts(index: HierarchicalIndex) -> None:
 )
 def test_they_stay_so_through_a_history(tmp_path, monkeypatch, kind, is_large):
     if is_large:  # all scalar indices are made
-        monkeypatch.setattr(indices, "SCALAR_ROWS", 0)
+        monkeypatch.setattr(search, "SCALAR_ROWS", 0)
     (folder := tmp_path / "notes").mkdir()
 
     def write(name, n, what="boat"):

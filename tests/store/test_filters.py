@@ -1,3 +1,7 @@
+"""Filters of a store: what passes, whatever LanceDB is asked, against what they mean in Python."""
+
+import re
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -10,41 +14,27 @@ from llama_index.core.vector_stores.types import (
     VectorStoreQuery,
 )
 from llama_index.core.vector_stores.utils import build_metadata_filter_fn
-from records import metadata_of
-from store.oracle import Oracle, holds, seen
+from records import metadata_of, replace_all
+from store.oracle import Oracle, holds, passing, seen
 
 from hierindex.errors import InputError
-from hierindex.node import Node
-from hierindex.store.filters import MOST_DEEP, OURS
+from hierindex.node import PREFIX, Node
+from hierindex.store import search
+from hierindex.store.filters import MOST_DEEP, OURS, Filters
+from hierindex.store.prefilter import MOST_ITEMS, TYPE_OF, prefilter
 from hierindex.store.vector_store import HierarchyStore
 
 pytestmark = pytest.mark.filterwarnings("ignore:The filter on .* matches nothing")
 
 Op = FilterOperator
 AND, OR, NOT = FilterCondition.AND, FilterCondition.OR, FilterCondition.NOT
-SQL = "x' OR 1=1 --"
-ODD = [
-    "",
-    "x",
-    SQL,
-    'a"b',
-    "'",
-    "''",
-    "\\",
-    "%",
-    "_",
-    "ü",
-    "Ü",
-    "日本",
-    "🌲",
-    "n\0l",
-    "n",
-    "\n",
-    "1",
-]
+SQL = "x') OR array_has_any(digests, ['x"
+ODD = ["", SQL, *"x'\\%_üÜn1\n🌲", 'a"b', "''", "日本", "n\0l"]
 OWN = ["id", "level", "level_max", "kind", "documents"]
-KEYS = [*(f"hierindex_{key}" for key in OWN), "documents", "author", "n", "tags", "missing", SQL]
+KEYS = ["author", "n", "tags", SQL, "n\0l", "", "kind"]
 NUMBERS = [0, 1, 2, -1, 1.0, 1.5, 2**31 - 1, 2**31, -(2**31), 2**40, 2**63]
+VALUES = [None, True, False, *NUMBERS, float("nan"), 1e300, *ODD, [], [1, "x"], ["x", None, True]]
+VALUES += [[SQL, "ü"], [1, "x"] * MOST_ITEMS, (1, "x"), {}, {"x": 1}, [[1], {}]]
 
 
 def f(key, value, operator=Op.EQ):
@@ -65,92 +55,153 @@ def not_(*filters):
 
 def node(i):
     """One of a pool that differ in every key, some of them not there."""
-    made = TextNode(id_=ODD[i] or "empty", text="text", embedding=[1.0, i])
-    made.relationships[NodeRelationship.SOURCE] = RelatedNodeInfo(node_id=ODD[-i])
-    values = {"author": ODD[-i - 1], "n": NUMBERS[i % len(NUMBERS)], SQL: i}
-    values |= {"tags": ODD[i : i + 3] if i % 2 else NUMBERS[: i % 4]}
-    made.metadata = {key: value for j, (key, value) in enumerate(values.items()) if (i + j) % 5}
+    made = TextNode(id_=ODD[i] if 0 < i < len(ODD) else f"{i}", text="", embedding=[1.0, i])
+    made.relationships[NodeRelationship.SOURCE] = RelatedNodeInfo(node_id=ODD[-i % len(ODD)])
+    made.metadata = {KEYS[(i + j) % 7]: VALUES[(i * 7 + j) % len(VALUES)] for j in range(i % 5)}
+    made.metadata |= {"author": ODD[-i % len(ODD)]} if i % 3 else {}
     made.metadata |= metadata_of(
         level=i % 3,
         level_max=i % 3 + i % 2,
         kind=["chunk", "extractive", SQL][i % 3],
-        documents=tuple(ODD[i : i + i % 3]),
+        documents=tuple(ODD[i % len(ODD) : i % len(ODD) + i % 3]),
     )
     return made
 
 
-NODES = [node(i) for i in range(len(ODD))]
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    store = HierarchyStore(tmp_path_factory.mktemp("index"))
-    store.add(NODES)
-    return store
-
-
-def found(store, filters=None, **fields):
-    query = VectorStoreQuery([1.0, 1.0], similarity_top_k=100, filters=filters, **fields)
-    return set(store.query(query).ids)
-
-
+NODES = [node(i) for i in range(2 * len(VALUES))]
 ORACLE = Oracle(NODES)
 expected = ORACLE.passing
 
 
-texts = st.sampled_from(ODD)
-integers = st.sampled_from([n for n in NUMBERS if isinstance(n, int)])
-floats = st.sampled_from([float(n) for n in NUMBERS])
-values = st.one_of(
-    st.none(),
-    texts,
-    integers,
-    floats,
-    *(st.lists(v, max_size=3) for v in (texts, integers, floats)),
+def indexed(folder, nodes):
+    """A store with the indices of a large table, whose answers are not its rows' own."""
+    store = HierarchyStore(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search, "SCALAR_ROWS", 1)
+        replace_all(store, nodes)
+    return store
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return indexed(tmp_path_factory.mktemp("index"), NODES)
+
+
+def found(store, filters=None, **fields):
+    query = VectorStoreQuery([1.0, 1.0], similarity_top_k=200, filters=filters, **fields)
+    return set(store.query(query).ids)
+
+
+texts = st.sampled_from([*ODD, "X", "\ud800"])
+numbers = st.sampled_from([*NUMBERS, 0.0, float("nan"), 1e300])
+wanted = st.one_of(
+    *(st.none(), texts, numbers, st.lists(texts, max_size=3), st.lists(numbers, max_size=3))
 )
+integers = st.integers(-1, 4)
 single = st.builds(
-    MetadataFilter, key=st.sampled_from(KEYS), value=values, operator=st.sampled_from(Op)
-)
-on_columns = st.one_of(
-    st.builds(
-        MetadataFilter,
-        key=st.sampled_from(["hierindex_level", "hierindex_level_max"]),
-        value=st.integers(-1, 4) | st.lists(st.integers(-1, 4), min_size=1, max_size=3),
-        operator=st.sampled_from([Op.EQ, Op.NE, Op.LT, Op.LTE, Op.GT, Op.GTE, Op.IN, Op.NIN]),
+    MetadataFilter,
+    key=st.sampled_from(
+        [*KEYS, *(f"{PREFIX}{key}" for key in OWN), "documents", "missing", "\ud800", "level"]
     ),
-    st.builds(
-        MetadataFilter,
-        key=st.sampled_from(["hierindex_id", "hierindex_kind"]),
-        value=texts | st.lists(texts, min_size=1, max_size=3) | st.sampled_from(["chunk", "empty"]),
-        operator=st.sampled_from([Op.EQ, Op.NE, Op.LT, Op.LTE, Op.GT, Op.GTE, Op.IN, Op.NIN]),
+    value=wanted,
+    operator=st.sampled_from(Op),
+) | st.builds(
+    MetadataFilter,
+    key=st.sampled_from(["hierindex_level", "hierindex_level_max"]),
+    value=integers | st.lists(integers, min_size=1, max_size=3),
+    operator=st.sampled_from([Op.EQ, Op.NE, Op.LT, Op.LTE, Op.GT, Op.GTE, Op.IN, Op.NIN]),
+)
+some = {"condition": st.sampled_from([*FilterCondition, None])}
+nested = st.recursive(
+    st.builds(MetadataFilters, filters=st.lists(single, min_size=1, max_size=3), **some),
+    lambda inner: st.builds(
+        MetadataFilters, filters=st.lists(single | inner, min_size=1, max_size=3), **some
     ),
+    max_leaves=4,
 )
 
 
-def nested(leaves):
-    conditions = st.sampled_from([*FilterCondition, None])
-    return st.recursive(
-        st.builds(
-            MetadataFilters, filters=st.lists(leaves, min_size=1, max_size=3), condition=conditions
-        ),
-        lambda inner: st.builds(
-            MetadataFilters,
-            filters=st.lists(leaves | inner, min_size=1, max_size=3),
-            condition=conditions,
-        ),
-        max_leaves=4,
-    )
+def check(store, filters, expected):
+    assert found(store, filters) == expected
+    assert {node.node_id for node in store.get_nodes(filters=filters)} == expected
+    query = VectorStoreQuery([1.0, 1.0], similarity_top_k=2, filters=filters)
+    assert len(store.query(query).ids) == min(2, len(expected))
 
 
-@given(nested(single | on_columns))
+@given(nested)
+@example(all_of(f("n", float("nan"))))
+@example(all_of(f("n", [1.0], Op.NIN)))
+@example(all_of(f("tags", 1, Op.CONTAINS)))
+@example(all_of(f("tags", [1], Op.ANY)))
+@example(all_of(f("n", 1)))
 def test_the_rows_found_are_those_whose_metadata_passes(store, filters):
-    assert found(store, filters) == expected(filters)
-    assert {node.node_id for node in store.get_nodes(filters=filters)} == expected(filters)
+    check(store, filters, expected(filters))
 
 
-@given(nested(on_columns))
-def test_an_expression_finds_what_python_finds(store, filters):
-    assert found(store, filters) == expected(filters)
+stored = texts.filter(lambda text: text != "\ud800")
+scalars = st.none() | st.booleans() | stored | numbers
+lists = st.lists(scalars, max_size=3) | st.just([1, "x"] * MOST_ITEMS)
+json_values = scalars | lists | st.just((1, "x")) | st.dictionaries(stored, scalars, max_size=2)
+
+
+@pytest.mark.slow
+@given(
+    st.lists(
+        st.dictionaries(st.sampled_from(KEYS), json_values, max_size=4), min_size=1, max_size=8
+    ),
+    nested,
+)
+def test_rows_of_any_kind_are_found(tmp_path_factory, rows, filters):
+    nodes = [
+        TextNode(id_=f"{i}", text="", embedding=[1.0, i], metadata=row)
+        for i, row in enumerate(rows)
+    ]
+    check(indexed(tmp_path_factory.mktemp("index"), nodes), filters, passing(filters, nodes))
+
+
+@given(nested)
+def test_a_value_enters_a_condition_only_in_quotes(filters):
+    outside_quotes = re.sub("'(?:[^']|'')*'", "''", prefilter(Filters.of(filters)).sql)
+    columns = "|".join(["digests", *TYPE_OF])
+    words = rf"array_has_any|AND|OR|NOT|IN|true|false|`?(?:{columns})`?"
+    assert re.fullmatch(rf"(?:{words}|''|[-+.\de]+|[<>=!]+|[][(), ])*", outside_quotes)
+
+
+EXACT = {
+    "level": f("hierindex_level", 1),
+    "levels": f("hierindex_level", [0, 2], Op.IN),
+    "a key": f("author", "x"),
+    "not a key": f("author", "x", Op.NE),
+    "one of some": f("author", ["x", "y"], Op.IN),
+    "none of some": f("author", ["x", "y"], Op.NIN),
+    "empty": f("author", None, Op.IS_EMPTY),
+    "a level or a higher one": f("hierindex_level", 1, Op.GTE),
+}
+NARROW = {
+    "an item": f("tags", "x", Op.CONTAINS),
+    "any item": f("hierindex_documents", ["x"], Op.ANY),
+    "all items": f("tags", ["x", "y"], Op.ALL),
+    "a range": f("n", 1, Op.GT),
+    "a part": f("author", "x", Op.TEXT_MATCH),
+    "a list": f("tags", ["x"]),
+}
+
+
+@pytest.mark.parametrize("one", EXACT.values(), ids=EXACT)
+def test_lancedb_alone_filters_by_values(one):
+    for condition in FilterCondition:
+        where = prefilter(Filters.of(MetadataFilters(filters=[one], condition=condition)))
+        assert where.exact
+        assert where.sql
+
+
+@pytest.mark.parametrize("one", NARROW.values(), ids=NARROW)
+def test_lancedb_narrows_the_rest(one):
+    where = prefilter(Filters.of(all_of(f("hierindex_level", 1), one)))
+    assert where.sql
+    assert not where.exact
+    negated = MetadataFilters(filters=[one], condition=FilterCondition.NOT)
+    assert not prefilter(Filters.of(negated)).sql
 
 
 @pytest.mark.spread
@@ -317,43 +368,26 @@ def test_conditions(filters, passes):
     assert holds(filters, LEAF) is passes
 
 
-@given(
-    st.lists(
-        st.builds(
-            MetadataFilter,
-            key=st.sampled_from(["n", "f", "missing"]),
-            value=st.integers(0, 3) | st.floats(0, 3) | st.none(),
-            operator=st.sampled_from([Op.EQ, Op.NE, Op.IS_EMPTY]),
-        )
-        | st.builds(
-            MetadataFilter,
-            key=st.sampled_from(["n", "f", "missing"]),
-            value=st.integers(0, 3) | st.floats(0, 3),
-            operator=st.sampled_from([Op.LT, Op.LTE, Op.GT, Op.GTE]),
-        )
-        | st.builds(
-            MetadataFilter,
-            key=st.sampled_from(["n", "f", "missing"]),
-            value=st.lists(st.integers(0, 3), max_size=3),
-            operator=st.sampled_from([Op.IN, Op.NIN]),
-        )
-        | st.builds(
-            MetadataFilter,
-            key=st.sampled_from(["tags", "missing"]),
-            value=st.lists(st.sampled_from("abx"), max_size=3),
-            operator=st.sampled_from([Op.ANY, Op.ALL]),
-        )
-        | st.builds(
-            MetadataFilter,
-            key=st.sampled_from(["s", "missing"]),
-            value=st.sampled_from(["Müller", "müller", "x", ""]),
-            operator=st.sampled_from([Op.TEXT_MATCH, Op.TEXT_MATCH_INSENSITIVE]),
-        ),
-        min_size=1,
-        max_size=3,
+def of_type(keys, values, *operators):
+    key, operator = st.sampled_from([*keys, "missing"]), st.sampled_from(operators)
+    return st.builds(MetadataFilter, key=key, value=values, operator=operator)
+
+
+real = st.integers(0, 3) | st.floats(0, 3)
+typed = st.one_of(
+    of_type("nf", real | st.none(), Op.EQ, Op.NE, Op.IS_EMPTY),
+    of_type("nf", real, Op.LT, Op.LTE, Op.GT, Op.GTE),
+    of_type("nf", st.lists(st.integers(0, 3), max_size=3), Op.IN, Op.NIN),
+    of_type(["tags"], st.lists(st.sampled_from("abx"), max_size=3), Op.ANY, Op.ALL),
+    of_type(
+        "s",
+        st.sampled_from(["Müller", "müller", "x", ""]),
+        *(Op.TEXT_MATCH, Op.TEXT_MATCH_INSENSITIVE),
     ),
-    st.sampled_from([*FilterCondition, None]),
 )
+
+
+@given(st.lists(typed, min_size=1, max_size=3), st.sampled_from([*FilterCondition, None]))
 @example([f("n", 2), f("n", 3)], NOT)
 @example([f("missing", None)], AND)
 @example([f("missing", None, Op.NE)], AND)
@@ -407,17 +441,14 @@ def test_node_ids_of_a_query(store, ids, expected):
     assert found(store, node_ids=ids) == expected
 
 
-@pytest.mark.parametrize("document", [*ODD[1:], "nobody"])
-def test_doc_ids_of_a_query(store, document):
+@pytest.mark.parametrize("documents", [[each] for each in (*ODD[1:], "nobody")] + [[]])
+def test_doc_ids_of_a_query(store, documents):
     def of(node):
         return Node.of(node).documents
 
     chunks = [node for node in NODES if seen(node)["hierindex_level"] == 0]
-    assert found(store, doc_ids=[document]) == {n.node_id for n in chunks if document in of(n)}
-
-
-def test_no_documents_are_not_all(store):
-    assert found(store, doc_ids=[]) == set()
+    ids = {n.node_id for n in chunks if {*documents} & {*of(n)}}
+    assert found(store, doc_ids=documents) == ids
 
 
 def test_ids_documents_and_filters_of_a_query_all_hold(store):
@@ -447,15 +478,6 @@ def test_filters_of_a_class_of_the_users(store):
     assert found(store, filters=mine) == found(store, filters=any_of(f("n", 1), f("n", 2)))
 
 
-def test_what_filters_see_of_a_node():
-    record = metadata_of(level=1, level_max=2, kind="extractive", documents=("a", "b"))
-    made = TextNode(id_="n", text="", metadata={"author": "Ada"} | record)
-    told = seen(made)
-    own = {"id": "n", "level": 1, "level_max": 2, "kind": "extractive", "documents": ["a", "b"]}
-    assert {key: told[f"hierindex_{key}"] for key in own} == own
-    assert told["author"] == "Ada"
-
-
 @pytest.mark.spread
 @pytest.mark.parametrize("join", [all_of, any_of, not_])
 @pytest.mark.parametrize("key", ["author", "hierindex_level"])
@@ -475,3 +497,25 @@ def test_a_key_under_our_prefix_is_refused_where_nodes_enter(tmp_path, key):
     with pytest.raises(InputError, match=f"Metadata key '{key}' of node n is reserved"):
         store.add([TextNode(id_="n", text="", embedding=[1.0, 0.0], metadata={key: "mine"})])
     assert store.get_nodes() == []
+
+
+@pytest.mark.spread
+@pytest.mark.parametrize("share", [0.02, 0.5, 1.0])
+@pytest.mark.parametrize("top_k", [1, 7, 40])
+def test_as_many_as_asked_for_come_however_rare_they_are(full, share, top_k):
+    wanted = round(share * 300)
+    filters = all_of(f("n", wanted, Op.LT))
+    result = full.query(VectorStoreQuery([0.0, 1.0], similarity_top_k=top_k, filters=filters))
+    assert result.ids == [str(i) for i in range(wanted)][::-1][:top_k]
+
+
+@pytest.fixture(scope="module")
+def full(tmp_path_factory):
+    store = HierarchyStore(tmp_path_factory.mktemp("full"))
+    store.add(
+        [
+            TextNode(id_=f"{i}", text="", embedding=[300.0 - i, i], metadata={"n": i})
+            for i in range(300)
+        ]
+    )
+    return store

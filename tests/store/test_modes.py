@@ -15,7 +15,7 @@ from llama_index.core.vector_stores.types import (
 from strategies import seeds
 
 from hierindex.errors import InputError
-from hierindex.store import indices, search
+from hierindex.store import search
 from hierindex.store.vector_store import MODES, HierarchyStore
 
 Mode = VectorStoreQueryMode
@@ -190,9 +190,9 @@ def large(tmp_path_factory):
     ]
     store = HierarchyStore(tmp_path_factory.mktemp("large"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(indices, "SCALAR_ROWS", 500)
-        patch.setattr(indices, "VECTOR_ROWS", 500)
-        patch.setattr(indices, "UNINDEXED_ROWS", (100, 100))
+        patch.setattr(search, "SCALAR_ROWS", 500)
+        patch.setattr(search, "VECTOR_ROWS", 500)
+        patch.setattr(search, "UNINDEXED_ROWS", (100, 100))
         store.add(nodes[:400])
         assert {i.index_type for i in store.client.open_table("nodes").list_indices()} == {"FTS"}
         store.add(nodes[400:])
@@ -225,7 +225,7 @@ def test_a_large_table_has_its_indices(large):
 
 
 def test_a_vector_index_is_made_anew_when_the_table_has_grown(tmp_path, monkeypatch):
-    monkeypatch.setattr(indices, "VECTOR_ROWS", 256)
+    monkeypatch.setattr(search, "VECTOR_ROWS", 256)
     store = HierarchyStore(tmp_path)
     names = []
     for start, stop in [(0, 300), (300, 600), (600, 1200), (1200, 1300)]:

@@ -1,8 +1,6 @@
-import json
 import re
 from datetime import date
 
-import numpy as np
 import pytest
 from fakes import HashingEmbedding
 from hypothesis import given
@@ -15,15 +13,12 @@ from llama_index.core.schema import (
     TextNode,
 )
 from records import metadata_of, replace_all
-from store.trees import HIERARCHIES, tree
 
 from hierindex import HierarchicalIndex, SemanticHierarchy
 from hierindex.errors import InputError
-from hierindex.node import Maker, Node, Quote, Span
-from hierindex.store.rows import to_nodes, to_table
-from hierindex.store.schema import schema
+from hierindex.node import Grounding, Maker, Quote, Span
 from hierindex.store.vector_store import HierarchyStore
-from hierindex.text_node import RECORD_KEYS, to_text_node
+from hierindex.text_node import RECORD_KEYS
 
 N_DIMS = 3
 ids = st.text(min_size=1, max_size=8)
@@ -71,6 +66,7 @@ records = st.fixed_dictionaries(
             st.builds(Quote, st.integers(0), st.integers(0), st.none() | spans), max_size=3
         ),
         "n_tokens": st.integers(0, 10**6),
+        "grounding": st.none() | st.builds(Grounding, *[st.integers(0, 9)] * 5, st.tuples(text)),
         "maker": st.builds(Maker, text, text, text, text),
     }
 )
@@ -121,31 +117,6 @@ def test_nodes_come_back_as_they_were(store, collection):
     replace_all(store, collection)
     assert store.get_nodes() == collection
     assert [store.get_nodes([node.node_id])[0] for node in collection] == collection
-
-
-@pytest.mark.parametrize("hierarchy", HIERARCHIES)
-def test_a_row_says_what_its_node_says(hierarchy):
-    grown = [*map(Node.of, tree(hierarchy))]
-    table = to_table(grown)
-    assert table.schema == schema(64)
-    for node, row in zip(grown, table.to_pylist(), strict=True):
-        assert row["id"] == node.id
-        assert row["text"] == node.text
-        assert (row["level"], row["level_max"]) == (node.level, node.level_max)
-        assert (row["kind"], row["n_tokens"]) == (node.kind, node.n_tokens)
-        assert tuple(row["documents"]) == node.documents
-        weighted = zip(row["parent_ids"], row["parent_weights"], strict=True)
-        assert tuple(weighted) == node.parents
-        assert tuple(row["child_ids"]) == node.children
-        assert json.loads(row["metadata"]) == node.metadata
-        np.testing.assert_array_equal(row["vector"], np.float32(node.vector))
-
-
-def test_a_node_without_a_document_is_its_own():
-    alone = TextNode(id_="alone", text="")
-    source = RelatedNodeInfo(node_id="doc")
-    of_one = TextNode(text="", relationships={NodeRelationship.SOURCE: source})
-    assert [Node.of(node).documents for node in (alone, of_one)] == [("alone",), ("doc",)]
 
 
 @pytest.mark.parametrize(
@@ -199,9 +170,3 @@ def test_a_template_that_cannot_be_formatted_is_named(tmp_path, door, templates)
     said = rf"{name} of node 'n' cannot be formatted, got {re.escape(repr(template))}; use only {{"
     with pytest.raises(InputError, match=said):
         door(node, tmp_path / "index")
-
-
-def test_rows_without_vectors_are_nodes_without_embeddings():
-    node = TextNode(text="text", embedding=[1.0, 2.0])
-    (found,) = to_nodes(to_table([Node.of(node)]).drop_columns("vector"))
-    assert to_text_node(found) == node.model_copy(update={"embedding": None})

@@ -23,10 +23,9 @@ from strategies import seeds
 
 from hierindex.errors import FormatError, InputError
 from hierindex.index import HierarchicalIndex
-from hierindex.node import Grounding, Maker, Node
+from hierindex.node import Node
 from hierindex.store.rows import to_table
 from hierindex.store.vector_store import HierarchyStore
-from hierindex.text_node import to_text_node
 from hierindex.tree.transforms import RaptorHierarchy, SemanticHierarchy
 
 
@@ -69,25 +68,6 @@ def test_adding_twice_is_adding_once(store):
     assert by_id(store.get_nodes()) == by_id(single_precision(nodes))
 
 
-batches = st.lists(
-    st.lists(
-        st.tuples(st.sampled_from("abcd"), st.text(max_size=3)),
-        max_size=4,
-        unique_by=lambda pair: pair[0],
-    ),
-    max_size=4,
-)
-
-
-@given(batches)
-def test_any_row_of_additions_is_a_dictionary(tmp_path_factory, batches):
-    store = HierarchyStore(tmp_path_factory.mktemp("index"))
-    for batch in batches:
-        store.add([node(*pair) for pair in batch])
-    expected = {node_id: text for batch in batches for node_id, text in batch}
-    assert {n.node_id: n.text for n in store.get_nodes()} == expected
-
-
 @pytest.mark.parametrize(
     "before", [[], ["b"], ["a"]], ids=["new table", "id is new", "id is known"]
 )
@@ -109,25 +89,6 @@ def test_an_addition_waits_for_another_writer(tmp_path):
         builder.add([node("a")])
     assert waiting.result() == ["b"]
     assert set(ids(HierarchyStore(tmp_path).get_nodes())) == {"a", "b"}
-
-
-def test_many_rows_come_back_whole(store):
-    nodes = [node(f"{i:04}") for i in range(300)]
-    store.add(nodes)
-    assert ids(store.get_nodes()) == ids(nodes)
-    assert len(store.query(VectorStoreQuery([1.0, 0.0], similarity_top_k=250)).ids) == 250
-
-
-def test_a_grounding_comes_back(store):
-    some = Grounding(3, 1, 0, 2, 1, ("numbers not in the sources: 7", "names: Zoë"))
-    groundings = [None, Grounding(), some]
-    nodes = [
-        Node(f"{i}", "text", grounding=each, maker=Maker(), vector=np.array([1.0, 0.0]))
-        for i, each in enumerate(groundings)
-    ]
-    store.add([*map(to_text_node, nodes)])
-    assert [node.grounding for node in store.snapshot().nodes()] == groundings
-    assert [Node.of(node).grounding for node in store.get_nodes()] == groundings
 
 
 def test_input_nodes_are_not_modified(store):
@@ -291,16 +252,6 @@ def test_the_best_of_those_that_pass_are_found(store, top_k):
         assert store.query(query).ids == ["1", "3", "5", "7", "9"][:top_k]
 
 
-def test_of_equal_vectors_the_first_rows_are_found(store):
-    store.add([node(str(i)) for i in range(9)])
-    assert store.query(VectorStoreQuery([1.0, 0.0], similarity_top_k=4)).ids == [*"0123"]
-
-
-def test_a_zero_vector_is_similar_to_nothing(store):
-    store.add([node("a"), node("zero", embedding=(0.0, 0.0))])
-    assert store.query(asking(1.0, 0.0)).ids == ["a"]
-
-
 def test_a_query_gives_whole_nodes_without_vectors(store):
     nodes = tree()
     store.add(nodes)
@@ -349,13 +300,6 @@ def test_a_question_needs_a_direction(store, embedding):
         store.query(VectorStoreQuery(query_embedding=embedding))
 
 
-def test_nothing_replaces_nothing(store):
-    replace_all(store, [node()])
-    with pytest.raises(InputError):
-        replace_all(store, [])
-    assert ids(store.get_nodes()) == ["a"]
-
-
 def sync(store, name, *arguments):
     return getattr(store, name)(*arguments)
 
@@ -384,18 +328,6 @@ def test_sync_and_async_do_the_same(store, call):
     assert ids(call(store, "get_nodes", None, where("n", 0, FilterOperator.GT))) == ["d"]
     call(store, "clear")
     assert not store.snapshot().exists
-
-
-def test_the_ways_to_call_can_be_mixed(store):
-    for i, call in enumerate([sync, awaited, sync_in_a_running_loop, awaited, sync]):
-        call(store, "add", [node(str(i))])
-        assert len(call(store, "get_nodes")) == i + 1
-
-
-def test_replacing_may_change_the_dimension(store):
-    replace_all(store, [node()])
-    replace_all(store, [node("b", embedding=(1.0, 2.0, 3.0))])
-    assert store.query(asking(1.0, 2.0, 3.0)).ids == ["b"]
 
 
 def test_a_report_outlives_changes_and_a_generation_grows_with_each(store):

@@ -8,7 +8,7 @@ import random
 import lancedb
 import pytest
 from fakes import HashingEmbedding
-from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
+from llama_index.core.schema import TextNode
 from llama_index.core.vector_stores.types import (
     MetadataFilter,
     MetadataFilters,
@@ -19,8 +19,8 @@ from records import metadata_of, replace_all
 from store.trees import columns_of, record, tree
 
 from hierindex.index import HierarchicalIndex
-from hierindex.store import indices
-from hierindex.store.hashed_metadata import MOST_ITEMS
+from hierindex.store import search
+from hierindex.store.prefilter import MOST_ITEMS
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.tree.transforms import DocumentHierarchy
 
@@ -67,12 +67,6 @@ class TestStale:
         store.add([n for n in nodes if n.node_id in stale(store)])
         assert stale(store) == set()
 
-    def test_neighbours_and_strangers_are_not_stale(self, store):
-        beside = {NodeRelationship.NEXT: RelatedNodeInfo(node_id="0001")}
-        store.add([node(0, relationships=beside), node(1), node(2)])
-        store.delete_nodes(["0001"])
-        assert stale(store) == set()
-
 
 @pytest.mark.parametrize("n_documents", [1, MOST_ITEMS, MOST_ITEMS + 1])
 def test_a_summary_of_many_documents_goes_with_any_of_them(store, n_documents):
@@ -86,7 +80,7 @@ def test_a_summary_of_many_documents_goes_with_any_of_them(store, n_documents):
 
 
 def test_indices_follow_any_row_of_writes(store, monkeypatch):
-    monkeypatch.setattr(indices, "SCALAR_ROWS", 1)
+    monkeypatch.setattr(search, "SCALAR_ROWS", 1)
     rng, held = random.Random(0), {}
     for step in range(12):
         some = [f"{i:04}" for i in rng.sample(range(12), rng.randint(1, 5))]
@@ -112,7 +106,7 @@ def test_an_upkeep_that_fails_spoils_no_write(store, monkeypatch, caplog):
     def conflict(table):
         raise RuntimeError("preempted by a concurrent transaction")
 
-    monkeypatch.setattr(indices, "_make_missing", conflict)
+    monkeypatch.setattr(search, "_make_missing", conflict)
     with caplog.at_level(logging.INFO, "hierindex"):
         store.add([node(0)])
     assert columns_of(store, "id") == {"id": ["0000"]}

@@ -1,6 +1,6 @@
 """What LlamaIndex tests of ingestion, retrievers and query engines, with a tree behind them.
 
-Its tests of vector stores are in `tests/store/conformance.py`.
+Its tests of vector stores are in `tests/store/test_conformance.py`.
 """
 
 import asyncio

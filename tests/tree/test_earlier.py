@@ -8,17 +8,19 @@ import pytest
 from fakes import HashingEmbedding
 from histories import documents
 from llama_index.core.node_parser import SentenceSplitter
-from llama_index.core.schema import Document
-from records import as_chunks, as_plain, replace_all, revise
+from records import as_plain
 
-from hierindex import DocumentHierarchy, HierarchyStore, Node, RaptorHierarchy, SemanticHierarchy
-from hierindex.cache.cache import open_cache
+from hierindex import (
+    DocumentHierarchy,
+    HierarchicalIndex,
+    Node,
+    RaptorHierarchy,
+    SemanticHierarchy,
+)
 from hierindex.core.membership import from_groups
 from hierindex.core.tree import ByMixture
 from hierindex.summarize import ExtractiveSummarizer
 from hierindex.tree import earlier
-from hierindex.tree.earlier import EarlierTree
-from hierindex.tree.growth import Grown
 from hierindex.tree.hierarchy import Hierarchy
 
 WORDS = "harbour sail mast anchor flour yeast oven dough nova orbit comet moon".split()
@@ -53,34 +55,25 @@ def texts_of(n_documents: int) -> dict[str, str]:
     }
 
 
-def chunks_of(texts) -> list[Node]:
-    return as_chunks(SentenceSplitter(chunk_size=64, chunk_overlap=0)(documents(texts)))
-
-
 class Held:
-    """An index of texts by name, whose tree is changed as an update does."""
+    """An index of texts by name, which is updated."""
 
-    def __init__(self, folder, hierarchy: Hierarchy, texts) -> None:
-        self.store, self.hierarchy, self.texts = HierarchyStore(folder), hierarchy, {}
-        with open_cache(str(folder)) as cache:
-            grown = hierarchy.grow([chunks_of(texts)], cache)
-        replace_all(self.store, grown.nodes)
-        self.texts = dict(texts)
+    def __init__(self, folder, hierarchy: Hierarchy, texts, chunk_size=64) -> None:
+        splitter = SentenceSplitter(chunk_size=chunk_size, chunk_overlap=0)
+        self.given = {"hierarchy": hierarchy, "splitter": splitter}
+        self.index = HierarchicalIndex.build(documents(texts), folder, **self.given)
 
-    def become(self, texts) -> Grown:
-        """Change the documents of the index to these and return what was grown."""
-        changed = {n for n in self.texts.keys() | texts if self.texts.get(n) != texts.get(n)}
-        held = EarlierTree(self.store.snapshot(), changed & self.texts.keys(), [*texts])
-        chunks = [chunk for chunk in chunks_of(texts) if chunk.documents[0] in changed]
-        with open_cache(self.store.uri) as cache:
-            grown = self.hierarchy.grow([chunks], cache, earlier=held)
-        revise(self.store, grown.nodes, grown.gone)
-        self.texts = dict(texts)
-        return grown
+    def change(self, texts=(), gone=()) -> list[Node]:
+        """Update some documents and delete others; return all nodes."""
+        if texts:
+            self.index.update(documents(texts), **self.given)
+        for document in gone:
+            self.index.delete(document, hierarchy=self.given["hierarchy"])
+        return self.nodes
 
     @property
     def nodes(self) -> list[Node]:
-        return self.store.snapshot().nodes()
+        return self.index.store.snapshot().nodes()
 
 
 def hierarchy_of(kind, **options) -> Hierarchy:
@@ -99,22 +92,10 @@ def test_one_edit_costs_the_summaries_above_it(kind, tmp_path) -> None:
     summarizer = CountingSummarizer()
     held = Held(tmp_path, hierarchy_of(kind, summarizer=summarizer), texts)
     n_summaries, summarizer.n_groups = summarizer.n_groups, 0
-    texts["005.txt"] += "\n\nThe harbour of 5 has a new mast and an old anchor."
-    grown = held.become(texts)
-    n_levels = 1 + max(node.level for node in held.nodes)
+    edited = texts["005.txt"] + "\n\nThe harbour of 5 has a new mast and an old anchor."
+    nodes = held.change({"005.txt": edited})
+    n_levels = 1 + max(node.level for node in nodes)
     assert 0 < summarizer.n_groups <= min(3 * n_levels, n_summaries / 2)
-    assert len(grown.nodes) < len(held.nodes) / 2
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_document_that_is_read_again_leaves_the_tree_as_it_was(kind, tmp_path) -> None:
-    texts = texts_of(12)
-    held = Held(tmp_path, hierarchy_of(kind), texts)
-    before = as_plain(held.nodes)
-    held.texts["007.txt"] = "other"
-    grown = held.become(texts)
-    assert not grown.gone
-    assert as_plain(held.nodes) == before
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -122,8 +103,7 @@ def test_a_tree_with_a_root_has_one_after_each_edit(kind, tmp_path) -> None:
     texts = texts_of(10)
     held = Held(tmp_path, hierarchy_of(kind), texts)
     for name in list(texts)[:6:5]:
-        del texts[name]
-        check_tree(held.become(texts) and held.nodes)
+        check_tree(held.change(gone=[name]))
 
 
 def test_a_taller_document_lifts_the_levels_above_documents_and_they_sink_without_it(
@@ -132,13 +112,11 @@ def test_a_taller_document_lifts_the_levels_above_documents_and_they_sink_withou
     texts = texts_of(14)
     held = Held(tmp_path, hierarchy_of(SemanticHierarchy), texts)
     before = as_plain(held.nodes)
-    tall = "\n\n".join(texts_of(14).values()) * 2
-    held.become({**texts, "tall.txt": tall})
-    check_tree(held.nodes)
-    lifted = document_levels(held.nodes)
-    held.become(texts)
-    assert document_levels(held.nodes) < lifted
-    assert as_plain(held.nodes) == before
+    lifted = held.change({"tall.txt": "\n\n".join(texts.values()) * 2})
+    check_tree(lifted)
+    sunk = held.change(gone=["tall.txt"])
+    assert document_levels(sunk) < document_levels(lifted)
+    assert as_plain(sunk) == before
 
 
 def document_levels(nodes) -> int:
@@ -164,21 +142,8 @@ def check_links(nodes) -> None:
         assert all(node.id in dict(by_id[child].parents) for child in node.children)
 
 
-def short_documents(n: int) -> list[Document]:
-    return [
-        Document(id_=f"{i}", text=f"{' '.join(random.Random(i).choices(WORDS, k=12))} {i}.")
-        for i in range(n)
-    ]
-
-
-def changed_tree(tree: Hierarchy, docs, gone, new, folder) -> list[Node]:
-    """The nodes of an index of documents after a change."""
-    store = HierarchyStore(folder)
-    replace_all(store, tree(docs))
-    order = [doc.id_ for doc in docs if doc.id_ not in gone] + [doc.id_ for doc in new]
-    grown = tree.grow([as_chunks(new)], earlier=EarlierTree(store.snapshot(), gone, order))
-    revise(store, grown.nodes, grown.gone)
-    return store.snapshot().nodes()
+def short_texts(n: int) -> dict[str, str]:
+    return {f"{i}": f"{' '.join(random.Random(i).choices(WORDS, k=12))} {i}." for i in range(n)}
 
 
 @pytest.mark.parametrize(
@@ -186,8 +151,9 @@ def changed_tree(tree: Hierarchy, docs, gone, new, folder) -> list[Node]:
 )
 def test_neighbours_that_are_only_asked_stay_as_they_are(n, tmp_path) -> None:
     tree = hierarchy_of(DocumentHierarchy, max_children=3, summary_tokens=32, max_tokens=90)
-    *docs, new = short_documents(n + 1)
-    check_links(changed_tree(tree, docs, [], [new], tmp_path))
+    texts = short_texts(n + 1)
+    new = {f"{n}": texts.pop(f"{n}")}
+    check_links(Held(tmp_path, tree, texts).change(new))
 
 
 @dataclass(frozen=True)
@@ -207,16 +173,13 @@ class SoftHierarchy(RaptorHierarchy):
 
 
 def test_a_group_that_becomes_another_one_is_that_group(tmp_path) -> None:
-    docs = [Document(id_=f"{i:02}", text=f"harbour {i} sail {i * 7}.") for i in range(11)]
+    texts = {f"{i:02}": f"harbour {i} sail {i * 7}." for i in range(11)}
     tree = SoftHierarchy(HashingEmbedding(), max_children=3)
-    check_links(changed_tree(tree, docs, ["02"], [], tmp_path))
+    check_links(Held(tmp_path, tree, texts).change(gone=["02"]))
 
 
 def test_a_level_at_which_nothing_fits_together_is_no_level(tmp_path) -> None:
     tree = RaptorHierarchy(HashingEmbedding(), max_children=2, max_tokens=100)
-    docs = [
-        Document(id_=f"{i:02}", text=" ".join(f"w{i}x{j}" for j in range(90 if i > 1 else 5)))
-        for i in range(12)
-    ]
-    nodes = changed_tree(tree, docs, ["00"], [], tmp_path)
+    texts = {f"{i:02}": " ".join(f"w{i}x{j}" for j in range(90 if i > 1 else 5)) for i in range(12)}
+    nodes = Held(tmp_path, tree, texts, 1024).change(gone=["00"])
     assert {node.level_max for node in nodes} == {0}

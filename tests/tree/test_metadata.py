@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hierindex.tree.metadata import MAX_DISTINCT, merged_metadata
+from hierindex.tree.parents import MAX_DISTINCT, merged_metadata
 
 CASES = {
     "shared value": ([{"a": 1}, {"a": 1}], {"a": 1}),
@@ -36,6 +36,8 @@ CASES = {
         {"sections": ["A", "B", "C", "D", "D › E"]},
     ),
     "no section in one": ([{"section": "A"}, {}], {}),
+    "sections that are no paths": ([{"section": 1}, {"section": 2}], {"section": [1, 2]}),
+    "of many values some": ([{"a": i} for i in range(50)], {"a": [*range(MAX_DISTINCT)]}),
     "none": ([], {}),
 }
 
@@ -43,10 +45,6 @@ CASES = {
 @pytest.mark.parametrize(("children", "merged"), CASES.values(), ids=CASES)
 def test_merge(children, merged) -> None:
     assert merged_metadata(children) == merged
-
-
-def test_distinct_values_are_bounded() -> None:
-    assert len(merged_metadata([{"a": i} for i in range(50)])["a"]) == MAX_DISTINCT
 
 
 def test_a_rule_can_be_replaced() -> None:
@@ -71,7 +69,3 @@ def test_any_metadata_merges(children) -> None:
     merged = merged_metadata(children)
     assert set(merged) - {"sections"} <= {key for child in children for key in child}
     assert len(merged.get("sections", ())) != 1
-
-
-def test_sections_that_are_no_paths_are_merged_like_any_value():
-    assert merged_metadata([{"section": 1}, {"section": 2}]) == {"section": [1, 2]}

@@ -14,7 +14,7 @@ from llama_index.core.schema import TextNode
 
 from hierindex import Mixture, SemanticHierarchy
 from hierindex.summarize import LLMRewriter, TwoStageSummarizer
-from hierindex.tree.code_digest import code_digest
+from hierindex.tree.recipe import code_digest
 
 
 class Instructed(HashingEmbedding):
@@ -136,7 +136,7 @@ def test_a_model_that_cannot_be_known_finds_no_tree(name):
 
 CODE = """
 from functools import partial
-from hierindex.tree.code_digest import code_digest
+from hierindex.tree.recipe import code_digest
 def merge(values, n=2, *, among=frozenset(("a", "b", "c"))):
     return [value for value in values if value in {"x", "y", "z"} and (lambda v: v in among)(value)]
 class Merge:

@@ -12,7 +12,7 @@ from records import as_plain
 from tenacity import wait_none
 
 from hierindex import DocumentHierarchy, RaptorHierarchy, SemanticHierarchy
-from hierindex.cache.cache import Cache, open_cache
+from hierindex.cache import Cache, open_cache
 from hierindex.errors import FallbackWarning
 from hierindex.models.client import load_llm
 from hierindex.node import HEADINGS, TITLE
@@ -145,19 +145,6 @@ def test_a_group_is_called_by_what_its_siblings_titles_do_not_say(kind):
 
 
 @KINDS
-def test_siblings_of_other_documents_have_other_names(kind):
-    """Also if what tells them apart is how all titles of each begin."""
-    documents = [
-        document(f"{of} {i}", f"{text[:50]} Day {i}.", title=f"Notes on the many {of}, day {i}")
-        for of, text in (("canvas sails", SAILS), ("harbour cranes", HARBOUR))
-        for i in range(4)
-    ]
-    nodes = grown(kind, *documents, max_children=4, summary_tokens=80)
-    one, other = [node for node in nodes[:-1] if node.titles]
-    assert one.title != other.title
-
-
-@KINDS
 @pytest.mark.parametrize("n", [2, 40])
 def test_a_summary_of_documents_has_a_line_for_each_child(kind, n):
     nodes = {n.id: n for n in grown(kind, *mixed(n), max_children=n, summary_tokens=20 * n)}
@@ -262,7 +249,3 @@ class TestByAModel:
         nodes, *_ = self.grown(lambda _: reply, documents, unsupported="drop")
         assert {n.kind for n in nodes} == {"extractive_fallback"}
         assert all(n.title not in ("", "Bananas") for n in nodes)
-
-    def test_a_title_alone_is_no_summary(self, documents):
-        nodes, *_ = self.grown(lambda _: "Title: Bananas", documents)
-        assert {n.kind for n in nodes} == {"extractive_fallback"}

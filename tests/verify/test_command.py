@@ -98,10 +98,3 @@ def test_no_index(tmp_path, verify) -> None:
     status, out, err = verify(tmp_path / "nowhere")
     assert (status, out) == (2, "")
     assert "holds no index" in err
-
-
-def test_a_file_is_no_index(tmp_path, verify) -> None:
-    (tmp_path / "file").write_text("text")
-    status, _, err = verify(tmp_path / "file")
-    assert status == 2
-    assert "must be a folder" in err

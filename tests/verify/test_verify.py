@@ -21,11 +21,11 @@ from hierindex import (
     RaptorHierarchy,
     SemanticHierarchy,
 )
-from hierindex.cache.cache import open_cache
-from hierindex.store import indices
-from hierindex.store.schema import NAMES
-from hierindex.verify.report import Verification
-from hierindex.verify.rows import wrong_columns
+from hierindex.cache import open_cache
+from hierindex.store import search
+from hierindex.store.rows import NAMES
+from hierindex.verify.checks import wrong_columns
+from hierindex.verify.verify import Verification
 
 Row = dict[str, Any]
 REPORT = {
@@ -191,7 +191,7 @@ def test_two_rows_of_one_id(index) -> None:
 
 
 def test_an_index_that_lacks_rows(index, monkeypatch) -> None:
-    monkeypatch.setattr(indices, "UNINDEXED_ROWS", (0, 0))
+    monkeypatch.setattr(search, "UNINDEXED_ROWS", (0, 0))
     overwrite(index, chunk(rows_of(index)))
     assert failed(index) == ["indices"]
     assert verified(index, repair=True).ok
@@ -251,13 +251,6 @@ class TestPipelines:
         )
         assert failed(tmp_path) == []
 
-    def test_two_trees_are_two_runs_of_a_pipeline(self, tmp_path) -> None:
-        store = HierarchyStore(tmp_path)
-        store.add(tree())
-        with pytest.warns(UserWarning, match="now has .* roots"):
-            store.add(tree(DocumentHierarchy, namespace="again", group_documents=False))
-        assert failed(tmp_path) == []
-
     def test_what_a_deletion_leaves_is_stale_and_no_error(self, index) -> None:
         store, rows = HierarchyStore(index), rows_of(index)
         store.delete("a.txt")
@@ -272,11 +265,6 @@ class TestPipelines:
         HierarchyStore(index).delete_nodes([chunk(rows)["id"]])
         outcome = verified(index)
         assert (outcome.failed, outcome.stale) == ([], 1)
-
-    def test_a_deleted_summary(self, index) -> None:
-        rows = rows_of(index)
-        HierarchyStore(index).delete_nodes([parent(rows)["id"]])
-        assert failed(index) == []
 
 
 def test_lost_rows_are_named_and_left(index) -> None:

@@ -11,10 +11,10 @@ from hierindex.errors import InputError
 from hierindex.node import TITLE, Quote, Span
 from hierindex.retrieve.reading_order import entries, reading_order
 from hierindex.retrieve.sources import passages_at
-from hierindex.store.description import describe, overview
 from hierindex.store.prefilter import of_documents
+from hierindex.store.rows import describe
 from hierindex.store.search import matching
-from hierindex.store.snapshot import Snapshot, once
+from hierindex.store.snapshot import Snapshot, once, overview
 
 BEGINNING = 300  # characters of a text
 MOST = 1000  # entries of a list

@@ -1,11 +1,12 @@
-"""Temporary files of an index, in which rows, leaves and documents wait during a build."""
+"""Temporary files of an index, in which rows and documents wait during a build."""
 
 import json
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import partial
-from itertools import islice
+from itertools import chain
 from os import SEEK_END
+from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Self
 
 import numpy as np
@@ -14,18 +15,20 @@ from numpy.typing import NDArray
 
 from hierindex.errors import InputError
 from hierindex.store.connection import Connection
-from hierindex.store.rows import Row, as_table
+from hierindex.store.rows import Row, as_table, schema, vectors_of_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from llama_index.core.schema import Document
 
 AT_ONCE = 1024  # rows that are a table in memory
-FLOAT = np.dtype(np.float32)
 
 
 class WaitingFile:
-    """A temporary file, see `Connection.temporary_file`, open during a `with` block.
+    """A file without a name, which vanishes with its process, open during a `with` block.
+
+    It lies in the folder of the index, which needs room for what is built anyway. While there is
+    no folder, and for an object store, it lies where the system keeps temporary files.
 
     Parameters
     ----------
@@ -38,7 +41,9 @@ class WaitingFile:
 
     def __enter__(self) -> Self:
         with self._connection.named_refusals():
-            self._file: IO[bytes] = self._connection.temporary_file()
+            folder = self._connection.folder
+            at = folder if folder is not None and folder.is_dir() else None
+            self._file: IO[bytes] = TemporaryFile(buffering=0, dir=at)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -73,58 +78,13 @@ class DocumentFile(WaitingFile):
         return Document.from_dict(json.loads(self._read(start, length)))
 
 
-class LeafFile(WaitingFile):
-    """Rows of leaves in a temporary file, by number."""
+class RowFile(WaitingFile):
+    """Rows of nodes in a temporary file, by number."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
         self._starts = array("q", [0])
         self._n_dims = 0
-
-    def __len__(self) -> int:
-        return len(self._starts) - 1
-
-    def add(self, row: Row) -> None:
-        """Add a row, whose vector is an array, (n_dims,).
-
-        Raises
-        ------
-        InputError
-            If its vector has another dimension than those before.
-        """
-        x = row["vector"]
-        if len(self) and len(x) != self._n_dims:
-            widths = sorted([self._n_dims, len(x)])
-            raise InputError(f"Embeddings must have one dimension, got {widths}.")
-        self._n_dims = len(x)
-        data = orjson.dumps({**row, "vector": None})
-        start = self._append(x.astype(FLOAT).tobytes() + data)
-        self._starts.append(start + self._vector_bytes + len(data))
-
-    def __getitem__(self, number: int) -> Row:
-        start, end = self._starts[number : number + 2]
-        data = self._read(start, end - start)
-        x, rest = data[: self._vector_bytes], data[self._vector_bytes :]
-        return {**orjson.loads(rest), "vector": np.frombuffer(x, FLOAT)}
-
-    def vectors(self) -> NDArray[np.float32]:
-        """Return the vectors of all rows, (n_rows, n_dims)."""
-        X = np.empty((len(self), self._n_dims), FLOAT)
-        for i, start in enumerate(self._starts[:-1]):
-            X[i] = np.frombuffer(self._read(start, self._vector_bytes), FLOAT)
-        return X
-
-    @property
-    def _vector_bytes(self) -> int:
-        return self._n_dims * FLOAT.itemsize
-
-
-class RowFile(WaitingFile):
-    """Rows of nodes in a temporary file."""
-
-    def __init__(self, connection: Connection) -> None:
-        super().__init__(connection)
-        self._writer: pa.RecordBatchStreamWriter | None = None
 
     def __enter__(self) -> Self:
         with self._connection.named_refusals():
@@ -132,33 +92,50 @@ class RowFile(WaitingFile):
                 folder.mkdir(parents=True, exist_ok=True)
         return super().__enter__()
 
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
     def add(self, rows: Iterable[Row]) -> None:
-        """Add rows, none of them twice; see `as_table` for the errors."""
-        for some in tables(rows):
-            self._write(some)
+        """Add rows.
+
+        Raises
+        ------
+        InputError
+            If a vector is missing, not finite or of another dimension than the first one.
+        """
+        for row in rows:
+            (x,) = vectors_of_rows([row])
+            if len(self) and len(x) != self._n_dims:
+                widths = sorted([self._n_dims, len(x)])
+                raise InputError(f"Embeddings must have one dimension, got {widths}.")
+            self._n_dims = len(x)
+            data = x.tobytes() + orjson.dumps({**row, "vector": None})
+            self._starts.append(self._append(data) + len(data))
+
+    def __getitem__(self, number: int) -> Row:
+        start, end = self._starts[number : number + 2]
+        data = self._read(start, end - start)
+        x, rest = data[: self._vector_bytes], data[self._vector_bytes :]
+        return {**orjson.loads(rest), "vector": np.frombuffer(x, np.float32)}
+
+    def vectors(self) -> NDArray[np.float32]:
+        """Return the vectors of all rows, (n_rows, n_dims)."""
+        X = np.empty((len(self), self._n_dims), np.float32)
+        for i, start in enumerate(self._starts[:-1]):
+            X[i] = np.frombuffer(self._read(start, self._vector_bytes), np.float32)
+        return X
 
     def reader(self) -> "pa.RecordBatchReader | None":
         """Return the rows in the order in which they were added; None if there are none."""
         import pyarrow as pa
 
-        if self._writer is None:
+        if not len(self):
             return None
-        with self._connection.named_refusals():
-            self._writer.close()
-            self._file.seek(0)
-        return pa.ipc.open_stream(self._file)
+        starts = range(0, len(self), AT_ONCE)
+        some = ([self[i] for i in range(at, min(at + AT_ONCE, len(self)))] for at in starts)
+        batches = chain.from_iterable(as_table(rows).to_batches() for rows in some)
+        return pa.RecordBatchReader.from_batches(schema(self._n_dims), batches)
 
-    def _write(self, rows: "pa.Table") -> None:
-        import pyarrow as pa
-
-        with self._connection.named_refusals():
-            if self._writer is None:
-                self._writer = pa.ipc.new_stream(self._file, rows.schema)
-            self._writer.write_table(rows)
-
-
-def tables(rows: Iterable[Row]) -> "Iterator[pa.Table]":
-    """Yield tables of a few rows each."""
-    waiting = iter(rows)
-    while some := [*islice(waiting, AT_ONCE)]:
-        yield as_table(some)
+    @property
+    def _vector_bytes(self) -> int:
+        return self._n_dims * np.dtype(np.float32).itemsize

@@ -1,1 +1,0 @@
-"""The cache of an index: readings of files, vectors of texts, completions and summaries."""
