@@ -30,8 +30,8 @@ from .respond.bounded_tree import BoundedTreeSummarize as BoundedTreeSummarize
 from .respond.citation import Citation as Citation
 from .respond.compare import Comparison as Comparison
 from .respond.extractive_synthesizer import ExtractiveSynthesizer as ExtractiveSynthesizer
-from .retrieve.retrieved import RetrievedNode as RetrievedNode
 from .retrieve.retriever import HierarchyRetriever as HierarchyRetriever
+from .retrieve.retriever import RetrievedNode as RetrievedNode
 from .store.vector_store import HierarchyStore as HierarchyStore
 from .tree.transforms import DocumentHierarchy as DocumentHierarchy
 from .tree.transforms import RaptorHierarchy as RaptorHierarchy

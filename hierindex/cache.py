@@ -15,7 +15,7 @@ import numpy as np
 from platformdirs import user_cache_path
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random
 
-from hierindex.core.arrays import Floats1d, Floats2d, Ints1d
+from hierindex.core.arguments import Floats1d, Floats2d, Ints1d
 from hierindex.core.identity import digest, hash_text
 from hierindex.errors import SourceError
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from hierindex.core.arguments import is_whole, require
 from hierindex.errors import HierindexError, InputError, ModelError, without_password
 from hierindex.models.load import load_encoder
-from hierindex.models.model_identity import built_precision
+from hierindex.models.model import built_precision
 from hierindex.settings import CONTEXT, OUTLINE_TOKENS
 from hierindex.store.generations import on_newest
 from hierindex.store.table import Table
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from llama_index.core.schema import BaseNode, Document
     from llama_index.core.vector_stores.types import MetadataFilters
 
-    from hierindex.jobs.engine import Engine
+    from hierindex.jobs.job import Engine
     from hierindex.jobs.report import BuildReport
     from hierindex.jobs.revisions import Source
     from hierindex.jobs.settings import Settings
@@ -36,10 +36,9 @@ if TYPE_CHECKING:
     from hierindex.progress import Progress
     from hierindex.respond.answer import Answer
     from hierindex.respond.compare import Comparison
-    from hierindex.respond.reading import ReadingOrderEngine
+    from hierindex.respond.query_engine import ReadingOrderEngine
     from hierindex.retrieve.levels import Level
-    from hierindex.retrieve.retrieved import RetrievedNode
-    from hierindex.retrieve.retriever import HierarchyRetriever
+    from hierindex.retrieve.retriever import HierarchyRetriever, RetrievedNode
     from hierindex.retrieve.sources import SourcePassage
     from hierindex.store.snapshot import Snapshot
     from hierindex.store.vector_store import HierarchyStore
@@ -356,7 +355,7 @@ class HierarchicalIndex:
             has the wrong type.
         """
         from hierindex.retrieve.contents import outlined
-        from hierindex.retrieve.retrieved import retrieved_nodes
+        from hierindex.retrieve.retriever import retrieved_nodes
 
         found = outlined(self.table, self.encoder, budget, question, of, filters)
         return retrieved_nodes(found)

@@ -1,15 +1,15 @@
 """Rules that decide where a document is split into segments, and the protocol of custom rules."""
 
-from hierindex.core.breakpoints import (
+from hierindex.core.optimal import Optimal
+from hierindex.core.segments import (
     Cosine,
     Gradient,
     Interquartile,
     Percentile,
+    Rule,
     StandardDeviation,
     TargetSize,
 )
-from hierindex.core.optimal import Optimal
-from hierindex.core.segments import Rule
 
 __all__ = [
     "Cosine",

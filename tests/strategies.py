@@ -8,16 +8,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array
 
-from hierindex.core.arrays import Floats2d, Ints1d
+from hierindex.core.arguments import Floats2d, Ints1d
 from hierindex.core.bounds import Caps
-from hierindex.core.breakpoints import (
-    Cosine,
-    Gradient,
-    Interquartile,
-    Percentile,
-    StandardDeviation,
-    TargetSize,
-)
 from hierindex.core.membership import (
     Membership,
     centroids,
@@ -26,7 +18,15 @@ from hierindex.core.membership import (
 )
 from hierindex.core.optimal import Optimal
 from hierindex.core.rows import Rows
-from hierindex.core.segments import Rule
+from hierindex.core.segments import (
+    Cosine,
+    Gradient,
+    Interquartile,
+    Percentile,
+    Rule,
+    StandardDeviation,
+    TargetSize,
+)
 from hierindex.core.tree import Grouper, Tree, grow_tree
 
 SUMMARY_TOKENS = 20

@@ -3,7 +3,7 @@ import sys
 import pytest
 import torch
 
-from hierindex import device
+from hierindex import loading
 
 
 @pytest.mark.parametrize(
@@ -12,7 +12,7 @@ from hierindex import device
 def test_the_accelerator_is_the_one_that_torch_finds(monkeypatch, cuda, mps, found):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
-    assert device.accelerator() == found
+    assert loading.accelerator() == found
 
 
 @pytest.mark.parametrize(
@@ -29,14 +29,14 @@ def test_torch_is_asked_only_where_there_may_be_an_accelerator(
     monkeypatch, tmp_path, platform, machine, driver, may_have
 ):
     asked = []
-    monkeypatch.setattr(device, "DRIVERS", (str(tmp_path / ("." if driver else "none")),))
-    monkeypatch.setattr(device.sys, "platform", platform)
-    monkeypatch.setattr(device.platform, "machine", lambda: machine)
+    monkeypatch.setattr(loading, "DRIVERS", (str(tmp_path / ("." if driver else "none")),))
+    monkeypatch.setattr(loading.sys, "platform", platform)
+    monkeypatch.setattr(loading.platform, "machine", lambda: machine)
     monkeypatch.delitem(sys.modules, "torch")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: asked.append("cuda"))
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: asked.append("mps"))
-    monkeypatch.setattr(device, "_torch", lambda: torch)
-    assert device.accelerator() is None
+    monkeypatch.setattr(loading, "_torch", lambda: torch)
+    assert loading.accelerator() is None
     assert asked == ["cuda", "mps"] * may_have
 
 
@@ -52,4 +52,4 @@ def test_torch_is_asked_only_where_there_may_be_an_accelerator(
 )
 def test_bfloat16_is_for_a_gpu_that_computes_in_it(monkeypatch, name, has_bfloat16, dtype):
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: has_bfloat16)
-    assert device.fastest_dtype(name) == dtype
+    assert loading.fastest_dtype(name) == dtype

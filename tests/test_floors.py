@@ -6,7 +6,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "hierindex"
 FLOORS = [
-    set("errors node text_node progress settings loading threads device unsafe".split()),
+    set("errors node text_node progress settings loading threads unsafe".split()),
     {"text"},
     {"core"},
     {"cache", "rules"},
@@ -31,13 +31,13 @@ DOORS = {  # modules that import LlamaIndex with themselves, by room
     "evaluate": "datasets runner",
     "export": "document_summary langchain_retriever",
     "jobs": "revisions",
-    "models": "client limits llm openvino_embedding thoughts",
+    "models": "client limits llm openvino_embedding reasoning",
     "read": "documents readers sections split",
-    "respond": "bounded_tree chat cited citing_prompts compare engine engine_answer "
-    "extractive_synthesizer numbered reading",
-    "retrieve": "retrieved retriever",
+    "respond": "bounded_tree chat citation_check compare engine extractive_synthesizer "
+    "query_engine",
+    "retrieve": "retriever",
     "store": "vector_store",
-    "summarize": "bert checked choice llm requests",
+    "summarize": "bert llm replies requests summarizers",
     "text_node": "text_node",
     "tree": "hierarchy transforms",
 }

@@ -42,7 +42,7 @@ from hierindex.errors import InputError, SourceError
 from hierindex.jobs.changes import ChangedDocuments
 from hierindex.models.client import load_llm
 from hierindex.models.load import load_embed_model
-from hierindex.models.model_identity import built_precision
+from hierindex.models.model import built_precision
 from hierindex.read.files import Skipped
 from hierindex.read.readers import READERS
 from hierindex.store.table import Table

@@ -8,15 +8,13 @@ from typing import Annotated, Any, NoReturn, cast
 import typer
 
 from hierindex.cli.asking import compare, query
-from hierindex.cli.building import build, demo
+from hierindex.cli.building import build, delete, demo, update, watch
 from hierindex.cli.chatting import chat
 from hierindex.cli.evaluating import evaluate
 from hierindex.cli.looking import export, info, outline, report, show, tree
-from hierindex.cli.output import escape_unencodable, print_note
+from hierindex.cli.output import Command, escape_unencodable, print_note
 from hierindex.cli.restoring import generations, rollback, verify
 from hierindex.cli.serving import explore, mcp, serve
-from hierindex.cli.stopping import Command
-from hierindex.cli.updating import delete, update, watch
 from hierindex.errors import HierindexError
 
 NO_COMMAND = 2  # exit status

@@ -54,7 +54,7 @@ def query(
     """
     from hierindex.cli.answer_text import answered, noted
     from hierindex.index import HierarchicalIndex
-    from hierindex.respond.modes import EXTRACTIVE
+    from hierindex.respond.asking import EXTRACTIVE
 
     if stream and as_json:
         raise InputError("--stream and --json cannot be combined; omit one of them.")
@@ -89,7 +89,7 @@ def compare(
     from hierindex.cli.answer_text import compared
     from hierindex.cli.models import served_llm_of
     from hierindex.index import HierarchicalIndex
-    from hierindex.respond.modes import NEED_LLM
+    from hierindex.respond.asking import NEED_LLM
     from hierindex.retrieve.conditions import known_filters
 
     opened = HierarchicalIndex.open(index)

@@ -1,22 +1,44 @@
-"""Commands that build an index."""
+"""Commands that build an index or change its documents."""
 
+from contextlib import closing
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hierindex.cli import options
-from hierindex.cli.output import note_next, print_result
-from hierindex.cli.progress import shown_progress
-from hierindex.cli.text import built, described, estimated, files_read, timed
-from hierindex.errors import InputError
+from hierindex.cli.output import (
+    RepeatedProgress,
+    note_next,
+    print_note,
+    print_result,
+    shown_progress,
+    until_stopped,
+    wrapped,
+)
+from hierindex.cli.text import (
+    built,
+    changed,
+    described,
+    estimated,
+    files_read,
+    moved,
+    not_read,
+    skipped_files,
+    some,
+    timed,
+    usage_of,
+)
+from hierindex.errors import HierindexError, InputError
 from hierindex.read.files import check_sources
 from hierindex.unsafe import visible
 
 if TYPE_CHECKING:
-    from hierindex.jobs.engine import Engine
+    from hierindex.jobs.job import Engine
     from hierindex.jobs.report import BuildReport
     from hierindex.settings import Settings
+
 
 ENGINES = ("local", "ray")
 
@@ -130,3 +152,161 @@ def demo(
         typer.echo(f"\n{visible(command)}\n")
         print_result(made.ask(question, level=level, top_k=5).to_json(), False, answered)
     typer.echo(f"\n{visible(f'hierindex explore --index {index}')}   shows the tree in a browser.")
+
+
+WRITING = (
+    "llm llm_base_url llm_concurrency max_llm_tokens llm_timeout llm_deadline"
+    " llm_completion_tokens llm_record strict"
+)
+"""Settings of the commands that change an index."""
+PRICES = "prompt_price completion_price"
+STOPPED = "Stopped; the index is as the last update left it."
+DryRun = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run", help="Only estimate the cost; new content is read, embedded and cached."
+    ),
+]
+
+
+@options.with_settings(f"{WRITING} {PRICES}")
+def update(
+    sources: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="SOURCE",
+            help="Files and folders to read again or to add; by default all that the index was "
+            "built from.",
+        ),
+    ] = None,
+    *,
+    index: options.Index,
+    flags: dict[str, Any],
+    purge: options.Purge = False,
+    dry_run: DryRun = False,
+    verbose: options.Verbose = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Read files again and update the index with their changes.
+
+    The method, the models and other settings are taken from the index. Pass
+    `--llm remembered` to use the language model that wrote the summaries.
+    """
+    from hierindex.cli.models import as_built
+    from hierindex.index import HierarchicalIndex
+
+    opened = HierarchicalIndex.open(index)
+    settings, models = as_built(opened.settings, flags)
+    with shown_progress() as progress:
+        given = {"progress": progress, **models}
+        report = opened.update(sources or None, purge=purge, dry_run=dry_run, **given)
+    _print(report, settings, verbose, as_json)
+
+
+@options.with_settings(WRITING)
+def watch(
+    sources: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="SOURCE",
+            help="Files and folders to watch; by default all that the index was built from.",
+        ),
+    ] = None,
+    *,
+    index: options.Index,
+    flags: dict[str, Any],
+    purge: options.Purge = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print only JSON objects, one on a line.")
+    ] = False,
+) -> None:
+    """Update the index now and whenever its files change, until Ctrl-C.
+
+    Each update works like `hierindex update`. A failed update is retried at
+    the next change, or after 30 seconds. Set WATCHFILES_FORCE_POLLING=1 where
+    the system does not report changes, as on most network drives.
+    """
+    from hierindex.cli.models import as_built
+    from hierindex.index import HierarchicalIndex
+    from hierindex.jobs.changes import Remembered
+
+    def failed(error: HierindexError) -> None:
+        progress.close()
+        print_note(f"{error} Still watching.")
+
+    opened = HierarchicalIndex.open(index)
+    _, models = as_built(opened.settings, flags)
+    with until_stopped(STOPPED), closing(RepeatedProgress()) as progress:
+        given = {"purge": purge, "progress": progress, **models}
+        reports = opened.watch(sources or None, failed=failed, **given)
+        places = sources or Remembered.of(opened.table.snapshot()).sources
+        print_note(f"Watching {some(places)}; Ctrl-C stops.")
+        generation, known = -1, list[dict[str, str]]()  # `known` files are skipped and printed
+        for report in reports:
+            progress.close()
+            result = report.to_json()
+            skipped = result["skipped"]
+            new = [each for each in skipped if each not in known]
+            if new or report.generation != generation:
+                print_result({**result, "skipped": new}, as_json, _updated, indent=None)
+            generation, known = report.generation, skipped
+
+
+@options.with_settings(f"{WRITING} {PRICES}")
+def delete(
+    documents: Annotated[
+        list[str],
+        typer.Argument(metavar="DOCUMENT", help="Ids, as `hierindex tree` prints them."),
+    ],
+    index: options.Index,
+    *,
+    flags: dict[str, Any],
+    dry_run: DryRun = False,
+    verbose: options.Verbose = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Delete documents, and everything derived from them, from the index.
+
+    Deleting a mailbox deletes all its e-mails; deleting an e-mail deletes its
+    attachments. The files themselves are not changed. Later updates skip them
+    until they are named as SOURCE.
+    """
+    from hierindex.cli.models import as_built
+    from hierindex.index import HierarchicalIndex
+    from hierindex.read.files import valid_name
+
+    documents = [*map(valid_name, documents)]  # which the shell may have completed
+    opened = HierarchicalIndex.open(index)
+    settings, models = as_built(opened.settings, flags)
+    with shown_progress() as progress:
+        given = {"progress": progress, **models}
+        report = opened.delete(*documents, dry_run=dry_run, **given)
+    _print(report, settings, verbose, as_json)
+    if not as_json:
+        were = "would be" if dry_run else "were"
+        what = f"Earlier generations {were} removed, as they contain the deleted text."
+        typer.echo(
+            wrapped(f"{what} Updates skip files that still exist until they are named as SOURCE.")
+        )
+
+
+def _print(report: "BuildReport", settings: "Settings", verbose: bool, as_json: bool) -> None:
+    if report.dry_run:
+        print_estimate(report, settings, as_json)
+        return
+    summary = timed if verbose else built
+    print_result(
+        report.to_json(),
+        as_json,
+        lambda told: "\n".join([summary(told), *not_read(told["files"])]),
+    )
+
+
+def _updated(report: dict[str, Any]) -> str:
+    """Format the report of an update as a line, and others for requests and skipped files."""
+    names = "; ".join([*changed(report["names"]), *moved(report)]) or "Nothing has changed."
+    at, seconds = f"{datetime.now():%H:%M:%S}", f"{report['seconds']['total']:.1f} s"
+    usage = [usage_of(report["usage"])] if report["usage"]["llm_calls"] else []
+    line = f"{at}  Generation {report['generation']}, {seconds}. {names}"
+    partly = not_read(report["files"])
+    return "\n".join([line, *usage, *partly, *skipped_files(report["skipped"])])

@@ -116,7 +116,7 @@ class Chat:
 
     def _answer(self, question: str) -> None:
         from hierindex.cli.answer_text import answered, noted
-        from hierindex.respond.modes import EXTRACTIVE
+        from hierindex.respond.asking import EXTRACTIVE
 
         streams = self._asked["response_mode"] != EXTRACTIVE
         show = print_piece if streams else None

@@ -71,9 +71,9 @@ def evaluate(
     """
     if not all(budget.strip().isdecimal() for budget in budgets.split(",")):
         raise InputError(f"--budgets takes numbers such as 500,2000, got {budgets!r}.")
-    from hierindex.cli.progress import shown_progress
+    from hierindex.cli.output import shown_progress
     from hierindex.evaluate import evaluate
-    from hierindex.evaluate.report import table
+    from hierindex.evaluate.measures import table
     from hierindex.models.load import DEFAULT_EMBED_MODEL, load_embed_model
 
     model = settings.embed_model or DEFAULT_EMBED_MODEL

@@ -154,9 +154,8 @@ def export(
     if form not in FORMATS:
         raise InputError(f"FORMAT must be one of {', '.join(FORMATS)}, got {form!r}.")
     from hierindex.export.document_summary import persist_document_summary_index
-    from hierindex.export.parquet import to_parquet
+    from hierindex.export.files import to_json, to_parquet
     from hierindex.export.svg import to_svg
-    from hierindex.export.tree_json import to_json
     from hierindex.index import HierarchicalIndex
 
     writers: dict[str, Callable[[HierarchicalIndex, Path], int]] = {

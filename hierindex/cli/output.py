@@ -1,19 +1,25 @@
-"""Printing of results and errors, with control characters escaped."""
+"""Printing of results, errors and progress, and what Ctrl-C leaves."""
 
 import codecs
 import json
 import re
 import shlex
+import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from io import TextIOWrapper
 from shutil import get_terminal_size
 from textwrap import fill
 from typing import Any
 
 import typer
+from typer.core import TyperCommand
 
 from hierindex.errors import without_password
+from hierindex.progress import Progress, silent
 from hierindex.read.files import quoted
 from hierindex.unsafe import visible
 
@@ -119,3 +125,108 @@ def _readable(value: Any, key: str = "") -> Any:
         case list() | tuple():
             return [_readable(each, key) for each in value]
     return value
+
+
+@contextmanager
+def shown_progress() -> Iterator[Progress]:
+    """Show a bar for each stage on standard error, if it is a terminal."""
+    if not sys.stderr.isatty():
+        yield silent
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bars
+
+    columns = (
+        TextColumn("{task.description:<20}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[cost]}", markup=False),
+    )
+    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
+        tasks, of_stages = dict[str, TaskID](), defaultdict[str, _Stage](_Stage)
+
+        def show(stage: str, done: int, total: int, cost: str = "", /) -> None:
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(visible(stage), total=total, cost="")
+            done, total = of_stages[stage].with_earlier(done, total)
+            bars.update(tasks[stage], completed=done, total=total, cost=visible(cost))
+
+        yield show
+
+
+@dataclass
+class _Stage:
+    """Steps of a stage, which a large build goes through once for each part of its documents."""
+
+    earlier: int = 0  # steps of the parts before
+    done: int = 0
+    total: int = 0
+
+    def with_earlier(self, done: int, total: int) -> tuple[int, int]:
+        """Return the steps done and their number, with those of earlier parts."""
+        if done < self.done or self.done == self.total:
+            self.earlier += self.total
+        self.done, self.total = done, total
+        return self.earlier + done, self.earlier + total
+
+
+class RepeatedProgress:
+    """A `Progress` that shows bars from a call on until it is closed, which may happen often."""
+
+    def __init__(self) -> None:
+        self._shown = ExitStack()
+        self._show: Progress | None = None
+
+    def __call__(self, stage: str, done: int, total: int, cost: str = "", /) -> None:
+        """Show the progress of a stage."""
+        if self._show is None:
+            self._show = self._shown.enter_context(shown_progress())
+        self._show(stage, done, total, cost)
+
+    def close(self) -> None:
+        """Remove the bars; the next call shows new ones."""
+        self._shown.close()
+        self._show = None
+
+
+INTERRUPTED = 130  # exit status after Ctrl-C
+
+WHOLE = "nothing unfinished was published"
+KEPT = {
+    "build": f"{WHOLE}, and the next build reuses what was read, embedded and written.",
+    "update": f"{WHOLE}, and the next update reuses what was read, embedded and written.",
+    "delete": f"{WHOLE}; `hierindex tree` shows which documents the index holds.",
+    "rollback": f"{WHOLE}; `hierindex generations` lists them.",
+    "verify": f"{WHOLE}; the next `hierindex verify` checks all of it again.",
+    "evaluate": "finished indices are reused if --index is given.",
+    "demo": f"{WHOLE}, and the next demo reuses what was read and embedded.",
+    "export": "no unfinished file is left.",
+    "report": "no unfinished file is left.",
+}
+"""What is left of the work of a command that changes something."""
+
+
+class Command(TyperCommand):
+    """A command that says after Ctrl-C what is kept."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            print_note(f"Interrupted; {KEPT.get(str(self.name), 'nothing was changed.')}")
+            raise typer.Exit(INTERRUPTED) from None
+
+
+@contextmanager
+def until_stopped(sentence: str) -> Iterator[None]:
+    """End the block with Ctrl-C and SIGTERM, and print a sentence then."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    except KeyboardInterrupt:
+        print_note(sentence)
+    finally:
+        signal.signal(signal.SIGTERM, before)

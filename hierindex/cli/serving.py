@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hierindex.cli import options
-from hierindex.cli.output import print_note
-from hierindex.cli.stopping import until_stopped
+from hierindex.cli.output import print_note, until_stopped
 from hierindex.errors import InputError
 from hierindex.loading import extra
 from hierindex.settings import EXPLORER_PORT, HOST, MCP_PORT, QUESTIONS_PORT

@@ -1,10 +1,17 @@
-"""Validation of arguments."""
+"""Types of arrays, and validation of arguments."""
 
 from math import isfinite
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hierindex.errors import InputError
+
+Floats1d = NDArray[np.float64]
+Floats2d = NDArray[np.floating]
+Ints1d = NDArray[np.int64]
 
 
 def require(holds: bool, name: str, requirement: str, value: object) -> None:

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hierindex.core.arguments import is_whole, require
-from hierindex.core.arrays import Floats1d, Floats2d, Ints1d
+from hierindex.core.arguments import Floats1d, Floats2d, Ints1d, is_whole, require
 from hierindex.core.membership import (
     Membership,
     from_groups,

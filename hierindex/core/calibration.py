@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hierindex.core.arrays import Floats1d, Floats2d
+from hierindex.core.arguments import Floats1d, Floats2d
 
 TELLS = 1e-3  # smallest difference of matching and random pairs that is significant
 

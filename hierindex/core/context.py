@@ -4,7 +4,7 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from hierindex.core.arrays import Floats1d, Floats2d, Ints1d
+from hierindex.core.arguments import Floats1d, Floats2d, Ints1d
 from hierindex.core.ranking import finite, soft_maximum
 from hierindex.errors import InputError
 

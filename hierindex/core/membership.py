@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.sparse import csr_array
 
-from hierindex.core.arrays import Floats1d, Floats2d, Ints1d
+from hierindex.core.arguments import Floats1d, Floats2d, Ints1d
 from hierindex.errors import InputError
 
 Membership = csr_array

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from hierindex.core.arguments import is_whole, require
-from hierindex.core.arrays import Floats1d, Floats2d, Ints1d
+from hierindex.core.arguments import Floats1d, Floats2d, Ints1d, is_whole, require
 from hierindex.core.bounds import Caps
-from hierindex.core.breakpoints import squared_lengths
 from hierindex.core.rows import Rows
+from hierindex.core.segments import squared_lengths
 
 STRETCH = 1024  # rows, some 190,000 words; the search costs their square
 WORTH_A_SEGMENT = 2.0  # cost of a heading, in tests/benchmarks/segments.py

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hierindex.core.arrays import Floats2d, Ints1d
+from hierindex.core.arguments import Floats2d, Ints1d
 from hierindex.core.rows import one_thread
 
 EPOCHS = 50  # UMAP's default of 500 takes longer and does not raise the V-measure on squad

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array, eye_array, hstack
 
-from hierindex.core.arrays import Floats2d, Ints1d
+from hierindex.core.arguments import Floats2d, Ints1d
 from hierindex.core.bounds import bounded
 from hierindex.core.membership import Membership, from_groups, groups_of, weights_of
 from hierindex.core.rows import Rows

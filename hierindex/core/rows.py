@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hierindex.core.arrays import Floats2d, Ints1d
+from hierindex.core.arguments import Floats2d, Ints1d
 from hierindex.core.membership import Membership
 from hierindex.errors import InputError
 

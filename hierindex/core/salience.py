@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hierindex.core.arrays import Floats1d, Floats2d, Ints1d
+from hierindex.core.arguments import Floats1d, Floats2d, Ints1d
 from hierindex.core.ranking import MarginalRelevance
 
 if TYPE_CHECKING:

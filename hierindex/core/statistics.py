@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hierindex.core.arrays import Floats1d, Floats2d, Ints1d
+from hierindex.core.arguments import Floats1d, Floats2d, Ints1d
 from hierindex.core.membership import Membership, centroids, mean_cohesion, strongest_parent
 from hierindex.core.rows import Rows
 

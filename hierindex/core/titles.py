@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from math import log
 
-from hierindex.text.stop_words import UNTITLED
+from hierindex.text.words import UNTITLED
 
 MAX_TITLE = 60  # characters
 MAX_PHRASE = 3  # words

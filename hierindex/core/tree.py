@@ -5,11 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hierindex.core.arrays import Floats2d, Ints1d
+from hierindex.core.arguments import Floats2d, Ints1d
 from hierindex.core.bounds import Caps, bounded
 from hierindex.core.membership import Membership, from_groups, groups_of, one_hot, weights_of
-from hierindex.core.mixture import DEFAULT, Mixture, mixture
-from hierindex.core.partition import MAX_POOL, partition
+from hierindex.core.mixture import DEFAULT, MAX_POOL, Mixture, mixture, partition
 from hierindex.core.rows import Rows
 from hierindex.core.segments import Rule, document_starts, segment
 

@@ -1,11 +1,11 @@
 from .document_summary import persist_document_summary_index as persist_document_summary_index
 from .document_summary import to_document_summary_index as to_document_summary_index
+from .files import to_json as to_json
+from .files import to_parquet as to_parquet
+from .files import to_tree as to_tree
 from .langchain import to_langchain_documents as to_langchain_documents
 from .langchain import to_langchain_retriever as to_langchain_retriever
-from .parquet import to_parquet as to_parquet
 from .plots import plot_map as plot_map
 from .plots import plot_tree as plot_tree
 from .report import to_html as to_html
 from .svg import to_svg as to_svg
-from .tree_json import to_json as to_json
-from .tree_json import to_tree as to_tree

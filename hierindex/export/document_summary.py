@@ -23,9 +23,9 @@ from llama_index.core.schema import (
 )
 
 from hierindex.errors import InputError
-from hierindex.export.nodes import new, ordered_nodes
+from hierindex.export.files import new, ordered_nodes
 from hierindex.index import HierarchicalIndex
-from hierindex.retrieve.documents import WHOLE
+from hierindex.retrieve.selection import WHOLE
 from hierindex.store.filters import Filters
 from hierindex.store.snapshot import Snapshot
 from hierindex.text_node import from_text_node, to_text_node

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from hierindex.export.nodes import ordered_nodes
+from hierindex.export.files import ordered_nodes
 from hierindex.index import HierarchicalIndex
 from hierindex.loading import extra
 from hierindex.retrieve.levels import Level, ids_at

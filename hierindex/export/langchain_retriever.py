@@ -14,8 +14,7 @@ from pydantic import ConfigDict, InstanceOf
 
 from hierindex.errors import InputError
 from hierindex.node import PREFIX, Node
-from hierindex.retrieve.retrieved import RetrievedNode
-from hierindex.retrieve.retriever import HierarchyRetriever
+from hierindex.retrieve.retriever import HierarchyRetriever, RetrievedNode
 from hierindex.store.rows import describe
 from hierindex.text_node import from_text_node
 

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hierindex.core.arguments import is_whole, require
-from hierindex.core.arrays import Ints1d
-from hierindex.core.icicle import Icicle
+from hierindex.core.arguments import Ints1d, is_whole, require
+from hierindex.core.forest import Icicle
 from hierindex.errors import InputError
 from hierindex.index import HierarchicalIndex
 from hierindex.loading import extra
+from hierindex.retrieve.contents import entries, reading_order
 from hierindex.retrieve.levels import Level
 from hierindex.retrieve.map import MOST as MOST_POINTS
 from hierindex.retrieve.map import chunk_map
-from hierindex.retrieve.reading_order import entries, reading_order
 from hierindex.store.generations import on_newest
 from hierindex.store.prefilter import CHUNKS
 from hierindex.store.snapshot import Snapshot, overview

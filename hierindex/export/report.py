@@ -12,12 +12,12 @@ import numpy as np
 
 from hierindex.core.arguments import is_whole, require
 from hierindex.errors import InputError
-from hierindex.export.nodes import NO_NODES, new
+from hierindex.export.files import NO_NODES, new
 from hierindex.index import HierarchicalIndex
 from hierindex.node import Quote
-from hierindex.retrieve.reading_order import MANY, ReadingOrder, entries, reading_order
+from hierindex.retrieve.contents import MANY, ReadingOrder, entries, reading_order
+from hierindex.serve.explorer.endpoints import of_index, quotes_json, titles_of_documents
 from hierindex.serve.explorer.inline import inlined, json_in_html
-from hierindex.serve.explorer.views import of_index, quotes_json, titles_of_documents
 from hierindex.settings import REPORT_MB
 from hierindex.store.generations import on_newest
 from hierindex.store.rows import quotes_in

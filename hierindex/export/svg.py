@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from hierindex.errors import InputError
-from hierindex.export.nodes import NO_NODES, new
+from hierindex.export.files import NO_NODES, new
 from hierindex.export.plots import FONT, shades
 from hierindex.index import HierarchicalIndex
-from hierindex.retrieve.reading_order import reading_order
+from hierindex.retrieve.contents import reading_order
 from hierindex.store.generations import on_newest
 from hierindex.store.snapshot import Snapshot, overview
 from hierindex.text.display import counted

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 from hierindex.errors import FormatError, InputError
 from hierindex.jobs.changes import Remembered, Revision, check_losses, held_documents
-from hierindex.jobs.engine import Engine, in_this_process
-from hierindex.jobs.job import Job
+from hierindex.jobs.job import Engine, Job, in_this_process
 from hierindex.jobs.report import BuildReport, nothing_changed
 from hierindex.jobs.revisions import Source, built, checked
-from hierindex.models.model_identity import is_same_name
+from hierindex.models.model import is_same_name
 from hierindex.models.record import Usage
 from hierindex.progress import Progress, Stopwatch
 from hierindex.store.snapshot import Snapshot

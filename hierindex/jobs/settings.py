@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from hierindex.errors import InputError, without_password
 from hierindex.models.load import load_embed_model
-from hierindex.models.model_identity import (
+from hierindex.models.model import (
     APART,
     built_precision,
     identity,
@@ -15,7 +15,7 @@ from hierindex.models.model_identity import (
     must_agree,
 )
 from hierindex.node import Maker
-from hierindex.summarize.choice import as_summarizer, summarizer_from_dict
+from hierindex.summarize.summarizers import as_summarizer, summarizer_from_dict
 from hierindex.tree.hierarchy import Hierarchy
 from hierindex.tree.transforms import DocumentHierarchy, RaptorHierarchy, SemanticHierarchy
 

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from hierindex.errors import InputError
 from hierindex.jobs.build import check_writable, publish_moved
-from hierindex.jobs.changes import Documents, Remembered, Revision, held_documents
-from hierindex.jobs.engine import in_this_process
-from hierindex.jobs.job import Job
-from hierindex.jobs.reading import ReadFiles
+from hierindex.jobs.changes import Documents, ReadFiles, Remembered, Revision, held_documents
+from hierindex.jobs.job import Job, in_this_process
 from hierindex.jobs.report import BuildReport
 from hierindex.jobs.settings import (
     Settings,
@@ -19,7 +17,7 @@ from hierindex.jobs.settings import (
     hierarchy_of,
     settings_in,
 )
-from hierindex.models.model_identity import built_precision
+from hierindex.models.model import built_precision
 from hierindex.progress import Progress, Stopwatch, silent
 from hierindex.store.prefilter import STALE
 from hierindex.store.snapshot import Snapshot

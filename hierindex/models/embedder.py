@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierindex.cache import Vectors
-from hierindex.core.arrays import Floats1d, Floats2d
+from hierindex.core.arguments import Floats1d, Floats2d
 from hierindex.core.identity import digest
 from hierindex.errors import InputError, WindowWarning
 from hierindex.models.failures import error_of, failure_of, service_errors
-from hierindex.models.model import EmbedModel
-from hierindex.models.model_identity import fingerprint, model_name
+from hierindex.models.model import EmbedModel, fingerprint, model_name
 from hierindex.models.openvino import OpenVinoEncoder, encoder_of, whole_tokenizer
 from hierindex.models.tokenizer import llm_tokenizer
 from hierindex.progress import Progress, silent

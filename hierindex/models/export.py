@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 from platformdirs import user_cache_path
 
-from hierindex.core.arrays import Floats2d
+from hierindex.core.arguments import Floats2d
 from hierindex.loading import quiet
 from hierindex.models.embedder import unit_vectors
 from hierindex.models.model import EmbedModel

@@ -34,6 +34,7 @@ from hierindex.models.failures import (
     request_errors,
 )
 from hierindex.models.limits import AdaptiveLimit, TokenLimit
+from hierindex.models.reasoning import THINKS, Stream, answer_in, begins_within, with_answer
 from hierindex.models.record import (
     CUT,
     Call,
@@ -44,7 +45,6 @@ from hierindex.models.record import (
     prompt_of,
     text_of,
 )
-from hierindex.models.thoughts import THINKS, Stream, answer_in, begins_within, with_answer
 from hierindex.threads import Pool, in_daemon_thread, pause, within
 
 if TYPE_CHECKING:

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast, get_args
 
 from hierindex.core.arguments import require
-from hierindex.device import accelerator
 from hierindex.errors import ModelError
-from hierindex.loading import loading, only_local
+from hierindex.loading import accelerator, loading, only_local
 from hierindex.models.export import exported_folder
 from hierindex.models.model import EmbedModel
 from hierindex.models.openvino import (

@@ -1,6 +1,13 @@
-"""What is needed of an embedding model."""
+"""The protocol of embedding models, and what distinguishes two of them."""
 
-from typing import Protocol
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from hierindex.errors import InputError
+from hierindex.models.openvino import Precision
 
 
 class EmbedModel(Protocol):
@@ -22,3 +29,117 @@ class EmbedModel(Protocol):
     def get_text_embedding_batch(self, texts: list[str]) -> list[list[float]]:
         """Return the vectors of texts."""
         ...
+
+
+# Settings of LlamaIndex's models that do not shape vectors, or are secret.
+APART = re.compile(
+    "embed_batch_size|num_workers|callback_manager|embeddings_cache|rate_limiter|timeout"
+    "|max_retries|show_progress_bar|.*(key|token|secret|password|credentials?|headers?)"
+)
+DISTINCTIVE = (  # settings of embedding models that shape vectors
+    "dim",
+    "dimensions",
+    "normalize",
+    "pooling",
+    "precision",
+    "query_instruction",
+    "text_instruction",
+)
+
+
+def model_name(embed_model: EmbedModel) -> str:
+    """Return a model's name, as `load_embed_model` takes it, or its class if it has no name."""
+    if embed_model.model_name == "unknown" and hasattr(embed_model, "class_name"):
+        return cast(str, embed_model.class_name())
+    return embed_model.model_name
+
+
+def fingerprint(embed_model: EmbedModel) -> str | None:
+    """Return a digest of all that shapes a model's vectors; None if that is unknown.
+
+    It is unknown for a folder, whose name does not identify the weights, and for a model without
+    a name.
+    """
+    if hasattr(embed_model, "fingerprint"):
+        return cast(str | None, embed_model.fingerprint)
+    name = embed_model.model_name
+    if name == "unknown" or Path(name).is_dir() or not hasattr(embed_model, "to_dict"):
+        return None
+    shaping = {k: v for k, v in embed_model.to_dict().items() if not APART.fullmatch(k)}
+    try:
+        return hashlib.sha256(json.dumps(shaping, sort_keys=True).encode()).hexdigest()
+    except TypeError:
+        return None
+
+
+def folder_state(name: str) -> str:
+    """Return the files of a model's folder with their sizes and times; empty for another name."""
+    files = [(path, path.stat()) for path in (sorted(Path(name).rglob("*")) if name else ())]
+    return "".join(f"{path} {stat.st_size} {stat.st_mtime_ns}\n" for path, stat in files)
+
+
+def identity(embed_model: EmbedModel) -> str:
+    """Return the settings that distinguish models of one name, as JSON; empty if unknown.
+
+    Address, batch size, timeout and key are not among them, so an index and its questions may
+    differ in these; in the precision, which is among them, they may differ as well.
+    """
+    keys = [key for key in DISTINCTIVE if key in vars(embed_model)]
+    if embed_model.model_name == "unknown" and not keys:
+        return ""
+    return json.dumps({key: getattr(embed_model, key) or None for key in keys}, default=str)
+
+
+def built_precision(settings: str) -> Precision:
+    """Return the precision in an `identity`; float32 if the model has no choice of it."""
+    return "bfloat16" if json.loads(settings or "{}").get("precision") == "bfloat16" else "float32"
+
+
+def must_agree(settings: str) -> dict[str, Any]:
+    """Return those settings of an `identity` that compared vectors must have in common.
+
+    The precision is none of them: vectors in both have a cosine of at least 0.999.
+    """
+    return {key: value for key, value in json.loads(settings or "{}").items() if key != "precision"}
+
+
+def check_same_model(embed_model: EmbedModel, name: str, built_by: str) -> None:
+    """Raise InputError if a model's vectors cannot be compared with those of an index.
+
+    Models are compared by name (for folders, the last part of the path) and by the settings that
+    both have, since the class may differ from the one that built the index. A model without a name
+    is identified by its class.
+
+    Parameters
+    ----------
+    embed_model : EmbedModel
+    name : str
+        Name of the model that built the index.
+    built_by : str
+        Its `identity`.
+    """
+    if not name:  # the nodes were not built by a hierarchy
+        return
+    asked = model_name(embed_model)
+    built, asks = map(must_agree, (built_by, identity(embed_model)))
+    differing = [key for key in built.keys() & asks.keys() if built[key] != asks[key]]
+    if not differing and is_same_name(name, asked):
+        return
+    first, second = (
+        ", ".join([repr(each), *(f"{key}={settings[key]!r}" for key in sorted(differing))])
+        for each, settings in ((name, built), (asked, asks))
+    )
+    raise InputError(
+        f"The index was built with the embedding model {first}, not with {second}. "
+        "Their vectors cannot be compared: use the first, or build the index again."
+    )
+
+
+def is_same_name(one: str, other: str) -> bool:
+    """Return whether names may be of one model, from a hub, a folder or a short name."""
+    both_of_a_hub = all(name.count("/") == 1 and not Path(name).is_dir() for name in (one, other))
+    return one == other or (not both_of_a_hub and _last_part(one) == _last_part(other))
+
+
+def _last_part(name: str) -> str:
+    return re.split(r"[/\\]", name.rstrip("/\\"))[-1]

@@ -1,4 +1,4 @@
-"""A question to an index: quoted from its nodes here, or answered by an engine of LlamaIndex."""
+"""A question to an index, in a response mode: quoted here, or answered by LlamaIndex."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -8,7 +8,6 @@ from hierindex.models.model import EmbedModel
 from hierindex.models.record import Calls
 from hierindex.respond.answer import Answer
 from hierindex.respond.extractive import Extractive
-from hierindex.respond.modes import COMPACT, EXTRACTIVE, NEED_LLM, choose_mode
 from hierindex.retrieve.levels import Level, cut_of, levels_of
 from hierindex.retrieve.retrieval import Retrieval, retriever_options
 from hierindex.store.generations import on_newest
@@ -17,8 +16,44 @@ from hierindex.store.table import Table
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM
 
-    from hierindex.respond.reading import ReadingOrderEngine
+    from hierindex.respond.query_engine import ReadingOrderEngine
     from hierindex.retrieve.retriever import HierarchyRetriever
+
+
+EXTRACTIVE, TREE_SUMMARIZE, COMPACT = "extractive", "tree_summarize", "compact"
+WITHOUT_LLM = frozenset({"no_text", "context_only"})
+MODES = (  # of LlamaIndex, but for the first
+    *(EXTRACTIVE, "refine", COMPACT, "simple_summarize", TREE_SUMMARIZE, "generation"),
+    *("no_text", "context_only", "accumulate", "compact_accumulate"),
+)
+NEED_LLM = frozenset(MODES) - WITHOUT_LLM - {EXTRACTIVE}
+
+
+def choose_mode(response_mode: str | None, llm: "LLM | None") -> str:
+    """Return the response mode; by default it depends on whether there is an LLM.
+
+    Raises
+    ------
+    InputError
+        If the mode is unknown, or needs an LLM and none is given.
+    """
+    if llm is not None:
+        from llama_index.core.llms import LLM
+
+        if not isinstance(llm, LLM):
+            raise InputError(f"llm must be one of LlamaIndex's models, got {llm!r}.")
+    if response_mode is None:
+        return EXTRACTIVE if llm is None else TREE_SUMMARIZE
+    mode = str(getattr(response_mode, "value", response_mode))
+    if mode not in MODES:
+        raise InputError(f"response_mode must be one of {', '.join(MODES)}, got {mode!r}.")
+    if llm is None and mode in NEED_LLM:
+        raise InputError(
+            f"response_mode {mode!r} needs an LLM; pass llm= (on the command line --llm and "
+            "--llm-base-url), or use 'extractive'."
+        )
+    return mode
+
 
 ANSWERING = {"text_qa_template", "refine_template"}  # templates of "compact", LlamaIndex's default
 IGNORED = {*ANSWERING, "summary_template", "simple_template", "use_async", "verbose"}
@@ -79,8 +114,7 @@ def ask(
             show(answer.answer)
         return answer
     from hierindex.models.llm import served
-    from hierindex.respond.engine import can_stream
-    from hierindex.respond.engine_answer import answered, asked
+    from hierindex.respond.engine import answered, asked, can_stream
     from hierindex.retrieve.retriever import HierarchyRetriever
 
     calls, model = Calls(), llm if mode in NEED_LLM else None

@@ -18,7 +18,7 @@ from hierindex.core.arguments import is_whole, require
 from hierindex.errors import InputError, ModelError
 from hierindex.models.llm import language_model_of, served
 from hierindex.models.record import Calls, check_said
-from hierindex.respond.cited_text import cited_end
+from hierindex.respond.citation import cited_end
 from hierindex.text.sentences import split_sentences
 from hierindex.threads import each, in_daemon_thread
 

@@ -22,7 +22,7 @@ from hierindex.errors import InputError
 from hierindex.models.llm import served
 from hierindex.models.record import Calls
 from hierindex.respond.answer import Answer
-from hierindex.respond.modes import choose_mode
+from hierindex.respond.asking import choose_mode
 
 CONDENSE_QUESTION = "condense_question"
 CHAT_ENGINES: dict[str, Any] = {

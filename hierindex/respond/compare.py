@@ -11,9 +11,8 @@ from hierindex.models.failures import refuses_all
 from hierindex.models.llm import served
 from hierindex.models.record import Calls
 from hierindex.respond.answer import Answer, Source
-from hierindex.respond.engine import query_engine, taken_by
-from hierindex.respond.engine_answer import answered, asked
-from hierindex.respond.modes import EXTRACTIVE, MODES, NEED_LLM, WITHOUT_LLM, choose_mode
+from hierindex.respond.asking import EXTRACTIVE, MODES, NEED_LLM, WITHOUT_LLM, choose_mode
+from hierindex.respond.engine import answered, asked, query_engine, taken_by
 from hierindex.retrieve.retriever import HierarchyRetriever
 from hierindex.store.generations import on_newest
 

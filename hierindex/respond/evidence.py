@@ -18,7 +18,7 @@ from hierindex.retrieve.known_questions import about_the_whole, known_vectors
 from hierindex.retrieve.question import UNSPACED, is_name
 from hierindex.retrieve.retrieval import Retrieved
 from hierindex.store.rows import matched_words
-from hierindex.text.stop_words import (
+from hierindex.text.words import (
     CHINESE_QUESTION_CHARACTERS,
     STOP_WORDS,
     language_of,

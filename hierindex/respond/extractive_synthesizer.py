@@ -14,7 +14,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from hierindex.models.embedder import named_errors
 from hierindex.respond.extractive import ANSWER_TOKENS, MIN_SCORE, NO_ANSWER, Extractive
 from hierindex.retrieve.retrieval import Question, Retrieved
-from hierindex.retrieve.retrieved import retrieved_of
+from hierindex.retrieve.retriever import retrieved_of
 
 
 class ExtractiveSynthesizer(BaseSynthesizer):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hierindex.core.arrays import Floats1d, Floats2d
+from hierindex.core.arguments import Floats1d, Floats2d
 from hierindex.core.calibration import Scale
 from hierindex.models.embedder import unit_vectors
 from hierindex.models.model import EmbedModel

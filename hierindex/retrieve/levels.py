@@ -7,8 +7,8 @@ from typing import Literal, NamedTuple, get_args
 
 from hierindex.errors import InputError, LevelError
 from hierindex.node import SECTION, SECTIONS, shared_section
-from hierindex.retrieve.documents import WHOLE
 from hierindex.retrieve.question import cuts
+from hierindex.retrieve.selection import WHOLE
 from hierindex.store.filters import Filters
 from hierindex.store.prefilter import Prefilter, has_any, hash_entry
 from hierindex.store.snapshot import Snapshot, once

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hierindex.retrieve.named import ORDINARY
 from hierindex.retrieve.question import Search, cuts
 from hierindex.store.search import having
-from hierindex.text.stop_words import EVERY_STOP_WORD, UNTITLED
+from hierindex.text.words import EVERY_STOP_WORD, UNTITLED
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from hierindex.core.arguments import is_whole, require
-from hierindex.core.arrays import Floats2d, Ints1d
+from hierindex.core.arguments import Floats2d, Ints1d, is_whole, require
 from hierindex.core.reduce import plane_coordinates
 from hierindex.retrieve.levels import Level, ids_at
 from hierindex.retrieve.outline import is_in, whole_tree

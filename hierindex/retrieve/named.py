@@ -9,14 +9,14 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from hierindex.core.identity import file_of, name_of, wholes
-from hierindex.retrieve.documents import WHOLE
 from hierindex.retrieve.known_questions import ABOUT_THE_WHOLE
+from hierindex.retrieve.selection import WHOLE
 from hierindex.store.filters import Filters
 from hierindex.store.prefilter import prefilter
 from hierindex.store.rows import names_in
 from hierindex.store.snapshot import Snapshot, once
 from hierindex.text.characters import folded
-from hierindex.text.stop_words import EVERY_STOP_WORD
+from hierindex.text.words import EVERY_STOP_WORD
 
 MOST = 10  # documents that a question names
 MOST_SIMILAR = 3  # documents whose names are similar to one

@@ -7,21 +7,20 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from hierindex.core.arrays import Floats1d, Ints1d
-from hierindex.core.cut import Forest, Mask, select_cut, shares
+from hierindex.core.arguments import Floats1d, Ints1d
+from hierindex.core.forest import Forest, Mask, select_cut, shares
 from hierindex.core.identity import wholes
 from hierindex.core.ranking import cosines
 from hierindex.errors import InputError
 from hierindex.models.tokenizer import llm_tokenizer
 from hierindex.node import Found, Node
-from hierindex.retrieve.copies import without_copies
 from hierindex.retrieve.levels import Cut
 from hierindex.retrieve.question import Search, of_documents
+from hierindex.retrieve.selection import without_copies
 from hierindex.store.filters import Filters
 from hierindex.store.prefilter import Prefilter, prefilter
 from hierindex.store.snapshot import Snapshot, once
-from hierindex.summarize.extractive import SalientSentences
-from hierindex.summarize.informative import informative
+from hierindex.summarize.extractive import SalientSentences, informative
 from hierindex.summarize.summary import Budget, joined
 from hierindex.text.sentences import Sentence, split_sentences
 

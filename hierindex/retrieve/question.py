@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
-from hierindex.core.arrays import Floats1d, Ints1d
+from hierindex.core.arguments import Floats1d, Ints1d
 from hierindex.core.context import in_context, nearness, places_of
 from hierindex.core.ranking import DENSE_SHARE, blended, cosines, reading_order
 from hierindex.node import PREFIX, Found, Span
@@ -16,7 +16,7 @@ from hierindex.store.filters import DOCUMENTS, Filter, Filters, Op, Part
 from hierindex.store.rows import NODE_COLUMNS, quotes_in, to_nodes
 from hierindex.store.search import DEPTH, ROW, Scope, fused, matching, nearest, united
 from hierindex.store.snapshot import Snapshot
-from hierindex.text.stop_words import without_question_words
+from hierindex.text.words import without_question_words
 from hierindex.threads import each
 
 if TYPE_CHECKING:

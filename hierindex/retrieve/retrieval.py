@@ -15,18 +15,23 @@ from hierindex.core.ranking import blended
 from hierindex.errors import InputError
 from hierindex.models.embedder import named_errors
 from hierindex.models.load import load_reranker
-from hierindex.models.model import EmbedModel
-from hierindex.models.model_identity import check_same_model
+from hierindex.models.model import EmbedModel, check_same_model
 from hierindex.models.openvino import Reranker
 from hierindex.node import Found, Node
 from hierindex.retrieve.auto import Choice, choose, narrowed, outlined
-from hierindex.retrieve.copies import best_texts, without_copies
-from hierindex.retrieve.documents import all_of_documents, best_of_documents, title_pages
 from hierindex.retrieve.levels import Level, check_mode, cut_of, levels_of, numbers
 from hierindex.retrieve.listing import Listing, listing
 from hierindex.retrieve.question import BY, By, Search
-from hierindex.retrieve.selection import complete_parents, selected
-from hierindex.retrieve.traversal import traversal
+from hierindex.retrieve.selection import (
+    all_of_documents,
+    best_of_documents,
+    best_texts,
+    complete_parents,
+    selected,
+    title_pages,
+    traversal,
+    without_copies,
+)
 from hierindex.settings import Search as SearchSettings
 from hierindex.store.filters import Filters
 from hierindex.store.generations import on_newest

@@ -14,13 +14,22 @@ from typing import Any
 from hierindex.cache import Readings, open_cache
 from hierindex.core.arguments import is_whole, require
 from hierindex.errors import InputError
-from hierindex.jobs.engine import AtWork, PartGrower, Workers
-from hierindex.jobs.reading import InFile, file_reader
+from hierindex.jobs.changes import InFile, file_reader
+from hierindex.jobs.job import AtWork, PartGrower, Workers
 from hierindex.progress import Progress
 from hierindex.read.files import File
 from hierindex.scale.cluster import cluster, code_version, in_order, result_of
-from hierindex.scale.shared import LLM, Shared, SharedCache, SharedRewriter, asking, language_model
-from hierindex.scale.worker import Worker, read, sendable
+from hierindex.scale.worker import (
+    LLM,
+    Shared,
+    SharedCache,
+    SharedRewriter,
+    Worker,
+    asking,
+    language_model,
+    read,
+    sendable,
+)
 from hierindex.store.table import Table
 
 FILES = 64  # that a task reads at most

@@ -13,7 +13,7 @@ from hierindex.core.ranking import diversified, reciprocal_ranks
 from hierindex.store.passing import Passing
 from hierindex.store.rows import NODE_COLUMNS
 from hierindex.text.characters import folded, without_surrogates
-from hierindex.text.stop_words import UNSEARCHED
+from hierindex.text.words import UNSEARCHED
 from hierindex.threads import each
 
 if TYPE_CHECKING:

@@ -1,5 +1,4 @@
 from .bert import BertExtractor as BertExtractor
-from .claims import Claim as Claim
 from .extractive import ExtractiveSummarizer as ExtractiveSummarizer
 from .extractive import Extractor as Extractor
 from .extractive import SalientSentences as SalientSentences
@@ -8,6 +7,7 @@ from .rewrites import Rewrite as Rewrite
 from .rewrites import Rewriter as Rewriter
 from .seq2seq import Seq2SeqRewriter as Seq2SeqRewriter
 from .summary import Budget as Budget
+from .summary import Claim as Claim
 from .summary import Resources as Resources
 from .summary import Summarizer as Summarizer
 from .summary import Summary as Summary

@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
 
-from hierindex.core.arrays import Floats2d
+from hierindex.core.arguments import Floats2d
 from hierindex.errors import ModelError
 from hierindex.loading import load_transformer
-from hierindex.summarize.extractive import beginning
-from hierindex.summarize.informative import informative
+from hierindex.summarize.extractive import beginning, informative
 from hierindex.summarize.summary import Budget, Group, names_of
 from hierindex.text.sentences import Sentence
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from unicodedata import combining, normalize
 
 from hierindex.text.sentences import tokens
-from hierindex.text.stop_words import UNTITLED, language_of
+from hierindex.text.words import UNTITLED, language_of
 
 WORDS = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "

@@ -9,12 +9,12 @@ from weakref import finalize
 
 import numpy as np
 
-from hierindex.core.arrays import Floats1d, Floats2d, Ints1d
+from hierindex.core.arguments import Floats1d, Floats2d, Ints1d
 from hierindex.core.calibration import Scale
 from hierindex.summarize.extractive import tf_idf
 from hierindex.summarize.facts import STEM, Facts, folded, names_in, values_in
 from hierindex.text.sentences import tokens
-from hierindex.text.stop_words import EVERY_STOP_WORD
+from hierindex.text.words import EVERY_STOP_WORD
 
 Pair = tuple[Sequence[str], Sequence[str]]
 """The sentences of a text, and its source sentences."""

@@ -19,12 +19,12 @@ from hierindex.models.client import TIMEOUT, shaping
 from hierindex.models.limits import AdaptiveLimit, TokenLimit
 from hierindex.models.llm import CONCURRENCY, WAIT, LanguageModel, without_retries
 from hierindex.models.record import start_record
-from hierindex.summarize.checked import Split, split_title, untitled
+from hierindex.summarize.replies import Split, split_title, untitled
 from hierindex.summarize.requests import Requests
 from hierindex.summarize.rewrites import Rewrite
 from hierindex.summarize.summary import Resources
 from hierindex.text.sentences import SURROGATE
-from hierindex.text.stop_words import language_of
+from hierindex.text.words import language_of
 
 # Small models follow what stands last, and write English unless the language is named.
 SUMMARY_PROMPT = """\

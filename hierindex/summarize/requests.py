@@ -13,7 +13,7 @@ from hierindex.errors import LimitError, ModelError
 from hierindex.models.failures import RequestError
 from hierindex.models.llm import LanguageModel
 from hierindex.models.record import Calls, UnusableError, Usage
-from hierindex.summarize.checked import checked
+from hierindex.summarize.replies import checked
 from hierindex.summarize.rewrites import Rewrite, of_each
 from hierindex.summarize.summary import Resources, with_title
 from hierindex.text.sentences import split_sentences

@@ -7,10 +7,9 @@ from typing import Any, Protocol
 
 from hierindex.models.record import Usage
 from hierindex.node import Grounding
-from hierindex.summarize.claims import Claim
 from hierindex.summarize.facts import Facts
 from hierindex.summarize.grounding import Verdict, judged
-from hierindex.summarize.summary import Budget, Group, Resources, Summary
+from hierindex.summarize.summary import Budget, Claim, Group, Resources, Summary
 from hierindex.text.sentences import Excerpt, Sentence
 
 

@@ -8,8 +8,7 @@ from typing import Any
 
 from hierindex.core.arguments import is_whole, require
 from hierindex.core.identity import digest
-from hierindex.device import accelerator, fastest_dtype
-from hierindex.loading import load_transformer
+from hierindex.loading import accelerator, fastest_dtype, load_transformer
 from hierindex.models.record import Usage
 from hierindex.summarize.rewrites import Rewrite
 from hierindex.summarize.summary import Resources

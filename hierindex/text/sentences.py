@@ -10,8 +10,8 @@ from unicodedata import category
 import sentencex
 
 from hierindex.node import Quote
-from hierindex.text.abbreviations import is_abbreviated
 from hierindex.text.blocks import ITEM_MARK, Block, quoted_blocks
+from hierindex.text.words import is_abbreviated
 
 MAX_CHARS = 600  # of a sentence; longer ones are cut into pieces
 WINDOW = 4 * MAX_CHARS  # of a paragraph that are split at once

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from hierindex.core.arrays import Floats2d
+from hierindex.core.arguments import Floats2d
 from hierindex.core.membership import Membership, groups_of
 from hierindex.core.revision import NEIGHBOURS, continued, joined
 from hierindex.core.rows import Rows

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hierindex.core.arrays import Floats2d
+from hierindex.core.arguments import Floats2d
 from hierindex.core.revision import Revised
 from hierindex.core.statistics import LevelStatistics, Tally, added
 from hierindex.errors import InputError

@@ -26,7 +26,7 @@ from hierindex.core.tree import ByMixture, Grouper
 from hierindex.errors import InputError
 from hierindex.models.embedder import Embedder
 from hierindex.models.load import DEFAULT_EMBED_MODEL, load_embed_model
-from hierindex.models.model_identity import check_same_model, fingerprint, folder_state
+from hierindex.models.model import check_same_model, fingerprint, folder_state
 from hierindex.models.openvino import Precision
 from hierindex.node import Node
 from hierindex.progress import Progress, silent
@@ -34,7 +34,7 @@ from hierindex.settings import Tree as TreeSettings
 from hierindex.store.prefilter import STALE
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
-from hierindex.summarize.choice import (
+from hierindex.summarize.summarizers import (
     SummarizerLike,
     as_summarizer,
     rehearsed,

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, dok_array
 
-from hierindex.core.arrays import Floats2d, Ints1d
+from hierindex.core.arguments import Floats2d, Ints1d
 from hierindex.core.identity import leaf_ids
 from hierindex.core.rows import NO_HEADINGS, Rows
 from hierindex.models.embedder import unit_vectors

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from hierindex.core.arrays import Floats2d
+from hierindex.core.arguments import Floats2d
 from hierindex.core.membership import Membership, centroids, groups_of
 from hierindex.core.rows import Rows
 from hierindex.core.statistics import Tally, tallies

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hierindex.core.arrays import Floats2d
+from hierindex.core.arguments import Floats2d
 from hierindex.core.identity import digest, parent_id
 from hierindex.errors import InputError
 from hierindex.models.record import Usage
@@ -19,8 +19,7 @@ from hierindex.node import (
     shared_section,
 )
 from hierindex.progress import Stopwatch
-from hierindex.summarize.claims import resolve_claims
-from hierindex.summarize.summary import Group, Summary
+from hierindex.summarize.summary import Group, Summary, resolve_claims
 from hierindex.text.sentences import split_sentences
 from hierindex.tree.recipe import Merge, Recipe
 from hierindex.tree.titles import names_in_list, titles_under

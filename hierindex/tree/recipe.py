@@ -9,11 +9,11 @@ from typing import Any, Literal
 from uuid import uuid4
 
 from hierindex.cache import Texts, Vectors
-from hierindex.core.arrays import Floats2d
+from hierindex.core.arguments import Floats2d
 from hierindex.core.identity import digest
 from hierindex.core.tree import ByMixture, Grouper
 from hierindex.models.embedder import Embedder
-from hierindex.models.model_identity import identity
+from hierindex.models.model import identity
 from hierindex.node import Maker, Node
 from hierindex.progress import Progress
 from hierindex.summarize.summary import Budget, Group, Resources, Summarizer, Summary

@@ -17,8 +17,7 @@ from hierindex.core.titles import (
     without_shared_prefix,
 )
 from hierindex.node import SECTION, TITLES_BETWEEN, Node, shared_section, titles_of
-from hierindex.summarize.extractive import SalientSentences
-from hierindex.summarize.informative import MIN_WORDS, SPEAKER
+from hierindex.summarize.extractive import MIN_WORDS, SPEAKER, SalientSentences
 from hierindex.summarize.summary import Budget
 from hierindex.text.sentences import split_sentences, tokens
 

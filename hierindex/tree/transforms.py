@@ -7,9 +7,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from llama_index.core.bridge.pydantic import field_serializer, field_validator
 
-from hierindex.core.breakpoints import GAP_RULES
 from hierindex.core.optimal import Optimal
-from hierindex.core.segments import Rule
+from hierindex.core.segments import GAP_RULES, Rule
 from hierindex.core.tree import ByDocument, ByMixture, BySegment, Grouper
 from hierindex.errors import InputError
 from hierindex.tree.hierarchy import Hierarchy

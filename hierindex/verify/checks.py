@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hierindex.core.arrays import Ints1d
+from hierindex.core.arguments import Ints1d
 from hierindex.core.identity import hash_text
 from hierindex.node import Quote
 from hierindex.store.passing import with_ancestors

@@ -104,10 +104,9 @@ def growth(X) -> None:
 
 def segmentation(X) -> None:
     from hierindex.core.bounds import Caps
-    from hierindex.core.breakpoints import Percentile, TargetSize
     from hierindex.core.optimal import Optimal
     from hierindex.core.rows import Rows
-    from hierindex.core.segments import segment
+    from hierindex.core.segments import Percentile, TargetSize, segment
 
     rows = realistic(X, MILLION)
     one, many = np.zeros(MILLION, dtype=np.int64), np.arange(MILLION) // 100

@@ -25,7 +25,6 @@ from rows import AS_PUBLISHED, embedded, load_pack
 
 from hierindex import load_embed_model, sentence_splitter
 from hierindex.core.bounds import UNBOUNDED, Caps, bounded
-from hierindex.core.breakpoints import TargetSize
 from hierindex.core.membership import (
     Membership,
     groups_of,
@@ -35,7 +34,7 @@ from hierindex.core.membership import (
 from hierindex.core.mixture import Mixture, mixture
 from hierindex.core.optimal import Optimal
 from hierindex.core.rows import Rows
-from hierindex.core.segments import segment
+from hierindex.core.segments import TargetSize, segment
 
 CAPS = Caps(max_tokens=3500, max_children=12)
 N_BOOK_CHUNKS = 2_000

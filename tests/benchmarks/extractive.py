@@ -32,8 +32,7 @@ from hierindex.models.embedder import Embedder
 from hierindex.node import Quote, Span
 from hierindex.read.documents import read_documents
 from hierindex.summarize.bert import BertExtractor
-from hierindex.summarize.extractive import Extractor, SalientSentences
-from hierindex.summarize.informative import informative
+from hierindex.summarize.extractive import Extractor, SalientSentences, informative
 from hierindex.summarize.summary import Budget
 from hierindex.text.sentences import TOKEN, Sentence, split_sentences
 

@@ -28,7 +28,7 @@ from hierindex import load_embed_model, sentence_splitter
 from hierindex.core.membership import strongest_parent
 from hierindex.core.mixture import mixture
 from hierindex.evaluate import evaluate
-from hierindex.evaluate.ways import WAYS as NAMED
+from hierindex.evaluate.runner import WAYS as NAMED
 
 PRECISIONS = "float32", "bfloat16"
 WAYS = {

@@ -39,11 +39,10 @@ from rows import embedded
 
 from hierindex import load_embed_model, sentence_splitter
 from hierindex.core.bounds import Caps
-from hierindex.core.breakpoints import TargetSize
 from hierindex.core.membership import centroids, groups_of
 from hierindex.core.optimal import Optimal
 from hierindex.core.rows import NO_HEADINGS, Rows
-from hierindex.core.segments import Rule
+from hierindex.core.segments import Rule, TargetSize
 from hierindex.core.tree import BySegment
 from hierindex.evaluate.measures import interval
 from hierindex.models.embedder import Embedder

@@ -25,11 +25,11 @@ from records import replace_all
 
 from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy, load_embed_model
 from hierindex.cache import Cache, open_cache
-from hierindex.core.arrays import Ints1d
+from hierindex.core.arguments import Ints1d
 from hierindex.core.bounds import Caps
 from hierindex.core.rows import NO_HEADINGS, Rows
 from hierindex.evaluate import evaluate
-from hierindex.evaluate.ways import WAYS, Asked, Way
+from hierindex.evaluate.runner import WAYS, Asked, Way
 from hierindex.node import HEADINGS, SECTION, TITLE
 from hierindex.read.split import sentence_splitter, split_documents
 from hierindex.text_node import chunk_of, to_text_node

@@ -48,14 +48,14 @@ from hierindex import (
     load_embed_model,
 )
 from hierindex.cache import cache_file
-from hierindex.core.arrays import Floats1d, Ints1d
+from hierindex.core.arguments import Floats1d, Ints1d
 from hierindex.core.bounds import Caps
 from hierindex.core.ranking import diversified, reciprocal_ranks
 from hierindex.core.rows import Rows
 from hierindex.errors import InputError
 from hierindex.evaluate import Dataset, evaluate, retrieved
 from hierindex.evaluate.measures import Passage, count_tokens, fill
-from hierindex.evaluate.ways import WAYS, Asked, Way
+from hierindex.evaluate.runner import WAYS, Asked, Way
 from hierindex.export import to_document_summary_index
 from hierindex.models.embedder import unit_vectors
 from hierindex.retrieve.retrieval import TOKEN_BUDGET

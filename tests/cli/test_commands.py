@@ -26,13 +26,12 @@ from typer.main import get_command
 
 from hierindex import HierarchicalIndex, HierarchyStore, Node
 from hierindex.cli.app import app
-from hierindex.cli.output import print_note
-from hierindex.cli.progress import RepeatedProgress, shown_progress
+from hierindex.cli.output import RepeatedProgress, print_note, shown_progress
 from hierindex.cli.text import places
 from hierindex.demo import demo_documents
 from hierindex.errors import InputError
 from hierindex.evaluate import read_dataset
-from hierindex.export.nodes import new
+from hierindex.export.files import new
 from hierindex.jobs.report import STAGES
 from hierindex.models.openvino import fastest_precision
 from hierindex.respond.compare import ANSWERING

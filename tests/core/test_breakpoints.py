@@ -4,19 +4,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import leaves, seeds, unit_vectors, vectors
 
-from hierindex.core.breakpoints import (
+from hierindex.core.membership import strongest_parent
+from hierindex.core.rows import Rows
+from hierindex.core.segments import (
     Cosine,
     Gradient,
     Interquartile,
     Percentile,
     StandardDeviation,
     TargetSize,
+    document_starts,
     gap_similarity,
+    segment,
     squared_lengths,
 )
-from hierindex.core.membership import strongest_parent
-from hierindex.core.rows import Rows
-from hierindex.core.segments import document_starts, segment
 from hierindex.errors import InputError
 
 # Each rule with its parameter, from few cuts to many.

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hierindex.core.cut import Forest, select_cut, shares
+from hierindex.core.forest import Forest, select_cut, shares
 from hierindex.errors import InputError
 
 

@@ -8,8 +8,7 @@ from core.test_cut import forests
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hierindex.core.cut import Forest
-from hierindex.core.icicle import Icicle
+from hierindex.core.forest import Forest, Icicle
 
 
 @st.composite

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from strategies import seeds, unit_vectors, vectors
 
 from hierindex.core.membership import groups_of, one_hot
-from hierindex.core.partition import MAX_SPLIT, partition
+from hierindex.core.mixture import MAX_SPLIT, partition
 from hierindex.errors import InputError
 
 

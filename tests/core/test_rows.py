@@ -11,15 +11,14 @@ from threadpoolctl import threadpool_info
 
 from hierindex.core.bounds import Caps, bounded
 from hierindex.core.membership import one_hot
-from hierindex.core.mixture import mixture
-from hierindex.core.partition import partition
+from hierindex.core.mixture import mixture, partition
 from hierindex.core.rows import Rows, canonical_order, one_thread, unit_rows
 from hierindex.core.tree import ByMixture
 from hierindex.errors import InputError
 
 PARTITION = """
 import numpy as np
-from hierindex.core.partition import partition
+from hierindex.core.mixture import partition
 X = np.random.default_rng(0).normal(size=(20_000, 8)).astype(np.float32)
 X /= np.linalg.norm(X, axis=1, keepdims=True)
 parts = [partition(X, max_rows=500) for _ in range(2)]

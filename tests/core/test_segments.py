@@ -4,10 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import documents, leaves, rules, seeds, unit_vectors
 
-from hierindex.core.breakpoints import Percentile, TargetSize
 from hierindex.core.membership import strongest_parent
 from hierindex.core.rows import NO_HEADINGS, Rows
-from hierindex.core.segments import document_starts, segment
+from hierindex.core.segments import Percentile, TargetSize, document_starts, segment
 from hierindex.errors import InputError
 
 SAME = np.zeros(60, dtype=np.int64)

@@ -17,10 +17,9 @@ from strategies import (
 )
 
 from hierindex.core.bounds import Caps
-from hierindex.core.breakpoints import TargetSize
 from hierindex.core.membership import groups_of, one_hot
 from hierindex.core.rows import Rows
-from hierindex.core.segments import Rule, document_starts
+from hierindex.core.segments import Rule, TargetSize, document_starts
 from hierindex.core.tree import ByDocument, ByMixture, BySegment, Tree
 
 HIERARCHIES = {

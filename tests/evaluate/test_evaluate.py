@@ -12,7 +12,7 @@ from hierindex.cli.app import main
 from hierindex.errors import InputError
 from hierindex.evaluate import Dataset, Question, evaluate, retrieved
 from hierindex.evaluate.measures import Passage, count_tokens
-from hierindex.evaluate.ways import WAYS
+from hierindex.evaluate.runner import WAYS
 from hierindex.node import Span
 
 ANIMALS = ("cats", "dogs", "hens", "fish", "owls", "rats", "goats", "mice", "bees", "ants")

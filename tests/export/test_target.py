@@ -3,7 +3,7 @@
 import pytest
 
 from hierindex.errors import InputError
-from hierindex.export.nodes import new
+from hierindex.export.files import new
 
 
 def test_a_file_appears_when_it_is_whole(tmp_path) -> None:

@@ -9,8 +9,8 @@ import pytest
 from hierindex import HierarchicalIndex, SemanticHierarchy
 from hierindex.models.llm import served
 from hierindex.models.record import Calls
+from hierindex.respond.asking import MODES, NEED_LLM
 from hierindex.respond.chat import CHAT_ENGINES
-from hierindex.respond.modes import MODES, NEED_LLM
 from hierindex.summarize.llm import LLMRewriter
 from hierindex.summarize.two_stage import TwoStageSummarizer
 

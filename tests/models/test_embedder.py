@@ -12,7 +12,7 @@ from tiny_models import SENTENCES
 from hierindex.errors import InputError, WindowWarning
 from hierindex.models.embedder import TEXTS_PER_CALL, Embedder, unit_vectors
 from hierindex.models.load import DEFAULT_EMBED_MODEL
-from hierindex.models.model_identity import check_same_model, fingerprint, identity, model_name
+from hierindex.models.model import check_same_model, fingerprint, identity, model_name
 
 WINDOW = 40
 

@@ -13,7 +13,7 @@ from tiny_models import SENTENCES, on_torch
 from hierindex import OpenVinoEmbedding, load_embed_model
 from hierindex.models import export
 from hierindex.models.export import FILE, FileDigests
-from hierindex.models.model_identity import fingerprint
+from hierindex.models.model import fingerprint
 from hierindex.models.openvino import CARD, GRAPH, TOKENIZER, WEIGHTS
 
 

@@ -19,7 +19,7 @@ from tiny_models import SENTENCES, on_torch
 from hierindex import HierarchicalIndex, HierarchyStore, OpenVinoEmbedding
 from hierindex.models import openvino
 from hierindex.models.embedder import Embedder
-from hierindex.models.model_identity import fingerprint, identity, model_name
+from hierindex.models.model import fingerprint, identity, model_name
 from hierindex.models.openvino import OpenVinoEncoder
 from hierindex.models.openvino_embedding import as_llama_index
 
@@ -158,7 +158,7 @@ QUESTION = """
 import json, sys
 from hierindex.models.embedder import Embedder, named_errors
 from hierindex.models.load import load_encoder
-from hierindex.models.model_identity import check_same_model, fingerprint, identity, model_name
+from hierindex.models.model import check_same_model, fingerprint, identity, model_name
 
 encoder = load_encoder(device="cpu")
 with named_errors(encoder):

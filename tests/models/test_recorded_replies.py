@@ -22,8 +22,8 @@ from hierindex import HierarchicalIndex, SemanticHierarchy
 from hierindex.models.client import load_llm
 from hierindex.models.llm import served
 from hierindex.models.record import Calls
-from hierindex.summarize.checked import MAX_TITLE
 from hierindex.summarize.llm import LLMRewriter
+from hierindex.summarize.replies import MAX_TITLE
 
 HERE = Path(__file__).parent
 SUMMARY_TOKENS, TIMEOUT = 200, 600

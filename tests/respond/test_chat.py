@@ -16,7 +16,7 @@ from hierindex import HierarchicalIndex, SemanticHierarchy
 from hierindex.errors import HierindexError, InputError
 from hierindex.node import Node
 from hierindex.respond.chat import CHAT_ENGINES, Conversation, memory_for
-from hierindex.respond.citing_prompts import CITE
+from hierindex.respond.citation_check import CITE
 
 FIRST = "Did the lantern meet a falcon?"
 SECOND = "And what did it meet then?"

@@ -21,11 +21,10 @@ from hierindex import Citation, HierarchicalIndex, HierarchyStore
 from hierindex.errors import GenerationError
 from hierindex.node import Quote, Span
 from hierindex.respond import extractive
-from hierindex.respond.citing_prompts import PassageHelper
+from hierindex.respond.asking import MODES
+from hierindex.respond.citation_check import PassageHelper, Passages
 from hierindex.respond.engine import CITING, SYNTHESIZERS, can_stream, query_engine
 from hierindex.respond.extractive import NO_ANSWER
-from hierindex.respond.modes import MODES
-from hierindex.respond.numbered import Passages
 
 QUESTION = "Why did the pump fail?"
 TEXTS = {

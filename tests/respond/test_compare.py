@@ -12,8 +12,8 @@ from respond.asking import QUESTION, asked_of, count_tokens, log_of, serve, usag
 from hierindex import HierarchicalIndex
 from hierindex.cli.answer_text import compared
 from hierindex.errors import InputError, ModelError
+from hierindex.respond.asking import NEED_LLM
 from hierindex.respond.compare import ANSWERING
-from hierindex.respond.modes import NEED_LLM
 from hierindex.retrieve.retriever import HierarchyRetriever
 
 EVERYTHING = {"top_k": 100, "token_budget": None}

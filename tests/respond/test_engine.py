@@ -18,10 +18,9 @@ from store.trees import documents, record, tree
 from hierindex.errors import InputError, ModelError
 from hierindex.models.llm import served
 from hierindex.models.record import Calls, Usage
-from hierindex.respond.engine import query_engine
-from hierindex.respond.engine_answer import answered, asked
+from hierindex.respond.asking import MODES, WITHOUT_LLM
+from hierindex.respond.engine import answered, asked, query_engine
 from hierindex.respond.extractive import NO_ANSWER
-from hierindex.respond.modes import MODES, WITHOUT_LLM
 from hierindex.retrieve.retriever import HierarchyRetriever
 from hierindex.store.vector_store import HierarchyStore
 

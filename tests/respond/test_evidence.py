@@ -6,12 +6,11 @@ from store.trees import NOUNS
 
 from hierindex.models.load import load_embed_model
 from hierindex.node import Node
-from hierindex.respond import engine_answer
-from hierindex.respond.engine_answer import asked
+from hierindex.respond import engine
+from hierindex.respond.engine import asked
 from hierindex.respond.evidence import LOOKED_UP, N_BEST, Asked, scores, text_about
 from hierindex.retrieve.retrieval import Question, Retrieved
-from hierindex.retrieve.retrieved import retrieved_of
-from hierindex.retrieve.retriever import HierarchyRetriever
+from hierindex.retrieve.retriever import HierarchyRetriever, retrieved_of
 
 QUESTION = "Did the lantern meet a falcon?"
 WAYS = ("dense", "text", "hybrid", "context")
@@ -215,9 +214,7 @@ def test_a_source_has_both_scores(store, embed_model, by):
 
 def test_a_node_that_was_not_searched_for_keeps_its_score(embed_model):
     node = NodeWithScore(node=TextNode(text="The pump failed."), score=0.7)
-    found = engine_answer.Asked(
-        Retrieved(Question(QUESTION, []), None, []), [], {}, {}, embed_model
-    )
+    found = engine.Asked(Retrieved(Question(QUESTION, []), None, []), [], {}, {}, embed_model)
     source = found.sources([node])[0]
     assert source.score == source.raw_score == 0.7
 

@@ -24,8 +24,8 @@ from hierindex.errors import ModelError
 from hierindex.models.failures import RequestError
 from hierindex.models.llm import ATTEMPTS, language_model_of, served
 from hierindex.models.record import Calls
+from hierindex.respond.asking import NEED_LLM
 from hierindex.respond.engine import SYNTHESIZERS, options_of, query_engine
-from hierindex.respond.modes import NEED_LLM
 from hierindex.retrieve.retriever import HierarchyRetriever
 from hierindex.summarize.llm import LLMRewriter
 from hierindex.threads import started

@@ -29,8 +29,8 @@ from hierindex import HierindexError
 from hierindex.errors import InputError, ModelError
 from hierindex.models.llm import ATTEMPTS, served
 from hierindex.models.record import Call, Calls, Usage
+from hierindex.respond.asking import MODES, NEED_LLM
 from hierindex.respond.engine import CANNOT_STREAM, SYNTHESIZERS, options_of, query_engine
-from hierindex.respond.modes import MODES, NEED_LLM
 
 STREAMING = {m for m, kind in SYNTHESIZERS.items() if "streaming" in options_of(kind)}
 WINDOWS = {"fits": 8192, "does not fit": 1300}

@@ -14,8 +14,8 @@ from respond.asking import QUESTION, WAYS, ask, serve, unmarked
 from hierindex import HierarchicalIndex, SemanticHierarchy
 from hierindex.models.failures import RequestError
 from hierindex.models.llm import served
+from hierindex.respond.asking import NEED_LLM
 from hierindex.respond.chat import CHAT_ENGINES
-from hierindex.respond.modes import NEED_LLM
 
 SAID = "The lantern met a falcon."
 CHANNEL = "<|channel|>analysis<|message|>Hm [1].<|end|><|start|>assistant"

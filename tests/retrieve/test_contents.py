@@ -8,7 +8,7 @@ from store.trees import HIERARCHIES, documents, record, tree
 
 from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy
 from hierindex.errors import IndexNotFoundError, InputError
-from hierindex.retrieve import contents, reading_order
+from hierindex.retrieve import contents
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def test_under_a_node(stored):
 def test_more_nodes_than_are_read_by_their_ids(stored, monkeypatch):
     index, _ = stored[SemanticHierarchy]
     whole = index.tree(depth=1)
-    monkeypatch.setattr(reading_order, "MANY", 1)
+    monkeypatch.setattr(contents, "MANY", 1)
     assert index.tree(depth=1) == whole
 
 

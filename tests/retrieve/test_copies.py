@@ -9,8 +9,8 @@ from records import metadata_of
 
 from hierindex import HierarchicalIndex, HierarchyStore, Node, SemanticHierarchy
 from hierindex.node import Found, Quote, Span
-from hierindex.retrieve.copies import _merged, best_texts, without_copies
 from hierindex.retrieve.question import Search
+from hierindex.retrieve.selection import _merged, best_texts, without_copies
 from hierindex.store.snapshot import Snapshot
 
 QUESTION = "Which lamp of a did the keeper light?"

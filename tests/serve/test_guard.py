@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 from hierindex.errors import InputError
 from hierindex.serve import explore
 from hierindex.serve.explorer.inline import PAGE
-from hierindex.serve.guard import Guard, hosts_of
+from hierindex.serve.server import Guard, hosts_of
 
 
 def port_of(client) -> int:

@@ -13,7 +13,7 @@ from fakes import HashingEmbedding
 from serve.conftest import Http
 
 from hierindex.respond.answer import Answer
-from hierindex.respond.engine_answer import source_of_node
+from hierindex.respond.engine import source_of_node
 from hierindex.serve import endpoint, serve
 from hierindex.serve.app import MOST_BYTES, described
 from hierindex.serve.explorer.endpoints import ENDPOINTS as OF_EXPLORER

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from hierindex.models.record import Usage
 from hierindex.node import Quote, Span
-from hierindex.summarize.claims import resolve_claims
 from hierindex.summarize.rewrites import Rewrite
-from hierindex.summarize.summary import Budget, Group, Summary
+from hierindex.summarize.summary import Budget, Group, Summary, resolve_claims
 from hierindex.text.sentences import Sentence, split_sentences
 
 WORDS = [

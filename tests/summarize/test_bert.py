@@ -11,8 +11,7 @@ from tiny_models import SENTENCES, save_tiny_bert
 
 from hierindex.errors import ModelError
 from hierindex.summarize.bert import BertExtractor
-from hierindex.summarize.extractive import ExtractiveSummarizer
-from hierindex.summarize.informative import informative
+from hierindex.summarize.extractive import ExtractiveSummarizer, informative
 
 WINDOW = 64
 TEN = [*SENTENCES, *(sentence.replace(" the ", " one ") for sentence in SENTENCES)]

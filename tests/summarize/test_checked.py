@@ -8,8 +8,8 @@ from llama_index.core.base.llms.types import CompletionResponse
 from llama_index.core.utils import get_tokenizer
 
 from hierindex.models.record import UnusableError, finish_reason
-from hierindex.summarize.checked import FAR_OVER, checked, split_title
 from hierindex.summarize.llm import PROMPTS, summary_prompt
+from hierindex.summarize.replies import FAR_OVER, checked, split_title
 
 SOURCE = (
     "The keeper of the lighthouse wrote a letter to the harbour every morning.\n"

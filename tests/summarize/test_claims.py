@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hierindex.node import Grounding, Quote, Span
-from hierindex.summarize.claims import Claim, Excerpt, resolve_claims
-from hierindex.summarize.summary import Summary, Usage
+from hierindex.summarize.summary import Claim, Excerpt, Summary, Usage, resolve_claims
 
 ONE, OTHER = Span("d", 100, 110, 1), Span("d", 111, 121, 2)
 CHILD = [Quote(0, 10, ONE), Quote(11, 21, OTHER)]

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from summarize.groups import children, group_of
 
 from hierindex.node import Quote, Span
-from hierindex.summarize.informative import informative, weight_of
+from hierindex.summarize.extractive import informative, weight_of
 from hierindex.text.sentences import split_sentences
 
 WHOLE = "The keeper of the lighthouse wrote a long letter to his wife in May."

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hierindex.summarize.checked import MAX_TITLE, MIN_TEXT, split_title
 from hierindex.summarize.llm import SUMMARY_PROMPT
+from hierindex.summarize.replies import MAX_TITLE, MIN_TEXT, split_title
 from hierindex.summarize.summary import with_title
 
 PIECES = st.sampled_from(

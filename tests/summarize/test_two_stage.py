@@ -23,11 +23,10 @@ from hierindex.errors import FallbackWarning, InputError, SummaryError
 from hierindex.models.embedder import Embedder
 from hierindex.models.record import Usage
 from hierindex.node import Grounding, Quote, Span
-from hierindex.summarize.claims import Claim, Excerpt
 from hierindex.summarize.extractive import ExtractiveSummarizer, SalientSentences
 from hierindex.summarize.llm import LLMRewriter
 from hierindex.summarize.rewrites import Rewrite
-from hierindex.summarize.summary import Resources
+from hierindex.summarize.summary import Claim, Excerpt, Resources
 from hierindex.summarize.two_stage import TwoStageSummarizer
 from hierindex.text.sentences import Sentence
 

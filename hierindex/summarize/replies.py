@@ -7,8 +7,8 @@ from llama_index.core.base.llms.types import CompletionResponse
 from llama_index.core.utils import get_tokenizer
 
 from hierindex.core.titles import first_words
+from hierindex.models.reasoning import TAG, answer_in
 from hierindex.models.record import CUT, UnusableError, finish_reason
-from hierindex.models.thoughts import TAG, answer_in
 from hierindex.text.sentences import SURROGATE, split_sentences
 
 MAX_TITLE = 100  # characters

@@ -21,14 +21,12 @@ from llama_index.core.types import TokenAsyncGen
 
 from hierindex.node import Found
 from hierindex.respond.answer import listing_said
-from hierindex.respond.cited import CitationCheck
+from hierindex.respond.citation_check import CitationCheck, Passages
 from hierindex.respond.extractive import from_others_said, no_answer
-from hierindex.respond.numbered import Passages
 from hierindex.retrieve.listing import Listing
 from hierindex.retrieve.question import in_reading_order
 from hierindex.retrieve.retrieval import Question, Retrieval
-from hierindex.retrieve.retrieved import retrieved_of
-from hierindex.retrieve.retriever import HierarchyRetriever
+from hierindex.retrieve.retriever import HierarchyRetriever, retrieved_of
 from hierindex.text_node import from_text_node
 
 
