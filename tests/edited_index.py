@@ -23,9 +23,10 @@ from hierindex import (
     HierarchyStore,
     RaptorHierarchy,
     SemanticHierarchy,
+    sentence_splitter,
 )
 from hierindex.jobs.changes import held_documents
-from hierindex.read.split import sentence_splitter, split_documents
+from hierindex.read.split import split_documents
 from hierindex.summarize import LLMRewriter, TwoStageSummarizer
 from hierindex.tree.hierarchy import Hierarchy
 

@@ -7,9 +7,7 @@ from llama_index.core.schema import MetadataMode, NodeRelationship, RelatedNodeI
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from store.trees import NOUNS
 
-from hierindex.retrieve.retriever import HierarchyRetriever
-from hierindex.store.vector_store import HierarchyStore
-from hierindex.tree.transforms import SemanticHierarchy
+from hierindex import HierarchyRetriever, HierarchyStore, SemanticHierarchy
 
 QUESTION = "the lantern met a falcon"
 OF_A = MetadataFilters(filters=[MetadataFilter(key="documents", value=["a.txt"], operator="any")])

@@ -5,9 +5,9 @@ from typing import Any
 
 from llama_index.core.schema import BaseNode
 
-from hierindex.node import Maker, Node
+from hierindex import HierarchyStore, Node
+from hierindex.node import Maker
 from hierindex.store.rows import to_table
-from hierindex.store.vector_store import HierarchyStore
 from hierindex.text_node import chunk_of, to_text_node
 from hierindex.text_node import metadata_of as entries
 from hierindex.tree.leaves import make_leaves

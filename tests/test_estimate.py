@@ -8,12 +8,15 @@ from llama_index.core.schema import Document
 from llama_index.core.utils import get_tokenizer
 from loopback import LoopbackServer
 
-from hierindex.index import HierarchicalIndex
+from hierindex import (
+    DocumentHierarchy,
+    HierarchicalIndex,
+    RaptorHierarchy,
+    SemanticHierarchy,
+    Usage,
+)
 from hierindex.models.client import load_llm
-from hierindex.models.record import Usage
-from hierindex.summarize.llm import LLMRewriter
-from hierindex.summarize.two_stage import TwoStageSummarizer
-from hierindex.tree.transforms import DocumentHierarchy, RaptorHierarchy, SemanticHierarchy
+from hierindex.summarize import LLMRewriter, TwoStageSummarizer
 
 TOPICS = (
     "The keeper of the lighthouse wrote a letter to the harbour about letter {}.",

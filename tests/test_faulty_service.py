@@ -22,8 +22,7 @@ from tenacity import wait_none
 
 from hierindex import HierarchicalIndex, Node, SemanticHierarchy
 from hierindex.errors import FallbackWarning
-from hierindex.summarize.llm import LLMRewriter
-from hierindex.summarize.two_stage import TwoStageSummarizer
+from hierindex.summarize import LLMRewriter, TwoStageSummarizer
 
 CONCURRENCY = 4
 TIMEOUT = 1.0  # seconds of a request: an answer without a delay takes some milliseconds

@@ -21,10 +21,17 @@ from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
 from llama_index.core.schema import Document
 from loopback import names_words
 
-from hierindex import DocumentHierarchy, HierarchicalIndex, Node, RaptorHierarchy, SemanticHierarchy
+from hierindex import (
+    DocumentHierarchy,
+    HierarchicalIndex,
+    Node,
+    RaptorHierarchy,
+    SemanticHierarchy,
+    sentence_splitter,
+)
 from hierindex.cache import Cache, cache_file, open_cache
 from hierindex.errors import FallbackWarning
-from hierindex.read.split import sentence_splitter, split_documents
+from hierindex.read.split import split_documents
 from hierindex.store import table
 from hierindex.store.table import Table
 from hierindex.summarize import LLMRewriter, TwoStageSummarizer

@@ -19,13 +19,12 @@ from fakes import HashingEmbedding
 from pdfs import locked, pdf_of
 from processes import started
 
-from hierindex import HierarchicalIndex, SemanticHierarchy
+from hierindex import HierarchicalIndex, SemanticHierarchy, load_embed_model
 from hierindex.cli.app import main
 from hierindex.cli.output import escape_unencodable, print_result
 from hierindex.cli.text import MAX_LISTED
 from hierindex.cli.text import built as report_text
 from hierindex.errors import InputError
-from hierindex.models.load import load_embed_model
 from hierindex.read.files import quoted, valid_name
 
 GOOD = "The keeper of the lighthouse wrote a letter. The baker mended the oven."

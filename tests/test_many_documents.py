@@ -6,9 +6,8 @@ from llama_index.core.ingestion import IngestionPipeline
 from llama_index.core.schema import Document
 from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters
 
-from hierindex import HierarchicalIndex, HierarchyStore, RaptorHierarchy, sentence_splitter
+from hierindex import HierarchicalIndex, HierarchyStore, Node, RaptorHierarchy, sentence_splitter
 from hierindex.errors import InputError
-from hierindex.node import Node
 from hierindex.store.prefilter import ROOTS
 from hierindex.text_node import DETAILS, more_documents
 from hierindex.tree.earlier import EarlierTree

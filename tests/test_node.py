@@ -20,17 +20,8 @@ from llama_index.core.schema import (
     TextNode,
 )
 
-from hierindex.node import (
-    EMBED_HIDDEN,
-    LLM_HIDDEN,
-    Grounding,
-    Maker,
-    Node,
-    Quote,
-    Span,
-    quotes_of,
-    shared_section,
-)
+from hierindex import Grounding, Node, Quote, Span
+from hierindex.node import EMBED_HIDDEN, LLM_HIDDEN, Maker, quotes_of, shared_section
 from hierindex.text_node import RECORD_KEYS, record_keys, to_text_node
 
 NUMBERS = st.integers(0, 10**12)

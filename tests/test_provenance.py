@@ -15,10 +15,11 @@ from hierindex import (
     Node,
     RaptorHierarchy,
     SemanticHierarchy,
+    read_documents,
+    sentence_splitter,
 )
 from hierindex.node import PAGE_BREAK, PAGE_LABEL, PAGES
-from hierindex.read.documents import read_documents
-from hierindex.read.split import sentence_splitter, split_documents
+from hierindex.read.split import split_documents
 from hierindex.text.sentences import split_sentences
 
 HIERARCHIES = [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy]

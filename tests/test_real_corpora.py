@@ -4,8 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from hierindex import DocumentHierarchy, HierarchicalIndex, Node, RaptorHierarchy, SemanticHierarchy
-from hierindex.read.documents import read_documents
+from hierindex import (
+    DocumentHierarchy,
+    HierarchicalIndex,
+    Node,
+    RaptorHierarchy,
+    SemanticHierarchy,
+    read_documents,
+)
 
 WINDOW = 256
 

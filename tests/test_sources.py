@@ -26,11 +26,10 @@ from test_update import (
     text_of,
 )
 
-from hierindex import DocumentHierarchy, HierarchicalIndex
+from hierindex import DocumentHierarchy, HierarchicalIndex, Skipped
 from hierindex.errors import SourceError
 from hierindex.models.client import load_llm
 from hierindex.node import MODIFIED
-from hierindex.read.files import Skipped
 from hierindex.store.table import Table
 from hierindex.summarize import LLMRewriter, TwoStageSummarizer
 

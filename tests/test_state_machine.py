@@ -16,8 +16,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from hierindex import HierarchicalIndex
-from hierindex.errors import GenerationError, HierindexError
+from hierindex import HierarchicalIndex, HierindexError
+from hierindex.errors import GenerationError
 from hierindex.store.snapshot import Snapshot
 from hierindex.tree import earlier
 from hierindex.tree.hierarchy import Hierarchy

@@ -34,6 +34,8 @@ from hierindex import (
     Mixture,
     RaptorHierarchy,
     SemanticHierarchy,
+    Skipped,
+    load_embed_model,
     sentence_splitter,
 )
 from hierindex.cache import cache_file
@@ -41,9 +43,7 @@ from hierindex.core.identity import hash_text
 from hierindex.errors import InputError, SourceError
 from hierindex.jobs.changes import ChangedDocuments
 from hierindex.models.client import load_llm
-from hierindex.models.load import load_embed_model
 from hierindex.models.model import built_precision
-from hierindex.read.files import Skipped
 from hierindex.read.readers import READERS
 from hierindex.store.table import Table
 from hierindex.summarize import LLMRewriter, TwoStageSummarizer

@@ -14,11 +14,10 @@ from llama_index.core.schema import Document
 from summarize.groups import RewriterOf
 from watched import small_folder, text_of
 
-from hierindex import DocumentHierarchy, HierarchicalIndex, HierarchyStore
+from hierindex import BuildReport, DocumentHierarchy, HierarchicalIndex, HierarchyStore
 from hierindex.errors import InputError, LimitError, SourceError
 from hierindex.jobs import watch
 from hierindex.jobs.changes import ChangedDocuments, held_documents
-from hierindex.jobs.report import BuildReport
 from hierindex.summarize import TwoStageSummarizer
 from hierindex.threads import started
 

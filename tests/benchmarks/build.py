@@ -85,7 +85,7 @@ def tree(method, precision, documents, uri):
 
 
 def measure(configuration: str, folder: str) -> dict:
-    from hierindex.read.documents import read_documents
+    from hierindex import read_documents
 
     documents, _ = read_documents(folder)
     method, _, precision = configuration.partition("-")

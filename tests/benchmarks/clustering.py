@@ -128,7 +128,7 @@ def segmentation(X) -> None:
 def main(folder: str) -> None:
     from llama_index.core.node_parser import SentenceSplitter
 
-    from hierindex.read.documents import read_documents
+    from hierindex import read_documents
 
     documents, _ = read_documents(folder)
     chunks = SentenceSplitter(chunk_size=256, chunk_overlap=20)(documents)

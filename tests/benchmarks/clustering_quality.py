@@ -23,7 +23,7 @@ from sklearn.metrics import adjusted_rand_score, v_measure_score
 sys.path.insert(0, str(Path(__file__).parent))
 from rows import AS_PUBLISHED, embedded, load_pack
 
-from hierindex import load_embed_model, sentence_splitter
+from hierindex import Mixture, load_embed_model, sentence_splitter
 from hierindex.core.bounds import UNBOUNDED, Caps, bounded
 from hierindex.core.membership import (
     Membership,
@@ -31,7 +31,7 @@ from hierindex.core.membership import (
     one_hot,
     strongest_parent,
 )
-from hierindex.core.mixture import Mixture, mixture
+from hierindex.core.mixture import mixture
 from hierindex.core.optimal import Optimal
 from hierindex.core.rows import Rows
 from hierindex.core.segments import TargetSize, segment

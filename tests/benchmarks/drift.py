@@ -28,11 +28,10 @@ from measures import read_labelled
 from sklearn.metrics import adjusted_rand_score
 from update import METHODS, Counting
 
-from hierindex import HierarchicalIndex, Node
+from hierindex import HierarchicalIndex, Node, load_embed_model
 from hierindex.cache import cache_file
 from hierindex.evaluate import Dataset, Question
 from hierindex.evaluate.measures import Passage, fill, held, interval
-from hierindex.models.load import load_embed_model
 
 WAYS = {"default": {}, "collapsed": {"mode": "collapsed"}, "traversal": {"mode": "traversal"}}
 BUDGET = 2_000  # tokens

@@ -19,8 +19,7 @@ from loopback import LoopbackServer
 
 import hierindex
 from hierindex.models.client import load_llm
-from hierindex.summarize.llm import LLMRewriter
-from hierindex.summarize.two_stage import TwoStageSummarizer
+from hierindex.summarize import LLMRewriter, TwoStageSummarizer
 from hierindex.text.sentences import split_sentences
 
 METHODS = {

@@ -26,15 +26,13 @@ import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.bridge.pydantic import Field
 
-from hierindex import load_embed_model, sentence_splitter
+from hierindex import Quote, Span, load_embed_model, read_documents, sentence_splitter
 from hierindex.evaluate.measures import interval
 from hierindex.models.embedder import Embedder
-from hierindex.node import Quote, Span
-from hierindex.read.documents import read_documents
-from hierindex.summarize.bert import BertExtractor
-from hierindex.summarize.extractive import Extractor, SalientSentences, informative
-from hierindex.summarize.summary import Budget
-from hierindex.text.sentences import TOKEN, Sentence, split_sentences
+from hierindex.summarize import BertExtractor, Budget, Extractor, SalientSentences
+from hierindex.summarize.extractive import informative
+from hierindex.text import Sentence
+from hierindex.text.sentences import TOKEN, split_sentences
 
 GOLD = {
     "govreport_mini": lambda folder: [([d["doc_id"]], d["summary"]) for d in rows(folder)],

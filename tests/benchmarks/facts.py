@@ -33,9 +33,8 @@ from llama_index.core.schema import MetadataMode
 from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters
 from measures import LabelledQuestion, read_labelled
 
-from hierindex import HierarchicalIndex, load_embed_model
+from hierindex import HierarchicalIndex, HierarchyStore, load_embed_model
 from hierindex.evaluate.measures import interval
-from hierindex.store.vector_store import HierarchyStore
 
 SETS = ("squad", "hotpotqa100", "nq_long", "qasper")
 WRITTEN = ("warren-report", "tech-books")

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from lxml import etree
 
+from hierindex import read_documents
 from hierindex.errors import SourceError
 from hierindex.node import HEADINGS, Heading
-from hierindex.read.documents import read_documents
 
 Titles = list[str]
 NUMBER = re.compile(r"^(?:(?:part|chapter|appendix) )?(?:(?:\d+|[a-z]|[ivx]+)(?:\.\d+)*[.:]? +)+")

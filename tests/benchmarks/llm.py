@@ -84,7 +84,7 @@ def texts(n: int) -> list[str]:
 def rewrites() -> None:
     """Rewrite texts, a first few of them untimed."""
     from hierindex.models.client import load_llm
-    from hierindex.summarize.llm import LLMRewriter
+    from hierindex.summarize import LLMRewriter
 
     with server_apart() as (url, log):
         rewriter = LLMRewriter(load_llm("loopback", url), concurrency=CONCURRENCY)
@@ -101,8 +101,7 @@ def build(folder: str) -> None:
     """Index a folder, after one untimed text; a line for each level and one for all."""
     import hierindex
     from hierindex.models.client import load_llm
-    from hierindex.summarize.llm import LLMRewriter
-    from hierindex.summarize.two_stage import TwoStageSummarizer
+    from hierindex.summarize import LLMRewriter, TwoStageSummarizer
 
     class Timed(LLMRewriter):
         def __init__(self, *args, **options):

@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 from llama_index.core.schema import Document
 
+from hierindex import Span
 from hierindex.evaluate import Dataset, Question
 from hierindex.evaluate.measures import Measure, Passage, n_covered
-from hierindex.node import Span
 
 MENTION = 60  # characters of a topic that make it mentioned
 ROUGE_WORDS, LONG = 150, 10  # words that ROUGE reads, and of the shortest answer it is used for

@@ -31,10 +31,9 @@ import numpy as np
 from llama_index.core.schema import Document
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfVectorizer
 
-from hierindex import HierarchicalIndex
+from hierindex import HierarchicalIndex, Node
 from hierindex.evaluate.measures import interval
 from hierindex.models.tokenizer import llm_tokenizer
-from hierindex.node import Node
 
 BUDGETS = (250, 500, 1000)
 CHUNK_SIZES = (None, 128)  # the default is 254, the model's window

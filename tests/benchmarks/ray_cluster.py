@@ -28,7 +28,7 @@ sys.path.append(TESTS)  # for the made-up model, here and in workers
 from fakes import HashingEmbedding  # noqa: E402
 
 from hierindex import HierarchicalIndex, RaptorHierarchy, SemanticHierarchy  # noqa: E402
-from hierindex.scale.engine import RayEngine  # noqa: E402
+from hierindex.scale import RayEngine  # noqa: E402
 from hierindex.tree.hierarchy import Hierarchy  # noqa: E402
 
 LATENCY, BATCH = 0.2, 16  # seconds, texts

@@ -30,9 +30,8 @@ from measures import LabelledQuestion as Question
 from measures import read_labelled
 from sklearn.metrics import roc_auc_score
 
-from hierindex import HierarchicalIndex
+from hierindex import HierarchicalIndex, Node
 from hierindex.evaluate.measures import Passage
-from hierindex.node import Node
 
 SETS = ("squad", "hotpotqa100", "qmsum")
 ELSEWHERE = {"squad": "tech-books", "hotpotqa100": "warren-report", "qmsum": "tech-books"}

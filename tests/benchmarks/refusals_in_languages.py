@@ -28,8 +28,7 @@ from llama_index.core.schema import MetadataMode
 from llama_index.core.vector_stores.types import MetadataFilters
 from refusals import area, held_by
 
-from hierindex import HierarchicalIndex, load_embed_model
-from hierindex.store.vector_store import HierarchyStore
+from hierindex import HierarchicalIndex, HierarchyStore, load_embed_model
 from hierindex.text.sentences import split_sentences
 
 N_PAIRS, N_HELD, N_TRIES = 100, 504, 5

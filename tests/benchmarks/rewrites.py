@@ -22,13 +22,18 @@ from extractive import GOLD, rows
 from outlines import references, with_interval
 from rouge_score.rouge_scorer import RougeScorer
 
-from hierindex import load_embed_model
+from hierindex import Grounding, Quote, Span, load_embed_model
 from hierindex.cache import Texts, open_cache
 from hierindex.models.client import load_llm
 from hierindex.models.embedder import Embedder
-from hierindex.node import Grounding, Quote, Span
-from hierindex.summarize import Budget, ExtractiveSummarizer, LLMRewriter, TwoStageSummarizer
-from hierindex.summarize.summary import Resources, Summary
+from hierindex.summarize import (
+    Budget,
+    ExtractiveSummarizer,
+    LLMRewriter,
+    Resources,
+    Summary,
+    TwoStageSummarizer,
+)
 from hierindex.text.display import grounding_text
 from hierindex.text.sentences import split_sentences
 

@@ -23,7 +23,13 @@ from llama_index.core.schema import BaseNode, Document
 from measures import further, read_labelled
 from records import replace_all
 
-from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy, load_embed_model
+from hierindex import (
+    HierarchicalIndex,
+    HierarchyStore,
+    SemanticHierarchy,
+    load_embed_model,
+    sentence_splitter,
+)
 from hierindex.cache import Cache, open_cache
 from hierindex.core.arguments import Ints1d
 from hierindex.core.bounds import Caps
@@ -31,7 +37,7 @@ from hierindex.core.rows import NO_HEADINGS, Rows
 from hierindex.evaluate import evaluate
 from hierindex.evaluate.runner import WAYS, Asked, Way
 from hierindex.node import HEADINGS, SECTION, TITLE
-from hierindex.read.split import sentence_splitter, split_documents
+from hierindex.read.split import split_documents
 from hierindex.text_node import chunk_of, to_text_node
 from hierindex.tree.transforms import SEGMENTS
 

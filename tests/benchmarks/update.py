@@ -17,8 +17,13 @@ from tempfile import TemporaryDirectory
 
 from llama_index.core.embeddings import BaseEmbedding
 
-from hierindex import DocumentHierarchy, HierarchicalIndex, RaptorHierarchy, SemanticHierarchy
-from hierindex.models.load import load_embed_model
+from hierindex import (
+    DocumentHierarchy,
+    HierarchicalIndex,
+    RaptorHierarchy,
+    SemanticHierarchy,
+    load_embed_model,
+)
 from hierindex.summarize import ExtractiveSummarizer
 from hierindex.tree.hierarchy import Hierarchy
 

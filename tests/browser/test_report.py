@@ -17,7 +17,7 @@ from browser.actions import (
 )
 from llama_index.core.schema import Document
 
-from hierindex.export.report import to_html
+from hierindex.export import to_html
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from llama_index.core.llms import CompletionResponse
 from pdfs import pdf_of
 
 from hierindex import HierarchicalIndex
-from hierindex.export.report import to_html
+from hierindex.export import to_html
 from hierindex.summarize import LLMRewriter, TwoStageSummarizer
 
 PAGES = (

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from strategies import seeds, unit_vectors, vectors
 
+from hierindex import Mixture
 from hierindex.core import mixture as module
 from hierindex.core.membership import groups_of, strongest_parent
 from hierindex.core.mixture import (
     COARSE,
     MIN_UMAP_ROWS,
-    Mixture,
     Shape,
     _strongest,
     best_posteriors,

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from hierindex import Span
 from hierindex.errors import InputError
 from hierindex.evaluate import Question, read_dataset
-from hierindex.node import Span
 
 TEXT = "Ann: hello.\nBo: the budget is short.\nAnn: bye."
 

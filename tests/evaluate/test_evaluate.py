@@ -8,12 +8,12 @@ import pytest
 from fakes import HashingEmbedding
 from llama_index.core.schema import Document
 
+from hierindex import Span
 from hierindex.cli.app import main
 from hierindex.errors import InputError
 from hierindex.evaluate import Dataset, Question, evaluate, retrieved
 from hierindex.evaluate.measures import Passage, count_tokens
 from hierindex.evaluate.runner import WAYS
-from hierindex.node import Span
 
 ANIMALS = ("cats", "dogs", "hens", "fish", "owls", "rats", "goats", "mice", "bees", "ants")
 FARM = "\n\n".join(

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from records import metadata_of
 
+from hierindex import Quote, Span
 from hierindex.evaluate import Question
 from hierindex.evaluate.measures import (
     Passage,
@@ -17,7 +18,6 @@ from hierindex.evaluate.measures import (
     ranked,
 )
 from hierindex.evaluate.measures import held as measured
-from hierindex.node import Quote, Span
 
 WORDS = "one two three four five six seven eight nine ten"  # a token each
 TEXTS = {"d": WORDS, "e": "other words"}

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from records import metadata_of
 
-from hierindex import HierarchicalIndex, HierarchyStore
+from hierindex import HierarchicalIndex, HierarchyStore, Quote, Span
 from hierindex.errors import InputError
 from hierindex.export import to_parquet, to_tree
-from hierindex.node import Quote, Span
 from hierindex.store import snapshot as snapshots
 
 

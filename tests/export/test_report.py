@@ -11,9 +11,9 @@ from llama_index.core.schema import Document, TextNode
 from records import metadata_of
 from store.trees import columns_of
 
-from hierindex import DocumentHierarchy, HierarchicalIndex, Quote, Span
-from hierindex.errors import HierindexError, InputError
-from hierindex.export.report import to_html
+from hierindex import DocumentHierarchy, HierarchicalIndex, HierindexError, Quote, Span
+from hierindex.errors import InputError
+from hierindex.export import to_html
 from hierindex.serve.explorer.inline import PAGE, inlined, modules
 
 DATA = re.compile(r'<script type="application/json" id="data">([^<]*)</script>')

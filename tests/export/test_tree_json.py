@@ -10,11 +10,9 @@ from records import metadata_of
 from store.trees import columns_of
 from summarize.groups import RewriterOf
 
-from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy
+from hierindex import HierarchicalIndex, HierarchyStore, Quote, SemanticHierarchy, Span
 from hierindex.errors import InputError
-from hierindex.export import to_json, to_langchain_documents, to_tree
-from hierindex.export.report import to_html
-from hierindex.node import Quote, Span
+from hierindex.export import to_html, to_json, to_langchain_documents, to_tree
 from hierindex.summarize import TwoStageSummarizer
 
 

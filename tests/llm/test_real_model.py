@@ -11,8 +11,7 @@ from hierindex.models.llm import served
 from hierindex.models.record import Calls
 from hierindex.respond.asking import MODES, NEED_LLM
 from hierindex.respond.chat import CHAT_ENGINES
-from hierindex.summarize.llm import LLMRewriter
-from hierindex.summarize.two_stage import TwoStageSummarizer
+from hierindex.summarize import LLMRewriter, TwoStageSummarizer
 
 FILES = {
     "mill.md": "# The mill\n\nThe mill at Orsby was built in 1788 by Anna Reed. It grinds rye and "

@@ -4,12 +4,10 @@ import httpx
 import pytest
 from fakes import HashingEmbedding
 
+from hierindex import ExtractiveSynthesizer, HierarchyRetriever, HierarchyStore
 from hierindex.errors import ModelError
 from hierindex.models.embedder import Embedder
 from hierindex.models.failures import RequestError
-from hierindex.respond.extractive_synthesizer import ExtractiveSynthesizer
-from hierindex.retrieve.retriever import HierarchyRetriever
-from hierindex.store.vector_store import HierarchyStore
 
 
 class Down(HashingEmbedding):

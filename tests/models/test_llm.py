@@ -20,12 +20,13 @@ from llama_index.core.llms import CompletionResponse, MockLLM
 from loopback import LoopbackServer
 from tenacity import wait_none
 
-from hierindex.errors import HierindexError, LimitError, ModelError, WindowWarning
+from hierindex import HierindexError
+from hierindex.errors import LimitError, ModelError, WindowWarning
 from hierindex.models.client import load_llm
 from hierindex.models.limits import FIRST_PAUSE, AdaptiveLimit, TokenLimit
 from hierindex.models.llm import LanguageModel, served
 from hierindex.models.record import Calls
-from hierindex.summarize.llm import LLMRewriter
+from hierindex.summarize import LLMRewriter
 from hierindex.threads import each, started
 
 HARDLY = 1e-6  # seconds; 0 would be a service that does not say

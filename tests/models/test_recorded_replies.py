@@ -22,7 +22,7 @@ from hierindex import HierarchicalIndex, SemanticHierarchy
 from hierindex.models.client import load_llm
 from hierindex.models.llm import served
 from hierindex.models.record import Calls
-from hierindex.summarize.llm import LLMRewriter
+from hierindex.summarize import LLMRewriter
 from hierindex.summarize.replies import MAX_TITLE
 
 HERE = Path(__file__).parent

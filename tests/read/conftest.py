@@ -2,8 +2,8 @@
 
 import pytest
 
+from hierindex import read_documents
 from hierindex.node import FILE_NAME
-from hierindex.read.documents import read_documents
 
 
 @pytest.fixture

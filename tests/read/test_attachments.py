@@ -9,11 +9,12 @@ from llama_index.core.schema import Document
 from outlook import BODY, SUBJECT, outlook
 from pdfs import Typed, typed
 
+from hierindex import FileReader, read_documents
 from hierindex.cache import Readings, open_cache
 from hierindex.errors import SourceError
 from hierindex.node import PAGES
 from hierindex.read import readers as reading
-from hierindex.read.documents import FileContent, FileReader, read_documents
+from hierindex.read.documents import FileContent
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0"
 BINARY = {"maintype": "application", "subtype": "octet-stream"}

@@ -12,10 +12,11 @@ from llama_index.core import SimpleDirectoryReader
 from llama_index.core.schema import Document
 from pdfs import locked, pdf_of
 
+from hierindex import FileReader, Skipped, read_documents
 from hierindex.errors import SourceError
 from hierindex.node import FILE_NAME, PAGES
-from hierindex.read.documents import ATTEMPTS, FileReader, read_documents, read_files
-from hierindex.read.files import Skipped, files_of
+from hierindex.read.documents import ATTEMPTS, read_files
+from hierindex.read.files import files_of
 from hierindex.read.markdown import read_markdown
 from hierindex.read.readers import READERS, well_formed
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hierindex import read_documents
 from hierindex.errors import SourceError
 from hierindex.node import FILE_NAME, HEADINGS, LEFT_OUT, Heading
-from hierindex.read.documents import read_documents
 from hierindex.read.records import BETWEEN
 from hierindex.read.tables import MAX_ROW, MAX_SPANNED
 from hierindex.read.text import MAX_TITLE

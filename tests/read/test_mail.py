@@ -4,8 +4,8 @@ from io import BytesIO
 
 import pytest
 
+from hierindex import read_documents
 from hierindex.node import Heading
-from hierindex.read.documents import read_documents
 from hierindex.read.mail import read_mail
 
 

@@ -12,10 +12,9 @@ import pytest
 from office_files import RELATION, epub, excel, paragraph, table, word, zipped
 from pptx.util import Inches
 
+from hierindex import Skipped, read_documents
 from hierindex.errors import SourceError
 from hierindex.node import HEADINGS
-from hierindex.read.documents import read_documents
-from hierindex.read.files import Skipped
 from hierindex.read.office import OLD
 from hierindex.read.readers import READERS
 from hierindex.read.records import BETWEEN

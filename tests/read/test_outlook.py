@@ -7,10 +7,9 @@ from io import BytesIO
 import pytest
 from outlook import ADDRESS, BODY, FROM, HEADERS, HTML, SENT, SUBJECT, TO, compound, outlook
 
+from hierindex import Skipped, read_documents
 from hierindex.node import Heading
 from hierindex.read import office as reader
-from hierindex.read.documents import read_documents
-from hierindex.read.files import Skipped
 from hierindex.read.mail import read_outlook
 
 FIELDS = {

@@ -3,8 +3,8 @@
 import pytest
 from pdfs import Typed, pdf_of, typed, with_annotations
 
+from hierindex import read_documents
 from hierindex.node import HEADINGS, LEFT_OUT, PAGE_LABELS, PAGES, TITLE, Heading
-from hierindex.read.documents import read_documents
 
 TEXT = "A line of the text, which is long enough to be one, and so there are many of them."
 

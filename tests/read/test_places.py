@@ -8,9 +8,8 @@ from llama_index.core.schema import Document, NodeRelationship
 from pdfs import Typed, typed
 from records import as_text_nodes, leaves_of
 
-from hierindex import Node, SemanticHierarchy
-from hierindex.node import HEADINGS, Span
-from hierindex.read.documents import FileReader
+from hierindex import FileReader, Node, SemanticHierarchy, Span
+from hierindex.node import HEADINGS
 from hierindex.read.split import PlacedSentenceSplitter, split_documents
 from hierindex.text.sentences import split_sentences
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hierindex.read.documents import read_documents
+from hierindex import read_documents
 from hierindex.read.plain import plain_headings, rst_headings
 
 BODY = "\n\n" + "It is told in full.\n" * 9 + "\n"

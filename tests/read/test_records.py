@@ -7,10 +7,10 @@ from fakes import HashingEmbedding
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hierindex import read_documents, sentence_splitter
 from hierindex.errors import SourceError
-from hierindex.read.documents import read_documents
 from hierindex.read.records import BETWEEN, LONG, read_csv, read_json
-from hierindex.read.split import sentence_splitter, split_documents
+from hierindex.read.split import split_documents
 
 
 def text_of(read, text):

@@ -12,11 +12,10 @@ from records import as_text_nodes
 from tiktoken import Encoding
 
 import hierindex.read.remembered
-from hierindex import HierarchicalIndex, SemanticHierarchy
+from hierindex import HierarchicalIndex, SemanticHierarchy, read_documents, sentence_splitter
 from hierindex.cache import Readings, open_cache
 from hierindex.read import readers as reading
-from hierindex.read.documents import read_documents
-from hierindex.read.split import PlacedSentenceSplitter, sentence_splitter, split_documents
+from hierindex.read.split import PlacedSentenceSplitter, split_documents
 
 SENTENCE = "The keeper of the lighthouse wrote letter {}. "
 LETTERS = "".join(f"## Day {i}\n\n{SENTENCE.format(i) * 5}\n\n" for i in range(6))

@@ -2,8 +2,8 @@
 
 import pytest
 
+from hierindex import read_documents
 from hierindex.errors import SourceError
-from hierindex.read.documents import read_documents
 
 BEGIN = r"{\rtf1\ansi\ansicpg1252\deff0{\fonttbl{\f0\fnil Arial;}{\f1\fnil\fcharset204 Arial;}}"
 

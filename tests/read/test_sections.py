@@ -11,11 +11,11 @@ from llama_index.core.node_parser import SentenceSplitter, TokenTextSplitter
 from llama_index.core.schema import Document, MetadataMode, TextNode
 from records import as_text_nodes, leaves_of
 
-from hierindex import HierarchicalIndex, Node, SemanticHierarchy
+from hierindex import HierarchicalIndex, Node, SemanticHierarchy, sentence_splitter
 from hierindex.node import HEADINGS, SECTION, Heading
 from hierindex.read.markdown import markdown_headings
 from hierindex.read.sections import MAX_PATH, Sections
-from hierindex.read.split import PlacedSentenceSplitter, sentence_splitter, split_documents
+from hierindex.read.split import PlacedSentenceSplitter, split_documents
 
 SENTENCE = "The keeper of the lighthouse wrote a letter. "
 

@@ -9,13 +9,13 @@ from llama_index.core.schema import Document
 from pdfs import pdf_of
 from records import as_text_nodes, leaves_of
 
+from hierindex import sentence_splitter
 from hierindex.models.embedder import Embedder
 from hierindex.node import HEADINGS, PAGE
 from hierindex.read.markdown import markdown_headings
 from hierindex.read.split import (
     CHUNK_TOKENS,
     PlacedSentenceSplitter,
-    sentence_splitter,
     split_documents,
     split_stretches,
 )

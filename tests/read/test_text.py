@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hierindex import read_documents
 from hierindex.errors import SourceError
-from hierindex.read.documents import read_documents
 from hierindex.read.readers import MAX_LINE
 from hierindex.read.text import decode
 

@@ -8,8 +8,9 @@ from clients import async_llm_of, llm_of
 from llama_index.core.utils import get_tokenizer
 from loopback import LoopbackServer, names_words
 
+from hierindex import Usage
 from hierindex.models.llm import served
-from hierindex.models.record import Calls, Usage
+from hierindex.models.record import Calls
 from hierindex.respond.engine import query_engine
 
 QUESTION = "Did the lantern meet a falcon?"

@@ -4,9 +4,7 @@ from llama_index.core.settings import _Settings
 from store.trees import tree
 from tenacity import wait_none
 
-from hierindex.index import HierarchicalIndex
-from hierindex.retrieve.retriever import HierarchyRetriever
-from hierindex.store.vector_store import HierarchyStore
+from hierindex import HierarchicalIndex, HierarchyRetriever, HierarchyStore
 
 
 @pytest.fixture(scope="session")

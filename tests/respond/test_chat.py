@@ -12,9 +12,8 @@ from llama_index.core.schema import Document
 from loopback import Fault
 from respond.asking import WAYS, serve
 
-from hierindex import HierarchicalIndex, SemanticHierarchy
-from hierindex.errors import HierindexError, InputError
-from hierindex.node import Node
+from hierindex import HierarchicalIndex, HierindexError, Node, SemanticHierarchy
+from hierindex.errors import InputError
 from hierindex.respond.chat import CHAT_ENGINES, Conversation, memory_for
 from hierindex.respond.citation_check import CITE
 

@@ -17,9 +17,8 @@ from records import metadata_of
 from respond.asking import WAYS, count_tokens, serve
 from store.trees import documents
 
-from hierindex import Citation, HierarchicalIndex, HierarchyStore
+from hierindex import Citation, HierarchicalIndex, HierarchyStore, Quote, Span
 from hierindex.errors import GenerationError
-from hierindex.node import Quote, Span
 from hierindex.respond import extractive
 from hierindex.respond.asking import MODES
 from hierindex.respond.citation_check import PassageHelper, Passages

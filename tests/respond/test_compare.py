@@ -9,12 +9,11 @@ from llama_index.core.response_synthesizers import ResponseMode
 from loopback import NO_QUOTA, Fault, names_words
 from respond.asking import QUESTION, asked_of, count_tokens, log_of, serve, usage_of
 
-from hierindex import HierarchicalIndex
+from hierindex import HierarchicalIndex, HierarchyRetriever
 from hierindex.cli.answer_text import compared
 from hierindex.errors import InputError, ModelError
 from hierindex.respond.asking import NEED_LLM
 from hierindex.respond.compare import ANSWERING
-from hierindex.retrieve.retriever import HierarchyRetriever
 
 EVERYTHING = {"top_k": 100, "token_budget": None}
 BESIDES = ["no_text", "context_only"]

@@ -15,14 +15,13 @@ from loopback import LoopbackServer
 from respond.asking import usage_of
 from store.trees import documents, record, tree
 
+from hierindex import HierarchyRetriever, HierarchyStore, Usage
 from hierindex.errors import InputError, ModelError
 from hierindex.models.llm import served
-from hierindex.models.record import Calls, Usage
+from hierindex.models.record import Calls
 from hierindex.respond.asking import MODES, WITHOUT_LLM
 from hierindex.respond.engine import answered, asked, query_engine
 from hierindex.respond.extractive import NO_ANSWER
-from hierindex.retrieve.retriever import HierarchyRetriever
-from hierindex.store.vector_store import HierarchyStore
 
 QUESTION = "Did the lantern meet a falcon?"
 NODES = tree()

@@ -4,13 +4,13 @@ from hypothesis import strategies as st
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from store.trees import NOUNS
 
-from hierindex.models.load import load_embed_model
-from hierindex.node import Node
+from hierindex import HierarchyRetriever, Node, load_embed_model
+from hierindex.evaluate import Question
 from hierindex.respond import engine
 from hierindex.respond.engine import asked
 from hierindex.respond.evidence import LOOKED_UP, N_BEST, Asked, scores, text_about
-from hierindex.retrieve.retrieval import Question, Retrieved
-from hierindex.retrieve.retriever import HierarchyRetriever, retrieved_of
+from hierindex.retrieve.retrieval import Retrieved
+from hierindex.retrieve.retriever import retrieved_of
 
 QUESTION = "Did the lantern meet a falcon?"
 WAYS = ("dense", "text", "hybrid", "context")

@@ -11,13 +11,10 @@ from llama_index.core.schema import Document, NodeWithScore, QueryBundle, TextNo
 from records import metadata_of
 from store.trees import HIERARCHIES, NOUNS, documents, record, tree
 
-from hierindex import HierarchicalIndex
+from hierindex import ExtractiveSynthesizer, HierarchicalIndex, Quote, Span, load_embed_model
 from hierindex.errors import InputError
 from hierindex.models.embedder import unit_vectors
-from hierindex.models.load import load_embed_model
-from hierindex.node import Quote, Span
 from hierindex.respond.extractive import NO_ANSWER
-from hierindex.respond.extractive_synthesizer import ExtractiveSynthesizer
 from hierindex.retrieve.known_questions import THRESHOLD, about_the_whole
 
 TEXT_OF = {document.doc_id: document.text for document in documents()}

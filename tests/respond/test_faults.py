@@ -19,15 +19,14 @@ from loopback import FILTERED, NO_JSON, NO_QUOTA, OTHER_JSON, TOO_LONG, WEB_PAGE
 from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
 from respond.asking import QUESTION, WAYS, ask, serve
 
-from hierindex import HierindexError
+from hierindex import HierarchyRetriever, HierindexError
 from hierindex.errors import ModelError
 from hierindex.models.failures import RequestError
 from hierindex.models.llm import ATTEMPTS, language_model_of, served
 from hierindex.models.record import Calls
 from hierindex.respond.asking import NEED_LLM
 from hierindex.respond.engine import SYNTHESIZERS, options_of, query_engine
-from hierindex.retrieve.retriever import HierarchyRetriever
-from hierindex.summarize.llm import LLMRewriter
+from hierindex.summarize import LLMRewriter
 from hierindex.threads import started
 
 STREAMING = {m for m, kind in SYNTHESIZERS.items() if "streaming" in options_of(kind)}

@@ -25,10 +25,10 @@ from respond.asking import (
     usage_of,
 )
 
-from hierindex import HierindexError
+from hierindex import HierindexError, Usage
 from hierindex.errors import InputError, ModelError
 from hierindex.models.llm import ATTEMPTS, served
-from hierindex.models.record import Call, Calls, Usage
+from hierindex.models.record import Call, Calls
 from hierindex.respond.asking import MODES, NEED_LLM
 from hierindex.respond.engine import CANNOT_STREAM, SYNTHESIZERS, options_of, query_engine
 

@@ -8,12 +8,14 @@ from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from records import metadata_of
 from respond.asking import count_tokens, serve
 
-from hierindex import SemanticHierarchy
-from hierindex.index import HierarchicalIndex
+from hierindex import (
+    BoundedTreeSummarize,
+    ExtractiveSynthesizer,
+    HierarchicalIndex,
+    SemanticHierarchy,
+    load_embed_model,
+)
 from hierindex.models.embedder import Embedder, unit_vectors
-from hierindex.models.load import load_embed_model
-from hierindex.respond.bounded_tree import BoundedTreeSummarize
-from hierindex.respond.extractive_synthesizer import ExtractiveSynthesizer
 from hierindex.retrieve.known_questions import about_the_whole
 
 WHOLE = "What topics do these documents cover?"

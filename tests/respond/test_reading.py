@@ -7,10 +7,10 @@ from clients import async_llm_of, llm_of
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from respond.asking import QUESTION, serve
 
-from hierindex.node import Found, Node
+from hierindex import HierarchyRetriever, Node
+from hierindex.node import Found
 from hierindex.respond.engine import query_engine
 from hierindex.retrieve.question import in_reading_order
-from hierindex.retrieve.retriever import HierarchyRetriever
 
 
 def place(found):

@@ -11,11 +11,7 @@ from llama_index.core.postprocessor import SimilarityPostprocessor
 from loopback import LoopbackServer
 from pdfs import Typed, typed
 
-from hierindex import HierarchicalIndex
-from hierindex.models.record import Usage
-from hierindex.node import Node
-from hierindex.respond.answer import Answer, Passage
-from hierindex.respond.citation import Citation
+from hierindex import Answer, Citation, HierarchicalIndex, Node, Passage, Usage
 
 SCRIPT = "<script>alert('x')</script>"
 FILES = {

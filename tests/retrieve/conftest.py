@@ -4,8 +4,7 @@ import pytest
 from fakes import HashingEmbedding
 from store.trees import tree
 
-from hierindex.store.vector_store import HierarchyStore
-from hierindex.tree.transforms import SemanticHierarchy
+from hierindex import HierarchyStore, SemanticHierarchy
 
 
 @pytest.fixture(scope="module")

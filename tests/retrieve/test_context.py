@@ -6,11 +6,10 @@ from fakes import HashingEmbedding
 from llama_index.core.schema import TextNode
 from store.trees import record, tree
 
-from hierindex.node import Node
+from hierindex import Node, RaptorHierarchy
 from hierindex.retrieve.question import COLUMNS, cuts, rank_in_context
 from hierindex.store.rows import as_table, row_of
 from hierindex.store.search import nearest
-from hierindex.tree.transforms import RaptorHierarchy
 
 VECTOR = HashingEmbedding().get_query_embedding("the lantern of b3 met a falcon")
 

@@ -7,8 +7,8 @@ from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from readers import WAYS
 from records import metadata_of
 
-from hierindex import HierarchicalIndex, HierarchyStore, Node, SemanticHierarchy
-from hierindex.node import Found, Quote, Span
+from hierindex import HierarchicalIndex, HierarchyStore, Node, Quote, SemanticHierarchy, Span
+from hierindex.node import Found
 from hierindex.retrieve.question import Search
 from hierindex.retrieve.selection import _merged, best_texts, without_copies
 from hierindex.store.snapshot import Snapshot

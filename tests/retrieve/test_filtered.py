@@ -15,13 +15,17 @@ from llama_index.core.vector_stores.types import (
 )
 from store.oracle import Oracle, holds, seen
 
-from hierindex import HierarchicalIndex
+from hierindex import (
+    DocumentHierarchy,
+    HierarchicalIndex,
+    HierarchyRetriever,
+    HierarchyStore,
+    Node,
+    RaptorHierarchy,
+    SemanticHierarchy,
+)
 from hierindex.errors import InputError
-from hierindex.node import Node
-from hierindex.retrieve.retriever import HierarchyRetriever
 from hierindex.store.filters import Filters, keys
-from hierindex.store.vector_store import HierarchyStore
-from hierindex.tree.transforms import DocumentHierarchy, RaptorHierarchy, SemanticHierarchy
 
 pytestmark = pytest.mark.filterwarnings("ignore:The filter on .* matches nothing")
 

@@ -12,13 +12,18 @@ from llama_index.core.schema import Document
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from store.trees import record, tree
 
-from hierindex import DocumentHierarchy, HierarchicalIndex, RaptorHierarchy, SemanticHierarchy
+from hierindex import (
+    DocumentHierarchy,
+    HierarchicalIndex,
+    HierarchyRetriever,
+    HierarchyStore,
+    RaptorHierarchy,
+    SemanticHierarchy,
+)
 from hierindex.errors import InputError, LevelError
-from hierindex.export.langchain import to_langchain_documents
+from hierindex.export import to_langchain_documents
 from hierindex.node import shared_section
 from hierindex.retrieve.levels import WORDS, ids_at, levels_of
-from hierindex.retrieve.retriever import HierarchyRetriever
-from hierindex.store.vector_store import HierarchyStore
 
 QUESTION = "the lamp of the harbour met the gate"
 ALL = {"top_k": 1000, "token_budget": None}

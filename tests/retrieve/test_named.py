@@ -7,8 +7,7 @@ import pytest
 from llama_index.core.llms import MockLLM
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
-from hierindex import HierarchicalIndex, RaptorHierarchy, SemanticHierarchy
-from hierindex.models.load import load_embed_model
+from hierindex import HierarchicalIndex, RaptorHierarchy, SemanticHierarchy, load_embed_model
 from hierindex.retrieve.named import MOST, named_in, names_of_documents
 
 THINGS = {"ES2009a.txt": "remote", "north/chapter-03.md": "pump", "south/chapter-03.md": "valve"}

@@ -11,11 +11,9 @@ from records import metadata_of
 from store.oracle import Oracle
 from store.trees import HIERARCHIES, documents, record, tree
 
-from hierindex import HierarchicalIndex
+from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy
 from hierindex.errors import InputError
 from hierindex.retrieve import outline
-from hierindex.store.vector_store import HierarchyStore
-from hierindex.tree.transforms import SemanticHierarchy
 
 QUESTION = "the harbour met a lantern"
 PLENTY = 100_000

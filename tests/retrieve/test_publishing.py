@@ -10,11 +10,9 @@ from llama_index.core.schema import TextNode
 from readers import QUESTION, TREES, WAYS, read, words_of
 from records import replace_all
 
+from hierindex import HierarchyRetriever, HierarchyStore, SemanticHierarchy
 from hierindex.errors import InputError
-from hierindex.retrieve.retriever import HierarchyRetriever
 from hierindex.store.connection import Connection
-from hierindex.store.vector_store import HierarchyStore
-from hierindex.tree.transforms import SemanticHierarchy
 
 
 @pytest.fixture

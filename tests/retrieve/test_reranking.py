@@ -6,12 +6,11 @@ from llama_index.core.schema import MetadataMode
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from store.trees import record, tree
 
+from hierindex import HierarchyRetriever, HierarchyStore
 from hierindex.core.ranking import blended
 from hierindex.errors import InputError
 from hierindex.retrieve.auto import Choice
 from hierindex.retrieve.retrieval import CANDIDATES, SHARE
-from hierindex.retrieve.retriever import HierarchyRetriever
-from hierindex.store.vector_store import HierarchyStore
 
 QUESTION = "the lantern of b3 met a falcon"
 

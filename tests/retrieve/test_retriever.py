@@ -25,13 +25,17 @@ from records import metadata_of
 from store.oracle import passing as passing_ids
 from store.trees import HIERARCHIES, NOUNS, SIZES, record, tree
 
-from hierindex.errors import HierindexError, InputError, LevelError
-from hierindex.index import HierarchicalIndex
-from hierindex.models.load import load_embed_model
-from hierindex.retrieve.retriever import HierarchyRetriever
+from hierindex import (
+    DocumentHierarchy,
+    HierarchicalIndex,
+    HierarchyRetriever,
+    HierarchyStore,
+    HierindexError,
+    SemanticHierarchy,
+    load_embed_model,
+)
+from hierindex.errors import InputError, LevelError
 from hierindex.store.snapshot import Snapshot
-from hierindex.store.vector_store import HierarchyStore
-from hierindex.tree.transforms import DocumentHierarchy, SemanticHierarchy
 
 QUESTION = "the lantern of b3 met a falcon"
 WHOLE = "What is this about?"

@@ -3,8 +3,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from hierindex import Node
 from hierindex.errors import InputError
-from hierindex.node import Found, Node
+from hierindex.node import Found
 from hierindex.retrieve.selection import selected
 
 

@@ -11,9 +11,8 @@ from llama_index.core.node_parser import MarkdownNodeParser, SentenceSplitter
 from llama_index.core.schema import Document, TextNode
 from pdfs import Typed, typed
 
-from hierindex import HierarchicalIndex, HierarchyStore, Node, SemanticHierarchy
+from hierindex import HierarchicalIndex, HierarchyStore, Node, Quote, SemanticHierarchy, Span
 from hierindex.errors import InputError
-from hierindex.node import Quote, Span
 from hierindex.retrieve.sources import SourcePassage, Stretch, passages_at, source_passages
 
 SENTENCES = [f"The keeper of the lighthouse wrote letter {i} to the harbour." for i in range(12)]
@@ -148,7 +147,7 @@ FILES = {
 
 
 def test_files_of_any_kind_are_opened_as_read(tmp_path):
-    from hierindex.read.documents import read_documents
+    from hierindex import read_documents
 
     folder = tmp_path / "files"
     folder.mkdir()

@@ -10,7 +10,7 @@ import psutil
 from scale.nodes import add_node, environment
 
 from hierindex import HierarchicalIndex
-from hierindex.scale.engine import RayEngine
+from hierindex.scale import RayEngine
 from hierindex.tree.hierarchy import Hierarchy
 
 MOMENTS = "grow documents", "summarize level"  # starts of stages; the second is above documents

@@ -23,16 +23,15 @@ from hierindex import (
     DocumentHierarchy,
     HierarchicalIndex,
     HierarchyStore,
+    Node,
     RaptorHierarchy,
     SemanticHierarchy,
 )
 from hierindex.errors import InputError, LimitError
 from hierindex.jobs.job import Job
 from hierindex.models.client import load_llm
-from hierindex.node import Node
-from hierindex.scale.engine import RayEngine
-from hierindex.summarize import LLMRewriter, TwoStageSummarizer
-from hierindex.summarize.seq2seq import Seq2SeqRewriter
+from hierindex.scale import RayEngine
+from hierindex.summarize import LLMRewriter, Seq2SeqRewriter, TwoStageSummarizer
 
 CHUNK = 60
 CONCURRENCY = 3

@@ -9,7 +9,7 @@ from fakes import HashingEmbedding
 
 from hierindex import HierarchicalIndex, SemanticHierarchy
 from hierindex.errors import InputError
-from hierindex.scale.engine import RayEngine
+from hierindex.scale import RayEngine
 
 MOST = 10.0  # seconds
 

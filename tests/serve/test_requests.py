@@ -12,7 +12,7 @@ import pytest
 from fakes import HashingEmbedding
 from serve.conftest import Http
 
-from hierindex.respond.answer import Answer
+from hierindex import Answer
 from hierindex.respond.engine import source_of_node
 from hierindex.serve import endpoint, serve
 from hierindex.serve.app import MOST_BYTES, described

@@ -2,7 +2,7 @@
 
 from llama_index.core.vector_stores.types import FilterCondition, MetadataFilter, MetadataFilters
 
-from hierindex.node import Node
+from hierindex import Node
 from hierindex.store.filters import OF_NODE, OURS, Filters, filtered_by
 from hierindex.store.filters import holds as ours
 from hierindex.store.rows import row_of

@@ -4,9 +4,9 @@ import pytest
 from llama_index.core.schema import TextNode
 from records import revise
 
+from hierindex import HierarchyStore
 from hierindex.errors import GenerationError
 from hierindex.store import snapshot as snapshots
-from hierindex.store.vector_store import HierarchyStore
 
 N = 23
 

@@ -5,7 +5,7 @@ from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from records import metadata_of
 from store.trees import columns_of, record
 
-from hierindex.store.vector_store import HierarchyStore
+from hierindex import HierarchyStore
 
 
 def node(node_id, *, parents=None, children=(), level=0, **beside):

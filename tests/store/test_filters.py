@@ -17,12 +17,12 @@ from llama_index.core.vector_stores.utils import build_metadata_filter_fn
 from records import metadata_of, replace_all
 from store.oracle import Oracle, holds, passing, seen
 
+from hierindex import HierarchyStore, Node
 from hierindex.errors import InputError
-from hierindex.node import PREFIX, Node
+from hierindex.node import PREFIX
 from hierindex.store import search
 from hierindex.store.filters import MOST_DEEP, OURS, Filters
 from hierindex.store.prefilter import MOST_ITEMS, TYPE_OF, prefilter
-from hierindex.store.vector_store import HierarchyStore
 
 pytestmark = pytest.mark.filterwarnings("ignore:The filter on .* matches nothing")
 

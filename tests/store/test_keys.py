@@ -5,11 +5,10 @@ from fakes import HashingEmbedding
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
-from hierindex import SemanticHierarchy
+from hierindex import HierarchyStore, SemanticHierarchy
 from hierindex.errors import InputError
 from hierindex.store.filters import OURS, Filters
 from hierindex.store.passing import MOST_LISTED, metadata_keys, with_known_keys
-from hierindex.store.vector_store import HierarchyStore
 
 
 def chunk(i: int, document: str, source: dict | None = None, **metadata) -> TextNode:

@@ -14,9 +14,10 @@ from llama_index.core.vector_stores.types import (
 )
 from strategies import seeds
 
+from hierindex import HierarchyStore
 from hierindex.errors import InputError
 from hierindex.store import search
-from hierindex.store.vector_store import MODES, HierarchyStore
+from hierindex.store.vector_store import MODES
 
 Mode = VectorStoreQueryMode
 Op = FilterOperator

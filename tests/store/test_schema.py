@@ -14,10 +14,9 @@ from llama_index.core.schema import (
 )
 from records import metadata_of, replace_all
 
-from hierindex import HierarchicalIndex, SemanticHierarchy
+from hierindex import Grounding, HierarchicalIndex, HierarchyStore, Quote, SemanticHierarchy, Span
 from hierindex.errors import InputError
-from hierindex.node import Grounding, Maker, Quote, Span
-from hierindex.store.vector_store import HierarchyStore
+from hierindex.node import Maker
 from hierindex.text_node import RECORD_KEYS
 
 N_DIMS = 3

@@ -21,12 +21,9 @@ from records import replace_all
 from store.trees import HIERARCHIES, columns_of, linked, record, tree
 from strategies import seeds
 
+from hierindex import HierarchicalIndex, HierarchyStore, Node, RaptorHierarchy, SemanticHierarchy
 from hierindex.errors import FormatError, InputError
-from hierindex.index import HierarchicalIndex
-from hierindex.node import Node
 from hierindex.store.rows import to_table
-from hierindex.store.vector_store import HierarchyStore
-from hierindex.tree.transforms import RaptorHierarchy, SemanticHierarchy
 
 
 def node(node_id="a", text="text", embedding=(1.0, 0.0), **metadata):

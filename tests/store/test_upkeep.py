@@ -18,11 +18,9 @@ from llama_index.core.vector_stores.types import (
 from records import metadata_of, replace_all
 from store.trees import columns_of, record, tree
 
-from hierindex.index import HierarchicalIndex
+from hierindex import DocumentHierarchy, HierarchicalIndex, HierarchyStore
 from hierindex.store import search
 from hierindex.store.prefilter import MOST_ITEMS
-from hierindex.store.vector_store import HierarchyStore
-from hierindex.tree.transforms import DocumentHierarchy
 
 
 def node(i, **fields):

@@ -6,14 +6,8 @@ from functools import cache
 from fakes import HashingEmbedding
 from llama_index.core.schema import Document, NodeRelationship, RelatedNodeInfo, TextNode
 
-from hierindex.node import Node
-from hierindex.store.vector_store import HierarchyStore
-from hierindex.tree.transforms import (
-    DocumentHierarchy,
-    Hierarchy,
-    RaptorHierarchy,
-    SemanticHierarchy,
-)
+from hierindex import DocumentHierarchy, HierarchyStore, Node, RaptorHierarchy, SemanticHierarchy
+from hierindex.tree.transforms import Hierarchy
 
 NOUNS = [
     "harbour",

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from hypothesis import strategies as st
 
-from hierindex.models.record import Usage
-from hierindex.node import Quote, Span
-from hierindex.summarize.rewrites import Rewrite
-from hierindex.summarize.summary import Budget, Group, Summary, resolve_claims
-from hierindex.text.sentences import Sentence, split_sentences
+from hierindex import Quote, Span, Usage
+from hierindex.summarize import Budget, Rewrite, Summary
+from hierindex.summarize.summary import Group, resolve_claims
+from hierindex.text import Sentence
+from hierindex.text.sentences import split_sentences
 
 WORDS = [
     "keeper",

@@ -10,8 +10,8 @@ from summarize.groups import budget_of, check_extract, check_summary, children, 
 from tiny_models import SENTENCES, save_tiny_bert
 
 from hierindex.errors import ModelError
-from hierindex.summarize.bert import BertExtractor
-from hierindex.summarize.extractive import ExtractiveSummarizer, informative
+from hierindex.summarize import BertExtractor, ExtractiveSummarizer
+from hierindex.summarize.extractive import informative
 
 WINDOW = 64
 TEN = [*SENTENCES, *(sentence.replace(" the ", " one ") for sentence in SENTENCES)]

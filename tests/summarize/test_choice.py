@@ -7,11 +7,13 @@ from summarize.groups import RewriterOf
 from tiny_models import save_tiny_bart
 
 from hierindex.errors import InputError, ModelError
-from hierindex.summarize.extractive import ExtractiveSummarizer
-from hierindex.summarize.llm import LLMRewriter
-from hierindex.summarize.seq2seq import Seq2SeqRewriter
+from hierindex.summarize import (
+    ExtractiveSummarizer,
+    LLMRewriter,
+    Seq2SeqRewriter,
+    TwoStageSummarizer,
+)
 from hierindex.summarize.summarizers import as_summarizer, summarizer_from_dict
-from hierindex.summarize.two_stage import TwoStageSummarizer
 
 LLM = OpenAILike(model="tiny", api_base="http://127.0.0.1:1/v1", api_key="sk-secret")
 

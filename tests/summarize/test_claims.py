@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hierindex.node import Grounding, Quote, Span
-from hierindex.summarize.summary import Claim, Excerpt, Summary, Usage, resolve_claims
+from hierindex import Grounding, Quote, Span
+from hierindex.summarize import Claim, Summary
+from hierindex.summarize.summary import Excerpt, Usage, resolve_claims
 
 ONE, OTHER = Span("d", 100, 110, 1), Span("d", 111, 121, 2)
 CHILD = [Quote(0, 10, ONE), Quote(11, 21, OTHER)]

@@ -23,9 +23,15 @@ from summarize.groups import (
 from tiny_models import SENTENCES
 
 from hierindex.errors import InputError
-from hierindex.summarize.bert import BertExtractor
-from hierindex.summarize.extractive import ExtractiveSummarizer, SalientSentences, beginning, tf_idf
-from hierindex.summarize.summary import Budget, Resources, names_of
+from hierindex.summarize import (
+    BertExtractor,
+    Budget,
+    ExtractiveSummarizer,
+    Resources,
+    SalientSentences,
+)
+from hierindex.summarize.extractive import beginning, tf_idf
+from hierindex.summarize.summary import names_of
 from hierindex.text.sentences import MAX_CHARS, TOKEN, tokens
 
 TEXTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join), max_size=12)

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from summarize.groups import children, group_of
 
-from hierindex.node import Quote, Span
+from hierindex import Quote, Span
 from hierindex.summarize.extractive import informative, weight_of
 from hierindex.text.sentences import split_sentences
 

@@ -29,20 +29,19 @@ from loopback import (
 from processes import process
 from tenacity import wait_none
 
+from hierindex import Usage
 from hierindex.errors import InputError, LimitError, ModelError
 from hierindex.models.client import load_llm
 from hierindex.models.llm import ATTEMPTS
-from hierindex.models.record import Usage
+from hierindex.summarize import LLMRewriter, Resources
 from hierindex.summarize.llm import (
     PROMPTS,
     QUESTIONS_PROMPT,
     SUMMARY_PROMPT,
-    LLMRewriter,
     check_prompt,
     summary_prompt,
 )
 from hierindex.summarize.requests import MAX_HALVINGS, PATIENCE
-from hierindex.summarize.summary import Resources
 
 BRACED = st.text(st.sampled_from("{}text fence_!:0.")) | st.sampled_from(
     ["{text}", "{fence}", "{}", "{{", "}}", "{text.__class__}", "{0}", "%s", "\\", "{n_words}"]

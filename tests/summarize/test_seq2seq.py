@@ -4,12 +4,10 @@ import pytest
 import torch
 from tiny_models import SENTENCES, save_tiny_bart, save_tiny_bert, save_tiny_t5
 
+from hierindex import Usage
 from hierindex.errors import InputError, ModelError
-from hierindex.models.record import Usage
-from hierindex.summarize import seq2seq
-from hierindex.summarize.rewrites import Rewrite
-from hierindex.summarize.seq2seq import DEFAULT_SEQ2SEQ_MODEL, Seq2SeqRewriter
-from hierindex.summarize.summary import Resources
+from hierindex.summarize import Resources, Rewrite, Seq2SeqRewriter, seq2seq
+from hierindex.summarize.seq2seq import DEFAULT_SEQ2SEQ_MODEL
 
 WINDOW = 64
 SAVE = {"bart": save_tiny_bart, "t5": save_tiny_t5}

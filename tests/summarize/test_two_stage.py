@@ -19,16 +19,20 @@ from summarize.groups import (
 )
 from tiny_models import SENTENCES
 
+from hierindex import Grounding, Quote, Span, Usage
 from hierindex.errors import FallbackWarning, InputError, SummaryError
 from hierindex.models.embedder import Embedder
-from hierindex.models.record import Usage
-from hierindex.node import Grounding, Quote, Span
-from hierindex.summarize.extractive import ExtractiveSummarizer, SalientSentences
-from hierindex.summarize.llm import LLMRewriter
-from hierindex.summarize.rewrites import Rewrite
-from hierindex.summarize.summary import Claim, Excerpt, Resources
-from hierindex.summarize.two_stage import TwoStageSummarizer
-from hierindex.text.sentences import Sentence
+from hierindex.summarize import (
+    Claim,
+    ExtractiveSummarizer,
+    LLMRewriter,
+    Resources,
+    Rewrite,
+    SalientSentences,
+    TwoStageSummarizer,
+)
+from hierindex.summarize.summary import Excerpt
+from hierindex.text import Sentence
 
 GROUPS = [group_of(*SENTENCES), group_of(SENTENCES[1], "The lamp is new since the storm.")]
 VERBOSE = "A verbose model says this and that and more. " * 20 + "x" * 2000

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hierindex import read_documents
-from hierindex.node import Node
-from hierindex.read.split import sentence_splitter, split_documents
+from hierindex import Node, read_documents, sentence_splitter
+from hierindex.read.split import split_documents
 from hierindex.text.blocks import blocks_of, split_blocks
 
 PIECES = (

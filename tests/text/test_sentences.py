@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hierindex.node import Quote, Span
+from hierindex import Quote, Span
 from hierindex.text.sentences import MAX_CHARS, split_sentences
 
 PIECES = (

@@ -11,13 +11,13 @@ from loopback import LoopbackServer
 from records import as_plain
 from tenacity import wait_none
 
-from hierindex import DocumentHierarchy, RaptorHierarchy, SemanticHierarchy
+from hierindex import DocumentHierarchy, RaptorHierarchy, SemanticHierarchy, sentence_splitter
 from hierindex.cache import Cache, open_cache
 from hierindex.errors import FallbackWarning
 from hierindex.models.client import load_llm
 from hierindex.node import HEADINGS, TITLE
 from hierindex.read.markdown import markdown_headings
-from hierindex.read.split import sentence_splitter, split_documents
+from hierindex.read.split import split_documents
 from hierindex.summarize import LLMRewriter, TwoStageSummarizer
 
 KINDS = pytest.mark.parametrize("kind", [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy])

@@ -8,11 +8,10 @@ from llama_index.core.schema import MetadataMode
 from records import replace_all
 from store.trees import tree
 
-from hierindex import HierarchicalIndex, HierarchyStore
+from hierindex import HierarchicalIndex, HierarchyStore, Verification
 from hierindex.cache import Texts, cache_file, open_cache
 from hierindex.store import search
 from hierindex.store.connection import damage
-from hierindex.verify.verify import Verification
 
 
 @pytest.fixture(scope="module")

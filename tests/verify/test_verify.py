@@ -20,12 +20,12 @@ from hierindex import (
     HierarchyStore,
     RaptorHierarchy,
     SemanticHierarchy,
+    Verification,
 )
 from hierindex.cache import open_cache
 from hierindex.store import search
 from hierindex.store.rows import NAMES
 from hierindex.verify.checks import wrong_columns
-from hierindex.verify.verify import Verification
 
 Row = dict[str, Any]
 REPORT = {
