@@ -10,7 +10,7 @@ ANSWERS := $(addprefix tests/,cli docs evaluate export respond retrieve serve)
 # Let subprocesses of tests write and reuse compiled modules.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo picture docs notebooks test types test-answers test-builds test-core test-browser test-ray test-package test-slow test-suites test-llm search format bench bench-clustering bench-extractive bench-llm bench-seq2seq bench-query bench-responses bench-ray soak
+.PHONY: demo picture docs notebooks test types verify-types test-answers test-builds test-core test-browser test-ray test-package test-slow test-suites test-llm search format bench bench-clustering bench-extractive bench-llm bench-seq2seq bench-query bench-responses bench-ray soak
 
 demo: $(READY)  ## index real documentation and ask it at three levels
 	$(BIN)/hierindex demo
@@ -58,6 +58,10 @@ format: $(TESTABLE)
 test-ray: $(TESTABLE)  ## builds on a Ray cluster of two nodes on this machine, which it installs
 	$(INSTALL) -e '.[ray]'
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q -m 'slow or not slow' tests/scale
+
+verify-types: $(TESTABLE)  ## that the types of all public names are complete
+	$(INSTALL) basedpyright
+	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/basedpyright --ignoreexternal --verifytypes hierindex
 
 test-package: $(TESTABLE)  ## the wheel in a fresh environment
 	$(BIN)/pytest -q -m slow tests/test_package.py

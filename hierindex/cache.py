@@ -19,7 +19,7 @@ from hierindex.core.arguments import Floats1d, Floats2d, Ints1d
 from hierindex.core.identity import digest, hash_text
 from hierindex.errors import SourceError
 
-logger = logging.getLogger(__name__)
+logger: logging.Logger = logging.getLogger(__name__)
 
 FILE = ".cache.sqlite"
 WAIT = 60.0  # seconds to wait for another build's write

@@ -138,7 +138,9 @@ class Places:
 
     def __init__(self, document: BaseNode) -> None:
         text, metadata = document.get_content(MetadataMode.NONE), document.metadata
-        self.sections = Sections(text, [] if SECTION in metadata else headings_of(document))
+        self.sections: Sections = Sections(
+            text, [] if SECTION in metadata else headings_of(document)
+        )
         self._document, self._section = document.node_id, metadata.get(SECTION)
         self._page, self._label = page_in(metadata)
         breaks = [match.start() for match in re.finditer(PAGE_BREAK, text)]

@@ -59,7 +59,7 @@ class Connection:
         self.name = name
         self._storage_options = storage_options
         self._connection: DBConnection | None = None
-        self.folder = None if "://" in uri else Path(uri).absolute()
+        self.folder: Path | None = None if "://" in uri else Path(uri).absolute()
         # LanceDB takes a bare "db1" for a cloud database.
         self._database = uri if self.folder is None else str(self.folder)
         if REFUSED.search(self._database):
@@ -143,8 +143,8 @@ class DamagedError(HierindexError):
 
     def __init__(self, error: Exception) -> None:
         missing = MISSING.search(str(error))
-        self.file = missing[1] if missing else ""
-        self.reason = RUST.sub("", (str(error).splitlines() or [""])[0])
+        self.file: str = missing[1] if missing else ""
+        self.reason: str = RUST.sub("", (str(error).splitlines() or [""])[0])
         what = f"the file {self.file} is missing" if self.file else f"LanceDB says {self.reason!r}"
         super().__init__(
             f"The index is damaged: {what}. Run `hierindex verify`; it lists all damage and what "
@@ -205,8 +205,8 @@ class WriteLock:
     def __init__(
         self, connection: Connection, recover: Callable[[], None], newest: Callable[[], int]
     ) -> None:
-        self.what = ""
-        self.generation = 0
+        self.what: str = ""
+        self.generation: int = 0
         self._connection = connection
         self._recover = recover
         self._newest = newest

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from lancedb.table import Table
 
-logger = logging.getLogger(__name__)
+logger: logging.Logger = logging.getLogger(__name__)
 
 Ask = TypeVar("Ask", bound=Callable[..., Any])
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from hierindex.store.snapshot import Snapshot
 
-logger = logging.getLogger(__name__)
+logger: logging.Logger = logging.getLogger(__name__)
 
 # Measured by tests/benchmarks/indices.py.
 SCALAR_ROWS = 5_000  # a filtered search takes 3.3 ms with the indices, 7.3 without

@@ -84,7 +84,7 @@ class Snapshot:
     ) -> None:
         self.uri = uri
         self.state = state
-        self.known = {} if known is None else known
+        self.known: dict[str, Any] = {} if known is None else known
         self._table = table
         self._schema = schema
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from lancedb.table import Table as LanceTable
 
-logger = logging.getLogger(__name__)
+logger: logging.Logger = logging.getLogger(__name__)
 
 PURGED = "purge"  # entry of details: all earlier generations are removed
 
@@ -59,7 +59,9 @@ class Table:
     def __init__(self, connection: Connection, keep: int = 2) -> None:
         self.connection = connection
         self._only: Snapshot | None = None
-        self.lock = WriteLock(connection, self._recover, lambda: max(self.generations(), default=0))
+        self.lock: WriteLock = WriteLock(
+            connection, self._recover, lambda: max(self.generations(), default=0)
+        )
         self.keep = keep
         self._known: tuple[tuple[bytes, int], dict[str, Any]] = ((b"", 0), {})
 

@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Mapping, Sequence, Set
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
 from llama_index.core.schema import BaseNode
@@ -102,7 +102,7 @@ class HierarchyStore(BasePydanticVectorStore):
     writes. Async methods run the sync ones in a thread.
     """
 
-    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
     stores_text: bool = True
     uri: str

@@ -47,7 +47,7 @@ from hierindex.tree.earlier import EarlierTree
 from hierindex.tree.growth import Aside, Grower, Grown, Parts
 from hierindex.tree.recipe import Merge, ParentEmbedding, Recipe, code_digest
 
-dispatcher = get_dispatcher(__name__)
+_dispatcher = get_dispatcher(__name__)
 
 SUMMARY_TOKENS = 200  # fits all-MiniLM-L6-v2's 256; RAPTOR's summaries average 131
 MAX_TOKENS = 3500  # sum over a group's children, as in RAPTOR
@@ -105,7 +105,7 @@ class Hierarchy(TransformComponent):
         If a parameter is unknown, out of range or of a wrong type.
     """
 
-    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
     embed_model: Any = Field(default=None, exclude=True, repr=False)
     summarizer: Any = Field(default=None, exclude=True, repr=False)
@@ -201,7 +201,7 @@ class Hierarchy(TransformComponent):
         """Do what `__call__` does, in a thread."""
         return await in_daemon_thread(partial(self, nodes, **kwargs))
 
-    @dispatcher.span
+    @_dispatcher.span
     def grow(
         self,
         parts: Parts,

@@ -97,7 +97,7 @@ class Links:
         import pyarrow as pa
 
         columns = pa.schema([schema(1).field(name) for name in LINKS])
-        self.table = pa.Table.from_batches(batches, columns).combine_chunks()
+        self.table: pa.Table = pa.Table.from_batches(batches, columns).combine_chunks()
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
