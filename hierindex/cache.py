@@ -30,6 +30,8 @@ CREATE TABLE IF NOT EXISTS cache (key TEXT PRIMARY KEY, of INTEGER, value BLOB N
 CREATE_OF = "CREATE INDEX IF NOT EXISTS of ON cache (of)"
 ALWAYS = 0  # `of` what stays
 
+LEVEL = 1  # of compression; higher ones save little, and take longer than reading some files
+
 
 class Entry(NamedTuple):
     """A value with its key.
@@ -230,9 +232,6 @@ def _prepared(file: Path) -> sqlite3.Connection:
 def _is_busy(error: BaseException) -> bool:
     code = error.sqlite_errorcode if isinstance(error, sqlite3.OperationalError) else 0
     return code & 0xFF == sqlite3.SQLITE_BUSY  # the low byte is the primary code
-
-
-LEVEL = 1  # of compression; higher ones save little, and take longer than reading some files
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from hierindex.jobs.job import Engine
     from hierindex.jobs.report import BuildReport
     from hierindex.jobs.revisions import Source
-    from hierindex.jobs.settings import Settings
-    from hierindex.jobs.update import Given, Revise
+    from hierindex.jobs.settings import StoredSettings
+    from hierindex.jobs.update import Revise, UpdateOptions
     from hierindex.jobs.watch import Failed
     from hierindex.models.model import EmbedModel
     from hierindex.models.openvino import Precision
@@ -221,7 +221,7 @@ class HierarchicalIndex:
             return self._loaded[made_with]
 
     @property
-    def settings(self) -> "Settings":
+    def settings(self) -> "StoredSettings":
         """The settings of the build that made the index: its hierarchy, models and chunk size."""
         from hierindex.jobs.update import settings_held
 
@@ -533,7 +533,7 @@ class HierarchicalIndex:
         Parameters
         ----------
         llm : LLM
-            Required; LlamaIndex's `Settings.llm` is ignored.
+            Required; LlamaIndex's `StoredSettings.llm` is ignored.
         chat_mode : {"condense_plus_context", "context", "condense_question"}
         **options
             Options of the chat engine, such as `memory`, `chat_history` and prompts, and those of
@@ -594,7 +594,7 @@ class HierarchicalIndex:
         Returns
         -------
         BuildReport
-            It is also set as `last_build`.
+            It is also set as `last_build`, unless `dry_run`.
 
         Raises
         ------
@@ -652,7 +652,7 @@ class HierarchicalIndex:
         Returns
         -------
         BuildReport
-            It is also set as `last_build`.
+            It is also set as `last_build`, unless `dry_run`.
 
         Raises
         ------
@@ -696,7 +696,7 @@ class HierarchicalIndex:
         Returns
         -------
         BuildReport
-            It is also set as `last_build`.
+            It is also set as `last_build`, unless `dry_run`.
 
         Raises
         ------
@@ -785,13 +785,13 @@ class HierarchicalIndex:
         progress: "Progress | None",
         llm_options: dict[str, Any],
         **options: Any,
-    ) -> "Given":
-        from hierindex.jobs.update import Given
+    ) -> "UpdateOptions":
+        from hierindex.jobs.update import UpdateOptions
 
-        return Given(hierarchy, self._embed_model, llm, progress, llm_options, **options)
+        return UpdateOptions(hierarchy, self._embed_model, llm, progress, llm_options, **options)
 
     def _revise(
-        self, what: str, change: "Revise", given: "Given", *, dry_run: bool = False
+        self, what: str, change: "Revise", given: "UpdateOptions", *, dry_run: bool = False
     ) -> "BuildReport":
         from hierindex.jobs.update import revise
 

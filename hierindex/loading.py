@@ -16,6 +16,13 @@ if TYPE_CHECKING:
 
 DRIVERS = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")  # NVIDIA, NVIDIA under WSL, AMD
 
+TALKATIVE = ("huggingface_hub", "sentence_transformers", "transformers", "torch.export")
+EXTRAS = {
+    "langchain": {"langchain_core"},
+    "plot": {"plotly"},
+    "serve": {"anyio", "mcp", "mcp_types", "starlette", "uvicorn"},
+}
+
 
 def accelerator() -> str | None:
     """Return torch's name of the available accelerator, or None.
@@ -55,14 +62,6 @@ def _torch() -> Any:
     import torch
 
     return torch
-
-
-TALKATIVE = ("huggingface_hub", "sentence_transformers", "transformers", "torch.export")
-EXTRAS = {
-    "langchain": {"langchain_core"},
-    "plot": {"plotly"},
-    "serve": {"anyio", "mcp", "mcp_types", "starlette", "uvicorn"},
-}
 
 
 @contextmanager

@@ -35,6 +35,9 @@ REPORT_MB = 5.0  # most mail servers take as much
 HOST = "127.0.0.1"
 EXPLORER_PORT, QUESTIONS_PORT, MCP_PORT = 8733, 8734, 8735
 
+RIVALS = {"llm": "summarizer", "summarizer": "llm", "mode": "level", "level": "mode"}
+"""A flag resets its rival to the default, even if the environment or the file sets it."""
+
 
 class Help(NamedTuple):
     """What a help page says of a setting: what its value is, and what it sets.
@@ -59,11 +62,17 @@ class Checked(NamedTuple):
         return no_info_wrap_validator_function(self.check, handler(kind))
 
 
+def _each(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
 def _levels(level: Any, read: Callable[[Any], Any]) -> Any:
     """Read levels; a variable has several as a JSON list."""
-    is_list = isinstance(level, str) and level.startswith("[")
     try:
-        return read(json.loads(level) if is_list else level)
+        given = json.loads(level) if isinstance(level, str) and level[:1] == "[" else level
+        if given == [] or any(isinstance(each, bool) for each in _each(given)):
+            raise ValueError
+        return read(given)
     except ValueError:
         words = "top, documents, sections or chunks"
         raise ValueError(f"it must be a whole number, {words}, got {shown(level)}.") from None
@@ -85,12 +94,13 @@ def _address(url: Any, read: Callable[[Any], str]) -> str:
 Text = Annotated[str, MinLen(1)]
 Count = Annotated[int, Ge(1)]
 Price = Annotated[float, Ge(0)]
+Score = Annotated[float, Ge(0), Le(1)]
 Seconds = Annotated[float, Gt(0)]
 Level = int | Literal["top", "documents", "sections", "chunks"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tree:
+class TreeSettings:
     """Settings of a tree."""
 
     method: Annotated[
@@ -128,7 +138,7 @@ class Tree:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Summaries:
+class SummarySettings:
     """Settings of summaries."""
 
     summarizer: Annotated[
@@ -153,7 +163,7 @@ class Summaries:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Search:
+class SearchSettings:
     """Settings of a search for nodes."""
 
     mode: Annotated[
@@ -190,7 +200,7 @@ class Search:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answering:
+class AnswerSettings:
     """Settings of an answer."""
 
     rerank: Annotated[
@@ -206,15 +216,13 @@ class Answering:
         ),
     ] = None
     min_score: Annotated[
-        float,
-        Ge(0),
-        Le(1),
+        Score,
         Help("SCORE", "Minimum score of an extractive answer, 0 (never refuse) to 1."),
     ] = 0.4
 
 
 @dataclass(frozen=True, kw_only=True)
-class LanguageModel:
+class LLMSettings:
     """Settings of a language model."""
 
     llm: Annotated[
@@ -255,7 +263,7 @@ class LanguageModel:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(LanguageModel, Answering, Search, Summaries, Tree):
+class Settings(LLMSettings, AnswerSettings, SearchSettings, SummarySettings, TreeSettings):
     """All settings."""
 
     def chosen(self, names: str) -> dict[str, Any]:
@@ -264,19 +272,16 @@ class Settings(LanguageModel, Answering, Search, Summaries, Tree):
 
 
 GROUPS = {
-    "Tree": Tree,
-    "Summaries": Summaries,
-    "Search": Search,
-    "Answer": Answering,
-    "Language model": LanguageModel,
+    "Tree": TreeSettings,
+    "Summaries": SummarySettings,
+    "Search": SearchSettings,
+    "Answer": AnswerSettings,
+    "Language model": LLMSettings,
 }
 """Parts of `Settings`, by the titles that help pages give them."""
-SEARCH = " ".join(field.name for field in fields(Search))
+SEARCH = " ".join(field.name for field in fields(SearchSettings))
 NAMES = {field.name: field.default for field in fields(Settings)}
 """The default of each setting."""
-
-RIVALS = {"llm": "summarizer", "summarizer": "llm", "mode": "level", "level": "mode"}
-"""A flag resets its rival to the default, even if the environment or the file sets it."""
 
 
 def load_settings(named: Callable[[str], str] = str, /, **flags: Any) -> Settings:
@@ -315,7 +320,7 @@ def load_settings(named: Callable[[str], str] = str, /, **flags: Any) -> Setting
 def help_of(group: type) -> Iterator[tuple[str, Any, Help]]:
     """Yield the name, type and help of each setting of a group.
 
-    >>> next(help_of(Tree))[2].text.rpartition(". ")[2]
+    >>> next(help_of(TreeSettings))[2].text.rpartition(". ")[2]
     'Default: semantic.'
     """
     hints = get_type_hints(group, include_extras=True)

@@ -28,7 +28,7 @@ from hierindex.jobs.job import Job, parted
 from hierindex.store.rows import row_of
 from hierindex.store.table import Table
 from hierindex.store.temporary_files import RowFile
-from hierindex.tree.growth import Aside
+from hierindex.tree.growth import Sink
 
 OPTIONS = [
     *({"kind": kind} for kind in KINDS),
@@ -132,7 +132,7 @@ def test_what_is_set_aside_are_the_rows_of_the_nodes(tmp_path, options):
     first = [chunk for chunk in chunks if chunk.documents[0] in ("first.md", "0.md", "1.md")]
     parts, finished = [first, chunks[len(first) :]], []
     with RowFile(Table.of(tmp_path).connection) as waiting:
-        grouping.grow(parts, aside=Aside(finished.extend, waiting, len(chunks)))
+        grouping.grow(parts, aside=Sink(finished.extend, waiting, len(chunks)))
     assert by_id(finished) == by_id(map(row_of, grouping.grow([chunks]).nodes))
 
 
@@ -144,7 +144,7 @@ def test_pools_wait_in_a_file_and_give_the_tree_that_is_grown_at_once(tmp_path, 
         chunk.metadata |= {"section": f"Part › {number // 2}", "when": ["today", None]}
     at_once, finished = grouping.grow([chunks]), []
     with RowFile(Table.of(tmp_path).connection) as waiting:
-        aside = Aside(finished.extend, waiting, most)
+        aside = Sink(finished.extend, waiting, most)
         grown = grouping.grow([chunks[:10], chunks[10:21], chunks[21:]], aside=aside)
         assert len(waiting) == len(chunks)
     assert grown.nodes == []
@@ -171,7 +171,7 @@ def test_leaves_are_not_in_memory_when_they_are_written(tmp_path):
     gc.collect()  # nodes of other tests
     with RowFile(Table.of(tmp_path).connection) as waiting:
         parts = map(as_chunks, [chunks])
-        hierarchy(SmallPools).grow(parts, aside=Aside(finished, waiting, 5))
+        hierarchy(SmallPools).grow(parts, aside=Sink(finished, waiting, 5))
     assert len(alive) > len(chunks) / 20
     assert max(alive) < len(chunks) / 3
 
@@ -182,7 +182,7 @@ def test_leaves_that_no_group_holds_are_roots(tmp_path):
     chunks = as_chunks(TextNode(text=f"{words} {n}.", id_=str(n)) for n in range(20))
     finished = []
     with RowFile(Table.of(tmp_path).connection) as waiting:
-        grouping.grow([chunks], aside=Aside(finished.extend, waiting, 5))
+        grouping.grow([chunks], aside=Sink(finished.extend, waiting, 5))
     assert as_rows(finished) == as_rows(map(row_of, grouping.grow([chunks]).nodes))
 
 
@@ -192,7 +192,7 @@ def test_what_cannot_wait_is_named(tmp_path):
     chunks[3].metadata["when"] = date(2026, 1, 2)
     error = pytest.raises(InputError, match=r"Metadata of node .* must be JSON")
     with RowFile(Table.of(tmp_path).connection) as waiting, error:
-        grouping.grow([as_chunks(chunks)], aside=Aside(list, waiting, 5))
+        grouping.grow([as_chunks(chunks)], aside=Sink(list, waiting, 5))
 
 
 def test_progress_counts_all_documents(tmp_path, monkeypatch):
@@ -217,7 +217,7 @@ def test_vectors_of_parts_have_one_dimension(tmp_path, is_set_aside, kind):
     )
     store = HierarchyStore(tmp_path)
     with RowFile(store.table.connection) as rows, RowFile(store.table.connection) as waiting:
-        aside = Aside(rows.add, waiting, 1) if is_set_aside else None
+        aside = Sink(rows.add, waiting, 1) if is_set_aside else None
         with pytest.raises(InputError, match=r"one dimension, got \[3, 4\]"):
             hierarchy(kind).grow([chunks[:1], chunks[1:]], aside=aside)
 

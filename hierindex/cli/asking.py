@@ -112,14 +112,18 @@ def options_of(
     opened: "HierarchicalIndex", settings: "Settings", where: list[str] | None
 ) -> dict[str, Any]:
     """Return the options of `HierarchicalIndex.ask` that settings and filters stand for."""
-    from hierindex.cli.models import served_llm_of
     from hierindex.respond.asking import options_of_ask
     from hierindex.retrieve.conditions import known_filters
 
+    llm = None
+    if settings.llm is not None:  # LlamaIndex's import takes longer than an answer without
+        from hierindex.cli.models import served_llm_of
+
+        llm = served_llm_of(settings)
     return options_of_ask(
         settings.response_mode,
         settings.min_score,
-        served_llm_of(settings),
+        llm,
         _note_cost,
         filters=known_filters(where, opened.table.snapshot()),
         **settings.chosen(f"{SEARCH} rerank"),

@@ -42,6 +42,14 @@ if TYPE_CHECKING:
 
 ENGINES = ("local", "ray")
 
+WRITING = (
+    "llm llm_base_url llm_concurrency max_llm_tokens llm_timeout llm_deadline"
+    " llm_completion_tokens llm_record strict"
+)
+"""Settings of the commands that change an index."""
+PRICES = "prompt_price completion_price"
+STOPPED = "Stopped; the index is as the last update left it."
+
 
 @options.with_settings(
     "method embed_model precision summarizer llm llm_base_url llm_concurrency max_llm_tokens"
@@ -154,13 +162,6 @@ def demo(
     typer.echo(f"\n{visible(f'hierindex explore --index {index}')}   shows the tree in a browser.")
 
 
-WRITING = (
-    "llm llm_base_url llm_concurrency max_llm_tokens llm_timeout llm_deadline"
-    " llm_completion_tokens llm_record strict"
-)
-"""Settings of the commands that change an index."""
-PRICES = "prompt_price completion_price"
-STOPPED = "Stopped; the index is as the last update left it."
 DryRun = Annotated[
     bool,
     typer.Option(

@@ -40,10 +40,10 @@ def llm_of(settings: Settings) -> "LLM | None":
 
 def served_llm_of(settings: Settings) -> "LLM | None":
     """Return the model of `llm_of` for queries, with limited concurrency."""
-    from hierindex.models.llm import served
+    from hierindex.models.llm import with_retries
 
     llm = llm_of(settings)
-    return None if llm is None else served(llm, concurrency=settings.llm_concurrency)
+    return None if llm is None else with_retries(llm, concurrency=settings.llm_concurrency)
 
 
 def hierarchy_of(settings: Settings) -> Hierarchy:

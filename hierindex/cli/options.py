@@ -19,6 +19,8 @@ from hierindex.settings import (
 
 Function = Callable[..., None]
 
+REPEATED = ("level",)  # flags that may be given several times
+
 
 def _place(*, exists: bool) -> Any:
     """Return the flag of an index, checked before anything that takes long is imported.
@@ -63,9 +65,6 @@ Where = Annotated[
         "match. A summary matches if all chunks under it do. None by default.",
     ),
 ]
-
-
-REPEATED = ("level",)  # flags that may be given several times
 
 
 def with_settings(names: str) -> Callable[[Function], Function]:

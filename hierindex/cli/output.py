@@ -30,6 +30,21 @@ OF_NAMES = {"path", "document", "added", "changed", "removed", "renamed", "moved
 
 STYLE = re.compile(r"\x1b\[[\d;]*m")  # bold type
 
+INTERRUPTED = 130  # exit status after Ctrl-C
+WHOLE = "nothing unfinished was published"
+KEPT = {
+    "build": f"{WHOLE}, and the next build reuses what was read, embedded and written.",
+    "update": f"{WHOLE}, and the next update reuses what was read, embedded and written.",
+    "delete": f"{WHOLE}; `hierindex tree` shows which documents the index holds.",
+    "rollback": f"{WHOLE}; `hierindex generations` lists them.",
+    "verify": f"{WHOLE}; the next `hierindex verify` checks all of it again.",
+    "evaluate": "finished indices are reused if --index is given.",
+    "demo": f"{WHOLE}, and the next demo reuses what was read and embedded.",
+    "export": "no unfinished file is left.",
+    "report": "no unfinished file is left.",
+}
+"""What is left of the work of a command that changes something."""
+
 
 def escape_unencodable() -> None:
     """Have standard output escape, in JSON notation too, what its encoding does not contain."""
@@ -189,23 +204,6 @@ class RepeatedProgress:
         """Remove the bars; the next call shows new ones."""
         self._shown.close()
         self._show = None
-
-
-INTERRUPTED = 130  # exit status after Ctrl-C
-
-WHOLE = "nothing unfinished was published"
-KEPT = {
-    "build": f"{WHOLE}, and the next build reuses what was read, embedded and written.",
-    "update": f"{WHOLE}, and the next update reuses what was read, embedded and written.",
-    "delete": f"{WHOLE}; `hierindex tree` shows which documents the index holds.",
-    "rollback": f"{WHOLE}; `hierindex generations` lists them.",
-    "verify": f"{WHOLE}; the next `hierindex verify` checks all of it again.",
-    "evaluate": "finished indices are reused if --index is given.",
-    "demo": f"{WHOLE}, and the next demo reuses what was read and embedded.",
-    "export": "no unfinished file is left.",
-    "report": "no unfinished file is left.",
-}
-"""What is left of the work of a command that changes something."""
 
 
 class Command(TyperCommand):

@@ -9,7 +9,7 @@ import typer
 
 from hierindex.cli import options
 from hierindex.cli.output import print_result
-from hierindex.cli.text import beside, changed, table
+from hierindex.cli.text import changed, table, with_last_column
 from hierindex.text.display import counted
 
 INVALID = 1  # exit status if a check does not hold
@@ -105,7 +105,7 @@ def listed(held: dict[str, Any]) -> str:
         )
         for each in held["generations"]
     )
-    return beside(table(head, rows), "written by", map(_changes, held["generations"]))
+    return with_last_column(table(head, rows), "written by", map(_changes, held["generations"]))
 
 
 def _rolled_back(made: dict[str, Any]) -> str:

@@ -81,7 +81,7 @@ def _files(files: Sequence[Mapping[str, Any]]) -> str:
     head = "path", "kind", "pages", "words"
     rows = table(("file", *head[1:]), ([each.get(key) for key in head] for each in files))
     left_out = ["; ".join(each["left_out"]) for each in files]
-    return beside(rows, "not read", left_out) if any(left_out) else rows
+    return with_last_column(rows, "not read", left_out) if any(left_out) else rows
 
 
 def not_read(files: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -364,7 +364,7 @@ def table(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def beside(rows: str, head: str, texts: Iterable[str]) -> str:
+def with_last_column(rows: str, head: str, texts: Iterable[str]) -> str:
     """Put a last column of texts beside the rows of a table, wrapped on a terminal."""
     lines = rows.split("\n")
     margin = max(map(len, lines)) + 2

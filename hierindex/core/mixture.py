@@ -29,6 +29,10 @@ ROUNDING = 1e-7  # of single precision; rows that differ by less are one cluster
 MIN_UMAP_ROWS = 200  # distinct; importing umap takes 2 s, principal components are immediate
 ROWS_PER_DIM = 4  # a Gaussian needs a few rows per principal component
 
+MAX_POOL = 10_000  # UMAP takes 7 s; smaller pools are faster and separate more related rows
+MAX_SPLIT = 64  # parts per k-means
+SAMPLE = 256  # rows per centroid, the default of faiss
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -179,7 +183,7 @@ def mixture(X: Floats2d, *, model: Mixture = DEFAULT, seed: int = 0) -> Membersh
 
 def _in_two_passes(X: Floats2d, model: Mixture, seed: int) -> Membership:
     """Cluster rows that are in canonical order."""
-    first = _strongest(csr_array(_posteriors(X, model, seed, is_first=True)), model)
+    first = strongest(csr_array(_posteriors(X, model, seed, is_first=True)), model)
     row, column, weight, n_groups = [], [], [], 0
     for rows, weight_in_first in zip(groups_of(first), weights_of(first), strict=True):
         P = weight_in_first[:, None] * _posteriors(X[rows], model, seed, is_first=False)
@@ -190,10 +194,10 @@ def _in_two_passes(X: Floats2d, model: Mixture, seed: int) -> Membership:
         n_groups += P.shape[1]
     places = (np.concatenate(row), np.concatenate(column))
     both = csr_array((np.concatenate(weight), places), shape=(len(X), n_groups))
-    return _strongest(both, model)
+    return strongest(both, model)
 
 
-def _strongest(P: csr_array, model: Mixture) -> Membership:
+def strongest(P: csr_array, model: Mixture) -> Membership:
     """Return the membership in the groups that each row joins."""
     row = np.repeat(np.arange(P.shape[0]), np.diff(P.indptr))
     order = np.lexsort((P.indices, -P.data, row))  # each row's groups, strongest first
@@ -220,11 +224,6 @@ def _posteriors(X: Floats2d, model: Mixture, seed: int, *, is_first: bool) -> Fl
         return best_posteriors(Z, shape, most=max(1, n_distinct // 3))
     number = max(1, round(len(X) / model.target_size))
     return posteriors(Z, shape, min(number, n_distinct))
-
-
-MAX_POOL = 10_000  # UMAP takes 7 s; smaller pools are faster and separate more related rows
-MAX_SPLIT = 64  # parts per k-means
-SAMPLE = 256  # rows per centroid, the default of faiss
 
 
 def partition(X: Floats2d, *, max_rows: int = MAX_POOL, seed: int = 0) -> Ints1d:

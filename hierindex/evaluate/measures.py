@@ -1,7 +1,6 @@
 """Measures of retrieval with their intervals, and the report of an evaluation."""
 
 import math
-import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -13,6 +12,7 @@ from hierindex.core.arguments import Floats1d
 from hierindex.evaluate.datasets import Question
 from hierindex.models.tokenizer import llm_tokenizer
 from hierindex.node import Node, Span
+from hierindex.text.words import WORD
 
 if TYPE_CHECKING:
     from llama_index.core.schema import BaseNode
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 OVERLAP = 41  # characters of gold that make a passage a hit; fewer may be the end of a sentence
 N_RESAMPLES = 2_000  # of an interval
-WORD = re.compile(r"\w+")
 
 Measure = tuple[str, int | None]
 """A measure's name, and its token budget if it has one."""

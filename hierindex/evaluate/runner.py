@@ -44,6 +44,12 @@ from hierindex.tree.transforms import SemanticHierarchy
 if TYPE_CHECKING:
     from llama_index.core.schema import BaseNode, QueryBundle
 
+LEVEL = re.compile(r"level-(\d+)")
+BUDGETS = (500, 2_000)  # tokens; the second holds most of a short document
+AGAINST = "dense"
+TOP_K = 10  # results of a ranking
+SPARE = 1.5  # nodes to fill a budget with, as some may not fit
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -103,7 +109,6 @@ WAYS: dict[str, Way] = {
     "collapsed": retrieved(mode="collapsed"),
 }
 """The default, chunks by vectors, by words and by both, and all levels at once."""
-LEVEL = re.compile(r"level-(\d+)")
 
 
 def ways_of(ways: Sequence[str] | Mapping[str, Way] | None) -> dict[str, Way]:
@@ -134,11 +139,6 @@ def _named(name: str) -> Way:
         return retrieved(mode="level", level=int(found[1]))
     raise InputError(f"There is no way {name!r}; there are {', '.join(WAYS)}, and level-N.")
 
-
-BUDGETS = (500, 2_000)  # tokens; the second holds most of a short document
-AGAINST = "dense"
-TOP_K = 10  # results of a ranking
-SPARE = 1.5  # nodes to fill a budget with, as some may not fit
 
 Figures = dict[Measure, dict[int, float]]
 """Figures of one way, by measure and by number of the question."""

@@ -20,6 +20,22 @@ from hierindex.store.snapshot import Snapshot
 
 NO_NODES = "The index is empty: there is nothing to export."
 
+PLACE = {
+    "document": pa.string(),
+    "start": pa.int64(),
+    "end": pa.int64(),
+    "page": pa.int32(),
+    "page_label": pa.string(),
+    "section": pa.list_(pa.string()),
+    "anchor": pa.string(),
+}
+CITATIONS = pa.list_(pa.struct(list(PLACE.items())))
+COLUMNS = (
+    "id title level level_max kind text documents parent_ids parent_weights child_ids citations"
+    " metadata n_tokens vector".split()
+)
+READ = [*NODE_COLUMNS, "vector"]
+
 
 def ordered_nodes(snapshot: Snapshot) -> list[Node]:
     """Return all nodes without vectors, sorted by level, documents, place in them and id.
@@ -134,23 +150,6 @@ def to_json(index: HierarchicalIndex, path: str | Path) -> int:
         with partial.open("w", encoding="utf-8") as file:
             json.dump(tree, file, ensure_ascii=False, allow_nan=False, indent=1)
     return len(tree["nodes"])
-
-
-PLACE = {
-    "document": pa.string(),
-    "start": pa.int64(),
-    "end": pa.int64(),
-    "page": pa.int32(),
-    "page_label": pa.string(),
-    "section": pa.list_(pa.string()),
-    "anchor": pa.string(),
-}
-CITATIONS = pa.list_(pa.struct(list(PLACE.items())))
-COLUMNS = (
-    "id title level level_max kind text documents parent_ids parent_weights child_ids citations"
-    " metadata n_tokens vector".split()
-)
-READ = [*NODE_COLUMNS, "vector"]
 
 
 def to_parquet(index: HierarchicalIndex, path: str | Path) -> int:

@@ -16,8 +16,7 @@ from hierindex.index import HierarchicalIndex
 from hierindex.loading import extra
 from hierindex.retrieve.contents import entries, reading_order
 from hierindex.retrieve.levels import Level
-from hierindex.retrieve.map import MOST as MOST_POINTS
-from hierindex.retrieve.map import chunk_map
+from hierindex.retrieve.map import MAX_POINTS, chunk_map
 from hierindex.store.generations import on_newest
 from hierindex.store.prefilter import CHUNKS
 from hierindex.store.snapshot import Snapshot, overview
@@ -36,6 +35,13 @@ LEVELS = ("#C3D8EC", "#08416F")  # of the chunks and of the top level
 TITLE = 60  # characters of a label
 TEXT = 240  # characters of a text
 LINE = 70  # characters of a line of it
+
+MOST_NODES = 1_000  # nodes; more are slow, and too small to see
+READ = 480  # characters of a node's text
+WIDTH = 120  # characters of labels in a row
+ALL = "all"  # the box of several roots
+SYMBOLS = ("circle", "diamond", "square")
+NAMED = len(COLOURS) * len(SYMBOLS)  # parents that have a colour and a symbol
 
 
 def graph_objects() -> Any:
@@ -110,12 +116,6 @@ def look(title: str, below: str, **layout: Any) -> dict[str, Any]:
         "plot_bgcolor": "white",
         **layout,
     }
-
-
-MOST_NODES = 1_000  # nodes; more are slow, and too small to see
-READ = 480  # characters of a node's text
-WIDTH = 120  # characters of labels in a row
-ALL = "all"  # the box of several roots
 
 
 @on_newest
@@ -248,13 +248,9 @@ def _drawn(nodes: Sequence[Mapping[str, Any]], total: int) -> str:
     return f"the {len(nodes):,} of {total:,} nodes with {counted(least, 'chunk')} or more"
 
 
-SYMBOLS = ("circle", "diamond", "square")
-NAMED = len(COLOURS) * len(SYMBOLS)  # parents that have a colour and a symbol
-
-
 @on_newest
 def plot_map(
-    index: HierarchicalIndex, level: Level | None = None, max_chunks: int = MOST_POINTS
+    index: HierarchicalIndex, level: Level | None = None, max_chunks: int = MAX_POINTS
 ) -> "Figure":
     """Draw the chunks as points of a plane, similar ones near each other, coloured by parent.
 

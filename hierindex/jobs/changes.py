@@ -1,101 +1,18 @@
 """What an index holds of each document, and what a build, an update or a deletion changes."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Self
 
 from hierindex.errors import InputError
+from hierindex.jobs.reading import ReadDocument
 from hierindex.models.record import Usage
 from hierindex.node import Node
-from hierindex.read.documents import FileContent
-from hierindex.read.files import File, Skipped
-from hierindex.read.remembered import content_hash
+from hierindex.read.files import Skipped
 from hierindex.store.prefilter import CHUNKS, of_documents
 from hierindex.store.snapshot import Snapshot
-from hierindex.store.table import Table
-from hierindex.store.temporary_files import DocumentFile
-
-if TYPE_CHECKING:
-    from llama_index.core.schema import Document
-
-
-CHUNK = 800  # characters, about
-
-
-class ReadDocument(NamedTuple):
-    """A document that was read, without its text.
-
-    Attributes
-    ----------
-    doc_id : str
-    document_hash : str
-        See `content_hash`.
-    n_chunks : int
-        That it will have, about.
-    file : FileContent
-    load : callable
-        Returns the document.
-    """
-
-    doc_id: str
-    document_hash: str
-    n_chunks: int
-    file: FileContent
-    load: "Callable[[], Document]"
-
-    @classmethod
-    def of(cls, document: "Document", load: "Callable[[], Document] | None" = None) -> Self:
-        """Describe a document; without `load`, it stays in memory."""
-        load = load or (lambda: document)
-        n_chunks, file = 1 + len(document.text) // CHUNK, FileContent.of(document)
-        return cls(document.doc_id, content_hash(document), n_chunks, file, load)
-
-
-InFile = tuple[str, "list[Document | Skipped]"]
-"""What is in a file, with its id."""
-
-EachFile = Callable[[Mapping[str, File]], Iterable[InFile]]
-"""Reads files by document id."""
-
-
-class ReadFiles(Protocol):
-    """Reads files by document id."""
-
-    def __call__(self, files: Mapping[str, File]) -> tuple[list[ReadDocument], list[Skipped]]:
-        """Return the documents and the files that are skipped, in the order of the files."""
-
-
-@contextmanager
-def file_reader(table: Table, each_file: EachFile) -> Iterator[ReadFiles]:
-    """Give what reads files into documents that wait in a temporary file of an index.
-
-    Parameters
-    ----------
-    table : Table
-        The index.
-    each_file : callable
-        Reads files and yields the documents of each with its id.
-    """
-    with DocumentFile(table.connection) as waiting:
-
-        def read(files: Mapping[str, File]) -> tuple[list[ReadDocument], list[Skipped]]:
-            found = {
-                file: [
-                    each if isinstance(each, Skipped) else ReadDocument.of(each, waiting.add(each))
-                    for each in inside
-                ]
-                for file, inside in each_file(files)
-            }
-            every = [each for file in files for each in found[file]]
-            return (
-                [each for each in every if isinstance(each, ReadDocument)],
-                [each for each in every if isinstance(each, Skipped)],
-            )
-
-        yield read
 
 
 class Origin(NamedTuple):

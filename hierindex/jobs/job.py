@@ -9,15 +9,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, TypeVar
 
 from hierindex.cache import Cache, Readings, Vectors, open_cache
-from hierindex.jobs.changes import (
-    Documents,
-    Origin,
-    ReadFiles,
-    Revision,
-    chunks_per_document,
-    file_reader,
-    kept_chunks,
-)
+from hierindex.jobs.changes import Documents, Origin, Revision, chunks_per_document, kept_chunks
+from hierindex.jobs.reading import ReadFiles, file_reader
 from hierindex.jobs.report import BuildReport, reported
 from hierindex.jobs.settings import settings_of
 from hierindex.node import Node
@@ -28,7 +21,7 @@ from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
 from hierindex.store.temporary_files import RowFile
 from hierindex.tree.earlier import EarlierTree
-from hierindex.tree.growth import Aside, Grower, Grown
+from hierindex.tree.growth import Grower, Grown, Sink
 from hierindex.tree.hierarchy import Hierarchy
 from hierindex.tree.levels import GrownPart
 from hierindex.tree.pools import GrownPools, PoolRows, grow_pools
@@ -302,7 +295,7 @@ class Job:
 
             grown = map(told, workers.map(PartGrower.documents, given()))
             grow_pools = partial(workers.map, PartGrower.pools)
-            aside = Aside(rows.add, waiting, self.part)
+            aside = Sink(rows.add, waiting, self.part)
             return workers.grower.grower.above(grown, self.earlier(), aside, grow_pools)
 
     def _write(self, grown: Grown, rows: RowFile) -> int:

@@ -86,8 +86,10 @@ class BuildReport:
         n_each = ", ".join(f"{getattr(self, outcome)} {outcome}" for outcome in OUTCOMES)
         n_nodes = ", ".join(f"{s.nodes} of level {s.level}" for s in self.statistics)
         usage = ", ".join(f"{n} {what.replace('_', ' ')}" for what, n in asdict(self.usage).items())
+        embedded = f"{self.embedded_chunks} chunks of {self.embedded_tokens} tokens to embed"
+        start = f"Dry run: nothing was written; {embedded}" if self.dry_run else ""
         lines = [
-            f"Generation {self.generation}, {self.seconds['total']:.1f} s",
+            start or f"Generation {self.generation}, {self.seconds['total']:.1f} s",
             f"documents: {n_each}",
             f"nodes that were grouped: {n_nodes or 'none'}",
             *([f"language model: {usage}"] if any(asdict(self.usage).values()) else []),

@@ -13,14 +13,13 @@ from hierindex.errors import InputError, SourceError
 from hierindex.jobs.changes import (
     Documents,
     Origin,
-    ReadDocument,
-    ReadFiles,
     Remembered,
     Revision,
     check_losses,
     in_order,
     moved_documents,
 )
+from hierindex.jobs.reading import ReadDocument, ReadFiles
 from hierindex.jobs.scope import Scope, check_paths, moved_sources
 from hierindex.read.files import (
     File,

@@ -29,9 +29,9 @@ KINDS = {
 }
 BY_METHOD = {kind.method: kind for kind in KINDS.values()}
 BESIDE = ("embed_settings", "chunk_size", "splitter", "llm")
-"""Settings beside those of `Hierarchy.settings`."""
+"""StoredSettings beside those of `Hierarchy.settings`."""
 
-Settings = Mapping[str, Any]
+StoredSettings = Mapping[str, Any]
 
 
 def settings_of(
@@ -64,7 +64,7 @@ def settings_in(maker: Maker) -> dict[str, Any]:
 
 
 def hierarchy_of(
-    settings: Settings,
+    settings: StoredSettings,
     embed_model: "BaseEmbedding | None" = None,
     llm: "LLM | None" = None,
     **limits: Any,
@@ -112,7 +112,9 @@ def hierarchy_of(
     return kind.from_dict(described, embed_model=embed_model, summarizer=made)
 
 
-def check_hierarchy(settings: Settings, hierarchy: Hierarchy, *, may_differ: bool = False) -> None:
+def check_hierarchy(
+    settings: StoredSettings, hierarchy: Hierarchy, *, may_differ: bool = False
+) -> None:
     """Raise InputError if a hierarchy is not the one that an index was built with.
 
     With `may_differ`, only the embedding model has to be the same.
@@ -136,7 +138,7 @@ def _are_alike(key: str, was: Any, now: Any) -> bool:
     return bool(was == now)
 
 
-def check_splitter(settings: Settings, splitter: "NodeParser | None") -> None:
+def check_splitter(settings: StoredSettings, splitter: "NodeParser | None") -> None:
     """Raise InputError if a splitter is not the one that an index was built with."""
     was, now = settings.get("splitter"), _plain(splitter)
     if "splitter" in settings and was != now:
@@ -165,7 +167,7 @@ def _is_plain(value: Any) -> bool:
     return value is None or isinstance(value, str | int | float)
 
 
-def _shown(splitter: Settings | None, other: Settings | None) -> str:
+def _shown(splitter: StoredSettings | None, other: StoredSettings | None) -> str:
     """Return the class of a splitter, with the settings in which another of its class differs."""
     if splitter is None:
         return ""

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from hierindex.errors import InputError
 from hierindex.jobs.build import check_writable, publish_moved
-from hierindex.jobs.changes import Documents, ReadFiles, Remembered, Revision, held_documents
+from hierindex.jobs.changes import Documents, Remembered, Revision, held_documents
 from hierindex.jobs.job import Job, in_this_process
+from hierindex.jobs.reading import ReadFiles
 from hierindex.jobs.report import BuildReport
 from hierindex.jobs.settings import (
-    Settings,
+    StoredSettings,
     check_hierarchy,
     check_splitter,
     hierarchy_of,
@@ -36,8 +37,8 @@ Revise = Callable[[Documents, Remembered, ReadFiles], Revision]
 
 
 @dataclass(frozen=True)
-class Given:
-    """The models and options of an update; what is None is taken from the index.
+class UpdateOptions:
+    """The models and options of an update; None means as stored in the index.
 
     `llm_options` are limits of `LLMRewriter` and `strict`, see `hierarchy_of`. `may_differ` says
     whether the hierarchy may be another than the one of the index, and `purge` whether nothing of
@@ -63,7 +64,7 @@ class Given:
             if name not in LLM_OPTIONS:
                 raise InputError(f"There is no option {name!r}.")
 
-    def checked_hierarchy(self, settings: Settings) -> Hierarchy:
+    def checked_hierarchy(self, settings: StoredSettings) -> Hierarchy:
         """Return the hierarchy to grow the tree with; raise InputError if it contradicts."""
         hierarchy = self.hierarchy or hierarchy_of(
             settings, self.embed_model, self.llm, **self.llm_options
@@ -74,7 +75,7 @@ class Given:
 
 
 def revise(
-    table: Table, what: str, change: Revise, given: Given, *, dry_run: bool = False
+    table: Table, what: str, change: Revise, given: UpdateOptions, *, dry_run: bool = False
 ) -> BuildReport:
     """Change what an index holds, and publish its tree.
 
@@ -82,10 +83,10 @@ def revise(
     ----------
     table : Table
     what : str
-        Kind of the change, which other writers are told.
+        Kind of the change, shown to other writers while the lock is held.
     change : callable
         Returns the revision. If it is empty, no model is loaded.
-    given : Given
+    given : UpdateOptions
     dry_run : bool
         Whether only to estimate the cost.
 
@@ -103,7 +104,7 @@ def revise(
         return _revised(table, change, given, dry_run=dry_run)
 
 
-def _revised(table: Table, change: Revise, given: Given, *, dry_run: bool) -> BuildReport:
+def _revised(table: Table, change: Revise, given: UpdateOptions, *, dry_run: bool) -> BuildReport:
     watch = Stopwatch()
     with watch("load"):
         snapshot = table.snapshot()
@@ -116,7 +117,8 @@ def _revised(table: Table, change: Revise, given: Given, *, dry_run: bool) -> Bu
             revision = change(before, was, read)
         if _is_stale(snapshot):
             revision = replace(revision, anew=True)
-        if revision.is_empty and (not given.purge or PURGED in snapshot.details()):
+        is_purged = not given.purge or PURGED in snapshot.details()
+        if revision.is_empty and (dry_run or is_purged):
             return publish_moved(revision, table, watch, dry_run=dry_run)
         with watch("load"):
             hierarchy = hierarchy or given.checked_hierarchy(settings)
@@ -138,7 +140,7 @@ def _revised(table: Table, change: Revise, given: Given, *, dry_run: bool) -> Bu
         return job.estimate() if dry_run else job.publish()
 
 
-def settings_held(snapshot: Snapshot) -> Settings:
+def settings_held(snapshot: Snapshot) -> StoredSettings:
     """Return the settings that an index remembers, or else what its nodes say."""
     return Remembered.of(snapshot).settings or settings_in(snapshot.maker())
 

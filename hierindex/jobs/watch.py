@@ -12,7 +12,7 @@ from hierindex.errors import HierindexError, InputError, LimitError, SourceError
 from hierindex.jobs.changes import Remembered
 from hierindex.jobs.report import BuildReport
 from hierindex.jobs.revisions import Source, checked
-from hierindex.jobs.update import Given, settings_held
+from hierindex.jobs.update import UpdateOptions, settings_held
 from hierindex.read.documents import is_data
 from hierindex.read.files import is_hidden
 from hierindex.store.table import Table
@@ -31,7 +31,7 @@ def watched(
     update: Callable[..., BuildReport],
     sources: Source | Sequence[Source] | None,
     failed: Failed | None,
-    given: Given,
+    given: UpdateOptions,
 ) -> Iterator[BuildReport]:
     """Update an index whenever its files change; see `HierarchicalIndex.watch`."""
     read = None if sources is None else checked(sources)

@@ -10,13 +10,13 @@ from llama_index.core.llms import LLM
 
 from hierindex.errors import ModelError
 from hierindex.models.failures import reason_in
-from hierindex.settings import LanguageModel
+from hierindex.settings import LLMSettings
 
 KEY = "HIERINDEX_LLM_API_KEY"  # not OpenAI's variable, whose key must not reach other servers
 CONTEXT_WINDOW = 8192
 SHAPING = ("temperature", "system_prompt", "reasoning_effort", "top_p", "seed", "max_tokens")
 SECRET = re.compile("(?i)key|token|secret|password|credential|header|url|base")
-TIMEOUT = LanguageModel.llm_timeout
+TIMEOUT = LLMSettings.llm_timeout
 
 
 def load_llm(
@@ -38,7 +38,7 @@ def load_llm(
     Returns
     -------
     LLM
-        Its client does not retry; `LanguageModel` does.
+        Its client does not retry; `LLMSettings` does.
 
     Raises
     ------

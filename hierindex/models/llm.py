@@ -54,7 +54,7 @@ ATTEMPTS = 5  # failed requests per prompt
 UNUSABLE = 2  # answers per prompt; at temperature 0 they hardly change
 LATER = "try again later, a build resumes where it stopped"
 WAIT = wait_random_exponential(multiplier=0.5, max=20)
-CONCURRENCY = settings.LanguageModel.llm_concurrency  # a local server handles few at a time
+CONCURRENCY = settings.LLMSettings.llm_concurrency  # a local server handles few at a time
 MAX_BUSY = 60.0  # seconds for which a service may reject all requests, or one prompt
 
 NO_ANSWER = (
@@ -377,7 +377,7 @@ class ServedLLM(FunctionCallingLLM):
             record.add(call)
 
 
-def served(llm: LLM, calls: Calls | None = None, *, concurrency: int | None = None) -> LLM:
+def with_retries(llm: LLM, calls: Calls | None = None, *, concurrency: int | None = None) -> LLM:
     """Return a model whose requests go through a `LanguageModel`, without client retries.
 
     Parameters
@@ -396,7 +396,7 @@ def served(llm: LLM, calls: Calls | None = None, *, concurrency: int | None = No
         `RequestError`, or `ModelError` if no other request would succeed.
     """
     if isinstance(llm, StructuredLLM):  # the model inside it sends the requests
-        return llm.model_copy(update={"llm": served(llm.llm, calls, concurrency=concurrency)})
+        return llm.model_copy(update={"llm": with_retries(llm.llm, calls, concurrency=concurrency)})
     if isinstance(llm, ServedLLM):
         model, records = llm.language_model, llm.records
     else:

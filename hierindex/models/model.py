@@ -9,6 +9,21 @@ from typing import Any, Protocol, cast
 from hierindex.errors import InputError
 from hierindex.models.openvino import Precision
 
+# Settings of LlamaIndex's models that do not shape vectors, or are secret.
+APART = re.compile(
+    "embed_batch_size|num_workers|callback_manager|embeddings_cache|rate_limiter|timeout"
+    "|max_retries|show_progress_bar|.*(key|token|secret|password|credentials?|headers?)"
+)
+DISTINCTIVE = (  # settings of embedding models that shape vectors
+    "dim",
+    "dimensions",
+    "normalize",
+    "pooling",
+    "precision",
+    "query_instruction",
+    "text_instruction",
+)
+
 
 class EmbedModel(Protocol):
     """An embedding model: one of LlamaIndex's, or an `OpenVinoEncoder`.
@@ -29,22 +44,6 @@ class EmbedModel(Protocol):
     def get_text_embedding_batch(self, texts: list[str]) -> list[list[float]]:
         """Return the vectors of texts."""
         ...
-
-
-# Settings of LlamaIndex's models that do not shape vectors, or are secret.
-APART = re.compile(
-    "embed_batch_size|num_workers|callback_manager|embeddings_cache|rate_limiter|timeout"
-    "|max_retries|show_progress_bar|.*(key|token|secret|password|credentials?|headers?)"
-)
-DISTINCTIVE = (  # settings of embedding models that shape vectors
-    "dim",
-    "dimensions",
-    "normalize",
-    "pooling",
-    "precision",
-    "query_instruction",
-    "text_instruction",
-)
 
 
 def model_name(embed_model: EmbedModel) -> str:

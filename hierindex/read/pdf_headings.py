@@ -17,7 +17,7 @@ NEAR = 60  # points below the place an outline's entry names
 LARGER = 1.1  # times the size of the text
 MUCH = 0.15  # of the characters; the text's font is the largest with as many, a bold one at last
 SMALLER = 0.8  # times the size of the text, the least of a bold heading
-MOST = 0.8  # of the lines in a font are headings, or none of them are
+MAX_HEADINGS = 0.8  # of the lines in a font are headings, or none of them are
 OFTEN = 0.2  # of all lines; bold lines that are fewer are headings even beside others that are not
 GAP = 1.3  # times the size of a heading, the least distance from the line above
 LEADING = 1.7  # times the size of a heading, the most distance of its lines
@@ -221,7 +221,7 @@ def font_headings(pages: Sequence[Sequence[Line]]) -> list[Placed]:
     fonts = [
         font
         for font, n in n_found.items()
-        if n >= MOST * n_lines[font] or (font[1] and n_lines[font] <= rare)
+        if n >= MAX_HEADINGS * n_lines[font] or (font[1] and n_lines[font] <= rare)
     ]
     level = {
         font: min(rank, MAX_LEVELS)

@@ -33,7 +33,7 @@ NUMBERED = re.compile(  # alone between blank lines
     re.IGNORECASE,
 )
 FEWEST = 3  # headings
-MOST = 0.1  # of the lines that are not blank
+MAX_SHARE = 0.1  # of the lines that are not blank
 WORDS = 12  # of a heading
 RULE = re.compile(r"([!-/:-@\[-`{-~])\1*[ \t]*$")  # a line of one punctuation mark
 COMMENT = re.compile(  # no directive, target, footnote or substitution, with its indented lines
@@ -107,7 +107,7 @@ def plain_headings(text: str) -> Sequence[Heading]:
             headings.append(Heading(len(number), " ".join(line.split()), match.start("line")))
             last = number
     n_lines = sum(not line.isspace() for line in text.splitlines())
-    if not FEWEST <= len(headings) <= MOST * n_lines:
+    if not FEWEST <= len(headings) <= MAX_SHARE * n_lines:
         return []
     for heading, after in pairwise(headings):
         below = text[heading.start : after.start].partition("\n")[2]

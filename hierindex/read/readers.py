@@ -31,14 +31,13 @@ from hierindex.read import (
 )
 from hierindex.read.files import Skipped, quoted
 from hierindex.read.remembered import content_hash, named_by, read_once
-from hierindex.read.text import Reading, UnreadableError, counted
-from hierindex.text.characters import composed
+from hierindex.read.text import MAX_BYTES, Reading, UnreadableError, counted
+from hierindex.text.characters import SURROGATE, composed
 
 MAX_LINE = 1_000_000  # characters; a file with a longer line is data
 MAX_DEPTH = 4  # of parts in parts, as of an attachment of an e-mail in a mailbox
 MAX_NAME = 100  # characters of the name of a part
 NO_NAME = re.compile(r"[\x00-\x1f\x7f/\\#\ud800-\udfff]")  # what names of parts have not
-SURROGATE = re.compile("[\ud800-\udfff]")
 DELETED = "was deleted from the index; name the file as a source to add it again"
 
 READERS: dict[str, Callable[[BinaryIO], Reading]] = {
@@ -90,11 +89,14 @@ class Documents:
         Keys of documents that are not to be read.
     more : Mapping[str, str]
         Metadata of all.
+    room : int
+        Characters that the texts of parts may still have together.
     """
 
     memory: Readings | None = None
     left_out: Set[str] = frozenset()
     more: Mapping[str, str] = field(default_factory=dict)
+    room: int = MAX_BYTES
 
     def of(self, file: BinaryIO, document_id: str, depth: int = 0) -> list[Document | Skipped]:
         """Return the document of a file or a part, and those inside it."""
@@ -132,6 +134,9 @@ class Documents:
         if left_out:
             read[LEFT_OUT] = [*read.get(LEFT_OUT, []), *left_out]
         document = _document(document_id, suffix, Reading(text, read, headings), **self.more)
+        if depth and len(text) > self.room:
+            raise UnreadableError("has more text than fits in the file with other parts")
+        self.room -= len(text) if depth else 0
         self._note(document, used)
         return [document, *inside]
 

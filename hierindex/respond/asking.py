@@ -28,6 +28,15 @@ MODES = (  # of LlamaIndex, but for the first
 )
 NEED_LLM = frozenset(MODES) - WITHOUT_LLM - {EXTRACTIVE}
 
+ANSWERING = {"text_qa_template", "refine_template"}  # templates of "compact", LlamaIndex's default
+IGNORED = {*ANSWERING, "summary_template", "simple_template", "use_async", "verbose"}
+"""Ignored by modes that do not have them, as in LlamaIndex."""
+SYNTHESIZER = {*IGNORED, "streaming", "output_cls"}
+POSTPROCESSORS = {"postprocessors", "node_postprocessors"}
+EXTRACTS = {"answer_tokens", "min_score"}
+"""Options of extractive answers."""
+GIVEN_APART = ("llm", "response_mode", "retriever", "embed_model")
+
 
 def choose_mode(response_mode: str | None, llm: "LLM | None") -> str:
     """Return the response mode; by default it depends on whether there is an LLM.
@@ -55,16 +64,6 @@ def choose_mode(response_mode: str | None, llm: "LLM | None") -> str:
     return mode
 
 
-ANSWERING = {"text_qa_template", "refine_template"}  # templates of "compact", LlamaIndex's default
-IGNORED = {*ANSWERING, "summary_template", "simple_template", "use_async", "verbose"}
-"""Ignored by modes that do not have them, as in LlamaIndex."""
-SYNTHESIZER = {*IGNORED, "streaming", "output_cls"}
-POSTPROCESSORS = {"postprocessors", "node_postprocessors"}
-EXTRACTS = {"answer_tokens", "min_score"}
-"""Options of extractive answers."""
-GIVEN_APART = ("llm", "response_mode", "retriever", "embed_model")
-
-
 def query_engine_of(
     table: Table,
     as_retriever: Callable[..., "HierarchyRetriever"],
@@ -77,7 +76,7 @@ def query_engine_of(
 ) -> "ReadingOrderEngine":
     """Return a query engine; see `HierarchicalIndex.as_query_engine`.
 
-    What can be refused is refused before the retriever loads the embedding model.
+    Options are checked before the embedding model is loaded.
     """
     from hierindex.respond.engine import query_engine
 
@@ -113,7 +112,7 @@ def ask(
         if show is not None:
             show(answer.answer)
         return answer
-    from hierindex.models.llm import served
+    from hierindex.models.llm import with_retries
     from hierindex.respond.engine import answered, asked, can_stream
     from hierindex.retrieve.retriever import HierarchyRetriever
 
@@ -123,7 +122,7 @@ def ask(
 
     def answer_newest() -> Answer:
         engine = as_query_engine(
-            llm=served(model, calls) if model else llm, response_mode=response_mode, **options
+            llm=with_retries(model, calls) if model else llm, response_mode=response_mode, **options
         )
         retriever = engine.retriever
         assert isinstance(retriever, HierarchyRetriever)

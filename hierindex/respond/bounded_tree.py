@@ -16,7 +16,7 @@ from llama_index.core.types import RESPONSE_TEXT_TYPE
 
 from hierindex.core.arguments import is_whole, require
 from hierindex.errors import InputError, ModelError
-from hierindex.models.llm import language_model_of, served
+from hierindex.models.llm import language_model_of, with_retries
 from hierindex.models.record import Calls, check_said
 from hierindex.respond.citation import cited_end
 from hierindex.text.sentences import split_sentences
@@ -71,7 +71,7 @@ class BoundedTreeSummarize(TreeSummarize):
             raise InputError("Tree summarise reads only text; omit multimodal.")
         # LlamaIndex's default would replace the model's.
         options.setdefault("callback_manager", llm.callback_manager)
-        super().__init__(llm=served(llm, concurrency=concurrency), **options)
+        super().__init__(llm=with_retries(llm, concurrency=concurrency), **options)
         self._before = before
 
     def get_response(
@@ -101,7 +101,7 @@ class BoundedTreeSummarize(TreeSummarize):
         template = self._summary_template.partial_format(query_str=question, **variables)
         form = None if self._streaming else self._output_cls
         beside = "" if form is None else PydanticOutputParser(form).format("")
-        window = Window.of(self._prompt_helper, template, served(self._llm, calls), beside)
+        window = Window.of(self._prompt_helper, template, with_retries(self._llm, calls), beside)
         first = window.prompts(texts)
         if self._before is not None:
             n = len(first)

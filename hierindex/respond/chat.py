@@ -19,7 +19,7 @@ from llama_index.core.llms import LLM, ChatMessage
 from llama_index.core.memory import BaseMemory, ChatMemoryBuffer
 
 from hierindex.errors import InputError
-from hierindex.models.llm import served
+from hierindex.models.llm import with_retries
 from hierindex.models.record import Calls
 from hierindex.respond.answer import Answer
 from hierindex.respond.asking import choose_mode
@@ -52,7 +52,7 @@ def chat_engine(
         Make the retriever, or in mode "condense_question" the query engine, from the options that
         are not the chat engine's.
     llm : LLM
-        A copy with retries is used, see `served`.
+        A copy with retries is used, see `with_retries`.
     chat_mode : {"condense_plus_context", "context", "condense_question"}
         Or LlamaIndex's `ChatMode` of this name.
     options : mapping
@@ -69,7 +69,7 @@ def chat_engine(
     if llm is None:
         raise InputError("A chat engine needs an LLM; pass llm=, or ask each question with ask().")
     choose_mode(None, llm)  # checks the type
-    kind, llm = CHAT_ENGINES[mode], served(llm)
+    kind, llm = CHAT_ENGINES[mode], with_retries(llm)
     known = signature(kind.from_defaults).parameters.keys() - NOT_TAKEN
     given = {name: option for name, option in options.items() if name in known}
     others = {name: option for name, option in options.items() if name not in known}
@@ -131,7 +131,7 @@ class Conversation:
         if self._llm is None or self._memory is None:
             return Turn(question, question, self._ask(question, **options))
         calls = Calls()
-        llm, searched = served(self._llm, calls), question
+        llm, searched = with_retries(self._llm, calls), question
         if history := self._memory.get(input=question):
             said = messages_to_history_str(history)
             rewritten = llm.predict(DEFAULT_PROMPT, question=question, chat_history=said)

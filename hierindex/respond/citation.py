@@ -5,6 +5,33 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Self
 
+YEARS = 1_000  # numbers from this are citations only if a passage has them
+LONGEST = 100  # characters between brackets
+MOST_IN_RANGE = 20  # numbers
+# Blanks and brackets are limited, so that a search takes linear time.
+NUMBER = r"[1-9]\d{,3}"
+RANGE = rf"{NUMBER}(?:\s*[-\u2010-\u2014]\s*{NUMBER})?"
+LABEL = r"(?i:(?:passage|source)s?\s\s*|[#^])?"
+RANGES = rf"{RANGE}(?:\s*(?:[,;&]|and\b)\s*{LABEL}{RANGE})*"
+NUMBERS = re.compile(rf"\s*{LABEL}({RANGES})\s*(?:\u2020.*)?")  # as in OpenAI's "[1\u2020source]"
+INSIDE = rf"[^\[\]\u3010\u3011\n`]{{,{LONGEST}}}"
+NOT_AFTER_VARIABLE = r"(?<!(?<!\w)[a-z])"
+BRACKETS = rf"[ \t]{{,9}}{NOT_AFTER_VARIABLE}[\[\u3010](?P<inside>{INSIDE})[\]\u3011]"
+ROUND = (  # a number only at the end of a sentence or a line
+    r"(?<=\S)[ \t]{1,9}\((?P<round>[1-9]\d{,2}(?=\)(?:[.!?\u3002]|[ \t]{,9}\n))"
+    r"|(?i:(?:passage|source)s?\s[^()\n`]{,30}))\)"
+)
+TOKEN = re.compile(rf"(?P<code>\n|`+)|{BRACKETS}|{ROUND}")
+UNFINISHED = re.compile(
+    rf"(?:`{{1,9}}|[ \t]{{,9}}[\[\u3010]{INSIDE}"
+    r"|[ \t]{1,9}(?:\([^()\n`]{,40}(?:\)[ \t]{,9})?)?)\Z"
+)
+AT_THE_END = re.compile(rf"(?:\s*[\[\u3010]{RANGES}[\]\u3011])+")
+# Before a number in round brackets that is no citation, as in "step (2)." or "(1), (2) or (3)."
+NUMBERED = re.compile(
+    r"(?i)\b(?:equation|option|part|section|step|table|and|no|or|to|[a-z])s?\W?\Z"
+)
+
 
 @dataclass(frozen=True, repr=False)
 class Citation:
@@ -70,35 +97,6 @@ class Citation:
     def __repr__(self) -> str:
         """Return the fields that are not empty."""
         return f"Citation({', '.join(f'{key}={value!r}' for key, value in self.to_json().items())})"
-
-
-YEARS = 1_000  # numbers from this are citations only if a passage has them
-LONGEST = 100  # characters between brackets
-MOST_IN_RANGE = 20  # numbers
-
-# Blanks and brackets are limited, so that a search takes linear time.
-NUMBER = r"[1-9]\d{,3}"
-RANGE = rf"{NUMBER}(?:\s*[-\u2010-\u2014]\s*{NUMBER})?"
-LABEL = r"(?i:(?:passage|source)s?\s\s*|[#^])?"
-RANGES = rf"{RANGE}(?:\s*(?:[,;&]|and\b)\s*{LABEL}{RANGE})*"
-NUMBERS = re.compile(rf"\s*{LABEL}({RANGES})\s*(?:\u2020.*)?")  # as in OpenAI's "[1\u2020source]"
-INSIDE = rf"[^\[\]\u3010\u3011\n`]{{,{LONGEST}}}"
-NOT_AFTER_VARIABLE = r"(?<!(?<!\w)[a-z])"
-BRACKETS = rf"[ \t]{{,9}}{NOT_AFTER_VARIABLE}[\[\u3010](?P<inside>{INSIDE})[\]\u3011]"
-ROUND = (  # a number only at the end of a sentence or a line
-    r"(?<=\S)[ \t]{1,9}\((?P<round>[1-9]\d{,2}(?=\)(?:[.!?\u3002]|[ \t]{,9}\n))"
-    r"|(?i:(?:passage|source)s?\s[^()\n`]{,30}))\)"
-)
-TOKEN = re.compile(rf"(?P<code>\n|`+)|{BRACKETS}|{ROUND}")
-UNFINISHED = re.compile(
-    rf"(?:`{{1,9}}|[ \t]{{,9}}[\[\u3010]{INSIDE}"
-    r"|[ \t]{1,9}(?:\([^()\n`]{,40}(?:\)[ \t]{,9})?)?)\Z"
-)
-AT_THE_END = re.compile(rf"(?:\s*[\[\u3010]{RANGES}[\]\u3011])+")
-# Before a number in round brackets that is no citation, as in "step (2)." or "(1), (2) or (3)."
-NUMBERED = re.compile(
-    r"(?i)\b(?:equation|option|part|section|step|table|and|no|or|to|[a-z])s?\W?\Z"
-)
 
 
 class Cited(NamedTuple):

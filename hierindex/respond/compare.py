@@ -8,7 +8,7 @@ from llama_index.core.llms import LLM
 
 from hierindex.errors import HierindexError, ModelError
 from hierindex.models.failures import refuses_all
-from hierindex.models.llm import served
+from hierindex.models.llm import with_retries
 from hierindex.models.record import Calls
 from hierindex.respond.answer import Answer, Source
 from hierindex.respond.asking import EXTRACTIVE, MODES, NEED_LLM, WITHOUT_LLM, choose_mode
@@ -104,12 +104,12 @@ def compare(
     modes = [choose_mode(mode, llm) for mode in response_modes or default]
     calls = {mode: Calls() for mode in modes}
     retriever = as_retriever()
-    shared = None if llm is None else served(llm)
+    shared = None if llm is None else with_retries(llm)
     engines = {
         mode: query_engine(
             retriever,
             retriever.embed_model,
-            llm=None if shared is None else served(shared, calls[mode]),
+            llm=None if shared is None else with_retries(shared, calls[mode]),
             response_mode=mode,
             **taken_by(mode, synthesizer or {}),
         )

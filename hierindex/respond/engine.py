@@ -31,7 +31,7 @@ from llama_index.core.settings import Settings
 from pydantic import BaseModel, ValidationError
 
 from hierindex.errors import HierindexError, InputError
-from hierindex.models.llm import served
+from hierindex.models.llm import with_retries
 from hierindex.models.record import CUT, Calls, check_said
 from hierindex.node import Found
 from hierindex.progress import Stopwatch
@@ -60,6 +60,24 @@ NO_ROOM = (
 
 # Messages of LlamaIndex's output parsers; the rest may quote a model's answer.
 NO_FORM_SAID = re.compile("Could not extract json|Expected at least one tool call")
+
+SYNTHESIZERS: dict[str, type[BaseSynthesizer]] = {
+    EXTRACTIVE: ExtractiveSynthesizer,
+    ResponseMode.REFINE.value: Refine,
+    ResponseMode.COMPACT.value: CompactAndRefine,
+    ResponseMode.SIMPLE_SUMMARIZE.value: SimpleSummarize,
+    ResponseMode.TREE_SUMMARIZE.value: BoundedTreeSummarize,
+    ResponseMode.GENERATION.value: Generation,
+    ResponseMode.ACCUMULATE.value: Accumulate,
+    ResponseMode.COMPACT_ACCUMULATE.value: CompactAndAccumulate,
+    ResponseMode.NO_TEXT.value: NoText,
+    ResponseMode.CONTEXT_ONLY.value: ContextOnly,
+}
+NOT_TAKEN = frozenset({"llm", "embed_model", "callback_manager"})  # passed separately
+FIELDS = frozenset({"context_str", "query_str", "existing_answer", "context_msg"})
+"""Template fields that LlamaIndex fills, without `context_messages` of multimodal ones."""
+CANNOT_STREAM = (Accumulate, NoText, ContextOnly)
+CITING = (Refine, SimpleSummarize, TreeSummarize, Accumulate)
 
 
 @dataclass(frozen=True)
@@ -195,25 +213,6 @@ def _llama_index_errors(model: str, form: type[BaseModel] | None) -> Iterator[No
         raise
 
 
-SYNTHESIZERS: dict[str, type[BaseSynthesizer]] = {
-    EXTRACTIVE: ExtractiveSynthesizer,
-    ResponseMode.REFINE.value: Refine,
-    ResponseMode.COMPACT.value: CompactAndRefine,
-    ResponseMode.SIMPLE_SUMMARIZE.value: SimpleSummarize,
-    ResponseMode.TREE_SUMMARIZE.value: BoundedTreeSummarize,
-    ResponseMode.GENERATION.value: Generation,
-    ResponseMode.ACCUMULATE.value: Accumulate,
-    ResponseMode.COMPACT_ACCUMULATE.value: CompactAndAccumulate,
-    ResponseMode.NO_TEXT.value: NoText,
-    ResponseMode.CONTEXT_ONLY.value: ContextOnly,
-}
-NOT_TAKEN = frozenset({"llm", "embed_model", "callback_manager"})  # passed separately
-FIELDS = frozenset({"context_str", "query_str", "existing_answer", "context_msg"})
-"""Template fields that LlamaIndex fills, without `context_messages` of multimodal ones."""
-CANNOT_STREAM = (Accumulate, NoText, ContextOnly)
-CITING = (Refine, SimpleSummarize, TreeSummarize, Accumulate)
-
-
 def query_engine(
     retriever: BaseRetriever,
     embed_model: BaseEmbedding,
@@ -235,7 +234,7 @@ def query_engine(
     embed_model : BaseEmbedding
         For extractive answers and for the check of citations.
     llm : LLM, optional
-        A copy with retries is used, see `served`. Without an LLM, answers are extractive;
+        A copy with retries is used, see `with_retries`. Without an LLM, answers are extractive;
         LlamaIndex's `Settings.llm` is ignored.
     response_mode : str, optional
         "extractive" or one of LlamaIndex's modes; "tree_summarize" by default with an LLM.
@@ -265,7 +264,7 @@ def query_engine(
     elif llm is None or mode in WITHOUT_LLM:  # the default would be OpenAI's
         made_with = {"llm": llm or MockLLM()}
     else:  # the callback manager would not be the model's
-        made_with = {"llm": served(llm), "callback_manager": llm.callback_manager}
+        made_with = {"llm": with_retries(llm), "callback_manager": llm.callback_manager}
     try:
         response_synthesizer = SYNTHESIZERS[mode](**made_with, **synthesizer)
     except InputError:

@@ -15,11 +15,11 @@ from hierindex.retrieve.listing import asked_of
 from hierindex.retrieve.named import unknown_names
 from hierindex.retrieve.question import in_reading_order
 from hierindex.retrieve.retrieval import Retrieval, Retrieved
-from hierindex.settings import Answering
+from hierindex.settings import AnswerSettings
 from hierindex.summarize.summary import Budget
 
 ANSWER_TOKENS = 500
-MIN_SCORE = Answering.min_score  # chosen by tests/benchmarks/refusals.py
+MIN_SCORE = AnswerSettings.min_score  # chosen by tests/benchmarks/refusals.py
 
 
 class Extractive:

@@ -35,6 +35,24 @@ from hierindex.text.sentences import Sentence
 REST = 4  # of a budget, the part that names what is left out
 MOST_WORDS = 80  # words of the text of a single node
 
+# Chosen by tests/benchmarks/facts.py and notes.py.
+LIKENESS = 0.5  # weight of similarity beside that of words
+TITLE = 0.6  # weight of a word in titles above a unit
+LENGTH = 0.01  # discount of the words of the question for each word of a unit
+OPENING = 0.5  # added to the beginning of a document if a question asks who wrote it
+RANK = 0.02  # penalty for each rank of a unit's node
+ASIDE = 0.5  # penalty of front matter, references, contents and furniture
+NEAR = 0.6  # minimum score of a passage, relative to the best
+SURE = 0.85  # likeness of the nearest sentence from which only numbers and names are missing
+CHANGED = 0.1  # minimum drop of a question's similarity to itself if a word is left out
+MOST_ABSENT = 4  # words that no node has; if there are more, none is examined
+SENTENCE = 4  # minimum words of a unit that is not shown twice
+LONG = 20  # words of a sentence that another seldom has by chance
+NEW = 0.1  # share of the words of a sentence that another with the same fact may lack
+NEGATIONS = frozenset("no not never nicht nie kein keine keinen".split())
+MAX_PASSAGES = 5  # passages
+MOST_EMBEDDED = 16  # units; each takes about as long as a search
+
 
 def overview(retrieved: Retrieved, units: Sequence[Unit], budget: Budget) -> Extract:
     """Return a line for each node: its title, its share of the text, and its best sentence.
@@ -131,25 +149,6 @@ def _more(names: Sequence[str], share: float | None, budget: Budget) -> str:
     return f"{said}: {'; '.join(listed)}" if listed else said
 
 
-# Chosen by tests/benchmarks/facts.py and notes.py.
-LIKENESS = 0.5  # weight of similarity beside that of words
-TITLE = 0.6  # weight of a word in titles above a unit
-LENGTH = 0.01  # discount of the words of the question for each word of a unit
-OPENING = 0.5  # added to the beginning of a document if a question asks who wrote it
-RANK = 0.02  # penalty for each rank of a unit's node
-ASIDE = 0.5  # penalty of front matter, references, contents and furniture
-NEAR = 0.6  # minimum score of a passage, relative to the best
-SURE = 0.85  # likeness of the nearest sentence from which only numbers and names are missing
-CHANGED = 0.1  # minimum drop of a question's similarity to itself if a word is left out
-MOST_ABSENT = 4  # words that no node has; if there are more, none is examined
-SENTENCE = 4  # minimum words of a unit that is not shown twice
-LONG = 20  # words of a sentence that another seldom has by chance
-NEW = 0.1  # share of the words of a sentence that another with the same fact may lack
-NEGATIONS = frozenset("no not never nicht nie kein keine keinen".split())
-MOST = 5  # passages
-MOST_EMBEDDED = 16  # units; each takes about as long as a search
-
-
 def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract:
     """Find the passages of nodes that answer a question, or an `overview` if it asks for one.
 
@@ -243,7 +242,7 @@ def _windows(
     for i in map(int, best_first):
         unit = units[i]
         said = unit.kind != "about" and any(_says_the_same(unit.text, text) for text in best)
-        if len(found) == MOST or i in taken or said:
+        if len(found) == MAX_PASSAGES or i in taken or said:
             continue
         run = window(units, i, taken)
         passage = passage_of(units, nodes, run, i)

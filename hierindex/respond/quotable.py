@@ -15,7 +15,7 @@ from hierindex.text.blocks import Block, blocks_of
 from hierindex.text.sentences import bounds_in_prose, stripped, tokens
 from hierindex.unsafe import beginning
 
-MOST = 100  # characters of a value of the metadata
+MAX_VALUE = 100  # characters of a value of the metadata
 SHORTEST, LONGEST = 30, 60  # words of a passage
 LINE = 60  # characters of a line that stands alone
 ABOUT = TITLE, *PEOPLE, DATE  # metadata of a document
@@ -113,7 +113,9 @@ def _told_of(node: Node) -> str:
     if node.level or len(node.documents) != 1:
         return ""
     told = {
-        key: beginning(", ".join(map(str, value)) if isinstance(value, list) else str(value), MOST)
+        key: beginning(
+            ", ".join(map(str, value)) if isinstance(value, list) else str(value), MAX_VALUE
+        )
         for key in ABOUT
         if (value := node.metadata.get(key))
     }

@@ -6,8 +6,8 @@ from contextlib import suppress
 from math import isfinite
 
 from hierindex.errors import InputError
+from hierindex.store.filtering import with_known_keys
 from hierindex.store.filters import Filter, Filters, Op, Part
-from hierindex.store.passing import with_known_keys
 from hierindex.store.snapshot import Snapshot
 
 COMPARED = {">": Op.GT, ">=": Op.GTE, "<": Op.LT, "<=": Op.LTE, "~": Op.TEXT_MATCH_INSENSITIVE}

@@ -12,9 +12,9 @@ from hierindex.models.model import EmbedModel
 from hierindex.retrieve.outline import Tree, outline, whole_tree
 from hierindex.retrieve.question import Search
 from hierindex.retrieve.retrieval import Question, Retrieval, Retrieved
+from hierindex.store.filtering import with_known_keys
 from hierindex.store.filters import Filters
 from hierindex.store.generations import on_newest
-from hierindex.store.passing import with_known_keys
 from hierindex.store.prefilter import SUMMARIES, by_ids
 from hierindex.store.rows import quotes_in
 from hierindex.store.snapshot import Snapshot, once
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 
 MANY = 1000  # nodes; for more, the columns of all are read
+
+FIRST_LOOK = 40  # most nodes if no depth is given
 
 
 class ReadingOrder(NamedTuple):
@@ -138,9 +140,6 @@ def _rows(ids: Any, among: "pa.ChunkedArray") -> Ints1d:
 
     ids = ids if isinstance(ids, pa.Array | pa.ChunkedArray) else pa.array(ids, pa.string())
     return np.array(pc.index_in(ids, among).fill_null(-1), dtype=np.int64)
-
-
-FIRST_LOOK = 40  # most nodes if no depth is given
 
 
 @on_newest

@@ -15,7 +15,7 @@ from hierindex.text.words import EVERY_STOP_WORD, UNTITLED
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MOST = 10  # documents that the text of a listing names
+MAX_LISTED = 10  # documents that the text of a listing names
 MOST_WORDS = 12  # each is searched for alone if no chunk has all
 NAMES = (  # nouns that name any document
     r"(?:articles?|books?|chapters?|documents?|e-?mails?|files?|letters?|meetings?|messages?|notes?|"
@@ -143,8 +143,12 @@ def _chunks(search: Search, words: Sequence[str]) -> "pa.Table":
 
 
 def _named(documents: Mapping[str, int]) -> str:
-    named = ", ".join(f"{document} ({n:,})" for document, n in islice(documents.items(), MOST))
-    return named + (f" and {len(documents) - MOST:,} more" if len(documents) > MOST else "")
+    named = ", ".join(
+        f"{document} ({n:,})" for document, n in islice(documents.items(), MAX_LISTED)
+    )
+    return named + (
+        f" and {len(documents) - MAX_LISTED:,} more" if len(documents) > MAX_LISTED else ""
+    )
 
 
 def _joined(words: Sequence[str], last: str) -> str:

@@ -11,10 +11,10 @@ from hierindex.retrieve.outline import is_in, whole_tree
 from hierindex.store.prefilter import by_ids
 from hierindex.store.snapshot import Snapshot, once
 
-MOST = 2_000  # chunks; 5,000 take three times as long, and cover each other
+MAX_POINTS = 2_000  # chunks; 5,000 take three times as long, and cover each other
 
 
-def chunk_map(snapshot: Snapshot, level: Level = 1, n: int = MOST) -> dict[str, Any]:
+def chunk_map(snapshot: Snapshot, level: Level = 1, n: int = MAX_POINTS) -> dict[str, Any]:
     """Return the places of chunks on a plane, where similar chunks are near each other.
 
     Parameters
@@ -78,7 +78,7 @@ def chunk_places(snapshot: Snapshot) -> tuple[Ints1d, Floats2d]:
     """
     tree = whole_tree(snapshot)
     chunks = np.flatnonzero(tree.forest.is_text)
-    rows = chunks[_spread(len(chunks), MOST)]
+    rows = chunks[_spread(len(chunks), MAX_POINTS)]
     found = snapshot.select("id", "vector", where=by_ids(tree.ids.take(rows).to_pylist()))
     vectors = found.sort_by("id")["vector"].combine_chunks()
     X = vectors.flatten().to_numpy().reshape(-1, vectors.type.list_size)  # (n, n_dims)

@@ -18,7 +18,7 @@ from hierindex.store.snapshot import Snapshot, once
 from hierindex.text.characters import folded
 from hierindex.text.words import EVERY_STOP_WORD
 
-MOST = 10  # documents that a question names
+MAX_DOCUMENTS = 10  # documents that a question names
 MOST_SIMILAR = 3  # documents whose names are similar to one
 LONGEST = 20  # words of a name
 INSTEAD = "it"  # "this document" makes any question one about the whole
@@ -52,7 +52,7 @@ def named(question: str, snapshot: Snapshot) -> Named:
     names = names_of_documents(snapshot)
     documents = {form: names[form] for _, _, form in _forms(question) if form in names}
     for name, of in documents.items():
-        if len(of) > MOST and len({*map(file_of, of)}) == 1:
+        if len(of) > MAX_DOCUMENTS and len({*map(file_of, of)}) == 1:
             documents[name] = []  # a mailbox, of which ten e-mails would be no answer
     return named_in(question, documents)
 
@@ -87,8 +87,8 @@ def named_in(question: str, documents: Mapping[str, Sequence[str]]) -> Named:
     rest.append(question[at:])
     others = (file for between_names in rest[::2] for file in FILE.findall(between_names))
     unknown = dict.fromkeys(file for file in others if _form(file) not in documents)
-    files = [document for document in found if found[document]][:MOST]
-    return Named(tuple(found)[:MOST], "".join(rest), tuple(unknown), tuple(files))
+    files = [document for document in found if found[document]][:MAX_DOCUMENTS]
+    return Named(tuple(found)[:MAX_DOCUMENTS], "".join(rest), tuple(unknown), tuple(files))
 
 
 def unknown_names(question: str, snapshot: Snapshot) -> dict[str, list[str]]:

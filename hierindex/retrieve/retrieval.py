@@ -32,10 +32,10 @@ from hierindex.retrieve.selection import (
     traversal,
     without_copies,
 )
-from hierindex.settings import Search as SearchSettings
+from hierindex.settings import SearchSettings
+from hierindex.store.filtering import with_known_keys
 from hierindex.store.filters import Filters
 from hierindex.store.generations import on_newest
-from hierindex.store.passing import with_known_keys
 from hierindex.store.snapshot import Snapshot
 from hierindex.text.characters import without_surrogates
 
@@ -53,6 +53,8 @@ SPARE = 2  # candidates per result, where overlap drops some
 CANDIDATES = 25  # at least; a cross-encoder reads each together with the question
 SHARE = 0.5  # of the cross-encoder's score; not tuned
 LETTER = re.compile(r"[\W_]*|\s*[a-zA-Z][\s?.!]*")
+
+OURS = {"similarity_top_k": "top_k", "node_postprocessors": "postprocessors"}
 
 
 class Question(NamedTuple):
@@ -244,7 +246,6 @@ class Retrieval:
 
 
 KNOWN = {*signature(Retrieval).parameters, "postprocessors"} - {"store", "embed_model"}
-OURS = {"similarity_top_k": "top_k", "node_postprocessors": "postprocessors"}
 
 
 def retriever_options(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,10 +12,19 @@ from hierindex.errors import InputError
 from hierindex.models.tokenizer import llm_tokenizer
 from hierindex.node import PREFIX, Found, Quote, Span
 from hierindex.retrieve.question import LEVEL, Search, cuts, of_documents
+from hierindex.store.filtering import without_a_passing_chunk
 from hierindex.store.filters import Filter, Op
-from hierindex.store.passing import without_a_passing_chunk
 from hierindex.store.prefilter import by_texts
 from hierindex.store.rows import node_of, quotes_in
+
+MAX_SEARCHED = 1000  # nodes that are searched for more texts
+WIDER = 2  # times as many in each search
+TEXT = attrgetter("node.text")
+N_BEST = 5  # nodes whose documents may be meant
+WROTE = re.compile(
+    r"\b(?:authors?|autor(?:en|in|innen)?|geschrieben|verfasst|written by|wrote)\b", re.IGNORECASE
+)
+WHOLE = Filter(PREFIX + "whole_document", "", Op.GT)
 
 
 def selected(
@@ -69,10 +78,6 @@ def token_counter() -> Callable[[Found], int]:
     return lambda found: len(tokens(found.node.llm_text))
 
 
-MOST = 1000  # nodes that are searched for more texts
-WIDER = 2  # times as many in each search
-TEXT = attrgetter("node.text")
-
 Quotes = Sequence[Quote]
 
 
@@ -89,7 +94,7 @@ def best_texts(best: Callable[[int], list[Found]], n: int) -> list[Found]:
     while True:
         found = best(most)
         texts = dict.fromkeys(map(TEXT, found))
-        if len(texts) >= n or len(found) < most or most >= MOST:
+        if len(texts) >= n or len(found) < most or most >= MAX_SEARCHED:
             kept = {*[*texts][:n]}
             return [node for node in found if TEXT(node) in kept]
         most *= WIDER
@@ -106,7 +111,7 @@ def without_copies(found: Sequence[Found], search: Search) -> list[Found]:
     for node in found:
         copies[TEXT(node)].append(node)
     quotes = _quotes_of_copies(copies, search)
-    return [_merged(nodes, quotes[text]) for text, nodes in copies.items()]
+    return [merged(nodes, quotes[text]) for text, nodes in copies.items()]
 
 
 def _quotes_of_copies(texts: Iterable[str], search: Search) -> defaultdict[str, list[Quotes]]:
@@ -126,7 +131,7 @@ def _quotes_of_copies(texts: Iterable[str], search: Search) -> defaultdict[str, 
     return quotes
 
 
-def _merged(found: Sequence[Found], quotes: Iterable[Quotes]) -> Found:
+def merged(found: Sequence[Found], quotes: Iterable[Quotes]) -> Found:
     """Return the first of nodes by level and place, with all places of quotes of its text."""
     node = min((each.node for each in found), key=lambda n: (n.level, _first_place(n.quotes)))
     if new := _elsewhere(sorted(quotes, key=_first_place), node.quotes):
@@ -176,13 +181,6 @@ def _spans(quotes: Quotes) -> list[Span]:
 
 def _first_place(quotes: Quotes) -> tuple[str, int]:
     return min(((span.document, span.start) for span in _spans(quotes)), default=("", -1))
-
-
-N_BEST = 5  # nodes whose documents may be meant
-WROTE = re.compile(
-    r"\b(?:authors?|autor(?:en|in|innen)?|geschrieben|verfasst|written by|wrote)\b", re.IGNORECASE
-)
-WHOLE = Filter(PREFIX + "whole_document", "", Op.GT)
 
 
 def best_of_documents(search: Search, n: int, *, n_documents: int) -> list[Found]:

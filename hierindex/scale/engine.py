@@ -14,8 +14,8 @@ from typing import Any
 from hierindex.cache import Readings, open_cache
 from hierindex.core.arguments import is_whole, require
 from hierindex.errors import InputError
-from hierindex.jobs.changes import InFile, file_reader
 from hierindex.jobs.job import AtWork, PartGrower, Workers
+from hierindex.jobs.reading import InFile, file_reader
 from hierindex.progress import Progress
 from hierindex.read.files import File
 from hierindex.scale.cluster import cluster, code_version, in_order, result_of

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from hierindex.cache import Cache, Entry, Readings, Texts, open_cache
 from hierindex.errors import FallbackWarning, InputError, WindowWarning
-from hierindex.jobs.changes import InFile
 from hierindex.jobs.job import PartGrower
+from hierindex.jobs.reading import InFile
 from hierindex.models.embedder import Embedder
 from hierindex.models.load import load_embed_model
 from hierindex.models.model import fingerprint
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 
 LLM = "llm"  # the concurrency group of what asks the language model
+
+REPORTED = FallbackWarning, WindowWarning
 
 
 class Shared:
@@ -159,8 +161,6 @@ def asking(grower: PartGrower, rewriter: SharedRewriter) -> PartGrower:
     vars(hierarchy._summarizer)["rewriter"] = rewriter
     return replace(grower, hierarchy=hierarchy)
 
-
-REPORTED = FallbackWarning, WindowWarning
 
 Grown = tuple[bytes, list[tuple[type[Warning], str]]]
 """A pickled result, as arrays would else stay in Ray's memory, and what a worker has warned of."""

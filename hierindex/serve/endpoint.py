@@ -84,7 +84,7 @@ class Endpoint(BaseModel):
     alone: ClassVar[AbstractContextManager[Any]] = nullcontext()
     """Held by the request that is being answered; a lock if there is work not to do twice."""
     most: ClassVar[Mapping[str, int]] = {}
-    """The highest numbers that a server takes."""
+    """Upper limits of parameters."""
     reply: ClassVar[Any] = dict[str, Any]
     """The type of the answer, for its description."""
 
@@ -95,7 +95,7 @@ class Endpoint(BaseModel):
         Raises
         ------
         InputError
-            If it is none, or a number is above the bound of a server.
+            If the request is malformed, or a number is too high.
         """
         try:
             asked = cls._read(query, body)

@@ -25,8 +25,9 @@ from hierindex.settings import (
     OUTLINE_TOKENS,
     QUESTIONS_PORT,
     SEARCH,
-    Answering,
-    Search,
+    AnswerSettings,
+    Score,
+    SearchSettings,
 )
 
 MOST_TOKENS = 100_000
@@ -119,7 +120,7 @@ class Question(Endpoint):
     alone: ClassVar[AbstractContextManager[Any]] = BoundedSemaphore(AT_ONCE)
 
 
-class Retrieve(Question, Search):  # type: ignore[misc]  # it is frozen, as all endpoints
+class Retrieve(Question, SearchSettings):  # type: ignore[misc]  # it is frozen, as all endpoints
     """The nodes that are found for a question."""
 
     reply: ClassVar[Any] = Found
@@ -145,7 +146,7 @@ class Query(Retrieve):  # type: ignore[misc]
 
     reply: ClassVar[Any] = Answer
     response_mode: str | None = None
-    min_score: float = Field(default=Answering.min_score, ge=0, le=1)
+    min_score: Score = AnswerSettings.min_score
 
     def answer_from(self, index: HierarchicalIndex) -> dict[str, Any]:
         """Return the answer of a mode that needs no language model."""

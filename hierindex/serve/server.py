@@ -36,6 +36,8 @@ HEADERS = {
 COOKIE = "hierindex-token-"  # and the port, as a browser sends those of all ports
 DEFAULT_PORT = 80  # which browsers leave out
 
+PATIENCE = 2  # seconds for the requests that are being answered when it is closed
+
 
 class Guard:
     """An ASGI application that answers another one's requests, unless a foreign page sends them.
@@ -118,9 +120,6 @@ def _same(given: str, token: str) -> bool:
 
 def _refused(sentence: str) -> Response:
     return JSONResponse({"error": sentence}, 403)
-
-
-PATIENCE = 2  # seconds for the requests that are being answered when it is closed
 
 
 @dataclass(frozen=True)

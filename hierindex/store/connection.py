@@ -31,6 +31,11 @@ NAMED = re.compile("lance error|LanceError|Lance file|rust future panicked")
 MISSING = re.compile(r"Not found: (?:[^,]*?/)?([^,/]+\.lance/[^,]+)")
 RUST = re.compile(r"lance error: |,? /\S+\.rs:[\d:]+")  # also places in its source code
 
+LOCK = ".writer.lock"  # locked by the operating system, which frees it when the process ends
+HOLDER = ".writer.json"  # describes the writer; one that fails or is killed leaves it behind
+PATIENCE = 60.0  # seconds that a short write waits for other writers
+A_MOMENT = 0.005  # seconds between two attempts
+
 
 class AccessError(InputError):
     """The operating system or another writer prevents an access; a write may be unfinished."""
@@ -172,11 +177,6 @@ def damages() -> Iterator[None]:
         raise
 
 
-LOCK = ".writer.lock"  # locked by the operating system, which frees it when the process ends
-HOLDER = ".writer.json"  # describes the writer; one that fails or is killed leaves it behind
-PATIENCE = 60.0  # seconds that a short write waits for other writers
-A_MOMENT = 0.005  # seconds between two attempts
-
 _remote: defaultdict[str, Lock] = defaultdict(Lock)  # by URI; writers of this process only
 
 
@@ -245,10 +245,11 @@ class WriteLock:
         failed = True
         try:
             self._thread, self.what = get_ident(), what
-            if is_left:
-                self._recover()
-            if is_remote:
-                self.generation = self._newest()
+            with self._connection.named_refusals():
+                if is_left:
+                    self._recover()
+                if is_remote:
+                    self.generation = self._newest()
             yield
             failed = False
         except HierindexError as error:

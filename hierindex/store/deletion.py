@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping, Set
 from typing import Any
 
 from hierindex.node import Node
+from hierindex.store.filtering import incomplete, with_known_keys
 from hierindex.store.filters import Filters
-from hierindex.store.passing import incomplete, with_known_keys
 from hierindex.store.prefilter import of_documents
 from hierindex.store.rows import LOST_CHILD, LOST_PARENT, NAMES, node_of
 from hierindex.store.snapshot import Snapshot

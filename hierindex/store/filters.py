@@ -14,6 +14,13 @@ from hierindex.node import PREFIX
 if TYPE_CHECKING:
     from llama_index.core.vector_stores.types import MetadataFilters
 
+MOST_DEEP = 12  # LanceDB parses 48 nested expressions, and NOT needs three per level
+COLUMNS = ("id", "kind", "level", "level_max", "whole_document")
+OF_NODE = tuple(PREFIX + column for column in COLUMNS)
+"""Keys that refer to the node itself; all others refer to the chunks under it."""
+DOCUMENTS = PREFIX + "documents"
+OURS = (DOCUMENTS, *OF_NODE)
+
 
 class Op(StrEnum):
     """LlamaIndex's operators."""
@@ -88,12 +95,6 @@ COMPARED: dict[Op, Callable[[Any, Any], Any]] = {
     Op.GTE: operator.ge,
 }
 Part = Filter | Filters
-MOST_DEEP = 12  # LanceDB parses 48 nested expressions, and NOT needs three per level
-COLUMNS = ("id", "kind", "level", "level_max", "whole_document")
-OF_NODE = tuple(PREFIX + column for column in COLUMNS)
-"""Keys that refer to the node itself; all others refer to the chunks under it."""
-DOCUMENTS = PREFIX + "documents"
-OURS = (DOCUMENTS, *OF_NODE)
 
 
 def filtered_by(row: Mapping[str, Any]) -> dict[str, Any]:

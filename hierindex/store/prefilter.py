@@ -34,6 +34,8 @@ MOST_ITEMS = 64  # longest list whose items are hashed; a root may have every do
 Kind = Literal["has", "is", "item", "empty", "more", "node"]
 Scalar = str | int | float | bool
 
+TYPE_OF = {"id": str, "kind": str, "level": int, "level_max": int, "whole_document": str}
+
 
 def row_digests(node_id: str, metadata: Mapping[str, Any], documents: Sequence[str]) -> list[str]:
     """Return the digests of a row, distinct and sorted.
@@ -98,8 +100,6 @@ def has_any(digests: Iterable[str]) -> str:
     listed = ", ".join(f"'{d}'" for d in sorted(set(digests)))
     return f"array_has_any(digests, [{listed}])" if listed else "false"
 
-
-TYPE_OF = {"id": str, "kind": str, "level": int, "level_max": int, "whole_document": str}
 
 Search = TypeVar("Search")
 

@@ -44,6 +44,21 @@ PRIMARY_KEY = {"lance-schema:unenforced-primary-key:position": "1"}
 
 LOST_PARENT, LOST_CHILD = "parent", "child"  # values of the column `stale`
 
+APART = {"text_hash", "words", "digests", "stale", "vector"}
+OURS = {"id", "level", "level_max", "parent_ids", "child_ids"}  # columns of every version
+PEOPLE = "author", "authors", "from", "to", "cc"  # metadata keys
+DATE = "date"  # metadata key, in ISO 8601
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June", "July"),
+    *("August", "September", "October", "November", "December"),
+)
+AS_THEY_ARE = (
+    "id text level level_max kind title n_tokens whole_document document_hash read_from".split()
+)
+"""Fields of a node that are columns of the same names."""
+RECORDED = "quotes maker n_chunks titles written_title grounding".split()
+"""Fields of a node in the column `record`, as JSON."""
+
 
 def schema(n_dims: int) -> pa.Schema:
     """Return the table's schema, which new metadata keys never change.
@@ -85,7 +100,6 @@ def schema(n_dims: int) -> pa.Schema:
     )
 
 
-APART = {"text_hash", "words", "digests", "stale", "vector"}
 NODE_COLUMNS = [name for name in schema(1).names if name not in APART]
 """Columns that `rows.to_nodes` needs; add "vector" for embeddings."""
 
@@ -129,23 +143,7 @@ def check_dimension(schema: pa.Schema, n_dims: int, whose: str) -> None:
 
 
 NAMES = schema(1).names
-OURS = {"id", "level", "level_max", "parent_ids", "child_ids"}  # columns of every version
 
-
-PEOPLE = "author", "authors", "from", "to", "cc"  # metadata keys
-DATE = "date"  # metadata key, in ISO 8601
-MONTHS = (
-    *("January", "February", "March", "April", "May", "June", "July"),
-    *("August", "September", "October", "November", "December"),
-)
-
-AS_THEY_ARE = (
-    "id text level level_max kind title n_tokens whole_document document_hash read_from".split()
-)
-"""Fields of a node that are columns of the same names."""
-
-RECORDED = "quotes maker n_chunks titles written_title grounding".split()
-"""Fields of a node in the column `record`, as JSON."""
 
 Row = dict[str, Any]
 """The values of a row by column."""

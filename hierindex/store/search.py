@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hierindex.core.ranking import diversified, reciprocal_ranks
-from hierindex.store.passing import Passing
+from hierindex.store.filtering import Passing
 from hierindex.store.rows import NODE_COLUMNS
 from hierindex.text.characters import folded, without_surrogates
 from hierindex.text.words import UNSEARCHED
@@ -34,6 +34,12 @@ GROWN = 4  # a table that grew by this factor needs a new vector index, with mor
 SMALL_FRAGMENTS = 16  # each adds 0.3 ms to a query
 UNINDEXED_SHARE = 0.05
 UNINDEXED_ROWS = (1_000, 10_000)  # bounds of that share; 1,000 add 6 ms to a text search
+
+DEPTH = 50  # minimum length of the lists to fuse: rows in both are rarely on top of both
+MOST_KNOWN = 1_000  # cached conditions
+ALPHA = 0.5  # share of the vectors in fused scores
+ROW = "_rowid"  # column of what is found, by which `Snapshot.taken` reads more of a row
+WIDER = 8  # factor by which the limit grows while too few rows pass
 
 
 def tend(table: "Table") -> None:
@@ -113,13 +119,6 @@ def neglected(table: "Table") -> list[str]:
     made = {column for index in table.list_indices() for column in index.columns}
     missing = [c for c, (pays_at, _) in _wanted().items() if n_rows >= pays_at and c not in made]
     return [*missing, *_lagging(table, n_rows)]
-
-
-DEPTH = 50  # minimum length of the lists to fuse: rows in both are rarely on top of both
-MOST_KNOWN = 1_000  # cached conditions
-ALPHA = 0.5  # share of the vectors in fused scores
-ROW = "_rowid"  # column of what is found, by which `Snapshot.taken` reads more of a row
-WIDER = 8  # factor by which the limit grows while too few rows pass
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 from hierindex.errors import GenerationError, IndexNotFoundError, InputError
 from hierindex.models.record import Usage
 from hierindex.node import LEFT_OUT, Maker, Node
+from hierindex.store.filtering import FILTERED, Passing, passing
 from hierindex.store.filters import Filters
 from hierindex.store.generations import ADDED, details_of, is_missing, published
-from hierindex.store.passing import FILTERED, Passing, passing
 from hierindex.store.prefilter import (
     CHUNKS,
     END_CHUNKS,

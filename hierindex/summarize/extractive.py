@@ -64,6 +64,10 @@ OPENINGS = re.compile(  # sections that tell what a document is about
 FALTERS = re.compile(r"\b(?:u[hm]+|hmm+|mm|yeah|(\w+) \1)\b", re.IGNORECASE)
 FORMULA = re.compile(r"[$\\{}=<>|]")
 
+REDUNDANCY = 0.4  # weight of the similarity to chosen sentences, see `select_sentences`
+CENTRAL = 0.7  # weight of LexRank beside the contrast
+DENSITY = 0.8  # 0 prefers long sentences, 1 those with few words beside those that count
+
 
 def weight_of(sentence: Sentence) -> float:
     """Return how well a sentence can stand in a summary, above 0; 1 for most whole sentences.
@@ -141,11 +145,6 @@ def informative(sentences: Sequence[Sentence]) -> tuple[list[Sentence], list[flo
         best[sentence.child] = max(weight, best.get(sentence.child, 0.0))
     kept = [i for i, s in enumerate(distinct) if weights[i] >= LEAST * best[s.child]]
     return [distinct[i] for i in kept], [weights[i] for i in kept]
-
-
-REDUNDANCY = 0.4  # weight of the similarity to chosen sentences, see `select_sentences`
-CENTRAL = 0.7  # weight of LexRank beside the contrast
-DENSITY = 0.8  # 0 prefers long sentences, 1 those with few words beside those that count
 
 
 def tf_idf(texts: Sequence[str], without: Set[str] = frozenset()) -> "csr_array":

@@ -23,7 +23,7 @@ from hierindex.summarize.replies import Split, split_title, untitled
 from hierindex.summarize.requests import Requests
 from hierindex.summarize.rewrites import Rewrite
 from hierindex.summarize.summary import Resources
-from hierindex.text.sentences import SURROGATE
+from hierindex.text.characters import SURROGATE
 from hierindex.text.words import language_of
 
 # Small models follow what stands last, and write English unless the language is named.

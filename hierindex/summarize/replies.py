@@ -9,7 +9,8 @@ from llama_index.core.utils import get_tokenizer
 from hierindex.core.titles import first_words
 from hierindex.models.reasoning import TAG, answer_in
 from hierindex.models.record import CUT, UnusableError, finish_reason
-from hierindex.text.sentences import SURROGATE, split_sentences
+from hierindex.text.characters import SURROGATE
+from hierindex.text.sentences import split_sentences
 
 MAX_TITLE = 100  # characters
 MIN_TEXT = 200  # characters of a line that is text rather than a title

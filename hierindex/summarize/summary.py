@@ -17,6 +17,8 @@ from hierindex.node import Grounding, Quote
 from hierindex.progress import Progress, silent
 from hierindex.text.sentences import Excerpt, Sentence
 
+NOTHING_KEPT = Texts(Cache())
+
 
 class Claim(NamedTuple):
     """The part `text[at:to]` of a summary, and the excerpts of its children that support it.
@@ -76,8 +78,6 @@ def _parts(excerpt: Excerpt, quotes: Sequence[Quote]) -> Iterator[Quote]:
         if at < to:
             yield quote.part(at, to)
 
-
-NOTHING_KEPT = Texts(Cache())
 
 Kind = Literal["extractive", "abstractive", "extractive_fallback"]
 

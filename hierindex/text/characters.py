@@ -4,6 +4,7 @@ import re
 from unicodedata import is_normalized, normalize
 
 SOFT_HYPHEN = "\xad"
+SURROGATE = re.compile("[\ud800-\udfff]")
 HYPHENATED = re.compile(r"\xad(?:\n(?=\w))?")  # also at the end of a line, inside a word
 UNSEEN = dict.fromkeys(map(ord, "\xad\u200b\u200c\u200d\u2060\ufeff"))
 

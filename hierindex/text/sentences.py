@@ -11,6 +11,7 @@ import sentencex
 
 from hierindex.node import Quote
 from hierindex.text.blocks import ITEM_MARK, Block, quoted_blocks
+from hierindex.text.characters import SURROGATE
 from hierindex.text.words import is_abbreviated
 
 MAX_CHARS = 600  # of a sentence; longer ones are cut into pieces
@@ -38,7 +39,6 @@ DAY = re.compile(r"(?:.*\s)?\d{1,2}\.", re.DOTALL)
 MONTH = re.compile(
     r"Jan|Feb|M\u00e4r|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez|\d\d?\.\s[a-z]"
 )  # in German
-SURROGATE = re.compile("[\ud800-\udfff]")
 BLANK = re.compile(r"[^\S\x00-\x7f]")  # of several bytes in UTF-8
 ZERO_WIDTH_JOINER = "\u200d"
 

@@ -29,27 +29,7 @@ for _language, _words in ABBREVIATIONS.items():
     for _word in _words.split():
         LANGUAGES[_word].add(_language)
 
-
-def is_abbreviated(text: str, at: int) -> bool:
-    """Return whether before a place is an abbreviation after which a sentence goes on.
-
-    After a number, it may be a unit, which ends sentences, too.
-
-    >>> is_abbreviated("De brug is dicht, zei dhr. Jansen tegen de krant.", 27)
-    True
-    """
-    before = text[max(0, at - 20) : at].rstrip()
-    found = LAST.search(before)
-    if found is None or UNIT.search(before):
-        return False
-    languages = LANGUAGES.get(found[1].lower())
-    return (
-        languages is not None and language_of(text[max(0, at - AROUND) : at + AROUND]) in languages
-    )
-
-
 WORD = re.compile(r"\w+")
-
 STOP_WORDS = {
     language: frozenset(words.split())
     for language, words in {
@@ -137,7 +117,6 @@ STOP_WORDS = {
 
 Not among those of English are "no" and "not", which tell a negated question.
 """
-
 UNSEARCHED = frozenset(  # Lucene's list; without all of English, fewer facts are found
     """
 a an and are as at be but by for if in into is it no not of on or such that the their then there
@@ -146,17 +125,12 @@ these they this to was will with
 )
 QUESTION_WORDS = frozenset("what which who whom whose when where why how".split())
 """Words that ask. Where they are rare, as in papers, BM25 takes them for what is asked about."""
-
 ENGLISH_WORDS = frozenset(  # among those of other languages, which say something in English
     "allen car comment contra dan door dove era gilt hat hay hem man men nun per pod pour pro "
     "reeds sea sin sue tom van war".split()
 )
 TELLING = {"en": STOP_WORDS["en"]}
-TELLING |= {code: words - ENGLISH_WORDS for code, words in STOP_WORDS.items() if code != "en"}
-"""Words by which a language is told."""
-
 EVERY_STOP_WORD = frozenset[str]().union(*TELLING.values())
-
 FILLERS = frozenset(
     """
 able above absolutely abstract acceptable according account across actual actually add added
@@ -225,12 +199,32 @@ yourself yourselves yup zero
 """.split()
 )
 """Common verbs, adverbs and fillers of English, which are not part of a title."""
-
 UNTITLED = EVERY_STOP_WORD | FILLERS
 """Words that are not part of a title."""
-
 CHINESE_QUESTION_CHARACTERS = frozenset("什么麼怎哪谁誰何几幾吗嗎呢")
 """Characters of words that merely ask."""
+
+
+def is_abbreviated(text: str, at: int) -> bool:
+    """Return whether before a place is an abbreviation after which a sentence goes on.
+
+    After a number, it may be a unit, which ends sentences, too.
+
+    >>> is_abbreviated("De brug is dicht, zei dhr. Jansen tegen de krant.", 27)
+    True
+    """
+    before = text[max(0, at - 20) : at].rstrip()
+    found = LAST.search(before)
+    if found is None or UNIT.search(before):
+        return False
+    languages = LANGUAGES.get(found[1].lower())
+    return (
+        languages is not None and language_of(text[max(0, at - AROUND) : at + AROUND]) in languages
+    )
+
+
+TELLING |= {code: words - ENGLISH_WORDS for code, words in STOP_WORDS.items() if code != "en"}
+"""Words by which a language is told."""
 
 
 def language_of(text: str) -> str:

@@ -20,7 +20,7 @@ from hierindex.core.membership import Membership, groups_of
 from hierindex.core.revision import NEIGHBOURS, continued, joined
 from hierindex.core.rows import Rows
 from hierindex.node import Node
-from hierindex.store.passing import Passing
+from hierindex.store.filtering import Passing
 from hierindex.store.prefilter import Prefilter, at_cut, by_ids, of_documents
 from hierindex.store.rows import NODE_COLUMNS, to_nodes
 from hierindex.store.search import Scope, nearest

@@ -53,7 +53,7 @@ Finished = Callable[[Iterable[Row]], None]
 """Takes rows of nodes that nothing changes any more."""
 
 
-class Aside(NamedTuple):
+class Sink(NamedTuple):
     """Where finished nodes, and the leaves of pools, are written during a build.
 
     `finished` takes nodes that nothing changes any more, and `waiting` the leaves of pools if
@@ -72,7 +72,7 @@ class Grower:
     recipe: Recipe
 
     def grow(
-        self, parts: Parts, earlier: EarlierTree | None = None, aside: Aside | None = None
+        self, parts: Parts, earlier: EarlierTree | None = None, aside: Sink | None = None
     ) -> Grown:
         """Grow a tree over chunks; see `Hierarchy.grow`."""
         documents = (self.documents(chunks, finish=aside is not None) for chunks in parts)
@@ -104,7 +104,7 @@ class Grower:
         self,
         parts: Iterable[GrownPart],
         earlier: EarlierTree | None = None,
-        aside: Aside | None = None,
+        aside: Sink | None = None,
         grow: GrowPools | None = None,
     ) -> Grown:
         """Grow the levels above the trees of documents, or above leaves.
@@ -132,7 +132,7 @@ class Growth:
     levels : Levels
         Above the parts.
     earlier : EarlierTree, optional
-    aside : Aside, optional
+    aside : Sink, optional
     pools : Pools, optional
     ids : set[str]
         Of all nodes, also the finished ones, if an earlier tree is changed.
@@ -144,7 +144,7 @@ class Growth:
 
     levels: Levels
     earlier: EarlierTree | None
-    aside: Aside | None
+    aside: Sink | None
     pools: Pools | None
     ids: set[str] = field(default_factory=set)
     done: set[str] = field(default_factory=set)

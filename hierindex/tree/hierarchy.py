@@ -30,7 +30,7 @@ from hierindex.models.model import check_same_model, fingerprint, folder_state
 from hierindex.models.openvino import Precision
 from hierindex.node import Node
 from hierindex.progress import Progress, silent
-from hierindex.settings import Tree as TreeSettings
+from hierindex.settings import TreeSettings
 from hierindex.store.prefilter import STALE
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
@@ -44,7 +44,7 @@ from hierindex.summarize.summary import Resources, Summarizer
 from hierindex.text_node import chunk_of, to_text_node
 from hierindex.threads import in_daemon_thread
 from hierindex.tree.earlier import EarlierTree
-from hierindex.tree.growth import Aside, Grower, Grown, Parts
+from hierindex.tree.growth import Grower, Grown, Parts, Sink
 from hierindex.tree.recipe import Merge, ParentEmbedding, Recipe, code_digest
 
 _dispatcher = get_dispatcher(__name__)
@@ -208,7 +208,7 @@ class Hierarchy(TransformComponent):
         cache: Cache = NOTHING_KEPT,
         progress: Progress | None = None,
         earlier: EarlierTree | None = None,
-        aside: Aside | None = None,
+        aside: Sink | None = None,
     ) -> Grown:
         """Build a tree like `__call__`, and also return its usage, statistics and timings.
 
@@ -224,7 +224,7 @@ class Hierarchy(TransformComponent):
             Replaces the hierarchy's own callback.
         earlier : EarlierTree, optional
             The tree to update.
-        aside : Aside, optional
+        aside : Sink, optional
             Receives finished nodes, which then need not stay in memory.
         """
         return self.grower(cache, progress).grow(parts, earlier, aside)

@@ -31,6 +31,9 @@ from hierindex.tree.recipe import Recipe
 
 ALIKE = 0.5  # cosine from which a node that replaces another takes its place among the others
 
+KEPT = EMBED_HIDDEN, LLM_HIDDEN, "metadata_template", "metadata_separator", "text_template"
+"""LlamaIndex's fields of a chunk that its leaf keeps."""
+
 
 def headings_between(chunks: Sequence[Node]) -> Ints1d:
     """Return the level of the highest heading between each chunk and the one before it.
@@ -104,10 +107,6 @@ def vector_of(node: Node) -> NDArray[np.floating]:
 def vectors_of(nodes: Sequence[Node]) -> Floats2d:
     """Return the unit vectors of nodes, (n_nodes, n_dims)."""
     return unit_vectors([vector_of(node) for node in nodes])
-
-
-KEPT = EMBED_HIDDEN, LLM_HIDDEN, "metadata_template", "metadata_separator", "text_template"
-"""LlamaIndex's fields of a chunk that its leaf keeps."""
 
 
 def embedded_leaves(

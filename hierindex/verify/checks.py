@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hierindex.core.arguments import Ints1d
 from hierindex.core.identity import hash_text
 from hierindex.node import Quote
-from hierindex.store.passing import with_ancestors
+from hierindex.store.filtering import with_ancestors
 from hierindex.store.prefilter import row_digests
 from hierindex.store.rows import LOST_CHILD, matched_words, node_of, quotes_in, schema
 

@@ -25,7 +25,7 @@ from llama_index.core.schema import Document, MetadataMode
 
 from hierindex import HierarchicalIndex, RaptorHierarchy, SemanticHierarchy, load_embed_model
 from hierindex.models.client import load_llm
-from hierindex.models.llm import served
+from hierindex.models.llm import with_retries
 
 SETS = ("squad", "hotpotqa100", "musique200")
 BUDGETS = (300, 600)  # tokens
@@ -101,7 +101,9 @@ def difference(a: np.ndarray, b: np.ndarray) -> str:
 
 def main(data: Path, results: Path, model: str, url: str, half: str, *rest: str) -> None:
     n, names = int(rest[0]) if rest else 100, rest[1:] or SETS
-    llm = served(load_llm(model, url, timeout=TIMEOUT).model_copy(update={"temperature": 0.0}))
+    llm = with_retries(
+        load_llm(model, url, timeout=TIMEOUT).model_copy(update={"temperature": 0.0})
+    )
     known = {tuple(row["key"]): row["answer"] for row in read(results)} if results.exists() else {}
     print("| set | tokens | questions | dense | RAPTOR | default | to dense | to RAPTOR |")
     print("|---|---|---|---|---|---|---|---|")

@@ -60,6 +60,17 @@ def test_pages_and_versions_do_not_wait_for_imports() -> None:
     assert not imported_by("--version", "query --help") & (HEAVY - {"rich"})
 
 
+def test_what_asks_no_language_model_imports_no_llama_index(folder) -> None:
+    asking = (
+        f"{command} --index my-index" for command in ("query 'Why?'", "info", "outline", "tree")
+    )
+    assert not imported_by(*asking, "query 'Who?' --index my-index --level top") & {
+        "llama_index.core",
+        "torch",
+        "starlette",
+    }
+
+
 @pytest.mark.spread
 @pytest.mark.parametrize("closed", ["1", "2"])
 @pytest.mark.parametrize(("line", "status"), [("--version", 0), ("info", 2)])

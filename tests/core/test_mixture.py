@@ -15,10 +15,10 @@ from hierindex.core.mixture import (
     COARSE,
     MIN_UMAP_ROWS,
     Shape,
-    _strongest,
     best_posteriors,
     mixture,
     posteriors,
+    strongest,
 )
 from hierindex.errors import InputError
 
@@ -130,7 +130,7 @@ def test_the_same_seed_gives_the_same_groups(X, seed, model):
 @given(st.integers(1, 60), st.integers(1, 9), seeds())
 def test_a_least_weight_of_1_gives_one_parent_and_any_other_three_at_most(n, n_groups, seed):
     P = csr_array(np.random.default_rng(seed).dirichlet(np.full(n_groups, 0.3), size=n))
-    parents = [_strongest(P, Mixture(min_weight=w)).nnz for w in (1.0, 0.3, 0.1, 0.01)]
+    parents = [strongest(P, Mixture(min_weight=w)).nnz for w in (1.0, 0.3, 0.1, 0.01)]
     assert parents[0] == n
     assert all(n <= number <= 3 * n for number in parents)
 
@@ -168,7 +168,7 @@ def test_no_rows():
 def test_groups_that_a_row_joins(posterior, model, expected):
     others = np.eye(len(posterior))  # rows that keep every group alive
     others = np.repeat(others, 2, axis=0)
-    M = _strongest(csr_array(np.vstack([[posterior], others])), model)
+    M = strongest(csr_array(np.vstack([[posterior], others])), model)
     weights = np.array(expected) / np.sum(expected)
     np.testing.assert_allclose(np.sort(M.toarray()[0][M.toarray()[0] > 0]), np.sort(weights))
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from hierindex import HierarchicalIndex, SemanticHierarchy
-from hierindex.models.llm import served
+from hierindex.models.llm import with_retries
 from hierindex.models.record import Calls
 from hierindex.respond.asking import MODES, NEED_LLM
 from hierindex.respond.chat import CHAT_ENGINES
@@ -99,7 +99,7 @@ def test_every_mode_answers(index, llm, mode):
 
 def test_a_stream_is_the_answer(index, llm):
     calls = Calls()
-    engine = index.as_query_engine(llm=served(llm, calls), streaming=True, level=0, top_k=2)
+    engine = index.as_query_engine(llm=with_retries(llm, calls), streaming=True, level=0, top_k=2)
     pieces = [*engine.query(QUESTION).response_gen]
     assert calls.usage.llm_calls == 1
     assert not TAGS.search("".join(pieces))
@@ -115,7 +115,7 @@ def test_a_stream_is_the_answer(index, llm):
 @pytest.mark.parametrize("mode", CHAT_ENGINES)
 def test_a_chat_remembers(index, llm, mode):
     calls = Calls()
-    chat = index.as_chat_engine(llm=served(llm, calls), chat_mode=mode, level=0, top_k=1)
+    chat = index.as_chat_engine(llm=with_retries(llm, calls), chat_mode=mode, level=0, top_k=1)
     said = [str(chat.chat(QUESTION)), str(chat.chat("And who made it?"))]
     assert len(chat.chat_history) == 4
     assert calls.usage.llm_calls >= 2

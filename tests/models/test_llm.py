@@ -24,7 +24,7 @@ from hierindex import HierindexError
 from hierindex.errors import LimitError, ModelError, WindowWarning
 from hierindex.models.client import load_llm
 from hierindex.models.limits import FIRST_PAUSE, AdaptiveLimit, TokenLimit
-from hierindex.models.llm import LanguageModel, served
+from hierindex.models.llm import LanguageModel, with_retries
 from hierindex.models.record import Calls
 from hierindex.summarize import LLMRewriter
 from hierindex.threads import each, started
@@ -312,8 +312,8 @@ def test_who_is_given_up_waits_no_longer_and_leaves_its_place():
 
 
 WAYS = {
-    "complete": lambda llm: served(llm).complete("Hello?"),
-    "stream": lambda llm: list(served(llm).stream_complete("Hello?")),
+    "complete": lambda llm: with_retries(llm).complete("Hello?"),
+    "stream": lambda llm: list(with_retries(llm).stream_complete("Hello?")),
     "rewrite": lambda llm: LLMRewriter(llm).rewrite(["One.", "Two."], max_tokens=9),
 }
 
@@ -358,7 +358,7 @@ def test_a_cell_that_awaits_is_cancelled_at_once():
     loop = asyncio.new_event_loop()
     with LoopbackServer(latency=60) as server:
         llm = load_llm("tiny", server.base_url)
-        cell = loop.create_task(served(llm).acomplete("Hello?"))
+        cell = loop.create_task(with_retries(llm).acomplete("Hello?"))
         before = signal.signal(signal.SIGINT, lambda *_: cell.cancel())
         Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
         began = time.monotonic()
@@ -384,7 +384,7 @@ def test_those_who_await_use_at_most_so_many_threads():
         return "Yes."
 
     async def ask():
-        llm = served(load_llm("tiny", server.base_url), concurrency=3)
+        llm = with_retries(load_llm("tiny", server.base_url), concurrency=3)
         return await asyncio.gather(*(llm.acomplete(f"Hello {i}?") for i in range(12)))
 
     with LoopbackServer(reply=reply) as server:
@@ -403,7 +403,7 @@ def test_a_server_that_cuts_prompts_is_noticed_once(way, window, is_cut, monkeyp
         return said if way == "complete" else [*said]
 
     with LoopbackServer(count=lambda text: min(len(text.split()), window)) as server:
-        llm = served(llm_of(server, additional_kwargs=told if "stream" in way else {}))
+        llm = with_retries(llm_of(server, additional_kwargs=told if "stream" in way else {}))
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             ask()

@@ -20,7 +20,7 @@ from loopback import LoopbackServer, as_text
 
 from hierindex import HierarchicalIndex, SemanticHierarchy
 from hierindex.models.client import load_llm
-from hierindex.models.llm import served
+from hierindex.models.llm import with_retries
 from hierindex.models.record import Calls
 from hierindex.summarize import LLMRewriter
 from hierindex.summarize.replies import MAX_TITLE
@@ -101,7 +101,7 @@ def recorded(model: str, url: str) -> Iterator[dict[str, Any]]:
             yield from told(calls.path, "summary", name)
         for question, mode in QUESTIONS:
             asked = {"response_mode": mode, "token_budget": 400}
-            index.ask(question, llm=served(llm, calls), **asked)
+            index.ask(question, llm=with_retries(llm, calls), **asked)
             yield from told(calls.path, mode, question)
 
 

@@ -32,10 +32,7 @@ query 'Who did not vote?' --index i
 query 'Who did not vote?' --index i --json
 query 'Who did not vote?' --index i --level documents --by dense --json
 query 'Who did not vote?' --index i --level sections --top-k 3 --json
-query 'Who did not vote?' --index i --mode traversal --beam 2 --json
-query 'Who did not vote?' --index i --mode document --n-documents 2 --whole-documents --json
 query 'Who did not vote?' --index i --where file_name~l --where file_name!=log.md --json
-query 'Who did not vote?' --index i --where file_name~l --partial-summaries --level 1 --json
 query 'Who did not vote?' --index i --token-budget 300 --min-score 0 --json
 query 'Who won the election in Paris?' --index i --fail-if-refused --json
 compare 'Who did not vote?' --index i --json
@@ -71,7 +68,6 @@ query bridge --index i --min-score 2
 query bridge --index i --where year
 query bridge --index i --where year=3
 query bridge --index i --mode collapsed --by context
-query bridge --index i --beam 2
 query bridge --index i --response-mode refine
 query bridge --index i --response-mode fine
 query bridge --index i --no-such-flag

@@ -9,7 +9,7 @@ from llama_index.core.utils import get_tokenizer
 from loopback import LoopbackServer, names_words
 
 from hierindex import Usage
-from hierindex.models.llm import served
+from hierindex.models.llm import with_retries
 from hierindex.models.record import Calls
 from hierindex.respond.engine import query_engine
 
@@ -40,7 +40,7 @@ def ask(server, retriever, embed_model, way, *, question=QUESTION, settings=None
         options["streaming"] = True
 
     def engine(llm):
-        return query_engine(retriever, embed_model, llm=served(llm, calls), **options)
+        return query_engine(retriever, embed_model, llm=with_retries(llm, calls), **options)
 
     async def answer():
         async with async_llm_of(server, **settings) as llm:

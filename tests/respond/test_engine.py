@@ -17,7 +17,7 @@ from store.trees import documents, record, tree
 
 from hierindex import HierarchyRetriever, HierarchyStore, Usage
 from hierindex.errors import InputError, ModelError
-from hierindex.models.llm import served
+from hierindex.models.llm import with_retries
 from hierindex.models.record import Calls
 from hierindex.respond.asking import MODES, WITHOUT_LLM
 from hierindex.respond.engine import answered, asked, query_engine
@@ -138,7 +138,7 @@ def test_no_prompt_shows_what_is_hierindexes_own(retriever, embed_model, server)
 def ask(store, embed_model, llm=None, retriever=None, **options):
     retriever = retriever or HierarchyRetriever(store, embed_model, top_k=3)
     calls = Calls()
-    engine = query_engine(retriever, embed_model, llm=llm and served(llm, calls), **options)
+    engine = query_engine(retriever, embed_model, llm=llm and with_retries(llm, calls), **options)
     return answered(asked(QUESTION, retriever, embed_model), engine, llm, calls)
 
 

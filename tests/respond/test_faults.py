@@ -22,7 +22,7 @@ from respond.asking import QUESTION, WAYS, ask, serve
 from hierindex import HierarchyRetriever, HierindexError
 from hierindex.errors import ModelError
 from hierindex.models.failures import RequestError
-from hierindex.models.llm import ATTEMPTS, language_model_of, served
+from hierindex.models.llm import ATTEMPTS, language_model_of, with_retries
 from hierindex.models.record import Calls
 from hierindex.respond.asking import NEED_LLM
 from hierindex.respond.engine import SYNTHESIZERS, options_of, query_engine
@@ -179,17 +179,17 @@ def test_a_service_that_never_answered_is_asked_once(retriever, embed_model):
     with serve() as server:
         llm, calls = llm_of(server), Calls()
     with pytest.raises(ModelError, match=r"^LLM 'm' cannot be used: nothing answers at http"):
-        query_engine(retriever, embed_model, llm=served(llm, calls)).query(QUESTION)
+        query_engine(retriever, embed_model, llm=with_retries(llm, calls)).query(QUESTION)
     assert len(calls.made) == 1
 
 
 def test_a_service_that_goes_away_is_waited_for(retriever, embed_model):
     """It was there: that nothing answers now may pass."""
     with serve() as server:
-        llm, calls = served(llm_of(server)), Calls()
+        llm, calls = with_retries(llm_of(server)), Calls()
         llm.complete("Are you there?")
     with pytest.raises(RequestError, match="failed to answer: nothing answers at"):
-        query_engine(retriever, embed_model, llm=served(llm, calls)).query(QUESTION)
+        query_engine(retriever, embed_model, llm=with_retries(llm, calls)).query(QUESTION)
     assert len(calls.made) == ATTEMPTS
 
 
@@ -204,7 +204,7 @@ def test_a_stream_that_breaks_off_is_not_begun_again(retriever, embed_model, way
 def test_what_was_read_of_a_stream_is_written_down():
     calls = Calls()
     with serve(lambda prompt: "one two three four") as server:
-        pieces = served(llm_of(server), calls).stream_complete("Count.")
+        pieces = with_retries(llm_of(server), calls).stream_complete("Count.")
         assert [next(pieces).delta for _ in range(2)] == ["one", " two"]
         assert calls.made == []
         pieces.close()
@@ -274,7 +274,7 @@ class Failing(CustomLLM):
 @pytest.mark.parametrize("kind", [ConnectionResetError, httpx.ReadTimeout, KeyError])
 def test_a_model_that_asks_itself_is_asked_once_and_again(retriever, embed_model, way, kind):
     calls = Calls()
-    llm = served(Failing(fails=[kind("gone")]), calls)
+    llm = with_retries(Failing(fails=[kind("gone")]), calls)
     engine = query_engine(
         retriever, embed_model, llm=llm, response_mode="compact", streaming="stream" in way
     )
@@ -320,10 +320,10 @@ ENDINGS = {  # and what is raised
 def test_what_would_end_a_loop_is_raised_at_once(error, way):
     llm, calls = Ending(fails=[], error=error, late="late" in way), Calls()
     ways = {
-        "plain": lambda: served(llm, calls).complete("Hello?"),
+        "plain": lambda: with_retries(llm, calls).complete("Hello?"),
         "rewrite": lambda: LLMRewriter(llm).rewrite(["Hello.", "Bye."], max_tokens=9),
     }
-    ask = ways.get(way, lambda: list(served(llm, calls).stream_complete("Hello?")))
+    ask = ways.get(way, lambda: list(with_retries(llm, calls).stream_complete("Hello?")))
     with pytest.raises(ENDINGS[error]):
         started(ask).result(20)
     assert len(calls.made) == (way != "rewrite")
@@ -341,7 +341,7 @@ class Slow(Failing):
 
 def test_a_chunk_that_does_not_come_in_time_ends_a_stream():
     calls = Calls()
-    pieces = served(Slow(fails=[]), calls).stream_complete("Hello?")
+    pieces = with_retries(Slow(fails=[]), calls).stream_complete("Hello?")
     assert next(pieces).delta == "Once."
     with pytest.raises(RequestError, match="did not answer in time"):
         next(pieces)
@@ -395,8 +395,8 @@ def test_what_others_code_raises_is_not_called_a_models(index, error, with_llm):
 def test_questions_share_a_service():
     """One that was slowed down by one question is slow for the next."""
     with serve(faults={0: Fault(429, retry_after=0.4)}.get) as server:
-        llm = served(llm_of(server))
-        first, second = served(llm, Calls()), served(llm, Calls(), concurrency=4)
+        llm = with_retries(llm_of(server))
+        first, second = with_retries(llm, Calls()), with_retries(llm, Calls(), concurrency=4)
         began = time.monotonic()
         with ThreadPoolExecutor(2) as pool:
             asked = [pool.submit(one.complete, "Hello?") for one in (first, second)]
@@ -404,20 +404,20 @@ def test_questions_share_a_service():
         assert time.monotonic() - began >= 0.4
         assert len(server.requests) == 3
     assert language_model_of(first) is language_model_of(second)
-    assert language_model_of(served(llm, concurrency=3)).limit.most == 3
+    assert language_model_of(with_retries(llm, concurrency=3)).limit.most == 3
 
 
 def test_what_a_served_model_tells_of_itself_has_no_key():
     """To handlers and events: the model's metadata, without its settings and records."""
     with serve() as server:
-        copy = served(llm_of(server).model_copy(update={"api_key": "sk-1"}), Calls())
+        copy = with_retries(llm_of(server).model_copy(update={"api_key": "sk-1"}), Calls())
     assert copy.metadata.model_name == copy.to_payload()["model_name"] == "m"
     assert "sk-1" not in f"{copy!r} {copy.to_payload()} {copy.to_dict()}"
 
 
 def test_what_is_asked_by_name_is_written_down():
     calls = Calls()
-    llm = served(Failing(fails=[]), calls)
+    llm = with_retries(Failing(fails=[]), calls)
     assert llm.complete(prompt="Hello?").text == "Once."
     assert llm.chat(messages=[ChatMessage("Hello?")]).message.content == "Once."
     assert [call.prompt for call in calls.made] == ["Hello?"] * 2
@@ -452,7 +452,7 @@ class Blocking(Failing):
 @pytest.mark.parametrize("method", ["acomplete", "achat"])
 def test_a_model_without_async_methods_leaves_the_loop_free(method):
     async def run():
-        llm = served(Blocking(fails=[]))
+        llm = with_retries(Blocking(fails=[]))
         asked = "Hello?" if method == "acomplete" else [ChatMessage("Hello?")]
         return await asyncio.gather(*(getattr(llm, method)(asked) for _ in range(4)))
 

@@ -27,7 +27,7 @@ from respond.asking import (
 
 from hierindex import HierindexError, Usage
 from hierindex.errors import InputError, ModelError
-from hierindex.models.llm import ATTEMPTS, served
+from hierindex.models.llm import ATTEMPTS, with_retries
 from hierindex.models.record import Call, Calls
 from hierindex.respond.asking import MODES, NEED_LLM
 from hierindex.respond.engine import CANNOT_STREAM, SYNTHESIZERS, options_of, query_engine
@@ -129,7 +129,7 @@ def test_a_stream_that_does_not_tell_its_usage_is_counted(index):
 def test_a_failed_call_is_written_down_with_its_prompt(retriever, embed_model):
     calls = Calls()
     with serve(faults=lambda number: Fault(500)) as server:
-        engine = query_engine(retriever, embed_model, llm=served(llm_of(server), calls))
+        engine = query_engine(retriever, embed_model, llm=with_retries(llm_of(server), calls))
         with pytest.raises(HierindexError, match="HTTP status 500"):
             engine.query(QUESTION)
         assert [call.prompt for call in calls.made] == [server.requests[0].prompt] * ATTEMPTS
@@ -227,7 +227,7 @@ def test_a_structured_model_is_asked_within(retriever, embed_model):
     """`as_structured_llm` asks the model that it wraps."""
     calls = Calls()
     with serve(fill_in) as server:
-        llm = served(llm_of(server).as_structured_llm(Verdict), calls)
+        llm = with_retries(llm_of(server).as_structured_llm(Verdict), calls)
         response = query_engine(retriever, embed_model, llm=llm).query(QUESTION)
         assert asked_of(calls.made) == log_of(server)
     assert response.response == Verdict(met=True, words="Forty-two falcons.")

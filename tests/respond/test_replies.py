@@ -13,7 +13,7 @@ from respond.asking import QUESTION, WAYS, ask, serve, unmarked
 
 from hierindex import HierarchicalIndex, SemanticHierarchy
 from hierindex.models.failures import RequestError
-from hierindex.models.llm import served
+from hierindex.models.llm import with_retries
 from hierindex.respond.asking import NEED_LLM
 from hierindex.respond.chat import CHAT_ENGINES
 
@@ -125,7 +125,7 @@ def test_a_stream_in_any_pieces_says_what_the_whole_reply_does(reply, cuts):
         reply = f"Okay, {reply}"
     with serve(lambda prompt: reply, cut=lambda text: pieces_of(text, cuts)) as server:
         names = uuid4().hex, uuid4().hex  # of which nothing is known
-        first, then = (served(llm_of(server, model=name)) for name in names)
+        first, then = (with_retries(llm_of(server, model=name)) for name in names)
         chunks = text_or_error(lambda: list(first.stream_complete("Hello?")))
         whole = text_or_error(lambda: then.complete("Hello?"))
         later = text_or_error(lambda: list(then.stream_complete("Hello?")))

@@ -23,7 +23,7 @@ from store.trees import tree
 
 from hierindex import BoundedTreeSummarize, HierarchicalIndex, HierarchyRetriever, HierindexError
 from hierindex.errors import InputError, ModelError
-from hierindex.models.llm import ATTEMPTS, served
+from hierindex.models.llm import ATTEMPTS, with_retries
 from hierindex.models.record import Calls
 from hierindex.respond.engine import query_engine
 
@@ -140,7 +140,7 @@ def test_a_system_prompt_and_a_long_template_are_within_the_window():
     settings = {"context_window": 1000, "system_prompt": "Be brief, please. " * 20}
     calls = Calls()
     with serve(window=1000 - NUM_OUTPUT) as server:
-        llm = served(llm_of(server, **settings), calls)
+        llm = with_retries(llm_of(server, **settings), calls)
         response = BoundedTreeSummarize(llm, summary_template=template).synthesize(QUESTION, nodes)
         assert asked_of(calls.made) == log_of(server)
         assert len(server.requests) > 1

@@ -10,7 +10,7 @@ from records import metadata_of
 from hierindex import HierarchicalIndex, HierarchyStore, Node, Quote, SemanticHierarchy, Span
 from hierindex.node import Found
 from hierindex.retrieve.question import Search
-from hierindex.retrieve.selection import _merged, best_texts, without_copies
+from hierindex.retrieve.selection import best_texts, merged, without_copies
 from hierindex.store.snapshot import Snapshot
 
 QUESTION = "Which lamp of a did the keeper light?"
@@ -177,8 +177,8 @@ def test_many_copies_are_merged_in_one_pass(monkeypatch):
     monkeypatch.setattr(Quote, "part", lambda *args: parts.append(1) or part(*args))
     copies = [[Quote(0, 4, Span(f"{i:03}", 0, 4))] for i in range(300)]
     found = Found(Node.of(node_of("One.", *copies[0])), 1.0)
-    merged = _merged([found], copies)
-    assert len(merged.node.citations) == len(parts) == 300
+    whole = merged([found], copies)
+    assert len(whole.node.citations) == len(parts) == 300
 
 
 def node_of(text, *quotes, **record):

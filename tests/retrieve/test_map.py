@@ -83,7 +83,7 @@ def test_a_large_index_is_a_sample(stored, monkeypatch):
     assert few["chunks"] == whole["chunks"] > 5
     ids = [point["id"] for point in few["points"]]
     assert ids == sorted({*ids})
-    monkeypatch.setattr(maps, "MOST", 7)
+    monkeypatch.setattr(maps, "MAX_POINTS", 7)
     sample = found(HierarchyStore(store.uri))
     assert len(sample["points"]) == 7
     assert sample["chunks"] == whole["chunks"]

@@ -7,8 +7,8 @@ from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
 from hierindex import HierarchyStore, SemanticHierarchy
 from hierindex.errors import InputError
+from hierindex.store.filtering import MOST_LISTED, metadata_keys, with_known_keys
 from hierindex.store.filters import OURS, Filters
-from hierindex.store.passing import MOST_LISTED, metadata_keys, with_known_keys
 
 
 def chunk(i: int, document: str, source: dict | None = None, **metadata) -> TextNode:

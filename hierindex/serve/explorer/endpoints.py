@@ -27,7 +27,7 @@ from hierindex.store.snapshot import Snapshot, once, overview
 from hierindex.threads import is_given_up
 
 BEGINNING = 300  # characters of a text
-MOST = 1000  # entries of a list
+MAX_ENTRIES = 1000  # entries of a list
 CANDIDATES = 4  # for each node of a search, to rank by their titles
 SHORT = ("id", "title", "level")
 
@@ -44,8 +44,8 @@ def of_index(snapshot: Snapshot) -> dict[str, Any]:
     return {
         "name": PurePath(snapshot.uri).name,
         **shown,
-        "roots": shown["roots"][:MOST],
-        "titles": shown["titles"][:MOST],
+        "roots": shown["roots"][:MAX_ENTRIES],
+        "titles": shown["titles"][:MAX_ENTRIES],
         "fan_out": {"mean": mean, "max": int(children.max(initial=0))},
     }
 
@@ -92,8 +92,8 @@ def of_node(snapshot: Snapshot, node_id: str) -> dict[str, Any]:
     before, after = (None if each is None else by_position[each] for each in beside)
     return {
         **shown,
-        "documents": shown["documents"][:MOST],
-        "children": shown["children"][:MOST],
+        "documents": shown["documents"][:MAX_ENTRIES],
+        "children": shown["children"][:MAX_ENTRIES],
         "chunks": int(order.icicle.x1[position] - order.icicle.x0[position]),
         "path": [{key: by_position[each][key] for key in SHORT} for each in path],
         "quotes": quotes_json(node.quotes),

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from hierindex.store.snapshot import Snapshot
 
+
 MOST_IDS = 1_000_000  # in the cached results of all filters
 FILTERED = ("documents", "metadata", "source", "parent_ids", *COLUMNS)  # columns that filters read
 LEVEL = PREFIX + "level"
