@@ -168,7 +168,9 @@ def test_a_mailbox_is_outlined_and_named_as_a_whole(index, folder, monkeypatch):
     question, snapshot = "What does box.mbox say?", index.store.snapshot()
     assert named(question, snapshot).files == (*HELD[1:5],)
     assert named("What does plan.txt say?", snapshot).files == (PIER[2],)
-    monkeypatch.setattr("hierindex.retrieve.named.MAX_DOCUMENTS", 3)  # a part of the box is no answer
+    monkeypatch.setattr(
+        "hierindex.retrieve.named.MAX_DOCUMENTS", 3
+    )  # a part of the box is no answer
     assert named(question, snapshot) == ((), "What does it say?", (), ())
 
 

@@ -130,6 +130,8 @@ ENGLISH_WORDS = frozenset(  # among those of other languages, which say somethin
     "reeds sea sin sue tom van war".split()
 )
 TELLING = {"en": STOP_WORDS["en"]}
+TELLING |= {code: words - ENGLISH_WORDS for code, words in STOP_WORDS.items() if code != "en"}
+"""Words by which a language is told."""
 EVERY_STOP_WORD = frozenset[str]().union(*TELLING.values())
 FILLERS = frozenset(
     """
@@ -221,10 +223,6 @@ def is_abbreviated(text: str, at: int) -> bool:
     return (
         languages is not None and language_of(text[max(0, at - AROUND) : at + AROUND]) in languages
     )
-
-
-TELLING |= {code: words - ENGLISH_WORDS for code, words in STOP_WORDS.items() if code != "en"}
-"""Words by which a language is told."""
 
 
 def language_of(text: str) -> str:

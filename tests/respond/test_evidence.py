@@ -5,11 +5,10 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from store.trees import NOUNS
 
 from hierindex import HierarchyRetriever, Node, load_embed_model
-from hierindex.evaluate import Question
 from hierindex.respond import engine
 from hierindex.respond.engine import asked
 from hierindex.respond.evidence import LOOKED_UP, N_BEST, Asked, scores, text_about
-from hierindex.retrieve.retrieval import Retrieved
+from hierindex.retrieve.retrieval import Question, Retrieved
 from hierindex.retrieve.retriever import retrieved_of
 
 QUESTION = "Did the lantern meet a falcon?"
