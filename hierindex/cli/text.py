@@ -150,6 +150,7 @@ def estimated(estimate: dict[str, Any]) -> str:
     changes = "\n".join(lines)
     if not estimate["statistics"]:
         return f"Nothing would change: {changes}"
+    changes = f"Dry run, the index is unchanged: {changes}"
     usage = estimate["usage"]
     levels = [{n: level[key] for key, n in SIZES.items()} for level in estimate["statistics"]]
     rows = [

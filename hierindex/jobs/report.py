@@ -87,7 +87,7 @@ class BuildReport:
         n_nodes = ", ".join(f"{s.nodes} of level {s.level}" for s in self.statistics)
         usage = ", ".join(f"{n} {what.replace('_', ' ')}" for what, n in asdict(self.usage).items())
         embedded = f"{self.embedded_chunks} chunks of {self.embedded_tokens} tokens to embed"
-        start = f"Dry run: nothing was written; {embedded}" if self.dry_run else ""
+        start = f"Dry run, the index is unchanged; {embedded}" if self.dry_run else ""
         lines = [
             start or f"Generation {self.generation}, {self.seconds['total']:.1f} s",
             f"documents: {n_each}",
