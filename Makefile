@@ -61,7 +61,7 @@ test-ray: $(TESTABLE)  ## builds on a Ray cluster of two nodes on this machine, 
 
 verify-types: $(TESTABLE)  ## that the types of all public names are complete
 	$(INSTALL) basedpyright
-	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/basedpyright --ignoreexternal --verifytypes hierindex
+	PYTHONPATH=$(CURDIR) PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/basedpyright --ignoreexternal --verifytypes hierindex
 
 test-package: $(TESTABLE)  ## the wheel in a fresh environment
 	$(BIN)/pytest -q -m slow tests/test_package.py
