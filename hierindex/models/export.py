@@ -41,7 +41,7 @@ FILE = "digests.json"
 FORMAT = 7  # of the exported folder; a new number makes a new export
 FILES = (GRAPH, WEIGHTS, TOKENIZER)
 TEXT, SCORES = "sentence_embedding", "scores"
-SHAPING = {".json", ".txt", ".safetensors", ".bin", ".model"}  # files that shape a result
+SHAPING = {".json", ".txt", ".safetensors", ".bin", ".model", ".npz"}  # files that shape a result
 ELSEWHERE = {"onnx", "openvino"}  # folders of a model that the export does not read
 # Of the graph's results to torch's, by their length; for vectors, cosines of 0.9999 and 0.999.
 MAX_DISTANCE: dict[Precision, float] = {"float32": 0.0141, "bfloat16": 0.0447}

