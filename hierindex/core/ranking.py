@@ -26,7 +26,9 @@ def cosines(X: Floats2d, q: NDArray[np.floating]) -> Floats1d:
     return np.asarray(X @ q / np.maximum(length, np.finfo(np.float32).tiny))
 
 
-def blended(dense: Floats1d, lexical: Floats1d, share: float = DENSE_SHARE) -> Floats1d:
+def blended(
+    dense: Floats1d, lexical: Floats1d, share: float | Floats1d = DENSE_SHARE
+) -> Floats1d:
     """Combine a question's dense and lexical scores of candidates into one score each.
 
     Parameters
@@ -36,7 +38,8 @@ def blended(dense: Floats1d, lexical: Floats1d, share: float = DENSE_SHARE) -> F
     lexical : (n,) floats
         For instance BM25, 0 for candidates without a match; weighs 1 - `share` after
         standardisation.
-    share : float in [0, 1]
+    share : float or (n,) floats in [0, 1]
+        Of all candidates, or of each.
 
     Returns
     -------

@@ -32,6 +32,7 @@ from hierindex.progress import Progress, silent
 from hierindex.read.remembered import content_hash, split_once
 from hierindex.read.sections import Places, Sections, headings_of, split_at_headings
 from hierindex.text.sentences import bounds_in_prose
+from hierindex.text.words import LANGUAGE
 from hierindex.text_node import check_text_node, chunk_of, from_text_node, to_text_node
 
 CHUNK_TOKENS = 256  # if the window of the model is unknown
@@ -249,6 +250,9 @@ def _place(
         return
     chunk.quotes, chunk.maker = places.quotes(chunk.text, start), Maker()
     embed_hidden, llm_hidden = (chunk.others.get(key, []) for key in (EMBED_HIDDEN, LLM_HIDDEN))
+    if places.language:
+        chunk.metadata[LANGUAGE] = places.language
+        embed_hidden, llm_hidden = (_with(LANGUAGE, keys) for keys in (embed_hidden, llm_hidden))
     if places.is_paged:
         chunk.metadata[PAGE] = places.page(start)
         embed_hidden = _with(PAGE, embed_hidden)

@@ -22,6 +22,7 @@ from hierindex.text.words import (
     CHINESE_QUESTION_CHARACTERS,
     STOP_WORDS,
     language_of,
+    stemmer_of,
 )
 
 # A logistic regression on half of the pairs of tests/benchmarks/refusals.py.
@@ -69,8 +70,8 @@ class Asked:
         [['1833', 'ada', 'lovelac'], ['ada', 'lovelac'], ['1833']]
         """
         language = language_of(question)
-        stemmer = Stemmer("german" if language == "de" else "english")
-        every, asking = words_of(question), STOP_WORDS[language]
+        stemmer = stemmer_of(language)
+        every, asking = words_of(question), STOP_WORDS.get(language, frozenset())
         words = [
             word
             for word in every
@@ -155,7 +156,7 @@ def scores(retrieved: Retrieved, model: EmbedModel) -> dict[str, float]:
     if snapshot is None or not found:
         return {}
     q = np.asarray(unit_vectors([question.embedding])[0], dtype=np.float64)
-    if retrieved.shares or about_the_whole(q, model).decided:
+    if retrieved.shares or about_the_whole(question.text, q, model).decided:
         return {node.id: min(max(score, 0.0), 1.0) for node, score in found}
     rows = snapshot.rows([node.id for node, _ in found], columns=("id", "vector"))
     if not rows:

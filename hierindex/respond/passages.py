@@ -170,7 +170,7 @@ def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract
         return Extract([])
     model, asked = embedder.embed_model, Asked.of(question.text)
     q = np.asarray(unit_vectors([question.embedding])[0], dtype=np.float64)
-    if retrieved.shares or about_the_whole(q, model).decided:
+    if retrieved.shares or about_the_whole(question.text, q, model).decided:
         return overview(retrieved, units, budget)
     place = np.argsort(np.argsort([-score for _, score in retrieved.found], kind="stable"))
     titles = [asked.stems(matched_words(node.metadata, "")) for node in nodes]

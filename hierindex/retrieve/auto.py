@@ -57,11 +57,11 @@ def choose(search: Search, model: EmbedModel, levels: Sequence[Level] = ()) -> C
     if documents:
         with named_errors(model):
             vector = model.get_query_embedding(rest)
-        is_whole, _ = _about_the_whole(vector, model)
+        is_whole, _ = _about_the_whole(rest, vector, model)
         if is_whole:
             said = f"an outline of {', '.join(documents)}, which the question names"
             return Choice(True, f"{where} for {said}: {READS}", documents)
-    is_whole, score = _about_the_whole(search.embedding, model)
+    is_whole, score = _about_the_whole(search.question, search.embedding, model)
     is_whole = is_whole and not asked_of(search.question).for_documents
     if is_whole and unknown and not documents:
         return Choice(True, f"{where} for an outline of {', '.join(unknown)}: no such document", ())
@@ -85,10 +85,10 @@ def narrowed(search: Search, choice: Choice, *, others: bool) -> tuple[Search, C
     return replace(search, filters=search.filters_within(part)), choice
 
 
-def _about_the_whole(embedding: Sequence[float], model: EmbedModel) -> AboutTheWhole:
+def _about_the_whole(text: str, embedding: Sequence[float], model: EmbedModel) -> AboutTheWhole:
     question = np.asarray(unit_vectors([embedding])[0], dtype=np.float64)
     with named_errors(model):
-        return about_the_whole(question, model)
+        return about_the_whole(text, question, model)
 
 
 def outlined(

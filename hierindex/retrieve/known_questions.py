@@ -12,6 +12,8 @@ from hierindex.models.embedder import unit_vectors
 from hierindex.models.model import EmbedModel
 from hierindex.models.openvino import encoder_of
 from hierindex.summarize.grounding import KnownPairs
+from hierindex.text.sentences import tokens
+from hierindex.text.words import STOP_WORDS, language_of, stemmer_of
 
 ABOUT_THE_WHOLE = (
     "What is this about?",
@@ -60,6 +62,36 @@ ABOUT_A_PART = (
     "Who is the author of the book?",
 )
 """Questions with words of those about the whole."""
+
+WORDS_OF_THE_WHOLE = {
+    "de": """
+        Worum geht es hier? Wovon handeln diese Dokumente? Was steht in diesem Text, Buch, Handbuch,
+        Artikel, Bericht, in dieser Datei, Sammlung? Was sind die wichtigsten, zentralen Punkte?
+        Welche Themen kommen vor, werden behandelt, besprochen? Gib, gebe, mach bitte einen kurzen
+        Überblick über den Inhalt. Fasse das Ganze kurz zusammen. Eine Zusammenfassung, Übersicht
+        aller Texte. Was ist die Kernaussage, Hauptaussage, der Zweck? Wozu dient das? Was wird
+        insgesamt beschrieben? Was kann, soll man hier lernen, wissen? Um welches Thema geht es?
+        Die wesentlichen Aussagen, Ergebnisse""",
+    "es": """
+        ¿De qué trata esto? ¿De qué tratan, hablan estos documentos, textos, archivos, este libro,
+        manual, artículo, informe, esta colección? ¿Cuáles son los puntos, temas clave, principales,
+        más importantes? ¿Qué temas aparecen, se tratan, contiene, contienen? Dame, haz, hazme, por
+        favor, un resumen, una visión general del contenido. Resumen breve. Resume todo brevemente.
+        ¿Cuál es la idea, conclusión principal? ¿Qué hay aquí? ¿Cuál es el propósito, objetivo?
+        ¿Para qué sirve? ¿Qué puedo, se puede aprender, saber?""",
+    "fr": """
+        De quoi parle ce texte, livre, manuel, article, rapport, cette collection? De quoi
+        s'agit-il ici? Que contiennent, contient, disent ces documents, fichiers? Quels sont les
+        points, thèmes, sujets clés, principaux, les plus importants? Quels thèmes sont abordés,
+        traités? Donne, fais, moi, un aperçu, une vue d'ensemble du contenu, s'il te plaît. Résume
+        tout en quelques phrases. Un bref résumé. Quelle est l'idée, la conclusion principale?
+        Quel est le but, l'objectif? À quoi sert? Que peut-on apprendre?""",
+    "zh": """
+        这篇文章讲的是什么？这些文档、文件、资料、材料、文本、书、本手册、报告是关于什么的？有哪些要点、
+        重点？涉及、讨论、介绍什么主题、话题？请给我概述、概括、简要总结一下全部内容、全文、总体。
+        主要、核心、中心思想、观点、结论是什么？这里有、包含什么？目的是什么？有什么用？可以从中学到什么？""",
+}
+"""Questions about the whole in other languages, of which models of English know too little."""
 
 THRESHOLD = 0.9  # of the score of `about_the_whole`; chosen on two thirds of the evaluation data
 
@@ -123,16 +155,39 @@ class AboutTheWhole(NamedTuple):
     score: float
 
 
-def about_the_whole(question: Floats1d, model: EmbedModel) -> AboutTheWhole:
+def _only_of_the_whole(question: str) -> bool:
+    """Return whether a question has no words but those about the whole and stop words.
+
+    >>> _only_of_the_whole("Worum geht es?"), _only_of_the_whole("Worum geht es in Kapitel 3?")
+    (True, False)
+    """
+    told = language_of(question, "")
+    words = {*map(str.lower, tokens(question))}
+    for language in [told] if told else WORDS_OF_THE_WHOLE:
+        stem = stemmer_of(language).stemWord
+        known = {stem(word.lower()) for word in tokens(WORDS_OF_THE_WHOLE.get(language, ""))}
+        # "it" stands for a document's name.
+        asked = {stem(word) for word in words - STOP_WORDS.get(language, frozenset()) - {"it"}}
+        if asked and asked <= known:
+            return True
+    return False
+
+
+def about_the_whole(text: str, question: Floats1d, model: EmbedModel) -> AboutTheWhole:
     """Decide whether a question is about the whole: whether its score is at least 0.9.
+
+    It also is if it has no words but those of `WORDS_OF_THE_WHOLE`, in a language that has some.
 
     Parameters
     ----------
+    text : str
     question : (n_dims,) floats
         A unit vector.
     model : EmbedModel
         The model of the vector.
     """
+    if _only_of_the_whole(text):
+        return AboutTheWhole(True, 1.0)
     details, _, beside = known_vectors(model)
     whole, part = np.split(beside, [len(ABOUT_THE_WHOLE)])
     others = whole @ whole.T - 2 * np.eye(len(whole))  # no question is its own nearest

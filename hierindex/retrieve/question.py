@@ -1,5 +1,6 @@
 """A question against a snapshot: searches of all or part of the tree."""
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from hierindex.store.filters import DOCUMENTS, Filter, Filters, Op, Part
 from hierindex.store.rows import NODE_COLUMNS, quotes_in, to_nodes
 from hierindex.store.search import DEPTH, ROW, Scope, fused, matching, nearest, united
 from hierindex.store.snapshot import Snapshot
-from hierindex.text.words import without_question_words
+from hierindex.text.words import language_of, languages_in, without_question_words
 from hierindex.threads import each
 
 if TYPE_CHECKING:
@@ -27,10 +28,11 @@ BY: tuple[By, ...] = get_args(By)
 CANDIDATES = 50  # of each search, at least, to be ranked in context; 100 find no more
 UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 SHARE_OF_A_NAME = 0.2  # of vectors, if the question is a single word or a name: it is looked up
+SHARE_ACROSS = 0.9  # of vectors, if the text is in another language; tests/benchmarks/languages.py
 LONGEST_NAME = 5  # words, or characters in a script without blanks
 
 LEVEL, LEVEL_MAX = PREFIX + "level", PREFIX + "level_max"
-COLUMNS = ("id", "record", "vector")
+COLUMNS = ("id", "record", "metadata", "vector")
 MOST_COMPARED = 500  # nodes, as scores in context cost their square
 
 
@@ -95,12 +97,20 @@ class Search:
         lexical = dict(zip(by_words["id"].to_pylist(), by_words["score"].to_pylist(), strict=True))
         rows = united(by_meaning, by_words, columns=(*COLUMNS, ROW))
         question = np.asarray(self.embedding)
-        share = SHARE_OF_A_NAME if is_name(self.question) else DENSE_SHARE
-        ranked = rank_in_context(rows, question, lexical, share)[:n]
+        ranked = rank_in_context(rows, question, lexical, self._shares(rows))[:n]
         row = dict(zip(rows["id"].to_pylist(), rows[ROW].to_pylist(), strict=True))
         found = self.snapshot.taken([row[node_id] for node_id, _ in ranked], NODE_COLUMNS)
         nodes = {node.id: node for node in to_nodes(found)}
         return [Found(nodes[node_id], score) for node_id, score in ranked]
+
+
+    def _shares(self, rows: "pa.Table") -> Floats1d:
+        """Return the weight of the vectors for each row, which is high if words say little."""
+        share = SHARE_OF_A_NAME if is_name(self.question) else DENSE_SHARE
+        language = language_of(self.question, "")
+        spoken = [languages_in(json.loads(metadata)) for metadata in rows["metadata"].to_pylist()]
+        is_another = [bool(language and each and language not in each) for each in spoken]
+        return np.where(is_another, SHARE_ACROSS, share)
 
 
 def is_name(question: str) -> bool:
@@ -139,7 +149,7 @@ def rank_in_context(
     rows: "pa.Table",
     question: Floats1d,
     lexical: Mapping[str, float],
-    share: float = DENSE_SHARE,
+    share: float | Floats1d = DENSE_SHARE,
 ) -> list[tuple[str, float]]:
     """Rank the nodes that searches found by their scores in context.
 
@@ -150,7 +160,7 @@ def rank_in_context(
     question : (n_dims,) floats
     lexical : mapping of str to float
         Scores by words by id; a node that it lacks has a score of 0.
-    share : float in [0, 1]
+    share : float or (n_rows,) floats in [0, 1]
         Weight of the vectors, see `blended`.
 
     Returns

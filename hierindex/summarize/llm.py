@@ -24,7 +24,7 @@ from hierindex.summarize.requests import Requests
 from hierindex.summarize.rewrites import Rewrite
 from hierindex.summarize.summary import Resources
 from hierindex.text.characters import SURROGATE
-from hierindex.text.words import language_of
+from hierindex.text.words import LANGUAGE_NAMES, language_of
 
 # Small models follow what stands last, and write English unless the language is named.
 SUMMARY_PROMPT = """\
@@ -64,13 +64,6 @@ title."""
 FIELDS = {"text", "fence", "n_words", "language"}
 ROOM = 4  # max_tokens of a request, relative to those of a summary
 CORRECTED = 60  # tokens of a corrected sentence
-LANGUAGES = (
-    "en English de German nl Dutch fr French es Spanish it Italian pt Portuguese pl Polish "
-    "cs Czech ru Russian"
-).split()
-NAMES = dict(zip(LANGUAGES[::2], LANGUAGES[1::2], strict=True))  # by the codes of `language_of`
-SCRIPTS = {"Japanese": "[\u3040-\u30ff]", "Korean": "[\uac00-\ud7af]", "Chinese": "[\u4e00-\u9fff]"}
-OF_SCRIPT = 0.1  # least share of characters
 LABELLED = re.compile(r"(?m)^(?:Sources:$|Claim: |Fault: .*$)")  # in English, by `correct`
 
 _dispatcher = get_dispatcher(__name__)
@@ -114,12 +107,7 @@ def summary_prompt(text: str, *, max_tokens: int, template: str = SUMMARY_PROMPT
 
 def _language(text: str) -> str:
     """Return the English name of a text's language; "its language" if it is unknown."""
-    text = LABELLED.sub("", text)
-    for name, script in SCRIPTS.items():
-        if len(re.findall(script, text)) > OF_SCRIPT * len(text):
-            return name
-    code = language_of(text)
-    return NAMES[code] if code != "en" or " the " in text else "its language"
+    return LANGUAGE_NAMES.get(language_of(LABELLED.sub("", text), ""), "its language")
 
 
 class LLMRewriter:

@@ -1,7 +1,13 @@
-"""Words by language: abbreviations that end no sentence, and stop words."""
+"""Words by language: abbreviations that end no sentence, stop words and stems."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from Stemmer import Stemmer, algorithms
+
+LANGUAGE = "language"  # metadata key of the code of a document's language
 
 ABBREVIATIONS = {
     "de": "abt bzw ca dipl dr ebd evtl fr ggf gl hr hrsg inkl ing lt mio mrd nr prof st str"
@@ -24,11 +30,28 @@ ABBREVIATIONS = {
 LAST = re.compile(r"(?:^|[\s(\"'\u00ab\u201e\u2019/])([^\W\d_][\w.]*)\.$")
 UNIT = re.compile(r"\d\s*\w+\.$")
 AROUND = 500  # characters of which the language is found
-LANGUAGES = defaultdict[str, set[str]](set)
+ABBREVIATED_IN = defaultdict[str, set[str]](set)
 for _language, _words in ABBREVIATIONS.items():
     for _word in _words.split():
-        LANGUAGES[_word].add(_language)
+        ABBREVIATED_IN[_word].add(_language)
 
+LANGUAGE_NAMES = {  # in English, by their codes of ISO 639
+    **{"en": "English", "de": "German", "nl": "Dutch", "fr": "French", "es": "Spanish"},
+    **{"it": "Italian", "pt": "Portuguese", "pl": "Polish", "cs": "Czech", "ru": "Russian"},
+    **{"ja": "Japanese", "ko": "Korean", "zh": "Chinese", "th": "Thai", "el": "Greek"},
+    **{"ar": "Arabic", "he": "Hebrew", "hi": "Hindi"},
+}
+SCRIPTS = {
+    "ja": re.compile("[\u3040-\u30ff]"),
+    "ko": re.compile("[\uac00-\ud7af]"),
+    "zh": re.compile("[\u4e00-\u9fff]"),
+    "th": re.compile("[\u0e00-\u0e7f]"),
+    "el": re.compile("[\u0370-\u03ff]"),
+    "ar": re.compile("[\u0600-\u06ff]"),
+    "he": re.compile("[\u0590-\u05ff]"),
+    "hi": re.compile("[\u0900-\u097f]"),
+}
+OF_SCRIPT = 0.1  # least share of characters
 WORD = re.compile(r"\w+")
 STOP_WORDS = {
     language: frozenset(words.split())
@@ -132,6 +155,10 @@ ENGLISH_WORDS = frozenset(  # among those of other languages, which say somethin
 TELLING = {"en": STOP_WORDS["en"]}
 TELLING |= {code: words - ENGLISH_WORDS for code, words in STOP_WORDS.items() if code != "en"}
 """Words by which a language is told."""
+TOLD_BY = defaultdict[str, set[str]](set)
+for _language, _told in TELLING.items():
+    for _word in _told:
+        TOLD_BY[_word].add(_language)
 EVERY_STOP_WORD = frozenset[str]().union(*TELLING.values())
 FILLERS = frozenset(
     """
@@ -219,24 +246,46 @@ def is_abbreviated(text: str, at: int) -> bool:
     found = LAST.search(before)
     if found is None or UNIT.search(before):
         return False
-    languages = LANGUAGES.get(found[1].lower())
+    languages = ABBREVIATED_IN.get(found[1].lower())
     return (
         languages is not None and language_of(text[max(0, at - AROUND) : at + AROUND]) in languages
     )
 
 
-def language_of(text: str) -> str:
-    """Return the code of the language whose function words a text has most often, or "en".
+def language_of(text: str, unknown: str = "en") -> str:
+    """Return the code of a text's language, or `unknown` if nothing tells it.
+
+    A script tells it that a tenth of the characters are of, else the function words that the text
+    has.
 
     >>> language_of("De brug is dicht, zei dhr. Jansen gisteren tegen de krant.")
     'nl'
-    >>> language_of("Price of van door?")
-    'en'
+    >>> language_of("Price of van door?"), language_of("橋はいつ閉まりますか"), language_of("Jack Ruby", "")
+    ('en', 'ja', '')
     """
-    if " the " in text:
-        return "en"
-    words = WORD.findall(text.lower())
-    return max(TELLING, key=lambda language: sum(map(TELLING[language].__contains__, words)))
+    if not text.isascii():
+        for code, script in SCRIPTS.items():
+            if len(script.findall(text)) > OF_SCRIPT * len(text):
+                return code
+    told = Counter(code for word in WORD.findall(text.lower()) for code in TOLD_BY.get(word, ()))
+    return max(TELLING, key=lambda code: told[code]) if told else unknown
+
+
+def languages_in(metadata: Mapping[str, Any]) -> set[str]:
+    """Return the codes of the known languages in a node's metadata.
+
+    >>> sorted(languages_in({"language": ["de-AT", "en", "java"]}))
+    ['de', 'en']
+    """
+    known = metadata.get(LANGUAGE) or []
+    codes = map(str, known if isinstance(known, list) else [known])
+    return {re.split("[-_]", code.lower())[0] for code in codes} & LANGUAGE_NAMES.keys()
+
+
+def stemmer_of(language: str) -> Stemmer:
+    """Return Snowball's stemmer of a language, or that of English if it has none."""
+    name = LANGUAGE_NAMES.get(language, "").lower()
+    return Stemmer(name if name in algorithms() else "english")
 
 
 def without_question_words(text: str) -> str:
