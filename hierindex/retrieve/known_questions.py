@@ -87,8 +87,8 @@ WORDS_OF_THE_WHOLE = {
         tout en quelques phrases. Un bref résumé. Quelle est l'idée, la conclusion principale?
         Quel est le but, l'objectif? À quoi sert? Que peut-on apprendre?""",
     "zh": """
-        这篇文章讲的是什么？这些文档、文件、资料、材料、文本、书、本手册、报告是关于什么的？有哪些要点、
-        重点？涉及、讨论、介绍什么主题、话题？请给我概述、概括、简要总结一下全部内容、全文、总体。
+        这篇文章讲了、讲的是什么？这些文档、文件、资料、材料、文本、书、本手册、报告是关于什么的？有哪些要点、
+        重点？涉及、讨论、介绍什么主题、话题？请给我一个概述、概括、简要总结一下全部内容、全文、总体。
         主要、核心、中心思想、观点、结论是什么？这里有、包含什么？目的是什么？有什么用？可以从中学到什么？""",
 }
 """Questions about the whole in other languages, of which models of English know too little."""
@@ -161,11 +161,12 @@ def _only_of_the_whole(question: str) -> bool:
     >>> _only_of_the_whole("Worum geht es?"), _only_of_the_whole("Worum geht es in Kapitel 3?")
     (True, False)
     """
-    told = language_of(question, "")
     words = {*map(str.lower, tokens(question))}
-    for language in [told] if told else WORDS_OF_THE_WHOLE:
+    if len(words) < 2 or language_of(question, "") == "en":  # a word alone is looked up
+        return False
+    for language, text in WORDS_OF_THE_WHOLE.items():
         stem = stemmer_of(language).stemWord
-        known = {stem(word.lower()) for word in tokens(WORDS_OF_THE_WHOLE.get(language, ""))}
+        known = {stem(word.lower()) for word in tokens(text)}
         # "it" stands for a document's name.
         asked = {stem(word) for word in words - STOP_WORDS.get(language, frozenset()) - {"it"}}
         if asked and asked <= known:
