@@ -26,9 +26,7 @@ def cosines(X: Floats2d, q: NDArray[np.floating]) -> Floats1d:
     return np.asarray(X @ q / np.maximum(length, np.finfo(np.float32).tiny))
 
 
-def blended(
-    dense: Floats1d, lexical: Floats1d, share: float | Floats1d = DENSE_SHARE
-) -> Floats1d:
+def blended(dense: Floats1d, lexical: Floats1d, share: float | Floats1d = DENSE_SHARE) -> Floats1d:
     """Combine a question's dense and lexical scores of candidates into one score each.
 
     Parameters

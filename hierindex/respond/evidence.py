@@ -21,12 +21,15 @@ from hierindex.store.rows import matched_words
 from hierindex.text.words import (
     CHINESE_QUESTION_CHARACTERS,
     STOP_WORDS,
+    is_in_another,
     language_of,
     stemmer_of,
 )
 
 # A logistic regression on half of the pairs of tests/benchmarks/refusals.py.
 LIKENESS, WORDS, LACKING, INTERCEPT = 4.6, 3.2, -4.4, -4.4
+# The same of a text in another language, whose words say little; tests/benchmarks/languages.py.
+LIKENESS_ACROSS, INTERCEPT_ACROSS = 9.4, -7.8
 MOST_LIKE = 1.2  # calibrated similarity; a higher one says no more
 LOOKED_UP = 0.9  # least score if the question is nothing but words that one text has
 MOST_NAMES = 3  # words that may all be names
@@ -52,13 +55,14 @@ class Asked:
     `words` are those that do not merely ask. `numbers` and `names` are among them; names are
     words with a capital within a sentence, but in German, and what is in quotation marks, in
     another script, or looks like code. `is_lookup` tells that there are no other words, as in
-    "Jack Ruby" or "chapter-3.md".
+    "Jack Ruby" or "chapter-3.md". `language` is "" if it is not known.
     """
 
     words: frozenset[str]
     numbers: frozenset[str]
     names: frozenset[str]
     is_lookup: bool
+    language: str
     stemmer: Stemmer = field(compare=False, repr=False)
 
     @classmethod
@@ -94,7 +98,8 @@ class Asked:
             return frozenset(map(stemmer.stemWord, group))
 
         names = names.intersection(words) - numbers
-        return cls(stems(words), stems(numbers), stems(names), is_lookup, stemmer)
+        known = language_of(question, "")
+        return cls(stems(words), stems(numbers), stems(names), is_lookup, known, stemmer)
 
     def stem(self, word: str) -> str:
         """Return the stem of a word."""
@@ -104,11 +109,15 @@ class Asked:
         """Return the stems of the words of a text."""
         return {*self.stemmer.stemWords([*words_of(text)])}
 
+    def across(self, node: Node) -> bool:
+        """Return whether a node is in another language than the question."""
+        return is_in_another(node.metadata, self.language)
+
     def lacks(self, told: Set[str]) -> frozenset[str]:
         """Return the numbers and names that are not among stems."""
         return (self.numbers | self.names) - told
 
-    def score(self, likeness: float, told: list[set[str]]) -> float:
+    def score(self, likeness: float, told: list[set[str]], *, across: bool = False) -> float:
         """Return the probability that texts answer the question.
 
         Parameters
@@ -117,6 +126,8 @@ class Asked:
             Calibrated similarity of the question to the nearest sentence or text.
         told : list of set of str
             The stems of each text, the best text first.
+        across : bool
+            Whether the best text is in another language, so that its words say little.
         """
         if not self.words or not told:
             return 0.0
@@ -126,6 +137,8 @@ class Asked:
         lacks = max(lacks_number, len(self.names & lacking) / max(len(self.names), 1))
         likeness = min(max(likeness, 0.0), MOST_LIKE)
         logit = INTERCEPT + LIKENESS * likeness + WORDS * covered + LACKING * lacks
+        if across:
+            logit = INTERCEPT_ACROSS + LIKENESS_ACROSS * likeness
         score = 1 / (1 + exp(-logit))
         return max(score, LOOKED_UP) if self.is_lookup and covered == 1 else score
 
@@ -167,7 +180,9 @@ def scores(retrieved: Retrieved, model: EmbedModel) -> dict[str, float]:
     likeness = {row["id"]: float(share) for row, share in zip(rows, shares, strict=True)}
     asked = Asked.of(question.text)
     return {
-        node.id: asked.score(likeness[node.id], [asked.stems(text_about(node))])
+        node.id: asked.score(
+            likeness[node.id], [asked.stems(text_about(node))], across=asked.across(node)
+        )
         for node, _ in found
         if node.id in likeness
     }

@@ -192,13 +192,17 @@ def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract
     known = [asked.stems(text_about(node)) for node in nodes]
     shown = (f"{matched_words(node.metadata, p.lead)} {p.text}" for node, p in passages)
     lacking = asked.lacks(asked.stems(" ".join(shown)))
-    if likeness.max() < SURE:
+    if across := asked.across(nodes[units[near[0]].node]):
+        lacking &= asked.numbers
+    elif likeness.max() < SURE:
         absent = asked.words.difference(*known)
         lacking |= _that_matter(question.text, asked, absent, embedder, scale)
     return Extract(
         [passage for _, passage in passages],
         asked.score(
-            float(likeness.max()), [known[i] for i in dict.fromkeys(units[i].node for i in near)]
+            float(likeness.max()),
+            [known[i] for i in dict.fromkeys(units[i].node for i in near)],
+            across=across,
         ),
         missing=tuple(
             word

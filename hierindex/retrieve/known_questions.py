@@ -87,9 +87,9 @@ WORDS_OF_THE_WHOLE = {
         tout en quelques phrases. Un bref résumé. Quelle est l'idée, la conclusion principale?
         Quel est le but, l'objectif? À quoi sert? Que peut-on apprendre?""",
     "zh": """
-        这篇文章讲了、讲的是什么？这些文档、文件、资料、材料、文本、书、本手册、报告是关于什么的？有哪些要点、
-        重点？涉及、讨论、介绍什么主题、话题？请给我一个概述、概括、简要总结一下全部内容、全文、总体。
-        主要、核心、中心思想、观点、结论是什么？这里有、包含什么？目的是什么？有什么用？可以从中学到什么？""",
+        这篇文章讲了 讲的是什么 这些文档 文件 资料 材料 文本 书 本手册 报告是关于什么的 有哪些要点
+        重点 涉及 讨论 介绍什么主题 话题 请给我一个概述 概括 简要总结一下全部内容 全文 总体
+        主要 核心 中心思想 观点 结论是什么 这里有 包含什么 目的是什么 有什么用 可以从中学到什么""",
 }
 """Questions about the whole in other languages, of which models of English know too little."""
 

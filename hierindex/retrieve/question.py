@@ -17,7 +17,7 @@ from hierindex.store.filters import DOCUMENTS, Filter, Filters, Op, Part
 from hierindex.store.rows import NODE_COLUMNS, quotes_in, to_nodes
 from hierindex.store.search import DEPTH, ROW, Scope, fused, matching, nearest, united
 from hierindex.store.snapshot import Snapshot
-from hierindex.text.words import language_of, languages_in, without_question_words
+from hierindex.text.words import is_in_another, language_of, without_question_words
 from hierindex.threads import each
 
 if TYPE_CHECKING:
@@ -103,14 +103,12 @@ class Search:
         nodes = {node.id: node for node in to_nodes(found)}
         return [Found(nodes[node_id], score) for node_id, score in ranked]
 
-
     def _shares(self, rows: "pa.Table") -> Floats1d:
         """Return the weight of the vectors for each row, which is high if words say little."""
         share = SHARE_OF_A_NAME if is_name(self.question) else DENSE_SHARE
         language = language_of(self.question, "")
-        spoken = [languages_in(json.loads(metadata)) for metadata in rows["metadata"].to_pylist()]
-        is_another = [bool(language and each and language not in each) for each in spoken]
-        return np.where(is_another, SHARE_ACROSS, share)
+        known = [json.loads(metadata) for metadata in rows["metadata"].to_pylist()]
+        return np.where([is_in_another(each, language) for each in known], SHARE_ACROSS, share)
 
 
 def is_name(question: str) -> bool:

@@ -35,12 +35,12 @@ for _language, _words in ABBREVIATIONS.items():
     for _word in _words.split():
         ABBREVIATED_IN[_word].add(_language)
 
-LANGUAGE_NAMES = {  # in English, by their codes of ISO 639
-    **{"en": "English", "de": "German", "nl": "Dutch", "fr": "French", "es": "Spanish"},
-    **{"it": "Italian", "pt": "Portuguese", "pl": "Polish", "cs": "Czech", "ru": "Russian"},
-    **{"ja": "Japanese", "ko": "Korean", "zh": "Chinese", "th": "Thai", "el": "Greek"},
-    **{"ar": "Arabic", "he": "Hebrew", "hi": "Hindi"},
-}
+_names = (
+    "en English de German nl Dutch fr French es Spanish it Italian pt Portuguese pl Polish cs Czech "
+    "ru Russian ja Japanese ko Korean zh Chinese th Thai el Greek ar Arabic he Hebrew hi Hindi"
+).split()
+LANGUAGE_NAMES: dict[str, str] = dict(zip(_names[::2], _names[1::2], strict=True))
+"""In English, by their codes of ISO 639."""
 SCRIPTS = {
     "ja": re.compile("[\u3040-\u30ff]"),
     "ko": re.compile("[\uac00-\ud7af]"),
@@ -260,8 +260,10 @@ def language_of(text: str, unknown: str = "en") -> str:
 
     >>> language_of("De brug is dicht, zei dhr. Jansen gisteren tegen de krant.")
     'nl'
-    >>> language_of("Price of van door?"), language_of("橋はいつ閉まりますか"), language_of("Jack Ruby", "")
-    ('en', 'ja', '')
+    >>> language_of("Price of van door?"), language_of("橋はいつ閉まりますか")
+    ('en', 'ja')
+    >>> language_of("Jack Ruby", unknown="")
+    ''
     """
     if not text.isascii():
         for code, script in SCRIPTS.items():
@@ -271,15 +273,18 @@ def language_of(text: str, unknown: str = "en") -> str:
     return max(TELLING, key=lambda code: told[code]) if told else unknown
 
 
-def languages_in(metadata: Mapping[str, Any]) -> set[str]:
-    """Return the codes of the known languages in a node's metadata.
+def is_in_another(metadata: Mapping[str, Any], language: str) -> bool:
+    """Return whether a node is in another language; False if one of the two is not known.
 
-    >>> sorted(languages_in({"language": ["de-AT", "en", "java"]}))
-    ['de', 'en']
+    >>> is_in_another({"language": "de-AT"}, "en"), is_in_another({"language": ["de", "en"]}, "en")
+    (True, False)
+    >>> is_in_another({"language": "java"}, "en"), is_in_another({"language": "de"}, "")
+    (False, False)
     """
-    known = metadata.get(LANGUAGE) or []
-    codes = map(str, known if isinstance(known, list) else [known])
-    return {re.split("[-_]", code.lower())[0] for code in codes} & LANGUAGE_NAMES.keys()
+    given = metadata.get(LANGUAGE) or []
+    codes = map(str, given if isinstance(given, list) else [given])
+    known = {re.split("[-_]", code.lower())[0] for code in codes} & LANGUAGE_NAMES.keys()
+    return bool(language and known) and language not in known
 
 
 def stemmer_of(language: str) -> Stemmer:

@@ -380,7 +380,7 @@ def test_a_question_is_about_the_whole_as_it_is_for_the_retriever(question):
     nodes = found(*(TextNode(text=t["text"], metadata=metadata_of(title=t["title"])) for t in told))
     response = ExtractiveSynthesizer(model, min_score=0).synthesize(question, nodes)
     vector = np.array(unit_vectors([model.get_query_embedding(question)])[0])
-    is_whole, score = about_the_whole(vector, model)
+    is_whole, score = about_the_whole(question, vector, model)
     assert str(response).startswith("One: ") == is_whole == (score >= THRESHOLD)
     assert not is_whole or response.metadata["score"] == 1
 

@@ -217,7 +217,7 @@ def test_parts_that_do_not_fit_are_named(answer_tokens):
 def test_questions_about_the_whole_are_told_from_others(is_whole):
     for question in ABOUT_THE_WHOLE if is_whole else ABOUT_A_PART:
         (q,) = unit_vectors([model().get_query_embedding(question)])
-        assert about_the_whole(q.astype(float), model()).decided == is_whole, question
+        assert about_the_whole(question, q.astype(float), model()).decided == is_whole, question
 
 
 @pytest.mark.parametrize("n", [1, 80])
