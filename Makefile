@@ -136,7 +136,7 @@ $(READY): pyproject.toml $(wildcard constraints.txt)
 	touch $@
 
 $(TESTABLE): $(READY)
-	$(INSTALL) -e '.[bert,langchain]' --group dev
+	$(INSTALL) -e '.[bert,langchain,multilingual]' --group dev
 	touch $@
 
 $(DOCUMENTABLE): $(READY)

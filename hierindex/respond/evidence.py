@@ -15,9 +15,10 @@ from hierindex.models.embedder import unit_vectors
 from hierindex.models.model import EmbedModel
 from hierindex.node import MOST_DOCUMENTS, Node
 from hierindex.retrieve.known_questions import about_the_whole, known_vectors
-from hierindex.retrieve.question import UNSPACED, is_name
+from hierindex.retrieve.question import is_name
 from hierindex.retrieve.retrieval import Retrieved
 from hierindex.store.rows import matched_words
+from hierindex.text.characters import UNSPACED
 from hierindex.text.words import (
     CHINESE_QUESTION_CHARACTERS,
     STOP_WORDS,

@@ -23,13 +23,13 @@ from hierindex.respond.quotable import (
     window,
 )
 from hierindex.retrieve.known_questions import about_the_whole, known_vectors
-from hierindex.retrieve.question import UNSPACED
 from hierindex.retrieve.retrieval import Retrieved
 from hierindex.retrieve.selection import WROTE
 from hierindex.store.rows import matched_words
 from hierindex.store.snapshot import Snapshot
 from hierindex.summarize.extractive import SalientSentences
 from hierindex.summarize.summary import Budget
+from hierindex.text.characters import UNSPACED
 from hierindex.text.sentences import Sentence
 
 REST = 4  # of a budget, the part that names what is left out

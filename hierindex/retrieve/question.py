@@ -1,7 +1,6 @@
 """A question against a snapshot: searches of all or part of the tree."""
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +16,7 @@ from hierindex.store.filters import DOCUMENTS, Filter, Filters, Op, Part
 from hierindex.store.rows import NODE_COLUMNS, quotes_in, to_nodes
 from hierindex.store.search import DEPTH, ROW, Scope, fused, matching, nearest, united
 from hierindex.store.snapshot import Snapshot
+from hierindex.text.characters import UNSPACED
 from hierindex.text.words import is_in_another, language_of, without_question_words
 from hierindex.threads import each
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 By = Literal["dense", "hybrid", "text", "context"]
 BY: tuple[By, ...] = get_args(By)
 CANDIDATES = 50  # of each search, at least, to be ranked in context; 100 find no more
-UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 SHARE_OF_A_NAME = 0.2  # of vectors, if the question is a single word or a name: it is looked up
 SHARE_ACROSS = 0.9  # of vectors, if the text is in another language; tests/benchmarks/languages.py
 LONGEST_NAME = 5  # words, or characters in a script without blanks

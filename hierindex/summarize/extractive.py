@@ -20,6 +20,7 @@ from hierindex.summarize.summary import (
     joined,
     names_of,
 )
+from hierindex.text.characters import UNSPACED
 from hierindex.text.sentences import Sentence, tokens
 from hierindex.text.words import UNTITLED
 
@@ -39,8 +40,13 @@ SPEAKER = re.compile(r"(?m)^[^\W\d_a-z][\w.'\u2019]*(?: [\w.'\u2019]+){,4}:[ \t]
 END = re.compile(r"[.!\u2026\u0964\u3002\uff01][\"'*_`)\]\u00bb\u2019\u201d]*$")
 LEANS = re.compile(  # on the sentence before it
     r"\W*(?:th(?:is|ese|ose|at|ey|ere|us|en|erefore)|it|its|he|she|his|her|their|such|hence|here"
-    r"|however|instead|also|both|another|otherwise|similarly|finally|now|dies\w*|er|es|sie|deshalb"
-    r"|daher|dabei|dazu|damit|dann)\b",
+    r"|however|instead|also|both|another|otherwise|similarly|finally|now"
+    r"|dies\w*|er|es|sie|deshalb|daher|dabei|dazu|damit|dann|auch|au\u00dferdem|dadurch|danach|dort"
+    r"|hier|jedoch|jetzt|nun|es[aeo]s?|est[aeo]s?|aquel\w*|ellos?|adem\u00e1s|ahora|as\u00ed|luego"
+    r"|sin embargo|tambi\u00e9n|tampoco|ce(?:ci|la|s|t|tte|pendant)?|ils?|elles?|ainsi|aussi|donc"
+    r"|maintenant|puis)\b"
+    "|[\u8fd9\u90a3\u5b83\u4ed6\u5979\u5176\u6b64\u4f46\u4e5f]"
+    "|\u56e0\u6b64|\u6240\u4ee5|\u7136\u800c|\u73b0\u5728|\u540c\u65f6|\u53e6\u5916|\u7136\u540e|\u8fd8\u6709",
     re.IGNORECASE,
 )
 POINTS = re.compile(  # to what stands elsewhere
@@ -87,11 +93,12 @@ def weight_of(sentence: Sentence) -> float:
     if sentence.kind in STRUCTURE:
         return NO_CONTENT
     numbers = sum(word[0].isdigit() for word in words)
-    if len(words) < MIN_WORDS or 3 * numbers > len(words) or sentence.kind == "heading":
+    n_words = len(words) - len(UNSPACED.findall(text)) / 2
+    if n_words < MIN_WORDS or 3 * numbers > len(words) or sentence.kind == "heading":
         return STUB
     if sentence.kind not in PROSE:
         return PART
-    weight = min(1.0, len(words) / FULL)
+    weight = min(1.0, n_words / FULL)
     if END.search(text) is None:
         weight *= 0.4 if sentence.kind == "item" and text[-1] not in ":," else PART
     if text[0].islower() or not any(word.lower() not in UNTITLED for word in words):

@@ -6,6 +6,7 @@ from unicodedata import is_normalized, normalize
 SOFT_HYPHEN = "\xad"
 SURROGATE = re.compile("[\ud800-\udfff]")
 HYPHENATED = re.compile(r"\xad(?:\n(?=\w))?")  # also at the end of a line, inside a word
+UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]")  # of scripts without blanks between words
 UNSEEN = dict.fromkeys(map(ord, "\xad\u200b\u200c\u200d\u2060\ufeff"))
 
 

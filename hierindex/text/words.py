@@ -35,10 +35,10 @@ for _language, _words in ABBREVIATIONS.items():
     for _word in _words.split():
         ABBREVIATED_IN[_word].add(_language)
 
-_names = (
-    "en English de German nl Dutch fr French es Spanish it Italian pt Portuguese pl Polish cs "
-    "Czech ru Russian ja Japanese ko Korean zh Chinese th Thai el Greek ar Arabic he Hebrew hi Hindi"
-).split()
+_names = """
+    en English de German nl Dutch fr French es Spanish it Italian pt Portuguese pl Polish cs Czech
+    ru Russian ja Japanese ko Korean zh Chinese th Thai el Greek ar Arabic he Hebrew hi Hindi
+""".split()
 LANGUAGE_NAMES: dict[str, str] = dict(zip(_names[::2], _names[1::2], strict=True))
 """In English, by their codes of ISO 639."""
 SCRIPTS = {
