@@ -25,6 +25,9 @@ GENERIC = frozenset(  # words that name nothing alone, folded
     information intro introduction issue item making manual method minute model module name new note
     number overview package page paper part project release report review section set setting
     system task test text tool topic tutorial update use user value version work
+    abschnitt anhang anleitung artikel bericht buch datei dokument einführung einleitung handbuch
+    kapitel protokoll seite teil thema überblick apéndice artículo capítulo documento guía informe
+    introducción libro página parte sección tema annexe chapitre livre manuel partie rapport
     """.split()
 )
 

@@ -16,7 +16,7 @@ TEXTS = (
     "The bridge is closed until the flood has passed.",
     "Die Brücke ist gesperrt, bis das Hochwasser vorüber ist.",
     "El puente está cerrado hasta que baje la crecida.",
-    "洪水退去之前，大桥禁止通行。",
+    "洪水退去之前大桥禁止通行。",
     "水が引くまで橋は通行止めです。",
     "  Two lines,\n of ﬁve words\t1½ ",
     "x",
