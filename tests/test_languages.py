@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from llama_index.core.ingestion import IngestionPipeline
 from llama_index.core.schema import BaseNode, Document, MetadataMode
-from llama_index.core.vector_stores.types import MetadataFilters
+from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
 from hierindex import (
     HierarchicalIndex,
@@ -113,7 +113,8 @@ class TestQuestions:
         self, of_all: HierarchicalIndex, language: str
     ) -> None:
         answer = of_all.ask(
-            WHEN[language], filters=MetadataFilters.from_dict({"language": language})
+            WHEN[language],
+            filters=MetadataFilters(filters=[MetadataFilter(key="language", value=language)]),
         )
         assert not answer.refused
         assert [c.document for c in answer.citations] == [f"ferry.{language}"]
