@@ -15,7 +15,8 @@ ABBREVIATIONS = {
     "nl": "afb art blz ca dhr dr drs evt ing ir jl jr mevr mej mr mrd m.n nl nr o.a p.j proc"
     " prof resp st tel vgl zgn d.w.z bijv enz n.a.v o.l.v t.a.v",
     "fr": "av bd boul chap ch dr fig mgr m mm mlle mme n no p pp prof st ste t vol env art éd",
-    "es": "sr sra srta dr dra d da ud uds av avda c calle pág págs núm vol prof ing lic ej art cap",
+    "es": "sr sra srta dr dra d da ee ud uds av avda c calle pág págs núm vol prof ing lic ej"
+    " art cap",
     "pt": "sr sra dr dra d av r pág págs prof profa eng art cap n núm vol ex lda",
     "it": "sig sigg sig.ra sig.na dott dott.ssa prof prof.ssa avv ing arch geom rag on sen"
     " uff ca art bin cap es fig ecc n nn p pag pagg p.zza tel vol v.le s ss mons",

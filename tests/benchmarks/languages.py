@@ -1,12 +1,14 @@
-"""Finding in four languages and across them, with vectors alone and in the default way.
+"""Finding and refusing in four languages and across them.
 
 Prints for each pair of languages how many questions find the paragraph that answers them first,
-and among the first five. The paragraphs and questions are XQuAD's, which people translated, so a
-question of one language can be asked of the paragraphs of another. A part is a half of the
-questions, by their paragraphs; constants are chosen on `tuning`.
+and among the first five, with vectors alone and in the default way; and how many questions are
+refused whose article the index has, and whose it has not, when it has every other article. The
+paragraphs and questions are XQuAD's, which people translated, so a question of one language can
+be asked of the paragraphs of another. A part is a half of the questions, by their paragraphs;
+constants are chosen on `tuning`. With `--every`, only each Nth of them is asked.
 
 Usage: python tests/benchmarks/languages.py DATA [--embed-model NAME] [--part tuning|held-out]
-           [--languages LANGUAGE,...]
+           [--languages LANGUAGE,...] [--every N]
 """
 
 import argparse
@@ -34,14 +36,23 @@ def part_of(question: dict[str, Any]) -> str:
     return ("tuning", "held-out")[sha256(question["doc_id"].encode()).digest()[0] % 2]
 
 
-def built(data: Path, language: str, model: BaseEmbedding, folder: Path) -> HierarchicalIndex:
-    """An index of a language's paragraphs."""
+def is_indexed(line: dict[str, Any]) -> bool:
+    """Whether an article is in the index that refuses questions about the others."""
+    return int(line["doc_id"].partition("-")[0]) % 2 == 0
+
+
+def built(
+    data: Path, language: str, model: BaseEmbedding, folder: Path, *, whole: bool = True
+) -> HierarchicalIndex:
+    """An index of a language's paragraphs, or of those of every other article."""
     documents = [
         Document(doc_id=line["doc_id"], text=line["text"])
         for line in lines_of(data / language / "documents.jsonl")
+        if whole or is_indexed(line)
     ]
     hierarchy = SemanticHierarchy(embed_model=model)
-    return HierarchicalIndex.build(documents, folder / language, hierarchy=hierarchy)
+    folder = folder / f"{language}-{whole}"
+    return HierarchicalIndex.build(documents, folder, hierarchy=hierarchy)
 
 
 def hits(index: HierarchicalIndex, questions: list[dict[str, Any]], way: dict[str, str]) -> str:
@@ -56,26 +67,39 @@ def hits(index: HierarchicalIndex, questions: list[dict[str, Any]], way: dict[st
     return " / ".join(f"{n / len(questions):.3f}" for n in n_hits.values())
 
 
+def refused(index: HierarchicalIndex, questions: list[dict[str, Any]]) -> str:
+    """The share of questions that are refused, of those about its articles and about others."""
+    shares = []
+    for answerable in (True, False):
+        asked = [q["question"] for q in questions if is_indexed(q) == answerable]
+        shares.append(sum(index.ask(question).refused for question in asked) / len(asked))
+    return " / ".join(f"{share:.3f}" for share in shares)
+
+
 def main(given: argparse.Namespace, model: BaseEmbedding) -> None:
     questions = {
         language: [
             line
             for line in lines_of(given.data / language / "questions.jsonl")
             if given.part in (None, part_of(line))
-        ]
+        ][:: given.every]
         for language in given.languages
     }
     with tempfile.TemporaryDirectory() as folder:
-        indices, seconds = {}, []
+        indices, halves, seconds = {}, {}, []
         for language in given.languages:
             start = time.perf_counter()
             indices[language] = built(given.data, language, model, Path(folder))
             seconds.append(f"{language} {time.perf_counter() - start:.1f}")
+            halves[language] = built(given.data, language, model, Path(folder), whole=False)
         print(f"{model.model_name}, {given.part or 'all'}; builds in seconds: {', '.join(seconds)}")
-        print("\n| questions | paragraphs |", " | ".join(WAYS), "|\n|---|---|---|---|")
+        print(
+            "\n| questions | paragraphs |", " | ".join(WAYS), "| refused |\n|---|---|---|---|---|"
+        )
         for asked in given.languages:
             for language, index in indices.items():
                 cells = [hits(index, questions[asked], way) for way in WAYS.values()]
+                cells.append(refused(halves[language], questions[asked]))
                 print("|", " | ".join([asked, language, *cells]), "|", flush=True)
 
 
@@ -85,6 +109,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--embed-model")
     parser.add_argument("--part", choices=("tuning", "held-out"))
     parser.add_argument("--languages", type=lambda given: given.split(","), default="en,de,es,zh")
+    parser.add_argument("--every", type=int, default=1)
     return parser.parse_args()
 
 
