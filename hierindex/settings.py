@@ -115,8 +115,8 @@ class TreeSettings:
         Text | None,
         Help(
             "MODEL",
-            "Name or folder of a sentence-transformers model. By default the bundled "
-            "all-MiniLM-L6-v2.",
+            "Name or folder of a sentence-transformers model, or multilingual. By default the "
+            "bundled all-MiniLM-L6-v2.",
         ),
     ] = None
     precision: Annotated[

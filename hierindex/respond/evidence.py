@@ -18,7 +18,7 @@ from hierindex.retrieve.known_questions import about_the_whole, known_vectors
 from hierindex.retrieve.question import is_name
 from hierindex.retrieve.retrieval import Retrieved
 from hierindex.store.rows import matched_words
-from hierindex.text.characters import UNSPACED
+from hierindex.text.characters import UNSPACED, folded
 from hierindex.text.words import (
     CHINESE_QUESTION_CHARACTERS,
     STOP_WORDS,
@@ -96,7 +96,7 @@ class Asked:
         words = words or [*every]
 
         def stems(group: Collection[str]) -> frozenset[str]:
-            return frozenset(map(stemmer.stemWord, group))
+            return frozenset(map(stemmer.stemWord, map(folded, group)))
 
         names = names.intersection(words) - numbers
         known = language_of(question, "")
@@ -104,11 +104,11 @@ class Asked:
 
     def stem(self, word: str) -> str:
         """Return the stem of a word."""
-        return str(self.stemmer.stemWord(word.lower()))
+        return str(self.stemmer.stemWord(folded(word.lower())))
 
     def stems(self, text: str) -> set[str]:
         """Return the stems of the words of a text."""
-        return {*self.stemmer.stemWords([*words_of(text)])}
+        return {*self.stemmer.stemWords([*words_of(folded(text))])}
 
     def across(self, node: Node) -> bool:
         """Return whether a node is in another language than the question."""

@@ -124,7 +124,7 @@ def names_of_documents(snapshot: Snapshot) -> dict[str, list[str]]:
     whole = prefilter(Filters((WHOLE,)))
     for row in snapshot.select("whole_document", "metadata", where=whole).to_pylist():
         names = names_in(json.loads(row["metadata"]))
-        given |= {(folded(name), row["whole_document"]) for name in names if name}
+        given |= {(name, row["whole_document"]) for name in names if name}
     named = set[tuple[str, str]]()
     for name, document in given:
         base = name.rpartition("/")[2]
@@ -149,7 +149,7 @@ def _forms(question: str) -> Iterator[tuple[int, int, str]]:
 
 def _form(name: str) -> str:
     """Return a name in the form of `names_of_documents`."""
-    return ZEROS.sub("", " ".join(WORD.findall(name.lower())))
+    return ZEROS.sub("", " ".join(WORD.findall(folded(name).lower())))
 
 
 def _is_file(name: str, document: str) -> bool:

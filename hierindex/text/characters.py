@@ -7,7 +7,10 @@ SOFT_HYPHEN = "\xad"
 SURROGATE = re.compile("[\ud800-\udfff]")
 HYPHENATED = re.compile(r"\xad(?:\n(?=\w))?")  # also at the end of a line, inside a word
 UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]")  # of scripts without blanks between words
-UNSEEN = dict.fromkeys(map(ord, "\xad\u200b\u200c\u200d\u2060\ufeff"))
+UNSEEN = dict.fromkeys("\xad\u200b\u200c\u200d\u2060\ufeff", "")
+LETTERS = {"\xdf": "ss", "\u1e9e": "SS", "\u0131": "i", "\xf8": "o", "\u0142": "l"}
+PLAIN = str.maketrans({**UNSEEN, **LETTERS})
+ACCENT = re.compile("[\u0300-\u036f]")  # not the marks of kana and Indic scripts
 
 
 def composed(text: str) -> str:
@@ -22,12 +25,14 @@ def composed(text: str) -> str:
 
 
 def folded(text: str) -> str:
-    r"""Return what the words of a text are searched by: NFKC without unseen characters.
+    r"""Return what the words of a text are searched by: NFKC without unseen characters and accents.
 
-    >>> folded("\uff21\uff22 \ufb01nds")
-    'AB finds'
+    >>> folded("\uff21\uff22 \ufb01nds r\xe9sum\xe9, Stra\xdfe, \u30ac")
+    'AB finds resume, Strasse, \u30ac'
     """
-    return normalize("NFKC", text.translate(UNSEEN)) if not text.isascii() else text
+    if text.isascii():
+        return text
+    return normalize("NFC", ACCENT.sub("", normalize("NFKD", text.translate(PLAIN))))
 
 
 def without_surrogates(text: str) -> str:

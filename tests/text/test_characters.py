@@ -43,6 +43,9 @@ def test_a_composed_text_stays_as_it_is(text: str) -> None:
         ("ﬁnds", "finds"),
         ("\uff21\uff22", "AB"),
         ("zero\u200bwidth", "zerowidth"),
+        ("e\u0301l\u00e8ve", "eleve"),
+        ("\u0130stanbul, Stra\u00dfe, \u0451\u0436", "Istanbul, Strasse, \u0435\u0436"),
+        ("\u30ac\uc12c", "\u30ac\uc12c"),
     ],
 )
 def test_words_that_look_the_same_are_searched_alike(text: str, expected: str) -> None:
