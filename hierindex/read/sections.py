@@ -21,7 +21,7 @@ from hierindex.node import (
     page_in,
     shared_section,
 )
-from hierindex.text.words import LANGUAGE, language_of
+from hierindex.text.words import LANGUAGE, known_language
 
 MAX_STEP = 100  # characters of a title in a path
 MAX_PATH = 300  # characters; each chunk and each of its quotes store the path
@@ -151,7 +151,7 @@ class Places:
             self._page, self._label = 1, ""
         labels = metadata.get(PAGE_LABELS) if self.is_paged else None
         self._labels = labels if isinstance(labels, list) else []
-        self.language: str = str(metadata.get(LANGUAGE) or language_of(text[:BEGINNING], ""))
+        self.language: str = str(metadata.get(LANGUAGE) or known_language(text[:BEGINNING]))
         self._breaks = breaks if self.is_paged or isinstance(metadata.get(PAGE), int) else []
 
     def page(self, start: int) -> int | None:

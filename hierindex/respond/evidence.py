@@ -23,6 +23,7 @@ from hierindex.text.words import (
     CHINESE_QUESTION_CHARACTERS,
     STOP_WORDS,
     is_in_another,
+    known_language,
     language_of,
     stemmer_of,
 )
@@ -31,6 +32,7 @@ from hierindex.text.words import (
 LIKENESS, WORDS, LACKING, INTERCEPT = 4.6, 3.2, -4.4, -4.4
 # The same of a text in another language, whose words say little; tests/benchmarks/languages.py.
 LIKENESS_ACROSS, INTERCEPT_ACROSS = 9.4, -7.8
+PAIR = 0.75  # of `LACKING`, where pairs of characters are taken for names
 MOST_LIKE = 1.2  # calibrated similarity; a higher one says no more
 LOOKED_UP = 0.9  # least score if the question is nothing but words that one text has
 MOST_NAMES = 3  # words that may all be names
@@ -99,7 +101,7 @@ class Asked:
             return frozenset(map(stemmer.stemWord, map(folded, group)))
 
         names = names.intersection(words) - numbers
-        known = language_of(question, "")
+        known = known_language(question)
         return cls(stems(words), stems(numbers), stems(names), is_lookup, known, stemmer)
 
     def stem(self, word: str) -> str:
@@ -135,7 +137,8 @@ class Asked:
         covered = max(len(self.words & stems) for stems in told) / len(self.words)
         lacking = self.lacks(set().union(*told[:N_BEST]))
         lacks_number = not self.numbers.isdisjoint(lacking)
-        lacks = max(lacks_number, len(self.names & lacking) / max(len(self.names), 1))
+        sure = PAIR if self.language in ("ja", "zh") else 1.0
+        lacks = max(lacks_number, sure * len(self.names & lacking) / max(len(self.names), 1))
         likeness = min(max(likeness, 0.0), MOST_LIKE)
         logit = INTERCEPT + LIKENESS * likeness + WORDS * covered + LACKING * lacks
         if across:

@@ -13,7 +13,7 @@ from hierindex.models.model import EmbedModel
 from hierindex.models.openvino import encoder_of
 from hierindex.summarize.grounding import KnownPairs
 from hierindex.text.sentences import tokens
-from hierindex.text.words import STOP_WORDS, language_of, stemmer_of
+from hierindex.text.words import STOP_WORDS, known_language, stemmer_of
 
 ABOUT_THE_WHOLE = (
     "What is this about?",
@@ -162,7 +162,7 @@ def _only_of_the_whole(question: str) -> bool:
     (True, False)
     """
     words = {*map(str.lower, tokens(question))}
-    if len(words) < 2 or language_of(question, "") == "en":  # a word alone is looked up
+    if len(words) < 2 or known_language(question) == "en":  # a word alone is looked up
         return False
     for language, text in WORDS_OF_THE_WHOLE.items():
         stem = stemmer_of(language).stemWord

@@ -24,7 +24,7 @@ from hierindex.summarize.requests import Requests
 from hierindex.summarize.rewrites import Rewrite
 from hierindex.summarize.summary import Resources
 from hierindex.text.characters import SURROGATE
-from hierindex.text.words import LANGUAGE_NAMES, language_of
+from hierindex.text.words import LANGUAGE_NAMES, known_language
 
 # Small models follow what stands last, and write English unless the language is named.
 SUMMARY_PROMPT = """\
@@ -107,7 +107,7 @@ def summary_prompt(text: str, *, max_tokens: int, template: str = SUMMARY_PROMPT
 
 def _language(text: str) -> str:
     """Return the English name of a text's language; "its language" if it is unknown."""
-    return LANGUAGE_NAMES.get(language_of(LABELLED.sub("", text), ""), "its language")
+    return LANGUAGE_NAMES.get(known_language(LABELLED.sub("", text)), "its language")
 
 
 class LLMRewriter:

@@ -53,6 +53,9 @@ SCRIPTS = {
     "hi": re.compile("[\u0900-\u097f]"),
 }
 OF_SCRIPT = 0.1  # least share of characters
+TOLD = (
+    0.2  # least share of function words; of 41 Swedish manual pages, the median has 0.06 Dutch ones
+)
 WORD = re.compile(r"\w+")
 STOP_WORDS = {
     language: frozenset(words.split())
@@ -253,25 +256,40 @@ def is_abbreviated(text: str, at: int) -> bool:
     )
 
 
-def language_of(text: str, unknown: str = "en") -> str:
-    """Return the code of a text's language, or `unknown` if nothing tells it.
+def language_of(text: str) -> str:
+    """Return the code of the language that a text is most likely in, or "en".
 
     A script tells it that a tenth of the characters are of, else the function words that the text
-    has.
+    has most often.
 
     >>> language_of("De brug is dicht, zei dhr. Jansen gisteren tegen de krant.")
     'nl'
     >>> language_of("Price of van door?"), language_of("橋はいつ閉まりますか")
     ('en', 'ja')
-    >>> language_of("Jack Ruby", unknown="")
-    ''
     """
+    return _guess(text)[0]
+
+
+def known_language(text: str) -> str:
+    """Return a text's language, or "" if its script and its function words do not tell it.
+
+    >>> known_language("Wann fährt das Schiff zur Insel?"), known_language("Jack Ruby")
+    ('de', '')
+    """
+    code, share = _guess(text)
+    return code if share >= TOLD else ""
+
+
+def _guess(text: str) -> tuple[str, float]:
+    """Return the most likely language of a text, and the share of the words that tell it."""
     if not text.isascii():
         for code, script in SCRIPTS.items():
             if len(script.findall(text)) > OF_SCRIPT * len(text):
-                return code
-    told = Counter(code for word in WORD.findall(text.lower()) for code in TOLD_BY.get(word, ()))
-    return max(TELLING, key=lambda code: told[code]) if told else unknown
+                return code, 1.0
+    words = WORD.findall(text.lower())
+    told = Counter(code for word in words for code in TOLD_BY.get(word, ()))
+    code = max(TELLING, key=lambda code: told[code])
+    return code, told[code] / max(1, len(words))
 
 
 def is_in_another(metadata: Mapping[str, Any], language: str) -> bool:
