@@ -65,33 +65,26 @@ ABOUT_A_PART = (
 
 WORDS_OF_THE_WHOLE = {
     "de": """
-        Worum geht es hier? Wovon handeln diese Dokumente? Was steht in diesem Text, Buch, Handbuch,
-        Artikel, Bericht, in dieser Datei, Sammlung? Was sind die wichtigsten, zentralen Punkte?
-        Welche Themen kommen vor, werden behandelt, besprochen? Gib, gebe, mach bitte einen kurzen
-        Überblick über den Inhalt. Fasse das Ganze kurz zusammen. Eine Zusammenfassung, Übersicht
-        aller Texte. Was ist die Kernaussage, Hauptaussage, der Zweck? Wozu dient das? Was wird
-        insgesamt beschrieben? Was kann, soll man hier lernen, wissen? Um welches Thema geht es?
-        Die wesentlichen Aussagen, Ergebnisse""",
+        artikel aussagen behandelt bericht beschrieben besprochen bitte buch datei dient dokumente
+        ergebnisse erkläre fasse ganze gebe geht gib handbuch handeln hauptaussage hauptthemen hier
+        inhalt insgesamt kannst kernaussage kommen kurzen kurzfassung könntest lernen mach punkte
+        sag sammlung schlussfolgerungen steht text thema themen wesentlichen wichtigsten wissen
+        worum wovon wozu zentralen zusammen zusammenfassen zusammenfassung zweck überblick übersicht
+        """,
     "es": """
-        ¿De qué trata esto? ¿De qué tratan, hablan estos documentos, textos, archivos, este libro,
-        manual, artículo, informe, esta colección? ¿Cuáles son los puntos, temas clave, principales,
-        más importantes? ¿Qué temas aparecen, se tratan, contiene, contienen? Dame, haz, hazme, por
-        favor, un resumen, una visión general del contenido. Resumen breve. Resume todo brevemente.
-        ¿Cuál es la idea, conclusión principal? ¿Qué hay aquí? ¿Cuál es el propósito, objetivo?
-        ¿Para qué sirve? ¿Qué puedo, se puede aprender, saber?""",
+        aparecen aprender aquí archivos artículo breve brevemente clave colección conclusión
+        contenido contiene dame dime documentos explica favor general hablan haz hazme idea
+        importantes informe libro manual objetivo principales propósito puedes puedo puntos resumen
+        resumir saber sirve son temas textos trata visión""",
     "fr": """
-        De quoi parle ce texte, livre, manuel, article, rapport, cette collection? De quoi
-        s'agit-il ici? Que contiennent, contient, disent ces documents, fichiers? Quels sont les
-        points, thèmes, sujets clés, principaux, les plus importants? Quels thèmes sont abordés,
-        traités? Donne, fais, moi, un aperçu, une vue d'ensemble du contenu, s'il te plaît. Résume
-        tout en quelques phrases. Un bref résumé. Quelle est l'idée, la conclusion principale?
-        Quel est le but, l'objectif? À quoi sert? Que peut-on apprendre?""",
-    "zh": """
-        这篇文章讲了 讲的是什么 这些文档 文件 资料 材料 文本 书 本手册 报告是关于什么的 有哪些要点
-        重点 涉及 讨论 介绍什么主题 话题 请给我一个概述 概括 简要总结一下全部内容 全文 总体
-        主要 核心 中心思想 观点 结论是什么 这里有 包含什么 目的是什么 有什么用 可以从中学到什么""",
+        abordés agit aperçu apprendre article bref but clés collection conclusion contenu
+        contiennent contient dis disent documents donne ensemble explique fais fichiers ici idée
+        importants l livre manuel moi objectif parle phrases plaît plus points principaux quelques
+        rapport résume résumer s sert sujets texte thèmes traités vue""",
+    "zh": "一下个中主么书了于些什介从以件体全关内册到包及可含告哪大学容帮心思总想意我手报括摘文料是有本材核"
+    "档概涉点用的目章简篇绍结给要观讨讲论话请资这述部里重题",
 }
-"""Questions about the whole in other languages, of which models of English know too little."""
+"""Words of questions about the whole, besides stop words; all-MiniLM-L6-v2 knows few of them."""
 
 THRESHOLD = 0.9  # of the score of `about_the_whole`; chosen on two thirds of the evaluation data
 
