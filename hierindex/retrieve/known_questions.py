@@ -81,8 +81,8 @@ WORDS_OF_THE_WHOLE = {
         contiennent contient dis disent documents donne ensemble explique fais fichiers ici idée
         importants l livre manuel moi objectif parle phrases plaît plus points principaux quelques
         rapport résume résumer s sert sujets texte thèmes traités vue""",
-    "zh": "一下个中主么书了于些什介从以件体全关内册到包及可含告哪大学容帮心思总想意我手报括摘文料是有本材核"
-    "档概涉点用的目章简篇绍结给要观讨讲论话请资这述部里重题",
+    "zh": "一下个中主么书了于些什介从以件体全关内册到包及可含告哪大学容帮心思总想意我手报括摘文料是"
+    "有本材核档概涉点用的目章简篇绍结给要观讨讲论话请资这述部里重题",
 }
 """Words of questions about the whole, besides stop words; all-MiniLM-L6-v2 knows few of them."""
 
