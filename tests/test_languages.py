@@ -141,15 +141,24 @@ def test_each_document_has_its_language_and_a_summary_those_below(
 
 
 def test_what_the_user_calls_a_language_stays(tmp_path: Path) -> None:
-    given = [
-        Document(text=BREAD["en"], id_="a", metadata={"language": "python"}),
-        Document(text=BREAD["en"], id_="b", metadata={"language": "de-AT"}),
-        Document(text="Jack Ruby", id_="c"),
+    given: list[object] = ["python", "de-AT", ["de", "en"], 5]
+    documents = [
+        Document(text=BREAD["en"], id_=str(i), metadata={"language": language})
+        for i, language in enumerate(given)
     ]
-    index = HierarchicalIndex.build(given, tmp_path)
+    index = HierarchicalIndex.build([*documents, Document(text="Jack Ruby", id_="4")], tmp_path)
     nodes = {node.ref_doc_id: node for node in index.store.get_nodes() if node.ref_doc_id}
-    assert [nodes[name].metadata.get("language") for name in "abc"] == ["python", "de-AT", None]
-    assert not index.ask("How long does the dough rest?").refused
+    assert [nodes[str(i)].metadata.get("language") for i in range(5)] == [*given, None]
+    assert "language: python" in nodes["0"].get_content(MetadataMode.EMBED)
+
+
+def test_words_count_unless_the_language_is_known_to_be_another(tmp_path: Path) -> None:
+    def score(language: str) -> float | None:
+        document = Document(text=FERRY["en"], metadata={"language": language})
+        index = HierarchicalIndex.build([document], tmp_path / language)
+        return index.ask("What is said of the ferry and the harbour?").score
+
+    assert score("python") == score("en") != score("de")
 
 
 def test_a_file_that_is_translated_changes_its_language(tmp_path: Path) -> None:

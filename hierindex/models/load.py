@@ -63,9 +63,10 @@ def load_embed_model(
     Raises
     ------
     InputError
-        If there is no such precision.
+        If there is no such precision, or the extra of "multilingual" is not installed.
     ModelError
-        If the model is neither a local folder nor available from the hub.
+        If the model is neither a local folder nor available from the hub, or is "multilingual" and
+        cannot be exported.
     """
     from hierindex.models.openvino_embedding import as_llama_index
 
@@ -85,10 +86,10 @@ def load_encoder(
     OpenVinoEncoder or HuggingFaceEmbedding
     """
     _check(precision)
-    device = device or accelerator() or "cpu"
     if name == MULTILINGUAL:
         folder = _multilingual()
         return OpenVinoEncoder(folder, Card.read(folder).at_most(precision), name)
+    device = device or accelerator() or "cpu"
     source = _bundled(name) or name
     load = partial(_on_torch, name, source, device)
     if device != "cpu":
@@ -208,8 +209,8 @@ def _multilingual() -> Path:
     folder = exported_folder(resources, MULTILINGUAL, load)
     if folder is None:
         raise ModelError(
-            "The multilingual model runs on OpenVINO alone, and could not be exported to it; a "
-            "warning or --verbose says why."
+            "The multilingual model runs on OpenVINO alone and cannot be exported to it: your "
+            "cache folder cannot be written, or this version of torch or OpenVINO cannot do it."
         )
     return folder
 

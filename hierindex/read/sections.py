@@ -130,12 +130,17 @@ def _paths(headings: Sequence[Heading]) -> Iterator[str]:
 
 
 class Places:
-    """The pages and sections of a document, by the characters of its text.
+    """The pages and sections of a document, by the characters of its text, and its language.
 
     Parameters
     ----------
     document : BaseNode
         With the metadata that readers write: pages, their labels, and headings.
+
+    Attributes
+    ----------
+    language : str
+        Code of the language; "" if it is not known, or given in the metadata.
     """
 
     def __init__(self, document: BaseNode) -> None:
@@ -151,7 +156,7 @@ class Places:
             self._page, self._label = 1, ""
         labels = metadata.get(PAGE_LABELS) if self.is_paged else None
         self._labels = labels if isinstance(labels, list) else []
-        self.language: str = str(metadata.get(LANGUAGE) or known_language(text[:BEGINNING]))
+        self.language: str = "" if LANGUAGE in metadata else known_language(text[:BEGINNING])
         self._breaks = breaks if self.is_paged or isinstance(metadata.get(PAGE), int) else []
 
     def page(self, start: int) -> int | None:

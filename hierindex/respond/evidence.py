@@ -22,7 +22,7 @@ from hierindex.text.characters import UNSPACED, folded
 from hierindex.text.words import (
     CHINESE_QUESTION_CHARACTERS,
     STOP_WORDS,
-    is_in_another,
+    is_foreign,
     known_language,
     language_of,
     stemmer_of,
@@ -32,7 +32,7 @@ from hierindex.text.words import (
 LIKENESS, WORDS, LACKING, INTERCEPT = 4.6, 3.2, -4.4, -4.4
 # The same of a text in another language, whose words say little; tests/benchmarks/languages.py.
 LIKENESS_ACROSS, INTERCEPT_ACROSS = 9.4, -7.8
-PAIR = 0.75  # of `LACKING`, where pairs of characters are taken for names
+PAIR = 0.75  # weight of a missing name in Chinese and Japanese, where any two characters are one
 MOST_LIKE = 1.2  # calibrated similarity; a higher one says no more
 LOOKED_UP = 0.9  # least score if the question is nothing but words that one text has
 MOST_NAMES = 3  # words that may all be names
@@ -98,7 +98,7 @@ class Asked:
         words = words or [*every]
 
         def stems(group: Collection[str]) -> frozenset[str]:
-            return frozenset(map(stemmer.stemWord, map(folded, group)))
+            return frozenset(map(folded, map(stemmer.stemWord, group)))
 
         names = names.intersection(words) - numbers
         known = known_language(question)
@@ -106,15 +106,18 @@ class Asked:
 
     def stem(self, word: str) -> str:
         """Return the stem of a word."""
-        return str(self.stemmer.stemWord(folded(word.lower())))
+        return folded(self.stemmer.stemWord(word.lower()))
 
     def stems(self, text: str) -> set[str]:
-        """Return the stems of the words of a text."""
-        return {*self.stemmer.stemWords([*words_of(folded(text))])}
+        """Return the stems of the words of a text, also of words without their accents."""
+        stems = {*map(folded, self.stemmer.stemWords([*words_of(text)]))}
+        if not text.isascii():
+            stems.update(self.stemmer.stemWords([*words_of(folded(text))]))
+        return stems
 
     def across(self, node: Node) -> bool:
         """Return whether a node is in another language than the question."""
-        return is_in_another(node.metadata, self.language)
+        return is_foreign(node.metadata, self.language)
 
     def lacks(self, told: Set[str]) -> frozenset[str]:
         """Return the numbers and names that are not among stems."""
@@ -140,9 +143,10 @@ class Asked:
         sure = PAIR if self.language in ("ja", "zh") else 1.0
         lacks = max(lacks_number, sure * len(self.names & lacking) / max(len(self.names), 1))
         likeness = min(max(likeness, 0.0), MOST_LIKE)
-        logit = INTERCEPT + LIKENESS * likeness + WORDS * covered + LACKING * lacks
         if across:
-            logit = INTERCEPT_ACROSS + LIKENESS_ACROSS * likeness
+            logit = INTERCEPT_ACROSS + LIKENESS_ACROSS * likeness + LACKING * lacks_number
+        else:
+            logit = INTERCEPT + LIKENESS * likeness + WORDS * covered + LACKING * lacks
         score = 1 / (1 + exp(-logit))
         return max(score, LOOKED_UP) if self.is_lookup and covered == 1 else score
 

@@ -1,7 +1,9 @@
 """Known questions and answers, on which an embedding model's similarities are calibrated."""
 
 import math
+import re
 from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -66,9 +68,9 @@ ABOUT_A_PART = (
 WORDS_OF_THE_WHOLE = {
     "de": """
         artikel aussagen behandelt bericht beschrieben besprochen bitte buch datei dient dokumente
-        ergebnisse erkläre fasse ganze gebe geht gib handbuch handeln hauptaussage hauptthemen hier
-        inhalt insgesamt kannst kernaussage kommen kurzen kurzfassung könntest lernen mach punkte
-        sag sammlung schlussfolgerungen steht text thema themen wesentlichen wichtigsten wissen
+        ergebnisse erkläre fasse ganze gebe geht gib handbuch handeln handelt hauptaussage
+        hauptthemen hier inhalt insgesamt kannst kernaussage kommen kurzen kurzfassung könntest
+        lernen mach punkte sag sammlung schlussfolgerungen steht text thema themen wesentlichen wichtigsten wissen
         worum wovon wozu zentralen zusammen zusammenfassen zusammenfassung zweck überblick übersicht
         """,
     "es": """
@@ -81,10 +83,23 @@ WORDS_OF_THE_WHOLE = {
         contiennent contient dis disent documents donne ensemble explique fais fichiers ici idée
         importants l livre manuel moi objectif parle phrases plaît plus points principaux quelques
         rapport résume résumer s sert sujets texte thèmes traités vue""",
-    "zh": "一下个中主么书了于些什介从以件体全关内册到包及可含告哪大学容帮心思总想意我手报括摘文料是"
-    "有本材核档概涉点用的目章简篇绍结给要观讨讲论话请资这述部里重题",
+    "zh": "一下个中大说主么书了于些什介从以件体全关内册到包及可含告哪学容帮心思总想意我手报括摘文"
+    "料是有本材核档概涉点用的目章简篇绍结给要观讨讲论话请资这述部里重题",
 }
 """Words of questions about the whole, besides stop words; all-MiniLM-L6-v2 knows few of them."""
+
+TELLING = re.compile(
+    "worum|wovon|wozu|steht|inhalt|zusammen|überblick|übersicht|them|hauptaus|kernaus|kurzfass"
+    "|punkte|aussagen|schlussf|zweck|lernen|wissen|beschr|behand|bespr|handeln"
+    r"|trata|hablan|resum|tema|puntos|visión|ideas? pr|conclusion\w* pr|explica|propós|objetivo"
+    "|contien|contenid|aprend|sirve"
+    "|parle|résum|aperçu|ensemble|thème|agit|abord|idée|quel est le but|contient|apprendre|clés"
+    "|[概总摘]|大意|要点|重点|主题|话题|主要|中心|核心|内容|讲|关于|目的|结论|学到|包含|涉及|讨论|介绍"
+)
+"""What one of them must have."""
+
+OF_A_PART = frozenset("wo wer wem wann dónde quién quiénes cuándo où qui quand".split())
+"""Words that such a question has not."""
 
 THRESHOLD = 0.9  # of the score of `about_the_whole`; chosen on two thirds of the evaluation data
 
@@ -148,21 +163,26 @@ class AboutTheWhole(NamedTuple):
     score: float
 
 
+@cache
+def _stems_of_the_whole(language: str) -> frozenset[str]:
+    stem = stemmer_of(language).stemWord
+    return frozenset(stem(word) for word in tokens(WORDS_OF_THE_WHOLE[language]))
+
+
 def _only_of_the_whole(question: str) -> bool:
     """Return whether a question has no words but those about the whole and stop words.
 
-    >>> _only_of_the_whole("Worum geht es?"), _only_of_the_whole("Worum geht es in Kapitel 3?")
-    (True, False)
+    >>> [_only_of_the_whole(text) for text in ("Worum geht es?", "Worum geht es in Kapitel 3?")]
+    [True, False]
     """
-    words = {*map(str.lower, tokens(question))}
-    if len(words) < 2 or known_language(question) == "en":  # a word alone is looked up
+    question = re.sub(r"\bit\b", "", question.lower())  # which stands for a document's name
+    known, words = known_language(question), {*tokens(question)}
+    if len(words) < 2 or words & OF_A_PART or not TELLING.search(question):
         return False
-    for language, text in WORDS_OF_THE_WHOLE.items():
+    for language in WORDS_OF_THE_WHOLE.keys() & ({known} if known else WORDS_OF_THE_WHOLE.keys()):
         stem = stemmer_of(language).stemWord
-        known = {stem(word.lower()) for word in tokens(text)}
-        # "it" stands for a document's name.
-        asked = {stem(word) for word in words - STOP_WORDS.get(language, frozenset()) - {"it"}}
-        if asked and asked <= known:
+        asked = {stem(word) for word in words - STOP_WORDS.get(language, frozenset())}
+        if asked <= _stems_of_the_whole(language):
             return True
     return False
 
@@ -170,7 +190,7 @@ def _only_of_the_whole(question: str) -> bool:
 def about_the_whole(text: str, question: Floats1d, model: EmbedModel) -> AboutTheWhole:
     """Decide whether a question is about the whole: whether its score is at least 0.9.
 
-    It also is if it has no words but those of `WORDS_OF_THE_WHOLE`, in a language that has some.
+    A question that has no other words than `WORDS_OF_THE_WHOLE` and stop words is, too.
 
     Parameters
     ----------

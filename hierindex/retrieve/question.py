@@ -17,7 +17,7 @@ from hierindex.store.rows import NODE_COLUMNS, quotes_in, to_nodes
 from hierindex.store.search import DEPTH, ROW, Scope, fused, matching, nearest, united
 from hierindex.store.snapshot import Snapshot
 from hierindex.text.characters import UNSPACED
-from hierindex.text.words import is_in_another, known_language, without_question_words
+from hierindex.text.words import is_foreign, known_language, without_question_words
 from hierindex.threads import each
 
 if TYPE_CHECKING:
@@ -105,9 +105,10 @@ class Search:
     def _shares(self, rows: "pa.Table") -> Floats1d:
         """Return the weight of the vectors for each row, which is high if words say little."""
         share = SHARE_OF_A_NAME if is_name(self.question) else DENSE_SHARE
-        language = known_language(self.question)
+        if not (language := known_language(self.question)):
+            return np.full(rows.num_rows, share)
         known = [json.loads(metadata) for metadata in rows["metadata"].to_pylist()]
-        return np.where([is_in_another(each, language) for each in known], SHARE_ACROSS, share)
+        return np.where([is_foreign(each, language) for each in known], SHARE_ACROSS, share)
 
 
 def is_name(question: str) -> bool:

@@ -217,7 +217,7 @@ def row_of(node: Node) -> Row:
     return {
         **{name: getattr(node, name) for name in AS_THEY_ARE},
         "text_hash": hash_text(node.text),
-        "words": matched_words(values, node.text),
+        "words": folded(matched_words(values, node.text)),
         "documents": documents,
         **parent_columns(node.parents),
         "child_ids": list(node.children),
@@ -285,7 +285,7 @@ def matched_words(metadata: Mapping[str, Any], text: str) -> str:
     """
     dates = [each for day in _strings(metadata, [DATE]) for each in (day, _in_words(day))]
     parts = [*names_in(metadata), *_strings(metadata, PEOPLE), *filter(None, dates), text]
-    return folded("\n".join(dict.fromkeys(parts)))
+    return "\n".join(dict.fromkeys(parts))
 
 
 def names_in(metadata: Mapping[str, Any]) -> list[str]:

@@ -8,7 +8,7 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 HYPHENATED = re.compile(r"\xad(?:\n(?=\w))?")  # also at the end of a line, inside a word
 UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]")  # of scripts without blanks between words
 UNSEEN = dict.fromkeys("\xad\u200b\u200c\u200d\u2060\ufeff", "")
-LETTERS = {"\xdf": "ss", "\u1e9e": "SS", "\u0131": "i", "\xf8": "o", "\u0142": "l"}
+LETTERS = dict(zip("ßẞıøØłŁđĐæÆœŒ", "ss SS i o O l L d D ae AE oe OE".split(), strict=True))
 PLAIN = str.maketrans({**UNSEEN, **LETTERS})
 ACCENT = re.compile("[\u0300-\u036f]")  # not the marks of kana and Indic scripts
 

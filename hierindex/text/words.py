@@ -53,9 +53,8 @@ SCRIPTS = {
     "hi": re.compile("[\u0900-\u097f]"),
 }
 OF_SCRIPT = 0.1  # least share of characters
-TOLD = (
-    0.2  # least share of function words; of 41 Swedish manual pages, the median has 0.06 Dutch ones
-)
+MIN_SHARE = 0.2  # of function words; 41 Swedish pages have, in the median, 0.06 Dutch ones
+
 WORD = re.compile(r"\w+")
 STOP_WORDS = {
     language: frozenset(words.split())
@@ -159,10 +158,10 @@ ENGLISH_WORDS = frozenset(  # among those of other languages, which say somethin
 TELLING = {"en": STOP_WORDS["en"]}
 TELLING |= {code: words - ENGLISH_WORDS for code, words in STOP_WORDS.items() if code != "en"}
 """Words by which a language is told."""
-TOLD_BY = defaultdict[str, set[str]](set)
-for _language, _told in TELLING.items():
-    for _word in _told:
-        TOLD_BY[_word].add(_language)
+LANGUAGES_OF = defaultdict[str, set[str]](set)
+for _language, _of_it in TELLING.items():
+    for _word in _of_it:
+        LANGUAGES_OF[_word].add(_language)
 EVERY_STOP_WORD = frozenset[str]().union(*TELLING.values())
 FILLERS = frozenset(
     """
@@ -259,50 +258,55 @@ def is_abbreviated(text: str, at: int) -> bool:
 def language_of(text: str) -> str:
     """Return the code of the language that a text is most likely in, or "en".
 
-    A script tells it that a tenth of the characters are of, else the function words that the text
-    has most often.
+    The most frequent function words decide; otherwise the script of a tenth of the characters.
 
     >>> language_of("De brug is dicht, zei dhr. Jansen gisteren tegen de krant.")
     'nl'
     >>> language_of("Price of van door?"), language_of("橋はいつ閉まりますか")
     ('en', 'ja')
     """
-    return _guess(text)[0]
+    return _identified(text)[0]
 
 
 def known_language(text: str) -> str:
-    """Return a text's language, or "" if its script and its function words do not tell it.
+    """Return a text's language, or "" if neither its function words nor its script identify it.
 
-    >>> known_language("Wann fährt das Schiff zur Insel?"), known_language("Jack Ruby")
+    >>> known_language("Wann fährt das Schiff zur Insel?"), known_language("Los Angeles")
     ('de', '')
     """
-    code, share = _guess(text)
-    return code if share >= TOLD else ""
+    code, is_sure = _identified(text)
+    return code if is_sure else ""
 
 
-def _guess(text: str) -> tuple[str, float]:
-    """Return the most likely language of a text, and the share of the words that tell it."""
-    if not text.isascii():
-        for code, script in SCRIPTS.items():
-            if len(script.findall(text)) > OF_SCRIPT * len(text):
-                return code, 1.0
+def _identified(text: str) -> tuple[str, bool]:
+    """Return the most likely language of a text, and whether it is sure."""
     words = WORD.findall(text.lower())
-    told = Counter(code for word in words for code in TOLD_BY.get(word, ()))
-    code = max(TELLING, key=lambda code: told[code])
-    return code, told[code] / max(1, len(words))
+    function_words = [(word, LANGUAGES_OF[word]) for word in words if word in LANGUAGES_OF]
+    n = Counter(code for _, codes in function_words for code in codes)
+    code = max(TELLING, key=lambda code: n[code])
+    n_distinct = len({word for word, codes in function_words if code in codes})
+    if n_distinct >= 2 and n[code] >= MIN_SHARE * len(words):
+        return code, True
+    if not text.isascii():
+        for of_script, script in SCRIPTS.items():
+            if len(script.findall(text)) > OF_SCRIPT * len(text):
+                return of_script, True
+    return code, False
 
 
-def is_in_another(metadata: Mapping[str, Any], language: str) -> bool:
+def is_foreign(metadata: Mapping[str, Any], language: str) -> bool:
     """Return whether a node is in another language; False if one of the two is not known.
 
-    >>> is_in_another({"language": "de-AT"}, "en"), is_in_another({"language": ["de", "en"]}, "en")
+    >>> is_foreign({"language": "de-AT"}, "en"), is_foreign({"language": ["de", "en"]}, "en")
     (True, False)
-    >>> is_in_another({"language": "java"}, "en"), is_in_another({"language": "de"}, "")
+    >>> is_foreign({"language": "java"}, "en"), is_foreign({"language": "de"}, "")
     (False, False)
     """
     given = metadata.get(LANGUAGE) or []
     codes = map(str, given if isinstance(given, list) else [given])
     known = {re.split("[-_]", code.lower())[0] for code in codes} & LANGUAGE_NAMES.keys()
+    if "ja" in known:
+        known |= {"zh"}  # as a question without kana is taken for
     return bool(language and known) and language not in known
 
 

@@ -16,6 +16,7 @@ from hierindex.node import Quote
 from hierindex.store.filtering import with_ancestors
 from hierindex.store.prefilter import row_digests
 from hierindex.store.rows import LOST_CHILD, matched_words, node_of, quotes_in, schema
+from hierindex.text.characters import folded
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -224,7 +225,7 @@ def wrong_columns(row: dict[str, Any]) -> dict[str, Any]:
     values = {**source, **json.loads(row["metadata"])}
     derived = {
         "text_hash": hash_text(row["text"]),
-        "words": matched_words(values, row["text"]),
+        "words": folded(matched_words(values, row["text"])),
         "digests": row_digests(row["id"], values, row["documents"]),
     }
     return {name: value for name, value in derived.items() if row[name] != value}

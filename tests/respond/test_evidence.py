@@ -226,3 +226,29 @@ def test_nodes_of_an_overview_keep_their_scores_within_0_and_1(store, embed_mode
         node.score = each
     retrieved = retrieved_of(Question(question, vector), nodes)
     assert [*scores(retrieved, model).values()] == [0, 0.4, 1]
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("When was \u00d8rsted born?", "\u00d8rsted was born in 1777."),
+        ("Where is Lodz?", "\u0141\u00f3d\u017a is in Poland."),
+        ("O\u00f9 est le coeur ?", "Le c\u0153ur est \u00e0 gauche."),
+        ("Quand est-elle arriv\u00e9e ?", "Elle va arriver demain."),
+        (
+            "\u0413\u0434\u0435 \u043d\u043e\u0432\u044b\u0439 \u0434\u043e\u043c?",
+            "\u0423 \u043d\u043e\u0432\u043e\u0433\u043e \u0434\u043e\u043c\u0430.",
+        ),
+        ("resume", "Le r\u00e9sum\u00e9 est court."),
+    ],
+)
+def test_words_meet_their_other_forms(question: str, text: str) -> None:
+    asked = Asked.of(question)
+    assert asked.words - asked.stems(text) <= {"born", "elle", "est-elle"}
+
+
+def test_a_missing_number_lowers_the_score_in_another_language_too() -> None:
+    asked = Asked.of("How many boats came in 1907?")
+    with_it, without = ({"1907"}, {"1908"})
+    assert asked.score(1.0, [without], across=True) < asked.score(1.0, [with_it], across=True) / 2
+    assert asked.score(1.0, [with_it], across=True) > 0.5 > asked.score(0.5, [with_it], across=True)
