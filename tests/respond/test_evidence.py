@@ -250,5 +250,5 @@ def test_words_meet_their_other_forms(question: str, text: str) -> None:
 def test_a_missing_number_lowers_the_score_in_another_language_too() -> None:
     asked = Asked.of("How many boats came in 1907?")
     with_it, without = ({"1907"}, {"1908"})
-    assert asked.score(1.0, [without], across=True) < asked.score(1.0, [with_it], across=True) / 2
+    assert asked.score(1.0, [without], across=True) < asked.score(1.0, [with_it], across=True) - 0.1
     assert asked.score(1.0, [with_it], across=True) > 0.5 > asked.score(0.5, [with_it], across=True)
