@@ -165,8 +165,8 @@ def _on_torch(name: str, source: str, device: str) -> EmbedModel:
 
     with loading(
         f"Embedding model {name!r} cannot be loaded: it is not a local folder of a "
-        "sentence-transformers model, and the hub did not provide it; name a folder, or omit it "
-        f"to use the bundled {DEFAULT_EMBED_MODEL}."
+        "sentence-transformers model, and the hub did not provide it; name a folder or "
+        f"{MULTILINGUAL}, or omit it to use the bundled {DEFAULT_EMBED_MODEL}."
     ):
         model = HuggingFaceEmbedding(
             model_name=source,

@@ -51,6 +51,8 @@ LONG = 20  # words of a sentence that another seldom has by chance
 NEW = 0.1  # share of the words of a sentence that another with the same fact may lack
 NEGATIONS = frozenset("no not never nicht nie kein keine keinen".split())
 MAX_PASSAGES = 5  # passages
+FOREIGN = 0.1  # weight of words in another language than the question
+FOREIGN_UNITS = 3  # times as many of them are embedded, as words do not choose them
 MOST_EMBEDDED = 16  # units; each takes about as long as a search
 
 
@@ -174,13 +176,15 @@ def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract
         return overview(retrieved, units, budget)
     place = np.argsort(np.argsort([-score for _, score in retrieved.found], kind="stable"))
     titles = [asked.stems(matched_words(node.metadata, "")) for node in nodes]
-    words = _words(asked, units, titles)
+    is_foreign = np.array([asked.across(node) for node in nodes])[[unit.node for unit in units]]
+    words = _words(asked, units, titles) * np.where(is_foreign, FOREIGN, 1.0)
     kinds = [unit.kind for unit in units]
     if WROTE.search(question.text):
         words += OPENING * (words > 0) * [unit.opens_document for unit in units]
     aside = np.isin(kinds, [*NO_CONTENT]) | (np.isin(kinds, "about") & (words == 0))
     scores = words - ASIDE * aside - RANK * place[[unit.node for unit in units]]
-    near = np.argsort(-scores, kind="stable")[:MOST_EMBEDDED]
+    most = MOST_EMBEDDED * (FOREIGN_UNITS if is_foreign.any() else 1)
+    near = np.argsort(-scores, kind="stable")[:most]
     S = embedder.embed([units[i].text for i in near])  # (n_near, n_dims)
     Q, A, _ = known_vectors(model)
     scale = Scale.of(Q @ A.T)

@@ -20,24 +20,26 @@ MOST_WORDS = 12  # each is searched for alone if no chunk has all
 NAMES = (  # nouns that name any document
     r"(?:articles?|books?|chapters?|documents?|e-?mails?|files?|letters?|meetings?|messages?|notes?|"
     r"pages?|papers?|passages?|reports?|texts?|artikeln?|berichten?|briefen?|datei(?:en)?|"
-    r"dokumente?n?|kapiteln?|nachricht(?:en)?|notiz(?:en)?|seiten?|stellen?|texten?)"
+    r"dokumente?n?|kapiteln?|nachricht(?:en)?|notiz(?:en)?|seiten?|stellen?|texten?|archivos?"
+    r"|cap\u00edtulos?|correos?|documentos?|libros?|p\u00e1ginas?|textos?)"
 )
 SAYING = frozenset(  # what documents do, beside English fillers
     "cite cited cites cover covers deal deals refer refers behandeln beschreiben enthalten "
-    "erwähnen erwähnt genannt handeln nennen stehen steht".split()
+    "erwähnen erwähnt genannt handeln nennen stehen steht aparece aparecen hablan mencionan "
+    "tratan".split()
 )
 ASKS = re.compile(
-    r"\bhow\s+many\b|\bwie\s?viele[nr]?\b"
+    r"\bhow\s+many\b|\bwie\s?viele[nr]?\b|\bcu[a\u00e1]nt[ao]s\b"
     r"|(?:^|[.:?!]\s)\W*(?:(?:aus|bitte|from|in|please)\s+)?(?:"
     r"(?:count|list|liste|zähle?)\s"
     r"|(?:find|finde|get|gib|give|name|nenne?|show|suche?|zeige?)(?:\s+(?:me|mir|uns|us))?"
     r"\s+(?:a\s+list|all|alle|every|jede[ns]?|sämtliche)\b"
-    rf"|(?:what|which|welche[mnrs]?)\s+(?=(?:[\w-]+\s+)?{NAMES}\s)"
+    rf"|(?:what|which|welche[mnrs]?|qu[e\u00e9])\s+(?=(?:[\w-]+\s+)?{NAMES}\s)"
     r"|which\s+(?:of\s+\w+\s+)?(?=[\w-]*[^\Wisu]s\s)"
     r"|welchen?\s+(?=\S+\s+(?:\w+en|sind|steht|wird)\s))",
     re.IGNORECASE,
 )
-"""The words of a question that say that it counts or lists, in English and German."""
+"""The words of a question that say that it counts or lists, in English, German and Spanish."""
 
 IS_NAME = re.compile(NAMES, re.IGNORECASE)
 WORD = re.compile(r"[^\W_]+(?:['\u2019.][^\W_]+)*")
