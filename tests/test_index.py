@@ -213,7 +213,7 @@ class TestBuildingAgain:
         old = built(folder, tmp_path / "new").store.client.open_table("nodes").to_arrow()
         lancedb.connect(tmp_path / "index").create_table("nodes", old.replace_schema_metadata(None))
         with pytest.raises(
-            FormatError, match=r"format 1, this version reads format 10\); build it"
+            FormatError, match=r"format 1, this version reads format 11\); build it"
         ):
             HierarchicalIndex.open(tmp_path / "index")
         with pytest.raises(FormatError, match="--replace"):

@@ -222,7 +222,7 @@ def test_renaming_a_heading_moves_sections_and_calls_no_model(tmp_path, monkeypa
 def test_headings_of_another_shape_are_metadata_of_the_user(headings):
     document = Document(text="A long time ago.", metadata={HEADINGS: headings})
     (chunk,) = split_documents([document], by_words(50))
-    assert chunk.metadata == {HEADINGS: headings, "language": "en"}
+    assert chunk.metadata == {HEADINGS: headings}
 
 
 def test_a_section_and_a_number_of_pages_of_the_user_stay():
