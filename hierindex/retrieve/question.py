@@ -27,7 +27,7 @@ By = Literal["dense", "hybrid", "text", "context"]
 BY: tuple[By, ...] = get_args(By)
 CANDIDATES = 50  # of each search, at least, to be ranked in context; 100 find no more
 SHARE_OF_A_NAME = 0.2  # of vectors, if the question is a single word or a name: it is looked up
-SHARE_ACROSS = 0.9  # of vectors, if the text is in another language; tests/benchmarks/languages.py
+SHARE_ACROSS = 0.8  # of vectors, if the text is in another language; tests/benchmarks/languages.py
 LONGEST_NAME = 5  # words, or characters in a script without blanks
 
 LEVEL, LEVEL_MAX = PREFIX + "level", PREFIX + "level_max"
