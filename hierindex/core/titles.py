@@ -27,7 +27,7 @@ GENERIC = frozenset(  # words that name nothing alone, as by `_folded`
     system task test text tool topic tutorial update use user value version work
     abschnitt anhang anleitung artikel bericht buch datei dokument einführung einleitung handbuch
     kapitel protokoll seite teil thema überblick apéndice artículo capítulo documento guía informe
-    introducción libro página parte sección tema annexe chapitre livre manuel partie rapport
+    introducción libro página parte sección tema
     """.split()
 )
 

@@ -31,7 +31,7 @@ from hierindex.text.words import (
 # A logistic regression on half of the pairs of tests/benchmarks/refusals.py.
 LIKENESS, WORDS, LACKING, INTERCEPT = 4.6, 3.2, -4.4, -4.4
 # The same of a text in another language, whose words say little; tests/benchmarks/languages.py.
-LIKENESS_ACROSS, LACKING_ACROSS, INTERCEPT_ACROSS = 9.4, -1.0, -7.8
+LIKENESS_ACROSS, INTERCEPT_ACROSS = 9.4, -7.8
 PAIR = 0.75  # weight of a missing name in Chinese and Japanese, where any two characters are one
 MOST_LIKE = 1.2  # calibrated similarity; a higher one says no more
 LOOKED_UP = 0.9  # least score if the question is nothing but words that one text has
@@ -144,7 +144,7 @@ class Asked:
         lacks = max(lacks_number, sure * len(self.names & lacking) / max(len(self.names), 1))
         likeness = min(max(likeness, 0.0), MOST_LIKE)
         if across:
-            logit = INTERCEPT_ACROSS + LIKENESS_ACROSS * likeness + LACKING_ACROSS * lacks_number
+            logit = INTERCEPT_ACROSS + LIKENESS_ACROSS * likeness
         else:
             logit = INTERCEPT + LIKENESS * likeness + WORDS * covered + LACKING * lacks
         score = 1 / (1 + exp(-logit))

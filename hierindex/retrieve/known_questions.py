@@ -67,30 +67,24 @@ ABOUT_A_PART = (
 
 WORDS_OF_THE_WHOLE = {
     "de": """
-        artikel aussagen behandelt bericht beschrieben besprochen bitte buch datei dient dokumente
-        ergebnisse erkläre fasse ganze gebe geht gib handbuch handeln handelt hauptaussage
-        hauptthemen hier inhalt insgesamt kannst kernaussage kommen kurzen kurzfassung könntest
-        lernen mach punkte sag sammlung schlussfolgerungen steht text thema themen wesentlichen
-        wichtigsten wissen worum wovon wozu zentralen zusammen zusammenfassen zusammenfassung zweck
-        überblick übersicht""",
+        aussagen behandelt beschrieben besprochen handeln handelt hauptaussage hauptthemen inhalt
+        kernaussage kurzfassung lernen punkte schlussfolgerungen steht thema themen worum wovon wozu
+        zusammen zusammenfassen zusammenfassung zweck überblick übersicht / artikel bericht bitte
+        buch datei dient dokumente ergebnisse erkläre fasse ganze gebe geht gib handbuch hier
+        insgesamt kannst kommen kurzen könntest mach sag sammlung text wesentlichen wichtigsten
+        wissen zentralen""",
     "es": """
-        aparecen aprender aquí archivos artículo breve brevemente clave colección conclusión
-        contenido contiene dame dime documentos explica favor general hablan haz hazme idea
-        importantes informe libro manual objetivo principales propósito puedes puedo puntos resumen
-        resumir saber sirve son temas textos trata visión""",
-    "zh": "一下个中大说主么书了于些什介从以件体全关内册到包及可含告哪学容帮心思总想意我手报括摘文"
-    "料是有本材核档概涉点用的目章简篇绍结给要观讨讲论话请资这述部里重题",
+        aprender contenido contiene explica hablan objetivo propósito puntos resumen resumir sirve
+        temas trata visión / aparecen aquí archivos artículo breve brevemente clave colección
+        conclusión dame dime documentos favor general haz hazme idea importantes informe libro
+        manual principales puedes puedo saber son textos""",
+    "zh": """讲概总摘意点题介涉述绍讨论容关含目 / 一下个中大说主么书了于些什从以件体全内册到包及可告
+        哪学帮心思想我手报括文料是有本材核档用的章简篇结给要观话请资这部里重""",
 }
-"""Words of questions about the whole, besides stop words; all-MiniLM-L6-v2 knows few of them."""
+"""Words of questions about the whole, of which each has one of the first, besides stop words.
 
-TELLING = re.compile(
-    "worum|wovon|wozu|steht|inhalt|zusammen|überblick|übersicht|them|hauptaus|kernaus|kurzfass"
-    "|punkte|aussagen|schlussf|zweck|lernen|wissen|beschr|behand|bespr|handeln"
-    r"|trata|hablan|resum|tema|puntos|visión|ideas? pr|conclusion\w* pr|explica|propós|objetivo"
-    "|contien|contenid|aprend|sirve"
-    "|[概总摘]|大意|要点|重点|主题|话题|主要|中心|核心|内容|讲|关于|目的|结论|学到|包含|涉及|讨论|介绍"
-)
-"""What one of them must have."""
+all-MiniLM-L6-v2 knows few of them.
+"""
 
 OF_A_PART = frozenset("wo wer wem wann dónde quién quiénes cuándo".split())
 """Words that such a question has not."""
@@ -158,9 +152,11 @@ class AboutTheWhole(NamedTuple):
 
 
 @cache
-def _stems_of_the_whole(language: str) -> frozenset[str]:
+def _stems_of_the_whole(language: str) -> tuple[frozenset[str], frozenset[str]]:
     stem = stemmer_of(language).stemWord
-    return frozenset(stem(word) for word in tokens(WORDS_OF_THE_WHOLE[language]))
+    both = WORDS_OF_THE_WHOLE[language].split("/")
+    telling, others = (frozenset(map(stem, tokens(words))) for words in both)
+    return telling, telling | others
 
 
 def _only_of_the_whole(question: str) -> bool:
@@ -171,12 +167,12 @@ def _only_of_the_whole(question: str) -> bool:
     """
     question = re.sub(r"\bit\b", "", question.lower())  # which stands for a document's name
     known, words = known_language(question), {*tokens(question)}
-    if len(words) < 2 or words & OF_A_PART or not TELLING.search(question):
+    if len(words) < 2 or words & OF_A_PART:
         return False
     for language in WORDS_OF_THE_WHOLE.keys() & ({known} if known else WORDS_OF_THE_WHOLE.keys()):
-        stem = stemmer_of(language).stemWord
-        asked = {stem(word) for word in words - STOP_WORDS.get(language, frozenset())}
-        if asked <= _stems_of_the_whole(language):
+        telling, every = _stems_of_the_whole(language)
+        asked = {*map(stemmer_of(language).stemWord, words - STOP_WORDS.get(language, frozenset()))}
+        if telling & asked and asked <= every:
             return True
     return False
 

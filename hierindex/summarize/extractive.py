@@ -43,8 +43,7 @@ LEANS = re.compile(  # on the sentence before it
     r"|however|instead|also|both|another|otherwise|similarly|finally|now"
     r"|dies\w*|er|es|sie|deshalb|daher|dabei|dazu|damit|dann|auch|au\u00dferdem|dadurch|danach|dort"
     r"|hier|jedoch|jetzt|nun|es[aeo]s?|est[aeo]s?|aquel\w*|ellos?|adem\u00e1s|ahora|as\u00ed|luego"
-    r"|sin embargo|tambi\u00e9n|tampoco|ce(?:ci|la|s|t|tte|pendant)?|ils?|elles?|ainsi|aussi|donc"
-    r"|maintenant|puis)\b"
+    r"|sin embargo|tambi\u00e9n|tampoco)\b"
     "|[\u8fd9\u5b83\u4ed6\u5979\u6b64\u4f46]|\u90a3[\u4e2a\u4e9b\u4e48\u6837\u79cd]|\u5176[\u4e2d\u6b21]"
     "|\u56e0\u6b64|\u6240\u4ee5|\u7136\u800c|\u73b0\u5728|\u540c\u65f6|\u53e6\u5916|\u7136\u540e|\u8fd8\u6709",
     re.IGNORECASE,

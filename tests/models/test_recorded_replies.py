@@ -202,5 +202,5 @@ def test_an_answer_cites_only_what_was_read(index, line) -> None:
 
 
 def words_of(answer: str) -> list[str]:
-    """The words of an answer without its citations."""
-    return re.findall(r"\w+", re.sub(r"\[[^\]]*\]|【[^】]*】", "", answer))
+    """The words of an answer without its citations, such as [2], or (2) at its end."""
+    return re.findall(r"\w+", re.sub(r"\[[^\]]*\]|【[^】]*】|\(\d\)\Z", "", answer))

@@ -247,8 +247,8 @@ def test_words_meet_their_other_forms(question: str, text: str) -> None:
     assert asked.words - asked.stems(text) <= {"born", "elle", "est-elle"}
 
 
-def test_a_missing_number_lowers_the_score_in_another_language_too() -> None:
+def test_the_words_of_another_language_say_nothing() -> None:
     asked = Asked.of("How many boats came in 1907?")
-    with_it, without = ({"1907"}, {"1908"})
-    assert asked.score(1.0, [without], across=True) < asked.score(1.0, [with_it], across=True) - 0.1
-    assert asked.score(1.0, [with_it], across=True) > 0.5 > asked.score(0.5, [with_it], across=True)
+    with_it, without = {"1907"}, {"1908"}
+    scores = [asked.score(1.0, [told], across=True) for told in (with_it, without)]
+    assert scores[0] == scores[1] > 0.5 > asked.score(0.5, [with_it], across=True)
