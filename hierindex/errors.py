@@ -3,12 +3,11 @@
 ::
 
     HierindexError              an operation failed                         exit 1
-    ├── InputError              an invalid argument, array, file or level   exit 2
+    ├── InputError              an invalid argument, array or file          exit 2
     │   ├── SourceError         a source that cannot be read
-    │   ├── LevelError          a level that the tree does not have
-    │   ├── IndexNotFoundError  a folder that holds no index
     │   ├── FormatError         an index of another version of hierindex
-    │   └── GenerationError     a generation that an index does not hold
+    │   └── NotFoundError       what an index does not hold, or an index that is not there:
+    │                           LevelError, IndexNotFoundError, GenerationError, or itself
     ├── ModelError              a model that cannot be loaded or reached    exit 2
     ├── LimitError              a limit of LLM tokens or time is reached    exit 2
     ├── SummaryError            a summary that could not be written         exit 1
@@ -138,11 +137,15 @@ class SourceError(InputError):
     """A source of documents is missing, empty or unreadable."""
 
 
-class LevelError(InputError):
+class NotFoundError(InputError):
+    """The index holds no such node, document, key or generation, or none so short."""
+
+
+class LevelError(NotFoundError):
     """The tree does not have the requested level."""
 
 
-class IndexNotFoundError(InputError):
+class IndexNotFoundError(NotFoundError):
     """The folder holds no index."""
 
     @classmethod
@@ -157,7 +160,7 @@ class FormatError(InputError):
     """The index was written by another version of hierindex."""
 
 
-class GenerationError(InputError):
+class GenerationError(NotFoundError):
     """The index does not hold this generation, or a later write has removed it."""
 
 

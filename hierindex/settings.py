@@ -97,6 +97,7 @@ Price = Annotated[float, Ge(0)]
 Score = Annotated[float, Ge(0), Le(1)]
 Seconds = Annotated[float, Gt(0)]
 Level = int | Literal["top", "documents", "sections", "chunks"]
+OneLevel = Annotated[Level, Checked(_levels)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,7 +178,7 @@ class SearchSettings:
         ),
     ] = None
     level: Annotated[
-        Level | list[Level] | None,
+        Level | Annotated[list[Level], MinLen(1)] | None,
         Checked(_levels),
         Help(
             "N|WORD",

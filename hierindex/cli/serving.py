@@ -1,7 +1,7 @@
 """Commands that serve an index: to a browser, to other programs and to agents."""
 
 import signal
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,7 +12,7 @@ from hierindex.loading import extra
 from hierindex.settings import EXPLORER_PORT, HOST, MCP_PORT, QUESTIONS_PORT
 
 if TYPE_CHECKING:
-    from mcp.server import MCPServer
+    from mcp.server import Server
 
     from hierindex.serve.mcp.reader import Reader
 
@@ -114,21 +114,21 @@ def mcp(
         return Reader(Table.of(index))
 
     with extra("serve", "The MCP server needs"):
-        from hierindex.serve.mcp.server import server_of
-    server = server_of(open_reader)
+        from hierindex.serve.mcp.server import run, server_of
+    server = server_of({"": open_reader})
     if http:
         _over_http(server, MCP_PORT if port is None else port)
     else:
         for number in (signal.SIGINT, signal.SIGTERM):  # Python would wait for the next input
             signal.signal(number, signal.SIG_DFL)
-        server.run()
+        run(server)
 
 
-def _over_http(server: "MCPServer[None]", port: int) -> None:
+def _over_http(server: "Server[Any]", port: int) -> None:
+    from hierindex.serve import server as serving
     from hierindex.serve.mcp.server import application
-    from hierindex.serve.server import Address, Server
 
-    address = Address.at(HOST, (port,))
-    with until_stopped("Stopped."), Server(application(server), address) as running:
+    address = serving.Address.at(HOST, (port,))
+    with until_stopped("Stopped."), serving.Server(application(server), address) as running:
         print_note(f"Serving until Ctrl-C, at {address.url}mcp")
         running.wait()

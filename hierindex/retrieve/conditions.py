@@ -11,6 +11,7 @@ from hierindex.store.filters import Filter, Filters, Op, Part
 from hierindex.store.snapshot import Snapshot
 
 COMPARED = {">": Op.GT, ">=": Op.GTE, "<": Op.LT, "<=": Op.LTE, "~": Op.TEXT_MATCH_INSENSITIVE}
+BEGINS = "^[^=!<>~]+(!=|[<>=~])"  # a condition, for descriptions
 CONDITION = re.compile(r"\s*(?P<key>[^=!<>~]+?)\s*(?P<sign>!=|>=|<=|=|>|<|~)\s*(?P<value>.*)", re.S)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from hierindex.core.arguments import Ints1d, is_whole, require
 from hierindex.core.forest import Icicle
-from hierindex.errors import InputError
+from hierindex.errors import NotFoundError
 from hierindex.models.model import EmbedModel
 from hierindex.retrieve.outline import Tree, outline, whole_tree
 from hierindex.retrieve.question import Search
@@ -42,14 +42,14 @@ class ReadingOrder(NamedTuple):
 
         Raises
         ------
-        InputError
+        NotFoundError
             If no node has this id.
         """
         import pyarrow.compute as pc
 
         row = pc.index(self.ids, node_id).as_py()
         if row < 0:
-            raise InputError(f"No node has the id {node_id!r}.")
+            raise NotFoundError(f"No node has the id {node_id!r}.")
         return self.icicle.position(row)
 
     def ids_at(self, positions: Iterable[int]) -> list[str]:

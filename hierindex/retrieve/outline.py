@@ -11,7 +11,7 @@ from hierindex.core.arguments import Floats1d, Ints1d
 from hierindex.core.forest import Forest, Mask, select_cut, shares
 from hierindex.core.identity import wholes
 from hierindex.core.ranking import cosines
-from hierindex.errors import InputError
+from hierindex.errors import NotFoundError
 from hierindex.models.tokenizer import llm_tokenizer
 from hierindex.node import Found, Node
 from hierindex.retrieve.levels import Cut
@@ -82,7 +82,7 @@ def outline(
 
     Raises
     ------
-    InputError
+    NotFoundError
         If no sentence fits the budget, or there is no document or node of an id.
 
     Notes
@@ -130,7 +130,7 @@ def told(found: Sequence[Found], budget: int) -> list[Found]:
 
     Raises
     ------
-    InputError
+    NotFoundError
         If there are parts and no sentence fits the budget.
     """
     tokens = llm_tokenizer()
@@ -145,7 +145,9 @@ def told(found: Sequence[Found], budget: int) -> list[Found]:
         chosen[sentence.child].append(sentence)
     if every and not chosen:
         least = int(counted.costs(informative(every)[0]).min())
-        raise InputError(f"No sentence fits a budget of {budget} tokens; the shortest has {least}.")
+        raise NotFoundError(
+            f"No sentence fits a budget of {budget} tokens; the shortest has {least}."
+        )
     return [Found(_excerpt(found[i].node, of), found[i].score) for i, of in sorted(chosen.items())]
 
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from operator import attrgetter
 
 from hierindex.core.identity import hash_text
-from hierindex.errors import InputError
+from hierindex.errors import InputError, NotFoundError
 from hierindex.models.tokenizer import llm_tokenizer
 from hierindex.node import PREFIX, Found, Quote, Span
 from hierindex.retrieve.question import LEVEL, Search, cuts, of_documents
@@ -38,7 +38,7 @@ def selected(
 
     Raises
     ------
-    InputError
+    NotFoundError
         If there are nodes and none fits the token budget.
     """
     n_tokens = dict.fromkeys((each.node.id for each in found), 0)
@@ -60,7 +60,7 @@ def selected(
         taken = [each for each in taken if each.node.id not in redundant]
     if found and not taken:
         least = min(n_tokens.values())
-        raise InputError(
+        raise NotFoundError(
             f"No retrieved node fits token_budget={token_budget}; the shortest has {least} tokens."
         )
     return [each for each in found if each.node.id in ids]

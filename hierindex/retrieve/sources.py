@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
-from hierindex.errors import InputError
+from hierindex.errors import NotFoundError
 from hierindex.node import Node, Span
 from hierindex.retrieve.question import cuts, of_documents
 from hierindex.store.filters import Filters
@@ -111,7 +111,7 @@ def source_passages(snapshot: Snapshot, node: Node, context: int) -> list[Source
 
     Raises
     ------
-    InputError
+    NotFoundError
         If the index does not hold the text of any citation.
     """
     order = {document: i for i, document in enumerate(node.documents)}
@@ -130,7 +130,7 @@ def source_passages(snapshot: Snapshot, node: Node, context: int) -> list[Source
         else:
             found.append((span, stretch))
     if not found:
-        raise InputError(
+        raise NotFoundError(
             f"The sources of node {node.id!r} cannot be shown: its chunks have no known place "
             "in their documents. Build the index with the default splitter."
         )
@@ -142,14 +142,14 @@ def passages_at(snapshot: Snapshot, spans: Sequence[Span], context: int) -> list
 
     Raises
     ------
-    InputError
+    NotFoundError
         If the index does not hold one of them.
     """
     stretches, found = _stretches(snapshot, {span.document for span in spans}), []
     for span in spans:
         stretch = _around(span, stretches[span.document])
         if stretch is None:
-            raise InputError(
+            raise NotFoundError(
                 f"The index does not hold characters {span.start} to {span.end} of "
                 f"{span.document!r}."
             )

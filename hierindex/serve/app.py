@@ -1,8 +1,9 @@
-"""A web application of endpoints that read an index, and its description by OpenAPI."""
+"""A web application of endpoints that read indexes, and its description by OpenAPI."""
 
+import asyncio
+import json
 import logging
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from functools import partial
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from inspect import getdoc
 from typing import Any
 
@@ -10,19 +11,21 @@ from pydantic import TypeAdapter
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
 from hierindex import __version__
 from hierindex.errors import HierindexError
 from hierindex.index import HierarchicalIndex
-from hierindex.serve.endpoint import GENERATION, Endpoint, Places, status_of
+from hierindex.serve.endpoint import GENERATION, Endpoint, Places, showing, status_of
+from hierindex.serve.page import FOLDER, page_of
 from hierindex.store.connection import damage
 from hierindex.threads import in_daemon_thread
 
 logger: logging.Logger = logging.getLogger(__name__)
 
 MOST_BYTES = 2**16  # of the body of a request
+EVENTS = "text/event-stream"
 TOKEN = {
     "type": "http",
     "scheme": "bearer",
@@ -36,54 +39,104 @@ ERROR = {
 
 
 def application(
-    index: HierarchicalIndex,
+    indexes: Mapping[str, HierarchicalIndex],
     endpoints: Mapping[str, type[Endpoint]],
     pages: Sequence[BaseRoute] = (),
-    at: str = "/api/",
+    at: str = "/",
 ) -> Starlette:
     """Return the application: pages, the endpoints by their names, and a description of those.
 
-    Each request is answered from the generation that is the newest then, and the header
-    `Hierindex-Generation` has its number. An error is a JSON object `{"error": sentence}`. The
+    By default the pages are the description for people, at `/` and `/docs`. Paths begin with `at`, and with the name of an index unless that is empty. Each request is
+    answered from the generation that is the newest then, and the header `Hierindex-Generation` has
+    its number. A client that accepts events gets the pieces of an answer's text as events `text`,
+    then the whole as `answer`, or an `error`. An error is a JSON object `{"error": sentence}`. The
     description at `/openapi.json` is that of OpenAPI 3.1.
     """
-    by_path = {at + name: endpoint for name, endpoint in endpoints.items()}
-    description = described(by_path)
+    names = [] if "" in indexes else [*indexes]
+    by_path = {f"{'/{index}' * bool(names)}{at}{name}": each for name, each in endpoints.items()}
+    description = described(by_path, names)
 
     async def openapi(request: Request) -> Response:
         return JSONResponse(description)
 
+    async def page(request: Request) -> Response:
+        return HTMLResponse(page_of(description, str(request.base_url)))
+
     routes = [
-        Route(path, _answering(endpoint, index), methods=[endpoint.method])
+        Route(path, _answering(endpoint, indexes), methods=[endpoint.method])
         for path, endpoint in by_path.items()
     ]
     routes.append(Route("/openapi.json", openapi))
+    pages = pages or [Route("/", page), Route("/docs", page), Route("/api.css", _style)]
     return Starlette(routes=[*pages, *routes], exception_handlers={HTTPException: _refused})
 
 
 def _answering(
-    endpoint: type[Endpoint], index: HierarchicalIndex
+    endpoint: type[Endpoint], indexes: Mapping[str, HierarchicalIndex]
 ) -> Callable[[Request], Coroutine[Any, Any, Response]]:
     """Return a function that answers the requests of an endpoint."""
     places = Places()
 
     async def answer(request: Request) -> Response:
+        index = indexes.get(name := request.path_params.get("index", ""))
+        if index is None:
+            raise HTTPException(404, f"There is no index {name!r}; there are {', '.join(indexes)}")
         headers = dict[str, str]()
         body = await _body(request) if endpoint.method == "POST" else b""
-        try:
+
+        def answered() -> dict[str, Any]:
             with places.one():
-                asked = endpoint.parsed(request.query_params, body)
-                answer = await in_daemon_thread(partial(asked.answer, index, headers))
-                return JSONResponse(answer, headers=headers)
-        except HierindexError as error:
-            return _sentence(str(error), status_of(error), headers)
-        except Exception as error:  # a sentence, as on the command line
-            known = damage(error)
-            if known is None:
-                logger.error("%s failed.", request.url.path, exc_info=True)
-            return _sentence(str(known or f"{type(error).__name__}: {error}"), 500, headers)
+                return endpoint.parsed(request.query_params, body).answer(index, headers)
+
+        try:
+            if EVENTS in request.headers.get("accept", ""):
+                return await _streamed(answered, headers)
+            return JSONResponse(await in_daemon_thread(answered), headers=headers)
+        except Exception as error:  # noqa: BLE001  # a sentence, as on the command line
+            return JSONResponse({"error": _said(error)}, _status(error), headers)
 
     return answer
+
+
+async def _streamed(answered: Callable[[], dict[str, Any]], headers: Mapping[str, str]) -> Response:
+    """Return a response of events, once the first piece or the answer is there."""
+    loop, pieces = asyncio.get_running_loop(), asyncio.Queue[str | None]()
+    showing.set(lambda piece: loop.call_soon_threadsafe(pieces.put_nowait, piece))
+    answering = asyncio.ensure_future(in_daemon_thread(answered))
+    answering.add_done_callback(lambda _: pieces.put_nowait(None))
+    first = await pieces.get()
+    if first is None:
+        answering.result()  # may raise
+
+    async def events() -> AsyncIterator[str]:
+        try:
+            piece = first
+            while piece is not None:
+                yield _event("text", {"text": piece})
+                piece = await pieces.get()
+            yield _event("answer", await answering)
+        except Exception as error:  # noqa: BLE001  # which is too late for the status
+            yield _event("error", {"error": _said(error)})
+        finally:
+            answering.cancel()
+
+    return StreamingResponse(events(), headers=headers, media_type=EVENTS)
+
+
+def _event(name: str, data: Mapping[str, Any]) -> str:
+    return f"event: {name}\ndata: {json.dumps(data)}\n\n"
+
+
+def _said(error: Exception) -> str:
+    """Return the sentence on an error."""
+    known = error if isinstance(error, HierindexError) else damage(error)
+    if known is None:
+        logger.error("A request failed.", exc_info=error)
+    return str(known or f"{type(error).__name__}: {error}")
+
+
+def _status(error: Exception) -> int:
+    return status_of(error) if isinstance(error, HierindexError) else 500
 
 
 async def _body(request: Request) -> bytes:
@@ -97,18 +150,25 @@ async def _body(request: Request) -> bytes:
     return bytes(body)
 
 
+async def _style(request: Request) -> Response:
+    return Response((FOLDER / "api.css").read_bytes(), media_type="text/css")
+
+
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return _sentence(f"{error.detail}: {request.method} {request.url.path}.", error.status_code)
+    said = f"{error.detail}: {request.method} {request.url.path}."
+    return JSONResponse({"error": said}, error.status_code, error.headers)
 
 
-def _sentence(sentence: str, status: int, headers: Mapping[str, str] | None = None) -> Response:
-    return JSONResponse({"error": sentence}, status, headers)
+def described(
+    endpoints: Mapping[str, type[Endpoint]], indexes: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return the description of endpoints by their paths, as a document of OpenAPI 3.1.
 
-
-def described(endpoints: Mapping[str, type[Endpoint]]) -> dict[str, Any]:
-    """Return the description of endpoints by their paths, as a document of OpenAPI 3.1."""
+    `indexes` are the names that `{index}` in a path may stand for.
+    """
     schemas: dict[str, Any] = {"Error": ERROR}
+    named = {"name": "index", "in": "path", "required": True, "schema": {"enum": [*indexes]}}
 
     def schema_of(kind: Any) -> dict[str, Any]:
         schema = TypeAdapter(kind).json_schema(ref_template="#/components/schemas/{model}")
@@ -117,9 +177,8 @@ def described(endpoints: Mapping[str, type[Endpoint]]) -> dict[str, Any]:
 
     def operation(endpoint: type[Endpoint]) -> dict[str, Any]:
         asked = schema_of(endpoint)
-        for name, most in endpoint.most.items():
-            asked["properties"][name]["maximum"] = most
         found = _response("The answer.", schema_of(endpoint.reply))
+        found["content"][EVENTS] = {"schema": {"type": "string"}}
         number = {"schema": {"type": "integer"}, "description": "The generation that answers."}
         return {
             "operationId": endpoint.__name__.lower(),
@@ -131,7 +190,10 @@ def described(endpoints: Mapping[str, type[Endpoint]]) -> dict[str, Any]:
             },
         }
 
-    paths = {path: {each.method.lower(): operation(each)} for path, each in endpoints.items()}
+    paths = {
+        path: {each.method.lower(): operation(each)} | ({"parameters": [named]} if indexes else {})
+        for path, each in endpoints.items()
+    }
     return {
         "openapi": "3.1.0",
         "info": {"title": "hierindex", "version": __version__},

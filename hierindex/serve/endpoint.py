@@ -1,15 +1,16 @@
 """A request that is answered from the newest generation of an index, and how it is refused."""
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Required, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from typing_extensions import TypedDict  # before Python 3.12, pydantic reads no other
 
-from hierindex.errors import HierindexError, IndexNotFoundError, InputError, ModelError
+from hierindex.errors import HierindexError, InputError, ModelError, NotFoundError
 from hierindex.store.generations import on_newest
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from hierindex.index import HierarchicalIndex
 
 STATUSES: dict[type[HierindexError], int] = {
-    IndexNotFoundError: 404,
+    NotFoundError: 404,
     InputError: 400,
     ModelError: 503,
     HierindexError: 500,
@@ -26,6 +27,10 @@ STATUSES: dict[type[HierindexError], int] = {
 MOST_AT_ONCE = 100  # requests of a kind, each of which has a thread
 BUSY = 429
 GENERATION = "Hierindex-Generation"
+
+
+showing: ContextVar[Callable[[str], object] | None] = ContextVar("showing", default=None)
+"""Called with each piece of an answer's text, if the client takes it as it is written."""
 
 
 class Place(TypedDict, total=False):
@@ -83,8 +88,6 @@ class Endpoint(BaseModel):
     method: ClassVar[Literal["GET", "POST"]] = "GET"
     alone: ClassVar[AbstractContextManager[Any]] = nullcontext()
     """Held by the request that is being answered; a lock if there is work not to do twice."""
-    most: ClassVar[Mapping[str, int]] = {}
-    """Upper limits of parameters."""
     reply: ClassVar[Any] = dict[str, Any]
     """The type of the answer, for its description."""
 
@@ -95,18 +98,14 @@ class Endpoint(BaseModel):
         Raises
         ------
         InputError
-            If the request is malformed, or a number is too high.
+            If the request is malformed.
         """
         try:
-            asked = cls._read(query, body)
+            return cls._read(query, body)
         except ValidationError as error:
             if not error.errors(include_input=False)[0]["loc"]:
                 raise InputError("The body of the request must be a JSON object.") from None
             raise InputError.of_field(error) from None
-        for name, most in cls.most.items():
-            if (getattr(asked, name) or 0) > most:
-                raise InputError(f"{name} must be at most {most:,}.")
-        return asked
 
     @classmethod
     def _read(cls, query: "QueryParams", body: bytes) -> Self:
@@ -120,15 +119,14 @@ class Endpoint(BaseModel):
     def answer(self, index: "HierarchicalIndex", headers: dict[str, str]) -> dict[str, Any]:
         """Return the answer from the newest generation, whose number the headers are given."""
 
-        @on_newest
         def answered() -> dict[str, Any]:
             snapshot = index.table.snapshot()
             headers[GENERATION] = str(snapshot.generation)
             snapshot.require()
             return self.answer_from(index.at(snapshot))
 
-        with self.alone:
-            return answered()
+        with self.alone:  # what was shown cannot be taken back
+            return answered() if showing.get() else on_newest(answered)()
 
     @abstractmethod
     def answer_from(self, index: "HierarchicalIndex") -> dict[str, Any]:

@@ -1,23 +1,24 @@
 """The server of questions: what it is asked, what it answers, and the server itself."""
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from threading import BoundedSemaphore
-from typing import Any, ClassVar, Literal, NotRequired
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NotRequired
 
+from annotated_types import Ge, Le
 from pydantic import Field
 from typing_extensions import TypedDict  # before Python 3.12, pydantic reads no other
 
 from hierindex import __version__
 from hierindex.index import HierarchicalIndex
 from hierindex.respond.answer import Answer, Source, outline_json, sources_of
-from hierindex.respond.asking import options_of_ask
+from hierindex.respond.asking import MODES, options_of_ask
 from hierindex.respond.citation import Citation
-from hierindex.retrieve.conditions import known_filters
+from hierindex.retrieve.conditions import BEGINS, known_filters
 from hierindex.retrieve.contents import outlined
 from hierindex.serve.app import application
-from hierindex.serve.endpoint import Endpoint, Place
+from hierindex.serve.endpoint import Endpoint, Place, showing
 from hierindex.serve.server import Address, Server
 from hierindex.settings import (
     CONTEXT,
@@ -26,12 +27,18 @@ from hierindex.settings import (
     QUESTIONS_PORT,
     SEARCH,
     AnswerSettings,
+    Count,
     Score,
     SearchSettings,
 )
 
-MOST_TOKENS = 100_000
+if TYPE_CHECKING:
+    from llama_index.core.llms import LLM
+
 AT_ONCE = 4  # more threads would only wait for each other
+Tokens = Annotated[Count, Le(100_000)]
+Text = Annotated[str, Field(json_schema_extra={"pattern": r"\S"})]
+Where = list[Annotated[str, Field(json_schema_extra={"pattern": BEGINS})]]
 
 
 class FoundNode(TypedDict):
@@ -124,9 +131,10 @@ class Retrieve(Question, SearchSettings):  # type: ignore[misc]  # it is frozen,
     """The nodes that are found for a question."""
 
     reply: ClassVar[Any] = Found
-    most: ClassVar[Mapping[str, int]] = {"top_k": 1000, "token_budget": MOST_TOKENS}
-    question: str
-    where: list[str] = Field(default=[])
+    question: Text
+    where: Where = Field(default=[])
+    top_k: Annotated[Count, Le(1000)] | None = SearchSettings.top_k
+    token_budget: Tokens = SearchSettings.token_budget
 
     def answer_from(self, index: HierarchicalIndex) -> dict[str, Any]:
         """Return the nodes as sources of an answer, but with the scores of the search alone."""
@@ -145,24 +153,32 @@ class Query(Retrieve):  # type: ignore[misc]
     """An answer with its sources."""
 
     reply: ClassVar[Any] = Answer
-    response_mode: str | None = None
+    llm: ClassVar["LLM | None"] = None
+    response_mode: Literal["extractive", "no_text", "context_only"] | None = None
     min_score: Score = AnswerSettings.min_score
 
     def answer_from(self, index: HierarchicalIndex) -> dict[str, Any]:
-        """Return the answer of a mode that needs no language model."""
-        options = options_of_ask(self.response_mode, self.min_score, **self.options(index))
-        return index.ask(self.question, **options).to_json()
+        """Return the answer."""
+        mode, options = self.response_mode, self.options(index)
+        given = options_of_ask(mode, self.min_score, self.llm, **options)
+        return index.ask(self.question, show=showing.get(), **given).to_json()
+
+
+class Written(Query):  # type: ignore[misc]
+    """An answer with its sources, written by the language model of the server."""
+
+    alone: ClassVar[AbstractContextManager[Any]] = nullcontext()  # the model has a limit of its own
+    response_mode: Literal[MODES] | None = None  # type: ignore[valid-type, assignment]
 
 
 class Outline(Question):
     """The nodes that summarise an index, or a part of it, best within a token budget."""
 
     reply: ClassVar[Any] = Outlined
-    most: ClassVar[Mapping[str, int]] = {"budget": MOST_TOKENS}
     of: list[str] = Field(default=[])
-    budget: int = OUTLINE_TOKENS
-    question: str | None = None
-    where: list[str] = Field(default=[])
+    budget: Tokens = OUTLINE_TOKENS
+    question: Text | None = None
+    where: Where = Field(default=[])
 
     def answer_from(self, index: HierarchicalIndex) -> dict[str, Any]:
         """Return the nodes in reading order, and the sum of their tokens."""
@@ -175,10 +191,9 @@ class Show(Question):
     """A node by its id or a prefix of it, with `source` also the passages that it cites."""
 
     reply: ClassVar[Any] = Shown
-    most: ClassVar[Mapping[str, int]] = {"context": 100_000}
     node: str
     source: bool = False
-    context: int = CONTEXT
+    context: Annotated[int, Ge(0), Le(100_000)] = CONTEXT
 
     def answer_from(self, index: HierarchicalIndex) -> dict[str, Any]:
         """Return the node's text, place in the tree and citations."""
@@ -204,17 +219,20 @@ ENDPOINTS = {kind.__name__.lower(): kind for kind in KINDS}
 
 
 class QuestionServer(Server):
-    """The HTTP API of an index; it runs in a thread until `close` or the end of `with`.
+    """The HTTP API of an index or several; it runs in a thread until `close` or the end of `with`.
 
-    `/openapi.json` describes the endpoints.
+    `/openapi.json` describes the endpoints, as does the page at `/`.
 
     Parameters
     ----------
-    index : HierarchicalIndex
+    index : HierarchicalIndex or mapping of str to HierarchicalIndex
+        Several have names, with which the paths of their endpoints begin.
     port : int, optional
         By default 8734, or a free port if it is in use; 0 for a free port.
     host : str
         Address to listen on, "127.0.0.1" by default, where every user of this machine can connect.
+    llm : LLM, optional
+        Language model that answers; by default answers quote passages.
 
     Attributes
     ----------
@@ -227,11 +245,21 @@ class QuestionServer(Server):
     Raises
     ------
     InputError
-        If the address or port cannot be used.
+        If the address or port cannot be used, or a name is none.
     """
 
-    def __init__(self, index: HierarchicalIndex, port: int | None = None, host: str = HOST) -> None:
+    def __init__(
+        self,
+        index: "HierarchicalIndex | Mapping[str, HierarchicalIndex]",
+        port: int | None = None,
+        host: str = HOST,
+        llm: "LLM | None" = None,
+    ) -> None:
+        indexes = index if isinstance(index, Mapping) else {"": index}
         address = Address.at(host, (QUESTIONS_PORT, 0) if port is None else (port,))
-        warm = partial(Query(question="Is all loaded?").answer, index, {})
-        super().__init__(application(index, ENDPOINTS, at="/"), address, warm)
+        endpoints = ENDPOINTS | ({"query": type("Query", (Written,), {"llm": llm})} if llm else {})
+        warm = (
+            partial(Query(question="Is all loaded?").answer, each, {}) for each in indexes.values()
+        )
+        super().__init__(application(indexes, endpoints), address, warm)
         self.url: str = address.url.partition("?")[0]  # without the token

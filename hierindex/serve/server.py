@@ -186,8 +186,8 @@ class Server:
     ----------
     app : ASGIApp
     address : Address
-    warm : callable, optional
-        Called in a thread at the start, so that the first request need not wait.
+    warm : iterable of callable
+        Called in threads at the start, so that the first request need not wait.
 
     Attributes
     ----------
@@ -197,7 +197,7 @@ class Server:
     """
 
     def __init__(
-        self, app: ASGIApp, address: Address, warm: Callable[[], object] | None = None
+        self, app: ASGIApp, address: Address, warm: Iterable[Callable[[], object]] = ()
     ) -> None:
         config = uvicorn.Config(
             Guard(app, address.hosts, address.token),
@@ -219,7 +219,7 @@ class Server:
         Thread(target=self._serve, args=([address.bound],), daemon=True).start()
         while not (self._server.started or self._ended.is_set()):
             time.sleep(0.001)  # or a signal before that would end the thread with an error
-        self._warming = [] if warm is None else [started(warm)]
+        self._warming = [*map(started, warm)]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.url!r})"

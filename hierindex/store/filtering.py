@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hierindex.errors import InputError, nearest
+from hierindex.errors import NotFoundError, nearest
 from hierindex.node import PREFIX
 from hierindex.store.filters import (
     COLUMNS,
@@ -271,7 +271,7 @@ def with_known_keys(snapshot: "Snapshot", filters: Filters, *, strict: bool = Fa
 
     Raises
     ------
-    InputError
+    NotFoundError
         If `strict`, and no chunk has one of the keys; it names those that there are.
     """
     asked = keys(filters)
@@ -281,7 +281,7 @@ def with_known_keys(snapshot: "Snapshot", filters: Filters, *, strict: bool = Fa
         known.setdefault(unprefixed, DOCUMENTS)
     for key in sorted(asked - known.keys()) if snapshot.exists else ():
         if strict:
-            raise InputError(_unknown(key, [*metadata_keys(snapshot), *OURS]))
+            raise NotFoundError(_unknown(key, [*metadata_keys(snapshot), *OURS]))
         warnings.warn(f"The filter on {key!r} matches nothing: no node has this key.", stacklevel=2)
     return with_known(filters, known)
 

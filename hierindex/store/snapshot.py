@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
-from hierindex.errors import GenerationError, IndexNotFoundError, InputError
+from hierindex.errors import GenerationError, IndexNotFoundError, NotFoundError
 from hierindex.models.record import Usage
 from hierindex.node import LEFT_OUT, Maker, Node
 from hierindex.store.filtering import FILTERED, Passing, passing
@@ -379,13 +379,13 @@ class Snapshot:
 
         Raises
         ------
-        InputError
+        NotFoundError
             If no id or more than one begins with it; `or_document` adds that no document has it.
         """
         ids = self.ids_beginning(start)
         if start not in ids and len(ids) != 1:
             no = f"No document has the id {start!r}, and no" if or_document else "No"
-            raise InputError(
+            raise NotFoundError(
                 f"{len(ids) or no} nodes have an id that begins with {start!r}; "
                 "`hierindex tree` and `hierindex query` show ids."
             )

@@ -53,8 +53,8 @@ class Explorer(Server):
     def __init__(self, index: HierarchicalIndex, port: int | None = None, host: str = HOST) -> None:
         address = Address.at(host, (EXPLORER_PORT, 0) if port is None else (port,))
         pages = [Route("/", _page), Route("/assets/{name}", _page)]
-        app = DisconnectAware(application(index, ENDPOINTS, pages))
-        super().__init__(app, address, partial(Index().answer, index, {}))
+        app = DisconnectAware(application({"": index}, ENDPOINTS, pages, "/api/"))
+        super().__init__(app, address, [partial(Index().answer, index, {})])
 
     def open_browser(self) -> None:
         """Open the page in the user's browser, if there is one."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from hierindex.errors import InputError
+from hierindex.errors import InputError, NotFoundError
 from hierindex.node import Span
 from hierindex.retrieve.named import similar_documents
 from hierindex.retrieve.question import cuts, of_documents
@@ -68,7 +68,7 @@ def named(snapshot: Snapshot, text: str) -> Named:
     like = similar_documents(document, snapshot)
     like += snapshot.ids_beginning(text[:LIKE]) if len(text) > LIKE else []
     there = f"similar are {_listed(like)}" if like else "outline tells what there is"
-    raise InputError(f"No node and no document has the id {document!r}; {there}.")
+    raise NotFoundError(f"No node and no document has the id {document!r}; {there}.")
 
 
 def _is_document(snapshot: Snapshot, text: str) -> bool:

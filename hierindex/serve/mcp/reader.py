@@ -1,5 +1,6 @@
 """What the tools read of an index."""
 
+import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, TypeVar, cast
 
 from hierindex.errors import InputError
 from hierindex.index import HierarchicalIndex
-from hierindex.node import PREFIX, Node
+from hierindex.node import PREFIX, TITLE, Node
 from hierindex.retrieve.conditions import known_filters
 from hierindex.retrieve.contents import outlined
 from hierindex.retrieve.levels import Level
@@ -21,6 +22,7 @@ from hierindex.serve.mcp.replies import (
     Children,
     Entry,
     Nodes,
+    Outlined,
     Passage,
     Text,
     fitting,
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 
     from hierindex.store.vector_store import HierarchyStore
 
-MOST_FOUND = 50  # nodes of a search, in parts
+DOCUMENTS = 2000  # characters of the list of documents
 PAGE, CHILDREN = 5, 20  # most entries of a part: found, and children
 TEXT, BEGINNING = 2000, 300  # characters of a node's text, and of a child's
 BETWEEN = "\n\n"  # passages
@@ -138,10 +140,15 @@ class Reader:
         self._newest(lambda snapshot: self._index.encoder().get_query_embedding("warm"))
 
     def search(
-        self, query: str, level: Level, where: Sequence[str] | None, cursor: str | None = None
+        self,
+        query: str,
+        level: Level,
+        where: Sequence[str] | None,
+        limit: int,
+        cursor: str | None = None,
     ) -> Nodes:
         """Return the nodes of a level that answer a question best."""
-        return self._newest(partial(self._search, query, level, where, cursor))
+        return self._newest(partial(self._search, query, level, where, limit, cursor))
 
     def outline(
         self,
@@ -149,7 +156,7 @@ class Reader:
         budget: int,
         where: Sequence[str] | None,
         cursor: str | None = None,
-    ) -> Nodes:
+    ) -> Outlined:
         """Return the nodes that summarise the index, or a part of it, best within some tokens."""
         return self._newest(partial(self._outline, node, budget, where, cursor))
 
@@ -161,22 +168,25 @@ class Reader:
         """Return a part of the text of a node's chunks, of a document, or of a place in one."""
         return self._newest(partial(self._read, name, cursor))
 
+    fetch = read
+
     def _search(
         self,
         query: str,
         level: Level,
         where: Sequence[str] | None,
+        limit: int,
         cursor: str | None,
         snapshot: Snapshot,
     ) -> Nodes:
-        paging = Paging(snapshot, cursor, "search", query, level, where)
+        paging = Paging(snapshot, cursor, "search", query, level, where, limit)
         retrieval = Retrieval(
             self._index.table.at(snapshot),
             self._index.encoder(),
             mode="level",
             level=level,
             by="context",
-            top_k=MOST_FOUND,
+            top_k=limit,
             token_budget=None,
             filters=known_filters(where, snapshot),
         )
@@ -194,7 +204,7 @@ class Reader:
         where: Sequence[str] | None,
         cursor: str | None,
         snapshot: Snapshot,
-    ) -> Nodes:
+    ) -> Outlined:
         paging = Paging(snapshot, cursor, "outline", node, budget, where)
         of = None if node is None else _node_or_document(snapshot, node)
         filters = known_filters(where, snapshot)
@@ -202,7 +212,8 @@ class Reader:
         chosen = outlined(table, load, budget, of=of, filters=filters).found
         shown = (entry(each.node, TEXT) for each in paging.rest(chosen))
         step = "`expand` an id for what is under it, or `read` it for its sources."
-        return _nodes(paging, shown, len(chosen), step)
+        reply = _nodes(paging, shown, len(chosen), step)
+        return cast(Outlined, reply if node or cursor else _documents(snapshot, filters) | reply)
 
     def _expand(self, node: str, cursor: str | None, snapshot: Snapshot) -> Children:
         paging = Paging(snapshot, cursor, "expand", node)
@@ -272,6 +283,15 @@ def _nodes(paging: Paging, entries: Iterable[Entry], total: int, step: str) -> N
         "total": total,
         **paging.next(paging.start + len(results), total, step),
     }
+
+
+def _documents(snapshot: Snapshot, filters: Filters | None) -> dict[str, Any]:
+    """Return the first documents that pass filters, by their ids, and how many do."""
+    ends = snapshot.of_each_document
+    rows = snapshot.rows(filters=filters, where=ends, columns=("id", "documents", "metadata"))
+    titles = {row["documents"][0]: json.loads(row["metadata"]).get(TITLE) for row in rows}
+    shown = ({"id": name, "title": str(titles[name] or name)} for name in sorted(titles))
+    return {"documents": fitting(shown, DOCUMENTS), "n_documents": len(titles)}
 
 
 def _with_url(found: Entry) -> Entry:

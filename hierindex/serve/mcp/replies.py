@@ -10,7 +10,7 @@ Spotlighting", arXiv 2403.14720).
 import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, NotRequired, cast
+from typing import Any, NotRequired, TypeVar, cast
 from urllib.parse import quote
 
 from typing_extensions import TypedDict  # before Python 3.12, pydantic reads no other
@@ -20,6 +20,7 @@ from hierindex.node import Span
 from hierindex.serve.endpoint import Place
 from hierindex.unsafe import visible
 
+T = TypeVar("T")
 SCHEME = "hierindex:"  # of the URL of a place
 MOST_CHARACTERS = 8000
 """Characters of a reply's entries as JSON, if there are several, or of the text that is read."""
@@ -67,6 +68,20 @@ class Nodes(TypedDict):
     cursor: NotRequired[str]
 
 
+class Document(TypedDict):
+    """A document, and its title, which is its id if it has none."""
+
+    id: str
+    title: str
+
+
+class Outlined(Nodes):
+    """Nodes that summarise, and for the whole index the first of its `n_documents` documents."""
+
+    documents: NotRequired[list[Document]]
+    n_documents: NotRequired[int]
+
+
 class Children(Nodes):
     """The children of a node, and the path to it from the root."""
 
@@ -89,9 +104,9 @@ class Text(TypedDict):
     cursor: NotRequired[str]
 
 
-def fitting(entries: Iterable[Entry]) -> list[Entry]:
-    """Return the first entries that are together within the bound, at least one if there are."""
-    taken, room = list[Entry](), MOST_CHARACTERS
+def fitting(entries: Iterable[T], room: int | None = None) -> list[T]:
+    """Return the first entries that have so many characters, at least one if there are."""
+    taken, room = list[T](), room or MOST_CHARACTERS
     for entry in entries:
         room -= len(json.dumps(entry, ensure_ascii=False))
         if taken and room < 0:
@@ -134,6 +149,9 @@ def escaped(value: Any, key: str = "") -> Any:
 def text_of(reply: Mapping[str, Any]) -> str:
     """Return a reply of escaped strings as text for a language model."""
     blocks = [_head(reply)]
+    if "documents" in reply:
+        named = (" ".join(map(quoted, dict.fromkeys(each.values()))) for each in reply["documents"])
+        blocks.append("\n".join([f"Documents, {reply['n_documents']:,} in all:", *named]))
     if "node" in reply:
         above = [f"{_id(each['id'])} {quoted(each['title'])}" for each in reply["path"]]
         blocks.append(f"Path: {' > '.join([*above, _id(reply['node']['id'])])}")

@@ -1,29 +1,42 @@
-"""The tools of an index, by the Model Context Protocol.
+"""The tools of indexes, by the Model Context Protocol.
 
 Nothing that takes long is imported here, so that a client hears at once what the tools are.
 """
 
 import logging
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from collections.abc import Callable, Mapping
+from functools import partial
+from inspect import getdoc
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from mcp.server import MCPServer
-from mcp.server.mcpserver import Context
-from mcp.server.mcpserver.exceptions import ToolError
+import anyio
+from mcp.server import Server, ServerRequestContext
+from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp_types import CallToolResult, InputRequiredResult, TextContent, ToolAnnotations
-from pydantic import Field, ValidationError
-from starlette.types import ASGIApp
+from mcp_types import (
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    TextContent,
+    Tool,
+    ToolAnnotations,
+)
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hierindex import __version__
 from hierindex.errors import HierindexError, InputError
-from hierindex.serve.endpoint import BusyError, Places
-from hierindex.serve.mcp.replies import Children, Nodes, Text, escaped, text_of
-from hierindex.settings import OUTLINE_TOKENS
-from hierindex.threads import started
+from hierindex.serve.endpoint import Places
+from hierindex.serve.mcp.replies import Children, Nodes, Outlined, Text, escaped, text_of
+from hierindex.settings import OUTLINE_TOKENS, OneLevel
+from hierindex.threads import in_daemon_thread, started
 from hierindex.unsafe import visible
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from hierindex.serve.mcp.reader import Reader
 
 logger: logging.Logger = logging.getLogger(__name__)
@@ -43,138 +56,218 @@ others or hide text are escaped, as \\u202e.
 
 A reply has about 10,000 characters at most; a cursor gives what follows. Each names the \
 generation of the index that it is from."""
+SEVERAL = """
+
+There are several indexes: {names}. Each call names one as `index`; ids and cursors are of that \
+one."""
 READ_ONLY = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 LONGEST_SENTENCE = 500  # characters of an error
+EVENTS = "text/event-stream"
 
-Query = Annotated[str, Field(max_length=2000, description="A question, or words.")]
-Id = Annotated[str, Field(max_length=5000)]
-Node = Annotated[str | None, Field(max_length=5000, description="Node or document; or all.")]
-AtLevel = Annotated[
-    int | str,
-    Field(
-        union_mode="left_to_right",
-        description="A number from 0, or chunks, sections, documents or top.",
-    ),
-]
+Id = Annotated[str, Field(alias="id", max_length=5000)]
 Where = Annotated[
     list[Annotated[str, Field(max_length=1000)]] | None,
     Field(max_length=20, description="Filters KEY=VALUE, also !=, <, <=, >, >=, ~ (contains)."),
 ]
-Budget = Annotated[int, Field(ge=1, le=20_000, description="Tokens of all texts together.")]
 Cursor = Annotated[
     str | None, Field(max_length=100, description="For what follows a reply: its cursor.")
 ]
-FoundNodes = Annotated[CallToolResult, Nodes]
-ItsChildren = Annotated[CallToolResult, Children]
-ReadText = Annotated[CallToolResult, Text]
 
 
-def server_of(open_reader: "Callable[[], Reader]") -> MCPServer[None]:
-    """Return a server of the tools of an index.
+class Call(BaseModel):
+    """The arguments of a tool, which are those of the method of `Reader` with its name."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True)
+    reply: ClassVar[Any]
+    """The type of the reply, for its description."""
+
+
+class Search(Call):
+    """Find the chunks, or the nodes of another level, that answer a question best."""
+
+    reply = Nodes
+    query: Annotated[str, Field(max_length=2000, description="A question, or words.")]
+    level: Annotated[
+        OneLevel, Field(description="A number from 0, or chunks, sections, documents or top.")
+    ] = 0
+    where: Where = None
+    limit: Annotated[int, Field(ge=1, le=50, description="Most results in all parts.")] = 50
+    cursor: Cursor = None
+
+
+class Outline(Call):
+    """List the documents, and summarise the index, a node or a document in a budget of tokens."""
+
+    reply = Outlined
+    node: Annotated[str | None, Field(max_length=5000, description="Node or document; or all.")] = (
+        None
+    )
+    budget: Annotated[int, Field(ge=1, le=20_000, description="Tokens of all texts together.")] = (
+        OUTLINE_TOKENS
+    )
+    where: Where = None
+    cursor: Cursor = None
+
+
+class Expand(Call):
+    """Show a node, the path to it, and its children with the beginnings of their texts."""
+
+    reply = Children
+    node: Id
+    cursor: Cursor = None
+
+
+class Read(Call):
+    """Read documents verbatim: those under a node, a document, or DOCUMENT#char=START,END."""
+
+    reply = Text
+    name: Id
+    cursor: Cursor = None
+
+
+class Fetch(Read):
+    """Do the same as `read`, under the name that some clients ask for."""
+
+
+CALLS: dict[str, type[Call]] = {
+    kind.__name__.lower(): kind for kind in (Search, Outline, Expand, Read, Fetch)
+}
+
+
+def server_of(openers: "Mapping[str, Callable[[], Reader]]") -> Server[Any]:
+    """Return a server of the tools of indexes.
 
     Parameters
     ----------
-    open_reader : callable
-        Returns the reader of the index. It is called in a thread.
+    openers : mapping of str to callable
+        Each returns the reader of an index, by the index's name. They are called in threads. The
+        tools of a single index do not name it.
     """
-    reader = started(open_reader)
-    started(lambda: reader.result().warm())  # a call reports what fails
+    readers = {name: started(opener) for name, opener in openers.items()}
+    for reader in readers.values():
+        started(partial(_warm, reader))
+    calls, places = _calls(*readers), Places()
+    tools = {name: _tool(name, call) for name, call in calls.items()}
 
-    def search(
-        query: Query, level: AtLevel = 0, where: Where = None, cursor: Cursor = None
-    ) -> FoundNodes:
-        """Find the chunks, or the nodes of another level, that answer a question best."""
-        return _result(reader.result().search(query, cast(Any, level), where, cursor))
-
-    def outline(
-        node: Node = None,
-        budget: Budget = OUTLINE_TOKENS,
-        where: Where = None,
-        cursor: Cursor = None,
-    ) -> FoundNodes:
-        """Summarise the index, a node or a document within a budget of tokens."""
-        return _result(reader.result().outline(node, budget, where, cursor))
-
-    def expand(id: Id, cursor: Cursor = None) -> ItsChildren:  # noqa: A002
-        """Show a node, the path to it, and its children with the beginnings of their texts."""
-        return _result(reader.result().expand(id, cursor))
-
-    def read(id: Id, cursor: Cursor = None) -> ReadText:  # noqa: A002
-        """Read documents verbatim: those under a node, a document, or DOCUMENT#char=START,END."""
-        return _result(reader.result().read(id, cursor))
-
-    def fetch(id: Id, cursor: Cursor = None) -> ReadText:  # noqa: A002
-        """Do the same as `read`, under the name that some clients ask for."""
-        return read(id, cursor)
-
-    server = _Server()
-    for tool in (search, outline, expand, read, fetch):
-        server.add_tool(tool, annotations=READ_ONLY, structured_output=True)
-    return server
-
-
-def application(server: MCPServer[None]) -> ASGIApp:
-    """Return the application that answers at `/mcp`, to be run by `Server`."""
-    unguarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    return server.streamable_http_app(
-        json_response=True, stateless_http=True, transport_security=unguarded
-    )
-
-
-class _Server(MCPServer[None]):
-    """A server whose errors are one sentence each."""
-
-    def __init__(self) -> None:
-        if not logging.getLogger().handlers:  # to which the SDK would add one of its own
-            logging.getLogger().addHandler(logging.NullHandler())
-        super().__init__(
-            "hierindex", version=__version__, instructions=INSTRUCTIONS, log_level="CRITICAL"
-        )
-        self._places = Places()
+    def called(name: str, arguments: dict[str, Any]) -> CallToolResult:
+        if name not in tools:
+            raise InputError(f"There is no tool {name!r}; there are {', '.join(tools)}.")
+        known = tools[name].input_schema["properties"]
+        for argument in arguments.keys() - known:
+            there = ", ".join(known)
+            raise InputError(f"`{name}` has no argument {argument!r}; it has {there}.")
+        given = dict(calls[name].model_validate(arguments))
+        reader = readers[given.pop("index", next(iter(readers)))].result()
+        shown = escaped(getattr(reader, name)(**given))
+        content = TextContent(type="text", text=text_of(shown))
+        return CallToolResult(content=[content], structured_content=shown)
 
     async def call_tool(
-        self, name: str, arguments: dict[str, Any], context: Context[None, Any] | None = None
-    ) -> CallToolResult | InputRequiredResult:
-        """Call a tool; an error is a result."""
+        context: ServerRequestContext[Any], asked: CallToolRequestParams
+    ) -> CallToolResult:
         try:
-            await self._check(name, arguments)
-            with self._places.one():
-                return await super().call_tool(name, arguments, context)
-        except (InputError, BusyError, ToolError) as error:
+            with places.one():
+                return await in_daemon_thread(partial(called, asked.name, asked.arguments or {}))
+        except Exception as error:  # noqa: BLE001  # an error is a result
             said = visible(_sentence(error))
             short = said if len(said) <= LONGEST_SENTENCE else f"{said[:LONGEST_SENTENCE]}..."
             return CallToolResult(content=[TextContent(type="text", text=short)], is_error=True)
 
-    async def _check(self, name: str, arguments: dict[str, Any]) -> None:
-        """Raise InputError if there is no such tool, or it has no such arguments."""
-        tools = {tool.name: [*tool.input_schema["properties"]] for tool in await self.list_tools()}
-        if name not in tools:
-            raise InputError(f"There is no tool {name!r}; there are {', '.join(tools)}.")
-        for argument in arguments:
-            if argument not in tools[name]:
-                there = ", ".join(tools[name])
-                raise InputError(f"`{name}` has no argument {argument!r}; it has {there}.")
+    async def list_tools(
+        context: ServerRequestContext[Any], asked: PaginatedRequestParams | None
+    ) -> ListToolsResult:
+        return ListToolsResult(tools=[*tools.values()])
+
+    several = SEVERAL.format(names=", ".join(readers)) if len(readers) > 1 else ""
+    return Server(
+        "hierindex",
+        version=__version__,
+        instructions=INSTRUCTIONS + several,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
 
 
-def _result(reply: Nodes | Children | Text) -> CallToolResult:
-    shown = escaped(reply)
-    content = TextContent(type="text", text=text_of(shown))
-    return CallToolResult(content=[content], structured_content=shown)
+def run(server: Server[Any]) -> None:
+    """Serve over standard input and output, until the input ends."""
+
+    async def serve() -> None:
+        async with stdio_server() as (reading, writing):
+            await server.run(reading, writing, server.create_initialization_options())
+
+    anyio.run(serve)
+
+
+def application(server: Server[Any]) -> ASGIApp:
+    """Return the application that answers at `/mcp`, to be run by `Server`."""
+    unguarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    return _ForEvents(
+        server.streamable_http_app(
+            json_response=True, stateless_http=True, transport_security=unguarded
+        )
+    )
+
+
+class _ForEvents:
+    """An application that answers in JSON, and to a client that takes only events as one event."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = MutableHeaders(scope=scope)
+
+        async def as_event(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                answered = MutableHeaders(scope=message)
+                answered["Content-Type"] = EVENTS
+                del answered["Content-Length"]
+            elif message.get("body"):
+                message["body"] = b"event: message\ndata: " + message["body"] + b"\n\n"
+            await send(message)
+
+        if scope["type"] != "http" or scope["method"] != "POST" or headers.get("accept") != EVENTS:
+            await self._app(scope, receive, send)
+        else:
+            headers["Accept"] = f"application/json, {EVENTS}"
+            await self._app(scope, receive, as_event)
+
+
+def _warm(reader: "Future[Reader]") -> None:
+    reader.result().warm()  # a call reports what fails
+
+
+def _calls(*names: str) -> dict[str, type[Call]]:
+    """Return the calls by the names of the tools; with several indexes, each names one."""
+    if len(names) == 1:
+        return CALLS
+    one = Annotated[Literal[names], Field(description="Name of the index.")]
+    return {
+        name: create_model(kind.__name__, __base__=kind, __doc__=kind.__doc__, index=(one, ...))
+        for name, kind in CALLS.items()
+    }
+
+
+def _tool(name: str, kind: type[Call]) -> Tool:
+    return Tool(
+        name=name,
+        description=getdoc(kind),
+        input_schema=kind.model_json_schema(),
+        output_schema=TypeAdapter(kind.reply).json_schema(),
+        annotations=READ_ONLY,
+    )
 
 
 def _sentence(error: Exception) -> str:
-    """Return what an error, or its cause, says to an agent."""
+    """Return what an error says to an agent."""
     from hierindex.store.connection import damage
 
-    cause = error.__cause__ if isinstance(error, ToolError) else error
-    match cause:
+    match error:
         case ValidationError():
-            return str(InputError.of_field(cause))
+            return str(InputError.of_field(error))
         case HierindexError():
-            return str(cause)
-        case Exception():
-            known = damage(cause)
-            if known is None:
-                logger.error("A tool failed.", exc_info=cause)
-            return str(known or f"{type(cause).__name__}: {cause}")
-    return str(error)
+            return str(error)
+    known = damage(error)
+    if known is None:
+        logger.error("A tool failed.", exc_info=error)
+    return str(known or f"{type(error).__name__}: {error}")

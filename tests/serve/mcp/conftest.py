@@ -12,7 +12,7 @@ from hierindex.serve.mcp.server import server_of
 
 
 def agent_of(index: HierarchicalIndex):
-    return agent(server_of(lambda: Reader(index.store, HashingEmbedding())))
+    return agent(server_of({"": lambda: Reader(index.store, HashingEmbedding())}))
 
 
 @pytest.fixture(scope="session")

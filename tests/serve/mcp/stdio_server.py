@@ -8,7 +8,7 @@ from fakes import HashingEmbedding
 
 from hierindex import HierarchyStore
 from hierindex.serve.mcp.reader import Reader
-from hierindex.serve.mcp.server import server_of
+from hierindex.serve.mcp.server import run, server_of
 
 
 class Talkative(HashingEmbedding):
@@ -27,4 +27,4 @@ def serve(uri: str, folder: Path) -> None:
         flags = os.O_RDONLY if name == "in" else os.O_WRONLY | os.O_CREAT
         os.dup2(os.open(folder / name, flags), descriptor)
     sys.stdin, sys.stdout = os.fdopen(0), os.fdopen(1, "w")
-    server_of(lambda: Reader(HierarchyStore(uri), Talkative())).run()
+    run(server_of({"": lambda: Reader(HierarchyStore(uri), Talkative())}))

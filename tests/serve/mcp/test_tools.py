@@ -160,7 +160,11 @@ def test_a_place_is_read_as_far_as_the_document_goes(asked, start, end) -> None:
         ("search", {"query": "x" * 1_000_000}, "query is invalid: it must be text of at most 2000"),
         ("search", {"query": "x", "n": 3}, "`search` has no argument 'n'; it has query, level"),
         ("search", {"query": "mill", "level": 9}, "The index has levels 0 to"),
-        ("search", {"query": "x", "level": "pages"}, "level must be a whole number"),
+        (
+            "search",
+            {"query": "x", "level": "pages"},
+            "level is invalid: it must be a whole number, top",
+        ),
         ("search", {"query": "x", "where": ["autor=Ada"]}, "the nearest is author"),
         ("search", {"query": "x", "where": ["author"]}, "A filter is KEY=VALUE"),
         ("search", {"query": "x", "where": "author=Ada"}, "where is invalid"),

@@ -34,7 +34,7 @@ HELLO = {
 def served(index):
     """The address of a server over HTTP."""
     address = Address.at("127.0.0.1", (0,))
-    app = application(server_of(lambda: Reader(index.store, HashingEmbedding())))
+    app = application(server_of({"": lambda: Reader(index.store, HashingEmbedding())}))
     with Server(app, address):
         yield f"{address.url}mcp"
 

@@ -1,0 +1,47 @@
+"""The page that describes a server's endpoints to people."""
+
+from collections.abc import Iterator, Mapping
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import Any
+
+FOLDER = Path(__file__).parent
+KINDS = {"boolean": "true or false", "integer": "a whole number", "number": "a number"}
+LIMITS = {"minimum": "from", "maximum": "to"}
+
+
+def page_of(description: Mapping[str, Any], root: str) -> str:
+    """Return the page of a description by OpenAPI, of a server with this root."""
+    (first, *_) = description["paths"]
+    page = Template((FOLDER / "api.html").read_text("utf-8"))
+    endpoints = "\n".join(_endpoints(description["paths"]))
+    return page.substitute(url=escape(root.rstrip("/") + first), endpoints=endpoints)
+
+
+def _endpoints(paths: Mapping[str, Any]) -> Iterator[str]:
+    for path, of_path in paths.items():
+        beside = of_path.get("parameters", [])
+        ((method, operation),) = ((k, v) for k, v in of_path.items() if v is not beside)
+        body = operation.get("requestBody", {}).get("content", {}).values()
+        asked = {each["name"]: each["schema"] for each in beside}
+        asked |= {k: v for each in body for k, v in each["schema"]["properties"].items()}
+        yield f"<h2><code>{method.upper()} {path}</code></h2>\n<p>{escape(operation['summary'])}</p>"
+        rows = (
+            f'<tr><th scope="row">{name}</th><td>{escape(_kind(schema))}</td></tr>'
+            for name, schema in asked.items()
+        )
+        yield "\n".join(["<table>", *rows, "</table>"]) if asked else ""
+
+
+def _kind(schema: Mapping[str, Any]) -> str:
+    """Return in words what values a schema allows."""
+    if "anyOf" in schema:
+        kinds = (each for each in schema["anyOf"] if each["type"] != "null")
+        return " or ".join(map(_kind, kinds))
+    if "enum" in schema:
+        return ", ".join(schema["enum"])
+    if schema["type"] == "array":
+        return f"list of {_kind(schema['items'])}"
+    limits = (f"{words} {schema[key]:,}" for key, words in LIMITS.items() if key in schema)
+    return " ".join([KINDS.get(schema["type"], "text"), *limits])
