@@ -64,7 +64,8 @@ verify-types: $(TESTABLE)  ## that the types of all public names are complete; t
 	$(INSTALL) basedpyright
 	PYTHONPATH=$(CURDIR) PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/basedpyright --ignoreexternal --verifytypes hierindex
 
-test-package: $(TESTABLE)  ## the wheel in a fresh environment
+test-package: $(TESTABLE)  ## the wheel in fresh environments, also of each Python from 3.11 to 3.13 that uv finds
+	$(INSTALL) uv
 	$(BIN)/pytest -q -m slow tests/test_package.py
 
 test-slow: $(TESTABLE) $(DOCUMENTABLE)  ## every method on whole corpora, in HIERINDEX_CORPORA, and many examples of each property

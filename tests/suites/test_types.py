@@ -1,4 +1,4 @@
-"""mypy and pyright, both strict, read a user's program and a user's mistakes."""
+"""mypy and pyright, both strict, read a user's program, which runs, and a user's mistakes."""
 
 import json
 import os
@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from suites import user_code
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
@@ -47,3 +48,15 @@ def test_pyright_finds_only_the_mistakes(tmp_path, version) -> None:
 
 def test_types_of_all_public_names_are_complete() -> None:
     checked("basedpyright", "--ignoreexternal", "--verifytypes", "hierindex")
+
+
+def test_the_program_runs(tmp_path) -> None:
+    town = ROOT / "tests" / "docs" / "town"
+    index = user_code.build(town, str(tmp_path / "index"))
+    question = "Why was the bridge closed?"
+    assert user_code.retrieve(index, question)
+    assert user_code.ask(index, question).startswith("docs/inspection.md ")
+    assert "bridge" in user_code.ask_langchain(index, question)
+    assert user_code.send(index, tmp_path) is None
+    assert user_code.served(index)
+    assert user_code.run_pipeline(str(town), str(tmp_path / "other")).info()["levels"]

@@ -1,4 +1,4 @@
-"""What a program writes that uses hierindex, as README and the guides do; it is type-checked."""
+"""What a program writes that uses hierindex, as README and the guides do; types are checked."""
 
 import sys
 from collections.abc import Sequence
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, assert_type
 
 from llama_index.core.ingestion import IngestionPipeline
+from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
 
 from hierindex import (
     Answer,
@@ -75,8 +76,9 @@ def run_pipeline(folder: str, uri: str) -> HierarchicalIndex:
 
 
 def ask(index: HierarchicalIndex, question: str) -> str:
+    only = MetadataFilters(filters=[MetadataFilter(key="file_name", value="inspection.md")])
     try:
-        answer = index.ask(question, level=1, where=["author=Ada"])
+        answer = index.ask(question, filters=only)
     except ModelError as error:
         return f"Try again: {error}"
     except HierindexError as error:
