@@ -72,7 +72,7 @@ test-slow: $(TESTABLE) $(DOCUMENTABLE)  ## every method on whole corpora, in HIE
 	$(BIN)/pytest -q -n 2 -m 'slow or hypothesis' --hypothesis-profile=thorough
 
 test-suites: $(TESTABLE) $(NPM)  ## other people's tests and programs; prints a table of what passes
-	OMP_NUM_THREADS=1 $(BIN)/pytest -q tests/suites tests/store/test_conformance.py
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q -rfEs tests/suites tests/store/test_conformance.py
 
 test-llm: $(TESTABLE)  ## a real language model, which it downloads: 0.5 GB, or 1.1 GB with SIZE=1.5b
 	$(INSTALL) --group real-model
@@ -144,8 +144,7 @@ $(DOCUMENTABLE): $(READY)
 	$(INSTALL) --group docs
 	touch $@
 
-# Without npm's registry, the tests that need its programs are skipped.
 $(NPM): tests/suites/package.json $(TESTABLE)
 	$(INSTALL) --group suites
 	PATH=$(CURDIR)/$(BIN):$$PATH npm install --prefix tests/suites --ignore-scripts --no-package-lock \
-		--no-audit --no-fund --silent && touch $@ || echo "npm's registry cannot be reached."
+		--no-audit --no-fund --silent && touch $@ || echo "npm cannot install tests/suites/package.json; tests of these programs are skipped."

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-CACHES = shutil.ignore_patterns("__pycache__", "*.pyc")
+CACHES = shutil.ignore_patterns("__pycache__", "*.pyc", "node_modules")
 RELEASED = ("hierindex", "tests", "pyproject.toml", "README.md", "LICENSE")
 BUILD = "import sys; from setuptools.build_meta import build_sdist; build_sdist(sys.argv[1])"
 TYPED = """\
