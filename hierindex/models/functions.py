@@ -84,9 +84,9 @@ class FunctionLLM(CustomLLM):
         return CompletionResponse(text=checked_text(written, self.metadata.model_name))
 
     def stream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Any:
-        """Yield the whole answer at once."""
+        """Stream the whole answer as one piece."""
         text = self.complete(prompt, formatted).text
-        yield CompletionResponse(text=text, delta=text)
+        return iter([CompletionResponse(text=text, delta=text)])
 
 
 def as_llm(given: LLMLike | None) -> LLM | None:

@@ -49,9 +49,8 @@ class EmbedModel(Protocol):
         ...
 
 
-EmbedFunction = Callable[[list[str]], Sequence[Sequence[float]] | NDArray[Any]]
-"""A function that returns the vectors of texts, (n_texts, n_dims)."""
-EmbedLike = EmbedModel | EmbedFunction
+EmbedLike = EmbedModel | Callable[[list[str]], Sequence[Sequence[float]] | NDArray[Any]]
+"""An embedding model, or a function that returns the vectors of texts, (n_texts, n_dims)."""
 
 
 def is_function(given: object) -> TypeGuard[Callable[..., Any]]:
