@@ -16,7 +16,6 @@ from statistics import fmean
 from typing import Any
 
 import numpy as np
-from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.schema import BaseNode, Document, QueryBundle
 
 from hierindex.core.arguments import Floats1d, is_whole, require
@@ -36,7 +35,7 @@ from hierindex.evaluate.measures import (
 )
 from hierindex.index import HierarchicalIndex
 from hierindex.models.load import load_embed_model
-from hierindex.models.model import fingerprint
+from hierindex.models.model import EmbedLike, as_embed_model, fingerprint
 from hierindex.progress import Progress, silent
 from hierindex.respond.answer import Answer
 from hierindex.retrieve.question import cuts, of_documents
@@ -169,7 +168,7 @@ def evaluate(
     against: str | None = None,
     limit: int | None = None,
     index: str | Path | None = None,
-    embed_model: BaseEmbedding | None = None,
+    embed_model: EmbedLike | None = None,
     chunk_size: int | None = None,
     measures: Measures | None = None,
     progress: Progress = silent,
@@ -197,7 +196,7 @@ def evaluate(
     index : str or Path, optional
         Folder in which indices are kept and reused; a temporary one by default. Delete it after an
         update of hierindex that changes trees: indices are not rebuilt.
-    embed_model : BaseEmbedding, optional
+    embed_model : BaseEmbedding or callable, optional
         The bundled model by default.
     chunk_size : int, optional
         Maximum tokens of a chunk, by default as in `HierarchicalIndex.build`.
@@ -299,7 +298,7 @@ def spread(questions: Sequence[Question], limit: int | None) -> list[Question]:
 def _index_of(
     dataset: Dataset,
     folder: Path,
-    model: BaseEmbedding,
+    model: EmbedLike,
     chunk_size: int | None,
     progress: Progress,
 ) -> HierarchicalIndex:
@@ -307,7 +306,8 @@ def _index_of(
 
     It is found if the documents, the model and the chunk size are the same.
     """
-    settings = [dataset.texts, fingerprint(model) or model.model_name, chunk_size]
+    known = as_embed_model(model)
+    settings = [dataset.texts, fingerprint(known) or known.model_name, chunk_size]
     digest = sha256(json.dumps(settings).encode()).hexdigest()
     uri = folder / f"{dataset.name}-{digest[:8]}"
     if Table.of(uri).snapshot().exists:
