@@ -4,6 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 TESTABLE := .venv/.testable
 DOCUMENTABLE := .venv/.documentable
+NPM := tests/suites/node_modules/.ready
 INSTALL = $(BIN)/python -m pip install -qq --no-compile -c $(CONSTRAINTS)  # Python compiles what it imports
 # Half of the tests that are not core's: two processes collect theirs, where workers collect all.
 ANSWERS := $(addprefix tests/,cli docs evaluate export respond retrieve serve)
@@ -59,19 +60,19 @@ test-ray: $(TESTABLE)  ## builds on a Ray cluster of two nodes on this machine, 
 	$(INSTALL) -e '.[ray]'
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q -m 'slow or not slow' tests/scale
 
-verify-types: $(TESTABLE)  ## that the types of all public names are complete
+verify-types: $(TESTABLE)  ## that the types of all public names are complete; test-suites does, too
 	$(INSTALL) basedpyright
 	PYTHONPATH=$(CURDIR) PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/basedpyright --ignoreexternal --verifytypes hierindex
 
-test-package: $(TESTABLE)  ## the wheel in a fresh environment
+test-package: $(TESTABLE)  ## the wheel in fresh environments, also of each Python from 3.11 to 3.13 that uv finds
+	$(INSTALL) uv
 	$(BIN)/pytest -q -m slow tests/test_package.py
 
 test-slow: $(TESTABLE) $(DOCUMENTABLE)  ## every method on whole corpora, in HIERINDEX_CORPORA, and many examples of each property
 	$(BIN)/pytest -q -n 2 -m 'slow or hypothesis' --hypothesis-profile=thorough
 
-test-suites: $(TESTABLE)  ## other people's tests: LangChain's, LlamaIndex's, MCP's client, schemathesis
-	$(INSTALL) --group suites
-	OMP_NUM_THREADS=1 $(BIN)/pytest -q tests/suites tests/store/test_conformance.py
+test-suites: $(TESTABLE) $(NPM)  ## other people's tests and programs; prints a table of what passes
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q -rfEs tests/suites tests/store/test_conformance.py
 
 test-llm: $(TESTABLE)  ## a real language model, which it downloads: 0.5 GB, or 1.1 GB with SIZE=1.5b
 	$(INSTALL) --group real-model
@@ -142,3 +143,8 @@ $(TESTABLE): $(READY)
 $(DOCUMENTABLE): $(READY)
 	$(INSTALL) --group docs
 	touch $@
+
+$(NPM): tests/suites/package.json $(TESTABLE)
+	$(INSTALL) --group suites
+	PATH=$(CURDIR)/$(BIN):$$PATH npm install --prefix tests/suites --ignore-scripts --no-package-lock \
+		--no-audit --no-fund --silent && touch $@ || echo "npm cannot install tests/suites/package.json; tests of these programs are skipped."

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from hierindex.core.arguments import is_whole, require
 from hierindex.errors import HierindexError, InputError, ModelError, without_password
 from hierindex.models.load import load_encoder
-from hierindex.models.model import built_precision
+from hierindex.models.model import as_embed_model, built_precision
 from hierindex.settings import CONTEXT, OUTLINE_TOKENS
 from hierindex.store.generations import on_newest
 from hierindex.store.table import Table
@@ -19,7 +19,6 @@ from hierindex.store.table import Table
 if TYPE_CHECKING:
     from llama_index.core.base.embeddings.base import BaseEmbedding
     from llama_index.core.chat_engine.types import BaseChatEngine
-    from llama_index.core.llms import LLM
     from llama_index.core.node_parser import NodeParser
     from llama_index.core.schema import BaseNode, Document
     from llama_index.core.vector_stores.types import MetadataFilters
@@ -30,7 +29,8 @@ if TYPE_CHECKING:
     from hierindex.jobs.settings import StoredSettings
     from hierindex.jobs.update import Revise, UpdateOptions
     from hierindex.jobs.watch import Failed
-    from hierindex.models.model import EmbedModel
+    from hierindex.models.functions import LLMLike
+    from hierindex.models.model import EmbedLike, EmbedModel
     from hierindex.models.openvino import Precision
     from hierindex.node import Node
     from hierindex.progress import Progress
@@ -57,8 +57,8 @@ class HierarchicalIndex:
     Parameters
     ----------
     store : HierarchyStore or Table
-    embed_model : BaseEmbedding, optional
-        The model that the tree was built with; by default loaded by the name stored in the tree.
+    embed_model : BaseEmbedding or callable, optional
+        What the tree was built with; by default loaded by the name stored in the tree.
     last_build : BuildReport, optional
         Report of the last build or update made through this object.
     """
@@ -66,14 +66,14 @@ class HierarchicalIndex:
     def __init__(
         self,
         store: "HierarchyStore | Table",
-        embed_model: "BaseEmbedding | None" = None,
+        embed_model: "EmbedLike | None" = None,
         *,
         last_build: "BuildReport | None" = None,
     ) -> None:
         self.table: Table = store if isinstance(store, Table) else store.table
         self.last_build = last_build
         self._store = None if isinstance(store, Table) else store
-        self._embed_model = embed_model
+        self._embed_model = None if embed_model is None else as_embed_model(embed_model)
         self._loaded = dict[tuple[str, "Precision"], "EmbedModel"]()  # at most one
 
     def __repr__(self) -> str:
@@ -172,7 +172,7 @@ class HierarchicalIndex:
         return cls.build(documents, uri, **options)
 
     @classmethod
-    def open(cls, uri: str | Path, embed_model: "BaseEmbedding | None" = None) -> Self:
+    def open(cls, uri: str | Path, embed_model: "EmbedLike | None" = None) -> Self:
         """Open an index; the embedding model is loaded with the first question.
 
         Raises
@@ -231,7 +231,7 @@ class HierarchicalIndex:
         self,
         question: str,
         *,
-        llm: "LLM | None" = None,
+        llm: "LLMLike | None" = None,
         response_mode: str | None = None,
         show: Callable[[str], object] | None = None,
         **options: Any,
@@ -241,8 +241,9 @@ class HierarchicalIndex:
         Parameters
         ----------
         question : str
-        llm : LLM, optional
-            Without one, the answer quotes passages of the documents.
+        llm : LLM or callable, optional
+            Without one, the answer quotes passages of the documents. A function
+            `answer(prompt) -> str` is taken to have LlamaIndex's default window of 3,900 tokens.
         response_mode : str, optional
             By default "extractive" without an LLM, "tree_summarize" with one.
         show : callable, optional
@@ -282,7 +283,7 @@ class HierarchicalIndex:
         self,
         question: str,
         *,
-        llm: "LLM | None" = None,
+        llm: "LLMLike | None" = None,
         response_modes: Sequence[str] | None = None,
         synthesizer: dict[str, Any] | None = None,
         **retriever: Any,
@@ -292,7 +293,7 @@ class HierarchicalIndex:
         Parameters
         ----------
         question : str
-        llm : LLM, optional
+        llm : LLM or callable, optional
         response_modes : sequence of str, optional
             By default all modes except "no_text" and "context_only"; without an LLM, only
             "extractive".
@@ -482,7 +483,7 @@ class HierarchicalIndex:
     def as_query_engine(
         self,
         *,
-        llm: "LLM | None" = None,
+        llm: "LLMLike | None" = None,
         response_mode: str | None = None,
         level: "Level | Sequence[Level] | None" = None,
         synthesizer: dict[str, Any] | None = None,
@@ -492,7 +493,7 @@ class HierarchicalIndex:
 
         Parameters
         ----------
-        llm : LLM, optional
+        llm : LLM or callable, optional
         response_mode : str, optional
             "extractive" (the default without an LLM) or one of LlamaIndex's modes, such as
             "tree_summarize" (the default with one), "compact" and "refine".
@@ -523,7 +524,11 @@ class HierarchicalIndex:
         )
 
     def as_chat_engine(
-        self, *, llm: "LLM | None" = None, chat_mode: str = "condense_plus_context", **options: Any
+        self,
+        *,
+        llm: "LLMLike | None" = None,
+        chat_mode: str = "condense_plus_context",
+        **options: Any,
     ) -> "BaseChatEngine":
         """Return a LlamaIndex chat engine, which remembers the conversation.
 
@@ -532,9 +537,10 @@ class HierarchicalIndex:
 
         Parameters
         ----------
-        llm : LLM
+        llm : LLM or callable
             Required; LlamaIndex's `StoredSettings.llm` is ignored.
-        chat_mode : {"condense_plus_context", "context", "condense_question"}
+        chat_mode : {"condense_plus_context", "best", "context", "condense_question"}
+            "best" is LlamaIndex's name for the default.
         **options
             Options of the chat engine, such as `memory`, `chat_history` and prompts, and those of
             `as_retriever`, or in mode "condense_question" of `as_query_engine`.
@@ -553,7 +559,7 @@ class HierarchicalIndex:
         sources: "Source | Sequence[Source] | None" = None,
         *,
         hierarchy: "Hierarchy | None" = None,
-        llm: "LLM | None" = None,
+        llm: "LLMLike | None" = None,
         splitter: "NodeParser | None" = None,
         purge: bool = False,
         dry_run: bool = False,
@@ -577,7 +583,7 @@ class HierarchicalIndex:
             replaces the one with its id.
         hierarchy : Hierarchy, optional
             By default made from the settings of the index. A different one raises an error.
-        llm : LLM, optional
+        llm : LLM or callable, optional
             Required if a language model wrote the summaries: the same model.
         splitter : NodeParser, optional
             Required if the index was built with a custom splitter: the same splitter.
@@ -632,7 +638,7 @@ class HierarchicalIndex:
         self,
         *documents: str,
         hierarchy: "Hierarchy | None" = None,
-        llm: "LLM | None" = None,
+        llm: "LLMLike | None" = None,
         dry_run: bool = False,
         progress: "Progress | None" = None,
         **llm_options: Any,
@@ -676,7 +682,7 @@ class HierarchicalIndex:
         self,
         hierarchy: "Hierarchy | None" = None,
         *,
-        llm: "LLM | None" = None,
+        llm: "LLMLike | None" = None,
         progress: "Progress | None" = None,
         **llm_options: Any,
     ) -> "BuildReport":
@@ -715,7 +721,7 @@ class HierarchicalIndex:
         *,
         failed: "Failed | None" = None,
         hierarchy: "Hierarchy | None" = None,
-        llm: "LLM | None" = None,
+        llm: "LLMLike | None" = None,
         splitter: "NodeParser | None" = None,
         purge: bool = False,
         progress: "Progress | None" = None,
@@ -781,7 +787,7 @@ class HierarchicalIndex:
     def _given(
         self,
         hierarchy: "Hierarchy | None",
-        llm: "LLM | None",
+        llm: "LLMLike | None",
         progress: "Progress | None",
         llm_options: dict[str, Any],
         **options: Any,

@@ -31,10 +31,9 @@ DOORS = {  # modules that import LlamaIndex with themselves, by room
     "evaluate": "datasets runner",
     "export": "document_summary langchain_retriever",
     "jobs": "revisions",
-    "models": "client limits llm openvino_embedding reasoning",
+    "models": "client functions limits llm openvino_embedding reasoning",
     "read": "documents readers sections split",
-    "respond": "bounded_tree chat citation_check compare engine extractive_synthesizer "
-    "query_engine",
+    "respond": "bounded_tree chat citation_check engine extractive_synthesizer query_engine",
     "retrieve": "retriever",
     "store": "vector_store",
     "summarize": "bert llm replies requests summarizers",

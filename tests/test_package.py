@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-CACHES = shutil.ignore_patterns("__pycache__", "*.pyc")
+CACHES = shutil.ignore_patterns("__pycache__", "*.pyc", "node_modules")
 RELEASED = ("hierindex", "tests", "pyproject.toml", "README.md", "LICENSE")
 BUILD = "import sys; from setuptools.build_meta import build_sdist; build_sdist(sys.argv[1])"
 TYPED = """\
@@ -152,13 +152,35 @@ def test_types_are_seen(python, alone) -> None:
     assert 'incompatible type "int"' in error
 
 
-def test_it_builds_and_answers(python, alone, built) -> None:
-    assert built["added"] == 1
+def builds_and_answers(python: Path, alone: dict, index: str) -> None:
+    """Build and ask by the command line of an environment."""
     command = python.with_name("hierindex")
+    report = json.loads(run(command, "build", "docs", "--index", index, "--json", **alone))
+    assert report["added"] == 1
     question = "Why was the bridge closed?"
-    answer = json.loads(run(command, "query", question, "--index", "index", "--json", **alone))
+    answer = json.loads(run(command, "query", question, "--index", index, "--json", **alone))
     assert "the second pier had sunk" in answer["answer"]
     assert answer["citations"][0]["document"] == "bridge.txt"
+
+
+def test_it_builds_and_answers(python, alone) -> None:
+    builds_and_answers(python, alone, "first")
+
+
+@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
+def test_it_works_in_an_environment_of_uv(version, wheel, alone, tmp_path) -> None:
+    uv = shutil.which("uv", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    if uv is None:
+        pytest.skip("uv is not installed: pip install uv")
+    find = [uv, "python", "find", "--no-python-downloads", version]
+    found = subprocess.run(find, capture_output=True, text=True, check=False)
+    if found.returncode:
+        pytest.skip(f"there is no Python {version}: {found.stderr.strip()}")
+    python = tmp_path / "environment" / "bin" / "python"
+    run(uv, "venv", "--python", found.stdout.strip(), python.parents[1])
+    run(uv, "pip", "install", "--python", python, "-c", ROOT / "constraints.txt", wheel)
+    builds_and_answers(python, alone, version)
+    shutil.rmtree(python.parents[1])  # gigabytes, which pytest would keep
 
 
 def test_each_extra_is_tried() -> None:

@@ -27,7 +27,7 @@ from test_update import (
 )
 
 from hierindex import DocumentHierarchy, HierarchicalIndex, Skipped
-from hierindex.errors import SourceError
+from hierindex.errors import InputError, SourceError
 from hierindex.models.client import load_llm
 from hierindex.node import MODIFIED
 from hierindex.store.table import Table
@@ -249,6 +249,16 @@ class TestPathsThatAreGone:
                 index.update(sources)
         assert counts(index.update(folder / "z.txt")) == (1, 0, 0, 0, 1)
         assert counts(index.update()) == (0, 0, 1, 0, 1)  # now that another document remains
+
+
+@pytest.mark.parametrize("text", ["One.\n\nTwo.", "A bridge. " * 999], ids=["lines", "long"])
+def test_a_text_is_no_source(index, tmp_path, text):
+    told = r"^The source .{,220} cannot be found or read; pass a text as .*Document\(text=\.\.\.\)"
+    for take in (index.insert, index.update, lambda text: built([text], tmp_path / "new")):
+        with pytest.raises(SourceError, match=told):
+            take(text)
+        with pytest.raises(InputError, match="must be a path or a Document, got bytes"):
+            take(text.encode())
 
 
 class TestFilesThatComeAndGo:

@@ -15,10 +15,7 @@ if TYPE_CHECKING:
 
 Data = Annotated[
     list[Path],
-    typer.Argument(
-        metavar="DATA",
-        help="Folders with documents.jsonl and questions.jsonl.",
-    ),
+    typer.Argument(metavar="DATA", help="Folders with documents.jsonl and questions.jsonl."),
 ]
 
 
@@ -31,7 +28,7 @@ def evaluate(
         typer.Option(
             metavar="WAY,...",
             help="Retrieval methods: auto, dense, text, hybrid, collapsed, level-1, level-2 ...; "
-            "all by default.",
+            "all by default. And answer, only if named: what ask answers without an LLM.",
         ),
     ] = None,
     budgets: Annotated[
@@ -68,6 +65,16 @@ def evaluate(
     gold_titles (ids of documents) or answer (a text, word for word). By
     default, a question with evidence searches only its own document, any
     other question all documents; within names a document to search instead.
+
+    A BEIR folder is read as well, and a JSON file of LlamaIndex's
+    EmbeddingQAFinetuneDataset. Judgements of documents that the corpus lacks
+    count as not found, and a document with the id of a query is no result of
+    that query.
+
+    With --ways answer, coverage and documents are of what is cited, answer is
+    of the text, words is the length of the answer, and refused the share of
+    answers that say that nothing answers the question. Questions without an
+    expected answer are asked, too: they should be refused.
     """
     if not all(budget.strip().isdecimal() for budget in budgets.split(",")):
         raise InputError(f"--budgets takes numbers such as 500,2000, got {budgets!r}.")

@@ -4,7 +4,8 @@ import csv
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import index
 from pathlib import Path
@@ -32,10 +33,12 @@ class Question:
         Figures are means over the questions of a kind.
     within : str, optional
         Id of a document: only this document is searched.
+    without : str, optional
+        Id of a document that is not searched, nor are summaries with text of it.
     spans : tuple of Span
         Gold: passages that answer the question.
     documents : tuple of str
-        Gold: ids of relevant documents.
+        Gold: ids of relevant documents. Documents that the data lack count as not found.
     answers : tuple of str
         Gold: texts, one of which must be found word for word.
     """
@@ -45,6 +48,7 @@ class Question:
     group: str
     kind: str = ""
     within: str | None = None
+    without: str | None = None
     spans: tuple[Span, ...] = ()
     documents: tuple[str, ...] = ()
     answers: tuple[str, ...] = ()
@@ -64,8 +68,8 @@ class Dataset:
     Raises
     ------
     InputError
-        If an id is repeated, a question names a missing document, or a gold span is outside of its
-        document.
+        If an id is repeated, a question has a gold span or `within` of a missing document, or a
+        gold span is outside of its document.
     """
 
     name: str
@@ -80,7 +84,7 @@ class Dataset:
             if n > 1:
                 raise InputError(f"{self.name} has {n} {what}s with the id {repeated!r}.")
         for q in self.questions:
-            named = {*(span.document for span in q.spans), *q.documents, q.within} - {None}
+            named = {*(span.document for span in q.spans), q.within} - {None}
             for missing in named - texts.keys():
                 raise InputError(
                     f"Question {q.id!r} of {self.name} names the missing document {missing!r}."
@@ -127,12 +131,15 @@ def read_dataset(path: str | Path) -> Dataset:
 
     Other fields are ignored. A question with `evidence` searches only its own document, any other
     question all documents. A field `within` overrides this: a document id, or null for all.
+
+    As in BEIR, judgements of documents outside the corpus count as not found, and a document with
+    the id of a query is not a result of that query.
     """
     folder = Path(path)
-    if folder.is_file():
-        return _read_as(folder, _embedding_qa)
-    if (folder / "corpus.jsonl").is_file() and any(folder.glob("qrels/*.tsv")):
-        return _read_as(folder, _beir)
+    is_beir = (folder / "corpus.jsonl").is_file() and any(folder.glob("qrels/*.tsv"))
+    if is_beir or folder.is_file():
+        with _naming(f"{folder}"):
+            return _beir(folder) if is_beir else _embedding_qa(folder)
     documents = _lines(
         folder / "documents.jsonl", lambda row: Document(text=row["text"], id_=row["doc_id"])
     )
@@ -141,16 +148,19 @@ def read_dataset(path: str | Path) -> Dataset:
     return Dataset(folder.name, documents, questions)
 
 
-def _read_as(path: Path, read: Callable[[Path], Dataset]) -> Dataset:
-    """Read a file or folder, which an error names."""
+@contextmanager
+def _naming(what: str) -> Iterator[None]:
+    """Name what cannot be read in an error."""
     try:
-        return read(path)
+        yield
     except InputError:
         raise
     except KeyError as error:
-        raise InputError(f"{path} lacks the field {error}.") from error
+        raise InputError(f"{what} lacks the field {error}.") from error
     except (OSError, AttributeError, TypeError, ValueError) as error:
-        raise InputError(f"{path} cannot be read as evaluation data: {error}.") from error
+        named = InputError.of_field(error) if isinstance(error, ValidationError) else error
+        reason = str(named).replace(": line 1 column", " at column").rstrip(".")
+        raise InputError(f"{what} cannot be read as evaluation data: {reason}.") from error
 
 
 def _embedding_qa(path: Path) -> Dataset:
@@ -173,7 +183,9 @@ def _beir(folder: Path) -> Dataset:
             if int(row["score"]) > 0:
                 gold.setdefault(row["query-id"], []).append(row["corpus-id"])
     queries = _lines(folder / "queries.jsonl", lambda row: (row["_id"], row["text"]))
-    return Dataset(folder.name, documents, _asked(queries, gold))
+    ids = {document.doc_id for document in documents}
+    asked = [replace(q, without=q.id if q.id in ids else None) for q in _asked(queries, gold)]
+    return Dataset(folder.name, documents, asked)
 
 
 def _asked(queries: Iterable[tuple[str, str]], gold: Mapping[str, Sequence[str]]) -> list[Question]:
@@ -191,21 +203,17 @@ def _lines(path: Path, parse: Callable[[dict[str, Any]], T]) -> list[T]:
         raise InputError(f"{path} cannot be read ({error.strerror}); {needed}.") from error
     parsed = list[T]()
     for number, line in enumerate(map(bytes.strip, data.split(b"\n")), start=1):
-        what = f"Line {number} of {path}"
-        try:
+        with _naming(f"Line {number} of {path}"):
             if line:
                 parsed.append(parse(json.loads(line)))
-        except KeyError as error:
-            raise InputError(f"{what} lacks the field {error}.") from error
-        except (AttributeError, TypeError, ValueError) as error:
-            named = InputError.of_field(error) if isinstance(error, ValidationError) else error
-            reason = str(named).replace(": line 1 column", " at column").rstrip(".")
-            raise InputError(f"{what} cannot be read as evaluation data: {reason}.") from error
     return parsed
 
 
 def _question(texts: Mapping[str, str], row: Mapping[str, Any]) -> Question:
     answers = [row["answer"]] if row.get("answer") else row.get("answers")
+    documents = _texts("gold_titles", row)
+    for missing in (name for name in documents if name not in texts):
+        raise ValueError(f"gold_titles names the missing document {missing!r}")
     return Question(
         id=row["qid"],
         text=row["question"],
@@ -213,7 +221,7 @@ def _question(texts: Mapping[str, str], row: Mapping[str, Any]) -> Question:
         kind=row.get("kind") or "",
         within=row.get("within", row["doc_id"] if row.get("evidence") else None),
         spans=tuple(_spans(texts, row)),
-        documents=_texts("gold_titles", row),
+        documents=documents,
         answers=_texts("answers", {"answers": answers}),
     )
 

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.schema import Document, QueryBundle
+from llama_index.core.schema import BaseNode, Document, QueryBundle
 
 from hierindex.core.arguments import Floats1d, is_whole, require
 from hierindex.errors import InputError, LevelError
@@ -31,22 +31,23 @@ from hierindex.evaluate.measures import (
     held,
     interval,
     ranked,
+    said,
 )
 from hierindex.index import HierarchicalIndex
 from hierindex.models.load import load_embed_model
-from hierindex.models.model import fingerprint
+from hierindex.models.model import EmbedLike, as_embed_model, fingerprint
 from hierindex.progress import Progress, silent
+from hierindex.respond.answer import Answer
 from hierindex.retrieve.question import cuts, of_documents
 from hierindex.store.filters import Filters
 from hierindex.store.table import Table
 from hierindex.tree.transforms import SemanticHierarchy
 
-if TYPE_CHECKING:
-    from llama_index.core.schema import BaseNode, QueryBundle
-
 LEVEL = re.compile(r"level-(\d+)")
 BUDGETS = (500, 2_000)  # tokens; the second holds most of a short document
 AGAINST = "dense"
+ANSWER = "answer"  # not of all ways, as its measures are others
+WITHOUT_GOLD = "without gold"  # the kind of questions that have none
 TOP_K = 10  # results of a ranking
 SPARE = 1.5  # nodes to fill a budget with, as some may not fit
 
@@ -60,12 +61,21 @@ class Asked:
 
     question: Question
     index: HierarchicalIndex
-    bundle: "QueryBundle"
+    bundle: QueryBundle
+
+    @property
+    def filters(self) -> Filters:
+        """What `within` and `without` of the question say, for `as_retriever` and `ask`."""
+        within, without = self.question.within, self.question.without
+        searched = () if within is None else (of_documents([within]),)
+        excluded = () if without is None else (Filters((of_documents([without]),), "not"),)
+        return Filters((*searched, *excluded))
 
 
-Way = Callable[[Asked, int, int | None], Sequence["BaseNode"]]
+Way = Callable[[Asked, int, int | None], Sequence[BaseNode] | Answer]
 """A retrieval method: a function of a question, a sufficient number of nodes, and the token budget
-(None for a ranking). It returns nodes, best first; nodes that exceed the budget are skipped.
+(None for a ranking). It returns nodes, best first; nodes that exceed the budget are skipped. Or it
+returns an answer, and is called once.
 """
 
 
@@ -85,11 +95,9 @@ def retrieved(**options: Any) -> Way:
         To be passed in the mapping `ways` of `evaluate`.
     """
 
-    def way(asked: Asked, top_k: int, budget: int | None) -> "Sequence[BaseNode]":
-        within = asked.question.within
-        filters = None if within is None else Filters((of_documents([within]),))
+    def way(asked: Asked, top_k: int, budget: int | None) -> Sequence[BaseNode]:
         retriever = asked.index.as_retriever(
-            top_k=top_k, token_budget=budget, filters=filters, **options
+            top_k=top_k, token_budget=budget, filters=asked.filters, **options
         )
         try:
             return [found.node for found in retriever.retrieve(asked.bundle)]
@@ -101,6 +109,11 @@ def retrieved(**options: Any) -> Way:
     return way
 
 
+def answered(asked: Asked, top_k: int, budget: int | None) -> Answer:
+    """Return the answer of `HierarchicalIndex.ask` without a language model."""
+    return asked.index.ask(asked.question.text, filters=asked.filters)
+
+
 WAYS: dict[str, Way] = {
     "auto": retrieved(mode="auto"),
     "dense": retrieved(level=0, by="dense"),
@@ -109,6 +122,7 @@ WAYS: dict[str, Way] = {
     "collapsed": retrieved(mode="collapsed"),
 }
 """The default, chunks by vectors, by words and by both, and all levels at once."""
+NAMED = {**WAYS, ANSWER: answered}
 
 
 def ways_of(ways: Sequence[str] | Mapping[str, Way] | None) -> dict[str, Way]:
@@ -133,11 +147,11 @@ def of_levels(index: HierarchicalIndex) -> dict[str, Way]:
 
 
 def _named(name: str) -> Way:
-    if name in WAYS:
-        return WAYS[name]
+    if name in NAMED:
+        return NAMED[name]
     if found := LEVEL.fullmatch(name):
         return retrieved(mode="level", level=int(found[1]))
-    raise InputError(f"There is no way {name!r}; there are {', '.join(WAYS)}, and level-N.")
+    raise InputError(f"There is no way {name!r}; there are {', '.join(NAMED)}, and level-N.")
 
 
 Figures = dict[Measure, dict[int, float]]
@@ -154,7 +168,7 @@ def evaluate(
     against: str | None = None,
     limit: int | None = None,
     index: str | Path | None = None,
-    embed_model: BaseEmbedding | None = None,
+    embed_model: EmbedLike | None = None,
     chunk_size: int | None = None,
     measures: Measures | None = None,
     progress: Progress = silent,
@@ -168,18 +182,21 @@ def evaluate(
     ways : sequence of str or mapping, optional
         "auto" (as `HierarchicalIndex.ask` retrieves), "dense", "text" and "hybrid" (chunks by
         vectors, by words, and by both), "collapsed" (all levels at once), "level-1", "level-2" and
-        so on; by default all of these. Or a mapping of names to functions, see `retrieved`.
+        so on; by default all of these. "answer", which is only asked if it is named, measures
+        the answers of `HierarchicalIndex.ask` without a language model. Or a mapping of names to
+        functions, see `retrieved`.
     budgets : sequence of int
         Token budgets of the retrieved text, counted by LlamaIndex's global tokenizer; 500 and 2,000
         by default.
     against : str, optional
-        Baseline that the others are compared with; by default "dense", or else the first.
+        Baseline that the others are compared with; by default "dense", or else the first that is
+        not "answer".
     limit : int, optional
         Maximum number of questions per data set, evenly spaced; no limit by default.
     index : str or Path, optional
         Folder in which indices are kept and reused; a temporary one by default. Delete it after an
         update of hierindex that changes trees: indices are not rebuilt.
-    embed_model : BaseEmbedding, optional
+    embed_model : BaseEmbedding or callable, optional
         The bundled model by default.
     chunk_size : int, optional
         Maximum tokens of a chunk, by default as in `HierarchicalIndex.build`.
@@ -187,7 +204,7 @@ def evaluate(
         A function of further measures, `measures(question, passages, budget)`. It returns a dict of
         values by (name, budget). It is called with the passages that fit each token budget and, for
         questions with gold passages or documents, with each ranking of ten passages and None as
-        budget. With it, questions without gold are evaluated, too.
+        budget; it is not called with answers. With it, questions without gold are evaluated, too.
     progress : Progress
 
     Returns
@@ -199,49 +216,77 @@ def evaluate(
     InputError
         If data are missing, incomplete or without gold, two data sets have the same name, a method
         does not exist, or a number is out of range.
+
+    Notes
+    -----
+    `coverage` is the number of characters of gold passages that are returned, divided by the number
+    that fits the token budget; `documents` is the share of gold documents; `answer` is the share of
+    questions with a gold answer word for word. `hit@1`, `hit@5` and `MRR@10` are of rankings of ten
+    passages, of which one is relevant if it is of a gold document, or has at least 41 characters or
+    half of a gold passage.
+
+    Of the way "answer", `coverage` and `documents` measure what is cited, `answer` the text that is
+    shown, all without a budget; `words` is the mean number of words, and `refused` the share of
+    answers that say that nothing answers the question. Questions without gold have only `words` and
+    `refused`; if they have no kind, theirs is "without gold", so that right and wrong refusals are
+    not mixed. A function of `ways` may also return an `Answer`, which is measured in the same way.
     """
     started = time.perf_counter()
     chosen = ways_of(ways)
-    against = against or (AGAINST if AGAINST in chosen else next(iter(chosen)))
+    against = against or min(chosen, key=lambda way: (way != AGAINST, way == ANSWER))
     require(against in chosen, "against", f"one of {', '.join(chosen)}", against)
     counts = bool(budgets) and all(is_whole(budget, 1) for budget in budgets)
     require(counts, "budgets", "integers of at least 1", [*budgets])
     require(limit is None or is_whole(limit, 1), "limit", "an integer of at least 1", limit)
     rows, notes = list[Row](), list[str]()
     given = [data] if isinstance(data, str | Path | Dataset) else data
-    datasets = _read(given, measures, notes)
+    datasets = _read(given, ANSWER in chosen, measures, notes)
     model = embed_model or load_embed_model()
     with tempfile.TemporaryDirectory() if index is None else nullcontext(index) as folder:
         for dataset in datasets:
             tree = _index_of(dataset, Path(folder), model, chunk_size, progress)
             every = chosen if ways is not None else chosen | of_levels(tree)
-            questions = spread(dataset.questions, limit)
-            figures = _figures(
-                dataset, questions, tree, every, sorted({*budgets}), measures, notes, progress
-            )
-            rows += _rows(dataset.name, questions, figures, against)
+            dataset = replace(dataset, questions=spread(dataset.questions, limit))
+            figures = _figures(dataset, tree, every, sorted({*budgets}), measures, notes, progress)
+            rows += _rows(dataset, figures, against)
     return Report(against, rows, notes, seconds=round(time.perf_counter() - started, 3))
 
 
 def _read(
-    data: Sequence[str | Path | Dataset], measures: Measures | None, notes: list[str]
+    data: Sequence[str | Path | Dataset], answers: bool, measures: Measures | None, notes: list[str]
 ) -> list[Dataset]:
-    """Return data sets of different names, and note what has no gold and is left out."""
+    """Return data sets of different names, and note what they lack.
+
+    Questions without gold are kept for answers and for further measures.
+    """
     require(len(data) > 0, "data", "one data set or more", data)
     datasets = [d if isinstance(d, Dataset) else read_dataset(d) for d in data]
     ((name, n), *_) = Counter(dataset.name for dataset in datasets).most_common(1)
     if n > 1:
         raise InputError(f"Data sets need different names; {n} are named {name!r}.")
-    if measures is None:
-        for number, d in enumerate(datasets):
-            asked = [q for q in d.questions if q.spans or q.documents or q.answers]
-            if n_left := len(d.questions) - len(asked):
+    for number, d in enumerate(datasets):
+        texts, kept = d.texts, d.questions
+        judged = [name for q in kept for name in q.documents]
+        if missing := [name for name in judged if name not in texts]:
+            named = ", ".join(map(repr, [*dict.fromkeys(missing)][:3]))
+            notes.append(
+                f"{d.name}: {len(missing):,} of {len(judged):,} judgements are of documents "
+                f"outside the corpus, such as {named}. They count as not found."
+            )
+        if answers:
+            kept = [q if _has_gold(q) else replace(q, kind=q.kind or WITHOUT_GOLD) for q in kept]
+        elif measures is None:
+            kept = [q for q in kept if _has_gold(q)]
+            if n_left := len(d.questions) - len(kept):
                 notes.append(f"{d.name}: {n_left} questions without gold were left out.")
-            datasets[number] = replace(d, questions=asked)
-    for dataset in datasets:
-        if not dataset.questions:
-            raise InputError(f"{dataset.name} has no question with gold.")
+        if not kept:
+            raise InputError(f"{d.name} has no question with gold.")
+        datasets[number] = replace(d, questions=kept)
     return datasets
+
+
+def _has_gold(question: Question) -> bool:
+    return bool(question.spans or question.documents or question.answers)
 
 
 def spread(questions: Sequence[Question], limit: int | None) -> list[Question]:
@@ -253,7 +298,7 @@ def spread(questions: Sequence[Question], limit: int | None) -> list[Question]:
 def _index_of(
     dataset: Dataset,
     folder: Path,
-    model: BaseEmbedding,
+    model: EmbedLike,
     chunk_size: int | None,
     progress: Progress,
 ) -> HierarchicalIndex:
@@ -261,7 +306,8 @@ def _index_of(
 
     It is found if the documents, the model and the chunk size are the same.
     """
-    settings = [dataset.texts, fingerprint(model) or model.model_name, chunk_size]
+    known = as_embed_model(model)
+    settings = [dataset.texts, fingerprint(known) or known.model_name, chunk_size]
     digest = sha256(json.dumps(settings).encode()).hexdigest()
     uri = folder / f"{dataset.name}-{digest[:8]}"
     if Table.of(uri).snapshot().exists:
@@ -281,7 +327,6 @@ def _index_of(
 
 def _figures(
     dataset: Dataset,
-    questions: Sequence[Question],
     index: HierarchicalIndex,
     ways: Mapping[str, Way],
     budgets: Sequence[int],
@@ -294,38 +339,46 @@ def _figures(
     further, texts = measures or (lambda *_: {}), dataset.texts
     chunks = index.table.snapshot().nodes(filters=Filters((cuts([0]),)))
     mean = fmean(count_tokens(Passage.of(chunk).text) for chunk in chunks)
-    for number, question in enumerate(questions):
+
+    def measured(way: Way, asked: Asked) -> dict[Measure, float]:
+        question, found = asked.question, dict[Measure, float]()
+        ranks = question.spans or question.documents
+        for budget in (*budgets, None) if ranks else budgets:
+            enough = max(TOP_K, math.ceil(SPARE * (budget or 0) / mean))
+            result = way(asked, enough, budget)
+            if isinstance(result, Answer):
+                return said(question, texts, result)
+            passages = map(Passage.of, result)
+            kept = fill(passages, budget) if budget else [*islice(passages, TOP_K)]
+            found |= held(question, texts, kept, budget) if budget else ranked(question, kept)
+            found |= further(question, kept, budget)
+        return found
+
+    for number, question in enumerate(dataset.questions):
         vector = index.embed_model.get_query_embedding(question.text)
         asked = Asked(question, index, QueryBundle(question.text, embedding=vector))
         for way in list(figures):
-            found = dict[Measure, float]()
+            if way != ANSWER and measures is None and not _has_gold(question):
+                continue
             try:
-                for budget in budgets:
-                    enough = max(TOP_K, math.ceil(SPARE * budget / mean))
-                    kept = fill(map(Passage.of, ways[way](asked, enough, budget)), budget)
-                    found |= held(question, texts, kept, budget) | further(question, kept, budget)
-                if question.spans or question.documents:
-                    ranking = [Passage.of(node) for node in ways[way](asked, TOP_K, None)[:TOP_K]]
-                    found |= ranked(question, ranking) | further(question, ranking, None)
+                found = measured(ways[way], asked)
             except InputError as error:
                 del figures[way]
                 notes.append(f"{dataset.name}: {way} was left out. {error}")
                 continue
             for measure, value in found.items():
                 figures[way][measure][number] = value
-        progress(f"{dataset.name}: questions", number + 1, len(questions))
+        progress(f"{dataset.name}: questions", number + 1, len(dataset.questions))
     return figures
 
 
-def _rows(
-    data: str, questions: Sequence[Question], figures: Mapping[str, Figures], against: str
-) -> Iterator[Row]:
+def _rows(dataset: Dataset, figures: Mapping[str, Figures], against: str) -> Iterator[Row]:
+    data, questions = dataset.name, dataset.questions
     for kind in dict.fromkeys(question.kind for question in questions):
         of_kind = {i for i, question in enumerate(questions) if question.kind == kind}
         for way, of_way in figures.items():
             for measure, value_of in of_way.items():
-                numbers = sorted(of_kind & value_of.keys())
-                if not numbers:
+                if not (numbers := sorted(of_kind & value_of.keys())):
                     continue
                 groups = [questions[i].group for i in numbers]
                 values, apart = np.array([value_of[i] for i in numbers]), list[float]()

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn, cast
+from typing import NoReturn, cast
 
 from llama_index.core import (
     DocumentSummaryIndex,
@@ -13,7 +13,6 @@ from llama_index.core import (
     load_index_from_storage,
 )
 from llama_index.core.data_structs.document_summary import IndexDocumentSummary
-from llama_index.core.llms import LLM, CustomLLM, LLMMetadata
 from llama_index.core.schema import (
     BaseNode,
     NodeRelationship,
@@ -25,6 +24,7 @@ from llama_index.core.schema import (
 from hierindex.errors import InputError
 from hierindex.export.files import new, ordered_nodes
 from hierindex.index import HierarchicalIndex
+from hierindex.models.functions import LLMLike, as_llm
 from hierindex.retrieve.selection import WHOLE
 from hierindex.store.filters import Filters
 from hierindex.store.snapshot import Snapshot
@@ -32,7 +32,7 @@ from hierindex.text_node import from_text_node, to_text_node
 
 
 def to_document_summary_index(
-    index: HierarchicalIndex, *, llm: LLM | None = None, embed_summaries: bool = True
+    index: HierarchicalIndex, *, llm: LLMLike | None = None, embed_summaries: bool = True
 ) -> DocumentSummaryIndex:
     """Convert the index to LlamaIndex's `DocumentSummaryIndex` of chunks and document summaries.
 
@@ -44,7 +44,7 @@ def to_document_summary_index(
     Parameters
     ----------
     index : HierarchicalIndex
-    llm : LLM, optional
+    llm : LLM or callable, optional
         For the result's LLM retriever and for documents that are inserted later. LlamaIndex's
         `Settings.llm` is not used here, but `as_query_engine` of the result uses it unless an LLM
         is passed to it.
@@ -68,7 +68,7 @@ def to_document_summary_index(
     embed_model = index.embed_model if embed_summaries else MockEmbedding(embed_dim=1)
     loaded = load_index_from_storage(
         _storage(index, embed_summaries),
-        llm=llm or NoLLM(),
+        llm=as_llm(llm or no_llm),
         embed_model=embed_model,
         embed_summaries=embed_summaries,
     )
@@ -103,21 +103,9 @@ def persist_document_summary_index(
     return len(storage.docstore.docs)
 
 
-class NoLLM(CustomLLM):
-    """An LLM that raises InputError, so that LlamaIndex does not fall back to OpenAI's."""
-
-    @property
-    def metadata(self) -> LLMMetadata:
-        """Metadata of a placeholder."""
-        return LLMMetadata(model_name="none")
-
-    def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> NoReturn:
-        """Raise InputError."""
-        raise InputError("The index has no LLM; pass llm= when exporting or loading it.")
-
-    def stream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> NoReturn:
-        """Raise InputError."""
-        self.complete(prompt)
+def no_llm(prompt: str) -> NoReturn:
+    """Raise InputError, so that LlamaIndex does not fall back to OpenAI's model."""
+    raise InputError("The index has no LLM; pass llm= when exporting or loading it.")
 
 
 def _storage(index: HierarchicalIndex, embed_summaries: bool) -> StorageContext:

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from hierindex.errors import InputError, without_password
+from hierindex.models.functions import LLMLike, as_llm
 from hierindex.models.load import load_embed_model
 from hierindex.models.model import (
     APART,
+    EmbedLike,
     built_precision,
     identity,
     is_same_name,
@@ -20,8 +22,6 @@ from hierindex.tree.hierarchy import Hierarchy
 from hierindex.tree.transforms import DocumentHierarchy, RaptorHierarchy, SemanticHierarchy
 
 if TYPE_CHECKING:
-    from llama_index.core.base.embeddings.base import BaseEmbedding
-    from llama_index.core.llms import LLM
     from llama_index.core.node_parser import NodeParser
 
 KINDS = {
@@ -65,8 +65,8 @@ def settings_in(maker: Maker) -> dict[str, Any]:
 
 def hierarchy_of(
     settings: StoredSettings,
-    embed_model: "BaseEmbedding | None" = None,
-    llm: "LLM | None" = None,
+    embed_model: EmbedLike | None = None,
+    llm: LLMLike | None = None,
     **limits: Any,
 ) -> Hierarchy:
     """Return the hierarchy that an index was built with.
@@ -75,9 +75,9 @@ def hierarchy_of(
     ----------
     settings : Mapping
         See `settings_of` and `settings_in`.
-    embed_model : BaseEmbedding, optional
+    embed_model : BaseEmbedding or callable, optional
         By default loaded by its name, in the precision of the index.
-    llm : LLM, optional
+    llm : LLM or callable, optional
         The language model that wrote the summaries.
     **limits
         Options of `LLMRewriter` that do not determine what it writes, and `strict`.
@@ -103,7 +103,7 @@ def hierarchy_of(
                 f"The summaries of the index were written by {name!r}; pass it as llm=, or the "
                 "hierarchy as hierarchy=."
             )
-        made = as_summarizer(llm)
+        made = as_summarizer(as_llm(llm))
     else:
         made = summarizer_from_dict(summarizer, llm, **limits)
     if embed_model is None:

@@ -26,9 +26,10 @@ from hierindex.store.table import PURGED, Table
 from hierindex.tree.hierarchy import Hierarchy
 
 if TYPE_CHECKING:
-    from llama_index.core.base.embeddings.base import BaseEmbedding
-    from llama_index.core.llms import LLM
     from llama_index.core.node_parser import NodeParser
+
+    from hierindex.models.functions import LLMLike
+    from hierindex.models.model import EmbedLike
 
 LLM_OPTIONS = ("concurrency", "timeout", "deadline", "token_limit", "record", "strict")
 
@@ -46,8 +47,8 @@ class UpdateOptions:
     """
 
     hierarchy: Hierarchy | None = None
-    embed_model: "BaseEmbedding | None" = None
-    llm: "LLM | None" = None
+    embed_model: "EmbedLike | None" = None
+    llm: "LLMLike | None" = None
     progress: Progress | None = None
     llm_options: Mapping[str, Any] = field(default_factory=dict)
     splitter: "NodeParser | None" = None

@@ -15,7 +15,7 @@ from hierindex.core.arguments import Floats1d, Floats2d
 from hierindex.core.identity import digest
 from hierindex.errors import InputError, WindowWarning
 from hierindex.models.failures import error_of, failure_of, service_errors
-from hierindex.models.model import EmbedModel, fingerprint, model_name
+from hierindex.models.model import EmbedLike, EmbedModel, as_embed_model, fingerprint, model_name
 from hierindex.models.openvino import OpenVinoEncoder, encoder_of, whole_tokenizer
 from hierindex.models.tokenizer import llm_tokenizer
 from hierindex.progress import Progress, silent
@@ -49,14 +49,14 @@ class Embedder:
 
     Parameters
     ----------
-    embed_model : EmbedModel
+    embed_model : EmbedModel or callable
         The window is known for Hugging Face models. For other models, LlamaIndex's global
         tokenizer counts the tokens.
     """
 
-    def __init__(self, embed_model: EmbedModel) -> None:
-        self.embed_model = embed_model
-        self.name: str = model_name(embed_model)
+    def __init__(self, embed_model: EmbedLike) -> None:
+        self.embed_model: EmbedModel = as_embed_model(embed_model)
+        self.name: str = model_name(self.embed_model)
 
     @cached_property
     def fingerprint(self) -> str | None:

@@ -3,8 +3,11 @@
 import hashlib
 import json
 import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeGuard, cast
+
+from numpy.typing import NDArray
 
 from hierindex.errors import InputError
 from hierindex.models.openvino import Precision
@@ -44,6 +47,33 @@ class EmbedModel(Protocol):
     def get_text_embedding_batch(self, texts: list[str]) -> list[list[float]]:
         """Return the vectors of texts."""
         ...
+
+
+EmbedLike = EmbedModel | Callable[[list[str]], Sequence[Sequence[float]] | NDArray[Any]]
+"""An embedding model, or a function that returns the vectors of texts, (n_texts, n_dims)."""
+
+
+def is_function(given: object) -> TypeGuard[Callable[..., Any]]:
+    """Return whether an object can be called, and is no class."""
+    return callable(given) and not isinstance(given, type)
+
+
+def as_embed_model(given: EmbedLike) -> EmbedModel:
+    """Return the embedding model that an `embed_model` argument stands for.
+
+    Raises
+    ------
+    InputError
+        If it is neither a model nor a function, or a function without a name.
+    """
+    if hasattr(given, "get_text_embedding_batch") and not isinstance(given, type):
+        return cast(EmbedModel, given)
+    if not is_function(given):
+        what = "a LlamaIndex embedding model, a function or, in a hierarchy, a model's name"
+        raise InputError(f"embed_model must be {what}, got {type(given).__name__}.")
+    from hierindex.models.functions import FunctionEmbedding, name_of
+
+    return cast(EmbedModel, FunctionEmbedding(function=given, model_name=name_of(given)))
 
 
 def model_name(embed_model: EmbedModel) -> str:

@@ -12,7 +12,26 @@ from hierindex.models.model import EmbedModel
 from hierindex.models.openvino import OpenVinoEncoder, Precision
 
 
-class OpenVinoEmbedding(BaseEmbedding):
+class BatchEmbedding(BaseEmbedding):
+    """Base class of embedding models that embed many texts at once; async methods use threads."""
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        return self._get_text_embeddings([text])[0]
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return self._get_text_embedding(query)
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return await asyncio.to_thread(self._get_query_embedding, query)
+
+    async def _aget_text_embedding(self, text: str) -> list[float]:
+        return await asyncio.to_thread(self._get_text_embedding, text)
+
+    async def _aget_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+        return await asyncio.to_thread(self._get_text_embeddings, texts)
+
+
+class OpenVinoEmbedding(BatchEmbedding):
     """An exported sentence-transformers model, which `load_embed_model` returns on a CPU.
 
     A vector depends only on its text and the precision, to the last bit.
@@ -53,20 +72,8 @@ class OpenVinoEmbedding(BaseEmbedding):
     def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
         return self.encoder.get_text_embedding_batch(texts)
 
-    def _get_text_embedding(self, text: str) -> list[float]:
-        return self._get_text_embeddings([text])[0]
-
     def _get_query_embedding(self, query: str) -> list[float]:
         return self.encoder.get_query_embedding(query)
-
-    async def _aget_query_embedding(self, query: str) -> list[float]:
-        return await asyncio.to_thread(self._get_query_embedding, query)
-
-    async def _aget_text_embedding(self, text: str) -> list[float]:
-        return await asyncio.to_thread(self._get_text_embedding, text)
-
-    async def _aget_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-        return await asyncio.to_thread(self._get_text_embeddings, texts)
 
 
 def as_llama_index(model: EmbedModel) -> BaseEmbedding:

@@ -36,7 +36,8 @@ class UniversalSentenceEncoder:
         import torch
         from transformers import PreTrainedTokenizerFast
 
-        self.model_name, self.max_length = name, WINDOW
+        self.model_name: str = name
+        self.max_length: int = WINDOW
         with np.load(resources / WEIGHTS, allow_pickle=False) as weights:
             self._model: Any = torch.nn.Sequential(module_of(dict(weights)))
         tokenizer = tokenizer_of(resources / VOCABULARY)

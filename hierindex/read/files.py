@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from hierindex.errors import SourceError
+from hierindex.errors import InputError, SourceError, shown
 
+TEXT = re.compile(r"\n|(\S+\s+){8}|.{256}")  # a line break, nine words, or longer than a file name
+TEXT_HINT = "; pass a text as llama_index.core.Document(text=...), or save it as a file"
 MOST_NAMED = 10  # skipped files in an error
 
 ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t", "\\": r"\\", "'": r"\'"}
@@ -78,13 +80,16 @@ def source_path(name: str) -> Path:
 
 
 def check_source(source: str | Path) -> None:
-    """Raise SourceError if a file or folder does not exist."""
-    if not str(source):
+    """Raise SourceError if a file or folder does not exist, InputError if it is no path."""
+    if not isinstance(source, str | os.PathLike):
+        raise InputError(f"A source must be a path or a Document, got {type(source).__name__}.")
+    if not (name := str(source)):
         raise SourceError("A source is an empty string; use '.' for the working directory.")
     try:
         Path(source).stat()
     except (OSError, ValueError):
-        raise SourceError(f"The source {str(source)!r} cannot be found or read.") from None
+        hint = TEXT_HINT if TEXT.search(name) else ""
+        raise SourceError(f"The source {shown(name)} cannot be found or read{hint}.") from None
 
 
 def check_sources(sources: Sequence[str | Path]) -> None:

@@ -15,7 +15,7 @@ from llama_index.core.schema import BaseNode, Document, MetadataMode, TextNode
 from hierindex.cache import Readings
 from hierindex.models.embedder import Embedder
 from hierindex.models.load import load_encoder
-from hierindex.models.model import EmbedModel
+from hierindex.models.model import EmbedLike
 from hierindex.node import (
     EMBED_HIDDEN,
     LLM_HIDDEN,
@@ -175,13 +175,13 @@ class PlacedSentenceSplitter(SentenceSplitter):
 
 
 def sentence_splitter(
-    embed_model: EmbedModel | None = None, chunk_size: int | None = None
+    embed_model: EmbedLike | None = None, chunk_size: int | None = None
 ) -> SentenceSplitter:
     """Return a sentence splitter whose chunks fit the embedding model's window.
 
     Parameters
     ----------
-    embed_model : BaseEmbedding, optional
+    embed_model : BaseEmbedding or callable, optional
         Model whose tokenizer counts tokens; the bundled model by default.
     chunk_size : int, optional
         Maximum tokens of a chunk, embedded metadata included. By default as many as the model

@@ -14,8 +14,7 @@ from hierindex.store.generations import on_newest
 from hierindex.store.table import Table
 
 if TYPE_CHECKING:
-    from llama_index.core.llms import LLM
-
+    from hierindex.models.functions import LLMLike
     from hierindex.respond.query_engine import ReadingOrderEngine
     from hierindex.retrieve.retriever import HierarchyRetriever
 
@@ -38,7 +37,7 @@ EXTRACTS = {"answer_tokens", "min_score"}
 GIVEN_APART = ("llm", "response_mode", "retriever", "embed_model")
 
 
-def choose_mode(response_mode: str | None, llm: "LLM | None") -> str:
+def choose_mode(response_mode: str | None, llm: "LLMLike | None") -> str:
     """Return the response mode; by default it depends on whether there is an LLM.
 
     Raises
@@ -47,10 +46,9 @@ def choose_mode(response_mode: str | None, llm: "LLM | None") -> str:
         If the mode is unknown, or needs an LLM and none is given.
     """
     if llm is not None:
-        from llama_index.core.llms import LLM
+        from hierindex.models.functions import as_llm
 
-        if not isinstance(llm, LLM):
-            raise InputError(f"llm must be one of LlamaIndex's models, got {llm!r}.")
+        as_llm(llm)  # checks the type
     if response_mode is None:
         return EXTRACTIVE if llm is None else TREE_SUMMARIZE
     mode = str(getattr(response_mode, "value", response_mode))
@@ -68,7 +66,7 @@ def query_engine_of(
     table: Table,
     as_retriever: Callable[..., "HierarchyRetriever"],
     *,
-    llm: "LLM | None" = None,
+    llm: "LLMLike | None" = None,
     response_mode: str | None = None,
     level: Level | Sequence[Level] | None = None,
     synthesizer: Mapping[str, Any] | None = None,
@@ -94,7 +92,7 @@ def ask(
     load: Callable[[], EmbedModel],
     as_query_engine: Callable[..., "ReadingOrderEngine"],
     question: str,
-    llm: "LLM | None",
+    llm: "LLMLike | None",
     response_mode: str | None,
     show: Callable[[str], object] | None,
     options: dict[str, Any],
@@ -112,11 +110,12 @@ def ask(
         if show is not None:
             show(answer.answer)
         return answer
+    from hierindex.models.functions import as_llm
     from hierindex.models.llm import with_retries
     from hierindex.respond.engine import answered, asked, can_stream
     from hierindex.retrieve.retriever import HierarchyRetriever
 
-    calls, model = Calls(), llm if mode in NEED_LLM else None
+    calls, model = Calls(), as_llm(llm) if mode in NEED_LLM else None
     if show is not None and can_stream(mode):
         options = {**options, "synthesizer": {"streaming": True, **given}}
 
@@ -135,7 +134,7 @@ def ask(
 def options_of_ask(
     response_mode: str | None,
     min_score: float,
-    llm: "LLM | None" = None,
+    llm: "LLMLike | None" = None,
     before: Callable[[int, int, int], None] | None = None,
     **retriever: Any,
 ) -> dict[str, Any]:
@@ -170,7 +169,7 @@ def separated(
     options: Mapping[str, Any],
     synthesizer: Mapping[str, Any],
     response_mode: str | None,
-    llm: "LLM | None",
+    llm: "LLMLike | None",
 ) -> tuple[str, dict[str, Any], dict[str, Any]]:
     """Return the response mode, the options of its synthesizer, and those of the retriever.
 
@@ -184,7 +183,7 @@ def separated(
         Options of the synthesizer.
     response_mode : str, optional
         By default "compact" if one of its templates is given directly, else as in `choose_mode`.
-    llm : LLM, optional
+    llm : LLM or callable, optional
 
     Raises
     ------

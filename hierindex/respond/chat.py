@@ -19,14 +19,15 @@ from llama_index.core.llms import LLM, ChatMessage
 from llama_index.core.memory import BaseMemory, ChatMemoryBuffer
 
 from hierindex.errors import InputError
+from hierindex.models.functions import LLMLike, as_llm
 from hierindex.models.llm import with_retries
 from hierindex.models.record import Calls
 from hierindex.respond.answer import Answer
-from hierindex.respond.asking import choose_mode
 
 CONDENSE_QUESTION = "condense_question"
 CHAT_ENGINES: dict[str, Any] = {
     "condense_plus_context": CondensePlusContextChatEngine,
+    "best": CondensePlusContextChatEngine,  # as in LlamaIndex
     "context": ContextChatEngine,
     CONDENSE_QUESTION: CondenseQuestionChatEngine,
 }
@@ -40,7 +41,7 @@ HISTORY = 0.25  # of the model's window; passages and the answer need the rest
 def chat_engine(
     retriever: Callable[..., BaseRetriever],
     query_engine: Callable[..., BaseQueryEngine],
-    llm: LLM | None,
+    llm: LLMLike | None,
     chat_mode: str,
     options: Mapping[str, Any],
 ) -> BaseChatEngine:
@@ -51,9 +52,9 @@ def chat_engine(
     retriever, query_engine : callable
         Make the retriever, or in mode "condense_question" the query engine, from the options that
         are not the chat engine's.
-    llm : LLM
+    llm : LLM or callable
         A copy with retries is used, see `with_retries`.
-    chat_mode : {"condense_plus_context", "context", "condense_question"}
+    chat_mode : {"condense_plus_context", "best", "context", "condense_question"}
         Or LlamaIndex's `ChatMode` of this name.
     options : mapping
         See `HierarchicalIndex.as_chat_engine`.
@@ -66,10 +67,10 @@ def chat_engine(
     mode = str(getattr(chat_mode, "value", chat_mode))
     if mode not in CHAT_ENGINES:
         raise InputError(f"chat_mode must be one of {', '.join(CHAT_ENGINES)}, got {mode!r}.")
-    if llm is None:
+    given_llm = as_llm(llm)
+    if given_llm is None:
         raise InputError("A chat engine needs an LLM; pass llm=, or ask each question with ask().")
-    choose_mode(None, llm)  # checks the type
-    kind, llm = CHAT_ENGINES[mode], with_retries(llm)
+    kind, llm = CHAT_ENGINES[mode], with_retries(given_llm)
     known = signature(kind.from_defaults).parameters.keys() - NOT_TAKEN
     given = {name: option for name, option in options.items() if name in known}
     others = {name: option for name, option in options.items() if name not in known}

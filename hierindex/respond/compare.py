@@ -4,10 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from llama_index.core.llms import LLM
-
 from hierindex.errors import HierindexError, ModelError
 from hierindex.models.failures import refuses_all
+from hierindex.models.functions import LLMLike, as_llm
 from hierindex.models.llm import with_retries
 from hierindex.models.record import Calls
 from hierindex.respond.answer import Answer, Source
@@ -76,7 +75,7 @@ def compare(
     question: str,
     as_retriever: Callable[[], HierarchyRetriever],
     *,
-    llm: LLM | None = None,
+    llm: LLMLike | None = None,
     response_modes: Sequence[str] | None = None,
     synthesizer: Mapping[str, Any] | None = None,
 ) -> Comparison:
@@ -87,7 +86,7 @@ def compare(
     question : str
     as_retriever : callable
         Called once, so every mode gets the same nodes.
-    llm : LLM, optional
+    llm : LLM or callable, optional
     response_modes : sequence of str, optional
         By default all modes that answer; without an LLM, "extractive" only.
     synthesizer : dict, optional
@@ -100,6 +99,7 @@ def compare(
     ModelError
         If the LLM cannot be used. Any other failure is recorded in its mode's attempt.
     """
+    llm = as_llm(llm)
     default = [EXTRACTIVE] if llm is None else ANSWERING
     modes = [choose_mode(mode, llm) for mode in response_modes or default]
     calls = {mode: Calls() for mode in modes}

@@ -31,6 +31,7 @@ from llama_index.core.settings import Settings
 from pydantic import BaseModel, ValidationError
 
 from hierindex.errors import HierindexError, InputError
+from hierindex.models.functions import LLMLike, as_llm
 from hierindex.models.llm import with_retries
 from hierindex.models.record import CUT, Calls, check_said
 from hierindex.node import Found
@@ -217,7 +218,7 @@ def query_engine(
     retriever: BaseRetriever,
     embed_model: BaseEmbedding,
     *,
-    llm: LLM | None = None,
+    llm: LLMLike | None = None,
     response_mode: str | None = None,
     **synthesizer: Any,
 ) -> ReadingOrderEngine:
@@ -233,7 +234,7 @@ def query_engine(
     retriever : BaseRetriever
     embed_model : BaseEmbedding
         For extractive answers and for the check of citations.
-    llm : LLM, optional
+    llm : LLM or callable, optional
         A copy with retries is used, see `with_retries`. Without an LLM, answers are extractive;
         LlamaIndex's `Settings.llm` is ignored.
     response_mode : str, optional
@@ -246,6 +247,7 @@ def query_engine(
     InputError
         If the mode is unknown, needs an LLM and none is given, or lacks an option.
     """
+    llm = as_llm(llm)
     mode = choose_mode(response_mode, llm)
     known = options_of(SYNTHESIZERS[mode])
     if wrong := [name for name in synthesizer if name not in known]:

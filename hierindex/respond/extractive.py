@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from hierindex.core.arguments import is_number, is_whole, require
 from hierindex.models.embedder import Embedder
-from hierindex.models.model import EmbedModel
+from hierindex.models.model import EmbedLike
 from hierindex.models.record import Usage
 from hierindex.progress import Stopwatch
 from hierindex.respond.answer import Answer, listing_said, seconds_of, sources_of
@@ -27,7 +27,7 @@ class Extractive:
 
     def __init__(
         self,
-        embed_model: EmbedModel,
+        embed_model: EmbedLike,
         *,
         answer_tokens: int = ANSWER_TOKENS,
         min_score: float | None = MIN_SCORE,

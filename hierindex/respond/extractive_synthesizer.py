@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.base.response.schema import Response
 from llama_index.core.llms import MockLLM
 from llama_index.core.prompts.mixin import PromptDictType
@@ -12,6 +11,7 @@ from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 from hierindex.models.embedder import named_errors
+from hierindex.models.model import EmbedLike
 from hierindex.respond.extractive import ANSWER_TOKENS, MIN_SCORE, NO_ANSWER, Extractive
 from hierindex.retrieve.retrieval import Question, Retrieved
 from hierindex.retrieve.retriever import retrieved_of
@@ -44,7 +44,7 @@ class ExtractiveSynthesizer(BaseSynthesizer):
 
     Parameters
     ----------
-    embed_model : BaseEmbedding
+    embed_model : BaseEmbedding or callable
         Embeds the question and the sentences.
     answer_tokens : int
         Maximum tokens of an answer, counted by the tokenizer of `embed_model`; 500 by default.
@@ -64,14 +64,14 @@ class ExtractiveSynthesizer(BaseSynthesizer):
 
     def __init__(
         self,
-        embed_model: BaseEmbedding,
+        embed_model: EmbedLike,
         *,
         answer_tokens: int = ANSWER_TOKENS,
         min_score: float | None = MIN_SCORE,
     ) -> None:
         super().__init__(llm=MockLLM())  # the default would be OpenAI's
-        self._embed_model = embed_model
         self._extractive = Extractive(embed_model, answer_tokens=answer_tokens, min_score=min_score)
+        self._embed_model = self._extractive.embedder.embed_model
 
     def synthesize(
         self,

@@ -12,10 +12,10 @@ import numpy as np
 
 from hierindex.core.arguments import is_whole, require
 from hierindex.core.ranking import blended
-from hierindex.errors import InputError
+from hierindex.errors import InputError, nearest
 from hierindex.models.embedder import named_errors
 from hierindex.models.load import load_reranker
-from hierindex.models.model import EmbedModel, check_same_model
+from hierindex.models.model import EmbedModel, as_embed_model, check_same_model
 from hierindex.models.openvino import Reranker
 from hierindex.node import Found, Node
 from hierindex.retrieve.auto import Choice, choose, narrowed, outlined
@@ -131,12 +131,15 @@ class Retrieval:
 
     def __post_init__(self) -> None:
         """Check the options, and load the reranker."""
+        self.embed_model = as_embed_model(self.embed_model)
         self.levels: tuple[Level, ...] = levels_of(self.level)
         self.filters = self._filters = Filters.of(self.filters)
         self._others = False
         self._may_outline = self.mode in (None, "auto") and self.levels != (0,)
         mode = self.mode = self.mode or ("level" if self.levels else "auto")
-        require(mode in MODES, "mode", f"one of {', '.join(MODES)}", mode)
+        if mode not in MODES:
+            near = nearest(str(mode), MODES)
+            raise InputError(f"mode must be one of {', '.join(MODES)}, got {mode!r}{near}.")
         check_mode(mode, self.levels)
         if self.by == "context" and (mode == "collapsed" or len(self.levels) > 1):
             raise InputError("by='context' cannot search several levels; name one, or omit mode.")

@@ -111,7 +111,7 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
     Parameters
     ----------
     store : HierarchyStore
-    embed_model : BaseEmbedding
+    embed_model : BaseEmbedding or callable
         The model that the tree was built with.
     mode : {"auto", "collapsed", "level", "traversal", "document"}, optional
         What to search. "auto" by default, or "level" if `level` is given:

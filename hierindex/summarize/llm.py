@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from copy import copy
 from pathlib import Path
 from string import Formatter
-from typing import Any
+from typing import Any, cast
 
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 from llama_index.core.llms import LLM
@@ -16,6 +16,7 @@ from hierindex.core.arguments import is_number, is_whole, require
 from hierindex.core.identity import digest
 from hierindex.errors import InputError
 from hierindex.models.client import TIMEOUT, shaping
+from hierindex.models.functions import LLMLike, as_llm
 from hierindex.models.limits import AdaptiveLimit, TokenLimit
 from hierindex.models.llm import CONCURRENCY, WAIT, LanguageModel, without_retries
 from hierindex.models.record import start_record
@@ -115,9 +116,9 @@ class LLMRewriter:
 
     Parameters
     ----------
-    llm : LLM
-        Any LlamaIndex model. A copy without retries is used, so that `llm_calls` counts every
-        request (a client that was created before keeps its retries).
+    llm : LLM or callable
+        Any LlamaIndex model, or a function of the prompt. A copy without retries is used, so that
+        `llm_calls` counts every request (a client that was created before keeps its retries).
     concurrency : int
         Maximum number of requests in flight, 4 by default. It is reduced while the service is over
         its rate limit (HTTP 429).
@@ -155,7 +156,7 @@ class LLMRewriter:
 
     def __init__(
         self,
-        llm: LLM,
+        llm: LLMLike,
         *,
         concurrency: int = CONCURRENCY,
         prompt: str = "summary",
@@ -171,12 +172,13 @@ class LLMRewriter:
             require(positive, name, "a number of seconds above 0", seconds)
         allowed = token_limit is None or is_whole(token_limit, 1)
         require(allowed, "token_limit", "an integer of at least 1", token_limit)
-        if token_limit is not None and "max_tokens" not in type(llm).model_fields:
+        model = cast(LLM, as_llm(llm))
+        if token_limit is not None and "max_tokens" not in type(model).model_fields:
             raise InputError(
-                f"token_limit needs a model with max_tokens, which {type(llm).__name__} lacks."
+                f"token_limit needs a model with max_tokens, which {type(model).__name__} lacks."
             )
         check_prompt(template := PROMPTS.get(prompt, prompt))
-        self.llm: LLM = without_retries(llm, timeout)
+        self.llm: LLM = without_retries(model, timeout)
         self.concurrency = concurrency
         self.prompt = template
         self.timeout = timeout

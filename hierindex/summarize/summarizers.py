@@ -1,13 +1,18 @@
 """Summarisers made from a name, a language model or a description, and their rehearsals."""
 
-from collections.abc import Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import Any
 
 from llama_index.core.llms import LLM
 from llama_index.core.utils import get_tokenizer
 
+from hierindex.core.identity import digest
 from hierindex.errors import InputError
+from hierindex.models.failures import request_errors
+from hierindex.models.functions import LLMLike, checked_text, name_of
+from hierindex.models.model import is_function
 from hierindex.models.record import Usage
 from hierindex.summarize.extractive import ExtractiveSummarizer
 from hierindex.summarize.llm import LLMRewriter
@@ -15,7 +20,9 @@ from hierindex.summarize.rewrites import Rewrite, Rewriter, of_each
 from hierindex.summarize.summary import Resources, Summarizer
 from hierindex.summarize.two_stage import TwoStageSummarizer
 
-SummarizerLike = Summarizer | LLM | str | None
+SummarizeFunction = Callable[[str, int], str]
+"""A function that summarises a text in about so many tokens."""
+SummarizerLike = Summarizer | LLM | SummarizeFunction | str | None
 
 
 def as_summarizer(given: SummarizerLike) -> Summarizer:
@@ -23,10 +30,10 @@ def as_summarizer(given: SummarizerLike) -> Summarizer:
 
     Parameters
     ----------
-    given : Summarizer, LLM, str or None
+    given : Summarizer, LLM, callable, str or None
         A summariser is returned as it is; None and "extractive" give the extractive one. A
-        language model, or a sequence-to-sequence model given by name or folder, rewrites the
-        extracts of a `TwoStageSummarizer`.
+        language model, a sequence-to-sequence model given by name or folder, or a function of a
+        text and max_tokens rewrites the extracts of a `TwoStageSummarizer`.
 
     Raises
     ------
@@ -48,21 +55,71 @@ def as_summarizer(given: SummarizerLike) -> Summarizer:
             return given
     if hasattr(given, "rewrite"):
         raise InputError(f"Wrap the {type(given).__name__} in a TwoStageSummarizer and pass that.")
+    if is_function(given):
+        return TwoStageSummarizer(FunctionRewriter(given))
     raise InputError(
-        "summarizer must be a Summarizer, a LlamaIndex LLM, a model's name or None, "
-        f"got {type(given).__name__}."
+        "summarizer must be a Summarizer, a LlamaIndex LLM, a function of a text and max_tokens, "
+        f"a model's name or None, got {type(given).__name__}."
     )
 
 
+class _EachText:
+    """A rewriter that rewrites one text after the other."""
+
+    def rewrite(
+        self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
+    ) -> list[Rewrite]:
+        """Return one rewrite for each text, in order."""
+        resources, rewrites = resources or Resources(), dict[str, Rewrite]()
+        distinct = dict.fromkeys(texts)
+        for text in distinct:
+            rewrites[text] = self._rewrite(text, max_tokens, resources)
+            resources.progress("summarize", len(rewrites), len(distinct))
+        return of_each(texts, rewrites)
+
+    @abstractmethod
+    def _rewrite(self, text: str, max_tokens: int, resources: Resources) -> Rewrite: ...
+
+
+class FunctionRewriter(_EachText):
+    """A rewriter that calls a function for one text after the other, with a cache.
+
+    A text has no rewrite if the function raises a RuntimeError or what clients of models raise, see
+    `request_errors`.
+    """
+
+    def __init__(self, function: SummarizeFunction) -> None:
+        self.name: str = name_of(function)
+        self._function = function
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return module and name of the function; its code is not compared."""
+        return {"function": self.name, "module": self._function.__module__}
+
+    def _rewrite(self, text: str, max_tokens: int, resources: Resources) -> Rewrite:
+        key = digest("function", *self.to_dict().values(), str(max_tokens), text)
+        if known := resources.completions.recall(key):
+            return Rewrite(known, Usage(cached_summaries=1), key=key)
+        failures: tuple[type[Exception], ...] = (RuntimeError, *request_errors())
+        try:
+            written = self._function(text, max_tokens)
+        except failures as error:
+            return Rewrite(None, reason=f"it raised {error!r:.100}")
+        if not checked_text(written, self.name).strip():
+            return Rewrite(None, reason="it wrote nothing")
+        resources.completions.keep(key, written)
+        return Rewrite(written, key=key)
+
+
 def summarizer_from_dict(
-    data: Mapping[str, Any], llm: LLM | None = None, *, strict: bool = False, **limits: Any
+    data: Mapping[str, Any], llm: LLMLike | None = None, *, strict: bool = False, **limits: Any
 ) -> Summarizer:
     """Return the summariser that a `to_dict` describes.
 
     Parameters
     ----------
     data : Mapping
-    llm : LLM, optional
+    llm : LLM or callable, optional
         The language model that it names.
     strict : bool
         See `TwoStageSummarizer`.
@@ -89,11 +146,15 @@ def summarizer_from_dict(
             unsupported=data["unsupported"],
         )
     if made.to_dict() != data:
-        raise InputError("The summariser has settings of its own; pass it as summarizer=.")
+        name = rewriter.get("function")
+        what = f"is the function {name}" if name else "has settings of its own"
+        raise InputError(
+            f"The summariser {what}; pass it as summarizer=, or to an update in hierarchy=."
+        )
     return made
 
 
-def _rewriter(data: Mapping[str, Any], llm: LLM | None, limits: Mapping[str, Any]) -> Rewriter:
+def _rewriter(data: Mapping[str, Any], llm: LLMLike | None, limits: Mapping[str, Any]) -> Rewriter:
     if llm is not None and "llm" in data:
         return LLMRewriter(llm, prompt=data["prompt"], **limits)
     from hierindex.summarize.seq2seq import Seq2SeqRewriter
@@ -125,7 +186,7 @@ def rehearsed(summarizer: Summarizer) -> Summarizer:
     return rehearsal
 
 
-class _Rehearsal:
+class _Rehearsal(_EachText):
     """A rewriter that returns cached rewrites, or else the text itself with the cost."""
 
     def __init__(self, rewriter: Rewriter) -> None:
@@ -135,17 +196,11 @@ class _Rehearsal:
     def to_dict(self) -> dict[str, Any]:
         return self._rewriter.to_dict()
 
-    def rewrite(
-        self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
-    ) -> list[Rewrite]:
-        distinct = dict.fromkeys(texts)
-        return of_each(texts, {t: self._rewrite(t, max_tokens, resources) for t in distinct})
-
-    def _rewrite(self, text: str, max_tokens: int, resources: Resources | None) -> Rewrite:
-        rewriter, completions = self._rewriter, resources and resources.completions
+    def _rewrite(self, text: str, max_tokens: int, resources: Resources) -> Rewrite:
+        rewriter = self._rewriter
         if not isinstance(rewriter, LLMRewriter):
             return Rewrite(text)
-        if completions and (known := completions.recall(rewriter.key_of(text, max_tokens))):
+        if known := resources.completions.recall(rewriter.key_of(text, max_tokens)):
             title, written = rewriter.split(known)
             return Rewrite(written, Usage(cached_summaries=1), title=title)
         usage = Usage(

@@ -12,10 +12,8 @@ from pathlib import Path
 from typing import Any, ClassVar, NoReturn, Self
 from uuid import uuid4
 
-from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr, ValidationError
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
-from llama_index.core.llms import LLM
 from llama_index.core.schema import BaseNode, TransformComponent
 
 from hierindex.cache import Cache, Texts, Vectors, open_cache
@@ -25,8 +23,15 @@ from hierindex.core.mixture import DEFAULT, Mixture
 from hierindex.core.tree import ByMixture, Grouper
 from hierindex.errors import InputError
 from hierindex.models.embedder import Embedder
+from hierindex.models.functions import LLMLike
 from hierindex.models.load import DEFAULT_EMBED_MODEL, load_embed_model
-from hierindex.models.model import check_same_model, fingerprint, folder_state
+from hierindex.models.model import (
+    EmbedLike,
+    as_embed_model,
+    check_same_model,
+    fingerprint,
+    folder_state,
+)
 from hierindex.models.openvino import Precision
 from hierindex.node import Node
 from hierindex.progress import Progress, silent
@@ -60,12 +65,14 @@ class Hierarchy(TransformComponent):
 
     Parameters
     ----------
-    embed_model : BaseEmbedding or str, optional
+    embed_model : BaseEmbedding, callable or str, optional
         Model that embeds the summaries, and the chunks that have no embedding. Pass the model
-        that embedded the chunks; the bundled all-MiniLM-L6-v2 by default.
-    summarizer : Summarizer, LLM or str, optional
-        Extractive by default. An LLM or a sequence-to-sequence model (by name or folder)
-        rewrites the sentences that the extractive stage selects.
+        that embedded the chunks; the bundled all-MiniLM-L6-v2 by default. A function maps a list
+        of texts to an array (n_texts, n_dims); an index knows it by its name.
+    summarizer : Summarizer, LLM, callable or str, optional
+        Extractive by default. An LLM, a sequence-to-sequence model (by name or folder) or a
+        function `summarize(text, max_tokens) -> str` rewrites the sentences that the extractive
+        stage selects.
     parent_embedding : {"text", "mean"}
         Vector of a parent: the embedding of its text ("text", the default), or the mean of its
         children's vectors.
@@ -129,17 +136,16 @@ class Hierarchy(TransformComponent):
 
     def __init__(
         self,
-        embed_model: BaseEmbedding | str | None = None,
+        embed_model: EmbedLike | str | None = None,
         summarizer: SummarizerLike = None,
         **fields: Any,
     ) -> None:
-        if not isinstance(embed_model, BaseEmbedding | str | None):
-            raise InputError(
-                "embed_model must be a LlamaIndex embedding model, a model's name or None, "
-                f"got {type(embed_model).__name__}."
-            )
+        model = embed_model if isinstance(embed_model, str | None) else as_embed_model(embed_model)
+        for name in fields.keys() - type(self).model_fields.keys():
+            known = ", ".join(sorted(type(self).model_fields))
+            raise InputError(f"There is no option {name!r}; the hierarchy's are {known}.")
         try:
-            super().__init__(embed_model=embed_model, summarizer=summarizer, **fields)  # type: ignore[call-arg]
+            super().__init__(embed_model=model, summarizer=summarizer, **fields)  # type: ignore[call-arg]
         except ValidationError as error:
             raise InputError.of_field(error) from None
         self._caps()  # fails now instead of after the embedding
@@ -301,15 +307,15 @@ class Hierarchy(TransformComponent):
         cls,
         data: dict[str, Any],
         *,
-        embed_model: BaseEmbedding | None = None,
+        embed_model: EmbedLike | None = None,
         summarizer: SummarizerLike = None,
-        llm: LLM | None = None,
+        llm: LLMLike | None = None,
         metadata_rules: dict[str, Merge] | None = None,
         **kwargs: Any,
     ) -> Self:
         """Restore a hierarchy from `to_dict` or `settings`.
 
-        Models that cannot be loaded by name, LLMs and metadata rules must be passed.
+        Models that cannot be loaded by name, LLMs, functions and metadata rules must be passed.
 
         Raises
         ------

@@ -37,6 +37,9 @@ PATHS = {
     "build docs --index notes.txt": "An index must be a folder, but 'notes.txt' is a file; name a "
     "folder.",
     "build docs none --index new": "The source 'none' cannot be found or read.",
+    "build 'The bridge was closed for a year due to ice.' --index new": "The source 'The bridge "
+    "was closed for a year due to ice.' cannot be found or read; pass a text as "
+    "llama_index.core.Document(text=...), or save it as a file.",
     "build empty --index new": "Nothing to index in 'empty': there is no file.",
     "export html --index my-index --to a": "FORMAT must be one of document-summary, parquet, json, "
     "svg, got 'html'.",

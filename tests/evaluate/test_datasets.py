@@ -41,15 +41,23 @@ def test_beir_and_llama_index_have_gold_documents(tmp_path) -> None:
     written(
         beir,
         corpus=[{"_id": "d", "title": "Budget", "text": TEXT}, {"_id": "e", "text": "Other."}],
-        queries=[{"_id": "q", "text": "What?"}, {"_id": "none", "text": "Why?"}],
+        queries=[{"_id": name, "text": "What?"} for name in ("q", "e", "none")],
     )
-    rows = "query-id\tcorpus-id\tscore\nq\td\t2\nq\te\t0\n"
+    rows = "query-id\tcorpus-id\tscore\nq\td\t2\nq\te\t0\ne\td\t1\n"
     (beir / "qrels" / "test.tsv").write_text(rows)
-    data = {"queries": {"q": "What?"}, "corpus": {"d": TEXT}, "relevant_docs": {"q": ["d"]}}
+    data = {
+        "queries": {"q": "What?", "d": "What?"},
+        "corpus": {"d": TEXT},
+        "relevant_docs": {"q": ["d"], "d": ["d"]},
+    }
     (tmp_path / "qa.json").write_text(json.dumps(data))
+    of_a_document = {beir: ("e", "e"), tmp_path / "qa.json": ("d", None)}  # only BEIR leaves it out
     for path, text in ((beir, f"Budget\n\n{TEXT}"), (tmp_path / "qa.json", TEXT)):
-        dataset = read_dataset(path)
-        assert dataset.questions == [Question("q", "What?", "q", documents=("d",))]
+        dataset, (name, without) = read_dataset(path), of_a_document[path]
+        assert dataset.questions == [
+            Question("q", "What?", "q", documents=("d",)),
+            Question(name, "What?", name, without=without, documents=("d",)),
+        ]
         assert dataset.texts["d"] == text
     (tmp_path / "qa.json").write_text("{}")
     with pytest.raises(InputError, match=r"qa\.json lacks the field 'corpus'\.$"):
@@ -72,9 +80,10 @@ DOCUMENT = [{"doc_id": "d", "text": TEXT}]
 ASKED = {"qid": "q", "doc_id": "d", "question": "What?"}
 
 
-def test_gold_of_a_missing_document_is_named(tmp_path) -> None:
-    with pytest.raises(InputError, match="names the missing document 'elsewhere'"):
-        question_of(tmp_path, {"gold_titles": ["elsewhere"]})
+def test_what_is_of_a_missing_document_is_named(tmp_path) -> None:
+    for gold in ({"within": "elsewhere"}, {"doc_id": "elsewhere", "start": 0, "end": 5}):
+        with pytest.raises(InputError, match=r"^Question 'q' .* missing document 'elsewhere'\.$"):
+            question_of(tmp_path, gold)
 
 
 D, Q = json.dumps(DOCUMENT[0]), json.dumps(ASKED)
@@ -99,6 +108,7 @@ def asking(**gold):
         ("questions", asking(evidence=["no"]), "evidence is not in the document 'd': 'no'."),
         ("questions", asking(evidence="short"), "evidence must be a list of texts, got 'short'."),
         ("questions", asking(gold_titles="d"), "gold_titles must be a list of texts, got 'd'."),
+        ("questions", asking(gold_titles=["d", "e"]), "names the missing document 'e'."),
         ("questions", asking(answer=7), "answers must be a list of texts, got [7]."),
     ],
 )

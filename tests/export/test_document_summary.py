@@ -16,7 +16,8 @@ from store.trees import SIZES, documents, linked, record
 from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy
 from hierindex.errors import InputError
 from hierindex.export import persist_document_summary_index, to_document_summary_index
-from hierindex.export.document_summary import NoLLM
+from hierindex.export.document_summary import no_llm
+from hierindex.models.functions import as_llm
 
 QUESTION = documents()[0].text.partition("  ")[0]
 
@@ -159,7 +160,7 @@ def test_without_a_language_model_one_sentence_says_so(index) -> None:
     with pytest.raises(InputError, match="has no LLM; pass llm="):
         exported.as_retriever("llm").retrieve("What of the harbour?")
     with pytest.raises(InputError, match="has no LLM"):
-        NoLLM().stream_complete("?")
+        as_llm(no_llm).stream_complete("?")
 
 
 def test_documents_and_chunks_can_be_deleted(soft) -> None:
@@ -208,7 +209,7 @@ def test_nodes_that_no_hierarchy_made(tmp_path) -> None:
     folder = tmp_path / "exported"
     persist_document_summary_index(HierarchicalIndex(store, model), folder)
     storage = StorageContext.from_defaults(persist_dir=str(folder))
-    exported = load_index_from_storage(storage, llm=NoLLM(), embed_model=model)
+    exported = load_index_from_storage(storage, llm=as_llm(no_llm), embed_model=model)
     (found,) = exported.as_retriever().retrieve(texts[1])
     assert (found.node.text, found.node.ref_doc_id) == (texts[1], "ü.txt")
     assert found.node.metadata == {"shelf": "low"}

@@ -273,7 +273,10 @@ def test_sources_keep_their_order_and_a_hidden_one_may_be_named(written):
         ({}, [], "Nothing"),
         ({"a.txt": "1"}, [""], "empty string"),
         ({}, ["a\0b"], "cannot be found or read"),
-        ({}, ["a" * 5000], "cannot be found or read"),
+        ({}, ["a" * 5000], r"a\.\.\. cannot be found or read; pass a text as llama_index.core.Doc"),
+        ({}, ["One line.\n\nTwo."], r"found or read; pass a text as .*Document\(text=\.\.\.\)"),
+        ({}, ["a text of nine short words and no line"], "found or read; pass a text as"),
+        ({}, ["My Documents/report of May.txt"], r"of May.txt' cannot be found or read\.$"),
     ],
 )
 def test_sources_that_cannot_be_read(written, monkeypatch, files, sources, told):

@@ -127,8 +127,15 @@ def test_no_model_but_the_given_one_is_used(index, mode):
 def test_a_wrong_option_is_one_sentence(index, options, message):
     with serve() as server, pytest.raises(InputError, match=message):
         index.as_chat_engine(llm=llm_of(server), **options)
-    with pytest.raises(InputError, match="llm must be one of LlamaIndex's models, got 'm'"):
+    with pytest.raises(InputError, match=r"llm must be one of LlamaIndex's .* function, got 'm'"):
         index.as_chat_engine(llm="m")
+
+
+@pytest.mark.parametrize("mode", ["best", ChatMode.BEST])
+def test_the_best_mode_is_that_of_llama_index(index, mode):
+    with serve() as server:
+        engine = index.as_chat_engine(llm=llm_of(server), chat_mode=mode)
+    assert type(engine) is CHAT_ENGINES["condense_plus_context"]
 
 
 @pytest.mark.parametrize("mode", [*ChatMode][1:4])

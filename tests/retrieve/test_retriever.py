@@ -170,6 +170,9 @@ def test_nothing_of_a_level_that_is_there_is_no_error(store, embed_model):
         pytest.param({"mode": "document", "level": 0}, "got mode 'document'", id="of documents"),
         pytest.param({"mode": "traversal", "level": (0, 1)}, "takes one number", id="two ends"),
         pytest.param({"mode": "nearest"}, "mode must be one of auto, .*'nearest'", id="mode"),
+        pytest.param({"mode": "tree_traversal"}, "; the nearest is traversal.$", id="of the pack"),
+        pytest.param({"mode": "collapse_tree"}, "; the nearest is collapsed.$", id="of RAPTOR"),
+        pytest.param({"mode": "flat"}, "document, got 'flat'.$", id="of nobody"),
         pytest.param({"by": "sparse"}, "by must be one of dense, hybrid, text, context", id="by"),
         pytest.param(
             {"by": "context", "mode": "collapsed"}, "'context' cannot search several", id="context"
