@@ -22,30 +22,33 @@ Function = Callable[..., None]
 REPEATED = ("level",)  # flags that may be given several times
 
 
-def _place(*, exists: bool) -> Any:
-    """Return the flag of an index, checked before anything that takes long is imported.
+def checked_index(index: str) -> str:
+    """Return the place of an index; raise IndexNotFoundError if there is none."""
+    from hierindex.store.connection import TABLE, Connection
 
-    `exists` is whether there must be an index already.
-    """
+    Connection(index, TABLE).require()
+    return index
 
-    def checked(index: str) -> str:
-        from hierindex.store.connection import TABLE, Connection
 
-        connection = Connection(index, TABLE)
-        if exists:
-            connection.require()
-        return index
+def _new_index(index: str) -> str:
+    from hierindex.store.connection import TABLE, Connection
 
+    Connection(index, TABLE)  # fails if it can be no place
+    return index
+
+
+def _place(check: Callable[[str], str]) -> Any:
+    """Return the flag of an index, checked before anything that takes long is imported."""
     return typer.Option(
         "--index",
         metavar="DIR",
         help="Folder of the index, or its URI in an object store.",
-        callback=checked,
+        callback=check,
     )
 
 
-Index = Annotated[str, _place(exists=True)]
-NewIndex = Annotated[str, _place(exists=False)]
+Index = Annotated[str, _place(checked_index)]
+NewIndex = Annotated[str, _place(_new_index)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print only a JSON object.")]
 Purge = Annotated[
     bool, typer.Option("--purge", help="Also remove old generations, which hold the replaced text.")

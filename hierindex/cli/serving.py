@@ -1,6 +1,8 @@
 """Commands that serve an index: to a browser, to other programs and to agents."""
 
+import re
 import signal
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,7 +17,18 @@ if TYPE_CHECKING:
     from mcp.server import Server
 
     from hierindex.serve.mcp.reader import Reader
+    from hierindex.settings import Settings
 
+NAMED = re.compile(r"([A-Za-z0-9_.-]+)=(.+)", re.DOTALL)
+Indexes = Annotated[
+    list[str],
+    typer.Option(
+        "--index",
+        metavar="[NAME=]DIR",
+        help="Folder of the index, or its URI in an object store. May be repeated, with a name "
+        "for each, which requests then name.",
+    ),
+]
 Host = Annotated[
     str,
     typer.Option(
@@ -57,8 +70,9 @@ def explore(
         explorer.wait()
 
 
+@options.with_settings("llm llm_base_url llm_concurrency llm_timeout llm_completion_tokens")
 def serve(
-    index: options.Index,
+    index: Indexes,
     port: Annotated[
         int | None,
         typer.Option(
@@ -66,28 +80,36 @@ def serve(
         ),
     ] = None,
     host: Host = HOST,
+    *,
+    settings: "Settings",
 ) -> None:
     """Serve queries of other programs over HTTP, until Ctrl-C.
 
-    /openapi.json describes the endpoints. Each request is answered from the
-    newest generation of the index.
+    The page at the root describes the endpoints, and /openapi.json does to
+    programs. Each request is answered from the newest generation of its index.
+    With --llm, everybody who can connect has the model answer.
     """
+    places, llm = _by_name(index), None
     from hierindex import serve as servers
     from hierindex.index import HierarchicalIndex
 
-    opened = HierarchicalIndex.open(index)
-    with until_stopped("Stopped."), servers.serve(opened, port, host) as server:
+    if settings.llm is not None:
+        from hierindex.cli.models import served_llm_of
+
+        llm = served_llm_of(settings)
+    opened = {name: HierarchicalIndex.open(place) for name, place in places.items()}
+    with until_stopped("Stopped."), servers.serve(opened, port, host, llm) as server:
         if server.token is not None:
             print_note(
                 "note: Other machines can connect. Requests need the header "
                 f"'Authorization: Bearer {server.token}'."
             )
-        print_note(f"Answering questions on {index} until Ctrl-C, at {server.url}openapi.json")
+        print_note(f"Answering questions on {', '.join(index)} until Ctrl-C, at {server.url}")
         server.wait()
 
 
 def mcp(
-    index: options.Index,
+    index: Indexes,
     http: Annotated[
         bool,
         typer.Option(
@@ -99,23 +121,24 @@ def mcp(
         int | None, typer.Option(metavar="N", help=f"With --http: port; by default {MCP_PORT}.")
     ] = None,
 ) -> None:
-    """Serve an index to agents by the Model Context Protocol (MCP).
+    """Serve indexes to agents by the Model Context Protocol (MCP).
 
     A client starts this command and talks to it over standard input and
-    output. Each call is answered from the newest generation of the index.
+    output. Each call is answered from the newest generation of its index.
     """
+    places = _by_name(index)
     if port is not None and not http:
         raise InputError("--port needs --http.")
 
-    def open_reader() -> "Reader":
+    def open_reader(place: str) -> "Reader":
         from hierindex.serve.mcp.reader import Reader
         from hierindex.store.table import Table
 
-        return Reader(Table.of(index))
+        return Reader(Table.of(place))
 
     with extra("serve", "The MCP server needs"):
         from hierindex.serve.mcp.server import run, server_of
-    server = server_of({"": open_reader})
+    server = server_of({name: partial(open_reader, place) for name, place in places.items()})
     if http:
         _over_http(server, MCP_PORT if port is None else port)
     else:
@@ -132,3 +155,15 @@ def _over_http(server: "Server[Any]", port: int) -> None:
     with until_stopped("Stopped."), serving.Server(application(server), address) as running:
         print_note(f"Serving until Ctrl-C, at {address.url}mcp")
         running.wait()
+
+
+def _by_name(indexes: list[str]) -> dict[str, str]:
+    """Return the places of indexes by their names; a single one may have the name ""."""
+    places = dict[str, str]()
+    for given in indexes:
+        found = NAMED.fullmatch(given)
+        name, place = found.groups() if found else ("", given)
+        if name in places or (not name and len(indexes) > 1):
+            raise InputError(f"Several indexes need names: --index NAME=DIR, got {given!r}.")
+        places[name] = options.checked_index(place)
+    return places

@@ -1,6 +1,5 @@
 """Retrieval: its options, and the steps from a question to scored nodes."""
 
-import re
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field
@@ -52,7 +51,6 @@ N_DOCUMENTS = 3
 SPARE = 2  # candidates per result, where overlap drops some
 CANDIDATES = 25  # at least; a cross-encoder reads each together with the question
 SHARE = 0.5  # of the cross-encoder's score; not tuned
-LETTER = re.compile(r"[\W_]*|\s*[a-zA-Z][\s?.!]*")
 
 OURS = {"similarity_top_k": "top_k", "node_postprocessors": "postprocessors"}
 
@@ -282,7 +280,7 @@ def embedded(question: str, model: EmbedModel) -> Question:
     Raises
     ------
     InputError
-        If it is empty, or a single letter.
+        If it is empty.
     ModelError, HierindexError
         If the embedding model cannot be reached, or fails.
     """
@@ -293,11 +291,9 @@ def embedded(question: str, model: EmbedModel) -> Question:
 
 
 def check_question(question: str) -> None:
-    """Raise InputError if a question is empty, or a single letter."""
+    """Raise InputError if a question is empty."""
     if not question.strip():
         raise InputError("The question is empty; pass some text.")
-    if LETTER.fullmatch(question):
-        raise InputError(f"A question needs a word of two or more letters, got {question!r}.")
 
 
 def reranked(found: Sequence[Found], question: str, reranker: Reranker) -> list[Found]:

@@ -9,7 +9,10 @@ from hierindex.loading import extra
 from hierindex.settings import HOST
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from hierindex.index import HierarchicalIndex
+    from hierindex.models.functions import LLMLike
     from hierindex.serve.explorer.explorer import Explorer
     from hierindex.serve.questions import QuestionServer
 
@@ -43,17 +46,23 @@ def explore(index: "HierarchicalIndex", port: int | None = None, host: str = HOS
 
 
 def serve(
-    index: "HierarchicalIndex", port: int | None = None, host: str = HOST
+    index: "HierarchicalIndex | Mapping[str, HierarchicalIndex]",
+    port: int | None = None,
+    host: str = HOST,
+    llm: "LLMLike | None" = None,
 ) -> "QuestionServer":
     """Start the HTTP API in a thread; see `QuestionServer`.
 
     Parameters
     ----------
-    index : HierarchicalIndex
+    index : HierarchicalIndex or mapping of str to HierarchicalIndex
+        Several have names, with which their paths begin.
     port : int, optional
         By default 8734, or a free port if it is in use; 0 for a free port.
     host : str
         Address to listen on; by default only this machine can connect.
+    llm : LLM or callable, optional
+        Language model that answers; by default answers quote passages.
 
     Returns
     -------
@@ -63,8 +72,9 @@ def serve(
     Raises
     ------
     InputError
-        If the extra `serve` is not installed, or the address or port cannot be used.
+        If the extra `serve` is not installed, or the address or port cannot be used, or a
+        name has other characters than letters, digits, `_`, `-` and `.`.
     """
     with extra("serve", "The server needs"):
         from hierindex.serve.questions import QuestionServer
-    return QuestionServer(index, port, host)
+    return QuestionServer(index, port, host, llm)

@@ -46,11 +46,12 @@ def application(
 ) -> Starlette:
     """Return the application: pages, the endpoints by their names, and a description of those.
 
-    By default the pages are the description for people, at `/` and `/docs`. Paths begin with `at`, and with the name of an index unless that is empty. Each request is
-    answered from the generation that is the newest then, and the header `Hierindex-Generation` has
-    its number. A client that accepts events gets the pieces of an answer's text as events `text`,
-    then the whole as `answer`, or an `error`. An error is a JSON object `{"error": sentence}`. The
-    description at `/openapi.json` is that of OpenAPI 3.1.
+    By default the pages describe the endpoints, at `/` and `/docs`; `/openapi.json` does by OpenAPI
+    3.1. The path of an endpoint begins with `at`, after the name of an index unless that is empty.
+    Each request is answered from the generation that is the newest then, and the header
+    `Hierindex-Generation` has its number. A client that accepts events gets the pieces of an
+    answer's text as events `text`, then the whole as `answer`, or an `error`. An error is a JSON
+    object `{"error": sentence}`.
     """
     names = [] if "" in indexes else [*indexes]
     by_path = {f"{'/{index}' * bool(names)}{at}{name}": each for name, each in endpoints.items()}

@@ -23,15 +23,16 @@ def _endpoints(paths: Mapping[str, Any]) -> Iterator[str]:
     for path, of_path in paths.items():
         beside = of_path.get("parameters", [])
         ((method, operation),) = ((k, v) for k, v in of_path.items() if v is not beside)
-        body = operation.get("requestBody", {}).get("content", {}).values()
-        asked = {each["name"]: each["schema"] for each in beside}
-        asked |= {k: v for each in body for k, v in each["schema"]["properties"].items()}
-        yield f"<h2><code>{method.upper()} {path}</code></h2>\n<p>{escape(operation['summary'])}</p>"
+        fields = {each["name"]: each["schema"] for each in beside}
+        for content in operation.get("requestBody", {}).get("content", {}).values():
+            fields |= content["schema"]["properties"]
         rows = (
-            f'<tr><th scope="row">{name}</th><td>{escape(_kind(schema))}</td></tr>'
-            for name, schema in asked.items()
+            f'<tr><th scope="row">{name}</th><td>{escape(_kind(schema))}</td></tr>\n'
+            for name, schema in fields.items()
         )
-        yield "\n".join(["<table>", *rows, "</table>"]) if asked else ""
+        yield f"<h2><code>{method.upper()} {path}</code></h2>"
+        yield f"<p>{escape(operation['summary'])}</p>"
+        yield f"<table>\n{''.join(rows)}</table>" if fields else ""
 
 
 def _kind(schema: Mapping[str, Any]) -> str:

@@ -1,5 +1,6 @@
 """The server of questions: what it is asked, what it answers, and the server itself."""
 
+import re
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
@@ -11,6 +12,7 @@ from pydantic import Field
 from typing_extensions import TypedDict  # before Python 3.12, pydantic reads no other
 
 from hierindex import __version__
+from hierindex.core.arguments import require
 from hierindex.index import HierarchicalIndex
 from hierindex.respond.answer import Answer, Source, outline_json, sources_of
 from hierindex.respond.asking import MODES, options_of_ask
@@ -33,7 +35,7 @@ from hierindex.settings import (
 )
 
 if TYPE_CHECKING:
-    from llama_index.core.llms import LLM
+    from hierindex.models.functions import LLMLike
 
 AT_ONCE = 4  # more threads would only wait for each other
 Tokens = Annotated[Count, Le(100_000)]
@@ -153,7 +155,7 @@ class Query(Retrieve):  # type: ignore[misc]
     """An answer with its sources."""
 
     reply: ClassVar[Any] = Answer
-    llm: ClassVar["LLM | None"] = None
+    llm: ClassVar["LLMLike | None"] = None
     response_mode: Literal["extractive", "no_text", "context_only"] | None = None
     min_score: Score = AnswerSettings.min_score
 
@@ -168,7 +170,7 @@ class Written(Query):  # type: ignore[misc]
     """An answer with its sources, written by the language model of the server."""
 
     alone: ClassVar[AbstractContextManager[Any]] = nullcontext()  # the model has a limit of its own
-    response_mode: Literal[MODES] | None = None  # type: ignore[valid-type, assignment]
+    response_mode: Literal[MODES] | None = None  # type: ignore[valid-type]
 
 
 class Outline(Question):
@@ -218,6 +220,11 @@ KINDS: tuple[type[Endpoint], ...] = (Query, Retrieve, Outline, Show, Health)
 ENDPOINTS = {kind.__name__.lower(): kind for kind in KINDS}
 
 
+def _writing(llm: "LLMLike") -> type[Query]:
+    """Return the endpoint whose answers a language model writes."""
+    return type("Query", (Written,), {"llm": llm, "__doc__": Written.__doc__})
+
+
 class QuestionServer(Server):
     """The HTTP API of an index or several; it runs in a thread until `close` or the end of `with`.
 
@@ -231,7 +238,7 @@ class QuestionServer(Server):
         By default 8734, or a free port if it is in use; 0 for a free port.
     host : str
         Address to listen on, "127.0.0.1" by default, where every user of this machine can connect.
-    llm : LLM, optional
+    llm : LLM or callable, optional
         Language model that answers; by default answers quote passages.
 
     Attributes
@@ -253,11 +260,14 @@ class QuestionServer(Server):
         index: "HierarchicalIndex | Mapping[str, HierarchicalIndex]",
         port: int | None = None,
         host: str = HOST,
-        llm: "LLM | None" = None,
+        llm: "LLMLike | None" = None,
     ) -> None:
         indexes = index if isinstance(index, Mapping) else {"": index}
+        for name in indexes if [*indexes] != [""] else ():
+            is_name = re.fullmatch("[A-Za-z0-9_.-]+", name) is not None
+            require(is_name, "An index's name", "of letters, digits, _, - and .", name)
         address = Address.at(host, (QUESTIONS_PORT, 0) if port is None else (port,))
-        endpoints = ENDPOINTS | ({"query": type("Query", (Written,), {"llm": llm})} if llm else {})
+        endpoints = ENDPOINTS if llm is None else {**ENDPOINTS, "query": _writing(llm)}
         warm = (
             partial(Query(question="Is all loaded?").answer, each, {}) for each in indexes.values()
         )

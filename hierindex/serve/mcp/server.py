@@ -241,7 +241,7 @@ def _calls(*names: str) -> dict[str, type[Call]]:
     """Return the calls by the names of the tools; with several indexes, each names one."""
     if len(names) == 1:
         return CALLS
-    one = Annotated[Literal[names], Field(description="Name of the index.")]
+    one = Annotated[Literal[names], Field(description="Its name.")]  # type: ignore[valid-type]
     return {
         name: create_model(kind.__name__, __base__=kind, __doc__=kind.__doc__, index=(one, ...))
         for name, kind in CALLS.items()
