@@ -7,6 +7,7 @@ from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Self
+from weakref import WeakValueDictionary
 
 from hierindex.core.arguments import is_whole, require
 from hierindex.errors import HierindexError, InputError, ModelError, without_password
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
     from hierindex.verify.verify import Verification
 
 _loading = Lock()
+_models = WeakValueDictionary[tuple[str, "Precision"], "EmbedModel"]()
+"""Those of all indexes, by name and precision, as long as one has them."""
 
 
 class HierarchicalIndex:
@@ -209,7 +212,7 @@ class HierarchicalIndex:
         return as_llama_index(self.encoder())
 
     def encoder(self) -> "EmbedModel":
-        """Return the model of `embed_model` without LlamaIndex's wrapper; it is loaded once."""
+        """Return the model of `embed_model` without LlamaIndex's wrapper, loaded once for all."""
         if self._embed_model is not None:
             return self._embed_model
         maker = self.table.snapshot().maker()
@@ -217,7 +220,8 @@ class HierarchicalIndex:
         with _loading:
             if made_with not in self._loaded:
                 self._loaded.clear()
-                self._loaded[made_with] = _load(*made_with)
+                self._loaded[made_with] = _models.get(made_with) or _load(*made_with)
+                _models[made_with] = self._loaded[made_with]
             return self._loaded[made_with]
 
     @property

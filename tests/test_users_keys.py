@@ -42,7 +42,7 @@ def doors(index):
     """What each door finds of a condition, as text."""
     with (
         serve(index, port=0) as server,
-        agent(server_of(lambda: Reader(index.store, index.embed_model))) as agents,
+        agent(server_of({"": lambda: Reader(index.store, index.embed_model)})) as agents,
     ):
 
         def http(path: str, condition: str) -> str:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from functools import partial
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NotRequired
@@ -129,14 +130,20 @@ class Question(Endpoint):
     alone: ClassVar[AbstractContextManager[Any]] = BoundedSemaphore(AT_ONCE)
 
 
-class Retrieve(Question, SearchSettings):  # type: ignore[misc]  # it is frozen, as all endpoints
+@dataclass(frozen=True, kw_only=True)
+class BoundedSearch(SearchSettings):
+    """Settings of a search, with upper limits."""
+
+    top_k: Annotated[Count, Le(1000)] | None = SearchSettings.top_k
+    token_budget: Tokens = SearchSettings.token_budget
+
+
+class Retrieve(Question, BoundedSearch):  # type: ignore[misc]  # it is frozen, as all endpoints
     """The nodes that are found for a question."""
 
     reply: ClassVar[Any] = Found
     question: Text
     where: Where = Field(default=[])
-    top_k: Annotated[Count, Le(1000)] | None = SearchSettings.top_k
-    token_budget: Tokens = SearchSettings.token_budget
 
     def answer_from(self, index: HierarchicalIndex) -> dict[str, Any]:
         """Return the nodes as sources of an answer, but with the scores of the search alone."""

@@ -91,7 +91,7 @@ def test_nothing_is_left_of_a_deleted_document(own, asking) -> None:
         assert found["nodes"]
         assert "a.txt" not in documents_in(found)
         assert "of a1 met" not in str(found)
-    assert "No nodes have an id that begins with" in asking.sentence("/show", node=gone[0])
+    assert "No nodes have an id that begins with" in asking.sentence("/show", 404, node=gone[0])
     own.store.clear()
     assert "holds no index" in asking.sentence(RETRIEVE, 404, **ASKED)
     own.store.add(tree())
@@ -133,7 +133,7 @@ def test_the_command_serves_until_it_is_stopped(own, serving, tmp_path, number) 
     with serving(*COMMAND) as (served, said):
         (url,) = re.fullmatch(
             r"hierindex: Answering questions on index until Ctrl-C, at "
-            r"(http://127.0.0.1:\d+/)openapi.json\n",
+            r"(http://127.0.0.1:\d+/)\n",
             said,
         ).groups()
         with httpx.Client(base_url=url, timeout=PATIENCE) as client:  # keeps its connection

@@ -124,10 +124,12 @@ def test_a_retrieval_is_that_of_the_index(http, index) -> None:
         (b'{"question": "a", "token_budget": 0}', "token_budget is invalid"),
         (b'{"question": "a", "top_k": 1e99}', "top_k is invalid"),
         (b'{"question": "a", "level": "b"}', "level is invalid: it must be a whole number, top"),
-        (b'{"question": "a", "level": 9}', "The index has levels 0 to"),
         (b'{"question": "a", "where": "b"}', "where is invalid"),
         (b'{"question": "a", "mode": "b"}', "mode is invalid"),
-        (b'{"question": "a", "response_mode": "compact"}', "needs an LLM"),
+        (b'{"question": "a", "level": false}', "level is invalid: it must be a whole number, top"),
+        (b'{"question": "a", "level": []}', "level is invalid: it must be a whole number, top"),
+        (b'{"question": "a", "where": [""]}', "A filter is KEY=VALUE"),
+        (b'{"question": "a", "response_mode": "compact"}', "it must be extractive, no_text or"),
         (b'{"question": "", "mode": "level", "level": 0}', "The question is empty"),
         (json.dumps({"question": [1] * 10_000}).encode(), "question is invalid"),
     ],
@@ -138,6 +140,21 @@ def test_a_request_that_is_none_is_refused_in_a_sentence(http, body, said) -> No
     assert answer.status_code == 400
     assert said in answer.json()["error"]
     assert len(answer.content) < 500
+
+
+@pytest.mark.parametrize(
+    ("path", "asked", "said"),
+    [
+        ("/query", {"question": "a", "level": 9}, "The index has levels 0 to"),
+        ("/retrieve", {"question": "a", "where": ["autor=Ada"]}, "the nearest is author"),
+        ("/retrieve", {"question": "a", "token_budget": 1}, "No retrieved node fits"),
+        ("/outline", {"of": ["zz"]}, "No document has the id 'zz'"),
+        ("/outline", {"budget": 1}, "No sentence fits a budget of 1 tokens"),
+        ("/show", {"node": ""}, "nodes have an id that begins with ''"),
+    ],
+)
+def test_what_the_index_does_not_hold_is_not_found(http, path, asked, said) -> None:
+    assert said in http.sentence(path, 404, **asked)
 
 
 @pytest.mark.parametrize(
@@ -156,10 +173,11 @@ def test_numbers_have_bounds_that_are_described(http, path, name, most) -> None:
     assert http.ask(path, **asked, **{name: most})
     for number in (most + 1, 10**4000):
         said = http.sentence(path, **asked, **{name: number})
-        assert said == f"{name} must be at most {most:,}."
+        assert said.startswith(f"{name} is invalid: it must be at most {most}, got 1")
     (operation,) = http.get("/openapi.json").json()["paths"][path].values()
     schema = operation["requestBody"]["content"]["application/json"]["schema"]
-    assert schema["properties"][name]["maximum"] == most
+    limited = schema["properties"][name]
+    assert limited.get("anyOf", [limited])[0]["maximum"] == most
 
 
 def test_a_server_has_a_bound_of_waiting_requests(own, monkeypatch) -> None:

@@ -23,7 +23,7 @@ from mcp_types import (
     ToolAnnotations,
 )
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hierindex import __version__
@@ -215,8 +215,6 @@ class _ForEvents:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = MutableHeaders(scope=scope)
-
         async def as_event(message: Message) -> None:
             if message["type"] == "http.response.start":
                 answered = MutableHeaders(scope=message)
@@ -226,10 +224,11 @@ class _ForEvents:
                 message["body"] = b"event: message\ndata: " + message["body"] + b"\n\n"
             await send(message)
 
-        if scope["type"] != "http" or scope["method"] != "POST" or headers.get("accept") != EVENTS:
+        is_post = scope.get("method") == "POST"
+        if not is_post or Headers(scope=scope).get("accept") != EVENTS:
             await self._app(scope, receive, send)
         else:
-            headers["Accept"] = f"application/json, {EVENTS}"
+            MutableHeaders(scope=scope)["Accept"] = f"application/json, {EVENTS}"
             await self._app(scope, receive, as_event)
 
 

@@ -180,33 +180,42 @@ def test_the_map_has_each_chunk(client) -> None:
 @pytest.mark.parametrize(
     ("path", "query", "said"),
     [
-        ("nodes", {"of": "zz"}, "No node has the id 'zz'."),
         ("nodes", {"n": 0}, "n is invalid: it must be at least 1, got '0'."),
         ("nodes", {"n": 10**6}, "n is invalid"),
         ("nodes", {"start": "x"}, "start is invalid"),
         ("nodes", {"up": 1}, "There is no option 'up'."),
         ("node", {}, "id is missing."),
-        ("node", {"id": ""}, "No node has the id ''."),
-        ("node", {"id": "\ud800".encode("utf-8", "surrogatepass")}, "No node has the id"),
         ("icicle", {"from": "nan"}, "from is invalid"),
         ("icicle", {"to": 2}, "to is invalid"),
-        ("icicle", {"of": "'; DROP TABLE nodes"}, "No node has the id"),
-        ("source", {"document": "zz", "start": 0, "end": 1}, "does not hold characters 0 to 1 of"),
-        ("source", {"document": "a.txt", "start": 9, "end": 5}, "does not hold characters 9 to 5"),
-        ("source", {"document": "a.txt", "start": 0, "end": 10**9}, "does not hold"),
         ("source", {"document": "a.txt", "start": -1, "end": 5}, "start is invalid"),
         ("search", {}, "q is missing."),
         ("ask", {"q": " "}, "The question is empty"),
         ("ask", {"q": "x", "mode": "best"}, "mode is invalid"),
-        ("ask", {"q": "x", "level": 77}, "level 77"),
         ("ask", {"q": "x", "where": "author"}, "A filter is KEY=VALUE"),
-        ("ask", {"q": "x", "where": "autor=Ada"}, "the nearest is author"),
         ("ask", {"q": "x", "token_budget": 0}, "token_budget is invalid"),
-        ("map", {"level": 77}, "level 77"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_sentence(client, path, query, said) -> None:
     assert said in client.sentence(path, **query)
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "said"),
+    [
+        ("nodes", {"of": "zz"}, "No node has the id 'zz'."),
+        ("node", {"id": ""}, "No node has the id ''."),
+        ("node", {"id": "\ud800".encode("utf-8", "surrogatepass")}, "No node has the id"),
+        ("icicle", {"of": "'; DROP TABLE nodes"}, "No node has the id"),
+        ("source", {"document": "zz", "start": 0, "end": 1}, "does not hold characters 0 to 1 of"),
+        ("source", {"document": "a.txt", "start": 9, "end": 5}, "does not hold characters 9 to 5"),
+        ("source", {"document": "a.txt", "start": 0, "end": 10**9}, "does not hold"),
+        ("ask", {"q": "x", "level": 77}, "level 77"),
+        ("ask", {"q": "x", "where": "autor=Ada"}, "the nearest is author"),
+        ("map", {"level": 77}, "level 77"),
+    ],
+)
+def test_what_the_index_does_not_hold_is_said_too(client, path, query, said) -> None:
+    assert said in client.sentence(path, 404, **query)
 
 
 def test_hostile_text_is_data(own, own_client) -> None:

@@ -1,15 +1,19 @@
 """What the tools of an index reply."""
 
+from functools import partial
 from itertools import pairwise
 from threading import Event
 
 import pytest
+from agent import agent
 from fakes import HashingEmbedding
 from serve.mcp.conftest import agent_of
 from store.trees import AUTHORS, chunks, columns_of, documents
 
 from hierindex.serve import endpoint
 from hierindex.serve.mcp import replies
+from hierindex.serve.mcp.reader import Reader
+from hierindex.serve.mcp.server import server_of
 
 TEXTS = {document.doc_id: document.text for document in documents()}
 CHUNKS = {chunk.text for document in documents() for chunk in chunks(document)}
@@ -97,6 +101,41 @@ def test_an_outline_is_that_of_the_index(asked, index, short) -> None:
         assert [entry["id"] for entry in found] == [n.node_id for n in index.outline(budget)]
     of = asked.reply("outline", node="b.txt", budget=500)["results"]
     assert {place["document"] for entry in of for place in entry["citations"]} == {"b.txt"}
+
+
+def test_an_outline_of_the_whole_lists_the_documents_first(asked, own, own_agent) -> None:
+    first, *rest = asked.parts("outline", budget=2000)
+    assert [each["id"] for each in first["documents"]] == sorted(TEXTS)
+    assert first["n_documents"] == len(TEXTS)
+    assert not any("documents" in part for part in [*rest, asked.reply("outline", node="b.txt")])
+    said = asked.said("outline")
+    assert said.index(f"Documents, {len(TEXTS)} in all:") < said.index("level ")
+    ada = asked.reply("outline", where=["author=Ada"])
+    assert [each["id"] for each in ada["documents"]] == ["a.txt", "c.txt"]
+    assert own_agent.reply("outline")["documents"][0] == {"id": "a.txt", "title": "a.txt"}
+
+
+def test_a_search_has_a_limit(asked) -> None:
+    every = results(asked.parts("search", query=QUESTION))
+    for limit in (1, 7):
+        assert results(asked.parts("search", query=QUESTION, limit=limit)) == every[:limit]
+    assert "limit is invalid" in asked.sentence("search", query=QUESTION, limit=0)
+
+
+def test_each_call_names_one_of_several_indexes(index, own) -> None:
+    indexes = {"soft": index, "plain": own}
+    with agent(
+        server_of({name: partial(Reader, each.table) for name, each in indexes.items()})
+    ) as both:
+        assert "There are several indexes: soft, plain." in both.client.instructions
+        for tool in both.tools():
+            assert tool.input_schema["properties"]["index"]["enum"] == [*indexes]
+            assert "index" in tool.input_schema["required"]
+        for name, each in indexes.items():
+            (root, *_) = both.reply("outline", index=name, budget=300)["results"]
+            assert each.describe(root["id"])["title"] == root["title"]
+        assert "index is missing" in both.sentence("outline")
+        assert "index is invalid: it must be soft or plain" in both.sentence("outline", index="x")
 
 
 def test_all_chunks_are_under_the_roots(asked, index) -> None:

@@ -1,0 +1,185 @@
+"""A server of several indexes, whose answers a language model may write, piece by piece."""
+
+import json
+import re
+
+import httpx
+import pytest
+from fakes import HashingEmbedding
+from llama_index.core.schema import Document
+from loopback import Fault, LoopbackServer, quotes_sentences
+from serve.conftest import PATIENCE, Http
+
+from hierindex import HierarchicalIndex, SemanticHierarchy
+from hierindex.errors import InputError
+from hierindex.models.client import load_llm
+from hierindex.serve import serve
+
+QUESTION = {"question": "Who met the harbour?"}
+
+
+def events(text: str) -> list[tuple[str, dict]]:
+    """The names and the data of events."""
+    found = re.findall(r"event: (\w+)\ndata: (.*)\n\n", text)
+    assert "".join(f"event: {name}\ndata: {data}\n\n" for name, data in found) == text
+    return [(name, json.loads(data)) for name, data in found]
+
+
+def streamed(url: str, path: str, asked: dict) -> httpx.Response:
+    accept = {"Accept": "text/event-stream"}
+    return httpx.post(f"{url}{path}", json=asked, headers=accept, timeout=PATIENCE)
+
+
+@pytest.fixture
+def other(tmp_path) -> HierarchicalIndex:
+    """An index of one document, of otters."""
+    text = " ".join(f"The otter sold a boat on day {day}." for day in range(40))
+    hierarchy = SemanticHierarchy(HashingEmbedding())
+    document = Document(text=text, id_="otters.txt")
+    return HierarchicalIndex.build(document, tmp_path / "otters", hierarchy=hierarchy)
+
+
+@pytest.fixture
+def both(own, other):
+    with (
+        serve({"met": own, "sold": other}, 0) as server,
+        Http(base_url=server.url, timeout=PATIENCE) as asking,
+    ):
+        yield asking
+
+
+def test_each_request_names_one_index_and_reads_no_other(both) -> None:
+    for name, documents in {
+        "met": {"a.txt", "b.txt", "c.txt", "d.txt"},
+        "sold": {"otters.txt"},
+    }.items():
+        found = both.ask(f"/{name}/retrieve", question="otter harbour", top_k=50)["nodes"]
+        assert {place["document"] for node in found for place in node["citations"]} <= documents
+        assert both.get(f"/{name}/health").json()["generation"] == 1
+    said = both.sentence("/bought/query", 404, **QUESTION)
+    assert said == "There is no index 'bought'; there are met, sold: POST /bought/query."
+    assert both.post("/query", json=QUESTION).status_code == 404
+
+
+def test_the_description_names_the_indexes(both) -> None:
+    for path, operations in both.get("/openapi.json").json()["paths"].items():
+        assert path.startswith("/{index}/")
+        (named,) = operations["parameters"]
+        assert named["schema"]["enum"] == ["met", "sold"]
+    for path in ("/", "/docs"):
+        page = both.get(path)
+        assert page.headers["content-type"].startswith("text/html")
+        for said in ("POST /{index}/query", "met, sold", "a whole number from 1 to 1,000"):
+            assert said in page.text
+
+
+@pytest.mark.parametrize("names", [["a/b"], ["", "b"], ["a b"]])
+def test_a_name_that_no_address_can_have_is_refused(own, names) -> None:
+    with pytest.raises(InputError, match="An index's name must be of letters"):
+        serve(dict.fromkeys(names, own), 0)
+
+
+def test_models_of_several_indexes_are_loaded_once(own, other, monkeypatch) -> None:
+    loaded = []
+    monkeypatch.setattr(
+        "hierindex.index.load_encoder",
+        lambda name, **_: loaded.append(name) or HashingEmbedding(),
+    )
+    opened = {name: HierarchicalIndex.open(i.table.uri) for name, i in [("a", own), ("b", other)]}
+    with serve(opened, 0) as server, Http(base_url=server.url, timeout=PATIENCE) as asking:
+        for name in opened:
+            assert asking.ask(f"/{name}/retrieve", **QUESTION)["nodes"]
+    assert loaded == ["hashing"]
+
+
+def test_other_methods_are_told_which_one_is_allowed(both) -> None:
+    for method in ("GET", "PUT", "TRACE"):
+        answer = both.request(method, "/met/query")
+        assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+
+
+@pytest.fixture
+def service():
+    """A language model whose first answer breaks off if `faults` says so."""
+    with LoopbackServer(reply=quotes_sentences) as service:
+        yield service
+
+
+@pytest.fixture
+def written(own, service):
+    """The address of a server whose answers the model writes."""
+    with serve(own, 0, llm=load_llm("served", service.base_url)) as server:
+        yield server.url
+
+
+def test_a_language_model_answers_and_its_text_comes_as_it_is_written(written, service) -> None:
+    whole = httpx.post(f"{written}query", json=QUESTION, timeout=PATIENCE).json()
+    assert whole["answer_kind"] == "llm"
+    assert whole["usage"]["llm_calls"] == len(service.requests) > 0
+    got = streamed(written, "query", QUESTION)
+    assert got.headers["content-type"].startswith("text/event-stream")
+    assert got.headers["hierindex-generation"] == "1"
+    *pieces, (name, answer) = events(got.text)
+    assert {name for name, _ in pieces} == {"text"}
+    assert len(pieces) > 3
+    assert name == "answer"
+    assert "".join(piece["text"] for _, piece in pieces).split()[:5] == answer["answer"].split()[:5]
+    assert answer["sources"] == whole["sources"]
+
+
+def test_a_request_may_ask_for_passages_instead(written, service) -> None:
+    asked = {**QUESTION, "response_mode": "extractive"}
+    quoted = httpx.post(f"{written}query", json=asked, timeout=PATIENCE).json()
+    assert quoted["answer_kind"] == "extractive"
+    assert not service.requests
+
+
+def test_an_extract_is_one_piece(http) -> None:
+    (name, piece), (last, answer) = events(streamed(http.base_url, "query", QUESTION).text)
+    assert (name, last) == ("text", "answer")
+    assert piece["text"] == answer["answer"] == http.ask("/query", **QUESTION)["answer"]
+    (found,) = events(streamed(http.base_url, "retrieve", QUESTION).text)
+    assert found == ("answer", http.ask("/retrieve", **QUESTION))
+
+
+def test_an_error_has_its_status_unless_text_was_sent(written, service) -> None:
+    service.faults = lambda number: Fault(401) if number else Fault(dropped=True)
+    (name, piece), *_, (last, error) = events(streamed(written, "query", QUESTION).text)
+    assert (name, last) == ("text", "error")
+    assert piece["text"]
+    assert "failed to answer" in error["error"]
+    refused = streamed(written, "query", QUESTION)
+    assert refused.status_code == 503
+    assert "the key is missing or wrong" in refused.json()["error"]
+    refused = streamed(written, "query", {**QUESTION, "level": 9})
+    assert refused.status_code == 404
+    assert "levels 0 to" in refused.json()["error"]
+
+
+def test_the_command_serves_several_indexes(own, serving) -> None:
+    with serving("serve", "--index", "a=index", "--index", "b=./index", "--port", "0") as (_, said):
+        (url,) = re.fullmatch(
+            r".* on a=index, b=./index until .* at (http://\S+/)\n", said
+        ).groups()
+        for name in ("a", "b"):
+            assert httpx.get(f"{url}{name}/health").json()["generation"] == 1
+
+
+@pytest.mark.parametrize("command", ["serve", "mcp"])
+@pytest.mark.parametrize(
+    ("indexes", "said"),
+    [
+        (["index", "index"], "Several indexes need names: --index NAME=DIR, got 'index'."),
+        (["a=index", "a=other"], "Several indexes need names: --index NAME=DIR, got 'a=other'."),
+        (["a=index", "b=nothing"], "'nothing' holds no index; build one with "),
+        (["a b=index"], "'a b=index' holds no index"),
+    ],
+)
+def test_several_indexes_need_names(
+    run, own, tmp_path, monkeypatch, command, indexes, said
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = [part for index in indexes for part in ("--index", index)]
+    status, _, error = run(command, *given)
+    assert status == 2
+    assert said in error
