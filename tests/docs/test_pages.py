@@ -110,7 +110,7 @@ def ask(line: str, told: str) -> None:
     line = re.sub(r"http://[\w.]+:\d+", f"http://127.0.0.1:{port}", line)
     line = line.replace("TOKEN", token[1] if token else "")
     answer = subprocess.run(f"{line} -sSf", shell=True, check=True, capture_output=True).stdout
-    assert json.loads(answer)
+    assert json.loads(answer.split(b"\ndata: ")[-1])  # or the last event
 
 
 def compared(text: str) -> list[str]:
