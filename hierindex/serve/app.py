@@ -61,7 +61,7 @@ def application(
         return JSONResponse(description)
 
     async def page(request: Request) -> Response:
-        return HTMLResponse(page_of(description, str(request.base_url)))
+        return HTMLResponse(page_of(description, "".join([str(request.base_url), *names[:1]])))
 
     routes = [
         Route(path, _answering(endpoint, indexes), methods=[endpoint.method])

@@ -12,11 +12,10 @@ LIMITS = {"minimum": "from", "maximum": "to"}
 
 
 def page_of(description: Mapping[str, Any], root: str) -> str:
-    """Return the page of a description by OpenAPI, of a server with this root."""
-    (first, *_) = description["paths"]
+    """Return the page of a description by OpenAPI; the paths of an index begin with the root."""
     page = Template((FOLDER / "api.html").read_text("utf-8"))
     endpoints = "\n".join(_endpoints(description["paths"]))
-    return page.substitute(url=escape(root.rstrip("/") + first), endpoints=endpoints)
+    return page.substitute(root=escape(root.rstrip("/")), endpoints=endpoints)
 
 
 def _endpoints(paths: Mapping[str, Any]) -> Iterator[str]:
@@ -27,12 +26,18 @@ def _endpoints(paths: Mapping[str, Any]) -> Iterator[str]:
         for content in operation.get("requestBody", {}).get("content", {}).values():
             fields |= content["schema"]["properties"]
         rows = (
-            f'<tr><th scope="row">{name}</th><td>{escape(_kind(schema))}</td></tr>\n'
-            for name, schema in fields.items()
+            f'<tr><th scope="row">{name}</th><td>{_described(schema)}</td></tr>\n'
+            for name, schema in sorted(fields.items(), key=lambda field: "default" in field[1])
         )
         yield f"<h2><code>{method.upper()} {path}</code></h2>"
         yield f"<p>{escape(operation['summary'])}</p>"
         yield f"<table>\n{''.join(rows)}</table>" if fields else ""
+
+
+def _described(schema: Mapping[str, Any]) -> str:
+    default = schema.get("default", "")
+    usual = f", by default {default}" if default else "" if "default" in schema else ", required"
+    return escape(_kind(schema) + usual)
 
 
 def _kind(schema: Mapping[str, Any]) -> str:

@@ -197,7 +197,7 @@ class Outline(Question):
 
 
 class Show(Question):
-    """A node by its id or a prefix of it, with `source` also the passages that it cites."""
+    """A node by its id or a prefix of it; on request, also the passages that it cites."""
 
     reply: ClassVar[Any] = Shown
     node: str
