@@ -110,7 +110,7 @@ class Endpoint(BaseModel):
     @classmethod
     def _read(cls, query: "QueryParams", body: bytes) -> Self:
         if cls.method == "POST":
-            return cls.model_validate_json(body)
+            return cls.model_validate_json(body, strict=True)
         lists = {name for name, field in cls.model_fields.items() if field.default == []}
         return cls.model_validate(
             {name: query.getlist(name) if name in lists else query[name] for name in query}

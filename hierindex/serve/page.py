@@ -31,7 +31,7 @@ def _endpoints(paths: Mapping[str, Any]) -> Iterator[str]:
         )
         yield f"<h2><code>{method.upper()} {path}</code></h2>"
         yield f"<p>{escape(operation['summary'])}</p>"
-        yield f"<table>\n{''.join(rows)}</table>" if fields else ""
+        yield f"<table><tbody>\n{''.join(rows)}</tbody></table>" if fields else ""
 
 
 def _described(schema: Mapping[str, Any]) -> str:
@@ -42,11 +42,11 @@ def _described(schema: Mapping[str, Any]) -> str:
 
 def _kind(schema: Mapping[str, Any]) -> str:
     """Return in words what values a schema allows."""
+    if "enum" in schema:
+        return ", ".join(filter(None, schema["enum"]))
     if "anyOf" in schema:
         kinds = (each for each in schema["anyOf"] if each["type"] != "null")
         return " or ".join(map(_kind, kinds))
-    if "enum" in schema:
-        return ", ".join(schema["enum"])
     if schema["type"] == "array":
         return f"list of {_kind(schema['items'])}"
     limits = (f"{words} {schema[key]:,}" for key, words in LIMITS.items() if key in schema)

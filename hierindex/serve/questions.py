@@ -9,17 +9,18 @@ from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NotRequired
 
 from annotated_types import Ge, Le
-from pydantic import Field
+from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict  # before Python 3.12, pydantic reads no other
 
 from hierindex import __version__
 from hierindex.core.arguments import require
 from hierindex.index import HierarchicalIndex
 from hierindex.respond.answer import Answer, Source, outline_json, sources_of
-from hierindex.respond.asking import MODES, options_of_ask
+from hierindex.respond.asking import MODES, NEED_LLM, options_of_ask
 from hierindex.respond.citation import Citation
 from hierindex.retrieve.conditions import BEGINS, known_filters
 from hierindex.retrieve.contents import outlined
+from hierindex.retrieve.levels import WITH_LEVEL
 from hierindex.serve.app import application
 from hierindex.serve.endpoint import Endpoint, Place, showing
 from hierindex.serve.server import Address, Server
@@ -41,6 +42,19 @@ if TYPE_CHECKING:
 AT_ONCE = 4  # more threads would only wait for each other
 Tokens = Annotated[Count, Le(100_000)]
 Text = Annotated[str, Field(json_schema_extra={"pattern": r"\S"})]
+QUOTING = [mode for mode in MODES if mode not in NEED_LLM]
+NONE = {"type": "null"}
+LEVELS: dict[str, Any] = {  # as a mode takes them
+    "if": {"required": ["mode"], "properties": {"mode": {"const": "level"}}},
+    "then": {"required": ["level"], "properties": {"level": {"not": NONE}}},
+    "else": {
+        "if": {
+            "required": ["mode"],
+            "properties": {"mode": {"not": {"enum": [None, *WITH_LEVEL]}}},
+        },
+        "then": {"properties": {"level": NONE}},
+    },
+}
 Where = list[Annotated[str, Field(json_schema_extra={"pattern": BEGINS})]]
 
 
@@ -141,6 +155,7 @@ class BoundedSearch(SearchSettings):
 class Retrieve(Question, BoundedSearch):  # type: ignore[misc]  # it is frozen, as all endpoints
     """The nodes that are found for a question."""
 
+    model_config: ClassVar[ConfigDict] = ConfigDict(json_schema_extra=LEVELS)
     reply: ClassVar[Any] = Found
     question: Text
     where: Where = Field(default=[])
@@ -163,7 +178,7 @@ class Query(Retrieve):  # type: ignore[misc]
 
     reply: ClassVar[Any] = Answer
     llm: ClassVar["LLMLike | None"] = None
-    response_mode: Literal["extractive", "no_text", "context_only"] | None = None
+    response_mode: str | None = Field(default=None, json_schema_extra={"enum": [*QUOTING, None]})
     min_score: Score = AnswerSettings.min_score
 
     def answer_from(self, index: HierarchicalIndex) -> dict[str, Any]:
@@ -177,7 +192,7 @@ class Written(Query):  # type: ignore[misc]
     """An answer with its sources, written by the language model of the server."""
 
     alone: ClassVar[AbstractContextManager[Any]] = nullcontext()  # the model has a limit of its own
-    response_mode: Literal[MODES] | None = None  # type: ignore[valid-type]
+    response_mode: str | None = Field(default=None, json_schema_extra={"enum": [*MODES, None]})
 
 
 class Outline(Question):
