@@ -43,14 +43,14 @@ AT_ONCE = 4  # more threads would only wait for each other
 Tokens = Annotated[Count, Le(100_000)]
 Text = Annotated[str, Field(json_schema_extra={"pattern": r"\S"})]
 QUOTING = [mode for mode in MODES if mode not in NEED_LLM]
-NONE = {"type": "null"}
+NONE, TAKING = {"type": "null"}, {"enum": [None, *WITH_LEVEL]}
 LEVELS: dict[str, Any] = {  # as a mode takes them
     "if": {"required": ["mode"], "properties": {"mode": {"const": "level"}}},
     "then": {"required": ["level"], "properties": {"level": {"not": NONE}}},
     "else": {
         "if": {
             "required": ["mode"],
-            "properties": {"mode": {"not": {"enum": [None, *WITH_LEVEL]}}},
+            "properties": {"mode": {"not": TAKING}},
         },
         "then": {"properties": {"level": NONE}},
     },
