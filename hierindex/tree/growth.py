@@ -37,13 +37,13 @@ class Grown:
     `statistics` are of the nodes that were grouped.
     """
 
-    nodes: list[Node]
-    gone: frozenset[str]
-    made: frozenset[str]
-    usage: Usage
-    grounding: Grounding
-    statistics: list[LevelStatistics]
-    timings: list[Timing]
+    nodes: list[Node] = field(default_factory=list)
+    gone: frozenset[str] = frozenset()
+    made: frozenset[str] = frozenset()
+    usage: Usage = field(default_factory=Usage)
+    grounding: Grounding = field(default_factory=Grounding)
+    statistics: list[LevelStatistics] = field(default_factory=list)
+    timings: list[Timing] = field(default_factory=list)
 
 
 Parts = Iterable[Sequence[Node]]
