@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from shlex import quote
 from typing import TYPE_CHECKING, Any, cast
 
@@ -64,13 +64,9 @@ class Verification:
         return [check.name for check in self.checks if not check.ok]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report as dicts, lists and numbers."""
-        checks = [
-            {**vars(check), "ok": check.ok, "problems": [p._asdict() for p in check.problems]}
-            for check in self.checks
-        ]
-        rest = {"repaired": [*self.repaired], "left": [*self.left]}
-        return {"ok": self.ok, **vars(self), "checks": checks, **rest}
+        """Return the report as dicts, sequences and numbers."""
+        checks = [{**asdict(check), "ok": check.ok} for check in self.checks]
+        return {"ok": self.ok, **asdict(self), "checks": checks}
 
 
 def verify(table: Table, *, repair: bool = False) -> Verification:
