@@ -1,7 +1,7 @@
 """A job: the parts of a tree are grown, here or by an engine, and the tree is published."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -24,7 +24,7 @@ from hierindex.tree.earlier import EarlierTree
 from hierindex.tree.growth import Grower, Grown, Sink
 from hierindex.tree.hierarchy import Hierarchy
 from hierindex.tree.levels import GrownPart
-from hierindex.tree.pools import GrownPools, PoolRows, grow_pools
+from hierindex.tree.pools import GrownPools, PoolRows, grow_pools, parted
 
 if TYPE_CHECKING:
     from llama_index.core.node_parser import NodeParser
@@ -219,17 +219,13 @@ class Job:
             kept = chunks_per_document(self.snapshot) if self.is_anew else {}
         sizes = {d: read[d].n_chunks if d in read else kept.get(d, 0) for d in after}
         most, n_before = min(self.part, 1 + sum(sizes.values()) // n_parts), 0
-        for documents in parted(sizes, most):
+        for documents in parted(sizes, sizes.__getitem__, most):
             with self.watch("load"):
                 held = kept_chunks(self.snapshot, kept.keys() & documents - read.keys())
             loaded = [read[document].load() for document in documents if document in read]
             origins = {document: after[document] for document in documents}
             yield Part(origins, held, loaded, n_before, len(read))
             n_before += len(loaded)
-
-    def chunks(self) -> Iterator[list[Node]]:
-        """Yield the chunks of the parts; all chunks of a document are in one part."""
-        return map(self.grower.chunks, self.parts())
 
     def earlier(self) -> EarlierTree | None:
         """Return the tree that the index holds; None if all of it is grown anew."""
@@ -255,11 +251,11 @@ class Job:
         The chunks are embedded, and their vectors are cached for the job. The index stays as it is.
         """
         hierarchy, cache = self.grower.hierarchy, self.grower.cache
-        rehearsal, chunks = hierarchy.rehearsal(), [*chain.from_iterable(self.chunks())]
+        chunks = [*chain.from_iterable(map(self.grower.chunks, self.parts()))]
         new = [chunk.embedded_text for chunk in chunks if chunk.vector is None]
         known = Vectors(cache, hierarchy.embedder.fingerprint).recall(new)
         n_tokens = hierarchy.embedder.count_tokens([text for text in new if text not in known])
-        grown = rehearsal.grow([chunks], cache, self.grower.progress, self.earlier())
+        grown = hierarchy.rehearsal().grow([chunks], cache, self.grower.progress, self.earlier())
         report = reported(self.revision, grown, self.snapshot.generation, self.watch)
         n_chunks, total = len(n_tokens), int(n_tokens.sum())
         return replace(report, dry_run=True, embedded_chunks=n_chunks, embedded_tokens=total)
@@ -296,20 +292,3 @@ class Job:
         return self.table.revise(
             changed, grown.gone, report, purge=self.purge, moved=revision.moved
         )
-
-
-def parted(sizes: Mapping[str, int], most: int) -> Iterator[list[str]]:
-    """Yield documents in parts of at least one document and at most a size, in order.
-
-    >>> [*parted({"a": 2, "b": 3, "c": 9, "d": 1}, 5)]
-    [['a', 'b'], ['c'], ['d']]
-    """
-    part, total = list[str](), 0
-    for document, size in sizes.items():
-        if part and total + size > most:
-            yield part
-            part, total = [], 0
-        part.append(document)
-        total += size
-    if part:
-        yield part

@@ -125,13 +125,12 @@ def _revised(table: Table, change: Revise, given: UpdateOptions, *, dry_run: boo
             hierarchy = hierarchy or given.checked_hierarchy(settings)
             if revision.read:
                 check_splitter(settings, given.splitter)
-        progress, chunk_size = given.progress or hierarchy.progress, settings.get("chunk_size")
-        grower = PartGrower(hierarchy, given.splitter, chunk_size, cache, progress)
+        chunk_size = settings.get("chunk_size")
         job = Job(
             revision=revision,
             table=table,
             snapshot=snapshot,
-            grower=grower,
+            grower=PartGrower(hierarchy, given.splitter, chunk_size, cache, progress),
             watch=watch,
             start=start,
             purge=given.purge,

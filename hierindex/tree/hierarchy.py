@@ -251,7 +251,6 @@ class Hierarchy(TransformComponent):
             summary_tokens=self.summary_tokens,
             parent_embedding=self.parent_embedding,
             max_levels=self.max_levels,
-            summarize_single_documents=self.method == "document",
             namespace=self.namespace,
             metadata_rules=self.metadata_rules,
             is_rehearsal=self._is_rehearsal,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 from hierindex.cache import Texts, Vectors
@@ -43,7 +44,6 @@ class Recipe:
     summary_tokens: int
     parent_embedding: ParentEmbedding
     max_levels: int | None
-    summarize_single_documents: bool
     namespace: str
     metadata_rules: Mapping[str, Merge]
     is_rehearsal: bool
@@ -52,7 +52,7 @@ class Recipe:
     texts: Texts
     progress: Progress
 
-    @property
+    @cached_property
     def maker(self) -> Maker:
         """What makes the nodes."""
         settings = identity(self.embedder.embed_model)
