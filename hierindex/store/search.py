@@ -3,7 +3,7 @@
 import logging
 import sys
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -152,9 +152,7 @@ class Scope:
         return self.passes.where.narrow(search)
 
 
-def nearest(
-    scope: Scope, vector: list[float], n_rows: int, columns: tuple[str, ...] = ()
-) -> "pa.Table":
+def nearest(scope: Scope, vector: list[float], n_rows: int) -> "pa.Table":
     """Return the rows with the most similar vectors, best first, with their cosine as `score`.
 
     The search is exact in tables without a vector index and among few rows. Otherwise the index
@@ -166,7 +164,7 @@ def nearest(
         query = scope.search(vector).distance_type("cosine").refine_factor(REFINE_FACTOR)
         # Without a maximum, more partitions are searched while too few rows are found.
         query = query.bypass_vector_index() if is_exact else query.maximum_nprobes(0)
-        query = query.select([*scope.columns, *columns, "_distance"]).limit(limit)
+        query = query.select([*scope.columns, "_distance"]).limit(limit)
         return scope.snapshot.read(query)
 
     rows = _first(scope, search, n_rows)
@@ -230,7 +228,7 @@ def diverse(
     `score` is threshold * cosine to the question - (1 - threshold) * the highest cosine to a row
     chosen before; it never rises down the list.
     """
-    rows = nearest(scope, vector, candidates, columns=("vector",))
+    rows = nearest(replace(scope, columns=(*scope.columns, "vector")), vector, candidates)
     if not rows.num_rows:
         return rows
     relevance = rows["score"].to_numpy()  # (n_candidates,)

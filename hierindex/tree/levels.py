@@ -183,10 +183,8 @@ def _link(
             weight_of = defaultdict(float, others)
             for g, share in zip(columns, ((1 - total) * weights).tolist(), strict=True):
                 weight_of[_id(parents[g])] += share
-        pairs = sorted(weight_of.items(), key=lambda pair: -pair[1])
-        known = {parent for parent, _ in node.parents}
-        if known != {parent for parent, _ in pairs}:
-            node.parents = tuple(pairs)
+        if dict(node.parents).keys() != weight_of.keys():
+            node.parents = tuple(sorted(weight_of.items(), key=lambda pair: -pair[1]))
         node.level_max = level - 1
 
 
