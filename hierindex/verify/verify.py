@@ -157,15 +157,14 @@ def _check_cache(uri: str) -> Check:
     found, file = Check("cache"), cache_file(uri)
     if not file.exists():
         return found
-    found.checked = 1
     try:
         with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as cache:
             said = [text for (text,) in cache.execute("PRAGMA quick_check")]
     except sqlite3.OperationalError:  # it is locked or cannot be opened: nothing is known
-        found.checked = 0
         return found
     except sqlite3.DatabaseError as error:
         said = [str(error)]
+    found.checked = 1
     for problem in said:
         if problem != "ok":
             found.add(file.name, problem)
