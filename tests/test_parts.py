@@ -24,11 +24,12 @@ from hierindex import (
     sentence_splitter,
 )
 from hierindex.errors import InputError
-from hierindex.jobs.job import Job, parted
+from hierindex.jobs.job import Job
 from hierindex.store.rows import row_of
 from hierindex.store.table import Table
 from hierindex.store.temporary_files import RowFile
 from hierindex.tree.growth import Sink
+from hierindex.tree.pools import parted
 
 OPTIONS = [
     *({"kind": kind} for kind in KINDS),
@@ -224,5 +225,5 @@ def test_vectors_of_parts_have_one_dimension(tmp_path, is_set_aside, kind):
 
 def test_a_large_document_is_a_part():
     sizes = {"a": 2, "b": 3, "c": 9, "d": 1}
-    assert [*parted(sizes, 5)] == [["a", "b"], ["c"], ["d"]]
-    assert [*parted({}, 5)] == []
+    assert [*parted(sizes, sizes.__getitem__, 5)] == [["a", "b"], ["c"], ["d"]]
+    assert [*parted([], len, 5)] == []

@@ -161,9 +161,5 @@ def _alone(node: BaseNode, document: str, links: Collection[NodeRelationship] = 
     source = node.source_node or RelatedNodeInfo(node_id=document, node_type=ObjectType.DOCUMENT)
     beside = {kind: node.relationships[kind] for kind in links if kind in node.relationships}
     alone = to_text_node(replace(from_text_node(node), parents=(), vector=None))
-    copy: BaseNode = alone.model_copy(
-        update={
-            "relationships": {NodeRelationship.SOURCE: source, **beside},
-        }
-    )
-    return copy
+    alone.relationships = {NodeRelationship.SOURCE: source, **beside}
+    return alone

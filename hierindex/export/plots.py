@@ -324,13 +324,11 @@ def _texts(
     snapshot: Snapshot, points: Sequence[Mapping[str, Any]], parents: Sequence[Mapping[str, str]]
 ) -> Iterator[str]:
     """Yield what is shown above each point: its title, its parent's title and its text."""
-    read = snapshot.columns("id", "title", "text", node_ids=[p["id"] for p in points])
-    of = dict(zip(read["id"], zip(read["title"], read["text"], strict=True), strict=True))
-    for point in points:
-        title, text = of[point["id"]]
+    rows = snapshot.rows([point["id"] for point in points], columns=("id", "title", "text"))
+    for point, row in zip(points, rows, strict=True):
         under = [parents[point["parent"]]["title"]] if point["parent"] is not None else []
-        above = [f"<b>{label(title)}</b>", *(f"under {label(each)}" for each in under)]
-        yield "<br>".join([*above, lines(text)])
+        above = [f"<b>{label(row['title'])}</b>", *(f"under {label(each)}" for each in under)]
+        yield "<br>".join([*above, lines(row["text"])])
 
 
 def _coloured(levels: Sequence[Mapping[str, int]]) -> int:

@@ -75,19 +75,19 @@ def to_html(
         the file exists or cannot be written.
     """
     require(is_whole(max_bytes, 1), "max_bytes", "an integer of at least 1", max_bytes)
-
-    def read() -> tuple[str, int, str | None]:
-        return _report(index.table.snapshot(), of, max_bytes)
-
     with new(path) as partial:
-        text, n_nodes, left_out = on_newest(read)()
+        text, n_nodes, left_out = _report(index, of, max_bytes)
         data = text.encode()
         partial.write_bytes(data)
     return Report(n_nodes, len(data), left_out)
 
 
-def _report(snapshot: Snapshot, of: str | None, max_bytes: int) -> tuple[str, int, str | None]:
+@on_newest
+def _report(
+    index: HierarchicalIndex, of: str | None, max_bytes: int
+) -> tuple[str, int, str | None]:
     """Return the file, the number of its nodes, and what was left out."""
+    snapshot = index.table.snapshot()
     snapshot.require()
     order = reading_order(snapshot)
     if not len(order.ids):
@@ -109,7 +109,8 @@ def _report(snapshot: Snapshot, of: str | None, max_bytes: int) -> tuple[str, in
     nodes.room -= len(inlined(json_in_html({**data, "nodes": []})).encode())
     nodes.list_levels(first)
     nodes.add_texts()
-    data |= {"left_out": nodes.left_out(), "nodes": nodes.in_order()}
+    in_order = [node for _, node in sorted(nodes.listed.items())]
+    data |= {"left_out": nodes.left_out(), "nodes": in_order}
     return inlined(json_in_html(data)), len(nodes.listed), nodes.left_out()
 
 
@@ -124,10 +125,6 @@ class _Nodes:
         self._max_bytes = max_bytes
         self._n = len(order.ids)
         self._n_texts = 0
-
-    def in_order(self) -> list[dict[str, Any]]:
-        """Return the nodes in reading order."""
-        return [node for _, node in sorted(self.listed.items())]
 
     def left_out(self) -> str | None:
         """Return a sentence about what there is no room for, None if there is for all."""

@@ -12,7 +12,7 @@ from hierindex.export.plots import FONT, shades
 from hierindex.index import HierarchicalIndex
 from hierindex.retrieve.contents import reading_order
 from hierindex.store.generations import on_newest
-from hierindex.store.snapshot import Snapshot, overview
+from hierindex.store.snapshot import overview
 from hierindex.text.display import counted
 from hierindex.unsafe import beginning
 
@@ -50,19 +50,16 @@ def to_svg(index: HierarchicalIndex, path: str | Path) -> int:
     IndexNotFoundError, InputError
         If there is no index, it is empty, or the file exists or cannot be written.
     """
-
-    @on_newest
-    def drawn() -> tuple[int, list[str]]:
-        return _drawn(index.table.snapshot())
-
     with new(path) as partial:
-        n_nodes, lines = drawn()
+        n_nodes, lines = _drawn(index)
         partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return n_nodes
 
 
-def _drawn(snapshot: Snapshot) -> tuple[int, list[str]]:
+@on_newest
+def _drawn(index: HierarchicalIndex) -> tuple[int, list[str]]:
     """Return the number of nodes in the picture, and its lines."""
+    snapshot = index.table.snapshot()
     if not snapshot.n_rows():
         raise InputError(NO_NODES)
     shown, order = overview(snapshot), reading_order(snapshot)
@@ -70,9 +67,7 @@ def _drawn(snapshot: Snapshot) -> tuple[int, list[str]]:
     n_levels = 1 + levels[-1]["level"]
     scale = (HEIGHT - HEAD) / max(1, icicle.span(None)[1])
     cells = np.flatnonzero((icicle.x1 - icicle.x0) * scale >= LEAST).tolist()
-    ids = order.ids_at(cells)
-    read = snapshot.columns("id", "title", "level_max", node_ids=ids)
-    of = dict(zip(read["id"], zip(read["title"], read["level_max"], strict=True), strict=True))
+    rows = snapshot.rows(order.ids_at(cells), columns=("id", "title", "level_max"))
     share = WIDTH / max(1, n_levels - 1 / 2)  # of a column; that of the chunks has half of it
     left = [(n_levels - 1 - level) * share for level in range(n_levels)]
     right = [WIDTH, *left]  # by level
@@ -83,12 +78,12 @@ def _drawn(snapshot: Snapshot) -> tuple[int, list[str]]:
         for line, text in enumerate(_heads(**each))
     ]
     nodes = [""] * n_levels
-    for cell, node_id in zip(cells, ids, strict=True):
-        level, (title, level_max) = int(icicle.level[cell]), of[node_id]
+    for cell, row in zip(cells, rows, strict=True):
+        level, level_max = int(icicle.level[cell]), row["level_max"]
         y, down = HEAD + icicle.x0[cell] * scale, (icicle.x1[cell] - icicle.x0[cell]) * scale
         nodes[level] += _box(left[level_max], right[level], y, down)
         if down >= LINE:
-            texts.append(_text(left[level_max], right[level], y, title))
+            texts.append(_text(left[level_max], right[level], y, row["title"]))
     told = f"A tree of {counted(shown['documents'], 'document')} in {counted(n_levels, 'level')}"
     return len(cells), [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}"'

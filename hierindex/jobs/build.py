@@ -1,5 +1,6 @@
 """Building the tree of sources."""
 
+import dataclasses
 import os
 from collections.abc import Sequence
 from contextlib import ExitStack, nullcontext
@@ -8,14 +9,15 @@ from typing import TYPE_CHECKING
 
 from hierindex.errors import FormatError, InputError
 from hierindex.jobs.changes import Remembered, Revision, check_losses, held_documents
-from hierindex.jobs.job import Engine, Job, in_this_process
-from hierindex.jobs.report import BuildReport, nothing_changed
+from hierindex.jobs.job import Engine, Job, PartGrower, in_this_process
+from hierindex.jobs.report import BuildReport, reported
 from hierindex.jobs.revisions import Source, built, checked
 from hierindex.models.model import is_same_name
 from hierindex.models.record import Usage
 from hierindex.progress import Progress, Stopwatch
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
+from hierindex.tree.growth import Grown
 from hierindex.tree.hierarchy import Hierarchy
 
 if TYPE_CHECKING:
@@ -64,11 +66,7 @@ def build_tree(
             revision=revision,
             table=table,
             snapshot=snapshot,
-            hierarchy=hierarchy,
-            splitter=splitter,
-            chunk_size=chunk_size,
-            cache=cache,
-            progress=progress,
+            grower=PartGrower(hierarchy, splitter, chunk_size, cache, progress),
             watch=watch,
             start=start,
         )
@@ -80,15 +78,13 @@ def publish_moved(
 ) -> BuildReport:
     """Publish the new paths of sources, if any have moved, and the tree as it is."""
     generation = table.snapshot().generation
-    if dry_run:
-        return nothing_changed(revision, generation, watch, dry_run=True)
-    if revision.moved:
+    if revision.moved and not dry_run:
         with watch("write"):
             report = revision.report(revision.was.settings, Usage())
             generation = table.revise(None, (), report, moved=revision.moved)
-    else:
+    elif not dry_run:
         table.sweep_cache()  # after a job that was killed, or an edit taken back
-    return nothing_changed(revision, generation, watch)
+    return dataclasses.replace(reported(revision, Grown(), generation, watch), dry_run=dry_run)
 
 
 def held_by(table: Table) -> Snapshot:

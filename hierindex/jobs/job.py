@@ -1,7 +1,7 @@
 """A job: the parts of a tree are grown, here or by an engine, and the tree is published."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -24,7 +24,7 @@ from hierindex.tree.earlier import EarlierTree
 from hierindex.tree.growth import Grower, Grown, Sink
 from hierindex.tree.hierarchy import Hierarchy
 from hierindex.tree.levels import GrownPart
-from hierindex.tree.pools import GrownPools, PoolRows, grow_pools
+from hierindex.tree.pools import GrownPools, PoolRows, grow_pools, parted
 
 if TYPE_CHECKING:
     from llama_index.core.node_parser import NodeParser
@@ -185,11 +185,8 @@ class Job:
     table : Table
     snapshot : Snapshot
         Of what the index holds.
-    hierarchy : Hierarchy
-    splitter : NodeParser or None
-    chunk_size : int or None
-    cache : Cache
-    progress : Progress
+    grower : PartGrower
+        Of this process.
     watch : Stopwatch
     purge : bool
         Whether nothing of earlier generations may remain in the index.
@@ -200,11 +197,7 @@ class Job:
     revision: Revision
     table: Table
     snapshot: Snapshot
-    hierarchy: Hierarchy
-    splitter: "NodeParser | None"
-    chunk_size: int | None
-    cache: Cache
-    progress: Progress
+    grower: PartGrower
     watch: Stopwatch
     purge: bool = False
     start: Start = start_here
@@ -226,23 +219,13 @@ class Job:
             kept = chunks_per_document(self.snapshot) if self.is_anew else {}
         sizes = {d: read[d].n_chunks if d in read else kept.get(d, 0) for d in after}
         most, n_before = min(self.part, 1 + sum(sizes.values()) // n_parts), 0
-        for documents in parted(sizes, most):
+        for documents in parted(sizes, sizes.__getitem__, most):
             with self.watch("load"):
                 held = kept_chunks(self.snapshot, kept.keys() & documents - read.keys())
             loaded = [read[document].load() for document in documents if document in read]
             origins = {document: after[document] for document in documents}
             yield Part(origins, held, loaded, n_before, len(read))
             n_before += len(loaded)
-
-    def grower(self) -> PartGrower:
-        """Return what grows parts of the tree; the embedding model is loaded."""
-        with self.watch("load"):
-            _ = self.hierarchy.embedder
-        return PartGrower(self.hierarchy, self.splitter, self.chunk_size, self.cache, self.progress)
-
-    def chunks(self) -> Iterator[list[Node]]:
-        """Yield the chunks of the parts; all chunks of a document are in one part."""
-        return map(self.grower().chunks, self.parts())
 
     def earlier(self) -> EarlierTree | None:
         """Return the tree that the index holds; None if all of it is grown anew."""
@@ -257,9 +240,9 @@ class Job:
         with RowFile(self.table.connection) as rows:
             grown = self._grown(rows)
             with self.watch("write"):
-                self.progress("write", 0, 1)
+                self.grower.progress("write", 0, 1)
                 generation = self._write(grown, rows)
-                self.progress("write", 1, 1)
+                self.grower.progress("write", 1, 1)
         return reported(self.revision, grown, generation, self.watch)
 
     def estimate(self) -> BuildReport:
@@ -267,21 +250,19 @@ class Job:
 
         The chunks are embedded, and their vectors are cached for the job. The index stays as it is.
         """
-        rehearsal, chunks = self.hierarchy.rehearsal(), [*chain.from_iterable(self.chunks())]
+        hierarchy, cache = self.grower.hierarchy, self.grower.cache
+        chunks = [*chain.from_iterable(map(self.grower.chunks, self.parts()))]
         new = [chunk.embedded_text for chunk in chunks if chunk.vector is None]
-        known = Vectors(self.cache, self.hierarchy.embedder.fingerprint).recall(new)
-        n_tokens = self.hierarchy.embedder.count_tokens([text for text in new if text not in known])
-        grown = rehearsal.grow([chunks], self.cache, self.progress, self.earlier())
+        known = Vectors(cache, hierarchy.embedder.fingerprint).recall(new)
+        n_tokens = hierarchy.embedder.count_tokens([text for text in new if text not in known])
+        grown = hierarchy.rehearsal().grow([chunks], cache, self.grower.progress, self.earlier())
         report = reported(self.revision, grown, self.snapshot.generation, self.watch)
         n_chunks, total = len(n_tokens), int(n_tokens.sum())
         return replace(report, dry_run=True, embedded_chunks=n_chunks, embedded_tokens=total)
 
     def _grown(self, rows: RowFile) -> Grown:
         """Grow the tree, whose finished nodes are added to rows."""
-        with (
-            self.start(self.grower()) as workers,
-            RowFile(self.table.connection) as waiting,
-        ):
+        with self.start(self.grower) as workers, RowFile(self.table.connection) as waiting:
             steps = deque[tuple[int, int]]()  # of parts that are being grown
 
             def given() -> Iterator[Part]:
@@ -300,8 +281,8 @@ class Job:
 
     def _write(self, grown: Grown, rows: RowFile) -> int:
         """Write what was grown and return the generation."""
-        revision, reader = self.revision, rows.reader()
-        settings = settings_of(self.hierarchy, self.splitter, self.chunk_size)
+        revision, reader, grower = self.revision, rows.reader(), self.grower
+        settings = settings_of(grower.hierarchy, grower.splitter, grower.chunk_size)
         if not revision.read:  # with no splitter
             settings["splitter"] = revision.was.settings.get("splitter")
         report = revision.report(settings, grown.usage)
@@ -311,20 +292,3 @@ class Job:
         return self.table.revise(
             changed, grown.gone, report, purge=self.purge, moved=revision.moved
         )
-
-
-def parted(sizes: Mapping[str, int], most: int) -> Iterator[list[str]]:
-    """Yield documents in parts of at least one document and at most a size, in order.
-
-    >>> [*parted({"a": 2, "b": 3, "c": 9, "d": 1}, 5)]
-    [['a', 'b'], ['c'], ['d']]
-    """
-    part, total = list[str](), 0
-    for document, size in sizes.items():
-        if part and total + size > most:
-            yield part
-            part, total = [], 0
-        part.append(document)
-        total += size
-    if part:
-        yield part

@@ -105,7 +105,7 @@ class BuildReport:
 
 
 def reported(revision: Revision, grown: Grown, generation: int, watch: Stopwatch) -> BuildReport:
-    """Return the report of a revision whose tree was published."""
+    """Return the report of a revision, given what was grown for it."""
     spent = dict[tuple[str, int | None], float]()
     for stage, level, seconds in (*watch.timings, *grown.timings):
         spent[stage, level] = spent.get((stage, level), 0.0) + seconds
@@ -125,26 +125,6 @@ def reported(revision: Revision, grown: Grown, generation: int, watch: Stopwatch
             for timing in sorted(timings, key=lambda timing: STAGES.index(timing.stage))
         ],
         statistics=grown.statistics,
-    )
-
-
-def nothing_changed(
-    revision: Revision, generation: int, watch: Stopwatch, *, dry_run: bool = False
-) -> BuildReport:
-    """Return the report of a revision that leaves the tree as it is."""
-    return BuildReport(
-        generation=generation,
-        **asdict(revision.changes),
-        names=revision.names,
-        moved=[*revision.moved.items()],
-        files=[],
-        skipped=[*revision.skipped],
-        usage=Usage(),
-        grounding=Grounding(),
-        seconds=_by_stage(watch.timings, watch.elapsed),
-        timings=watch.timings,
-        statistics=[],
-        dry_run=dry_run,
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hierindex.errors import InputError
 from hierindex.jobs.build import check_writable, publish_moved
 from hierindex.jobs.changes import Documents, Remembered, Revision, held_documents
-from hierindex.jobs.job import Job, in_this_process
+from hierindex.jobs.job import Job, PartGrower, in_this_process
 from hierindex.jobs.reading import ReadFiles
 from hierindex.jobs.report import BuildReport
 from hierindex.jobs.settings import (
@@ -125,15 +125,12 @@ def _revised(table: Table, change: Revise, given: UpdateOptions, *, dry_run: boo
             hierarchy = hierarchy or given.checked_hierarchy(settings)
             if revision.read:
                 check_splitter(settings, given.splitter)
+        chunk_size = settings.get("chunk_size")
         job = Job(
             revision=revision,
             table=table,
             snapshot=snapshot,
-            hierarchy=hierarchy,
-            splitter=given.splitter,
-            chunk_size=settings.get("chunk_size"),
-            cache=cache,
-            progress=given.progress or hierarchy.progress,
+            grower=PartGrower(hierarchy, given.splitter, chunk_size, cache, progress),
             watch=watch,
             start=start,
             purge=given.purge,

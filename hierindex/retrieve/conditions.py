@@ -10,7 +10,8 @@ from hierindex.store.filtering import with_known_keys
 from hierindex.store.filters import Filter, Filters, Op, Part
 from hierindex.store.snapshot import Snapshot
 
-COMPARED = {">": Op.GT, ">=": Op.GTE, "<": Op.LT, "<=": Op.LTE, "~": Op.TEXT_MATCH_INSENSITIVE}
+CONTAINED: Op = "text_match_insensitive"
+COMPARED: dict[str, Op] = {">": ">", ">=": ">=", "<": "<", "<=": "<=", "~": CONTAINED}
 BEGINS = "^[^=!<>~]+(!=|[<>=~])"  # a condition, for descriptions
 CONDITION = re.compile(r"\s*(?P<key>[^=!<>~]+?)\s*(?P<sign>!=|>=|<=|=|>|<|~)\s*(?P<value>.*)", re.S)
 
@@ -53,7 +54,7 @@ def _filter(condition: str) -> Part:
     if sign in COMPARED:
         value = text if sign == "~" or number is None else number
         return Filter(key, value, COMPARED[sign])
-    same = (Filter(key, [value], Op.ANY) for value in (text, number) if value is not None)
+    same = (Filter(key, [value], "any") for value in (text, number) if value is not None)
     return Filters(tuple(same), "or" if sign == "=" else "not")
 
 

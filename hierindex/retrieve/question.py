@@ -12,7 +12,7 @@ from hierindex.core.arguments import Floats1d, Ints1d
 from hierindex.core.context import in_context, nearness, places_of
 from hierindex.core.ranking import DENSE_SHARE, blended, cosines, reading_order
 from hierindex.node import PREFIX, Found, Span
-from hierindex.store.filters import DOCUMENTS, Filter, Filters, Op, Part
+from hierindex.store.filters import DOCUMENTS, Filter, Filters, Part
 from hierindex.store.rows import NODE_COLUMNS, quotes_in, to_nodes
 from hierindex.store.search import DEPTH, ROW, Scope, fused, matching, nearest, united
 from hierindex.store.snapshot import Snapshot
@@ -132,15 +132,15 @@ def cuts(levels: Iterable[int]) -> Filters:
 
 
 def _cut(level: int) -> Part:
-    down_to = Filter(LEVEL, level, Op.LTE)
+    down_to = Filter(LEVEL, level, "<=")
     if level == 0:
         return down_to  # every node reaches up to 0
-    return Filters((down_to, Filter(LEVEL_MAX, level, Op.GTE)))
+    return Filters((down_to, Filter(LEVEL_MAX, level, ">=")))
 
 
 def of_documents(documents: Sequence[str]) -> Filter:
     """Return a filter for the nodes with a source in one of these documents."""
-    return Filter(DOCUMENTS, list(documents), Op.ANY)
+    return Filter(DOCUMENTS, list(documents), "any")
 
 
 def rank_in_context(

@@ -13,7 +13,7 @@ from hierindex.models.tokenizer import llm_tokenizer
 from hierindex.node import PREFIX, Found, Quote, Span
 from hierindex.retrieve.question import LEVEL, Search, cuts, of_documents
 from hierindex.store.filtering import without_a_passing_chunk
-from hierindex.store.filters import Filter, Op
+from hierindex.store.filters import Filter
 from hierindex.store.prefilter import by_texts
 from hierindex.store.rows import node_of, quotes_in
 
@@ -24,7 +24,7 @@ N_BEST = 5  # nodes whose documents may be meant
 WROTE = re.compile(
     r"\b(?:authors?|autor(?:en|in|innen)?|geschrieben|verfasst|written by|wrote)\b", re.IGNORECASE
 )
-WHOLE = Filter(PREFIX + "whole_document", "", Op.GT)
+WHOLE = Filter(PREFIX + "whole_document", "", ">")
 
 
 def selected(
@@ -265,7 +265,7 @@ def traversal(search: Search, n: int, *, beam: int, level: int) -> list[Found]:
     Sarthi et al., RAPTOR (ICLR 2024), section 3: tree traversal.
     """
     fruitless = without_a_passing_chunk(search.snapshot, search.filters)
-    above, followed = Filter(LEVEL, level, Op.GT), replace(search, by="dense", filters=None)
+    above, followed = Filter(LEVEL, level, ">"), replace(search, by="dense", filters=None)
     coming = reached = {*search.snapshot.roots()}
     while kept := followed.best(beam, above, among=[*coming - fruitless]):
         coming = {child for each in kept for child in each.node.children} - reached

@@ -4,7 +4,6 @@ import json
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
 
 from hierindex.core.arguments import require
@@ -22,23 +21,11 @@ DOCUMENTS = PREFIX + "documents"
 OURS = (DOCUMENTS, *OF_NODE)
 
 
-class Op(StrEnum):
-    """LlamaIndex's operators."""
-
-    EQ = "=="
-    GT = ">"
-    LT = "<"
-    NE = "!="
-    GTE = ">="
-    LTE = "<="
-    IN = "in"
-    NIN = "nin"
-    ANY = "any"
-    ALL = "all"
-    TEXT_MATCH = "text_match"
-    TEXT_MATCH_INSENSITIVE = "text_match_insensitive"
-    CONTAINS = "contains"
-    IS_EMPTY = "is_empty"
+Comparison = Literal["==", "!=", "<", "<=", ">", ">="]
+OfText = Literal["text_match", "text_match_insensitive"]
+OfList = Literal["in", "nin", "any", "all", "contains", "is_empty"]
+Op = Comparison | OfText | OfList
+"""LlamaIndex's operators."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +34,7 @@ class Filter:
 
     key: str
     value: Any
-    operator: Op = Op.EQ
+    operator: Op = "=="
 
 
 @dataclass(frozen=True)
@@ -78,21 +65,21 @@ class Filters:
         filters = tuple(
             cls._of(each)
             if hasattr(each, "filters")
-            else Filter(each.key, each.value, Op(each.operator.value))
+            else Filter(each.key, each.value, each.operator.value)
             for each in given.filters
         )
         condition: Any = given.condition or "and"
         return cls(filters, getattr(condition, "value", condition))
 
 
-OPPOSITE = {Op.NE: Op.EQ, Op.NIN: Op.IN}
+OPPOSITE: dict[Op, Op] = {"!=": "==", "nin": "in"}
 COMPARED: dict[Op, Callable[[Any, Any], Any]] = {
-    Op.EQ: operator.eq,
-    Op.NE: operator.ne,
-    Op.LT: operator.lt,
-    Op.LTE: operator.le,
-    Op.GT: operator.gt,
-    Op.GTE: operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
 }
 Part = Filter | Filters
 
@@ -166,7 +153,7 @@ def with_known(filters: Filters, known: Mapping[str, str], instead: Filters = NO
 def asks_for_member(f: Filter) -> bool:
     """Return whether a filter is `=` or `in` on documents, which test for a common member."""
     return f.key == DOCUMENTS and (
-        f.operator is Op.IN or (f.operator is Op.EQ and not isinstance(f.value, list))
+        f.operator == "in" or (f.operator == "==" and not isinstance(f.value, list))
     )
 
 
@@ -211,7 +198,7 @@ def holds(filters: Filters, metadata: Mapping[str, Any]) -> bool:
 
     Examples
     --------
-    >>> cheap = Filter(key="price", value=3, operator=Op.LT)
+    >>> cheap = Filter(key="price", value=3, operator="<")
     >>> holds(Filters((cheap,)), {"price": 2})
     True
     """
@@ -229,30 +216,28 @@ def holds(filters: Filters, metadata: Mapping[str, Any]) -> bool:
 
 def _passes(f: Filter, found: Any) -> bool:
     if found is None:
-        return f.operator in (Op.NE, Op.NIN, Op.IS_EMPTY)
+        return f.operator in ("!=", "nin", "is_empty")
     if f.operator in OPPOSITE:
         return not _passes(replace(f, operator=OPPOSITE[f.operator]), found)
     wanted: Any = f.value
     many = wanted if isinstance(wanted, list) else [wanted]
     inside = found if isinstance(found, list) else [found]
-    if asks_for_member(f):
+    if asks_for_member(f) or f.operator == "any":
         return any(_same(item, value) for item in inside for value in many)
     match f.operator:
-        case Op.EQ:
+        case "==":
             return _same(found, wanted)
-        case Op.IN:
+        case "in":
             return any(_same(found, value) for value in many)
-        case Op.ANY:
-            return any(_same(item, value) for item in inside for value in many)
-        case Op.ALL:
+        case "all":
             return all(any(_same(item, value) for item in inside) for value in many)
-        case Op.CONTAINS:
+        case "contains":
             return isinstance(found, list) and any(_same(item, wanted) for item in found)
-        case Op.IS_EMPTY:
+        case "is_empty":
             return found in ("", [])
-        case Op.TEXT_MATCH:
+        case "text_match":
             return isinstance(found, str) and str(wanted) in found
-        case Op.TEXT_MATCH_INSENSITIVE:
+        case "text_match_insensitive":
             return isinstance(found, str) and str(wanted).casefold() in found.casefold()
     return _ordered(f.operator, found, wanted)
 

@@ -44,19 +44,6 @@ def published(table: "Table") -> dict[int, int]:
     return dict(sorted(versions.items()))
 
 
-def checkout(table: "Table", version: int) -> None:
-    """Check out a published version.
-
-    Raises
-    ------
-    GenerationError
-        If it is removed meanwhile.
-    """
-    with removals():
-        if table.version != version:
-            table.checkout(version)
-
-
 def publish(table: "Table", generation: int, details: dict[str, Any]) -> None:
     """Publish the table's version as a generation, with details that are stored in it.
 

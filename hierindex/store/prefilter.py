@@ -22,7 +22,6 @@ from hierindex.store.filters import (
     OPPOSITE,
     Filter,
     Filters,
-    Op,
     asks_for_member,
 )
 
@@ -181,8 +180,7 @@ def at_cut(level: int) -> Prefilter:
 
 def of_documents(documents: Iterable[str]) -> Prefilter:
     """Return a condition that all nodes with text of these documents meet."""
-    values = [*documents]
-    return _of_one(Filter(DOCUMENTS, values, Op.ANY))
+    return _of_one(Filter(DOCUMENTS, [*documents], "any"))
 
 
 def beginning(start: str) -> Prefilter:
@@ -201,10 +199,8 @@ def _is_plain(text: str) -> bool:
     return not any(character == "'" or "\ud800" <= character <= "\udfff" for character in text)
 
 
-def prefilter(filters: Filters | None) -> Prefilter:
+def prefilter(filters: Filters) -> Prefilter:
     """Return the condition of filters; see `holds` for their meaning."""
-    if filters is None:
-        return Prefilter()
     parts = [prefilter(f) if isinstance(f, Filters) else _of_one(f) for f in filters.filters]
     match filters.condition:
         case "or":
@@ -233,9 +229,9 @@ def _scalar(f: Filter, column: str) -> Prefilter:
     if kind is str and not all(map(_is_plain, values)):
         return ANYTHING
     match f.operator:
-        case Op.IN:
+        case "in":
             return _typed(col(column).isin(values))
-        case Op.NIN:
+        case "nin":
             return _typed(~col(column).isin(values))
         case operator if operator in COMPARED and not isinstance(f.value, list):
             return _typed(COMPARED[operator](col(column), lit(values[0])))
@@ -247,7 +243,7 @@ def _keyed(f: Filter) -> Prefilter:
     if f.operator in OPPOSITE:
         return ~_keyed(replace(f, operator=OPPOSITE[f.operator]))
     if asks_for_member(f):
-        f = replace(f, operator=Op.ANY)
+        f = replace(f, operator="any")
     key = f.key
     many: list[Any] = f.value if isinstance(f.value, list) else [f.value]
     values = [value for value in many if not _is_nan(value)]
@@ -255,18 +251,18 @@ def _keyed(f: Filter) -> Prefilter:
     as_item = [hash_entry("item", key, value) for value in values]
     more = hash_entry("more", key)
     match f.operator:
-        case Op.EQ if not isinstance(f.value, list):
+        case "==" if not isinstance(f.value, list):
             return _listed(as_is)
-        case Op.IN:
+        case "in":
             return _listed(as_is)
-        case Op.ANY:
+        case "any":
             return _listed([*as_is, *as_item, more], exact=False)
-        case Op.CONTAINS if not isinstance(f.value, list):
+        case "contains" if not isinstance(f.value, list):
             return _listed([*as_item, more], exact=False)
-        case Op.ALL if len(values) == len(many) and values:
+        case "all" if len(values) == len(many) and values:
             pairs = zip(as_is, as_item, strict=True)
             return all_of([_listed([*pair, more], exact=False) for pair in pairs])
-        case Op.IS_EMPTY:
+        case "is_empty":
             empty = _listed([hash_entry("is", key, ""), hash_entry("empty", key)])
             return any_of([~_listed([hash_entry("has", key)]), empty])
     return _listed([hash_entry("has", key)], exact=False)

@@ -216,8 +216,6 @@ def row_of(node: Node) -> Row:
     record = "" if node.maker is None else to_json(facts)
     return {
         **{name: getattr(node, name) for name in AS_THEY_ARE},
-        "text_hash": hash_text(node.text),
-        "words": folded(matched_words(values, node.text)),
         "documents": documents,
         **parent_columns(node.parents),
         "child_ids": list(node.children),
@@ -225,11 +223,22 @@ def row_of(node: Node) -> Row:
         "next_id": node.next,
         "source": source,
         "metadata": metadata,
-        "digests": row_digests(node.id, values, documents),
         "stale": "",
         "record": record,
         "node": others,
         "vector": node.vector,
+        **derived_columns(node.id, node.text, values, documents),
+    }
+
+
+def derived_columns(
+    node_id: str, text: str, metadata: Mapping[str, Any], documents: Sequence[str]
+) -> Row:
+    """Return the columns that follow from others, given metadata with those of the document."""
+    return {
+        "text_hash": hash_text(text),
+        "words": folded(matched_words(metadata, text)),
+        "digests": row_digests(node_id, metadata, documents),
     }
 
 

@@ -2,8 +2,8 @@
 
 import logging
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -58,16 +58,25 @@ def tend(table: "Table") -> None:
 
 
 def _make_missing(table: "Table") -> None:
-    n_rows = table.count_rows()
-    made = {column: index.name for index in table.list_indices() for column in index.columns}
-    for column, (pays_at, config) in _wanted().items():
-        if n_rows >= pays_at and column not in made:
-            name = f"{column}_{n_rows}" if column == "vector" else None
-            table.create_index(column, config=config, name=name)
+    n_rows, made = table.count_rows(), _made(table)
+    for column, config in _missing(n_rows, made).items():
+        name = f"{column}_{n_rows}" if column == "vector" else None
+        table.create_index(column, config=config, name=name)
     if "vector" in made and n_rows >= GROWN * _made_for(made["vector"]):
         config = _wanted()["vector"][1]
         table.create_index("vector", config=config, name=f"vector_{n_rows}")
         table.drop_index(made["vector"])
+
+
+def _made(table: "Table") -> dict[str, str]:
+    """Return the name of the index of each column that has one."""
+    return {column: index.name for index in table.list_indices() for column in index.columns}
+
+
+def _missing(n_rows: int, made: Collection[str]) -> dict[str, Any]:
+    """Return the configurations of the indices that pay off and are not made, by column."""
+    wanted = _wanted().items()
+    return {c: config for c, (at, config) in wanted if n_rows >= at and c not in made}
 
 
 def _made_for(name: str) -> int:
@@ -116,9 +125,7 @@ def _lagging(table: "Table", n_rows: int) -> list[str]:
 def neglected(table: "Table") -> list[str]:
     """Return the columns whose indices pay off and are missing, and the indices that lack rows."""
     n_rows = table.count_rows()
-    made = {column for index in table.list_indices() for column in index.columns}
-    missing = [c for c, (pays_at, _) in _wanted().items() if n_rows >= pays_at and c not in made]
-    return [*missing, *_lagging(table, n_rows)]
+    return [*_missing(n_rows, _made(table)), *_lagging(table, n_rows)]
 
 
 @dataclass(frozen=True)
@@ -145,9 +152,7 @@ class Scope:
         return self.passes.where.narrow(search)
 
 
-def nearest(
-    scope: Scope, vector: list[float], n_rows: int, columns: tuple[str, ...] = ()
-) -> "pa.Table":
+def nearest(scope: Scope, vector: list[float], n_rows: int) -> "pa.Table":
     """Return the rows with the most similar vectors, best first, with their cosine as `score`.
 
     The search is exact in tables without a vector index and among few rows. Otherwise the index
@@ -159,7 +164,7 @@ def nearest(
         query = scope.search(vector).distance_type("cosine").refine_factor(REFINE_FACTOR)
         # Without a maximum, more partitions are searched while too few rows are found.
         query = query.bypass_vector_index() if is_exact else query.maximum_nprobes(0)
-        query = query.select([*scope.columns, *columns, "_distance"]).limit(limit)
+        query = query.select([*scope.columns, "_distance"]).limit(limit)
         return scope.snapshot.read(query)
 
     rows = _first(scope, search, n_rows)
@@ -211,10 +216,8 @@ def united(*tables: "pa.Table", columns: Sequence[str]) -> "pa.Table":
     import pyarrow as pa
 
     rows = pa.concat_tables([table.select(columns) for table in tables])
-    first: dict[str, int] = {}
-    for i, node_id in enumerate(rows["id"].to_pylist()):
-        first.setdefault(node_id, i)
-    return rows.take(np.array([*first.values()], np.int64))
+    _, first = np.unique(rows["id"].to_numpy(), return_index=True)
+    return rows.take(np.sort(first))
 
 
 def diverse(
@@ -225,7 +228,7 @@ def diverse(
     `score` is threshold * cosine to the question - (1 - threshold) * the highest cosine to a row
     chosen before; it never rises down the list.
     """
-    rows = nearest(scope, vector, candidates, columns=("vector",))
+    rows = nearest(replace(scope, columns=(*scope.columns, "vector")), vector, candidates)
     if not rows.num_rows:
         return rows
     relevance = rows["score"].to_numpy()  # (n_candidates,)

@@ -16,7 +16,6 @@ from hierindex.errors import FormatError, GenerationError, InputError
 from hierindex.store.connection import TABLE, Connection, WriteLock
 from hierindex.store.generations import (
     ADDED,
-    checkout,
     claim,
     details_of,
     keep_last,
@@ -25,6 +24,7 @@ from hierindex.store.generations import (
     prune,
     publish,
     published,
+    removals,
     renew,
     times,
 )
@@ -106,7 +106,9 @@ class Table:
             if table is None:
                 return Snapshot(self.connection.uri)
             if held:
-                checkout(table, held[wanted])
+                with removals():
+                    if table.version != held[wanted]:
+                        table.checkout(held[wanted])
             columns = table.schema
         check_format(columns, self.connection.uri)
         if not held:  # its first writer was killed or is still writing

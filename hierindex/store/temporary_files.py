@@ -86,12 +86,6 @@ class RowFile(WaitingFile):
         self._starts = array("q", [0])
         self._n_dims = 0
 
-    def __enter__(self) -> Self:
-        with self._connection.named_refusals():
-            if folder := self._connection.folder:
-                folder.mkdir(parents=True, exist_ok=True)
-        return super().__enter__()
-
     def __len__(self) -> int:
         return len(self._starts) - 1
 

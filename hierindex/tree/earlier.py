@@ -133,7 +133,8 @@ class EarlierTree:
             top = max((node.level for node in cut.nodes), default=0)
             for node in cut.nodes:
                 node.parents, node.level_max = (), top
-            self.gone.update(self.above(cut.level))
+            above = Prefilter(f"level > {cut.level:d}")
+            self.gone.update(self.snapshot.select("id", where=above)["id"].to_pylist())
             self.gone -= made
 
     def among_related(self, nodes: Sequence[Node], documents: Collection[str]) -> list[Node]:
@@ -183,20 +184,10 @@ class EarlierTree:
         levels = range(highest, 0, -1)
         return next((i for i in levels if self.snapshot.count(Prefilter(whole.format(i)))), 0)
 
-    def size(self, level: int) -> int:
-        """Return the number of nodes of a cut."""
-        return self.snapshot.count(at_cut(level))
-
     def highest(self, level: int, without: Collection[str]) -> int:
         """Return the highest own level of the nodes of a cut, without some; 0 if there are none."""
         rows = self.snapshot.select("id", "level", where=at_cut(level)).to_pylist()
         return max((row["level"] for row in rows if row["id"] not in without), default=0)
-
-    def above(self, level: int) -> list[str]:
-        """Return the ids of the nodes above a level."""
-        above = Prefilter(f"level > {level:d}")
-        ids: list[str] = self.snapshot.select("id", where=above)["id"].to_pylist()
-        return ids
 
     def nodes(self, ids: Collection[str]) -> list[Node]:
         """Return nodes with their vectors."""
@@ -342,7 +333,7 @@ class Cut:
             return replace(self, rows=level_rows([], X[:0], level))
         new = [node for node in current if node.id not in self.follows]
         is_new = np.array([node.id not in self.follows for node in current], dtype=bool)
-        n_nodes = tree.size(self.level) - len(self.left) + len(current)
+        n_nodes = tree.snapshot.count(at_cut(self.level)) - len(self.left) + len(current)
         is_high = shift != 0 or self.level >= tree.snapshot.highest_level()
         is_whole = is_high or n_nodes <= max(FEW, len(new) / MANY_NEW)
         away = self.left | {node.id for node in current}
@@ -401,11 +392,6 @@ class Cut:
         self, nodes: Sequence[Node], group_of: Mapping[str, str], groups: Sequence[str]
     ) -> csr_array:
         """Return the weights of nodes in the earlier groups, and of new ones in what they join."""
-        weights = []
-        for node in nodes:
-            if earlier := self._earlier(node):
-                weights.append(self._parents(earlier))
-            else:
-                group = group_of.get(node.id)
-                weights.append({group: 1.0} if group else {})
-        return weight_matrix(weights, groups)
+        of = [(self._earlier(node), group_of.get(node.id, "")) for node in nodes]
+        weights = [self._parents(earlier) if earlier else {group: 1.0} for earlier, group in of]
+        return weight_matrix(weights, groups)  # no group is ""

@@ -37,13 +37,13 @@ class Grown:
     `statistics` are of the nodes that were grouped.
     """
 
-    nodes: list[Node]
-    gone: frozenset[str]
-    made: frozenset[str]
-    usage: Usage
-    grounding: Grounding
-    statistics: list[LevelStatistics]
-    timings: list[Timing]
+    nodes: list[Node] = field(default_factory=list)
+    gone: frozenset[str] = frozenset()
+    made: frozenset[str] = frozenset()
+    usage: Usage = field(default_factory=Usage)
+    grounding: Grounding = field(default_factory=Grounding)
+    statistics: list[LevelStatistics] = field(default_factory=list)
+    timings: list[Timing] = field(default_factory=list)
 
 
 Parts = Iterable[Sequence[Node]]
@@ -96,8 +96,8 @@ class Grower:
             done = _of_one_root(levels.made) if finish else set()
             whole = [node for node in levels.made if node.documents[0] in done]
             note_documents(whole, done, chunks_of(whole))
-            below = [node for node in whole if not _is_top(node)]
-            left = [d for d in levels.made if d.documents[0] not in done or _is_top(d)]
+            below = [node for node in whole if node.parents]
+            left = [d for d in levels.made if d.documents[0] not in done or not d.parents]
         return levels.part(tops, rows, left, below, done)
 
     def above(
@@ -249,12 +249,8 @@ class Growth:
         return [*within, *across]
 
 
-def _is_top(node: Node) -> bool:
-    return not node.parents
-
-
 def _of_one_root(nodes: Sequence[Node]) -> set[str]:
-    n_roots = Counter(node.documents[0] for node in nodes if _is_top(node))
+    n_roots = Counter(node.documents[0] for node in nodes if not node.parents)
     return {document for document, n in n_roots.items() if n == 1}
 
 

@@ -50,7 +50,7 @@ from hierindex.text_node import chunk_of, to_text_node
 from hierindex.threads import in_daemon_thread
 from hierindex.tree.earlier import EarlierTree
 from hierindex.tree.growth import Grower, Grown, Parts, Sink
-from hierindex.tree.recipe import Merge, ParentEmbedding, Recipe, code_digest
+from hierindex.tree.recipe import Merge, ParentEmbedding, Recipe
 
 _dispatcher = get_dispatcher(__name__)
 
@@ -251,7 +251,6 @@ class Hierarchy(TransformComponent):
             summary_tokens=self.summary_tokens,
             parent_embedding=self.parent_embedding,
             max_levels=self.max_levels,
-            summarize_single_documents=self.method == "document",
             namespace=self.namespace,
             metadata_rules=self.metadata_rules,
             is_rehearsal=self._is_rehearsal,
@@ -281,16 +280,16 @@ class Hierarchy(TransformComponent):
     def to_dict(self, **kwargs: Any) -> dict[str, Any]:
         """Return everything that determines the tree; a pipeline uses it as its cache key.
 
-        It has the `settings` and, as `shaped_by`, a digest of the models' weights, the code of
-        rules and the version of hierindex. `shaped_by` is random if the weights are unknown or the
-        store has nodes, so that nothing is cached.
+        It has the `settings` and, as `shaped_by`, a digest of the models' weights and the version
+        of hierindex. `shaped_by` is random if the weights are unknown, rules are functions or
+        classes of your own, or the store has nodes, so that nothing is cached.
         """
         model, writer = self.embedder.embed_model, self.summarizer_name
-        held = uuid4().hex if self.store and self.store.snapshot().exists else ""
-        weights = fingerprint(model) or folder_state(model.model_name) or uuid4().hex
-        rules = {**self.metadata_rules, "": getattr(self, "rule", None)}
-        code = code_digest([(key, type(rule), rule) for key, rule in sorted(rules.items())])
-        shaped_by = digest(version("hierindex"), weights, folder_state(writer), code, held)
+        weights = fingerprint(model) or folder_state(model.model_name)
+        is_held = self.store is not None and self.store.snapshot().exists
+        is_known = weights and not self._has_own_rules and not is_held
+        once = "" if is_known else uuid4().hex
+        shaped_by = digest(version("hierindex"), weights, folder_state(writer), once)
         return {**self.settings(**kwargs), "shaped_by": shaped_by}
 
     def settings(self, **kwargs: Any) -> dict[str, Any]:
@@ -338,6 +337,11 @@ class Hierarchy(TransformComponent):
 
         Each is applied level after level until it is done.
         """
+
+    @property
+    def _has_own_rules(self) -> bool:
+        """Whether the user's own code, of which only the name is known, shapes the tree."""
+        return bool(self.metadata_rules)
 
     def _caps(self) -> Caps:
         return Caps(self.max_tokens, self.max_children)

@@ -135,7 +135,7 @@ class Levels:
         A group of one passes up unchanged. The ids `kept` stand for the parents of their groups.
         """
         level, groups = rows.level + 1, groups_of(M)
-        alone = self.recipe.summarize_single_documents and rows.level == 0
+        alone = self.recipe.method == "document" and rows.level == 0
         new = [g for g, of in enumerate(groups) if g not in kept and (len(of) > 1 or alone)]
         made, X_new, usage = parents_of(
             [[nodes[row] for row in groups[g]] for g in new],
@@ -183,10 +183,8 @@ def _link(
             weight_of = defaultdict(float, others)
             for g, share in zip(columns, ((1 - total) * weights).tolist(), strict=True):
                 weight_of[_id(parents[g])] += share
-        pairs = sorted(weight_of.items(), key=lambda pair: -pair[1])
-        known = {parent for parent, _ in node.parents}
-        if known != {parent for parent, _ in pairs}:
-            node.parents = tuple(pairs)
+        if dict(node.parents).keys() != weight_of.keys():
+            node.parents = tuple(sorted(weight_of.items(), key=lambda pair: -pair[1]))
         node.level_max = level - 1
 
 

@@ -13,7 +13,6 @@ from hierindex.node import (
     LLM_HIDDEN,
     SECTION,
     SECTIONS,
-    Maker,
     Node,
     Span,
     shared_section,
@@ -31,7 +30,7 @@ RANGES = frozenset(
 
 
 def merged_metadata(
-    children: Sequence[Mapping[str, Any]], rules: Mapping[str, Merge] | None = None
+    children: Sequence[Mapping[str, Any]], rules: Mapping[str, Merge] = {}
 ) -> dict[str, Any]:
     """Merge the metadata of children into that of their parent.
 
@@ -52,7 +51,6 @@ def merged_metadata(
     >>> merged_metadata([{"page": 2, "by": "Ada", "to": "Bo"}, {"page": 4, "by": "Ada"}])
     {'page': [2, 4], 'by': 'Ada', 'to': ['Bo']}
     """
-    rules = rules or {}
     keys = dict.fromkeys(key for child in children for key in child)
     merged = {}
     for key in keys:
@@ -132,9 +130,8 @@ def parents_of(
         keys = [_key(group, called, recipe) for group, called in zip(groups, names, strict=True)]
         summaries = _summaries(keys, groups, names, recipe, level)
     with watch("link", level):
-        maker = recipe.maker
         parents = [
-            _parent(key, group, summary, level, recipe, maker)
+            _parent(key, group, summary, level, recipe)
             for key, group, summary in zip(keys, groups, summaries, strict=True)
         ]
     with watch("embed", level):
@@ -155,12 +152,7 @@ def parents_of(
 
 
 def _parent(
-    text_key: str,
-    children: Sequence[Node],
-    summary: Summary,
-    level: int,
-    recipe: Recipe,
-    maker: Maker,
+    text_key: str, children: Sequence[Node], summary: Summary, level: int, recipe: Recipe
 ) -> Node:
     """Make a group's parent; its own parents are noted later.
 
@@ -188,7 +180,7 @@ def _parent(
         grounding=summary.grounding,
         n_chunks=sum(child.n_chunks for child in children),
         titles=titles_under(children) if len(documents) > 1 else (),
-        maker=maker,
+        maker=recipe.maker,
         source=children[0].source if len(documents) == 1 else {},
         others={name: hidden for name, hidden in keys.items() if hidden},
     )

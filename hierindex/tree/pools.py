@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from hierindex.core.arguments import Floats2d, Ints1d
+from hierindex.core.arguments import Floats2d
 from hierindex.core.rows import blocks
 from hierindex.models.embedder import unit_vectors
 from hierindex.node import Node
@@ -27,6 +27,8 @@ from hierindex.tree.titles import (
     documents_alone,
     note_documents,
 )
+
+T = TypeVar("T")
 
 AT_ONCE = 1024  # leaves whose columns `GROUPED` are dictionaries at once
 GROUPED = pa.schema([schema(1).field(name) for name in ("parent_ids", "parent_weights")])
@@ -86,7 +88,8 @@ class Pools:
                 yield self._put(few.pop(0))
         yield from few
         if self.chunks:
-            batches = [*_batches(self._recipe.across[0].pools(self._vectors()), self._most)]
+            pools_of = self._recipe.across[0].pools(self._vectors())
+            batches = [*parted([pool.tolist() for pool in pools_of], len, self._most)]
             grown = zip(batches, grow(map(self._rows_of, batches)), strict=True)
             for n_done, (pools, (part, grouped)) in enumerate(grown, start=1):
                 self._numbers += chain(*pools)
@@ -153,13 +156,18 @@ def grow_pools(recipe: Recipe, pools: PoolRows) -> GrownPools:
     return GrownPools(levels.part(tops, rows, tops), grouped)
 
 
-def _batches(pools: Iterable[Ints1d], most: int) -> Iterator[list[list[int]]]:
-    """Yield pools that hold at most so many rows together, or one that holds more."""
-    some, n_rows = list[list[int]](), 0
-    for pool in pools:
-        if some and n_rows + len(pool) > most:
-            yield some
-            some, n_rows = [], 0
-        some.append(pool.tolist())
-        n_rows += len(pool)
-    yield some
+def parted(items: Iterable[T], size: Callable[[T], int], most: int) -> Iterator[list[T]]:
+    """Yield items in parts of at least one item and at most a size, in order.
+
+    >>> [*parted(["ab", "abc", "a" * 9, "a"], len, 5)]
+    [['ab', 'abc'], ['aaaaaaaaa'], ['a']]
+    """
+    part, total = list[T](), 0
+    for item in items:
+        if part and total + size(item) > most:
+            yield part
+            part, total = [], 0
+        part.append(item)
+        total += size(item)
+    if part:
+        yield part

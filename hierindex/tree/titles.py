@@ -100,12 +100,9 @@ def _chunks_under(
     for node in nodes:
         if len(node.documents) > 1 or node.documents[0] not in documents:
             continue
-        if node.level == 0:
-            under[node.id] = {node.id: chunks[node.id]}
-            continue
         found = dict[str, Chunk]()
-        for child in node.children:
-            found |= under[child] if child in under else {child: chunks[child]}
+        for child in node.children or [node.id]:
+            found |= under.get(child) or {child: chunks[child]}
         under[node.id] = found
     return under
 

@@ -58,6 +58,10 @@ class SemanticHierarchy(Hierarchy):
         except TypeError:
             raise InputError(f"{name} cannot be created with the arguments {fields}.") from None
 
+    @property
+    def _has_own_rules(self) -> bool:
+        return super()._has_own_rules or type(self.rule) not in RULES.values()
+
     def _groupers(self) -> tuple[Sequence[Grouper], Sequence[ByMixture]]:
         return [BySegment(self.rule, self._caps())], [self._by_mixture()]
 

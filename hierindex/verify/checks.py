@@ -1,6 +1,5 @@
 """Checks of an index: of its links, of what each row holds, and of its quotes."""
 
-import json
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence, Set
@@ -14,9 +13,7 @@ from hierindex.core.arguments import Ints1d
 from hierindex.core.identity import hash_text
 from hierindex.node import Quote
 from hierindex.store.filtering import with_ancestors
-from hierindex.store.prefilter import row_digests
-from hierindex.store.rows import LOST_CHILD, matched_words, node_of, quotes_in, schema
-from hierindex.text.characters import folded
+from hierindex.store.rows import LOST_CHILD, derived_columns, node_of, quotes_in, schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,7 +28,8 @@ UNHELD, OTHER = "no chunk has the place that it cites", "it quotes another text 
 UNREADABLE = (ValueError, TypeError, KeyError, AttributeError)  # what JSON of another form raises
 
 
-class Problem(NamedTuple):
+@dataclass(frozen=True)
+class Problem:
     """What is wrong, and where: a node's id, or a file's path in the folder of the index."""
 
     where: str
@@ -216,21 +214,6 @@ class Links:
         )
 
 
-def wrong_columns(row: dict[str, Any]) -> dict[str, Any]:
-    """Return the derived columns of a row that should have another value, with that value.
-
-    They are `text_hash`, `words` and `digests`, which follow from the node's own columns.
-    """
-    source = json.loads(row["source"])["metadata"] if row["source"] else {}
-    values = {**source, **json.loads(row["metadata"])}
-    derived = {
-        "text_hash": hash_text(row["text"]),
-        "words": folded(matched_words(values, row["text"])),
-        "digests": row_digests(row["id"], values, row["documents"]),
-    }
-    return {name: value for name, value in derived.items() if row[name] != value}
-
-
 @dataclass
 class Place:
     """A place of a document that a node quotes.
@@ -292,8 +275,11 @@ class Rows:
 
     def _check_row(self, row: dict[str, Any]) -> None:
         self._readable.checked += 1
-        _ = node_of(row).embedded_text
-        if wrong := wrong_columns(row):
+        node = node_of(row)
+        _ = node.embedded_text
+        values = {**node.source.get("metadata", {}), **node.metadata}
+        derived = derived_columns(node.id, node.text, values, row["documents"])
+        if wrong := [name for name, value in derived.items() if row[name] != value]:
             what = f"{', '.join(wrong)} differ from what its other columns give"
             self._derived.add(row["id"], what)
         self._derived.checked += 1

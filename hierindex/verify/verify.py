@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from shlex import quote
 from typing import TYPE_CHECKING, Any, cast
 
@@ -64,13 +64,9 @@ class Verification:
         return [check.name for check in self.checks if not check.ok]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report as dicts, lists and numbers."""
-        checks = [
-            {**vars(check), "ok": check.ok, "problems": [p._asdict() for p in check.problems]}
-            for check in self.checks
-        ]
-        rest = {"repaired": [*self.repaired], "left": [*self.left]}
-        return {"ok": self.ok, **vars(self), "checks": checks, **rest}
+        """Return the report as dicts, sequences and numbers."""
+        checks = [{**asdict(check), "ok": check.ok} for check in self.checks]
+        return {"ok": self.ok, **asdict(self), "checks": checks}
 
 
 def verify(table: Table, *, repair: bool = False) -> Verification:
@@ -161,15 +157,14 @@ def _check_cache(uri: str) -> Check:
     found, file = Check("cache"), cache_file(uri)
     if not file.exists():
         return found
-    found.checked = 1
     try:
         with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as cache:
             said = [text for (text,) in cache.execute("PRAGMA quick_check")]
     except sqlite3.OperationalError:  # it is locked or cannot be opened: nothing is known
-        found.checked = 0
         return found
     except sqlite3.DatabaseError as error:
         said = [str(error)]
+    found.checked = 1
     for problem in said:
         if problem != "ok":
             found.add(file.name, problem)

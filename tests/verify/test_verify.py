@@ -23,9 +23,10 @@ from hierindex import (
     Verification,
 )
 from hierindex.cache import open_cache
+from hierindex.node import PREFIX
 from hierindex.store import search
-from hierindex.store.rows import NAMES
-from hierindex.verify.checks import wrong_columns
+from hierindex.store.filters import filtered_by
+from hierindex.store.rows import NAMES, derived_columns
 
 Row = dict[str, Any]
 REPORT = {
@@ -84,7 +85,9 @@ def delete(folder: Path, condition: str) -> None:
 
 
 def derived(row: Row) -> Row:
-    return {**row, **wrong_columns(row)}
+    metadata = filtered_by(row)
+    values = {key: metadata[key] for key in metadata if not key.startswith(PREFIX)}
+    return {**row, **derived_columns(row["id"], row["text"], values, row["documents"])}
 
 
 def chunk(rows: dict[str, Row], i: int = 1) -> Row:
