@@ -34,9 +34,8 @@ from hierindex.errors import HierindexError, InputError
 from hierindex.models.functions import LLMLike, as_llm
 from hierindex.models.llm import with_retries
 from hierindex.models.record import CUT, Calls, check_said
-from hierindex.node import Found
 from hierindex.progress import Stopwatch
-from hierindex.respond.answer import Answer, Passage, Source, seconds_of, source_of
+from hierindex.respond.answer import Answer, Passage, Source, seconds_of, sources_of
 from hierindex.respond.asking import EXTRACTIVE, WITHOUT_LLM, choose_mode
 from hierindex.respond.bounded_tree import BoundedTreeSummarize
 from hierindex.respond.citation import Citation
@@ -48,9 +47,8 @@ from hierindex.respond.query_engine import ReadingOrderEngine
 from hierindex.retrieve.listing import Listing
 from hierindex.retrieve.named import unknown_names
 from hierindex.retrieve.retrieval import Retrieved, embedded
-from hierindex.retrieve.retriever import RetrievedNode, retrieved_of
+from hierindex.retrieve.retriever import retrieved_of
 from hierindex.store.generations import on_newest
-from hierindex.text_node import from_text_node
 
 # Messages of LlamaIndex's prompt helper.
 NO_ROOM_SAID = re.compile(r"context size -\d+ was not|Chunk size -?\d+ is not")
@@ -93,10 +91,10 @@ class Asked:
 
     def sources(self, nodes: Sequence[NodeWithScore]) -> list[Source]:
         """Convert nodes, of these or others, to sources of an answer."""
-        known = self.scores
+        retrieved, known = retrieved_of(self.retrieved.question, nodes), self.scores
         if any(node.node_id not in known for node in nodes):
-            known = scores(retrieved_of(self.retrieved.question, nodes), self.embed_model)
-        return [source_of_node(node, known.get(node.node_id)) for node in nodes]
+            known = scores(retrieved, self.embed_model)
+        return sources_of(retrieved, known)
 
 
 @on_newest
@@ -118,12 +116,6 @@ def asked(question: str, retriever: BaseRetriever, embed_model: BaseEmbedding) -
         retrieved = retrieved_of(asking, nodes)
         known = scores(retrieved, embed_model)
     return Asked(retrieved, nodes, known, seconds_of(watch), embed_model)
-
-
-def source_of_node(found: NodeWithScore, score: float | None = None) -> Source:
-    """Convert a retrieved node to a source; its score defaults to that of the search."""
-    path = found.path if isinstance(found, RetrievedNode) else ()
-    return source_of(Found(from_text_node(found.node), found.score or 0.0), path, score)
 
 
 def answered(

@@ -171,8 +171,7 @@ def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract
     if not units:
         return Extract([])
     model, asked = embedder.embed_model, Asked.of(question.text)
-    q = np.asarray(unit_vectors([question.embedding])[0], dtype=np.float64)
-    if retrieved.shares or about_the_whole(question.text, q, model).decided:
+    if retrieved.shares or about_the_whole(question.text, question.embedding, model).decided:
         return overview(retrieved, units, budget)
     place = np.argsort(np.argsort([-score for _, score in retrieved.found], kind="stable"))
     titles = [asked.stems(matched_words(node.metadata, "")) for node in nodes]
@@ -188,6 +187,7 @@ def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract
     S = embedder.embed([units[i].text for i in near])  # (n_near, n_dims)
     Q, A, _ = known_vectors(model)
     scale = Scale.of(Q @ A.T)
+    q = unit_vectors([question.embedding])[0].astype(np.float64)
     likeness = scale.shares(S @ q)
     scores[near] += LIKENESS * likeness
     near = near[np.argsort(-scores[near], kind="stable")]

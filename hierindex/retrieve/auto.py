@@ -7,12 +7,10 @@ from functools import partial
 from operator import attrgetter
 from typing import NamedTuple
 
-import numpy as np
-
-from hierindex.models.embedder import named_errors, unit_vectors
+from hierindex.models.embedder import named_errors
 from hierindex.models.model import EmbedModel
 from hierindex.node import Found
-from hierindex.retrieve.known_questions import AboutTheWhole, about_the_whole
+from hierindex.retrieve.known_questions import about_the_whole
 from hierindex.retrieve.levels import Level, cut_of
 from hierindex.retrieve.listing import asked_of
 from hierindex.retrieve.named import named
@@ -57,11 +55,10 @@ def choose(search: Search, model: EmbedModel, levels: Sequence[Level] = ()) -> C
     if documents:
         with named_errors(model):
             vector = model.get_query_embedding(rest)
-        is_whole, _ = _about_the_whole(rest, vector, model)
-        if is_whole:
+        if about_the_whole(rest, vector, model).decided:
             said = f"an outline of {', '.join(documents)}, which the question names"
             return Choice(True, f"{where} for {said}: {READS}", documents)
-    is_whole, score = _about_the_whole(search.question, search.embedding, model)
+    is_whole, score = about_the_whole(search.question, search.embedding, model)
     is_whole = is_whole and not asked_of(search.question).for_documents
     if is_whole and unknown and not documents:
         return Choice(True, f"{where} for an outline of {', '.join(unknown)}: no such document", ())
@@ -83,12 +80,6 @@ def narrowed(search: Search, choice: Choice, *, others: bool) -> tuple[Search, C
         of = f"{', '.join(documents)}{' that passes the filters' if search.filters else ''}"
         choice = Choice(False, f"the chunks of other documents: Nothing in {of} answers this")
     return replace(search, filters=search.filters_within(part)), choice
-
-
-def _about_the_whole(text: str, embedding: Sequence[float], model: EmbedModel) -> AboutTheWhole:
-    question = np.asarray(unit_vectors([embedding])[0], dtype=np.float64)
-    with named_errors(model):
-        return about_the_whole(text, question, model)
 
 
 def outlined(
