@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hierindex.retrieve.named import ORDINARY
 from hierindex.retrieve.question import Search, cuts
 from hierindex.store.search import having
+from hierindex.text.display import counted
 from hierindex.text.words import EVERY_STOP_WORD, UNTITLED
 
 if TYPE_CHECKING:
@@ -112,8 +113,8 @@ def listing(search: Search) -> Listing | None:
     beside = [word for word in asked if word not in (*words, *absent)]
     parts = [f"no chunk has {_joined(absent, 'or')}"] if absent else []
     if words:
-        chunks = f"{_counted(rows.num_rows, 'chunk')}, titles and authors included"
-        of = f"{_counted(len(documents), 'document')} ({chunks})"
+        chunks = f"{counted(rows.num_rows, 'chunk')}, titles and authors included"
+        of = f"{counted(len(documents), 'document')} ({chunks})"
         has = f"{'has' if len(documents) == 1 else 'have'}{' all of' if len(words) > 1 else ''}"
         but = f", but not {_joined(beside, 'or')}" if beside else ""
         parts.append(f"{of} {has} {_joined(words, 'and')}{but}: {_named(documents)}")
@@ -156,7 +157,3 @@ def _named(documents: Mapping[str, int]) -> str:
 def _joined(words: Sequence[str], last: str) -> str:
     *others, word = (f'"{word}"' for word in words)
     return f"{', '.join(others)} {last} {word}" if others else word
-
-
-def _counted(n: int, noun: str) -> str:
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
