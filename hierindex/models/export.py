@@ -5,7 +5,7 @@ import logging
 import shutil
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -251,13 +251,8 @@ def _is_whole(folder: Path) -> bool:
 def _digest(source: Path, use: str) -> str:
     """Return a digest of all that shapes the results, the format and what the processor can."""
     whole = hashlib.sha256(f"{FORMAT}\0{use}\0{fastest_precision()}".encode())
-    for path in _shaping_files(source):
-        whole.update(f"\0{path.relative_to(source).as_posix()}\0{file_digest(path)}".encode())
-    return whole.hexdigest()
-
-
-def _shaping_files(source: Path) -> Iterator[Path]:
     for path in sorted(source.rglob("*")):
         inside = path.relative_to(source)
         if path.suffix in SHAPING and not ELSEWHERE & {*inside.parts}:
-            yield path
+            whole.update(f"\0{inside.as_posix()}\0{file_digest(path)}".encode())
+    return whole.hexdigest()

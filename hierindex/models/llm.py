@@ -115,11 +115,6 @@ def was_busy(seconds: float, failure: Failure) -> str:
     return f"was busy for {seconds:.0f} s: {failure.reason}{asks}; {LATER}"
 
 
-def unchecked(response: T) -> T:
-    """Return the response unchanged."""
-    return response
-
-
 @dataclass(eq=False)
 class LanguageModel:
     """A language model whose users share its limits.
@@ -195,7 +190,8 @@ class LanguageModel:
                 return pieces, first
             raise ValueError("The stream is empty")
 
-        request, (pieces, piece) = self._sent(prompt, begin, note, unchecked, is_stream=True)
+        sent = self._sent(prompt, begin, note, lambda begun: begun, is_stream=True)
+        request, (pieces, piece) = sent
         request.response, stream = None, Stream(prompt, self._begins_within)
         with self._watched(request, note):
             while piece is not None:
