@@ -13,6 +13,8 @@ TEXT = re.compile(r"\n|(\S+\s+){8}|.{256}")  # a line break, nine words, or long
 TEXT_HINT = "; pass a text as llama_index.core.Document(text=...), or save it as a file"
 MOST_NAMED = 10  # skipped files in an error
 
+is_link = os.path.islink  # False for a path that is too long; reading it raises the reason
+
 ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t", "\\": r"\\", "'": r"\'"}
 ESCAPED = re.compile(rb"\\x([89a-f][0-9a-f])")  # see `valid_name`
 
@@ -131,14 +133,6 @@ def _files(source: Path) -> Iterator[tuple[str, Path]]:
 def is_hidden(name: str) -> bool:
     """Return whether a file or folder of this name in a source is not read, as backups are not."""
     return name.startswith(".") or name.endswith((".lance", "~"))
-
-
-def is_link(path: Path) -> bool:
-    """Return whether a path is a symbolic link."""
-    try:
-        return path.is_symlink()
-    except OSError:  # as for a path that is too long; reading it raises the reason
-        return False
 
 
 def valid_name(name: str) -> str:

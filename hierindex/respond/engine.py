@@ -1,7 +1,7 @@
 """Query engines over a retriever, with or without a language model, and their answers."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import signature
@@ -248,11 +248,14 @@ def query_engine(
         )
     _check_templates(synthesizer)
     citations = None
-    cites = issubclass(SYNTHESIZERS[mode], CITING)
-    if llm is not None and cites and not _is_structured(llm, synthesizer):
+    cites = issubclass(SYNTHESIZERS[mode], CITING) and not isinstance(llm, StructuredLLM)
+    # Of "multimodal", passages are messages, which are not numbered.
+    if llm is not None and cites and not any(map(synthesizer.get, ("output_cls", "multimodal"))):
         citations = CitationCheck(embed_model)
         given = {name: option for name, option in synthesizer.items() if option is not None}
-        synthesizer = _for_citations(known, llm) | given
+        helper = Settings._prompt_helper or PassageHelper.from_llm_metadata(llm.metadata)
+        asking = {name: template for name, template in TEMPLATES.items() if name in known}
+        synthesizer = {"prompt_helper": helper, **asking, **given}
     if mode == EXTRACTIVE:
         made_with: dict[str, Any] = {"embed_model": embed_model}
     elif llm is None or mode in WITHOUT_LLM:  # the default would be OpenAI's
@@ -304,17 +307,6 @@ def can_stream(mode: str) -> bool:
     (True, False)
     """
     return "streaming" in options_of(SYNTHESIZERS[mode])
-
-
-def _for_citations(known: Collection[str], llm: LLM) -> dict[str, Any]:
-    """Return the options with which a synthesizer asks for citations."""
-    helper = Settings._prompt_helper or PassageHelper.from_llm_metadata(llm.metadata)
-    return {"prompt_helper": helper, **{k: v for k, v in TEMPLATES.items() if k in known}}
-
-
-def _is_structured(llm: LLM | None, options: Mapping[str, Any]) -> bool:
-    """Return whether answers fill in a form, or passages are messages, which are not numbered."""
-    return isinstance(llm, StructuredLLM) or any(map(options.get, ("output_cls", "multimodal")))
 
 
 def _check_templates(options: Mapping[str, Any]) -> None:
