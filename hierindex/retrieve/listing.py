@@ -4,7 +4,6 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from hierindex.retrieve.named import ORDINARY
@@ -146,12 +145,9 @@ def _chunks(search: Search, words: Sequence[str]) -> "pa.Table":
 
 
 def _named(documents: Mapping[str, int]) -> str:
-    named = ", ".join(
-        f"{document} ({n:,})" for document, n in islice(documents.items(), MAX_LISTED)
-    )
-    return named + (
-        f" and {len(documents) - MAX_LISTED:,} more" if len(documents) > MAX_LISTED else ""
-    )
+    named = [f"{document} ({n:,})" for document, n in documents.items()]
+    more = f" and {len(named) - MAX_LISTED:,} more" if len(named) > MAX_LISTED else ""
+    return f"{', '.join(named[:MAX_LISTED])}{more}"
 
 
 def _joined(words: Sequence[str], last: str) -> str:

@@ -226,8 +226,7 @@ class Retrieval:
         if self._may_outline and search.snapshot.exists:
             choice = choose(search, self.embed_model, self.levels)
             if choice.outline:
-                budget = self.token_budget or TOKEN_BUDGET
-                return outlined(search, choice, self.levels, budget, self.top_k), choice
+                return self._outlined(search, choice), choice
             choice = Choice() if self.levels else choice
         if choice.documents:
             search, choice = restricted(search, choice, others=self._others)
@@ -239,6 +238,19 @@ class Retrieval:
         top_k = None if self.whole_documents else self.top_k or TOP_K
         found = selected(without_copies(found, search), top_k, self.token_budget)
         return found, choice
+
+    def _outlined(self, search: Search, choice: Choice) -> list[Found]:
+        """Return the outline that was chosen, the largest share first.
+
+        It has nodes of the levels, if there are any that stand on the documents of the choice
+        alone.
+        """
+        budget, most = self.token_budget or TOKEN_BUDGET, self.top_k or PARTS
+        made = partial(outline, search, budget, of=choice.documents, most=most, whole=True)
+        found = made(at=cut_of(search.snapshot, self.levels) if self.levels else None)
+        if not found and choice.documents:
+            found = made()
+        return sorted(found, key=attrgetter("score"), reverse=True)
 
     def _found(self, search: Search) -> list[Found]:
         """Return the best nodes with their copies, and spare ones if some will be dropped."""
@@ -403,23 +415,3 @@ def restricted(search: Search, choice: Choice, *, others: bool) -> tuple[Search,
         of = f"{', '.join(documents)}{' that passes the filters' if search.filters else ''}"
         choice = Choice(False, f"the chunks of other documents: Nothing in {of} answers this")
     return replace(search, filters=search.filters_within(part)), choice
-
-
-def outlined(
-    search: Search, choice: Choice, levels: Sequence[Level], budget: int, most: int | None
-) -> list[Found]:
-    """Return the outline that was chosen, the largest share first.
-
-    It has nodes of the levels, if there are any that stand on the documents of the choice alone.
-
-    Raises
-    ------
-    LevelError
-        If the tree lacks one of the levels.
-    """
-    parts = partial(outline, search, budget, of=choice.documents, question=False, whole=True)
-    made = partial(parts, most=PARTS if most is None else most)
-    found = made(at=cut_of(search.snapshot, levels) if levels else None)
-    if not found and choice.documents:
-        found = made()
-    return sorted(found, key=attrgetter("score"), reverse=True)
