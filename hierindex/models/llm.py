@@ -393,16 +393,15 @@ def with_retries(llm: LLM, calls: Calls | None = None, *, concurrency: int | Non
     """
     if isinstance(llm, StructuredLLM):  # the model inside it sends the requests
         return llm.model_copy(update={"llm": with_retries(llm.llm, calls, concurrency=concurrency)})
+    records = () if calls is None else (calls,)
     if isinstance(llm, ServedLLM):
-        model, records = llm.language_model, llm.records
+        model, records = llm.language_model, (*llm.records, *records)
     else:
         limit = AdaptiveLimit(concurrency or CONCURRENCY)
         model = LanguageModel(without_retries(llm), limit, _timeout(llm), WAIT)
-        records = ()
     if concurrency not in (None, model.limit.most):
         model = replace(model, limit=AdaptiveLimit(concurrency))
     own = {name: getattr(llm, name) for name in LLM.model_fields}
-    records = records if calls is None else (*records, calls)
     return ServedLLM(**own, language_model=model, records=records)
 
 

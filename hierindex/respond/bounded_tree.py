@@ -161,19 +161,15 @@ class Window(NamedTuple):
             )
         return cls(helper, template, llm, room, padding)
 
-    def packed(self, texts: Sequence[str]) -> list[str]:
-        """Join texts and cut them wherever a prompt is full, as LlamaIndex does."""
-        return self.helper.repack(self.template, texts, padding=self.padding, llm=self.llm)
-
     def prompts(self, texts: Sequence[str]) -> list[str]:
         """Join texts to those of as many prompts as LlamaIndex makes, or fewer.
 
         Texts are whole, unless one does not fit a prompt.
         """
-        packed, whole = self.packed(texts), list[list[str]]()
+        packed = self.helper.repack(self.template, texts, padding=self.padding, llm=self.llm)
         if len(packed) == 1:
             return packed
-        room = 0
+        whole, room = list[list[str]](), 0
         for text in texts:
             n_tokens = self.length(text) + N_BETWEEN
             if n_tokens > self.room:

@@ -19,7 +19,6 @@ from llama_index.core.response_synthesizers import (
     CompactAndRefine,
     Generation,
     Refine,
-    ResponseMode,
     SimpleSummarize,
     TreeSummarize,
 )
@@ -62,15 +61,15 @@ NO_FORM_SAID = re.compile("Could not extract json|Expected at least one tool cal
 
 SYNTHESIZERS: dict[str, type[BaseSynthesizer]] = {
     EXTRACTIVE: ExtractiveSynthesizer,
-    ResponseMode.REFINE.value: Refine,
-    ResponseMode.COMPACT.value: CompactAndRefine,
-    ResponseMode.SIMPLE_SUMMARIZE.value: SimpleSummarize,
-    ResponseMode.TREE_SUMMARIZE.value: BoundedTreeSummarize,
-    ResponseMode.GENERATION.value: Generation,
-    ResponseMode.ACCUMULATE.value: Accumulate,
-    ResponseMode.COMPACT_ACCUMULATE.value: CompactAndAccumulate,
-    ResponseMode.NO_TEXT.value: NoText,
-    ResponseMode.CONTEXT_ONLY.value: ContextOnly,
+    "refine": Refine,
+    "compact": CompactAndRefine,
+    "simple_summarize": SimpleSummarize,
+    "tree_summarize": BoundedTreeSummarize,
+    "generation": Generation,
+    "accumulate": Accumulate,
+    "compact_accumulate": CompactAndAccumulate,
+    "no_text": NoText,
+    "context_only": ContextOnly,
 }
 NOT_TAKEN = frozenset({"llm", "embed_model", "callback_manager"})  # passed separately
 FIELDS = frozenset({"context_str", "query_str", "existing_answer", "context_msg"})
@@ -139,7 +138,9 @@ def answered(
     watch, calls = Stopwatch(), calls or Calls()
     name = "" if llm is None else f"LLM {llm.metadata.model_name!r}"
     question, retrieval = found.retrieved.question, engine.retrieval
-    with watch("respond"), _llama_index_errors(name, _form_of(engine, llm)):
+    of_model = llm.output_cls if isinstance(llm, StructuredLLM) else None
+    form = of_model or getattr(engine._response_synthesizer, "_output_cls", None)
+    with watch("respond"), _llama_index_errors(name, form):
         query = QueryBundle(question.text, embedding=question.embedding)
         response = engine.synthesize(query, found.nodes)
         pieces = _pieces(response) if response.source_nodes else [no_answer(retrieval)]
@@ -180,12 +181,6 @@ def _pieces(response: RESPONSE_TYPE) -> Iterable[str]:
     if isinstance(response, StreamingResponse):
         return response.response_gen
     return [str(response)] if getattr(response, "response", None) else []
-
-
-def _form_of(engine: ReadingOrderEngine, llm: LLM | None) -> type[BaseModel] | None:
-    """Return the output class of structured answers, or None for text."""
-    of_model = llm.output_cls if isinstance(llm, StructuredLLM) else None
-    return of_model or getattr(engine._response_synthesizer, "_output_cls", None)
 
 
 @contextmanager
