@@ -180,8 +180,8 @@ class Retrieval:
         narrow, also = copy(self), Filters.of(filters)
         narrow.top_k = top_k or self.top_k
         if also is not None:
-            narrow._filters = Filters(tuple(f for f in (self._filters, also) if f))
-            narrow.filters = narrow._filters
+            both = tuple(filters for filters in (self._filters, also) if filters)
+            narrow.filters = narrow._filters = Filters(both)
         return narrow
 
     def others(self) -> Self:
