@@ -36,7 +36,7 @@ DOORS = {  # modules that import LlamaIndex with themselves, by room
     "respond": "bounded_tree chat citation_check engine extractive_synthesizer query_engine",
     "retrieve": "retriever",
     "store": "vector_store",
-    "summarize": "bert llm replies requests summarizers",
+    "summarize": "bert llm replies summarizers",
     "text_node": "text_node",
     "tree": "hierarchy transforms",
 }

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierindex.cache import Vectors
-from hierindex.core.arguments import Floats1d, Floats2d
+from hierindex.core.arguments import Floats2d
 from hierindex.core.identity import digest
 from hierindex.errors import InputError, WindowWarning
 from hierindex.models.failures import error_of, failure_of, service_errors
@@ -181,17 +181,20 @@ class Embedder:
             if memory is not None:
                 memory.keep(batch, X)
             progress("embed", len(known), len(distinct))
-        return _stacked(texts, known)
+        return _matrix([known[text] for text in texts])
 
 
-def _stacked(texts: Sequence[str], known: dict[str, Floats1d]) -> Floats2d:
-    widths = {len(vector) for vector in known.values()}
+Rows = Sequence[Sequence[float] | NDArray[np.floating]] | Floats2d
+
+
+def _matrix(vectors: Rows) -> Floats2d:
+    widths = {len(vector) for vector in vectors}
     if len(widths) > 1:
         raise InputError(f"Embeddings must have one dimension, got {sorted(widths)}.")
-    return np.array([known[text] for text in texts], np.float32).reshape(len(texts), *widths or {0})
+    return np.asarray(vectors, np.float32).reshape(len(vectors), *widths or {0})
 
 
-def unit_vectors(vectors: Sequence[Sequence[float] | NDArray[np.floating]] | Floats2d) -> Floats2d:
+def unit_vectors(vectors: Rows) -> Floats2d:
     """Scale vectors to length 1, (n_rows, n_dims) float32.
 
     Raises
@@ -199,9 +202,7 @@ def unit_vectors(vectors: Sequence[Sequence[float] | NDArray[np.floating]] | Flo
     InputError
         If the dimensions differ, or a vector is zero or not finite.
     """
-    if len(widths := {len(vector) for vector in vectors}) > 1:
-        raise InputError(f"Embeddings must have one dimension, got {sorted(widths)}.")
-    X = np.asarray(vectors, dtype=np.float32)
+    X = _matrix(vectors)
     length = np.linalg.norm(X, axis=1, keepdims=True)
     if len(wrong := np.flatnonzero(~(np.isfinite(length) & (length > 0)))):
         raise InputError(

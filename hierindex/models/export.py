@@ -1,22 +1,23 @@
 """Export of sentence-transformers models to OpenVINO, cached in the user's cache folder."""
 
 import hashlib
-import json
 import logging
 import shutil
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from platformdirs import user_cache_path
 
 from hierindex.core.arguments import Floats2d
+from hierindex.core.identity import digest
 from hierindex.loading import quiet
 from hierindex.models.embedder import unit_vectors
 from hierindex.models.model import EmbedModel
@@ -37,7 +38,7 @@ from hierindex.models.openvino import (
 )
 
 logger: logging.Logger = logging.getLogger(__name__)
-FILE = "digests.json"
+LENGTH = 64  # characters of a digest
 FORMAT = 7  # of the exported folder; a new number makes a new export
 FILES = (GRAPH, WEIGHTS, TOKENIZER)
 TEXT, SCORES = "sentence_embedding", "scores"
@@ -62,54 +63,30 @@ UNEXPORTABLE = (RuntimeError, TypeError, ValueError, LookupError, AttributeError
 OnTorch = EmbedModel | TorchCrossEncoder
 
 
-class FileDigests:
-    """SHA-256 of files, computed again when a file is another one or has changed.
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file, in hexadecimal; computed again when it is another one or has changed.
 
-    Those that are new are remembered when its `with` block ends.
-
-    Parameters
-    ----------
-    folder : Path
-        Where they are remembered. A file is known by its path, inode, size and times of change;
-        the last of them, which the system sets, cannot be put back by who replaces a file.
+    It is kept in the user's cache folder. A file is known by its path, inode, size and times of
+    change; the last of them, which the system sets, cannot be put back by who replaces a file.
     """
+    path = path.resolve()
+    stat = path.stat()
+    state = (stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+    kept = _cache() / "digests" / digest(str(path), *map(str, state))
+    with suppress(OSError, ValueError):
+        known = kept.read_text("ascii")
+        if len(known) == LENGTH and known.isalnum():  # written as a whole
+            return known
+    with path.open("rb") as file:
+        known = hashlib.file_digest(file, "sha256").hexdigest()
+    with suppress(OSError):  # if it can be written
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(known, "ascii")
+    return known
 
-    def __init__(self, folder: Path) -> None:
-        self._file = folder / FILE
-        try:
-            known = json.loads(self._file.read_text("utf-8"))
-        except (OSError, ValueError):
-            known = {}
-        self._known: dict[str, list[str]] = known if isinstance(known, dict) else {}
-        self._has_new = False
 
-    def __enter__(self) -> Self:
-        return self
-
-    def of(self, path: Path) -> str:
-        """The file's digest, in hexadecimal."""
-        path = path.resolve()
-        stat = path.stat()
-        state = f"{stat.st_ino} {stat.st_size} {stat.st_mtime_ns} {stat.st_ctime_ns}"
-        if self._known.get(str(path), [""])[0] != state:
-            with path.open("rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-            self._known[str(path)] = [state, digest]
-            self._has_new = True
-        return self._known[str(path)][1]
-
-    def __exit__(self, *_: object) -> None:
-        """Write in one step; of two processes one is in vain, and hashes again next time."""
-        if not self._has_new:
-            return
-        there = {path: known for path, known in self._known.items() if Path(path).exists()}
-        try:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile("w", dir=self._file.parent, delete=False) as made:
-                json.dump(there, made)
-            Path(made.name).replace(self._file)
-        except OSError as error:
-            logger.info("%s cannot be written: %s.", self._file, error)
+def _cache() -> Path:
+    return user_cache_path("hierindex", appauthor=False)
 
 
 def exported_folder(source: Path, use: str, load: Callable[[], OnTorch]) -> Path | None:
@@ -131,26 +108,25 @@ def exported_folder(source: Path, use: str, load: Callable[[], OnTorch]) -> Path
         None if the model cannot be exported, or its results would differ; that is recorded, and
         the export is not tried again.
     """
-    cache = user_cache_path("hierindex", appauthor=False) / "openvino"
+    cache = _cache() / "openvino"
     try:
-        with FileDigests(cache.parent) as digests:
-            folder = _found_or_made(cache / _digest(source, use, digests), digests, load)
+        folder = _found_or_made(cache / _digest(source, use), load)
     except OSError as error:
         logger.warning("The model runs on torch: %s cannot be used (%s).", cache, error)
         return None
     return None if (folder / _reason()).exists() else folder
 
 
-def _found_or_made(folder: Path, digests: FileDigests, load: Callable[[], OnTorch]) -> Path:
+def _found_or_made(folder: Path, load: Callable[[], OnTorch]) -> Path:
     """Return the folder, with an export or with the reason why this torch cannot export."""
-    if folder.exists() and not _is_whole(folder, digests):
+    if folder.exists() and not _is_whole(folder):
         logger.info("The exported model in %s is damaged and exported again.", folder)
         shutil.rmtree(folder, ignore_errors=True)
     if not folder.exists():
         logger.info("Exporting the model to %s, once.", folder)
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as made:
-            _export(load(), folder.name, Path(made), digests)
+            _export(load(), folder.name, Path(made))
             _publish(Path(made), folder)
     return folder
 
@@ -160,7 +136,7 @@ def _reason() -> str:
     return f"not-exportable-by-torch-{version('torch')}-openvino-{version('openvino')}.txt"
 
 
-def _export(model: Any, source: str, folder: Path, digests: FileDigests) -> None:
+def _export(model: Any, source: str, folder: Path) -> None:
     """Write the graph, tokenizer and card, or the reason why there are none."""
     try:
         X = _results(model)
@@ -169,7 +145,7 @@ def _export(model: Any, source: str, folder: Path, digests: FileDigests) -> None
         (folder / TOKENIZER).write_text(transformer.tokenizer.backend_tokenizer.to_str(), "utf-8")
         query, text = (transformer.prompts.get(kind) or "" for kind in ("query", "text"))
         padding = transformer.tokenizer.pad_token_id or 0
-        files = {file: digests.of(folder / file) for file in FILES}
+        files = {file: file_digest(folder / file) for file in FILES}
         card = Card(source, model.max_length, padding, query, text, "float32", files)
         card.write(folder)
         run = partial(_run, model, folder)
@@ -261,27 +237,22 @@ def _publish(made: Path, folder: Path) -> None:
             raise
 
 
-def _is_whole(folder: Path, digests: FileDigests) -> bool:
+def _is_whole(folder: Path) -> bool:
     """Return whether the files match the card's digests, or a reason for no export is recorded."""
     if (folder / _reason()).exists():
         return True
     try:
         files = Card.read(folder).digests
-        return files == {file: digests.of(folder / file) for file in FILES}
+        return files == {file: file_digest(folder / file) for file in FILES}
     except (OSError, TypeError, ValueError):
         return False
 
 
-def _digest(source: Path, use: str, digests: FileDigests) -> str:
+def _digest(source: Path, use: str) -> str:
     """Return a digest of all that shapes the results, the format and what the processor can."""
     whole = hashlib.sha256(f"{FORMAT}\0{use}\0{fastest_precision()}".encode())
-    for path in _shaping_files(source):
-        whole.update(f"\0{path.relative_to(source).as_posix()}\0{digests.of(path)}".encode())
-    return whole.hexdigest()
-
-
-def _shaping_files(source: Path) -> Iterator[Path]:
     for path in sorted(source.rglob("*")):
         inside = path.relative_to(source)
         if path.suffix in SHAPING and not ELSEWHERE & {*inside.parts}:
-            yield path
+            whole.update(f"\0{inside.as_posix()}\0{file_digest(path)}".encode())
+    return whole.hexdigest()

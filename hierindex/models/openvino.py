@@ -57,7 +57,7 @@ _in_use: WeakSet["Exported"] = WeakSet()
 def _release() -> None:
     """Release graphs before the interpreter ends, as their threads may abort the process later."""
     for model in _in_use:
-        model.release()
+        model.compiled.clear()
     openvino.cache_clear()
 
 
@@ -151,12 +151,8 @@ class Exported:
     def __init__(self, folder: Path, precision: Precision) -> None:
         self.folder = folder
         self.precision = precision
-        self._compiled = dict[int, "CompiledModel"]()  # by process
+        self.compiled = dict[int, "CompiledModel"]()  # graphs by process
         _in_use.add(self)
-
-    def release(self) -> None:
-        """Give up the compiled graphs; the next text compiles them again."""
-        self._compiled.clear()
 
     def results(self, texts: Sequence[str], question: str | None = None) -> list[list[float]]:
         """Return the result of each text, or of each pair of the question and a text."""
@@ -204,9 +200,9 @@ class Exported:
     def _graph(self) -> "CompiledModel":
         """The compiled graph; a fork compiles its own, since threads do not survive forks."""
         process = os.getpid()
-        if process not in self._compiled:
-            self._compiled[process] = compiled(self.folder / GRAPH, self.precision)
-        return self._compiled[process]
+        if process not in self.compiled:
+            self.compiled[process] = compiled(self.folder / GRAPH, self.precision)
+        return self.compiled[process]
 
 
 class OpenVinoEncoder(Exported):

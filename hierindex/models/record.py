@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from hierindex.errors import InputError, ModelError
 
 if TYPE_CHECKING:
-    from llama_index.core.base.llms.types import ChatResponse, CompletionResponse, ToolCallBlock
+    from llama_index.core.base.llms.types import ChatResponse, CompletionResponse
 
     Response = CompletionResponse | ChatResponse
 
@@ -211,11 +211,7 @@ def text_of(response: "Response") -> str:
 
     if isinstance(response, CompletionResponse):
         return response.text or ""
-    called = (b for b in response.message.blocks if isinstance(b, ToolCallBlock))
-    return response.message.content or "\n".join(map(_arguments, called))
-
-
-def _arguments(call: "ToolCallBlock") -> str:
-    """Return a tool call's arguments as JSON, which is the answer of a structured request."""
-    given = call.tool_kwargs
-    return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+    called = (b.tool_kwargs for b in response.message.blocks if isinstance(b, ToolCallBlock))
+    # As JSON, they are the answer of a structured request.
+    given = (x if isinstance(x, str) else json.dumps(x, ensure_ascii=False) for x in called)
+    return response.message.content or "\n".join(given)

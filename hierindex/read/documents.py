@@ -4,8 +4,8 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
+from time import gmtime, strftime
 from typing import Any, Self
 
 from llama_index.core.readers.base import BaseReader
@@ -194,7 +194,8 @@ def _read(file: File, document_id: str, memory: Readings | None = None) -> list[
         _check_kind(path, found)
         with path.open("rb") as data:
             try:
-                reading = Documents(memory, file.left_out, _dated(found.st_mtime))
+                day = strftime("%Y-%m-%d", gmtime(found.st_mtime))
+                reading = Documents(memory, file.left_out, {MODIFIED: day})
                 documents = reading.of(data, document_id)
             except UnreadableError as error:
                 refusal = error
@@ -227,11 +228,3 @@ def is_data(path: Path) -> bool:
             return is_binary_head(file.read(HEAD))
     except OSError:  # as of a file without permission, which an update names
         return False
-
-
-def _dated(seconds: float) -> dict[str, str]:
-    """Return the day of a time as metadata, or nothing for years that dates cannot have."""
-    try:
-        return {MODIFIED: datetime.fromtimestamp(seconds, UTC).date().isoformat()}
-    except (ValueError, OverflowError, OSError):
-        return {}

@@ -13,6 +13,8 @@ TEXT = re.compile(r"\n|(\S+\s+){8}|.{256}")  # a line break, nine words, or long
 TEXT_HINT = "; pass a text as llama_index.core.Document(text=...), or save it as a file"
 MOST_NAMED = 10  # skipped files in an error
 
+is_link = os.path.islink  # False for a path that is too long; reading it raises the reason
+
 ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t", "\\": r"\\", "'": r"\'"}
 ESCAPED = re.compile(rb"\\x([89a-f][0-9a-f])")  # see `valid_name`
 
@@ -133,14 +135,6 @@ def is_hidden(name: str) -> bool:
     return name.startswith(".") or name.endswith((".lance", "~"))
 
 
-def is_link(path: Path) -> bool:
-    """Return whether a path is a symbolic link."""
-    try:
-        return path.is_symlink()
-    except OSError:  # as for a path that is too long; reading it raises the reason
-        return False
-
-
 def valid_name(name: str) -> str:
     r"""Return a file name as valid UTF-8, with invalid bytes escaped.
 
@@ -158,11 +152,5 @@ def quoted(name: str) -> str:
     """
     if name.isprintable():
         return name
-    return "$'" + "".join(ESCAPES.get(c) or _escaped(c) for c in name) + "'"
-
-
-def _escaped(character: str) -> str:
-    if character.isprintable():
-        return character
-    code = ord(character)
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    shown = (ESCAPES.get(c) or (c if c.isprintable() else f"\\U{ord(c):08x}") for c in name)
+    return f"$'{''.join(shown)}'"

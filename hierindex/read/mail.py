@@ -199,14 +199,10 @@ def _alternatives(part: EmailMessage) -> Iterator[Reading]:
 
     The plain text is a stub if it lacks most words of the HTML.
     """
-    by_kind: dict[str, list[Reading]] = {}
+    by_kind = {"text/plain": list[Reading](), "text/calendar": list[Reading]()}
+    plain, rich = by_kind["text/plain"], list[Reading]()  # HTML, alone or with its pictures
     for inside in _parts(part):
-        kind = inside.get_content_type()
-        if kind in ("text/plain", "text/calendar"):
-            by_kind.setdefault(kind, []).extend(_texts(inside))
-        else:  # HTML, alone or with its pictures
-            by_kind.setdefault("", []).extend(_texts(inside))
-    plain, rich = by_kind.get("text/plain", []), by_kind.get("", [])
+        by_kind.get(inside.get_content_type(), rich).extend(_texts(inside))
     in_plain, in_rich = (_words(readings) for readings in (plain, rich))
     if len(in_plain & in_rich) < len(in_rich) / 2:
         plain = rich if len(in_rich) >= len(in_plain) else [*plain, *rich]
@@ -214,7 +210,7 @@ def _alternatives(part: EmailMessage) -> Iterator[Reading]:
         about = plain[0].metadata
         not_read = f"{counted(n_more, 'word')} that only the HTML has"
         about[LEFT_OUT] = [*about.get(LEFT_OUT, []), not_read]
-    yield from (*(plain or rich), *by_kind.get("text/calendar", []))
+    yield from (*(plain or rich), *by_kind["text/calendar"])
 
 
 def _words(readings: Iterable[Reading]) -> set[str]:
@@ -223,15 +219,7 @@ def _words(readings: Iterable[Reading]) -> set[str]:
 
 def attachments(file: BinaryIO) -> Iterator[tuple[str, bytes]]:
     """Yield name and content of an e-mail's attachments; instead of no text, a zero byte."""
-    yield from _files_of(_parsed(read_bytes(file)))
-
-
-def attachments_of_outlook(file: BinaryIO) -> Iterator[tuple[str, bytes]]:
-    """Yield what `attachments` does of a message that Outlook saved."""
-    yield from _files_of(_as_email(file))
-
-
-def _files_of(message: EmailMessage) -> Iterator[tuple[str, bytes]]:
+    message = _as_email(file) if _is_ole(file) else _parsed(read_bytes(file))
     for part in _attached(message, also_forwarded=True):
         kind, name = part.get_content_type(), part.get_filename() or "unnamed"
         if not PurePath(name).suffix and kind != "application/octet-stream":
@@ -347,13 +335,18 @@ def _time(match: re.Match[str]) -> str:
 
 def read_outlook(file: BinaryIO) -> Reading:
     """Return what `read_mail` returns of an e-mail; other files with the suffix are text."""
-    is_message = file.read(len(OLE)) == OLE
-    file.seek(0)
-    if not is_message:
+    if not _is_ole(file):
         return read_text(file)
     with reading_as("an Outlook message"):
         message = _as_email(file)
         return mail_reading(message, _metadata(message))
+
+
+def _is_ole(file: BinaryIO) -> bool:
+    """Return whether a file begins as one that Outlook saved; it is read from its start again."""
+    begins = file.read(len(OLE))
+    file.seek(0)
+    return begins == OLE
 
 
 def _as_email(file: BinaryIO) -> EmailMessage:

@@ -244,15 +244,12 @@ def _notebook_cells(notebook: dict[str, Any], left_out: Counter[str]) -> Iterato
     about = notebook.get("metadata") or {}
     language = about.get("language_info", {}).get("name", "")
     language = language or about.get("kernelspec", {}).get("language", "")
-    sheets = notebook.get("worksheets", [notebook])  # up to version 3
-    for cell in (cell for sheet in sheets for cell in sheet["cells"]):
-        source = _joined(cell.get("source", cell.get("input"))).strip("\n")
-        if cell.get("cell_type") == "heading":
-            yield f"{'#' * min(6, int(cell.get('level', 1)))} {source}"
-        elif cell.get("cell_type") != "code":
+    for cell in notebook["cells"]:
+        source = _joined(cell.get("source")).strip("\n")
+        if cell.get("cell_type") != "code":
             yield source
         elif source.strip():
-            yield _fenced(source, cell.get("language", language))
+            yield _fenced(source, language)
             for output in cell.get("outputs") or []:
                 if said := _said(output.get("data", output), left_out):
                     yield said
@@ -260,7 +257,7 @@ def _notebook_cells(notebook: dict[str, Any], left_out: Counter[str]) -> Iterato
 
 def _said(output: dict[str, Any], left_out: Counter[str]) -> str:
     """Return the beginning of an output, by preference Markdown; nothing of a traceback."""
-    if any(kind.startswith("image/") or kind in ("png", "jpeg", "svg") for kind in output):
+    if any(kind.startswith("image/") for kind in output):
         left_out["picture"] += 1
         return ""
     if "traceback" in output:
@@ -269,7 +266,7 @@ def _said(output: dict[str, Any], left_out: Counter[str]) -> str:
     if (markdown := _joined(output.get("text/markdown"))).strip():
         return _beginning(markdown, left_out)
     text = COLOURS.sub("", _joined(output.get("text/plain", output.get("text"))))
-    html = _joined(output.get("text/html", output.get("html")))
+    html = _joined(output.get("text/html"))
     if html and (not text or OBJECT.fullmatch(text.strip())):
         text = read_html(BytesIO(html.encode("utf-8", "replace"))).text
     elif OBJECT.fullmatch(text.strip()):

@@ -202,9 +202,8 @@ def _notes(dropped: Mapping[Furniture, list[str]], n_pages: int) -> list[str]:
         is_number = key.kind == "number"
         notes.append(f"page numbers {where}" if is_number else f"a line {where}: {text!r}")
     more = len(notes) - NOTES
-    return notes[:NOTES] + (
-        [counted(more, "more line(s) at the edges of pages")] if more > 0 else []
-    )
+    rest = [counted(more, "more line(s) at the edges of pages")] if more > 0 else []
+    return notes[:NOTES] + rest
 
 
 def with_letters(text: str) -> str:

@@ -218,27 +218,20 @@ def _of_python(module: ast.Module, text: str) -> Iterator[Heading]:
     def headings(body: Sequence[ast.stmt], level: int, end: int) -> Iterator[Heading]:
         follows = False  # a definition
         for node in body:
-            is_definition = isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+            is_class = isinstance(node, ast.ClassDef)
+            is_definition = is_class or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
             if is_definition or (follows and level == 1):
                 first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
                 comment = lines[first - 1][: node.col_offset] + "#"
                 while not lines[end].startswith(comment) and end < first - 1:
                     end += 1
-                yield Heading(level, _titled(node), starts[end])
+                name = getattr(node, "name", "") if is_definition else ""
+                yield Heading(level, f"class {name}" if is_class else name, starts[end])
             if isinstance(node, ast.ClassDef) and level < DEEPEST:
                 yield from headings(node.body, level + 1, node.lineno)
             follows, end = is_definition, node.end_lineno or node.lineno
 
     return headings(module.body, 1, 0)
-
-
-def _titled(node: ast.stmt) -> str:
-    match node:
-        case ast.ClassDef():
-            return f"class {node.name}"
-        case ast.FunctionDef() | ast.AsyncFunctionDef():
-            return node.name
-    return ""
 
 
 def read_subtitles(file: BinaryIO) -> Reading:

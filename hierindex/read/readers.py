@@ -69,7 +69,7 @@ READERS: dict[str, Callable[[BinaryIO], Reading]] = {
 PARTS: dict[str, Callable[[BinaryIO], Iterator[tuple[str, bytes]]]] = {
     ".eml": mail.attachments,
     ".mbox": mail.mails,
-    ".msg": mail.attachments_of_outlook,
+    ".msg": mail.attachments,
 }
 """What yields the files in a file, with their names, by suffix."""
 

@@ -19,7 +19,6 @@ from hierindex.node import (
     Span,
     headings_in,
     page_in,
-    shared_section,
 )
 from hierindex.text.words import LANGUAGE, known_language
 
@@ -101,15 +100,11 @@ class Sections:
         """Return where sections start within `text[start:end]`, its first character excluded."""
         return self._starts[bisect_right(self._starts, start) : bisect_left(self._starts, end)]
 
-    def around(self, start: int, end: int) -> str:
-        """Return the path of titles that all sections of `text[start:end]` share.
+    def paths(self, start: int, end: int) -> list[str]:
+        """Return the paths of titles of all sections of `text[start:end]`.
 
         Text before the first heading is in no section, and counts only if there is nothing else.
         """
-        return shared_section(self.paths(start, end))
-
-    def paths(self, start: int, end: int) -> list[str]:
-        """Return the paths of titles of all sections of `text[start:end]`."""
         first = max(0, bisect_right(self._starts, start) - 1)
         return [path for path, _ in self._places[first : bisect_left(self._starts, end)]]
 

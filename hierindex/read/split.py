@@ -256,7 +256,8 @@ def _place(
     if places.is_paged:
         chunk.metadata[PAGE] = places.page(start)
         embed_hidden = _with(PAGE, embed_hidden)
-    if section := places.sections.around(start, start + len(chunk.text)):
+    paths = places.sections.paths(start, start + len(chunk.text))
+    if section := shared_section(paths):
         chunk.metadata, embed_hidden = _in_section(chunk.metadata, embed_hidden, section, is_prefix)
     hidden = {EMBED_HIDDEN: embed_hidden, LLM_HIDDEN: _with(SECTION, llm_hidden)}
     chunk.others = {**chunk.others, **hidden}

@@ -76,12 +76,11 @@ def read_word(file: BinaryIO) -> Reading:
     """
     with unpacked(file, "Word") as parts:
         word = _Word(parts)
-        blocks = [*word.read()]
-        metadata = properties(parts)
-        first = blocks[0].text if blocks and blocks[0].level else ""
+        metadata, body = properties(parts), word.body
+        first = body[0].text if body and body[0].level else ""
         if title := word.title or first:
             metadata.setdefault(TITLE, title[:MAX_TITLE])
-        blocks = [*word.page_edges(), *blocks, *word.read_notes()]
+        blocks = [*word.page_edges(), *body, *word.read_notes()]
         return as_reading(blocks, metadata, word.unread)
 
 
@@ -100,10 +99,7 @@ class _Word:
         self._numbering = Numbering(self._part("numbering"))
         self._notes: dict[tuple[str, str], int] = {}
         self._n_cells = 0
-
-    def read(self) -> Iterator[Block]:
-        """Yield the blocks of the body."""
-        return self._blocks(self._root)
+        self.body = [*self._blocks(self._root)]
 
     def page_edges(self) -> Iterator[Block]:
         """Yield each page header and footer once."""

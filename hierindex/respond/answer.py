@@ -1,6 +1,6 @@
 """Answers with their sources, usage and timings."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Self
 
@@ -8,7 +8,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from hierindex.models.record import Call, Usage
 from hierindex.models.tokenizer import llm_tokenizer
-from hierindex.node import SHOWN, Found
+from hierindex.node import SHOWN, Node
 from hierindex.progress import Stopwatch
 from hierindex.respond.citation import Citation
 from hierindex.retrieve.listing import Listing
@@ -186,30 +186,28 @@ def listing_said(listing: Listing | None, refused: bool) -> str:
 
 
 def sources_of(retrieved: Retrieved, scores: Mapping[str, float]) -> list[Source]:
-    """Return what was found as the sources of an answer, with their scores by id."""
+    """Return what was found as the sources of an answer, with their scores by id, if known."""
     return [
-        source_of(each, retrieved.path(each.node), scores.get(each.node.id))
-        for each in retrieved.found
+        Source(
+            id=node.id,
+            level=node.level,
+            title=node.title,
+            score=round(scores.get(node.id, score), 6),
+            raw_score=round(score, 6),
+            text=node.text,
+            citations=_citations(node),
+            path=retrieved.path(node),
+        )
+        for node, score in retrieved.found
     ]
 
 
-def source_of(found: Found, path: Sequence[str] = (), score: float | None = None) -> Source:
-    """Return a source of an answer; its score defaults to that of the search."""
-    node = found.node
+def _citations(node: Node) -> list[Citation]:
     quotes = {span: quote for quote in node.quotes for span in quote.sources}
-    return Source(
-        id=node.id,
-        level=node.level,
-        title=node.title,
-        score=round(found.score if score is None else score, 6),
-        raw_score=round(found.score, 6),
-        text=node.text,
-        citations=[
-            Citation.from_json({**span.to_json(), "quote": node.text[q.at : q.to] * q.verbatim})
-            for span, q in quotes.items()
-        ],
-        path=[*path],
-    )
+    return [
+        Citation.from_json({**span.to_json(), "quote": node.text[q.at : q.to] * q.verbatim})
+        for span, q in quotes.items()
+    ]
 
 
 def outline_json(outlined: Retrieved) -> dict[str, Any]:

@@ -34,7 +34,7 @@ SYNTHESIZER = {*IGNORED, "streaming", "output_cls"}
 POSTPROCESSORS = {"postprocessors", "node_postprocessors"}
 EXTRACTS = {"answer_tokens", "min_score"}
 """Options of extractive answers."""
-GIVEN_APART = ("llm", "response_mode", "retriever", "embed_model")
+GIVEN_APART = {"llm", "response_mode", "retriever", "embed_model"}
 
 
 def choose_mode(response_mode: str | None, llm: "LLMLike | None") -> str:
@@ -74,14 +74,24 @@ def query_engine_of(
 ) -> "ReadingOrderEngine":
     """Return a query engine; see `HierarchicalIndex.as_query_engine`.
 
-    Options are checked before the embedding model is loaded.
+    Options are checked before the embedding model is loaded. As in LlamaIndex, options of the
+    synthesizer can be given directly, of which templates, `use_async` and `verbose` are ignored by
+    modes without them, and a template of "compact" makes this the default mode.
     """
-    from hierindex.respond.engine import query_engine
+    from hierindex.respond.engine import SYNTHESIZERS, options_of, query_engine
 
-    mode, answering, given = separated(options, synthesizer or {}, response_mode, llm)
-    for name in GIVEN_APART:
-        if name in (synthesizer or {}):
-            raise InputError(f"{name} is not a synthesizer option; remove it from synthesizer.")
+    answering = dict(synthesizer or {})
+    direct = {name: options[name] for name in options if name in SYNTHESIZER and options[name]}
+    for name in direct.keys() & answering:
+        raise InputError(f"{name} is given directly and in synthesizer; pass it once.")
+    if response_mode is None and direct.keys() & ANSWERING:
+        response_mode = COMPACT
+    mode = choose_mode(response_mode, llm)
+    for name in sorted(answering.keys() & GIVEN_APART):
+        raise InputError(f"{name} is not a synthesizer option; remove it from synthesizer.")
+    ignored = IGNORED - {*options_of(SYNTHESIZERS[mode])}
+    answering |= {name: option for name, option in direct.items() if name not in ignored}
+    given = {name: option for name, option in options.items() if name not in SYNTHESIZER}
     cut_of(table.snapshot(), levels_of(level))  # fails if the tree lacks one
     made = as_retriever(level=level, **given)
     return query_engine(made, made.embed_model, llm=llm, response_mode=mode, **answering)
@@ -163,42 +173,3 @@ def _quoted(
     given = retriever_options(options)
     model = load()
     return Extractive(model, **extracts).answer(Retrieval(table, model, **given), question)
-
-
-def separated(
-    options: Mapping[str, Any],
-    synthesizer: Mapping[str, Any],
-    response_mode: str | None,
-    llm: "LLMLike | None",
-) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    """Return the response mode, the options of its synthesizer, and those of the retriever.
-
-    As in LlamaIndex, templates, `use_async` and `verbose` are ignored by modes without them.
-
-    Parameters
-    ----------
-    options : mapping
-        Options of the retriever, and those of the synthesizer that LlamaIndex takes directly.
-    synthesizer : mapping
-        Options of the synthesizer.
-    response_mode : str, optional
-        By default "compact" if one of its templates is given directly, else as in `choose_mode`.
-    llm : LLM or callable, optional
-
-    Raises
-    ------
-    InputError
-        If an option is given twice, or the mode needs an LLM and none is given.
-    """
-    from hierindex.respond.engine import SYNTHESIZERS, options_of
-
-    direct = {name: options[name] for name in options if name in SYNTHESIZER and options[name]}
-    for name in direct.keys() & synthesizer:
-        raise InputError(f"{name} is given directly and in synthesizer; pass it once.")
-    if response_mode is None and direct.keys() & ANSWERING:
-        response_mode = COMPACT
-    mode = choose_mode(response_mode, llm)
-    ignored = IGNORED - {*options_of(SYNTHESIZERS[mode])}
-    taken = {name: option for name, option in direct.items() if name not in ignored}
-    retriever = {name: option for name, option in options.items() if name not in SYNTHESIZER}
-    return mode, {**synthesizer, **taken}, retriever

@@ -78,25 +78,24 @@ class BoundedTreeSummarize(TreeSummarize):
         self, query_str: str, text_chunks: Sequence[str], **variables: Any
     ) -> RESPONSE_TEXT_TYPE:
         """Return the answer to a question from texts; `variables` fill the template."""
-        window, calls, text = self._read(query_str, text_chunks, variables)
-        method, form = self._last()
-        answer = getattr(window.llm, method)(*form, window.template, context_str=text)
-        return _checked(answer, calls)
+        last, calls = self._read(query_str, text_chunks, variables)
+        return _checked(last(), calls)
 
     async def aget_response(
         self, query_str: str, text_chunks: Sequence[str], **variables: Any
     ) -> RESPONSE_TEXT_TYPE:
         """Do what `get_response` does, without blocking the event loop."""
-        read = partial(self._read, query_str, text_chunks, variables)
-        window, calls, text = await in_daemon_thread(read)
-        method, form = self._last()
-        send = getattr(window.llm, f"a{method}")
-        return _checked(await send(*form, window.template, context_str=text), calls)
+        read = partial(self._read, query_str, text_chunks, variables, mark="a")
+        last, calls = await in_daemon_thread(read)
+        return _checked(await last(), calls)
 
     def _read(
-        self, question: str, texts: Sequence[str], variables: dict[str, Any]
-    ) -> tuple["Window", Calls, str]:
-        """Return the window of the model, the record of its calls, and the last prompt's text."""
+        self, question: str, texts: Sequence[str], variables: dict[str, Any], mark: str = ""
+    ) -> tuple[Callable[[], Any], Calls]:
+        """Return what sends the last prompt, and the record of the calls.
+
+        `mark` begins the name of the model's method for it: "a" for one that is awaited.
+        """
         calls = Calls()
         template = self._summary_template.partial_format(query_str=question, **variables)
         form = None if self._streaming else self._output_cls
@@ -112,15 +111,9 @@ class BoundedTreeSummarize(TreeSummarize):
         while len(texts) > 1:
             asked = [partial(window.llm.predict, template, context_str=text) for text in texts]
             texts = window.read_on(each(asked, at_once))
-        return window, calls, texts[0]
-
-    def _last(self) -> tuple[str, list[Any]]:
-        """Return the method of the model for the last prompt, and the form to fill in, if any."""
-        if self._streaming:
-            return "stream", []
-        if self._output_cls is not None:
-            return "structured_predict", [self._output_cls]
-        return "predict", []
+        method = "stream" if self._streaming else "structured_predict" if form else "predict"
+        send = getattr(window.llm, f"{mark}{method}")
+        return partial(send, *([form] if form else []), template, context_str=texts[0]), calls
 
 
 def _checked(answer: RESPONSE_TEXT_TYPE, calls: Calls) -> RESPONSE_TEXT_TYPE:
@@ -168,19 +161,15 @@ class Window(NamedTuple):
             )
         return cls(helper, template, llm, room, padding)
 
-    def packed(self, texts: Sequence[str]) -> list[str]:
-        """Join texts and cut them wherever a prompt is full, as LlamaIndex does."""
-        return self.helper.repack(self.template, texts, padding=self.padding, llm=self.llm)
-
     def prompts(self, texts: Sequence[str]) -> list[str]:
         """Join texts to those of as many prompts as LlamaIndex makes, or fewer.
 
         Texts are whole, unless one does not fit a prompt.
         """
-        packed, whole = self.packed(texts), list[list[str]]()
+        packed = self.helper.repack(self.template, texts, padding=self.padding, llm=self.llm)
         if len(packed) == 1:
             return packed
-        room = 0
+        whole, room = list[list[str]](), 0
         for text in texts:
             n_tokens = self.length(text) + N_BETWEEN
             if n_tokens > self.room:

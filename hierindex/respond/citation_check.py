@@ -4,7 +4,7 @@ import asyncio
 import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain, count, groupby
 from typing import TYPE_CHECKING, NamedTuple
@@ -166,7 +166,8 @@ class Passages:
 
     def __init__(self, found: Sequence[NodeWithScore]) -> None:
         texts = [shown(node) for node in found]
-        boundary = _boundary(texts)
+        digests = (digest("boundary", str(i), *texts)[:N_HEX] for i in count())
+        boundary = next(each for each in digests if not any(each in text for text in texts))
         quoted = {number for text in texts for number in numbers_in(text)}
         free = (number for number in count(1) if number not in quoted)
         self.by_number: dict[int, NodeWithScore] = dict(zip(free, found, strict=False))
@@ -204,12 +205,6 @@ def _place(node: BaseNode) -> str:
     place = TITLES_BETWEEN.join([spans[0].document, *titles])
     pages = {span.page_label or span.page for span in spans} - {None}
     return " ".join(place.split()) + (f", page {pages.pop()}" if len(pages) == 1 else "")
-
-
-def _boundary(texts: Sequence[str]) -> str:
-    """Return hexadecimal digits that stand in none of the texts, the same for the same texts."""
-    candidates: Iterator[str] = (digest("boundary", str(i), *texts)[:N_HEX] for i in count())
-    return next(each for each in candidates if not any(each in text for text in texts))
 
 
 class Statement(NamedTuple):

@@ -1,7 +1,7 @@
 """Query engines over a retriever, with or without a language model, and their answers."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import signature
@@ -19,7 +19,6 @@ from llama_index.core.response_synthesizers import (
     CompactAndRefine,
     Generation,
     Refine,
-    ResponseMode,
     SimpleSummarize,
     TreeSummarize,
 )
@@ -34,9 +33,8 @@ from hierindex.errors import HierindexError, InputError
 from hierindex.models.functions import LLMLike, as_llm
 from hierindex.models.llm import with_retries
 from hierindex.models.record import CUT, Calls, check_said
-from hierindex.node import Found
 from hierindex.progress import Stopwatch
-from hierindex.respond.answer import Answer, Passage, Source, seconds_of, source_of
+from hierindex.respond.answer import Answer, Passage, Source, seconds_of, sources_of
 from hierindex.respond.asking import EXTRACTIVE, WITHOUT_LLM, choose_mode
 from hierindex.respond.bounded_tree import BoundedTreeSummarize
 from hierindex.respond.citation import Citation
@@ -48,9 +46,8 @@ from hierindex.respond.query_engine import ReadingOrderEngine
 from hierindex.retrieve.listing import Listing
 from hierindex.retrieve.named import unknown_names
 from hierindex.retrieve.retrieval import Retrieved, embedded
-from hierindex.retrieve.retriever import RetrievedNode, retrieved_of
+from hierindex.retrieve.retriever import retrieved_of
 from hierindex.store.generations import on_newest
-from hierindex.text_node import from_text_node
 
 # Messages of LlamaIndex's prompt helper.
 NO_ROOM_SAID = re.compile(r"context size -\d+ was not|Chunk size -?\d+ is not")
@@ -64,15 +61,15 @@ NO_FORM_SAID = re.compile("Could not extract json|Expected at least one tool cal
 
 SYNTHESIZERS: dict[str, type[BaseSynthesizer]] = {
     EXTRACTIVE: ExtractiveSynthesizer,
-    ResponseMode.REFINE.value: Refine,
-    ResponseMode.COMPACT.value: CompactAndRefine,
-    ResponseMode.SIMPLE_SUMMARIZE.value: SimpleSummarize,
-    ResponseMode.TREE_SUMMARIZE.value: BoundedTreeSummarize,
-    ResponseMode.GENERATION.value: Generation,
-    ResponseMode.ACCUMULATE.value: Accumulate,
-    ResponseMode.COMPACT_ACCUMULATE.value: CompactAndAccumulate,
-    ResponseMode.NO_TEXT.value: NoText,
-    ResponseMode.CONTEXT_ONLY.value: ContextOnly,
+    "refine": Refine,
+    "compact": CompactAndRefine,
+    "simple_summarize": SimpleSummarize,
+    "tree_summarize": BoundedTreeSummarize,
+    "generation": Generation,
+    "accumulate": Accumulate,
+    "compact_accumulate": CompactAndAccumulate,
+    "no_text": NoText,
+    "context_only": ContextOnly,
 }
 NOT_TAKEN = frozenset({"llm", "embed_model", "callback_manager"})  # passed separately
 FIELDS = frozenset({"context_str", "query_str", "existing_answer", "context_msg"})
@@ -93,10 +90,10 @@ class Asked:
 
     def sources(self, nodes: Sequence[NodeWithScore]) -> list[Source]:
         """Convert nodes, of these or others, to sources of an answer."""
-        known = self.scores
+        retrieved, known = retrieved_of(self.retrieved.question, nodes), self.scores
         if any(node.node_id not in known for node in nodes):
-            known = scores(retrieved_of(self.retrieved.question, nodes), self.embed_model)
-        return [source_of_node(node, known.get(node.node_id)) for node in nodes]
+            known = scores(retrieved, self.embed_model)
+        return sources_of(retrieved, known)
 
 
 @on_newest
@@ -120,12 +117,6 @@ def asked(question: str, retriever: BaseRetriever, embed_model: BaseEmbedding) -
     return Asked(retrieved, nodes, known, seconds_of(watch), embed_model)
 
 
-def source_of_node(found: NodeWithScore, score: float | None = None) -> Source:
-    """Convert a retrieved node to a source; its score defaults to that of the search."""
-    path = found.path if isinstance(found, RetrievedNode) else ()
-    return source_of(Found(from_text_node(found.node), found.score or 0.0), path, score)
-
-
 def answered(
     found: Asked,
     engine: ReadingOrderEngine,
@@ -147,7 +138,9 @@ def answered(
     watch, calls = Stopwatch(), calls or Calls()
     name = "" if llm is None else f"LLM {llm.metadata.model_name!r}"
     question, retrieval = found.retrieved.question, engine.retrieval
-    with watch("respond"), _llama_index_errors(name, _form_of(engine, llm)):
+    of_model = llm.output_cls if isinstance(llm, StructuredLLM) else None
+    form = of_model or getattr(engine._response_synthesizer, "_output_cls", None)
+    with watch("respond"), _llama_index_errors(name, form):
         query = QueryBundle(question.text, embedding=question.embedding)
         response = engine.synthesize(query, found.nodes)
         pieces = _pieces(response) if response.source_nodes else [no_answer(retrieval)]
@@ -188,12 +181,6 @@ def _pieces(response: RESPONSE_TYPE) -> Iterable[str]:
     if isinstance(response, StreamingResponse):
         return response.response_gen
     return [str(response)] if getattr(response, "response", None) else []
-
-
-def _form_of(engine: ReadingOrderEngine, llm: LLM | None) -> type[BaseModel] | None:
-    """Return the output class of structured answers, or None for text."""
-    of_model = llm.output_cls if isinstance(llm, StructuredLLM) else None
-    return of_model or getattr(engine._response_synthesizer, "_output_cls", None)
 
 
 @contextmanager
@@ -256,11 +243,14 @@ def query_engine(
         )
     _check_templates(synthesizer)
     citations = None
-    cites = issubclass(SYNTHESIZERS[mode], CITING)
-    if llm is not None and cites and not _is_structured(llm, synthesizer):
+    cites = issubclass(SYNTHESIZERS[mode], CITING) and not isinstance(llm, StructuredLLM)
+    # Of "multimodal", passages are messages, which are not numbered.
+    if llm is not None and cites and not any(map(synthesizer.get, ("output_cls", "multimodal"))):
         citations = CitationCheck(embed_model)
         given = {name: option for name, option in synthesizer.items() if option is not None}
-        synthesizer = _for_citations(known, llm) | given
+        helper = Settings._prompt_helper or PassageHelper.from_llm_metadata(llm.metadata)
+        asking = {name: template for name, template in TEMPLATES.items() if name in known}
+        synthesizer = {"prompt_helper": helper, **asking, **given}
     if mode == EXTRACTIVE:
         made_with: dict[str, Any] = {"embed_model": embed_model}
     elif llm is None or mode in WITHOUT_LLM:  # the default would be OpenAI's
@@ -312,17 +302,6 @@ def can_stream(mode: str) -> bool:
     (True, False)
     """
     return "streaming" in options_of(SYNTHESIZERS[mode])
-
-
-def _for_citations(known: Collection[str], llm: LLM) -> dict[str, Any]:
-    """Return the options with which a synthesizer asks for citations."""
-    helper = Settings._prompt_helper or PassageHelper.from_llm_metadata(llm.metadata)
-    return {"prompt_helper": helper, **{k: v for k, v in TEMPLATES.items() if k in known}}
-
-
-def _is_structured(llm: LLM | None, options: Mapping[str, Any]) -> bool:
-    """Return whether answers fill in a form, or passages are messages, which are not numbered."""
-    return isinstance(llm, StructuredLLM) or any(map(options.get, ("output_cls", "multimodal")))
 
 
 def _check_templates(options: Mapping[str, Any]) -> None:

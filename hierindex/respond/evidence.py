@@ -176,12 +176,12 @@ def scores(retrieved: Retrieved, model: EmbedModel) -> dict[str, float]:
     question, snapshot, found = retrieved.question, retrieved.snapshot, retrieved.found
     if snapshot is None or not found:
         return {}
-    q = np.asarray(unit_vectors([question.embedding])[0], dtype=np.float64)
-    if retrieved.shares or about_the_whole(question.text, q, model).decided:
+    if retrieved.shares or about_the_whole(question.text, question.embedding, model).decided:
         return {node.id: min(max(score, 0.0), 1.0) for node, score in found}
     rows = snapshot.rows([node.id for node, _ in found], columns=("id", "vector"))
     if not rows:
         return {}
+    q = unit_vectors([question.embedding])[0].astype(np.float64)
     Q, A, _ = known_vectors(model)
     X = np.array([row["vector"] for row in rows], dtype=np.float64)  # (n_rows, n_dims)
     shares = Scale.of(Q @ A.T).shares(cosines(X, q))

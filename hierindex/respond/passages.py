@@ -15,7 +15,6 @@ from hierindex.respond.quotable import (
     NO_CONTENT,
     Extract,
     Unit,
-    cut,
     follows,
     passage_of,
     quoted,
@@ -120,14 +119,9 @@ def _parts(node: Node, snapshot: Snapshot | None, budget: Budget) -> str:
     if not (node.children and snapshot):
         return ""
     rows = snapshot.rows(node.children, columns=("id", "title"))
-    titles = [*dict.fromkeys(row["title"] for row in rows if row["title"])]
-
-    def said() -> str:
-        return f"In {len(node.children):,} parts: {'; '.join(titles)}" if titles else ""
-
-    while budget.count([said()])[0] * 2 > budget.max_tokens:
-        titles.pop()
-    return said()
+    said = f"In {len(node.children):,} parts"
+    listed = _listed(said, [row["title"] for row in rows], budget.max_tokens / 2, budget)
+    return listed if listed != said else ""
 
 
 def _percent(share: float) -> str:
@@ -145,8 +139,13 @@ def _more(names: Sequence[str], share: float | None, budget: Budget) -> str:
         return ""
     known = "" if share is None else f" ({_percent(share)})"
     said = f"and {len(names):,} more part{'' if len(names) == 1 else 's'}{known}"
+    return _listed(said, names, budget.max_tokens / REST, budget)
+
+
+def _listed(said: str, names: Sequence[str], most: float, budget: Budget) -> str:
+    """Return a text with the names after it, each once, that fit so many tokens."""
     listed = [*dict.fromkeys(filter(None, names))]
-    while REST * budget.count([f"{said}: {'; '.join(listed)}"])[0] > budget.max_tokens and listed:
+    while listed and budget.count([f"{said}: {'; '.join(listed)}"])[0] > most:
         listed.pop()
     return f"{said}: {'; '.join(listed)}" if listed else said
 
@@ -171,8 +170,7 @@ def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract
     if not units:
         return Extract([])
     model, asked = embedder.embed_model, Asked.of(question.text)
-    q = np.asarray(unit_vectors([question.embedding])[0], dtype=np.float64)
-    if retrieved.shares or about_the_whole(question.text, q, model).decided:
+    if retrieved.shares or about_the_whole(question.text, question.embedding, model).decided:
         return overview(retrieved, units, budget)
     place = np.argsort(np.argsort([-score for _, score in retrieved.found], kind="stable"))
     titles = [asked.stems(matched_words(node.metadata, "")) for node in nodes]
@@ -188,6 +186,7 @@ def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract
     S = embedder.embed([units[i].text for i in near])  # (n_near, n_dims)
     Q, A, _ = known_vectors(model)
     scale = Scale.of(Q @ A.T)
+    q = unit_vectors([question.embedding])[0].astype(np.float64)
     likeness = scale.shares(S @ q)
     scores[near] += LIKENESS * likeness
     near = near[np.argsort(-scores[near], kind="stable")]
@@ -270,7 +269,10 @@ def _windows(
         room -= n_tokens
     if found:
         return found
-    alone = cut(units[best_first[0]], budget)
+    alone = units[best_first[0]]
+    if alone.kind != "about":
+        text, at = budget.beginning(alone.text), alone.quote.at
+        alone = alone._replace(text=text, quote=alone.quote.part(at, at + len(text)))
     return [(nodes[alone.node], passage_of([alone], nodes, (0, 0), 0))]
 
 

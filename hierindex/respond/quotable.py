@@ -10,7 +10,6 @@ from hierindex.node import TITLE, Node, Quote, Span
 from hierindex.respond.answer import Passage
 from hierindex.respond.citation import Citation
 from hierindex.store.rows import DATE, PEOPLE
-from hierindex.summarize.summary import Budget
 from hierindex.text.blocks import Block, blocks_of
 from hierindex.text.sentences import bounds_in_prose, stripped, tokens
 from hierindex.unsafe import beginning
@@ -207,18 +206,6 @@ def quoted(node: Node, first: Unit, last: Unit, lead: str, best: str) -> Passage
     citation = citation_of(node, first.quote, last.quote)
     title = node.document_title or citation.document
     return Passage(node.text[first.quote.at : last.quote.to], lead, best, title, citation)
-
-
-def cut(unit: Unit, budget: Budget) -> Unit:
-    """Return the beginning of a unit that fits a budget, at a blank if possible."""
-    if unit.kind == "about":
-        return unit
-    text = unit.text
-    while len(text) > 1 and budget.count([text])[0] > budget.max_tokens:
-        half = text[: len(text) // 2]
-        text = half.rpartition(" ")[0] or half
-    at = unit.quote.at
-    return unit._replace(text=text, quote=unit.quote.part(at, at + len(text)))
 
 
 def citation_of(of: Node, first: Quote, last: Quote, **others: Any) -> Citation:

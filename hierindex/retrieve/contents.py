@@ -65,10 +65,19 @@ def reading_order(snapshot: Snapshot) -> ReadingOrder:
 
     Children are in the order of their parent's links, roots in that of their documents.
     """
+    import pyarrow.compute as pc
+
     tree = whole_tree(snapshot)
     links = snapshot.select("id", "child_ids", where=SUMMARIES)
     roots = _roots(snapshot, tree)
-    return _ordered(tree, links, roots)
+    lists = links["child_ids"].combine_chunks()
+    parent = _rows(links["id"], tree.ids)[np.array(pc.list_parent_indices(lists), dtype=np.int64)]
+    child = _rows(lists.flatten(), tree.ids)
+    listed = (child >= 0) & (tree.forest.parent[child] == parent)
+    place: Ints1d = np.full(len(tree.ids), len(child))  # after all that are linked
+    place[child[listed]] = np.flatnonzero(listed)
+    place[_rows(roots, tree.ids)] = np.arange(len(roots))
+    return ReadingOrder(tree.ids, Icicle(tree.forest, place))
 
 
 def entries(
@@ -118,19 +127,6 @@ def _read(snapshot: Snapshot, ids: Sequence[str], *columns: str) -> list[dict[st
 def _place(row: Mapping[str, Any]) -> tuple[str, int]:
     spans = (span for quote in quotes_in(row["record"]) for span in quote.sources)
     return row["documents"][0], min((span.start for span in spans), default=0)
-
-
-def _ordered(tree: Tree, links: "pa.Table", roots: Sequence[str]) -> ReadingOrder:
-    import pyarrow.compute as pc
-
-    lists = links["child_ids"].combine_chunks()
-    parent = _rows(links["id"], tree.ids)[np.array(pc.list_parent_indices(lists), dtype=np.int64)]
-    child = _rows(lists.flatten(), tree.ids)
-    listed = (child >= 0) & (tree.forest.parent[child] == parent)
-    place: Ints1d = np.full(len(tree.ids), len(child))  # after all that are linked
-    place[child[listed]] = np.flatnonzero(listed)
-    place[_rows(roots, tree.ids)] = np.arange(len(roots))
-    return ReadingOrder(tree.ids, Icicle(tree.forest, place))
 
 
 def _rows(ids: Any, among: "pa.ChunkedArray") -> Ints1d:

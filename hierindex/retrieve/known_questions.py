@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hierindex.core.arguments import Floats1d, Floats2d
+from hierindex.core.arguments import Floats2d
 from hierindex.core.calibration import Scale
-from hierindex.models.embedder import unit_vectors
+from hierindex.models.embedder import named_errors, unit_vectors
 from hierindex.models.model import EmbedModel
 from hierindex.models.openvino import encoder_of
 from hierindex.summarize.grounding import KnownPairs
@@ -133,7 +133,8 @@ def known_vectors(model: EmbedModel) -> list[Floats2d]:
     def embed(texts: Sequence[str]) -> Floats2d:
         if encoder is not None:
             return unit_vectors(encoder.kept_vectors(texts))
-        return unit_vectors(model.get_text_embedding_batch(list(texts)))
+        with named_errors(model):
+            return unit_vectors(model.get_text_embedding_batch(list(texts)))
 
     return [X.astype(np.float64) for X in ANSWERS.vectors(encoder or model, embed)]
 
@@ -177,7 +178,7 @@ def _only_of_the_whole(question: str) -> bool:
     return False
 
 
-def about_the_whole(text: str, question: Floats1d, model: EmbedModel) -> AboutTheWhole:
+def about_the_whole(text: str, embedding: Sequence[float], model: EmbedModel) -> AboutTheWhole:
     """Decide whether a question is about the whole: whether its score is at least 0.9.
 
     A question that has no other words than `WORDS_OF_THE_WHOLE` and stop words is, too.
@@ -185,13 +186,13 @@ def about_the_whole(text: str, question: Floats1d, model: EmbedModel) -> AboutTh
     Parameters
     ----------
     text : str
-    question : (n_dims,) floats
-        A unit vector.
+    embedding : (n_dims,) floats
     model : EmbedModel
         The model of the vector.
     """
     if _only_of_the_whole(text):
         return AboutTheWhole(True, 1.0)
+    question = unit_vectors([embedding])[0].astype(np.float64)
     details, _, beside = known_vectors(model)
     whole, part = np.split(beside, [len(ABOUT_THE_WHOLE)])
     others = whole @ whole.T - 2 * np.eye(len(whole))  # no question is its own nearest

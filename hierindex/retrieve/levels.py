@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
 
+from hierindex.core.arguments import require
 from hierindex.errors import InputError, LevelError
 from hierindex.node import SECTION, SECTIONS, shared_section
 from hierindex.retrieve.question import cuts
@@ -42,11 +43,9 @@ def levels_of(level: Level | Sequence[Level] | None) -> tuple[Level, ...]:
     """
     given = (level,) if isinstance(level, str) else level
     levels = () if given is None else tuple(given) if isinstance(given, Sequence) else (given,)
-    if any(type(each) is not int and each not in WORDS for each in levels):
-        raise InputError(
-            f"level must be a whole number, one of {', '.join(WORDS)}, or a sequence of them, "
-            f"got {level!r}."
-        )
+    are_known = all(type(each) is int or each in WORDS for each in levels)
+    one_of = f"a whole number, one of {', '.join(WORDS)}, or a sequence of them"
+    require(are_known, "level", one_of, level)
     distinct: set[Level] = {0 if each == "chunks" else each for each in levels}
     if len(distinct) > 1 and distinct & ACROSS:
         raise InputError(f"level 'documents' or 'sections' stands alone, got {list(levels)}.")

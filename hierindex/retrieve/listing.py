@@ -4,12 +4,12 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from hierindex.retrieve.named import ORDINARY
 from hierindex.retrieve.question import Search, cuts
 from hierindex.store.search import having
+from hierindex.text.display import counted
 from hierindex.text.words import EVERY_STOP_WORD, UNTITLED
 
 if TYPE_CHECKING:
@@ -112,8 +112,8 @@ def listing(search: Search) -> Listing | None:
     beside = [word for word in asked if word not in (*words, *absent)]
     parts = [f"no chunk has {_joined(absent, 'or')}"] if absent else []
     if words:
-        chunks = f"{_counted(rows.num_rows, 'chunk')}, titles and authors included"
-        of = f"{_counted(len(documents), 'document')} ({chunks})"
+        chunks = f"{counted(rows.num_rows, 'chunk')}, titles and authors included"
+        of = f"{counted(len(documents), 'document')} ({chunks})"
         has = f"{'has' if len(documents) == 1 else 'have'}{' all of' if len(words) > 1 else ''}"
         but = f", but not {_joined(beside, 'or')}" if beside else ""
         parts.append(f"{of} {has} {_joined(words, 'and')}{but}: {_named(documents)}")
@@ -145,18 +145,11 @@ def _chunks(search: Search, words: Sequence[str]) -> "pa.Table":
 
 
 def _named(documents: Mapping[str, int]) -> str:
-    named = ", ".join(
-        f"{document} ({n:,})" for document, n in islice(documents.items(), MAX_LISTED)
-    )
-    return named + (
-        f" and {len(documents) - MAX_LISTED:,} more" if len(documents) > MAX_LISTED else ""
-    )
+    named = [f"{document} ({n:,})" for document, n in documents.items()]
+    more = f" and {len(named) - MAX_LISTED:,} more" if len(named) > MAX_LISTED else ""
+    return f"{', '.join(named[:MAX_LISTED])}{more}"
 
 
 def _joined(words: Sequence[str], last: str) -> str:
     *others, word = (f'"{word}"' for word in words)
     return f"{', '.join(others)} {last} {word}" if others else word
-
-
-def _counted(n: int, noun: str) -> str:
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"

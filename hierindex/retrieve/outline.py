@@ -50,7 +50,7 @@ def outline(
     of: Sequence[str] | None = None,
     at: Cut | None = None,
     most: int | None = None,
-    question: bool = True,
+    question: bool = False,
     whole: bool = False,
 ) -> list[Found]:
     """Return the parts of an index with sentences of each, none an ancestor of another.

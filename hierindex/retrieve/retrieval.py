@@ -1,10 +1,12 @@
 """Retrieval: its options, and the steps from a question to scored nodes."""
 
+import math
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from inspect import signature
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self, get_args
 
 import numpy as np
@@ -17,10 +19,12 @@ from hierindex.models.load import load_reranker
 from hierindex.models.model import EmbedModel, as_embed_model, check_same_model
 from hierindex.models.openvino import Reranker
 from hierindex.node import Found, Node
-from hierindex.retrieve.auto import Choice, choose, narrowed, outlined
+from hierindex.retrieve.known_questions import about_the_whole
 from hierindex.retrieve.levels import Level, check_mode, cut_of, levels_of, numbers
-from hierindex.retrieve.listing import Listing, listing
-from hierindex.retrieve.question import BY, By, Search
+from hierindex.retrieve.listing import Listing, asked_of, listing
+from hierindex.retrieve.named import named
+from hierindex.retrieve.outline import outline
+from hierindex.retrieve.question import BY, By, Search, of_documents
 from hierindex.retrieve.selection import (
     all_of_documents,
     best_of_documents,
@@ -33,7 +37,7 @@ from hierindex.retrieve.selection import (
 )
 from hierindex.settings import SearchSettings
 from hierindex.store.filtering import with_known_keys
-from hierindex.store.filters import Filters
+from hierindex.store.filters import Filters, Part
 from hierindex.store.generations import on_newest
 from hierindex.store.snapshot import Snapshot
 from hierindex.text.characters import without_surrogates
@@ -51,7 +55,8 @@ N_DOCUMENTS = 3
 SPARE = 2  # candidates per result, where overlap drops some
 CANDIDATES = 25  # at least; a cross-encoder reads each together with the question
 SHARE = 0.5  # of the cross-encoder's score; not tuned
-
+PARTS = 20  # of an overview
+READS = "the question reads like one about the whole"
 OURS = {"similarity_top_k": "top_k", "node_postprocessors": "postprocessors"}
 
 
@@ -60,6 +65,18 @@ class Question(NamedTuple):
 
     text: str
     embedding: list[float]
+
+
+class Choice(NamedTuple):
+    """Whether to answer from an outline or from chunks, and why.
+
+    `documents` are the ids of those that the outline or the chunks are of; None for all. It is
+    empty if there are none of them.
+    """
+
+    outline: bool = False
+    why: str | None = None
+    documents: tuple[str, ...] | None = None
 
 
 class Generations(Protocol):
@@ -161,8 +178,8 @@ class Retrieval:
         narrow, also = copy(self), Filters.of(filters)
         narrow.top_k = top_k or self.top_k
         if also is not None:
-            narrow._filters = Filters(tuple(f for f in (self._filters, also) if f))
-            narrow.filters = narrow._filters
+            both = tuple(filters for filters in (self._filters, also) if filters)
+            narrow.filters = narrow._filters = Filters(both)
         return narrow
 
     def others(self) -> Self:
@@ -207,11 +224,10 @@ class Retrieval:
         if self._may_outline and search.snapshot.exists:
             choice = choose(search, self.embed_model, self.levels)
             if choice.outline:
-                budget = self.token_budget or TOKEN_BUDGET
-                return outlined(search, choice, self.levels, budget, self.top_k), choice
+                return self._outlined(search, choice), choice
             choice = Choice() if self.levels else choice
         if choice.documents:
-            search, choice = narrowed(search, choice, others=self._others)
+            search, choice = restricted(search, choice, others=self._others)
         elif self._others:
             return [], choice
         found = self._found(search)
@@ -220,6 +236,19 @@ class Retrieval:
         top_k = None if self.whole_documents else self.top_k or TOP_K
         found = selected(without_copies(found, search), top_k, self.token_budget)
         return found, choice
+
+    def _outlined(self, search: Search, choice: Choice) -> list[Found]:
+        """Return the outline that was chosen, the largest share first.
+
+        It has nodes of the levels, if there are any that stand on the documents of the choice
+        alone.
+        """
+        budget, most = self.token_budget or TOKEN_BUDGET, self.top_k or PARTS
+        made = partial(outline, search, budget, of=choice.documents, most=most, whole=True)
+        found = made(at=cut_of(search.snapshot, self.levels) if self.levels else None)
+        if not found and choice.documents:
+            found = made()
+        return sorted(found, key=attrgetter("score"), reverse=True)
 
     def _found(self, search: Search) -> list[Found]:
         """Return the best nodes with their copies, and spare ones if some will be dropped."""
@@ -334,3 +363,51 @@ def check_rerank(rerank: object, mode: str, levels: Sequence[Level], whole: bool
         raise InputError(f"rerank scores chunks only, got {given}; use level=0, or omit rerank.")
     if whole:
         raise InputError("rerank cannot be combined with whole_documents; omit one of them.")
+
+
+def choose(search: Search, model: EmbedModel, levels: Sequence[Level] = ()) -> Choice:
+    """Choose by the similarity of a question to questions about the whole.
+
+    A question that names documents, and that is about the whole with "it" in place of their
+    names, is answered by an outline of these documents. If it names files instead that are no
+    documents, the outline is empty. A question that asks which documents have some words is
+    answered from chunks.
+
+    Parameters
+    ----------
+    search : Search
+    model : EmbedModel
+        The model of the question's vector.
+    levels : sequence of int or str
+        Of an outline; by default all.
+    """
+    where = f"level {', '.join(map(str, levels))}" if levels else "all levels"
+    documents, rest, unknown, files = named(search.question, search.snapshot)
+    if documents:
+        with named_errors(model):
+            vector = model.get_query_embedding(rest)
+        if about_the_whole(rest, vector, model).decided:
+            said = f"an outline of {', '.join(documents)}, which the question names"
+            return Choice(True, f"{where} for {said}: {READS}", documents)
+    is_whole, score = about_the_whole(search.question, search.embedding, model)
+    is_whole = is_whole and not asked_of(search.question).for_documents
+    if is_whole and unknown and not documents:
+        return Choice(True, f"{where} for an outline of {', '.join(unknown)}: no such document", ())
+    if is_whole:
+        return Choice(True, f"{where} for an outline: {READS}")
+    said = READS.replace("reads", "does not read")
+    if math.isnan(score):
+        said = "the embedding model does not tell questions about the whole from others"
+    of = f" of {', '.join(files)}, which the question names," if files else ""
+    return Choice(False, f"the chunks{of} by {search.by}: {said}", files or None)
+
+
+def restricted(search: Search, choice: Choice, *, others: bool) -> tuple[Search, Choice]:
+    """Restrict a search to the documents of a choice, or to others, and say so."""
+    documents = choice.documents or ()
+    part: Part = of_documents(documents)
+    if others:
+        part = Filters((part,), "not")
+        of = f"{', '.join(documents)}{' that passes the filters' if search.filters else ''}"
+        choice = Choice(False, f"the chunks of other documents: Nothing in {of} answers this")
+    return replace(search, filters=search.filters_within(part)), choice

@@ -43,7 +43,8 @@ def selected(
     """
     n_tokens = dict.fromkeys((each.node.id for each in found), 0)
     if token_budget is not None:
-        n_tokens = dict(zip(n_tokens, map(token_counter(), found), strict=True))
+        tokens = llm_tokenizer()
+        n_tokens = {node.id: len(tokens(node.llm_text)) for node, _ in found}
     rest, taken, room = list(found), list[Found](), token_budget or 0
     while True:
         for node in rest:
@@ -70,12 +71,6 @@ def complete_parents(found: Sequence[Found]) -> set[str]:
     """Return ids of the parents all of whose children are among the nodes."""
     ids = {node.id for node, _ in found}
     return {node.id for node, _ in found if node.children and ids.issuperset(node.children)}
-
-
-def token_counter() -> Callable[[Found], int]:
-    """Return a function that counts a node's tokens for an LLM."""
-    tokens = llm_tokenizer()
-    return lambda found: len(tokens(found.node.llm_text))
 
 
 Quotes = Sequence[Quote]

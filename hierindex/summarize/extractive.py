@@ -319,12 +319,8 @@ class ExtractiveSummarizer:
 
 
 def beginning(sentence: Sentence, budget: Budget) -> Sentence:
-    """Return as much of a sentence as fits a budget when it is halved, at a blank if possible."""
-    text = sentence.text
-    while len(text) > 1 and budget.count([text])[0] > budget.max_tokens:
-        half = text[: len(text) // 2]
-        text = half.rpartition(" ")[0].rstrip() or half.rstrip()
-    text = text.rstrip() or sentence.text[:1]
+    """Return as much of a sentence as fits a budget, see `Budget.beginning`."""
+    text = budget.beginning(sentence.text).rstrip() or sentence.text[:1]
     return replace(sentence, text=text, to=sentence.at + len(text))
 
 

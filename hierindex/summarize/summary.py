@@ -122,6 +122,13 @@ class Budget:
             kept.pop()
         return kept
 
+    def beginning(self, text: str) -> str:
+        """Return as much of a text as fits when it is halved, at a blank if possible."""
+        while len(text) > 1 and not self.fits(text):
+            half = text[: len(text) // 2]
+            text = half.rpartition(" ")[0].rstrip() or half.rstrip()
+        return text
+
     def fits(self, text: str) -> bool:
         """Return whether a text is within the budget."""
         return bool(self.count([text])[0] <= self.max_tokens)

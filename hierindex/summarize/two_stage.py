@@ -112,7 +112,12 @@ class TwoStageSummarizer:
     ) -> list[Summary]:
         """Return one summary for each group, in order, each within the budget."""
         resources = resources or Resources()
-        extracts, texts = self._extracts(groups, budget)
+        extracts = list(map(list, groups))
+        if self.extract_tokens is not None:
+            within = Budget(self.extract_tokens, budget.count)
+            extracts = self.extractor.extract(groups, within)
+        names = map(names_of, groups)
+        texts = [joined(*each)[0] for each in zip(extracts, names, strict=True)]
         rewrites = self.rewriter.rewrite(texts, max_tokens=budget.max_tokens, resources=resources)
         drafts = [
             Draft(rewrite, _leading(split_sentences(rewrite.text or ""), budget), extract, text)
@@ -121,16 +126,6 @@ class TwoStageSummarizer:
         judge(drafts, resources)
         self._correct(drafts, budget, resources)
         return self._summaries(groups, drafts, budget)
-
-    def _extracts(
-        self, groups: Sequence[Group], budget: Budget
-    ) -> tuple[list[list[Sentence]], list[str]]:
-        extracts = list(map(list, groups))
-        if self.extract_tokens is not None:
-            within = Budget(self.extract_tokens, budget.count)
-            extracts = self.extractor.extract(groups, within)
-        names = map(names_of, groups)
-        return extracts, [joined(*each)[0] for each in zip(extracts, names, strict=True)]
 
     def _correct(self, drafts: Sequence[Draft], budget: Budget, resources: Resources) -> None:
         """Have the sentences that are not supported written anew, if the model can."""

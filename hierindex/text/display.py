@@ -14,6 +14,7 @@ NOTHING = "The answer is empty."
 # The end of a line that goes on in the next: after 50 characters, or before a small letter, unless
 # that begins a label such as "guest network: ".
 WRAPPED = re.compile(r"(?:(?<=.{50})\n(?=[^\W\d_])|\n(?=[^\W\d_A-Z]))(?![^\n:]{1,40}: )")
+PLACES = ("section", "page", "page_label"), ("section",)  # a passage may share with the one above
 MAX_REASONS = 3  # to show
 QUIET = "opacity:0.7;font-size:90%"
 
@@ -142,18 +143,11 @@ def _once(answer: Json) -> Iterator[str]:
         elif citation["document"] != above.get("document"):
             yield _cited(citation, title)
         else:
-            common = _common(citation, above)
+            shared = (keys for keys in PLACES if all(citation.get(k) == above.get(k) for k in keys))
+            common = next(shared, ())
             rest = {key: value for key, value in citation.items() if key not in common}
             yield _cited(rest, title).removeprefix(title or "").strip(" ,;")
         above = citation
-
-
-def _common(citation: Json, above: Json) -> tuple[str, ...]:
-    """Return which parts of its place a passage shares with the one above in its document."""
-    for common in (("section", "page", "page_label"), ("section",)):
-        if all(citation.get(key) == above.get(key) for key in common):
-            return common
-    return ()
 
 
 def _cited(citation: Json, title: str | None) -> str:

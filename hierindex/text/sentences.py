@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
-from unicodedata import category
 
 import sentencex
 
@@ -40,7 +39,6 @@ MONTH = re.compile(
     r"Jan|Feb|M\u00e4r|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez|\d\d?\.\s[a-z]"
 )  # in German
 BLANK = re.compile(r"[^\S\x00-\x7f]")  # of several bytes in UTF-8
-ZERO_WIDTH_JOINER = "\u200d"
 
 # Words, and single characters in scripts without blanks between words.
 TOKEN = r"(?u)[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+"
@@ -266,13 +264,4 @@ def _cut(text: str, at: int, to: int, most: int) -> int:
         return line
     if (blank := max(text.rfind(mark, at + 1, end) for mark in " \t\u3000\n")) >= 0:
         return blank
-    return next((i for i in range(end, end - most // 2, -1) if not _is_attached(text, i)), end)
-
-
-def _is_attached(text: str, at: int) -> bool:
-    """Return whether a character combines with the one before, as accents and emoji parts do."""
-    return (
-        category(text[at]).startswith("M")
-        or ZERO_WIDTH_JOINER in text[at - 1 : at + 1]
-        or "\U0001f3fb" <= text[at] <= "\U0001f3ff"  # skin tones
-    )
+    return end

@@ -135,30 +135,6 @@ def test_rich_outputs_are_text(output, text):
     assert said.removeprefix("```\nf()\n```\n\n") == (f"{text}\n\nAfter." if text else "After.")
 
 
-def test_notebooks_of_version_3(read_one):
-    cells = [
-        {"cell_type": "heading", "level": 2, "source": ["The pier"]},
-        {
-            "cell_type": "code",
-            "input": ["f()"],
-            "language": "python",
-            "outputs": [
-                {"output_type": "stream", "text": ["said"]},
-                {"output_type": "pyout", "text": ["<x.Y object at 0x1>"], "html": ["<b>bold</b>"]},
-                {"output_type": "display_data", "png": "iVBO", "text": ["<Figure>"]},
-                {"output_type": "pyerr", "ename": "E", "traceback": ["long"]},
-            ],
-        },
-    ]
-    sheets = [{"cells": cells}, {"cells": [TEXT]}]
-    document = read_one("a.ipynb", json.dumps({"nbformat": 3, "worksheets": sheets}))
-    assert document.text == (
-        "## The pier\n\n```python\nf()\n```\n\n```\nsaid\n```\n\n```\nbold\n```\n\nAfter."
-    )
-    assert document.metadata["headings"] == [[2, "The pier", 0, ""]]
-    assert document.metadata["left_out"] == ["1 picture", "1 traceback"]
-
-
 def test_fences_are_longer_than_those_within():
     assert read(notebook(code("s = '````'"), **PYTHON)).text == "`````python\ns = '````'\n`````"
 

@@ -172,7 +172,7 @@ def test_chunks_of_chunks_keep_their_section():
 
 def test_a_path_is_short_and_can_be_split():
     headings = [Heading(i, f"{i} › {'x' * 200}", i) for i in range(1, 8)]
-    path = Sections("", headings).around(7, 8)
+    (path,) = Sections("", headings).paths(7, 8)
     assert len(path) <= MAX_PATH
     assert path.split(" › ")[1].startswith("2 > x")
 

@@ -9,8 +9,7 @@ from store.trees import record, tree
 from hierindex import HierarchyRetriever, HierarchyStore
 from hierindex.core.ranking import blended
 from hierindex.errors import InputError
-from hierindex.retrieve.auto import Choice
-from hierindex.retrieve.retrieval import CANDIDATES, SHARE
+from hierindex.retrieve.retrieval import CANDIDATES, SHARE, Choice
 
 QUESTION = "the lantern of b3 met a falcon"
 

@@ -13,7 +13,9 @@ from fakes import HashingEmbedding
 from serve.conftest import Http
 
 from hierindex import Answer
-from hierindex.respond.engine import source_of_node
+from hierindex.respond.answer import sources_of
+from hierindex.retrieve.retrieval import Question
+from hierindex.retrieve.retriever import retrieved_of
 from hierindex.serve import endpoint, serve
 from hierindex.serve.app import MOST_BYTES, described
 from hierindex.serve.explorer.endpoints import ENDPOINTS as OF_EXPLORER
@@ -101,7 +103,8 @@ def test_a_retrieval_is_that_of_the_index(http, index) -> None:
     found = http.ask("/retrieve", **asked, where=["author=Ada"])["nodes"]
     retriever = index.as_retriever(mode="level", level=0, by="dense")
     nodes = retriever.retrieve(asked["question"])
-    sources = [source_of_node(node).to_json() for node in nodes]
+    retrieved = retrieved_of(Question("", []), nodes)
+    sources = [source.to_json() for source in sources_of(retrieved, {})]
     assert [each.pop("raw_score") for each in sources] == [each["score"] for each in sources]
     assert http.ask("/retrieve", **asked)["nodes"] == sources
     of_ada = [node.node_id for node in nodes if node.metadata["author"] == "Ada"]

@@ -35,13 +35,14 @@ from hierindex.models.client import load_llm
 from hierindex.models.llm import ATTEMPTS
 from hierindex.summarize import LLMRewriter, Resources
 from hierindex.summarize.llm import (
+    MAX_HALVINGS,
+    PATIENCE,
     PROMPTS,
     QUESTIONS_PROMPT,
     SUMMARY_PROMPT,
     check_prompt,
     summary_prompt,
 )
-from hierindex.summarize.requests import MAX_HALVINGS, PATIENCE
 
 BRACED = st.text(st.sampled_from("{}text fence_!:0.")) | st.sampled_from(
     ["{text}", "{fence}", "{}", "{{", "}}", "{text.__class__}", "{0}", "%s", "\\", "{n_words}"]
