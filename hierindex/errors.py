@@ -6,8 +6,10 @@
     ├── InputError              an invalid argument, array or file          exit 2
     │   ├── SourceError         a source that cannot be read
     │   ├── FormatError         an index of another version of hierindex
-    │   └── NotFoundError       what an index does not hold, or an index that is not there:
-    │                           LevelError, IndexNotFoundError, GenerationError, or itself
+    │   ├── GenerationError     a generation that an index does not hold
+    │   └── NotFoundError       a node, document or key that an index does not hold
+    │       ├── LevelError          a level that the tree does not have
+    │       └── IndexNotFoundError  a folder that holds no index
     ├── ModelError              a model that cannot be loaded or reached    exit 2
     ├── LimitError              a limit of LLM tokens or time is reached    exit 2
     ├── SummaryError            a summary that could not be written         exit 1
@@ -138,7 +140,7 @@ class SourceError(InputError):
 
 
 class NotFoundError(InputError):
-    """The index holds no such node, document, key or generation, or none so short."""
+    """The index does not hold the node, document or key, or nothing that fits the budget."""
 
 
 class LevelError(NotFoundError):
@@ -160,7 +162,7 @@ class FormatError(InputError):
     """The index was written by another version of hierindex."""
 
 
-class GenerationError(NotFoundError):
+class GenerationError(InputError):
     """The index does not hold this generation, or a later write has removed it."""
 
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 _loading = Lock()
 _models = WeakValueDictionary[tuple[str, "Precision"], "EmbedModel"]()
-"""Those of all indexes, by name and precision, as long as one has them."""
+"""Loaded models by name and precision, which indexes share while one of them is in use."""
 
 
 class HierarchicalIndex:
@@ -212,7 +212,7 @@ class HierarchicalIndex:
         return as_llama_index(self.encoder())
 
     def encoder(self) -> "EmbedModel":
-        """Return the model of `embed_model` without LlamaIndex's wrapper, loaded once for all."""
+        """Return the model of `embed_model` without LlamaIndex's wrapper; indexes share it."""
         if self._embed_model is not None:
             return self._embed_model
         maker = self.table.snapshot().maker()
@@ -542,7 +542,7 @@ class HierarchicalIndex:
         Parameters
         ----------
         llm : LLM or callable
-            Required; LlamaIndex's `StoredSettings.llm` is ignored.
+            Required; LlamaIndex's `Settings.llm` is ignored.
         chat_mode : {"condense_plus_context", "best", "context", "condense_question"}
             "best" is LlamaIndex's name for the default.
         **options

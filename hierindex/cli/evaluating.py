@@ -28,7 +28,7 @@ def evaluate(
         typer.Option(
             metavar="WAY,...",
             help="Retrieval methods: auto, dense, text, hybrid, collapsed, level-1, level-2 ...; "
-            "all by default. And answer, only if named: what ask answers without an LLM.",
+            "all by default. Also answer, which asks each question and measures the answer.",
         ),
     ] = None,
     budgets: Annotated[

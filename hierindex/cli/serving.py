@@ -3,6 +3,7 @@
 import re
 import signal
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,14 +20,14 @@ if TYPE_CHECKING:
     from hierindex.serve.mcp.reader import Reader
     from hierindex.settings import Settings
 
-NAMED = re.compile(r"([A-Za-z0-9_.-]+)=(.+)", re.DOTALL)
+NAMED = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*)=(.+)", re.DOTALL)
 Indexes = Annotated[
     list[str],
     typer.Option(
         "--index",
         metavar="[NAME=]DIR",
-        help="Folder of the index, or its URI in an object store. May be repeated, with a name "
-        "for each, which requests then name.",
+        help="Folder of the index, or its URI in an object store. To serve several, repeat it with "
+        "a name for each; requests then name one.",
     ),
 ]
 Host = Annotated[
@@ -87,7 +88,7 @@ def serve(
 
     The page at the root describes the endpoints, and /openapi.json does to
     programs. Each request is answered from the newest generation of its index.
-    With --llm, everybody who can connect has the model answer.
+    With --llm, the model answers everybody who can connect.
     """
     places, llm = _by_name(index), None
     from hierindex import serve as servers
@@ -104,7 +105,9 @@ def serve(
                 "note: Other machines can connect. Requests need the header "
                 f"'Authorization: Bearer {server.token}'."
             )
-        print_note(f"Answering questions on {', '.join(index)} until Ctrl-C, at {server.url}")
+        if settings.llm is not None:
+            print_note(f"note: {settings.llm} at {settings.llm_base_url} writes the answers.")
+        print_note(f"Answering questions on {', '.join(index)} until Ctrl-C, at {server.page}")
         server.wait()
 
 
@@ -161,9 +164,11 @@ def _by_name(indexes: list[str]) -> dict[str, str]:
     """Return the places of indexes by their names; a single one may have the name ""."""
     places = dict[str, str]()
     for given in indexes:
-        found = NAMED.fullmatch(given)
+        found = None if Path(given).exists() else NAMED.fullmatch(given)
         name, place = found.groups() if found else ("", given)
-        if name in places or (not name and len(indexes) > 1):
+        if not name and len(indexes) > 1:
             raise InputError(f"Several indexes need names: --index NAME=DIR, got {given!r}.")
+        if name in places:
+            raise InputError(f"The name {name!r} is given twice; each index needs its own.")
         places[name] = options.checked_index(place)
     return places

@@ -229,7 +229,8 @@ def evaluate(
     shown, all without a budget; `words` is the mean number of words, and `refused` the share of
     answers that say that nothing answers the question. Questions without gold have only `words` and
     `refused`; if they have no kind, theirs is "without gold", so that right and wrong refusals are
-    not mixed. A function of `ways` may also return an `Answer`, which is measured in the same way.
+    not mixed. A function of `ways` may return an `Answer`, too; it is asked the questions without
+    gold if its name is "answer".
     """
     started = time.perf_counter()
     chosen = ways_of(ways)

@@ -1,6 +1,7 @@
-"""LlamaIndex's form of plain functions: those that embed texts, and those that answer prompts."""
+"""Models of LlamaIndex that call plain functions, which embed texts or answer prompts."""
 
 from collections.abc import Callable
+from inspect import ismethod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,7 +25,7 @@ def name_of(function: Callable[..., Any]) -> str:
     Raises
     ------
     InputError
-        If it has no name of its own, like a lambda.
+        If it has no name of its own: a lambda, or the method of an object.
 
     Examples
     --------
@@ -32,7 +33,7 @@ def name_of(function: Callable[..., Any]) -> str:
     'name_of()'
     """
     name = getattr(function, "__qualname__", "<lambda>")
-    named = not name.endswith("<lambda>")
+    named = not name.endswith("<lambda>") and not ismethod(function)
     require(named, "A function that an index remembers", "defined with def", function)
     return f"{name}()"
 

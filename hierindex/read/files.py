@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from hierindex.errors import InputError, SourceError, shown
 
-TEXT = re.compile(r"\n|(\S+\s+){8}|.{256}")  # a line break, nine words, or longer than a file name
+TEXT = re.compile(r"\n|(\S+\s+){4}|.{256}")  # a line break, five words, or longer than a file name
 TEXT_HINT = "; pass a text as llama_index.core.Document(text=...), or save it as a file"
 MOST_NAMED = 10  # skipped files in an error
 

@@ -56,7 +56,7 @@ def serve(
     Parameters
     ----------
     index : HierarchicalIndex or mapping of str to HierarchicalIndex
-        Several have names, with which their paths begin.
+        Of several, the paths begin with the name: `/minutes/query`.
     port : int, optional
         By default 8734, or a free port if it is in use; 0 for a free port.
     host : str

@@ -26,6 +26,7 @@ logger: logging.Logger = logging.getLogger(__name__)
 
 MOST_BYTES = 2**16  # of the body of a request
 EVENTS = "text/event-stream"
+GONE = 499  # of a client, as nginx has it
 TOKEN = {
     "type": "http",
     "scheme": "bearer",
@@ -84,44 +85,55 @@ def _answering(
             raise HTTPException(404, f"There is no index {name!r}; there are {', '.join(indexes)}")
         headers = dict[str, str]()
         body = await _body(request) if endpoint.method == "POST" else b""
+        loop, pieces = asyncio.get_running_loop(), asyncio.Queue[str | None]()
+        streams = EVENTS in request.headers.get("accept", "")
 
         def answered() -> dict[str, Any]:
+            if streams:  # in the context of this thread
+                showing.set(lambda piece: loop.call_soon_threadsafe(pieces.put_nowait, piece))
             with places.one():
                 return endpoint.parsed(request.query_params, body).answer(index, headers)
 
+        answering = asyncio.ensure_future(in_daemon_thread(answered))
+        answering.add_done_callback(lambda _: pieces.put_nowait(None))
+        leaving = asyncio.ensure_future(_left(request, answering))
+        first = await pieces.get()
+        leaving.cancel()
         try:
-            if EVENTS in request.headers.get("accept", ""):
-                return await _streamed(answered, headers)
-            return JSONResponse(await in_daemon_thread(answered), headers=headers)
+            if streams and (first is not None or answering.result()):
+                events = _events(first, pieces, answering)
+                return StreamingResponse(events, headers=headers, media_type=EVENTS)
+            return JSONResponse(answering.result(), headers=headers)
+        except asyncio.CancelledError:
+            return Response(status_code=GONE)  # which nobody reads
         except Exception as error:  # noqa: BLE001  # a sentence, as on the command line
             return JSONResponse({"error": _said(error)}, _status(error), headers)
 
     return answer
 
 
-async def _streamed(answered: Callable[[], dict[str, Any]], headers: Mapping[str, str]) -> Response:
-    """Return a response of events, once the first piece or the answer is there."""
-    loop, pieces = asyncio.get_running_loop(), asyncio.Queue[str | None]()
-    showing.set(lambda piece: loop.call_soon_threadsafe(pieces.put_nowait, piece))
-    answering = asyncio.ensure_future(in_daemon_thread(answered))
-    answering.add_done_callback(lambda _: pieces.put_nowait(None))
-    first = await pieces.get()
-    if first is None:
-        answering.result()  # may raise
+async def _left(request: Request, answering: "asyncio.Future[Any]") -> None:
+    """Wait until the client is gone, and give up the answer."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+    answering.cancel()
 
-    async def events() -> AsyncIterator[str]:
-        try:
-            piece = first
-            while piece is not None:
-                yield _event("text", {"text": piece})
-                piece = await pieces.get()
-            yield _event("answer", await answering)
-        except Exception as error:  # noqa: BLE001  # which is too late for the status
-            yield _event("error", {"error": _said(error)})
-        finally:
-            answering.cancel()
 
-    return StreamingResponse(events(), headers=headers, media_type=EVENTS)
+async def _events(
+    piece: str | None,
+    pieces: "asyncio.Queue[str | None]",
+    answering: "asyncio.Future[dict[str, Any]]",
+) -> AsyncIterator[str]:
+    """Yield the pieces of an answer's text, and then the answer."""
+    try:
+        while piece is not None:
+            yield _event("text", {"text": piece})
+            piece = await pieces.get()
+        yield _event("answer", await answering)
+    except Exception as error:  # noqa: BLE001  # which is too late for the status
+        yield _event("error", {"error": _said(error)})
+    finally:
+        answering.cancel()
 
 
 def _event(name: str, data: Mapping[str, Any]) -> str:

@@ -118,14 +118,15 @@ class Endpoint(BaseModel):
     def answer(self, index: "HierarchicalIndex", headers: dict[str, str]) -> dict[str, Any]:
         """Return the answer from the newest generation, whose number the headers are given."""
 
+        @on_newest
         def answered() -> dict[str, Any]:
             snapshot = index.table.snapshot()
             headers[GENERATION] = str(snapshot.generation)
             snapshot.require()
             return self.answer_from(index.at(snapshot))
 
-        with self.alone:  # what was shown cannot be taken back
-            return answered() if showing.get() else on_newest(answered)()
+        with self.alone:
+            return answered()
 
     @abstractmethod
     def answer_from(self, index: "HierarchicalIndex") -> dict[str, Any]:

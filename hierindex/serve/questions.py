@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from threading import BoundedSemaphore
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NotRequired
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NotRequired, cast
 
 from annotated_types import Ge, Le
 from pydantic import ConfigDict, Field
@@ -37,6 +37,8 @@ from hierindex.settings import (
 )
 
 if TYPE_CHECKING:
+    from llama_index.core.llms import LLM
+
     from hierindex.models.functions import LLMLike
 
 AT_ONCE = 4  # more threads would only wait for each other
@@ -177,7 +179,7 @@ class Query(Retrieve):  # type: ignore[misc]
     """An answer with its sources."""
 
     reply: ClassVar[Any] = Answer
-    llm: ClassVar["LLMLike | None"] = None
+    llm: ClassVar["LLM | None"] = None
     response_mode: str | None = Field(default=None, json_schema_extra={"enum": [*QUOTING, None]})
     min_score: Score = AnswerSettings.min_score
 
@@ -242,11 +244,6 @@ KINDS: tuple[type[Endpoint], ...] = (Query, Retrieve, Outline, Show, Health)
 ENDPOINTS = {kind.__name__.lower(): kind for kind in KINDS}
 
 
-def _writing(llm: "LLMLike") -> type[Query]:
-    """Return the endpoint whose answers a language model writes."""
-    return type("Query", (Written,), {"llm": llm, "__doc__": Written.__doc__})
-
-
 class QuestionServer(Server):
     """The HTTP API of an index or several; it runs in a thread until `close` or the end of `with`.
 
@@ -255,7 +252,7 @@ class QuestionServer(Server):
     Parameters
     ----------
     index : HierarchicalIndex or mapping of str to HierarchicalIndex
-        Several have names, with which the paths of their endpoints begin.
+        Of several, the paths begin with the name: `/minutes/query`.
     port : int, optional
         By default 8734, or a free port if it is in use; 0 for a free port.
     host : str
@@ -267,6 +264,8 @@ class QuestionServer(Server):
     ----------
     url : str
         Root of the endpoints, without the token.
+    page : str
+        The same with the token, to open in a browser.
     token : str or None
         If other machines can reach `host`, requests need the header `Authorization: Bearer TOKEN`.
         Otherwise None.
@@ -274,7 +273,8 @@ class QuestionServer(Server):
     Raises
     ------
     InputError
-        If the address or port cannot be used, or a name is none.
+        If the address or port cannot be used, or a name has other characters than letters,
+        digits, `_`, `-` and `.`.
     """
 
     def __init__(
@@ -285,13 +285,21 @@ class QuestionServer(Server):
         llm: "LLMLike | None" = None,
     ) -> None:
         indexes = index if isinstance(index, Mapping) else {"": index}
+        require(bool(indexes), "index", "an index, or several by their names", index)
         for name in indexes if [*indexes] != [""] else ():
-            is_name = re.fullmatch("[A-Za-z0-9_.-]+", name) is not None
+            is_name = re.fullmatch("[A-Za-z0-9_][A-Za-z0-9_.-]*", name) is not None
             require(is_name, "An index's name", "of letters, digits, _, - and .", name)
         address = Address.at(host, (QUESTIONS_PORT, 0) if port is None else (port,))
-        endpoints = ENDPOINTS if llm is None else {**ENDPOINTS, "query": _writing(llm)}
+        endpoints = ENDPOINTS
+        if llm is not None:
+            from hierindex.models.functions import as_llm
+            from hierindex.models.llm import with_retries
+
+            served = with_retries(cast("LLM", as_llm(llm)))  # all requests share its limits
+            endpoints = {**ENDPOINTS, "query": type("Query", (Written,), {"llm": served})}
         warm = (
             partial(Query(question="Is all loaded?").answer, each, {}) for each in indexes.values()
         )
         super().__init__(application(indexes, endpoints), address, warm)
-        self.url: str = address.url.partition("?")[0]  # without the token
+        self.url: str = address.url.partition("?")[0]
+        self.page: str = address.url

@@ -1,6 +1,5 @@
 """The explorer's server."""
 
-import asyncio
 import webbrowser
 from functools import partial
 
@@ -8,7 +7,6 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hierindex.index import HierarchicalIndex
 from hierindex.serve.app import application
@@ -16,7 +14,6 @@ from hierindex.serve.explorer.endpoints import ENDPOINTS, Index
 from hierindex.serve.explorer.inline import PAGE
 from hierindex.serve.server import Address, Server
 from hierindex.settings import EXPLORER_PORT, HOST
-from hierindex.threads import may_be_given_up
 
 TYPES = {
     ".css": "text/css",
@@ -53,7 +50,7 @@ class Explorer(Server):
     def __init__(self, index: HierarchicalIndex, port: int | None = None, host: str = HOST) -> None:
         address = Address.at(host, (EXPLORER_PORT, 0) if port is None else (port,))
         pages = [Route("/", _page), Route("/assets/{name}", _page)]
-        app = DisconnectAware(application({"": index}, ENDPOINTS, pages, "/api/"))
+        app = application({"": index}, ENDPOINTS, pages, "/api/")
         super().__init__(app, address, [partial(Index().answer, index, {})])
 
     def open_browser(self) -> None:
@@ -67,35 +64,3 @@ async def _page(request: Request) -> Response:
     if name not in files:
         raise HTTPException(404)
     return Response(files[name].read_bytes(), media_type=TYPES[files[name].suffix])
-
-
-class DisconnectAware:
-    """An ASGI application in which `is_given_up` tells whether a request's client is gone.
-
-    For requests without a body, as it reads what comes after them.
-
-    Parameters
-    ----------
-    app : ASGIApp
-    """
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        with may_be_given_up() as given_up:
-
-            async def note() -> None:
-                while (await receive())["type"] != "http.disconnect":
-                    pass
-                given_up.set()
-
-            noting = asyncio.create_task(note())
-            try:
-                await self._app(scope, receive, send)
-            finally:
-                noting.cancel()

@@ -31,6 +31,7 @@ from hierindex.serve.mcp.replies import (
 )
 from hierindex.store.filters import Filter, Filters
 from hierindex.store.generations import on_newest
+from hierindex.store.prefilter import CHUNKS
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
 from hierindex.unsafe import visible
@@ -287,10 +288,12 @@ def _nodes(paging: Paging, entries: Iterable[Entry], total: int, step: str) -> N
 
 def _documents(snapshot: Snapshot, filters: Filters | None) -> dict[str, Any]:
     """Return the first documents that pass filters, by their ids, and how many do."""
-    ends = snapshot.of_each_document
-    rows = snapshot.rows(filters=filters, where=ends, columns=("id", "documents", "metadata"))
+    where = CHUNKS if filters else snapshot.of_each_document
+    rows = snapshot.rows(filters=filters, where=where, columns=("id", "documents", "metadata"))
     titles = {row["documents"][0]: json.loads(row["metadata"]).get(TITLE) for row in rows}
-    shown = ({"id": name, "title": str(titles[name] or name)} for name in sorted(titles))
+    shown = (
+        {"id": name, "title": str(titles[name] or name)[:LONGEST_NAME]} for name in sorted(titles)
+    )
     return {"documents": fitting(shown, DOCUMENTS), "n_documents": len(titles)}
 
 

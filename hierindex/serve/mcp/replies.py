@@ -151,7 +151,8 @@ def text_of(reply: Mapping[str, Any]) -> str:
     blocks = [_head(reply)]
     if "documents" in reply:
         named = (" ".join(map(quoted, dict.fromkeys(each.values()))) for each in reply["documents"])
-        blocks.append("\n".join([f"Documents, {reply['n_documents']:,} in all:", *named]))
+        first = f"The first {len(reply['documents'])} of {reply['n_documents']:,} documents:"
+        blocks.append("\n".join([first, *named]))
     if "node" in reply:
         above = [f"{_id(each['id'])} {quoted(each['title'])}" for each in reply["path"]]
         blocks.append(f"Path: {' > '.join([*above, _id(reply['node']['id'])])}")

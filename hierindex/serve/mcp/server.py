@@ -153,7 +153,7 @@ def server_of(openers: "Mapping[str, Callable[[], Reader]]") -> Server[Any]:
         if name not in tools:
             raise InputError(f"There is no tool {name!r}; there are {', '.join(tools)}.")
         known = tools[name].input_schema["properties"]
-        for argument in arguments.keys() - known:
+        for argument in (each for each in arguments if each not in known):
             there = ", ".join(known)
             raise InputError(f"`{name}` has no argument {argument!r}; it has {there}.")
         given = dict(calls[name].model_validate(arguments))

@@ -34,7 +34,7 @@ OURS = re.compile(
     r"|Generation 1: [\w ,]+ (nodes|children|of \"\")\."
     r"|Path: ([0-9a-f]{12}( \"\")?( > )?)+"
     r"|[0-9a-f]{12}, level \d+(, \d+ children)?, \"\""
-    r"|Documents, \d+ in all:|\"\"( \"\")?"
+    r"|The first \d+ of \d+ documents:|\"\"( \"\")?"
     r"|\"\"(, page \d+)?(, section \"\"( › \"\")*)?"
     r"|and \d+ more places|\(cut\)"
     r"|Next: [\w`.,;? -]+(cursor \"\" for what follows\.)?"

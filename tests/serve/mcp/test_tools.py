@@ -109,10 +109,20 @@ def test_an_outline_of_the_whole_lists_the_documents_first(asked, own, own_agent
     assert first["n_documents"] == len(TEXTS)
     assert not any("documents" in part for part in [*rest, asked.reply("outline", node="b.txt")])
     said = asked.said("outline")
-    assert said.index(f"Documents, {len(TEXTS)} in all:") < said.index("level ")
+    assert said.index(f"The first {len(TEXTS)} of {len(TEXTS)} documents:") < said.index("level ")
     ada = asked.reply("outline", where=["author=Ada"])
     assert [each["id"] for each in ada["documents"]] == ["a.txt", "c.txt"]
     assert own_agent.reply("outline")["documents"][0] == {"id": "a.txt", "title": "a.txt"}
+
+
+def test_an_outline_lists_documents_of_which_a_middle_chunk_passes(own, own_agent) -> None:
+    middle = chunks(documents()[0])[3].text
+    nodes = own.store.get_nodes()
+    for node in nodes:
+        node.metadata["part"] = "middle" if node.text == middle else "end"
+    own.store.add(nodes)
+    listed = own_agent.reply("outline", where=["part=middle"])
+    assert [each["id"] for each in listed["documents"]] == ["a.txt"]
 
 
 def test_a_search_has_a_limit(asked) -> None:
