@@ -20,7 +20,7 @@ from annotated_types import Ge, Gt, Le, Lt, MinLen
 from hierindex.errors import InputError, nearest, shown
 
 if TYPE_CHECKING:
-    from pydantic import GetCoreSchemaHandler
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
     from pydantic_core import CoreSchema
 
 TOML_FILE = "hierindex.toml"
@@ -47,6 +47,11 @@ class Help(NamedTuple):
 
     value: str
     text: str
+
+    def __get_pydantic_json_schema__(
+        self, schema: "CoreSchema", handler: "GetJsonSchemaHandler"
+    ) -> dict[str, Any]:
+        return {**handler(schema), "description": self.text.replace("--", "")}
 
 
 class Checked(NamedTuple):

@@ -37,7 +37,8 @@ def _endpoints(paths: Mapping[str, Any]) -> Iterator[str]:
 def _described(schema: Mapping[str, Any]) -> str:
     default = schema.get("default", "")
     usual = f", by default {default}" if default else "" if "default" in schema else ", required"
-    return escape(_kind(schema) + usual)
+    said = [_kind(schema) + usual, schema.get("description")]
+    return "<br>".join(map(escape, filter(None, said)))
 
 
 def _kind(schema: Mapping[str, Any]) -> str:

@@ -57,7 +57,10 @@ LEVELS: dict[str, Any] = {  # as a mode takes them
         "then": {"properties": {"level": NONE}},
     },
 }
-Where = list[Annotated[str, Field(json_schema_extra={"pattern": BEGINS})]]
+Where = Annotated[
+    list[Annotated[str, Field(json_schema_extra={"pattern": BEGINS})]],
+    Field(description="Filters KEY=VALUE, also with !=, <, <=, >, >= or ~ (contains)."),
+]
 
 
 class FoundNode(TypedDict):
