@@ -152,5 +152,11 @@ def quoted(name: str) -> str:
     """
     if name.isprintable():
         return name
-    shown = (ESCAPES.get(c) or (c if c.isprintable() else f"\\U{ord(c):08x}") for c in name)
-    return f"$'{''.join(shown)}'"
+    return "$'" + "".join(ESCAPES.get(c) or _escaped(c) for c in name) + "'"
+
+
+def _escaped(character: str) -> str:
+    if character.isprintable():
+        return character
+    code = ord(character)
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

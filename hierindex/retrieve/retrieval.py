@@ -1,6 +1,7 @@
 """Retrieval: its options, and the steps from a question to scored nodes."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field, replace
@@ -56,6 +57,7 @@ SPARE = 2  # candidates per result, where overlap drops some
 CANDIDATES = 25  # at least; a cross-encoder reads each together with the question
 SHARE = 0.5  # of the cross-encoder's score; not tuned
 PARTS = 20  # of an overview
+LETTER = r"\s*[a-zA-Z]?[\s?.!]*"  # no question; also read by clients in JavaScript
 READS = "the question reads like one about the whole"
 OURS = {"similarity_top_k": "top_k", "node_postprocessors": "postprocessors"}
 
@@ -309,7 +311,7 @@ def embedded(question: str, model: EmbedModel) -> Question:
     Raises
     ------
     InputError
-        If it is empty.
+        If it is empty, or a single letter.
     ModelError, HierindexError
         If the embedding model cannot be reached, or fails.
     """
@@ -320,9 +322,11 @@ def embedded(question: str, model: EmbedModel) -> Question:
 
 
 def check_question(question: str) -> None:
-    """Raise InputError if a question is empty."""
+    """Raise InputError if a question is empty, or a single letter."""
     if not question.strip():
         raise InputError("The question is empty; pass some text.")
+    if re.fullmatch(LETTER, question):
+        raise InputError(f"A question needs a word of two or more letters, got {question!r}.")
 
 
 def reranked(found: Sequence[Found], question: str, reranker: Reranker) -> list[Found]:

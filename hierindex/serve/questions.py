@@ -21,6 +21,7 @@ from hierindex.respond.citation import Citation
 from hierindex.retrieve.conditions import BEGINS, known_filters
 from hierindex.retrieve.contents import outlined
 from hierindex.retrieve.levels import WITH_LEVEL
+from hierindex.retrieve.retrieval import LETTER
 from hierindex.serve.app import application
 from hierindex.serve.endpoint import Endpoint, Place, showing
 from hierindex.serve.server import Address, Server
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
 AT_ONCE = 4  # more threads would only wait for each other
 Tokens = Annotated[Count, Le(100_000)]
-Text = Annotated[str, Field(json_schema_extra={"pattern": r"\S"})]
+Text = Annotated[str, Field(json_schema_extra={"pattern": f"^(?!{LETTER}$)"})]
 QUOTING = [mode for mode in MODES if mode not in NEED_LLM]
 NONE, TAKING = {"type": "null"}, {"enum": [None, *WITH_LEVEL]}
 LEVELS: dict[str, Any] = {  # as a mode takes them

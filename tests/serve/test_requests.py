@@ -153,7 +153,7 @@ def test_a_request_that_is_none_is_refused_in_a_sentence(http, body, said) -> No
     [
         ("/query", {"question": "a", "level": 9}, "The index has levels 0 to"),
         ("/retrieve", {"question": "a", "where": ["autor=Ada"]}, "the nearest is author"),
-        ("/retrieve", {"question": "a", "token_budget": 1}, "No retrieved node fits"),
+        ("/retrieve", {"question": "harbour", "token_budget": 1}, "No retrieved node fits"),
         ("/outline", {"of": ["zz"]}, "No document has the id 'zz'"),
         ("/outline", {"budget": 1}, "No sentence fits a budget of 1 tokens"),
         ("/show", {"node": ""}, "nodes have an id that begins with ''"),
