@@ -2,10 +2,10 @@
 
 import math
 import warnings
-from collections.abc import Callable, Coroutine, Mapping, Sequence, Set
-from functools import partial, wraps
+from collections.abc import Mapping, Sequence, Set
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
 from llama_index.core.schema import BaseNode
@@ -35,25 +35,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from lancedb.db import DBConnection
 
-P = ParamSpec("P")
-T = TypeVar("T")
 Mode = VectorStoreQueryMode
 MODES = (Mode.DEFAULT, Mode.HYBRID, Mode.TEXT_SEARCH, Mode.MMR)
 MMR_THRESHOLD = 0.5  # LlamaIndex's
 MMR_PREFETCH_FACTOR = 4.0  # LlamaIndex's
-
-
-def _in_thread(
-    method: Callable[Concatenate[Any, P], T],
-) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
-    """Return an async method that runs a method in a thread."""
-
-    @wraps(method)
-    async def run(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await in_daemon_thread(partial(method, self, *args, **kwargs))
-
-    run.__doc__ = f"Do what `{method.__name__}` does, in a thread."
-    return run
 
 
 class HierarchyStore(BasePydanticVectorStore):
@@ -335,12 +320,42 @@ class HierarchyStore(BasePydanticVectorStore):
             ids=rows["id"].to_pylist(),
         )
 
-    async_add = _in_thread(add)
-    adelete = _in_thread(delete)
-    adelete_nodes = _in_thread(delete_nodes)  # type: ignore[arg-type]
-    aclear = _in_thread(clear)
-    aget_nodes = _in_thread(get_nodes)
-    aquery = _in_thread(query)
+    async def async_add(self, /, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
+        """Do what `add` does, in a thread."""
+        return await in_daemon_thread(partial(self.add, nodes, **kwargs))
+
+    async def adelete(self, /, ref_doc_id: str, **delete_kwargs: Any) -> None:
+        """Do what `delete` does, in a thread."""
+        await in_daemon_thread(partial(self.delete, ref_doc_id, **delete_kwargs))
+
+    async def adelete_nodes(  # type: ignore[override]  # LlamaIndex's returns None
+        self,
+        /,
+        node_ids: list[str] | None = None,
+        filters: MetadataFilters | None = None,
+        **delete_kwargs: Any,
+    ) -> int:
+        """Do what `delete_nodes` does, in a thread."""
+        return await in_daemon_thread(
+            partial(self.delete_nodes, node_ids, filters, **delete_kwargs)
+        )
+
+    async def aclear(self) -> None:
+        """Do what `clear` does, in a thread."""
+        await in_daemon_thread(self.clear)
+
+    async def aget_nodes(
+        self,
+        node_ids: list[str] | None = None,
+        filters: MetadataFilters | None = None,
+        **kwargs: Any,
+    ) -> list[BaseNode]:
+        """Do what `get_nodes` does, in a thread."""
+        return await in_daemon_thread(partial(self.get_nodes, node_ids, filters, **kwargs))
+
+    async def aquery(self, /, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
+        """Do what `query` does, in a thread."""
+        return await in_daemon_thread(partial(self.query, query, **kwargs))
 
     def _found(
         self, query: VectorStoreQuery, *, partial_summaries: bool = False, **options: Any
