@@ -151,7 +151,7 @@ class Exported:
     def __init__(self, folder: Path, precision: Precision) -> None:
         self.folder = folder
         self.precision = precision
-        self.compiled = dict[int, "CompiledModel"]()  # graphs by process
+        self.compiled: dict[int, CompiledModel] = {}  # graphs by process
         _in_use.add(self)
 
     def results(self, texts: Sequence[str], question: str | None = None) -> list[list[float]]:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -13,7 +13,9 @@ TEXT = re.compile(r"\n|(\S+\s+){4}|.{256}")  # a line break, five words, or long
 TEXT_HINT = "; pass a text as llama_index.core.Document(text=...), or save it as a file"
 MOST_NAMED = 10  # skipped files in an error
 
-is_link = os.path.islink  # False for a path that is too long; reading it raises the reason
+is_link: Callable[[Path], bool] = (
+    os.path.islink
+)  # False for a path that is too long; reading it raises the reason
 
 ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t", "\\": r"\\", "'": r"\'"}
 ESCAPED = re.compile(rb"\\x([89a-f][0-9a-f])")  # see `valid_name`

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from inspect import getdoc
 from typing import Any
@@ -15,14 +14,10 @@ from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingR
 from starlette.routing import BaseRoute, Route
 
 from hierindex import __version__
-from hierindex.errors import HierindexError
 from hierindex.index import HierarchicalIndex
-from hierindex.serve.endpoint import GENERATION, Endpoint, Places, showing, status_of
+from hierindex.serve.endpoint import GENERATION, Endpoint, Places, sentence_on, showing, status_of
 from hierindex.serve.page import FOLDER, page_of
-from hierindex.store.connection import damage
 from hierindex.threads import in_daemon_thread
-
-logger: logging.Logger = logging.getLogger(__name__)
 
 MOST_BYTES = 2**16  # of the body of a request
 EVENTS = "text/event-stream"
@@ -107,7 +102,7 @@ def _answering(
         except asyncio.CancelledError:
             return Response(status_code=GONE)  # which nobody reads
         except Exception as error:  # noqa: BLE001  # a sentence, as on the command line
-            return JSONResponse({"error": _said(error)}, _status(error), headers)
+            return JSONResponse({"error": sentence_on(error)}, status_of(error), headers)
 
     return answer
 
@@ -131,25 +126,13 @@ async def _events(
             piece = await pieces.get()
         yield _event("answer", await answering)
     except Exception as error:  # noqa: BLE001  # which is too late for the status
-        yield _event("error", {"error": _said(error)})
+        yield _event("error", {"error": sentence_on(error)})
     finally:
         answering.cancel()
 
 
 def _event(name: str, data: Mapping[str, Any]) -> str:
     return f"event: {name}\ndata: {json.dumps(data)}\n\n"
-
-
-def _said(error: Exception) -> str:
-    """Return the sentence on an error."""
-    known = error if isinstance(error, HierindexError) else damage(error)
-    if known is None:
-        logger.error("A request failed.", exc_info=error)
-    return str(known or f"{type(error).__name__}: {error}")
-
-
-def _status(error: Exception) -> int:
-    return status_of(error) if isinstance(error, HierindexError) else 500
 
 
 async def _body(request: Request) -> bytes:

@@ -1,6 +1,7 @@
 """A request that is answered from the newest generation of an index, and how it is refused."""
 
 import json
+import logging
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -19,19 +20,20 @@ if TYPE_CHECKING:
 
     from hierindex.index import HierarchicalIndex
 
-STATUSES: dict[type[HierindexError], int] = {
-    NotFoundError: 404,
-    InputError: 400,
-    ModelError: 503,
-    HierindexError: 500,
-}
-MOST_AT_ONCE = 100  # requests of a kind, each of which has a thread
-BUSY = 429
-GENERATION = "Hierindex-Generation"
+logger: logging.Logger = logging.getLogger(__name__)
 
+MOST_AT_ONCE = 100  # requests of a kind, each of which has a thread
+GENERATION = "Hierindex-Generation"
 
 showing: ContextVar[Callable[[str], object] | None] = ContextVar("showing", default=None)
 """Called with each piece of an answer's text, if the client takes it as it is written."""
+
+
+class BusyError(HierindexError):
+    """A server has too many requests to answer."""
+
+
+STATUSES = {NotFoundError: 404, InputError: 400, BusyError: 429, ModelError: 503}
 
 
 class Place(TypedDict, total=False):
@@ -46,19 +48,23 @@ class Place(TypedDict, total=False):
     anchor: str
 
 
-class BusyError(HierindexError):
-    """A server has too many requests to answer."""
-
-
-def status_of(error: HierindexError) -> int:
+def status_of(error: Exception) -> int:
     """Return the status of an error.
 
     >>> status_of(InputError("The question is empty."))
     400
     """
-    if isinstance(error, BusyError):
-        return BUSY
-    return next(status for kind, status in STATUSES.items() if isinstance(error, kind))
+    return next((status for kind, status in STATUSES.items() if isinstance(error, kind)), 500)
+
+
+def sentence_on(error: Exception) -> str:
+    """Return what an error says, and log one that nobody foresaw."""
+    from hierindex.store.connection import damage
+
+    known = error if isinstance(error, HierindexError) else damage(error)
+    if known is None:
+        logger.error("A request failed.", exc_info=error)
+    return str(known or f"{type(error).__name__}: {error}")
 
 
 class Places:

@@ -3,7 +3,6 @@
 Nothing that takes long is imported here, so that a client hears at once what the tools are.
 """
 
-import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 from inspect import getdoc
@@ -27,8 +26,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hierindex import __version__
-from hierindex.errors import HierindexError, InputError
-from hierindex.serve.endpoint import Places
+from hierindex.errors import InputError
+from hierindex.serve.endpoint import Places, sentence_on
 from hierindex.serve.mcp.replies import Children, Nodes, Outlined, Text, escaped, text_of
 from hierindex.settings import OUTLINE_TOKENS, OneLevel
 from hierindex.threads import in_daemon_thread, started
@@ -38,8 +37,6 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from hierindex.serve.mcp.reader import Reader
-
-logger: logging.Logger = logging.getLogger(__name__)
 
 INSTRUCTIONS = """\
 This server reads an index of documents: a tree whose level 0 are chunks of them and whose upper \
@@ -169,7 +166,8 @@ def server_of(openers: "Mapping[str, Callable[[], Reader]]") -> Server[Any]:
             with places.one():
                 return await in_daemon_thread(partial(called, asked.name, asked.arguments or {}))
         except Exception as error:  # noqa: BLE001  # an error is a result
-            said = visible(_sentence(error))
+            known = InputError.of_field(error) if isinstance(error, ValidationError) else error
+            said = visible(sentence_on(known))
             short = said if len(said) <= LONGEST_SENTENCE else f"{said[:LONGEST_SENTENCE]}..."
             return CallToolResult(content=[TextContent(type="text", text=short)], is_error=True)
 
@@ -255,18 +253,3 @@ def _tool(name: str, kind: type[Call]) -> Tool:
         output_schema=TypeAdapter(kind.reply).json_schema(),
         annotations=READ_ONLY,
     )
-
-
-def _sentence(error: Exception) -> str:
-    """Return what an error says to an agent."""
-    from hierindex.store.connection import damage
-
-    match error:
-        case ValidationError():
-            return str(InputError.of_field(error))
-        case HierindexError():
-            return str(error)
-    known = damage(error)
-    if known is None:
-        logger.error("A tool failed.", exc_info=error)
-    return str(known or f"{type(error).__name__}: {error}")

@@ -281,4 +281,4 @@ def test_a_server_has_a_bound_of_waiting_calls(own, monkeypatch) -> None:
 def test_a_failure_of_ours_is_a_sentence_too(own_agent, monkeypatch, caplog) -> None:
     monkeypatch.setattr("hierindex.serve.mcp.reader.known_filters", lambda *_: 1 / 0)
     assert own_agent.sentence("search", query="x") == "ZeroDivisionError: division by zero"
-    assert "A tool failed." in caplog.text
+    assert "A request failed." in caplog.text
