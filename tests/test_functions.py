@@ -153,7 +153,7 @@ class TestSummaries:
         def number(text, max_tokens):
             return 7
 
-        with pytest.raises(InputError, match=r"^.*number\(\) must return text, got 7\.$"):
+        with pytest.raises(ModelError, match=r"^.*number\(\) must return text, got 7\.$"):
             built(tmp_path, hierarchy=hierarchy_of(summarizer=number))
 
     def test_a_method_is_of_any_object_and_has_no_name(self):
@@ -286,5 +286,5 @@ class TestAnswers:
         assert len(answered) > n
 
     def test_what_is_no_text_is_refused(self, tmp_path):
-        with pytest.raises(InputError, match=r"embed\(\) must return text, got array"):
+        with pytest.raises(ModelError, match=r"embed\(\) must return text, got array"):
             built(tmp_path).ask(QUESTION, llm=embed)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hierindex.serve.mcp.reader import Reader
     from hierindex.settings import Settings
 
-NAMED = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*)=(.+)", re.DOTALL)
+NAMED = re.compile(r"([^/=]+)=(.+)", re.DOTALL)
 Indexes = Annotated[
     list[str],
     typer.Option(
@@ -162,6 +162,8 @@ def _over_http(server: "Server[Any]", port: int) -> None:
 
 def _by_name(indexes: list[str]) -> dict[str, str]:
     """Return the places of indexes by their names; a single one may have the name ""."""
+    from hierindex.serve import check_names
+
     places = dict[str, str]()
     for given in indexes:
         found = None if Path(given).exists() else NAMED.fullmatch(given)
@@ -171,4 +173,5 @@ def _by_name(indexes: list[str]) -> dict[str, str]:
         if name in places:
             raise InputError(f"The name {name!r} is given twice; each index needs its own.")
         places[name] = options.checked_index(place)
+    check_names(filter(None, places))
     return places

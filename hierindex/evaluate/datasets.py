@@ -199,7 +199,7 @@ def _lines(path: Path, parse: Callable[[dict[str, Any]], T]) -> list[T]:
     try:
         data = path.read_bytes()  # bytes, so that a line that is not UTF-8 is named, too
     except OSError as error:
-        needed = "DATA must be a folder with documents.jsonl and questions.jsonl"
+        needed = "DATA must have documents.jsonl and questions.jsonl, or BEIR's files"
         raise InputError(f"{path} cannot be read ({error.strerror}); {needed}.") from error
     parsed = list[T]()
     for number, line in enumerate(map(bytes.strip, data.split(b"\n")), start=1):

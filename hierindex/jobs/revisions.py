@@ -200,7 +200,7 @@ def without(
 
 
 def _each(sources: Source | Sequence[Source]) -> Sequence[Source]:
-    return [sources] if isinstance(sources, str | bytes | Path | Document) else sources
+    return [sources] if isinstance(sources, str | bytes | Path | Document) else [*sources]
 
 
 def _separated(

@@ -10,7 +10,7 @@ from llama_index.core.llms import LLM, CompletionResponse, CustomLLM, LLMMetadat
 from llama_index.core.llms.callbacks import llm_completion_callback
 
 from hierindex.core.arguments import require
-from hierindex.errors import InputError
+from hierindex.errors import InputError, ModelError
 from hierindex.models.model import is_function
 from hierindex.models.openvino_embedding import BatchEmbedding
 
@@ -39,9 +39,9 @@ def name_of(function: Callable[..., Any]) -> str:
 
 
 def checked_text(written: object, name: str) -> str:
-    """Return what a function wrote; raise InputError if it is no text."""
+    """Return what a function wrote; raise ModelError if it is no text."""
     if not isinstance(written, str):
-        raise InputError(f"{name} must return text, got {written!r:.100}.")
+        raise ModelError(f"{name} must return text, got {written!r:.100}.")
     return written
 
 

@@ -122,7 +122,7 @@ async def _events(
     """Yield the pieces of an answer's text, and then the answer."""
     try:
         while piece is not None:
-            yield _event("text", {"text": piece})
+            yield _event("text", {"text": piece}) if piece else ""
             piece = await pieces.get()
         yield _event("answer", await answering)
     except Exception as error:  # noqa: BLE001  # which is too late for the status
@@ -164,7 +164,8 @@ def described(
     `indexes` are the names that `{index}` in a path may stand for.
     """
     schemas: dict[str, Any] = {"Error": ERROR}
-    named = {"name": "index", "in": "path", "required": True, "schema": {"enum": [*indexes]}}
+    names = {"enum": [*indexes], "description": "In the path."}
+    named = {"name": "index", "in": "path", "required": True, "schema": names}
 
     def schema_of(kind: Any) -> dict[str, Any]:
         schema = TypeAdapter(kind).json_schema(ref_template="#/components/schemas/{model}")

@@ -1,6 +1,5 @@
 """The server of questions: what it is asked, what it answers, and the server itself."""
 
-import re
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from hierindex.retrieve.conditions import BEGINS, known_filters
 from hierindex.retrieve.contents import outlined
 from hierindex.retrieve.levels import WITH_LEVEL
 from hierindex.retrieve.retrieval import LETTER
+from hierindex.serve import check_names
 from hierindex.serve.app import application
 from hierindex.serve.endpoint import Endpoint, Place, showing
 from hierindex.serve.server import Address, Server
@@ -289,10 +289,10 @@ class QuestionServer(Server):
         llm: "LLMLike | None" = None,
     ) -> None:
         indexes = index if isinstance(index, Mapping) else {"": index}
-        require(bool(indexes), "index", "an index, or several by their names", index)
-        for name in indexes if [*indexes] != [""] else ():
-            is_name = re.fullmatch("[A-Za-z0-9_][A-Za-z0-9_.-]*", name) is not None
-            require(is_name, "An index's name", "of letters, digits, _, - and .", name)
+        given = bool(indexes) and all(isinstance(i, HierarchicalIndex) for i in indexes.values())
+        require(given, "index", "a HierarchicalIndex, or several by their names", index)
+        if [*indexes] != [""]:
+            check_names(indexes)
         address = Address.at(host, (QUESTIONS_PORT, 0) if port is None else (port,))
         endpoints = ENDPOINTS
         if llm is not None:

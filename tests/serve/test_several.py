@@ -128,6 +128,7 @@ def test_a_language_model_answers_and_its_text_comes_as_it_is_written(written, s
     *pieces, (name, answer) = events(got.text)
     assert {name for name, _ in pieces} == {"text"}
     assert len(pieces) > 3
+    assert all(piece["text"] for _, piece in pieces)
     assert name == "answer"
     text = "".join(piece["text"] for _, piece in pieces)
     assert re.sub(r"\[.*?\]", "", answer["answer"]).split() == re.sub(r"\[.*?\]", "", text).split()
@@ -140,6 +141,15 @@ def test_a_function_may_answer(own) -> None:
     assert answer["answer"] == "The harbour met a lantern [1*]."
     with pytest.raises(InputError, match="llm must be one of LlamaIndex's models or a function"):
         serve(own, 0, llm=7)
+    with serve(own, 0, llm=lambda prompt: None) as server:
+        answer = httpx.post(f"{server.url}query", json=QUESTION, timeout=PATIENCE)
+    assert (answer.status_code, "must return text, got None" in answer.text) == (503, True)
+
+
+@pytest.mark.parametrize("given", ["my-index", {}, {"a": "my-index"}, None])
+def test_what_is_no_index_is_not_served(given) -> None:
+    with pytest.raises(InputError, match="index must be a HierarchicalIndex, or several by their"):
+        serve(given, 0)
 
 
 @pytest.mark.parametrize("accepted", ["application/json", "text/event-stream"])
@@ -213,7 +223,7 @@ def test_the_command_serves_several_indexes(own, serving) -> None:
         (["index", "index"], "Several indexes need names: --index NAME=DIR, got 'index'."),
         (["a=index", "a=other"], "The name 'a' is given twice; each index needs its own."),
         (["a=index", "b=nothing"], "'nothing' holds no index; build one with "),
-        (["a b=index"], "'a b=index' holds no index"),
+        (["a b=index"], "An index's name must be of letters, digits, _, - and ., got 'a b'."),
     ],
 )
 def test_several_indexes_need_names(
