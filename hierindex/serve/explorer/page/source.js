@@ -85,7 +85,7 @@ export class Source {
         element("span", { class: "of" }, "Source: "),
         element("bdi", {}, shown(found.title || found.document)),
       ],
-      [shown(placeOf(found))],
+      [shown(placeOf(found, found.title))],
     );
     const cited = element("mark", { id: "cited" }, shown(found.text.slice(0, MOST)));
     text.replaceChildren(shown(found.before), cited, cutOf(found), shown(found.after));

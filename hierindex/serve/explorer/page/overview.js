@@ -1,0 +1,107 @@
+/** The overview: what is in the index, as blocks by share of the text, and in its own words. */
+
+import { linkTo, spanOf } from "./address.js";
+import { button, element } from "./elements.js";
+import { counted, percent, placeOf, plain, shown, unwrapped } from "./text.js";
+
+const COLOURS = 7; // folders with a colour of their own
+const STOPS = 40; // blocks of a column that Tab stops at; the others are in the outline
+
+export class Overview {
+  /** @param {(question: string) => unknown} ask called with a question that is clicked */
+  constructor({ facts, questions, blocks, folders, quotes }, data, ask) {
+    Object.assign(this, { facts, questions, blocks, folders, quotes, data, ask });
+    Object.assign(this, { path: [], marks: new Map() });
+  }
+
+  async load({ time }) {
+    const found = await this.data.overview();
+    const { columns, documents, folders, questions, quotes, parts, tokens } = found;
+    const facts = [counted(documents, "document"), counted(tokens, "token"), dateOf(time)];
+    this.facts.textContent = facts.filter(Boolean).join(" · ");
+    const each = questions.map((asked) => button(shown(asked), () => this.ask(asked), { dir: "auto" }));
+    this.questions.replaceChildren(...each);
+    this.folders.replaceChildren(
+      ...folders.slice(0, COLOURS).map((name, i) => {
+        const made = element("li", { dir: "auto" }, shown(name || "other files"));
+        return hued(made, i);
+      }),
+    );
+    this.blocks.replaceChildren(
+      ...columns.map((blocks) =>
+        element("div", { class: "column" }, ...blocks.map((block) => blockOf(block, blocks.length))),
+      ),
+    );
+    const rest = 1 - quotes.reduce((sum, { share }) => sum + share, 0);
+    const more = parts - quotes.length;
+    const note = more > 0 ? [`and ${counted(more, "more part")} (${percent(rest)})`] : [];
+    this.quotes.replaceChildren(
+      element("h2", {}, "In its own words"),
+      element("p", { class: "quiet" }, "A sentence from each of the largest parts, quoted"),
+      element("ol", {}, ...quotes.map(quoteOf)),
+      element("p", { class: "quiet" }, ...note),
+    );
+    this.dress();
+  }
+
+  /** Show which node is selected: `path` are the ids from the root down to it. */
+  select(path) {
+    this.path = path;
+    this.dress();
+  }
+
+  /** Colour what a question has found; see `Outline.light`. */
+  light(marks) {
+    this.marks = marks;
+    this.dress();
+  }
+
+  dress() {
+    for (const block of this.blocks.querySelectorAll("a")) {
+      block.toggleAttribute("data-lit", this.marks.has(block.node));
+      if (this.path.includes(block.node)) block.setAttribute("aria-current", "true");
+      else block.removeAttribute("aria-current");
+    }
+  }
+
+  focus() {
+    const current = [...this.blocks.querySelectorAll("[aria-current]")].at(-1);
+    (current ?? this.blocks.querySelector("a"))?.focus();
+  }
+}
+
+function blockOf({ id, title, documents, share, folder }, n) {
+  const size = [documents > 1 ? counted(documents, "document") : "", percent(share)];
+  const facts = size.filter(Boolean).join(" · ");
+  const made = element(
+    "a",
+    { href: linkTo({ node: id }), title: `${title} (${facts})`, tabindex: n > STOPS ? -1 : null },
+    element("span", { dir: "auto" }, element("b", {}, shown(title)), facts),
+  );
+  made.node = id;
+  made.style.flexGrow = share;
+  return hued(made, folder);
+}
+
+/** Give an element the colour of a folder. */
+function hued(made, folder) {
+  if (folder !== null && folder < COLOURS) made.style.setProperty("--hue", `var(--map-${folder + 1})`);
+  return made;
+}
+
+function quoteOf({ node, share, text, title, ...place }) {
+  const link = linkTo({ node, ...spanOf(place) });
+  const of = [title || place.document, placeOf(place, title)].filter(Boolean).join(" · ");
+  return element(
+    "li",
+    {},
+    element("b", {}, percent(share)),
+    element("a", { href: link, class: "sentence", dir: "auto" }, shown(unwrapped(plain(text)))),
+    element("span", { class: "quiet", dir: "auto" }, shown(of)),
+  );
+}
+
+function dateOf(time) {
+  if (!time) return "";
+  return new Date(time).toLocaleDateString("en-GB", { day: "numeric", month: "long", year: "numeric" });
+}
