@@ -184,7 +184,7 @@ def test_a_card_has_the_quote_its_place_and_its_best_words_in_bold_type(page):
     card = page.locator("#answer .cards > li").first
     quote, best = (flat(card.locator(part).inner_text()) for part in ("a.sentence", "a.sentence b"))
     assert best in quote
-    assert "Closures" in card.locator("bdi").inner_text()
+    assert "Closures" in card.locator("small bdi").inner_text()
     card.locator("button").click()
     until(lambda: page.locator("#status").inner_text() == "Copied.")
     copied = page.evaluate("navigator.clipboard.readText()")
@@ -213,12 +213,12 @@ def test_a_link_opens_the_same_node_and_passage(page, look):
 def test_a_question_at_a_level_lights_up_its_sources(page, level):
     ask(page, Level=level)
     page.wait_for_selector("#tree [data-lit=source]", state="attached")
-    links = page.locator("#answer .cards p a").evaluate_all("all => all.map((each) => each.hash)")
+    links = page.locator("#answer .cards small a").evaluate_all("all => all.map((each) => each.hash)")
     nodes = {re.search("node=(\\w+)", link)[1] for link in links}
     assert page.locator("#tree [data-lit=source]").count() == len(nodes)
     if level.isdigit():
         page.click("#answer summary")
-        others = page.locator("#answer details bdi").all_inner_texts()
+        others = page.locator("#answer details small").all_inner_texts()
         assert all(text.strip().startswith(f"level {level} ") for text in others)
     assert page.locator("#tree .row").first.get_attribute("data-lit") in ("under", "source")
     assert page.locator("#options-set").inner_text().strip() == "(1)"

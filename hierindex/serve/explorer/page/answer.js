@@ -84,8 +84,8 @@ function cardOf({ said, lead, words, place, passage, copied }, i) {
     element("b", { "aria-hidden": "true" }, String(i + 1)),
     element("div", { class: "text", dir: "auto" }, lead ? element("p", { class: "lead" }, shown(lead)) : "", quote),
     element(
-      "p",
-      { class: "quiet" },
+      "small",
+      {},
       element("bdi", {}, shown(place)),
       copying("copy", copied),
       ...(passage?.node ? [element("a", { href: linkTo({ node: passage.node, ...spanOf(passage) }) }, "link")] : []),
@@ -127,7 +127,7 @@ function foldedOf(sources, isRefused) {
   const items = sources.map(({ id, title, level, citations: [first] }) => {
     const place = first ? [first.document, placeOf(first)].filter(Boolean).join(", ") : "";
     const link = element("a", { href: linkTo({ node: id }), dir: "auto" }, shown(title));
-    return element("li", {}, link, element("bdi", { class: "quiet" }, shown(` level ${level} · ${place}`)));
+    return element("li", {}, link, element("small", {}, shown(` level ${level} · ${place}`)));
   });
   const n = sources.length;
   const read = `${counted(n, isRefused ? "passage" : "more passage")} ${n === 1 ? "was" : "were"} read`;

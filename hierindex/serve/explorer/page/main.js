@@ -20,61 +20,23 @@ class Explorer {
   constructor(data) {
     this.data = data;
     data.onChange = () => (byId("changed").hidden = false);
-    const fail = (error) => this.fail(error);
-    const select = (id) => this.select(id, false);
-    const read = (id) => this.read(id);
     this.state = { asked: linkTo({}), selected: null, first: null }; // asked: link to a question
-    this.outline = new Outline(byId("tree"), data, {
-      select: (id, isRun) => this.select(id, isRun),
-      read,
-      fail,
-    });
-    this.find = new Find(
-      { input: byId("find"), list: byId("found"), count: byId("find-count"), tree: byId("tree") },
-      data,
-      { select: (id, isRun) => this.select(id, isRun), close: () => this.outline.focus(), fail },
-    );
-    this.overview = new Overview(
-      {
-        facts: byId("facts"),
-        questions: byId("questions"),
-        blocks: byId("blocks"),
-        folders: byId("folders"),
-        quotes: byId("quotes"),
-      },
-      data,
-      (q) => {
-        this.question.write({ q });
-        return this.ask({ q }).catch(fail);
-      },
-    );
-    this.map = new CorpusMap(
-      {
-        canvas: byId("points"),
-        caption: byId("map-caption"),
-        legend: byId("legend"),
-        levels: byId("map-level"),
-      },
-      data,
-      { select, fail },
-    );
+    const actions = {
+      select: (id, isRun = false) => this.select(id, isRun),
+      read: (id) => this.read(id),
+      follow: (passage) => this.follow(passage),
+      ask: (question) => this.ask(question).catch(actions.fail),
+      close: () => this.outline.focus(),
+      fail: (error) => this.fail(error),
+    };
+    this.outline = new Outline(data, actions);
+    this.find = new Find(data, actions);
+    this.overview = new Overview(data, actions);
+    this.map = new CorpusMap(data, actions);
     this.summary = new Summary(byId("summary"));
     this.answer = new Answer(byId("answer"));
-    this.source = new Source({ bar: byId("source-bar"), block: byId("passage") }, data, {
-      follow: (passage) => this.follow(passage),
-      fail,
-    });
-    this.question = new Question(
-      {
-        form: byId("question"),
-        input: byId("asked"),
-        submit: byId("ask"),
-        fields: byId("option-fields"),
-        count: byId("options-set"),
-      },
-      data,
-      (question) => this.ask(question).catch(fail),
-    );
+    this.source = new Source(data, actions);
+    this.question = new Question(data, actions);
     this.showSoon = settled(() => this.show(), WAIT);
   }
 
@@ -263,6 +225,7 @@ class Explorer {
 
   /** Ask a question that was written, and go to its answer. */
   async ask(question) {
+    this.question.write(question);
     const answer = await this.question.ask(question);
     this.notice("");
     await this.showAnswer(question, answer);

@@ -1,17 +1,18 @@
 /** The overview: what is in the index, as blocks by share of the text, and in its own words. */
 
 import { linkTo, spanOf } from "./address.js";
-import { button, element } from "./elements.js";
+import { button, byId, element, setAttribute } from "./elements.js";
 import { counted, percent, placeOf, plain, shown, unwrapped } from "./text.js";
 
 const COLOURS = 7; // folders with a colour of their own
 const STOPS = 40; // blocks of a column that Tab stops at; the others are in the outline
 
 export class Overview {
-  /** @param {(question: string) => unknown} ask called with a question that is clicked */
-  constructor({ facts, questions, blocks, folders, quotes }, data, ask) {
-    Object.assign(this, { facts, questions, blocks, folders, quotes, data, ask });
-    Object.assign(this, { path: [], marks: new Map() });
+  /** `actions` are `ask(question)`. */
+  constructor(data, actions) {
+    const names = ["facts", "questions", "blocks", "folders", "quotes"];
+    for (const name of names) this[name] = byId(name);
+    Object.assign(this, { data, actions, path: [], marks: new Map() });
   }
 
   async load({ time }) {
@@ -19,7 +20,7 @@ export class Overview {
     const { columns, documents, folders, questions, quotes, parts, tokens } = found;
     const facts = [counted(documents, "document"), counted(tokens, "token"), dateOf(time)];
     this.facts.textContent = facts.filter(Boolean).join(" · ");
-    const each = questions.map((asked) => button(shown(asked), () => this.ask(asked), { dir: "auto" }));
+    const each = questions.map((asked) => button(shown(asked), () => this.actions.ask({ q: asked }), { dir: "auto" }));
     this.questions.replaceChildren(...each);
     this.folders.replaceChildren(
       ...folders.slice(0, COLOURS).map((name, i) => {
@@ -59,8 +60,7 @@ export class Overview {
   dress() {
     for (const block of this.blocks.querySelectorAll("a")) {
       block.toggleAttribute("data-lit", this.marks.has(block.node));
-      if (this.path.includes(block.node)) block.setAttribute("aria-current", "true");
-      else block.removeAttribute("aria-current");
+      setAttribute(block, "aria-current", this.path.includes(block.node) && "true");
     }
   }
 
@@ -97,7 +97,7 @@ function quoteOf({ node, share, text, title, ...place }) {
     {},
     element("b", {}, percent(share)),
     element("a", { href: link, class: "sentence", dir: "auto" }, shown(unwrapped(plain(text)))),
-    element("span", { class: "quiet", dir: "auto" }, shown(of)),
+    element("small", { dir: "auto" }, shown(of)),
   );
 }
 

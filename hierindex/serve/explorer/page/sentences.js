@@ -1,7 +1,7 @@
 /** Texts whose sentences are links to the passages that they stand on. */
 
 import { isSameSpan, linkTo, spanOf } from "./address.js";
-import { button, element } from "./elements.js";
+import { button, element, setAttribute } from "./elements.js";
 import { shown } from "./text.js";
 
 const MOST = 20000; // characters to show at a time
@@ -64,7 +64,6 @@ function linksIn(block) {
 /** Mark the links to a passage as the current ones. */
 export function markCurrent(block, span) {
   for (const link of linksIn(block)) {
-    if (span && isSameSpan(link.passage, span)) link.setAttribute("aria-current", "true");
-    else link.removeAttribute("aria-current");
+    setAttribute(link, "aria-current", span && isSameSpan(link.passage, span) && "true");
   }
 }
