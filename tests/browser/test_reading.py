@@ -213,7 +213,8 @@ def test_a_link_opens_the_same_node_and_passage(page, look):
 def test_a_question_at_a_level_lights_up_its_sources(page, level):
     ask(page, Level=level)
     page.wait_for_selector("#tree [data-lit=source]", state="attached")
-    links = page.locator("#answer .cards small a").evaluate_all("all => all.map((each) => each.hash)")
+    links = page.locator("#answer .cards small a")
+    links = links.evaluate_all("all => all.map((each) => each.hash)")
     nodes = {re.search("node=(\\w+)", link)[1] for link in links}
     assert page.locator("#tree [data-lit=source]").count() == len(nodes)
     if level.isdigit():

@@ -34,6 +34,7 @@ BEGINNING = 300  # characters of a text
 MAX_ENTRIES = 1000  # entries of a list
 CANDIDATES = 4  # for each node of a search, to rank by their titles
 BLOCKS = 240  # in a column of the overview
+FEW = 24  # parts of the text, which have room for words
 QUOTES = 6  # in the overview
 QUOTE = 40  # tokens, about
 SHORT = ("id", "title", "level")
@@ -146,9 +147,10 @@ def of_overview(snapshot: Snapshot, of: str | None = None) -> dict[str, Any]:
     groups = inside & (document == -1)
     tops = groups | (inside & (document == np.arange(len(document))))
     cuts = list[list[int]]()
-    for may, most in ((groups, 6), (groups, 24), (tops, BLOCKS), (inside, 24), (inside, BLOCKS)):
+    for may, most in ((groups, 6), (groups, FEW), (tops, BLOCKS), (inside, FEW), (inside, BLOCKS)):
+        before = len(cuts[-1]) if cuts else 1
         rows = select_cut(forest, share, may, groups, most)
-        if len(rows) > (len(cuts[-1]) if cuts else 1):
+        if before < min(FEW, len(rows)):
             cuts.append(sorted(rows.tolist(), key=icicle.position))
     columns = cuts[:3] or [rows.tolist()]
     ids = tree.ids.take([row for column in columns for row in column]).to_pylist()
@@ -171,7 +173,7 @@ def of_overview(snapshot: Snapshot, of: str | None = None) -> dict[str, Any]:
 
     blocks = [[*map(block, column)] for column in columns]
     every, named = Searched(snapshot, "", []), None if of is None else [of]
-    parts = outline(every, QUOTE * 24, of=named, most=24, question=False)
+    parts = outline(every, QUOTE * FEW, of=named, most=FEW, question=False)
     parts.sort(key=lambda part: -part.score)
     return {
         "columns": blocks,
