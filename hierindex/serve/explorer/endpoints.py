@@ -150,7 +150,7 @@ def of_overview(snapshot: Snapshot, of: str | None = None) -> dict[str, Any]:
     for may, most in ((groups, 6), (groups, FEW), (tops, BLOCKS), (inside, FEW), (inside, BLOCKS)):
         before = len(cuts[-1]) if cuts else 1
         rows = select_cut(forest, share, may, groups, most)
-        if before < min(FEW, len(rows)):
+        if before < min(FEW + 1, len(rows)):
             cuts.append(sorted(rows.tolist(), key=icicle.position))
     columns = cuts[:3] or [rows.tolist()]
     ids = tree.ids.take([row for column in columns for row in column]).to_pylist()
