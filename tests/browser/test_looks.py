@@ -40,6 +40,13 @@ def test_wide(look, serve, library, screenshots, scheme):
     page.wait_for_timeout(300)
     page.screenshot(path=screenshots / f"wide-{scheme}-map.png")
     assert violations(page) == []
+    page.click("#panes [data-pane=overview]")
+    page.wait_for_timeout(300)
+    page.screenshot(path=screenshots / f"wide-{scheme}-overview.png")
+    assert violations(page) == []
+    page.locator("#blocks a").first.click()
+    page.wait_for_timeout(300)
+    assert violations(page) == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -23,10 +23,9 @@ export class Overview {
     const each = questions.map((asked) => button(shown(asked), () => this.actions.ask({ q: asked }), { dir: "auto" }));
     this.questions.replaceChildren(...each);
     this.folders.replaceChildren(
-      ...folders.slice(0, COLOURS).map((name, i) => {
-        const made = element("li", { dir: "auto" }, shown(name || "other files"));
-        return hued(made, i);
-      }),
+      ...folders
+        .slice(0, COLOURS)
+        .map((name, i) => hued(element("li", { dir: "auto" }, shown(name || "other files")), i)),
     );
     this.blocks.replaceChildren(
       ...columns.map((blocks) =>
@@ -73,11 +72,11 @@ export class Overview {
 function blockOf({ id, title, documents, share, folder }, n) {
   const size = [documents > 1 ? counted(documents, "document") : "", percent(share)];
   const facts = size.filter(Boolean).join(" · ");
-  const made = element(
-    "a",
-    { href: linkTo({ node: id }), title: `${title} (${facts})`, tabindex: n > STOPS ? -1 : null },
-    element("span", { dir: "auto" }, element("b", {}, shown(title)), facts),
-  );
+  const name = element("b", {}, shown(title));
+  const hint = `${name.textContent} (${facts})`; // the words have no room in a low block
+  const href = linkTo({ node: id });
+  const words = element("span", { dir: "auto" }, name, facts);
+  const made = element("a", { href, title: hint, tabindex: n > STOPS ? -1 : null }, words);
   made.node = id;
   made.style.flexGrow = share;
   return hued(made, folder);
