@@ -4,7 +4,8 @@ import json
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
+from itertools import islice
 from pathlib import PurePath, PurePosixPath
 from threading import Lock
 from typing import Any, ClassVar
@@ -13,7 +14,7 @@ import numpy as np
 from pydantic import Field
 
 from hierindex.core.forest import select_cut
-from hierindex.errors import InputError
+from hierindex.errors import InputError, NotFoundError
 from hierindex.index import HierarchicalIndex
 from hierindex.node import TITLE, Found, Quote, Span
 from hierindex.retrieve.conditions import known_filters
@@ -154,7 +155,7 @@ def of_overview(snapshot: Snapshot, of: str | None = None) -> dict[str, Any]:
             cuts.append(sorted(rows.tolist(), key=icicle.position))
     columns = cuts[:3] or [rows.tolist()]
     ids = tree.ids.take([row for column in columns for row in column]).to_pylist()
-    found = snapshot.rows({*ids}, columns=("id", "title", "documents", "whole_document"))
+    found = snapshot.rows({*ids}, columns=("id", "title", "level", "documents", "whole_document"))
     nodes = {node["id"]: node for node in found}
     folder = folders_of([each for node_id in ids for each in nodes[node_id]["documents"]])
     folders = [name for name, _ in Counter(folder.values()).most_common()]
@@ -165,6 +166,7 @@ def of_overview(snapshot: Snapshot, of: str | None = None) -> dict[str, Any]:
         return {
             "id": node["id"],
             "title": node["title"],
+            "level": node["level"],
             "document": node["whole_document"] or None,
             "documents": len(node["documents"]),
             "share": round(float(share[row]), 6),
@@ -173,7 +175,9 @@ def of_overview(snapshot: Snapshot, of: str | None = None) -> dict[str, Any]:
 
     blocks = [[*map(block, column)] for column in columns]
     every, named = Searched(snapshot, "", []), None if of is None else [of]
-    parts = outline(every, QUOTE * FEW, of=named, most=FEW, question=False)
+    parts = list[Found]()
+    with suppress(NotFoundError):  # every sentence is too long
+        parts = outline(every, QUOTE * FEW, of=named, most=FEW, question=False)
     parts.sort(key=lambda part: -part.score)
     return {
         "columns": blocks,
@@ -199,7 +203,7 @@ def _quote(snapshot: Snapshot, part: Found) -> dict[str, Any] | None:
 
 
 def _questions(blocks: Sequence[dict[str, Any]]) -> list[str]:
-    """Return up to three questions, about the largest documents, or else sections.
+    """Return a question about all, and two about the largest documents, or else sections.
 
     Titles that are questions come first.
     """
@@ -207,11 +211,12 @@ def _questions(blocks: Sequence[dict[str, Any]]) -> list[str]:
     def rank(block: dict[str, Any]) -> tuple[bool, bool, float]:
         return not block["title"].endswith("?"), not block["document"], -block["share"]
 
-    titles = dict.fromkeys(
-        block["title"] for block in sorted(blocks, key=rank) if block["documents"] == 1
-    )
-    asked = [title if title.endswith("?") else f"What is “{title}” about?" for title in titles]
-    return asked[:3]
+    titled = [
+        each for each in blocks if each["documents"] == 1 and (each["level"] or each["document"])
+    ]
+    titles = dict.fromkeys(block["title"] for block in sorted(titled, key=rank))
+    asked = (title if title.endswith("?") else f"What is “{title}” about?" for title in titles)
+    return ["What is this about?", *islice(asked, 2)]
 
 
 def folders_of(documents: Iterable[str]) -> dict[str, str]:

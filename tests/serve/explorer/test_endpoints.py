@@ -127,6 +127,18 @@ def test_an_overview_quotes_the_largest_parts(index, client) -> None:
     assert 1 <= len(overview["questions"]) <= 3
 
 
+def test_an_overview_without_short_sentences_has_no_quotes(tmp_path) -> None:
+    document = Document(text="and so on " * 500, id_="long")
+    hierarchy = DocumentHierarchy(embed_model=HashingEmbedding())
+    index = HierarchicalIndex.build(
+        [document], tmp_path / "index", hierarchy=hierarchy, chunk_size=4000
+    )
+    for client in client_of(index):
+        overview = client.json("overview")
+    assert (overview["quotes"], overview["parts"]) == ([], 0)
+    assert [block["share"] for block in overview["columns"][0]] == [1]
+
+
 def test_an_overview_tells_folders_apart(tmp_path) -> None:
     texts = ("The mill is old.", "The barn is new.", "How is hay cut? With a scythe.")
     names = ("farm/mill.md", "farm/barn.md", "work/hay.md")

@@ -78,17 +78,19 @@ function cardOf({ said, lead, words, place, passage, copied }, i) {
   const href = passage && linkTo({ node: passage.node, read: "answer", ...spanOf(passage) });
   const quote = element(passage ? "a" : "span", { class: "sentence", href }, ...bold(said, words));
   quote.passage = passage;
+  const above = lead ? [element("p", { class: "lead" }, shown(lead))] : [];
+  const node = passage?.node && linkTo({ node: passage.node, ...spanOf(passage) });
   return element(
     "li",
     {},
     element("b", { "aria-hidden": "true" }, String(i + 1)),
-    element("div", { class: "text", dir: "auto" }, lead ? element("p", { class: "lead" }, shown(lead)) : "", quote),
+    element("div", { class: "text", dir: "auto" }, ...above, quote),
     element(
       "small",
       {},
       element("bdi", {}, shown(place)),
       copying("copy", copied),
-      ...(passage?.node ? [element("a", { href: linkTo({ node: passage.node, ...spanOf(passage) }) }, "link")] : []),
+      ...(node ? [element("a", { href: node }, "link")] : []),
     ),
   );
 }
@@ -127,12 +129,15 @@ function foldedOf(sources, isRefused) {
   const items = sources.map(({ id, title, level, citations: [first] }) => {
     const place = first ? [first.document, placeOf(first)].filter(Boolean).join(", ") : "";
     const link = element("a", { href: linkTo({ node: id }), dir: "auto" }, shown(title));
-    return element("li", {}, link, element("small", {}, shown(` level ${level} · ${place}`)));
+    const of = element("small", {}, shown(` level ${level} · ${place}`));
+    return element("li", {}, link, of);
   });
   const n = sources.length;
-  const read = `${counted(n, isRefused ? "passage" : "more passage")} ${n === 1 ? "was" : "were"} read`;
+  const were = n === 1 ? "was" : "were";
+  const read = `${counted(n, isRefused ? "passage" : "more passage")} ${were} read`;
   const label = isRefused ? `${read}, without an answer` : `${read} but not quoted`;
-  return [element("details", {}, element("summary", { class: "link" }, label), element("ol", {}, ...items))];
+  const summary = element("summary", { class: "link" }, label);
+  return [element("details", {}, summary, element("ol", {}, ...items))];
 }
 
 function costOf({ why, seconds }) {

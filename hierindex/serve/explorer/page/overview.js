@@ -20,8 +20,8 @@ export class Overview {
     const { columns, documents, folders, questions, quotes, parts, tokens } = found;
     const facts = [counted(documents, "document"), counted(tokens, "token"), dateOf(time)];
     this.facts.textContent = facts.filter(Boolean).join(" · ");
-    const each = questions.map((asked) => button(shown(asked), () => this.actions.ask({ q: asked }), { dir: "auto" }));
-    this.questions.replaceChildren(...each);
+    const asking = (q) => button(shown(q), () => this.actions.ask({ q }), { dir: "auto" });
+    this.questions.replaceChildren(...questions.map(asking));
     this.folders.replaceChildren(
       ...folders
         .slice(0, COLOURS)
@@ -84,7 +84,8 @@ function blockOf({ id, title, documents, share, folder }, n) {
 
 /** Give an element the colour of a folder. */
 function hued(made, folder) {
-  if (folder !== null && folder < COLOURS) made.style.setProperty("--hue", `var(--map-${folder + 1})`);
+  const hue = `var(--map-${folder + 1})`;
+  if (folder !== null && folder < COLOURS) made.style.setProperty("--hue", hue);
   return made;
 }
 
@@ -102,5 +103,5 @@ function quoteOf({ node, share, text, title, ...place }) {
 
 function dateOf(time) {
   if (!time) return "";
-  return new Date(time).toLocaleDateString("en-GB", { day: "numeric", month: "long", year: "numeric" });
+  return new Date(time).toLocaleDateString("en-GB", { dateStyle: "long" });
 }
