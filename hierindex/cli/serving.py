@@ -61,11 +61,11 @@ def explore(
     from hierindex.index import HierarchicalIndex
 
     opened = HierarchicalIndex.open(index)
-    opened.info()  # fails if the index cannot be read
     with until_stopped("Stopped."), servers.explore(opened, port, host) as explorer:
         if explorer.token is not None:
             print_note("note: Other machines can open this address. Keep its token secret.")
         print_note(f"Exploring {index} until Ctrl-C, at {explorer.url}")
+        opened.info()  # fails if the index cannot be read
         if browser:
             explorer.open_browser()
         explorer.wait()

@@ -16,7 +16,12 @@ from hierindex.export.files import NO_NODES, new
 from hierindex.index import HierarchicalIndex
 from hierindex.node import Quote
 from hierindex.retrieve.contents import MANY, ReadingOrder, entries, reading_order
-from hierindex.serve.explorer.endpoints import of_index, quotes_json, titles_of_documents
+from hierindex.serve.explorer.endpoints import (
+    of_index,
+    of_overview,
+    quotes_json,
+    titles_of_documents,
+)
 from hierindex.serve.explorer.inline import inlined, json_in_html
 from hierindex.settings import REPORT_MB
 from hierindex.store.generations import on_newest
@@ -99,11 +104,12 @@ def _report(
     if top is not None:
         (documents,) = snapshot.columns("documents", node_ids=[top.id])["documents"]
     titles = titles_of_documents(snapshot, documents)
-    about = of_index(snapshot) | {"time": snapshot.details()["time"]}
+    about = of_index(snapshot)
     data: dict[str, Any] = {
         "of": None if top is None else top.id,
         "index": about | ({} if top is None else {"roots": [], "titles": []}),
         "titles": titles if _size(titles) <= max_bytes // 10 else {},  # else ids are shown
+        "overview": of_overview(snapshot, None if top is None else top.id),
         "left_out": nodes.left_out(),
     }
     nodes.room -= len(inlined(json_in_html({**data, "nodes": []})).encode())

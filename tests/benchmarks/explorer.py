@@ -5,7 +5,7 @@ other have a parent, up to the root, whose text are the first words of each. Vec
 `scale.py`. The server runs in a process of its own. "first" is the first request of its kind; the
 others are the median and the longest of 20, each for another node, place or word. "page" are all
 requests of the first page load, one after the other: the page, its files, the index, the outline,
-the icicle, and the first node with a source.
+the overview, and the first node with a source.
 
 Usage: python tests/benchmarks/explorer.py FOLDER [N_NODES...]   (by default 2000 and 100000)
        python tests/benchmarks/explorer.py --index DIR
@@ -41,7 +41,6 @@ FAN_OUT = 6
 OF_DOCUMENT = FAN_OUT**2  # chunks; a node of level 2 is the whole of one
 N_WORDS, N_QUOTED = 170, 25  # words of a chunk, and of each child in a summary
 N_REQUESTS = 20
-N_CELLS = 1500
 
 
 Made = tuple[str, tuple[Quote, ...]]  # a text and what it quotes
@@ -169,7 +168,7 @@ def page(client: Client) -> None:
     get("api/index")
     (root, *_) = get("api/nodes")["nodes"]
     get("api/nodes", of=root["id"])
-    get("api/icicle", n=N_CELLS)
+    get("api/overview")
     (quote, *_) = get("api/node", id=root["id"])["quotes"]
     get("api/source", **{key: quote[key] for key in ("document", "start", "end")})
     print(f"{'page':<8}{took:10,.0f}{'':20}{size:12,}", flush=True)
@@ -180,17 +179,16 @@ def measure(client: Client) -> None:
     print(f"{'':<8}{'first':>10}{'median':>10}{'longest':>10}{'bytes':>12}")
     page(client)
     about, *_ = client.note("index", [{}] * (1 + N_REQUESTS))
-    whole = client.get("api/icicle", n=10_000)[2]["cells"]
+    client.note("overview", [{}] * (1 + N_REQUESTS))
+    columns = client.get("api/overview")[2]["columns"]
+    whole = [block for column in columns for block in column]
     cells = rng.choices(whole, k=N_REQUESTS)
-    summaries = rng.choices([cell for cell in whole if cell["level"]], k=N_REQUESTS)
+    summaries = rng.choices(columns[0], k=N_REQUESTS)
     client.note("nodes", [{"of": cell["id"]} for cell in summaries])
     nodes = client.note("node", [{"id": cell["id"]} for cell in cells])
     quotes = [rng.choice(node["quotes"]) for node in nodes]
     keys = ("document", "start", "end")
     client.note("source", [{key: quote[key] for key in keys} for quote in quotes])
-    starts = [rng.random() for _ in cells]
-    narrow = [{"from": x, "to": x + rng.random() * (1 - x), "n": N_CELLS} for x in starts]
-    client.note("icicle", [{"n": N_CELLS}, *narrow])
     words = [word for node in nodes for word in rng.sample(node["text"].split(), 1)]
     client.note("search", [{"q": word} for word in words])
     questions = [" ".join(node["text"].split()[:9]) for node in nodes]

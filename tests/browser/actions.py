@@ -52,12 +52,19 @@ def of_documents(uri: Path, *documents: Document) -> HierarchicalIndex:
     )
 
 
+def browse(page):
+    """Open the outline, at the root."""
+    page.click("#panes [data-pane=outline]")
+    page.locator("#tree .row").first.click()
+    page.wait_for_selector("#cited", state="attached")
+
+
 def row(page, title):
     return page.locator("#tree .row", has=page.get_by_text(title, exact=True)).first
 
 
 def selected(page):
-    return page.locator("#tree .row[aria-selected=true] .title").inner_text()
+    return page.locator("#tree .row[aria-selected=true] .title").text_content()
 
 
 def read(page):
@@ -82,7 +89,7 @@ def ask(page, question=QUESTION, **options):
         page.keyboard.press("Escape")
     page.fill("#asked", question)
     page.click("#ask")
-    page.wait_for_selector("#answer:not([hidden]) h2")
+    page.locator("#answer h2", has_text=flat(question)).wait_for()
 
 
 def violations(page, **options):

@@ -1,7 +1,7 @@
 """Documents that hold script, marks of direction or a megabyte are shown as text."""
 
 import pytest
-from browser.actions import cited, of_documents, until
+from browser.actions import browse, cited, of_documents, until
 from llama_index.core.schema import Document
 
 SCRIPT = (
@@ -33,7 +33,7 @@ def hostile(tmp_path_factory):
 @pytest.fixture
 def page(look, serve, hostile):
     page = look(serve(hostile))
-    page.wait_for_selector("#cited")
+    browse(page)
     return page
 
 
@@ -78,8 +78,8 @@ def test_addresses_that_are_made_up_show_a_sentence(page, look):
         "#&&=%zz",
     ):
         other = look(page.url.partition("#")[0] + bad)
-        other.wait_for_selector("#tree .row")
-        until(lambda other=other: other.locator("#passage").inner_text().strip())
+        other.wait_for_selector("#blocks a")
+        until(lambda other=other: other.locator("#passage, #quotes, #notice").all_inner_texts())
 
 
 def test_marks_of_direction_are_written_out(page):
@@ -108,7 +108,7 @@ def test_sentences_of_a_summary_have_their_own_direction(look, serve, tmp_path):
     ]
     documents = [Document(text=text, id_=str(i)) for i, text in enumerate(texts)]
     page = look(serve(of_documents(tmp_path / "index", *documents)))
-    page.wait_for_selector("#cited")
+    browse(page)
     page.locator("#summary .text").evaluate("(text) => (text.style.whiteSpace = 'nowrap')")
     sentences = page.locator("#summary a.sentence")
     said = [text.strip() for text in sentences.all_inner_texts()]

@@ -10,7 +10,7 @@ PANES = "outline reading source overview map".split()
 
 def opened(look, url, **options):
     page = look(url, **options)
-    page.wait_for_selector("#cited", state="attached")
+    page.wait_for_selector("#blocks a")
     page.fill("#asked", "Why was the bridge at Harlow closed in 1963?")
     page.press("#asked", "Enter")
     page.wait_for_selector("#answer a[aria-current]", state="attached")
@@ -28,6 +28,7 @@ def test_wide(look, serve, library, screenshots, scheme):
         page.screenshot(path=screenshots / f"wide-{scheme}-{menu[1:]}.png")
         assert violations(page) == []
         page.keyboard.press("Escape")
+    page.click("#panes [data-pane=outline]")
     page.fill("#find", "bees")
     page.wait_for_selector("#found .row")
     page.press("#find", "ArrowDown")
@@ -38,6 +39,13 @@ def test_wide(look, serve, library, screenshots, scheme):
     page.wait_for_selector("#legend button")
     page.wait_for_timeout(300)
     page.screenshot(path=screenshots / f"wide-{scheme}-map.png")
+    assert violations(page) == []
+    page.click("#panes [data-pane=overview]")
+    page.wait_for_timeout(300)
+    page.screenshot(path=screenshots / f"wide-{scheme}-overview.png")
+    assert violations(page) == []
+    page.locator("#blocks a").first.click()
+    page.wait_for_timeout(300)
     assert violations(page) == []
 
 
@@ -63,6 +71,7 @@ def test_narrow(look, serve, library, screenshots, scheme):
 
 def test_on_narrow_screens_a_row_opens_its_text_and_a_sentence_its_source(look, serve, library):
     page = look(serve(library), viewport=NARROW, has_touch=True)
+    page.click("#panes [data-pane=outline]")
     row = page.locator("#tree .row").nth(1)
     row.tap()
     until(page.locator("#summary").is_visible)
@@ -83,6 +92,6 @@ def test_nothing_moves_while_it_loads(look, serve, library):
         ".observe({ type: 'layout-shift', buffered: true });"
     )
     page.goto(serve(library))
-    page.wait_for_selector("#cited")
+    page.wait_for_selector("#blocks a")
     page.wait_for_timeout(300)
     assert page.evaluate("window.moved") < 0.01

@@ -7,6 +7,7 @@ from browser.actions import (
     QUESTION,
     apart,
     ask,
+    browse,
     cited,
     flat,
     of_documents,
@@ -17,20 +18,67 @@ from browser.actions import (
 )
 from llama_index.core.schema import Document
 
-from hierindex.serve.endpoint import GENERATION
-
 
 @pytest.fixture
 def page(look, serve, library):
     page = look(serve(library))
-    page.wait_for_selector("#tree .row")
+    browse(page)
     return page
 
 
-def test_opens_at_the_root_with_its_summary_and_a_source(page):
+def test_opens_at_the_overview_of_the_index(look, serve, library):
+    page = look(serve(library))
+    page.wait_for_selector("#blocks a")
     assert page.title() == "library · hierindex"
-    assert selected(page) == page.locator("#summary h2").inner_text()
-    assert cited(page) in flat(page.locator("#summary .text").inner_text())
+    assert re.match(r"2 documents · [\d,]+ tokens · \d+ \w+ \d{4}$", page.inner_text("#facts"))
+    columns = page.locator("#blocks .column")
+    assert columns.first.locator("a b").all_inner_texts() == ["Bridges", "Gardens"]
+    heights = columns.evaluate_all(
+        "all => all.map((each) => [...each.children].reduce((sum, a) => sum + a.offsetHeight, 0))"
+    )
+    assert max(heights) - min(heights) <= columns.last.locator("a").count()
+    said = flat(page.locator("#quotes a.sentence").first.inner_text())
+    page.locator("#quotes a.sentence").first.click()
+    until(lambda: cited(page) == said)
+    page.go_back()
+    until(page.locator("#quotes").is_visible)
+
+
+def test_a_block_opens_its_text_beside_the_blocks(look, serve, library):
+    page = look(serve(library))
+    page.locator("#blocks a", has_text="Gardens").first.click()
+    until(lambda: read(page) == "Gardens")
+    assert page.locator("#blocks a[aria-current]").first.locator("b").inner_text() == "Gardens"
+    page.click("#name")
+    until(page.locator("#quotes").is_visible)
+    until(lambda: page.locator("#blocks a[aria-current]").count() == 0)
+
+
+def test_a_question_of_the_overview_is_asked_and_its_parts_are_marked(look, serve, library):
+    page = look(serve(library))
+    page.click("#questions button:has-text('Bridges')")
+    page.wait_for_selector("#answer h2")
+    assert page.locator("#answer h2").inner_text() == "What is “Bridges” about?"
+    assert page.input_value("#asked") == "What is “Bridges” about?"
+    lit = page.locator("#blocks .column").first.locator("a[data-lit]")
+    assert lit.locator("b").all_text_contents() == ["Bridges"]
+    page.click("#panes [data-pane=overview]")
+    until(page.locator("#quotes").is_visible)
+    assert lit.count() == 1
+    page.click("#panes [data-pane=answer]")
+    until(page.locator("#answer").is_visible)
+
+
+def test_a_new_answer_is_shown_from_its_beginning(look, serve, library):
+    page = look(serve(library), viewport={"width": 1400, "height": 300})
+    page.wait_for_selector("#blocks a")
+    ask(page, "What is this about?")
+    page.locator("#answer").evaluate("(answer) => (answer.scrollTop = 9999)")
+    assert page.locator("#answer").evaluate("(answer) => answer.scrollTop") > 0
+    page.click("#panes [data-pane=outline]")
+    ask(page, "What is said about bees and roses?")
+    until(lambda: page.locator("#answer").evaluate("(answer) => answer.scrollTop") == 0)
+    assert "Searched " in page.locator("#answer").inner_text()
 
 
 def test_rows_expand_and_collapse(page):
@@ -70,21 +118,21 @@ def test_a_citation_is_followed_and_back_returns(page):
     until(lambda: "node=" in page.url and read(page) == "Bridges")
     of_node = page.url
     ask(page)
-    assert "sunk by 40 centimetres" in page.locator("#answer .answer").inner_text()
-    page.locator("#answer a.citation").first.click()
+    assert "sunk by 40 centimetres" in page.locator("#answer .cards").inner_text()
+    page.locator("#answer a.sentence").first.click()
     until(lambda: "start=" in page.url and "Harlow was closed in 1963" in cited(page))
     assert "Closures" in page.locator("#source-bar .place").inner_text()
     page.go_back()
     until(lambda: "start=" not in page.url)
     assert page.locator("#answer").is_visible()
     page.go_back()
-    page.wait_for_selector("#summary:not([hidden])")
+    page.wait_for_selector("#summary")
     assert page.url == of_node
     until(lambda: selected(page) == "Bridges")
-    assert page.locator("button[data-read=answer]").is_hidden()
+    assert page.locator("button[data-pane=answer]").is_hidden()
     assert page.locator("#tree [data-lit=source]").count() == 0
     page.go_forward()
-    page.wait_for_selector("#answer:not([hidden])")
+    page.wait_for_selector("#answer")
 
 
 def test_back_shows_the_earlier_answer_and_reload_asks_again(page):
@@ -95,17 +143,17 @@ def test_back_shows_the_earlier_answer_and_reload_asks_again(page):
     first = page.url
     ask(page, other)
     until(lambda: "honey" in page.evaluate("location.hash"))
-    assert "forty kilograms" in page.locator("#answer .answer").inner_text()
+    assert "forty kilograms" in page.locator("#answer .cards").inner_text()
     page.go_back()
     question = page.locator("#answer h2")
     until(lambda: question.inner_text() == QUESTION)
     assert (page.url, len(asked)) == (first, 2)
     assert page.input_value("#asked") == QUESTION
-    assert "40 centimetres" in page.locator("#answer .answer").inner_text()
+    assert "40 centimetres" in page.locator("#answer .cards").inner_text()
     page.go_forward()
     until(lambda: question.inner_text() == other)
     page.reload()
-    page.wait_for_selector("#tree [data-lit=source]")
+    page.wait_for_selector("#tree [data-lit=source]", state="attached")
     until(lambda: question.inner_text() == other)
     assert page.input_value("#asked") == other
     assert page.locator("#options-set").inner_text().strip() == "(1)"
@@ -120,47 +168,33 @@ def test_numbers_in_brackets_of_a_document_are_no_citations(look, serve, tmp_pat
     ]
     documents = [Document(text=text, id_=text[0]) for text in texts]
     page = look(serve(of_documents(tmp_path / "brackets", *documents)))
-    page.wait_for_selector("#cited")
+    browse(page)
     ask(page, "Who measured arches and who counted gulls in 1921 and 1950?", Level="0")
-    citations = page.locator("#answer a.citation")
-    assert citations.all_inner_texts() == ["[1]", "[2]"]
-    quotes = [quote.strip() for quote in page.locator("#answer a.sentence").all_inner_texts()]
-    assert sorted(quotes) == texts
-    for i, quote in enumerate(quotes):
-        citations.nth(i).click()
-        until(lambda quote=quote: cited(page) == quote)
+    quotes = page.locator("#answer a.sentence")
+    assert sorted(map(flat, quotes.all_inner_texts())) == texts
+    for i, quote in enumerate(quotes.all_inner_texts()):
+        quotes.nth(i).click()
+        until(lambda quote=quote: cited(page) == flat(quote))
         until(lambda quote=quote: quote[:5].lower() in selected(page).lower())  # its node
-    text = "As Ito says [1]\\n\\nwe saw. [1]\\n\\nMore. [2]"
-    length = len("As Ito says [1]\n\nwe saw.")
-    pieces = page.evaluate(
-        "import('./assets/text.js').then(({ cited }) => cited({ answer: '" + text + "', "
-        "citations: [{ start: 0, end: " + str(length) + " }, { start: 90, end: 95 }] }))"
-    )
-    said = [flat(piece["text"]) for piece in pieces if piece["passage"]]
-    assert said == ["As Ito says [1] we saw.", "[1]", "More.", "[2]"]
 
 
-def test_a_passage_has_its_place_above_it_and_its_best_words_in_bold_type(page):
+def test_a_card_has_the_quote_its_place_and_its_best_words_in_bold_type(page):
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     ask(page, Level="0")
-    answer = page.locator("#answer .answer")
-    places, bold = answer.locator(".place").all_inner_texts(), answer.locator("b").all_inner_texts()
-    assert "Closures" in places[0]
-    assert len(bold) == 1
-    assert flat(bold[0]) in flat(answer.inner_text())
-    assert flat(answer.inner_text()).startswith(flat(places[0]))
-    place = "{ document: 'a', section: ['Roof', 'Tin'], page: 2 }"
-    other = "{ document: 'a', section: ['Roof', 'Tin'], page: 3 }"
-    pieces = page.evaluate(
-        "import('./assets/text.js').then(({ cited }) => cited({"
-        "answer: 'Others have:\\n\\nIt rained. [1]\\n\\nYear\\n1921 [2]\\n\\nTin. [3]', "
-        "citations: [null, null, null], passages: ["
-        f"{{ text: 'It rained.', lead: '', title: 'Roof', citation: {place} }}, "
-        f"{{ text: '1921', lead: 'Year', title: 'Roof', citation: {place} }}, "
-        f"{{ text: 'Tin.', lead: '', title: 'Roof', citation: {other} }}] }}))"
-    )
-    said = ["Others have:", "Roof › Tin, page 2", "It rained.", "[1]", "Year 1921", "[2]"]
-    told = [flat(piece["text"]) for piece in pieces]
-    assert [each for each in told if each] == [*said, "page 3", "Tin.", "[3]"]
+    card = page.locator("#answer .cards > li").first
+    quote, best = (flat(card.locator(part).inner_text()) for part in ("a.sentence", "a.sentence b"))
+    assert best in quote
+    assert "Closures" in card.locator("small bdi").inner_text()
+    card.locator("button").click()
+    until(lambda: page.locator("#status").inner_text() == "Copied.")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.startswith(f"“{quote}”\n")
+    assert copied.endswith("bridges.md")
+    folded = page.locator("#answer details")
+    assert re.match(r"\d+ more passages? (was|were) read but not quoted", folded.inner_text())
+    folded.locator("summary").click()
+    folded.locator("a").first.click()
+    until(page.locator("#summary").is_visible)
 
 
 def test_a_link_opens_the_same_node_and_passage(page, look):
@@ -171,23 +205,22 @@ def test_a_link_opens_the_same_node_and_passage(page, look):
     until(lambda: cited(page) == flat(sentence.inner_text()))
     said, title = cited(page), selected(page)
     other = look(page.url)
-    other.wait_for_selector("#tree .row[aria-selected=true]")
+    other.wait_for_selector("#tree .row[aria-selected=true]", state="attached")
     until(lambda: (cited(other), selected(other)) == (said, title))
 
 
 @pytest.mark.parametrize("level", ["0", "1", "documents"])
 def test_a_question_at_a_level_lights_up_its_sources(page, level):
     ask(page, Level=level)
-    page.wait_for_selector("#tree [data-lit=source]")
-    links = page.locator("#answer .sources").first.locator("a")
-    titles = {links.nth(i).inner_text() for i in range(links.count())}
-    lit = set(page.locator("#tree [data-lit=source] .title").all_inner_texts())
-    assert titles == lit
+    page.wait_for_selector("#tree [data-lit=source]", state="attached")
+    links = page.locator("#answer .cards small a")
+    links = links.evaluate_all("all => all.map((each) => each.hash)")
+    nodes = {re.search("node=(\\w+)", link)[1] for link in links}
+    assert page.locator("#tree [data-lit=source]").count() == len(nodes)
     if level.isdigit():
-        assert all(
-            text.startswith(f"level {level} ")
-            for text in page.locator("#answer .sources .quiet").all_inner_texts()
-        )
+        page.click("#answer summary")
+        others = page.locator("#answer details small").all_inner_texts()
+        assert all(text.strip().startswith(f"level {level} ") for text in others)
     assert page.locator("#tree .row").first.get_attribute("data-lit") in ("under", "source")
     assert page.locator("#options-set").inner_text().strip() == "(1)"
 
@@ -195,7 +228,7 @@ def test_a_question_at_a_level_lights_up_its_sources(page, level):
 def test_a_question_without_an_answer_is_refused_in_words(page):
     ask(page, "What is the boiling point of tungsten hexafluoride?")
     assert page.locator("#answer .refused").inner_text()
-    assert page.locator("#answer a.citation").count() == 0
+    assert page.locator("#answer a.sentence").count() == 0
     assert page.locator("#tree [data-lit=source]").count() == 0
 
 
@@ -241,46 +274,6 @@ def test_words_that_are_nowhere_leave_the_outline(page):
     assert page.locator("#tree").is_visible()
     page.press("#find", "Escape")
     assert page.locator("#find-count").is_hidden()
-
-
-def test_the_icicle_zooms_in_and_out(page):
-    canvas = page.locator("#icicle")
-    box = canvas.bounding_box()
-    assert page.locator("#zoom-out").is_disabled()
-    before = canvas.screenshot()
-    canvas.click(position={"x": box["width"] * 0.35, "y": box["height"] * 0.8})
-    until(page.locator("#zoom-out").is_enabled)
-    until(lambda: canvas.screenshot() != before)
-    until(lambda: selected(page) == read(page))
-    assert selected(page) in page.locator("#icicle-caption").inner_text()
-    while page.locator("#zoom-out").is_enabled():
-        page.click("#zoom-out")
-        page.wait_for_timeout(300)
-    assert page.locator("#zoom-out").is_disabled()
-
-
-def test_what_the_icicle_has_not_loaded_is_no_blank(look, serve, library):
-    def first_cells(route):
-        icicle = route.fetch().json()
-        route.fulfill(json={**icicle, "cells": icicle["cells"][:3]}, headers={GENERATION: "1"})
-
-    page = look("about:blank")
-    page.route("**/api/icicle?*", first_cells)
-    page.goto(serve(library))
-    page.wait_for_selector("#cited")
-    page.wait_for_timeout(300)
-    shades = page.locator("#icicle").evaluate(
-        """(canvas) => {
-            const { width, height } = canvas;
-            const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
-            const at = (x, y) => 4 * (Math.floor(y * height) * width + Math.floor(x * width));
-            const shade = (x, y) => data.slice(at(x, y), at(x, y) + 4).join();
-            return [0.1, 0.5, 0.9].map((y) => [0.1, 0.4, 0.6, 0.9].map((x) => shade(x, y)));
-        }"""
-    )
-    for root, loaded, *others in shades:
-        assert "0,0,0,0" not in others
-        assert not {root, loaded} & {*others}
 
 
 def test_the_map_names_and_selects_chunks(page):
@@ -351,6 +344,7 @@ def levels_of(page):
 def test_long_lists_load_what_is_asked_for(look, serve, tmp_path):
     text = "\n\n".join(f"Report {i} of the archive has {i} pages." for i in range(450))
     page = look(serve(of_documents(tmp_path / "many", Document(text=text, id_="archive"))))
+    page.click("#panes [data-pane=outline]")
     rows, more = page.locator("#tree .row"), page.locator("#tree .more")
     until(lambda: rows.count() == 1 + 100 + 1)
     more.click()
@@ -370,6 +364,7 @@ def test_a_node_far_down_a_list_is_shown_with_those_around_it(look, serve, tmp_p
     url = serve(index)
     children = apart(lambda: index.describe(index.info()["roots"][0])["children"])
     page = look(f"{url}#node={children[1150]}")
+    page.click("#panes [data-pane=outline]")
     rows = page.locator("#tree .row")
     until(lambda: "Report 1150" in page.locator("#tree [aria-selected=true] .excerpt").inner_text())
     assert "Report 1150" in cited(page)

@@ -6,6 +6,7 @@ import re
 import pytest
 from browser.actions import (
     apart,
+    browse,
     cited,
     flat,
     of_documents,
@@ -30,7 +31,7 @@ def file(library, tmp_path_factory):
 @pytest.fixture
 def page(look, file):
     page = look(file, offline=True)
-    page.wait_for_selector("#cited")
+    browse(page)
     return page
 
 
@@ -43,11 +44,10 @@ def test_a_report_is_read_as_the_explorer_is(page, screenshots):
     page.screenshot(path=screenshots / "report.png")
     page.go_back()
     until(lambda: "start=" not in page.url)
-    canvas = page.locator("#icicle")
-    canvas.focus()
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("Enter")
-    until(page.locator("#zoom-out").is_enabled)
+    page.click("#panes [data-pane=overview]")
+    until(page.locator("#quotes").is_visible)
+    page.locator("#blocks a", has_text="Gardens").first.click()
+    until(lambda: read(page) == "Gardens")
 
 
 def test_a_report_says_what_it_is(page, library):
@@ -66,6 +66,7 @@ def test_a_report_finds_words_in_place(page):
 
 def test_a_report_asks_nothing(page):
     assert page.locator("#question").is_hidden()
+    assert page.locator("#questions").is_hidden()
     assert page.locator("#panes [data-pane=map]").is_hidden()
     assert violations(page) == []
 
@@ -73,7 +74,7 @@ def test_a_report_asks_nothing(page):
 def test_every_passage_is_the_servers(look, serve, library, page):
     """Both show the same passages, places and neighbours."""
     other = look(serve(library))
-    other.wait_for_selector("#cited")
+    browse(other)
     for title in ("Bridges", "Gardens"):
         said = []
         for each in (page, other):
@@ -92,7 +93,7 @@ def test_a_small_report_says_what_it_leaves_out(library, look, tmp_path):
     size = apart(lambda: to_html(library, whole)).bytes
     apart(lambda: to_html(library, small, max_bytes=size - 3000))
     page = look(small.as_uri())
-    page.wait_for_selector("#tree .row")
+    page.wait_for_selector("#blocks a")
     page.click("#health summary")
     assert "texts of the lowest levels" in page.locator("#health .card").inner_text()
     without = page.evaluate(
@@ -109,6 +110,7 @@ def test_a_passage_that_is_left_out_is_not_shown_as_blanks(look, tmp_path):
     apart(lambda: to_html(index, path))
     path.write_text(re.sub('(?<=id="data">).*?(?=</script>)', without_otter, path.read_text()))
     page = look(path.as_uri())
+    browse(page)
     sentences = page.locator("#summary a.sentence")
     for sentence, others in (("heron", "newt"), ("newt", "heron")):
         sentences.filter(has_text=sentence).click()

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from browser.actions import apart, ask, cited, until
+from browser.actions import apart, ask, browse, cited, until
 from edited_index import KINDS, NamesWords
 from fakes import HashingEmbedding
 from llama_index.core.llms import CompletionResponse
@@ -50,7 +50,7 @@ def page(request, look, index, tmp_path):
     else:
         apart(lambda: to_html(index, tmp_path / "report.html"))
         page = look((tmp_path / "report.html").as_uri())
-    page.wait_for_selector("#cited")
+    browse(page)
     return page
 
 
@@ -89,9 +89,9 @@ def test_each_passage_has_its_page(page):
 
 def test_an_answer_names_its_page(look, serve, index):
     page = look(serve(index))
-    page.wait_for_selector("#cited")
+    browse(page)
     ask(page, "How many gulls did the keeper count on Tuesday?", Level="0")
-    assert "forty gulls" in page.locator("#answer .answer").inner_text()
-    page.locator("#answer a.citation").first.click()
+    assert "forty gulls" in page.locator("#answer .cards").inner_text()
+    page.locator("#answer a.sentence").first.click()
     until(lambda: "forty gulls" in cited(page))
-    assert page.locator("#source-bar .place").inner_text() == "page 2"
+    assert page.locator("#source-bar .place").inner_text() == "page 1"  # where the quote begins

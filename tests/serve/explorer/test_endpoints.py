@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 from fakes import HashingEmbedding
-from llama_index.core.schema import TextNode
+from llama_index.core.schema import Document, TextNode
 from pydantic import Field
 from records import metadata_of, replace_all
 from serve.conftest import client_of
@@ -96,32 +96,63 @@ def test_a_passage_stands_in_its_document(client) -> None:
         assert middle["after"].split() == text[40 : middle["after_end"]].split()
 
 
-def test_cells_tile_those_above_them(client) -> None:
-    nodes = [*listed(client)]
-    icicle = client.json("icicle", n=1000)
-    cells = {cell["id"]: cell for cell in icicle["cells"]}
-    assert len(cells) == len(nodes)
-    assert icicle["depth"] == max(len(path) for _, path in nodes)
-    at: dict[str, float] = {}  # where the next child begins
-    for node, path in nodes:
-        cell, above = cells[node["id"]], path[-1] if path else ""
-        assert cell["depth"] == len(path)
-        assert (cell["title"], cell["level"]) == (node["title"], node["level"])
-        assert cell["x0"] == pytest.approx(at.get(above, cells[above]["x0"] if path else 0))
-        at[above] = cell["x1"]
-    for above, end in at.items():
-        assert end == pytest.approx(cells[above]["x1"] if above else 1)
+def test_the_blocks_of_an_overview_stand_for_all_text(index, client) -> None:
+    overview = client.json("overview")
+    assert 1 <= len(overview["columns"]) <= 3
+    order = [node["id"] for node, _ in listed(client)]
+    for column in overview["columns"]:
+        assert sum(block["share"] for block in column) == pytest.approx(1, abs=1e-4)
+        places = [order.index(block["id"]) for block in column]
+        assert places == sorted(places)
+        for block in column:
+            described = index.describe(block["id"])
+            assert block["title"] == described["title"]
+            assert block["documents"] == len(described["documents"])
+    assert [*map(len, overview["columns"])] == sorted(map(len, overview["columns"]))
+    assert overview["documents"] == len(TEXTS)
+    assert overview["tokens"] == next(
+        level["tokens"] for level in index.info()["levels"] if not level["level"]
+    )
 
 
-def test_the_cells_that_are_seen_come_broadest_first(client) -> None:
-    every = client.json("icicle", n=1000)["cells"]
-    some = client.json("icicle", from_=0.4, to=0.6, n=5)["cells"]
-    seen = [cell for cell in every if cell["x0"] < 0.6 and cell["x1"] > 0.4]
-    assert some == seen[:5]
-    root = every[0]
-    under = client.json("icicle", of=root["id"], n=1000)
-    assert under["cells"][0] == {**root, "x0": 0.0, "x1": 1.0}
-    assert {cell["depth"] for cell in under["cells"]} == {*range(under["depth"] + 1)}
+def test_an_overview_quotes_the_largest_parts(index, client) -> None:
+    overview = client.json("overview")
+    shares = [quote["share"] for quote in overview["quotes"]]
+    assert shares == sorted(shares, reverse=True)
+    assert 0 < len(shares) <= overview["parts"]
+    for quote in overview["quotes"]:
+        text = TEXTS[quote["document"]][quote["start"] : quote["end"]]
+        assert quote["text"].split() == text.split()
+        assert quote["document"] in index.describe(quote["node"])["documents"]
+    assert 1 <= len(overview["questions"]) <= 3
+
+
+def test_an_overview_without_short_sentences_has_no_quotes(tmp_path) -> None:
+    document = Document(text="and so on " * 500, id_="long")
+    hierarchy = DocumentHierarchy(embed_model=HashingEmbedding())
+    index = HierarchicalIndex.build(
+        [document], tmp_path / "index", hierarchy=hierarchy, chunk_size=4000
+    )
+    for client in client_of(index):
+        overview = client.json("overview")
+    assert (overview["quotes"], overview["parts"]) == ([], 0)
+    assert [block["share"] for block in overview["columns"][0]] == [1]
+
+
+def test_an_overview_tells_folders_apart(tmp_path) -> None:
+    texts = ("The mill is old.", "The barn is new.", "How is hay cut? With a scythe.")
+    names = ("farm/mill.md", "farm/barn.md", "work/hay.md")
+    documents = [
+        Document(text=text, id_=name, metadata={"title": text.partition(".")[0]})
+        for text, name in zip(texts, names, strict=True)
+    ]
+    hierarchy = DocumentHierarchy(embed_model=HashingEmbedding())
+    index = HierarchicalIndex.build(documents, tmp_path / "index", hierarchy=hierarchy)
+    for client in client_of(index):
+        overview = client.json("overview")
+    assert overview["folders"] == ["farm", "work"]
+    assert sorted(block["folder"] for block in overview["columns"][0]) == [0, 0, 1]
+    assert len(overview["questions"]) == 3
 
 
 def test_words_are_found_at_all_levels(index, client) -> None:
@@ -185,8 +216,7 @@ def test_the_map_has_each_chunk(client) -> None:
         ("nodes", {"start": "x"}, "start is invalid"),
         ("nodes", {"up": 1}, "There is no option 'up'."),
         ("node", {}, "id is missing."),
-        ("icicle", {"from": "nan"}, "from is invalid"),
-        ("icicle", {"to": 2}, "to is invalid"),
+        ("overview", {"of": "x"}, "There is no option 'of'."),
         ("source", {"document": "a.txt", "start": -1, "end": 5}, "start is invalid"),
         ("search", {}, "q is missing."),
         ("ask", {"q": " "}, "The question is empty"),
@@ -205,7 +235,7 @@ def test_what_is_wrong_is_said_in_a_sentence(client, path, query, said) -> None:
         ("nodes", {"of": "zz"}, "No node has the id 'zz'."),
         ("node", {"id": ""}, "No node has the id ''."),
         ("node", {"id": "\ud800".encode("utf-8", "surrogatepass")}, "No node has the id"),
-        ("icicle", {"of": "'; DROP TABLE nodes"}, "No node has the id"),
+        ("nodes", {"of": "'; DROP TABLE nodes"}, "No node has the id"),
         ("source", {"document": "zz", "start": 0, "end": 1}, "does not hold characters 0 to 1 of"),
         ("source", {"document": "a.txt", "start": 9, "end": 5}, "does not hold characters 9 to 5"),
         ("source", {"document": "a.txt", "start": 0, "end": 10**9}, "does not hold"),
@@ -239,7 +269,7 @@ def test_an_emptied_index_is_shown(own, own_client) -> None:
     own.store.delete_nodes(columns_of(own.store, "id")["id"])
     assert own_client.json("index")["levels"] == []
     assert own_client.json("nodes") == {"of": None, "nodes": [], "start": 0, "total": 0}
-    assert own_client.json("icicle") == {"depth": 0, "cells": []}
+    assert own_client.json("overview")["columns"] == []
     assert own_client.json("search", q="harbour") == {"nodes": []}
     assert own_client.json("map", level=0)["points"] == []
     assert own_client.json("ask", q="Who?")["refused"]
@@ -261,7 +291,7 @@ def test_an_index_that_is_gone(own, own_client, tmp_path) -> None:
 REQUESTS = {
     "index": {},
     "nodes": {},
-    "icicle": {},
+    "overview": {},
     "search": {"q": "harbour"},
     "map": {"level": 0},
     "ask": {"q": "Who met a kettle?"},
@@ -361,10 +391,11 @@ def test_each_request_is_answered_from_one_generation(tmp_path) -> None:
         for client in client_of(index):
             publishing = pool.submit(publish)
             while not publishing.done():
-                seen.append({cell["id"] for cell in client.json("icicle", n=1000)["cells"]})
+                columns = client.json("overview")["columns"]
+                seen.append({block["id"] for column in columns for block in column})
                 found = client.json("search", q="harbour")["nodes"]
                 below = {node_id for node in found for node_id in (node["id"], *node["path"])}
                 assert any(below <= of_tree for of_tree in ids)
             publishing.result()
             assert {node["id"] for node, _ in listed(client)} == ids[0]
-    assert all(cells in ids for cells in seen)
+    assert all(any(blocks <= of_tree for of_tree in ids) for blocks in seen)

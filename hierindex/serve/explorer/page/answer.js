@@ -1,9 +1,9 @@
-/** The answer to a question, and the nodes that it is from. */
+/** The answer to a question: a card for each quote, and what was read but not quoted. */
 
-import { linkTo } from "./address.js";
-import { element } from "./elements.js";
-import { markCurrent, showPieces } from "./sentences.js";
-import { cited, counted, placeOf, shown } from "./text.js";
+import { linkTo, spanOf } from "./address.js";
+import { button, element, say } from "./elements.js";
+import { markCurrent } from "./sentences.js";
+import { counted, placeOf, plain, shown, unwrapped } from "./text.js";
 
 export class Answer {
   constructor(article) {
@@ -19,43 +19,93 @@ export class Answer {
    */
   show(question, answer) {
     Object.assign(this, { passages: [], sources: [], generation: null, isShown: answer !== null });
+    this.isNew = true;
     if (!answer) return this.article.replaceChildren();
-    const ofNodes = answer.citations.map((passage) =>
-      passage.document ? ofNode(passage, answer.sources) : null,
-    );
-    this.passages = ofNodes.filter(Boolean);
+    const quotes = answer.passages.map((each) => quoteOf(each, answer.sources));
+    this.passages = quotes.map(({ passage }) => passage).filter(Boolean);
     this.sources = answer.sources.filter(({ id }) => this.passages.some(({ node }) => node === id));
     this.generation = answer.generation;
-    const block = element("div", { class: "text answer", dir: "auto" });
-    showPieces(block, cited({ ...answer, citations: ofNodes }), { read: "answer" });
     const others = answer.sources.filter((source) => !this.sources.includes(source));
+    const documents = new Set(this.passages.map((passage) => passage.document)).size;
+    const from = documents ? `Quoted from ${counted(documents, "document")}` : "";
+    const every = quotes.map(({ copied }, i) => `[${i + 1}] ${copied}`).join("\n\n");
+    const copy = quotes.length ? [" · ", copying("copy the answer with its sources", every)] : [];
     this.article.replaceChildren(
       element("h2", { dir: "auto" }, shown(question)),
-      ...(answer.refused ? refusal(answer) : [block]),
+      element("p", { class: "quiet" }, from, ...copy),
+      ...(answer.refused ? refusal(answer) : []),
+      element("ol", { class: "cards" }, ...quotes.map(cardOf)),
       ...notes(answer),
-      ...listOf(this.sources, `From ${counted(this.sources.length, "node")}`),
-      ...listOf(others, answer.refused ? "Nearest, but no answer" : "Also found, but not cited"),
+      ...foldedOf(others, answer.refused),
       element("p", { class: "quiet" }, shown(costOf(answer))),
     );
-    this.article.scrollTop = 0;
     return undefined;
+  }
+
+  /** Begin at the top, once a new answer is seen: what is hidden cannot be scrolled. */
+  arrive() {
+    if (this.isNew) this.article.scrollTop = 0;
+    this.isNew = false;
   }
 
   /** Return what was shown, in a sentence for those who listen to the page. */
   get said() {
-    return this.sources.length
-      ? `An answer from ${counted(this.sources.length, "node")}.`
+    return this.passages.length
+      ? `An answer of ${counted(this.passages.length, "quote")}.`
       : "The index does not answer this.";
   }
 
-  /** Mark the sentences that stand on a passage. */
+  /** Mark the quotes that stand on a passage. */
   mark(span) {
     markCurrent(this.article, span);
   }
+}
 
-  focus() {
-    (this.article.querySelector("a.sentence, a.citation") ?? this.article).focus();
-  }
+/** Return what a card shows of a passage, which has the `node` that it is of: the best one. */
+function quoteOf({ text, lead, best, title, citation }, sources) {
+  const meets = ({ document, start, end }) =>
+    document === citation.document && start < citation.end && citation.start < end;
+  const having = citation ? sources.filter(({ citations }) => citations.some(meets)) : [];
+  const [node] = having.sort((a, b) => b.score - a.score);
+  const place = [title, citation ? placeOf(citation, title) : ""].filter(Boolean).join(" · ");
+  const [said, words] = [text, best].map((each) => unwrapped(plain(each)).trim());
+  const passage = citation?.document ? { ...citation, node: node?.id } : null;
+  const copied = `“${said}”\n${[place, citation?.document].filter(Boolean).join(", ")}`;
+  return { said, lead, words, place, passage, copied };
+}
+
+function cardOf({ said, lead, words, place, passage, copied }, i) {
+  const href = passage && linkTo({ node: passage.node, read: "answer", ...spanOf(passage) });
+  const quote = element(passage ? "a" : "span", { class: "sentence", href }, ...bold(said, words));
+  quote.passage = passage;
+  const above = lead ? [element("p", { class: "lead" }, shown(lead))] : [];
+  const node = passage?.node && linkTo({ node: passage.node, ...spanOf(passage) });
+  return element(
+    "li",
+    {},
+    element("b", { "aria-hidden": "true" }, String(i + 1)),
+    element("div", { class: "text", dir: "auto" }, ...above, quote),
+    element(
+      "small",
+      {},
+      element("bdi", {}, shown(place)),
+      copying("copy", copied),
+      ...(node ? [element("a", { href: node }, "link")] : []),
+    ),
+  );
+}
+
+function copying(label, text) {
+  const copy = () => navigator.clipboard.writeText(text).then(() => say("Copied."));
+  return button(label, copy, { class: "link", hidden: !navigator.clipboard });
+}
+
+/** Return a text with its words that match best in bold type. */
+function bold(text, words) {
+  const at = words ? text.indexOf(words) : -1;
+  if (at < 0 || words.length === text.length) return [shown(text)];
+  const after = shown(text.slice(at + words.length));
+  return [shown(text.slice(0, at)), element("b", {}, shown(words)), after];
 }
 
 function refusal({ answer, unknown = {} }) {
@@ -73,45 +123,26 @@ function notes({ missing = [], refused }) {
   return [element("p", { class: "quiet" }, shown(note))];
 }
 
-/** Return a passage of an answer with the `node` that it is of, the best of those that have it. */
-function ofNode(passage, sources) {
-  const meets = ({ document, start, end }) =>
-    document === passage.document && start < passage.end && passage.start < end;
-  const having = sources.filter(({ citations }) => citations.some(meets));
-  const [best] = having.sort((a, b) => b.score - a.score);
-  return { ...passage, node: best?.id };
-}
-
-function listOf(sources, title) {
+/** Return the nodes that were read but not quoted, folded. */
+function foldedOf(sources, isRefused) {
   if (!sources.length) return [];
-  const items = sources.map((source) => {
-    const [first] = source.citations;
+  const items = sources.map(({ id, title, level, citations: [first] }) => {
     const place = first ? [first.document, placeOf(first)].filter(Boolean).join(", ") : "";
-    const share = element("span", { class: "score", "aria-hidden": "true" }, element("i"));
-    share.firstChild.style.width = `${Math.round(source.score * 100)}%`;
-    const link = linkTo({ node: source.id });
-    return element(
-      "li",
-      {},
-      share,
-      element(
-        "a",
-        {
-          href: link,
-          dir: "auto",
-          "aria-label": `${source.title}, score ${source.score.toFixed(2)}`,
-        },
-        shown(source.title),
-      ),
-      element("span", { class: "quiet", dir: "auto" }, shown(`level ${source.level} · ${place}`)),
-    );
+    const link = element("a", { href: linkTo({ node: id }), dir: "auto" }, shown(title));
+    const of = element("small", {}, shown(` level ${level} · ${place}`));
+    return element("li", {}, link, of);
   });
-  return [element("h3", {}, title), element("ol", { class: "sources" }, ...items)];
+  const n = sources.length;
+  const were = n === 1 ? "was" : "were";
+  const read = `${counted(n, isRefused ? "passage" : "more passage")} ${were} read`;
+  const label = isRefused ? `${read}, without an answer` : `${read} but not quoted`;
+  const summary = element("summary", { class: "link" }, label);
+  return [element("details", {}, summary, element("ol", {}, ...items))];
 }
 
 function costOf({ why, seconds }) {
   const spent = Object.values(seconds).reduce((sum, each) => sum + each, 0);
-  return `${spent.toFixed(2)} s${why ? `. ${why}` : ""}`;
+  return `${why ? `Searched ${why}. ` : ""}${spent.toFixed(1)} s`;
 }
 
 /**

@@ -30,7 +30,7 @@ export class Changed extends Failure {
  *
  * When a reply is of another, `onChange` is called; answers to questions are returned all the
  * same, with their `generation`, as are the sources of that, and for all else `Changed` is raised.
- * Replies are kept, apart from answers and cells.
+ * Replies are kept, apart from answers.
  */
 export class Served {
   constructor() {
@@ -54,8 +54,8 @@ export class Served {
     return this.kept("source", { document, start, end, context }, generation);
   }
 
-  icicle(from, to, n) {
-    return this.reply("icicle", { from, to, n });
+  overview() {
+    return this.kept("overview", {});
   }
 
   search(q, n) {
@@ -123,7 +123,7 @@ export class Served {
  * @param {object} data `index`, as the server returns it, and its `time`; `of`, the id of the node
  *     that it is a part below, or null; `nodes`, a list of them depth-first in reading order, each with `id`, `parent` (null for the first ones), `title`, `level`,
  *     `document`, `documents`, `chunks`, `text` and `quotes`, these empty if there was no room;
- *     `titles` of documents by their ids; and `left_out`, a sentence on what had no room, or null.
+ *     `titles` of documents by their ids; `overview`, as the server returns it; and `left_out`, a sentence on what had no room, or null.
  */
 export class Embedded {
   constructor(data) {
@@ -157,6 +157,10 @@ export class Embedded {
 
   async index() {
     return { ...this.data.index, left_out: this.data.left_out };
+  }
+
+  async overview() {
+    return this.data.overview;
   }
 
   async nodes(of, { start = 0, around = null }, n) {
@@ -205,23 +209,6 @@ export class Embedded {
       ...{ before_start: from, before: part(from, start), text: part(start, end) },
       ...{ after: part(end, to), after_end: to },
     };
-  }
-
-  async icicle(from, to, n) {
-    const cells = [];
-    const total = this.children(null).reduce((sum, node) => sum + node.chunks, 0) || 1;
-    const walk = (nodes, depth, start) => {
-      for (const node of nodes) {
-        const [x0, x1] = [start / total, (start + node.chunks) / total];
-        if (x1 > from && x0 < to) cells.push({ ...this.brief(node), depth, x0, x1 });
-        walk(this.children(node.id), depth + 1, start);
-        start += node.chunks;
-      }
-    };
-    walk(this.children(null), 0, 0);
-    cells.sort((a, b) => b.chunks - a.chunks || a.depth - b.depth);
-    const depth = cells.reduce((most, cell) => Math.max(most, cell.depth), 0);
-    return { depth, cells: cells.slice(0, n) };
   }
 
   async search(q, n) {

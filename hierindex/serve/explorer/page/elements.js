@@ -8,6 +8,17 @@ export function byId(id) {
   return document.getElementById(id);
 }
 
+/** Return elements of the page by names, from their ids by those names. */
+export function byIds(ids) {
+  return Object.fromEntries(Object.entries(ids).map(([name, id]) => [name, byId(id)]));
+}
+
+/** Set an attribute, or remove it if the value is null or false. */
+export function setAttribute(of, name, value) {
+  if (value === null || value === undefined || value === false) of.removeAttribute(name);
+  else of.setAttribute(name, value === true ? "" : value);
+}
+
 /**
  * Make an element. Attributes that are null or false are left out; strings become text.
  *
@@ -17,10 +28,7 @@ export function byId(id) {
  */
 export function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (value === null || value === undefined || value === false) continue;
-    made.setAttribute(name, value === true ? "" : value);
-  }
+  for (const [name, value] of Object.entries(attributes)) setAttribute(made, name, value);
   made.append(...children);
   return made;
 }

@@ -1,6 +1,6 @@
 /** Search in place: what is found takes the place of the outline until Escape. */
 
-import { element, settled } from "./elements.js";
+import { byIds, element, settled } from "./elements.js";
 import { counted, plain, shown, sizeOf } from "./text.js";
 
 const MOST = 50; // found nodes
@@ -9,12 +9,12 @@ const BEFORE = 40; // characters of a text before the first word that is found
 
 /** `actions` are `select(id, isRun)`, `close()` and `fail(error)`. */
 export class Find {
-  constructor({ input, list, count, tree }, data, actions) {
+  constructor(data, actions) {
+    const ids = { input: "find", list: "found", count: "find-count", tree: "tree" };
+    const { input, list, count, tree } = byIds(ids);
     Object.assign(this, { input, list, count, tree, data, actions, found: [], words: "", at: -1 });
-    input.addEventListener(
-      "input",
-      settled(() => this.search(), WAIT),
-    );
+    const searchSoon = settled(() => this.search(), WAIT);
+    input.addEventListener("input", searchSoon);
     input.addEventListener("keydown", (event) => this.press(event));
     list.addEventListener("click", (event) => {
       const row = event.target.closest(".row");

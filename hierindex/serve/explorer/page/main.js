@@ -6,9 +6,9 @@ import { Changed, Embedded, Failure, Served } from "./data.js";
 import { byId, closeMenus, say, settled } from "./elements.js";
 import { Find } from "./find.js";
 import { showHealth } from "./health.js";
-import { Icicle } from "./icicle.js";
 import { CorpusMap } from "./map.js";
 import { Outline } from "./outline.js";
+import { Overview } from "./overview.js";
 import { Question } from "./question.js";
 import { Source } from "./source.js";
 import { Summary } from "./summary.js";
@@ -20,52 +20,23 @@ class Explorer {
   constructor(data) {
     this.data = data;
     data.onChange = () => (byId("changed").hidden = false);
-    const fail = (error) => this.fail(error);
-    const select = (id) => this.select(id, false);
-    const read = (id) => this.read(id);
     this.state = { asked: linkTo({}), selected: null, first: null }; // asked: link to a question
-    this.outline = new Outline(byId("tree"), data, {
-      select: (id, isRun) => this.select(id, isRun),
-      read,
-      fail,
-    });
-    this.find = new Find(
-      { input: byId("find"), list: byId("found"), count: byId("find-count"), tree: byId("tree") },
-      data,
-      { select: (id, isRun) => this.select(id, isRun), close: () => this.outline.focus(), fail },
-    );
-    this.icicle = new Icicle(
-      { canvas: byId("icicle"), caption: byId("icicle-caption"), out: byId("zoom-out") },
-      data,
-      { select, fail },
-    );
-    this.map = new CorpusMap(
-      {
-        canvas: byId("points"),
-        caption: byId("map-caption"),
-        legend: byId("legend"),
-        levels: byId("map-level"),
-      },
-      data,
-      { select, fail },
-    );
+    const actions = {
+      select: (id, isRun = false) => this.select(id, isRun),
+      read: (id) => this.read(id),
+      follow: (passage) => this.follow(passage),
+      ask: (question) => this.ask(question).catch(actions.fail),
+      close: () => this.outline.focus(),
+      fail: (error) => this.fail(error),
+    };
+    this.outline = new Outline(data, actions);
+    this.find = new Find(data, actions);
+    this.overview = new Overview(data, actions);
+    this.map = new CorpusMap(data, actions);
     this.summary = new Summary(byId("summary"));
     this.answer = new Answer(byId("answer"));
-    this.source = new Source({ bar: byId("source-bar"), block: byId("passage") }, data, {
-      follow: (passage) => this.follow(passage),
-      fail,
-    });
-    this.question = new Question(
-      {
-        form: byId("question"),
-        input: byId("asked"),
-        submit: byId("ask"),
-        fields: byId("option-fields"),
-        count: byId("options-set"),
-      },
-      data,
-      (question) => this.ask(question).catch(fail),
-    );
+    this.source = new Source(data, actions);
+    this.question = new Question(data, actions);
     this.showSoon = settled(() => this.show(), WAIT);
   }
 
@@ -73,8 +44,7 @@ class Explorer {
   async start() {
     closeMenus();
     this.listen();
-    const loads = [this.data.index(), this.outline.start(), this.icicle.load()];
-    const [info] = await Promise.all(loads);
+    const [info] = await Promise.all([this.data.index(), this.outline.start()]);
     byId("name").textContent = info.name;
     document.title = `${info.name} · hierindex`;
     showHealth(byId("health-card"), info);
@@ -87,10 +57,11 @@ class Explorer {
         "This index holds no documents yet; add some with hierindex update.";
       return;
     }
-    byId("empty").hidden = true;
     this.state.first = this.outline.root.children[0];
+    this.outline.move(this.state.first);
     if (this.outline.root.total === 1) await this.outline.toggle(this.state.first, true);
-    await this.show();
+    await Promise.all([this.overview.load(info), this.show()]);
+    byId("empty").hidden = true;
   }
 
   listen() {
@@ -105,7 +76,7 @@ class Explorer {
     document.addEventListener("visibilitychange", () => this.compare());
     byId("reload").addEventListener("click", () => location.reload());
     NARROW.addEventListener("change", () => this.pane(document.body.dataset.pane));
-    this.pane(history.state?.pane ?? "outline");
+    this.pane(history.state?.pane ?? "overview");
   }
 
   /** Tell the user who comes back that the index has changed. */
@@ -125,27 +96,49 @@ class Explorer {
       event.preventDefault();
       const address = Object.fromEntries(new URLSearchParams(link.getAttribute("href").slice(1)));
       if (link.passage) this.follow(link.passage);
-      else this.goTo({ ...address, read: undefined }, "reading");
+      else if (address.node) this.goTo({ ...address, read: undefined }, "reading");
+      else this.open("overview");
     }
     const pane = event.target.closest("button[data-pane]");
-    if (pane) this.pane(pane.dataset.pane);
-    const read = event.target.closest("button[data-read]");
-    if (read)
-      this.goTo({
-        node: readAddress().node,
-        read: read.dataset.read === "answer" ? "answer" : undefined,
-      });
+    if (pane) this.open(pane.dataset.pane);
+  }
+
+  /** Open a pane, and what it is beside: the overview has no node, the others keep theirs. */
+  open(name) {
+    const { node, read } = readAddress();
+    if (name === "overview") this.goTo({}, name);
+    else if (name === "answer") this.goTo({ node, read: name }, name);
+    else if (read && /outline|map/.test(name)) this.goTo({ node }, name);
+    this.pane(name);
+    this.arrange();
+  }
+
+  /** Show on the right what the address names: the index, a node, or the answer. */
+  arrange() {
+    const { node, document: passage, read } = readAddress();
+    const isAnswer = read === "answer" && this.answer.isShown;
+    const right = isAnswer ? "answer" : node || passage ? "node" : "index";
+    document.body.dataset.right = right;
+    if (isAnswer) this.answer.arrive();
+    byId("blocks-title").textContent = isAnswer ? "Where it is" : "What is in it";
+    const { left, pane } = document.body.dataset;
+    const shown = NARROW.matches ? pane : isAnswer ? "answer" : left;
+    for (const each of document.querySelectorAll("button[data-pane]"))
+      each.setAttribute("aria-pressed", String(each.dataset.pane === shown));
+    return right;
   }
 
   press(event) {
     const isTyping = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
     if (event.key === "/" && !isTyping && !event.ctrlKey && !event.metaKey) {
       event.preventDefault();
-      this.pane("outline");
+      this.open("outline");
       byId("find").focus();
     } else if (event.key === "Escape") {
-      this.pane("outline");
-      this.outline.focus();
+      const { left } = document.body.dataset;
+      this.pane(left);
+      if (left === "outline") this.outline.focus();
+      else if (left === "overview") this.overview.focus();
     }
   }
 
@@ -153,13 +146,10 @@ class Explorer {
   pane(name) {
     const { dataset } = document.body;
     dataset.pane = name;
-    if (name === "outline" || name === "map") dataset.left = name;
+    if (/overview|outline|map/.test(name)) dataset.left = name;
     if (name === "map") this.map.open();
     if (name === "source") this.source.seek();
-    for (const each of document.querySelectorAll("button[data-pane]")) {
-      const isShown = each.dataset.pane === (NARROW.matches ? name : dataset.left);
-      each.setAttribute("aria-pressed", String(isShown));
-    }
+    this.arrange();
   }
 
   /** Go to an address, with the question if it has none; on narrow screens, to a pane. */
@@ -171,8 +161,7 @@ class Explorer {
   }
 
   select(id, isRun) {
-    const isOpened = NARROW.matches && !isRun && document.body.dataset.pane !== "overview";
-    this.goTo({ node: id }, isOpened ? "reading" : undefined, isRun);
+    this.goTo({ node: id }, NARROW.matches && !isRun ? "reading" : undefined, isRun);
   }
 
   /** Read the text of a node by keyboard. */
@@ -192,10 +181,10 @@ class Explorer {
   /** Show what the address names. */
   async show() {
     const address = readAddress();
-    const id = address.node ?? this.state.first?.id;
     this.recall(questionOf(address)).catch((error) => this.fail(error));
-    const isAnswer = address.read === "answer" && this.answer.isShown;
-    this.readTab(isAnswer);
+    const right = this.arrange();
+    if (right === "index") return this.showNode(null);
+    const id = address.node ?? this.state.first?.id;
     try {
       if (id && id !== this.state.selected) await this.showNode(id);
     } catch (error) {
@@ -204,24 +193,24 @@ class Explorer {
       this.fail(error);
     }
     if (readAddress().node !== address.node) return;
-    const reader = isAnswer ? this.answer : this.summary;
+    const reader = right === "answer" ? this.answer : this.summary;
     const span = address.document
       ? spanOf(address)
       : reader.passages[0]
         ? spanOf(reader.passages[0])
         : null;
     reader.mark(span);
-    await this.source.show(span, reader);
+    return this.source.show(span, reader);
   }
 
   async showNode(id) {
-    const node = await this.data.node(id);
-    if (id !== (readAddress().node ?? this.state.first?.id)) return;
+    const node = id && (await this.data.node(id));
+    if (id && id !== (readAddress().node ?? this.state.first?.id)) return;
     this.state.selected = id;
-    const path = [...node.path.map((above) => above.id), id];
+    const path = id ? [...node.path.map((above) => above.id), id] : [];
+    for (const view of [this.overview, this.map]) view.select(path);
+    if (!id) return;
     this.summary.show(node);
-    this.icicle.select(path);
-    this.map.select(path);
     this.notice("");
     if (this.outline.chosen !== id) this.reveal(path);
   }
@@ -234,21 +223,14 @@ class Explorer {
     }
   }
 
-  readTab(isAnswer) {
-    for (const tab of document.querySelectorAll("button[data-read]")) {
-      const isShown = (tab.dataset.read === "answer") === isAnswer;
-      tab.setAttribute("aria-pressed", String(isShown));
-      byId(tab.dataset.read).hidden = !isShown;
-    }
-  }
-
   /** Ask a question that was written, and go to its answer. */
   async ask(question) {
+    this.question.write(question);
     const answer = await this.question.ask(question);
     this.notice("");
     await this.showAnswer(question, answer);
     const node = this.answer.passages[0]?.node ?? this.state.selected;
-    this.goTo({ ...question, node, read: "answer" }, "reading");
+    this.goTo({ ...question, node, read: "answer" }, "answer");
     say(this.answer.said);
   }
 
@@ -269,9 +251,9 @@ class Explorer {
     const link = linkTo(question);
     this.state.asked = link;
     this.answer.show(question.q, answer);
-    document.querySelector("button[data-read='answer']").hidden = !answer;
+    document.querySelector("button[data-pane='answer']").hidden = !answer;
     const marks = marksOf(this.answer.sources);
-    for (const view of [this.outline, this.icicle, this.map]) view.light(marks);
+    for (const view of [this.outline, this.overview, this.map]) view.light(marks);
     for (const { id, path } of [...this.answer.sources].reverse()) {
       await this.reveal([...path, id]);
       if (link !== this.state.asked) return; // another one is shown

@@ -1,8 +1,7 @@
 /** The map: chunks in two dimensions, near ones alike, coloured by their parents at a level. */
 
-import { button, element, settled } from "./elements.js";
+import { button, byIds, element, settled } from "./elements.js";
 import { Picture } from "./picture.js";
-import { circle, diamond, square, triangle } from "./shapes.js";
 import { counted, shown } from "./text.js";
 
 const MOST = 2000; // points
@@ -11,12 +10,19 @@ const REACH = 14; // pixels from the pointer to a point
 const WAIT = 60; // milliseconds until the name of a point is asked for
 const MARGIN = 16; // pixels
 const CLOSEST = 1e-3; // share of the map
-const SHAPES = [circle, square, triangle, diamond];
+const SHAPES = [
+  ["●", "M1 0A1 1 0 1 1-1 0 1 1 0 0 1 1 0z"],
+  ["■", "M-.9-.9H.9V.9H-.9z"],
+  ["▲", "M0-1.2 1.1.8H-1.1z"],
+  ["◆", "M0-1.3 1.3 0 0 1.3-1.3 0z"],
+].map(([sign, path]) => ({ sign, path: new Path2D(path) })); // of about the same area
 
 /** `actions` are `select(id)` and `fail(error)`. */
 export class CorpusMap {
-  constructor({ canvas, caption, legend, levels }, data, actions) {
-    Object.assign(this, { canvas, caption, legend, levels, data, actions });
+  constructor(data, actions) {
+    const ids = { canvas: "points", caption: "map-caption", legend: "legend", levels: "map-level" };
+    Object.assign(this, { ...byIds(ids), data, actions });
+    const { canvas, levels } = this;
     Object.assign(this, { points: [], parents: [], chunks: 0, path: [], marks: new Map() });
     Object.assign(this, { hovered: null, only: null, isStarted: false });
     this.picture = new Picture(canvas, (...given) => this.draw(...given));
@@ -87,7 +93,9 @@ export class CorpusMap {
 
   list() {
     const entries = this.big.map((parent, rank) => {
-      const sign = element("canvas", { width: 28, height: 28, "aria-hidden": "true" });
+      const { sign: text } = SHAPES[rank % SHAPES.length];
+      const sign = element("span", { "aria-hidden": "true" }, text);
+      sign.style.color = `var(--map-${rank + 1})`;
       const name = element("bdi", {}, shown(this.parents[parent].title));
       const entry = button(sign, () => this.show(parent), {
         class: "plain",
@@ -141,8 +149,12 @@ export class CorpusMap {
       const isDim = this.only !== null && point.parent !== this.only;
       context.globalAlpha = isDim ? 0.15 : 0.85;
       context.fillStyle = picture.colour(rank < NAMED ? `map-${rank + 1}` : "map-rest");
-      this.dot(context, this.place(point), rank, size);
+      const [isNamed, [x, y]] = [rank < NAMED, this.place(point)];
+      const scale = devicePixelRatio * (isNamed ? size : size * 0.8);
+      context.setTransform(scale, 0, 0, scale, x * devicePixelRatio, y * devicePixelRatio);
+      context.fill(SHAPES[isNamed ? rank % SHAPES.length : 0].path);
     }
+    context.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
     context.globalAlpha = 1;
     context.lineWidth = 2;
     for (const point of this.points) {
@@ -151,33 +163,14 @@ export class CorpusMap {
       context.strokeStyle = picture.colour(
         point.id === selected || point === this.hovered ? "ink" : "accent",
       );
-      circle(context, ...this.place(point), size + 3);
+      context.beginPath();
+      context.arc(...this.place(point), size + 3, 0, 2 * Math.PI);
       context.stroke();
     }
-    this.big?.forEach((_, rank) =>
-      this.sign(this.legend.children[rank].querySelector("canvas"), rank),
-    );
   }
 
   rankAt({ parent }) {
     return this.rankOf.get(parent) ?? NAMED;
-  }
-
-  dot(context, [x, y], rank, size) {
-    (rank < NAMED ? SHAPES[rank % SHAPES.length] : circle)(
-      context,
-      x,
-      y,
-      rank < NAMED ? size : size * 0.8,
-    );
-    context.fill();
-  }
-
-  sign(canvas, rank) {
-    const context = canvas.getContext("2d");
-    context.clearRect(0, 0, 28, 28);
-    context.fillStyle = this.picture.colour(`map-${rank + 1}`);
-    this.dot(context, [14, 14], rank, 9);
   }
 
   nearest(x, y) {

@@ -1,6 +1,6 @@
 /** The outline: titles that expand and collapse, worked by keyboard as an ARIA tree. */
 
-import { element } from "./elements.js";
+import { byId, element, setAttribute } from "./elements.js";
 import { counted, plain, shown, sizeOf } from "./text.js";
 
 const MORE = 100; // children to load at a time
@@ -15,7 +15,8 @@ const TYPED = 700; // milliseconds that letters of one word are apart
  * `actions` are `select(id, isRun)`, `read(id)` and `fail(error)`.
  */
 export class Outline {
-  constructor(tree, data, actions) {
+  constructor(data, actions) {
+    const tree = byId("tree");
     Object.assign(this, { tree, data, actions, typed: "", typedAt: 0, marks: new Map() });
     this.entries = new Map(); // by node id
     this.ofRow = new WeakMap();
@@ -159,13 +160,10 @@ export class Outline {
     const lit = row.querySelector(".lit");
     row.dataset.lit = mark ? (mark.score === undefined ? "under" : "source") : "";
     lit.textContent = mark?.under ?? "";
-    lit.style.opacity = mark?.score === undefined ? 1 : 0.35 + 0.65 * mark.score;
-    const said =
-      mark && mark.score === undefined ? `${counted(mark.under, "source")} below` : "a source of the answer";
-    if (mark) lit.setAttribute("aria-label", said);
-    else lit.removeAttribute("aria-label");
-    if (mark) lit.setAttribute("role", "img");
-    else lit.removeAttribute("role");
+    const isUnder = mark && mark.score === undefined;
+    const said = isUnder ? `${counted(mark.under, "source")} below` : "a source of the answer";
+    setAttribute(lit, "aria-label", mark && said);
+    setAttribute(lit, "role", mark && "img");
   }
 
   /**

@@ -12,7 +12,6 @@ export class Picture {
       Object.assign(this, { width: contentRect.width, height: contentRect.height });
       this.now(); // as setting the size clears the canvas
     }).observe(canvas);
-    this.font = `11px ${getComputedStyle(canvas).fontFamily}`;
     for (const query of ["(prefers-color-scheme: dark)", "(prefers-contrast: more)"]) {
       matchMedia(query).addEventListener("change", () => {
         this.colours.clear();
@@ -50,5 +49,3 @@ export class Picture {
     return this.colours.get(name);
   }
 }
-
-export const isStill = matchMedia("(prefers-reduced-motion: reduce)");

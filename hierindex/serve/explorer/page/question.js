@@ -1,7 +1,7 @@
 /** The question box, with the options that `hierindex query` has. */
 
 import { OPTIONS, linkTo } from "./address.js";
-import { button, element } from "./elements.js";
+import { button, byIds, element } from "./elements.js";
 
 const CHOICES = {
   mode: {
@@ -30,14 +30,16 @@ const NUMBERS = { token_budget: ["Tokens at most", "2000"], top_k: ["Nodes at mo
 
 /** A question is an object of `q` and those of its `OPTIONS` that are set; see `address.js`. */
 export class Question {
-  /** @param {(question: object) => unknown} submitted called with what is to be asked */
-  constructor({ form, input, submit, fields, count }, data, submitted) {
-    Object.assign(this, { form, input, submit, fields, count, data, asking: null });
+  /** `actions` are `ask(question)`. */
+  constructor(data, actions) {
+    const ids = { form: "question", input: "asked", submit: "ask", fields: "option-fields" };
+    Object.assign(this, { ...byIds({ ...ids, count: "options-set" }), data, asking: null });
+    const { form, fields } = this;
     this.inputs = {};
     this.answers = new Map(); // by the link to the question
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      if (this.input.value.trim()) submitted(this.written());
+      if (this.input.value.trim()) actions.ask(this.written());
       else this.input.focus();
     });
     fields.addEventListener("input", () => this.tally());

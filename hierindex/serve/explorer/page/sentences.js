@@ -1,7 +1,7 @@
 /** Texts whose sentences are links to the passages that they stand on. */
 
 import { isSameSpan, linkTo, spanOf } from "./address.js";
-import { button, element } from "./elements.js";
+import { button, element, setAttribute } from "./elements.js";
 import { shown } from "./text.js";
 
 const MOST = 20000; // characters to show at a time
@@ -10,7 +10,7 @@ const MOST = 20000; // characters to show at a time
  * Fill an element with pieces of text, those with a passage as links.
  *
  * @param {HTMLElement} block
- * @param {{text: string, passage: object|null}[]} pieces see `cited` for what else they have
+ * @param {{text: string, passage: object|null}[]} pieces
  * @param {object} address what the links show beside the passage
  */
 export function showPieces(block, pieces, address, most = MOST) {
@@ -38,42 +38,32 @@ export function showPieces(block, pieces, address, most = MOST) {
   block.append(element("p", { class: "hint" }, note, more));
 }
 
-function partOf({ text, passage, mark, place, best, isUnsupported }, address) {
+function partOf({ text, passage, isUnsupported }, address) {
   if (isUnsupported)
     return element("bdi", { class: "unsupported", title: "No source supports it" }, shown(text));
-  if (!passage) return element("bdi", { class: place ? "place" : null }, shown(text));
+  if (!passage) return element("bdi", {}, shown(text));
   const link = linkTo({ node: passage.node, ...address, ...spanOf(passage) });
   const isRewritten = passage.verbatim === false;
   const made = element(
     "a",
     {
-      class: mark ? "citation" : isRewritten ? "sentence rewritten" : "sentence",
+      class: isRewritten ? "sentence rewritten" : "sentence",
       href: link,
       title: isRewritten ? "Rewritten; follow it to what is most similar" : null,
-      "aria-label": mark ? `Citation ${text}` : null,
     },
-    ...(best ? marked(text, best) : [shown(text)]),
+    shown(text),
   );
   made.passage = passage;
   return made;
 }
 
-/** Return a text with its words that match best in bold type. */
-function marked(text, best) {
-  const at = text.indexOf(best);
-  if (at < 0) return [shown(text)];
-  const after = shown(text.slice(at + best.length));
-  return [shown(text.slice(0, at)), element("b", {}, shown(best)), after];
-}
-
 function linksIn(block) {
-  return [...block.querySelectorAll("a.sentence, a.citation")];
+  return [...block.querySelectorAll("a.sentence")];
 }
 
 /** Mark the links to a passage as the current ones. */
 export function markCurrent(block, span) {
   for (const link of linksIn(block)) {
-    if (span && isSameSpan(link.passage, span)) link.setAttribute("aria-current", "true");
-    else link.removeAttribute("aria-current");
+    setAttribute(link, "aria-current", span && isSameSpan(link.passage, span) && "true");
   }
 }

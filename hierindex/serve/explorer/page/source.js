@@ -1,7 +1,7 @@
 /** The source pane: a passage, highlighted in its document's text. */
 
 import { isSameSpan } from "./address.js";
-import { button, element } from "./elements.js";
+import { button, byIds, element } from "./elements.js";
 import { placeOf, shown } from "./text.js";
 
 const CONTEXT = 2000; // characters on both sides
@@ -11,7 +11,8 @@ const MOST = 100000; // characters of a passage to show
 
 /** `actions` are `follow(passage)` and `fail(error)`. */
 export class Source {
-  constructor({ bar, block }, data, actions) {
+  constructor(data, actions) {
+    const { bar, block } = byIds({ bar: "source-bar", block: "passage" });
     Object.assign(this, { block, data, actions, span: null, reader: null, filled: null });
     this.name = element("h2", {}, "Source");
     this.place = element("span", { class: "place quiet", dir: "auto" });
@@ -85,7 +86,7 @@ export class Source {
         element("span", { class: "of" }, "Source: "),
         element("bdi", {}, shown(found.title || found.document)),
       ],
-      [shown(placeOf(found))],
+      [shown(placeOf(found, found.title))],
     );
     const cited = element("mark", { id: "cited" }, shown(found.text.slice(0, MOST)));
     text.replaceChildren(shown(found.before), cited, cutOf(found), shown(found.after));

@@ -49,9 +49,18 @@ export function sizeOf({ documents, chunks, children }) {
   return element("span", { class: "size" }, element("span", { class: "wide" }, several), some);
 }
 
-/** Return the section and page of a passage, as in "Results › Timing, page 12". */
-export function placeOf({ section, page, page_label: label }) {
-  const titles = Array.isArray(section) ? section.join(" › ") : section;
+/** Return a share in percent, such as "12%". */
+export function percent(share) {
+  return share > 0 && share < 0.005 ? "<1%" : `${Math.round(share * 100)}%`;
+}
+
+/**
+ * Return the section and page of a passage, as in "Results › Timing, page 12"; without the section
+ * that is the `title` of the whole document.
+ */
+export function placeOf({ section = [], page, page_label: label }, title = null) {
+  const sections = [section].flat();
+  const titles = sections.slice(sections[0] === title ? 1 : 0).join(" › ");
   const number = page === undefined || page === null ? label : label ? `${label} (${page})` : page;
   return [titles, number ? `page ${number}` : ""].filter(Boolean).join(", ");
 }
@@ -138,53 +147,4 @@ function passagesIn(text, quote, isChunk) {
     start += pointsIn(sentence);
     return { text: sentence, passage: sentence.trim() ? passage : null };
   });
-}
-
-/**
- * Divide an extractive answer, of which each passage ends with its number, as in "It rained. [1]";
- * a passage may have such numbers of its own, so its length is skipped. Above a passage that has
- * lines of its own stands its place.
- *
- * @param {{answer: string, citations: (object|null)[], passages: object[]}} answer
- * @returns {{text: string, passage: object|null, mark?: boolean, place?: boolean, best?: string}[]}
- */
-export function cited({ answer, citations, passages = [] }) {
-  const text = unwrapped(answer);
-  const lines = passages.map(({ lead, text }) => [lead, text].filter(Boolean).join("\n"));
-  const areLines = lines.every((line) => `\n${answer}`.includes(`\n${line}`));
-  const pieces = [];
-  const add = (piece) => piece.text && pieces.push(piece);
-  let from = 0;
-  for (const [i, passage] of citations.entries()) {
-    const number = `[${i + 1}]`;
-    const find = (start) => `${text}\n\n`.indexOf(`${number}\n\n`, start);
-    const after = find(from + (passage ? passage.end - passage.start : 0));
-    const at = after < 0 ? find(from) : after; // what was rewritten is shorter than its source
-    if (at < 0) break;
-    if (areLines && lines[i]) {
-      const start = Math.max(from, text.indexOf(unwrapped(lines[i]), from));
-      add({ text: text.slice(from, start), passage: null });
-      add({ text: placeAbove(passages, i), passage: null, place: true });
-      from = start;
-    }
-    add({ text: text.slice(from, at), passage, best: unwrapped(passages[i]?.best ?? "") });
-    pieces.push({ text: number, passage, mark: true });
-    from = at + number.length;
-  }
-  return [...pieces, { text: text.slice(from), passage: null }];
-}
-
-/** Return the line above a passage, without what it has in common with the one before. */
-function placeAbove(passages, i) {
-  const { title, citation } = passages[i];
-  const above = passages[i - 1]?.citation;
-  const isSame = above?.document && above.document === citation?.document;
-  const { section = [] } = citation ?? {};
-  const isSameSection = isSame && `${section}` === `${above.section ?? []}`;
-  const pageOf = (place) => placeOf({ ...place, section: [] });
-  const isSamePage = isSameSection && pageOf(citation) === pageOf(above);
-  const titles = isSameSection ? [] : section.slice(section[0] === title ? 1 : 0);
-  const head = [isSame ? "" : title, ...titles].join(" › ").trim();
-  const line = [head, isSamePage ? "" : pageOf(citation)].filter(Boolean).join(", ");
-  return line && `${line}\n`;
 }
