@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
+from unicodedata import category
 
 import sentencex
 
@@ -264,4 +265,5 @@ def _cut(text: str, at: int, to: int, most: int) -> int:
         return line
     if (blank := max(text.rfind(mark, at + 1, end) for mark in " \t\u3000\n")) >= 0:
         return blank
-    return end
+    apart = (i for i in range(end, end - most // 2, -1) if not category(text[i]).startswith("M"))
+    return next(apart, end)  # before no accent or vowel sign
