@@ -94,4 +94,5 @@ def test_an_answer_names_its_page(look, serve, index):
     assert "forty gulls" in page.locator("#answer .cards").inner_text()
     page.locator("#answer a.sentence").first.click()
     until(lambda: "forty gulls" in cited(page))
-    assert page.locator("#source-bar .place").inner_text() == "page 1"  # where the quote begins
+    place = page.locator("#source-bar .place")
+    until(lambda: place.inner_text() == "page 1")  # where the quote begins

@@ -128,7 +128,7 @@ def test_an_overview_quotes_the_largest_parts(index, client) -> None:
 
 
 def test_an_overview_without_short_sentences_has_no_quotes(tmp_path) -> None:
-    document = Document(text="and so on " * 500, id_="long")
+    document = Document(text="🧪" * 600, id_="long")  # 1,800 tokens
     hierarchy = DocumentHierarchy(embed_model=HashingEmbedding())
     index = HierarchicalIndex.build(
         [document], tmp_path / "index", hierarchy=hierarchy, chunk_size=4000
