@@ -10,7 +10,7 @@ import typer
 
 from hierindex.cli import options
 from hierindex.cli.output import print_note, until_stopped
-from hierindex.errors import InputError
+from hierindex.errors import InputError, without_password
 from hierindex.loading import extra
 from hierindex.settings import EXPLORER_PORT, HOST, MCP_PORT, QUESTIONS_PORT
 
@@ -106,7 +106,8 @@ def serve(
                 f"'Authorization: Bearer {server.token}'."
             )
         if settings.llm is not None:
-            print_note(f"note: {settings.llm} at {settings.llm_base_url} writes the answers.")
+            url = without_password(settings.llm_base_url or "")
+            print_note(f"note: {settings.llm} at {url} writes the answers.")
         print_note(f"Answering questions on {', '.join(index)} until Ctrl-C, at {server.page}")
         server.wait()
 

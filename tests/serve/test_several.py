@@ -216,6 +216,13 @@ def test_the_command_serves_several_indexes(own, serving) -> None:
             assert httpx.get(f"{url}{name}/health").json()["generation"] == 1
 
 
+def test_the_command_says_which_model_answers_and_no_password(own, serving) -> None:
+    model = ("--llm", "m", "--llm-base-url", "http://ada:secret@127.0.0.1:9/v1")
+    with serving("serve", "--index", "index", "--port", "0", *model) as (_, said):
+        assert said.startswith("hierindex: note: m at http://127.0.0.1:9/v1 writes the answers.")
+        assert "secret" not in said
+
+
 @pytest.mark.parametrize("command", ["serve", "mcp"])
 @pytest.mark.parametrize(
     ("indexes", "said"),
