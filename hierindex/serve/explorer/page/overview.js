@@ -6,6 +6,7 @@ import { counted, percent, placeOf, plain, shown, unwrapped } from "./text.js";
 
 const COLOURS = 7; // folders with a colour of their own
 const STOPS = 40; // blocks of a column that Tab stops at; the others are in the outline
+const LOW = 0.03; // share of a block that has no room for a line
 
 export class Overview {
   /** `actions` are `ask(question)`. */
@@ -75,7 +76,7 @@ function blockOf({ id, title, documents, share, folder }, n) {
   const name = element("b", {}, shown(title));
   const hint = `${name.textContent} (${facts})`; // the words have no room in a low block
   const href = linkTo({ node: id });
-  const words = element("span", { dir: "auto" }, name, facts);
+  const words = element("span", { dir: "auto" }, ...(share < LOW ? [] : [name, facts]));
   const made = element("a", { href, title: hint, tabindex: n > STOPS ? -1 : null }, words);
   made.node = id;
   made.style.flexGrow = share;
