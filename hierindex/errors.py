@@ -91,7 +91,8 @@ def requirement(error: Mapping[str, Any]) -> str:
     else:
         must = words.format(**error.get("ctx", {})).replace("'", "").removesuffix(".0")
         message = f"it must be {must}"
-    return f"{message}, got {shown(error['input'])}"
+    known = re.findall("'([^']*)'", error["ctx"]["expected"]) if kind == "literal_error" else ()
+    return f"{message}, got {shown(error['input'])}{nearest(str(error['input']), known)}"
 
 
 def shown(value: Any) -> str:
