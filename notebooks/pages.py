@@ -5,7 +5,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import nbformat
 from docutils import nodes
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
@@ -28,12 +27,6 @@ INCLUDED = {
 }
 """Files outside this folder that are pages."""
 
-GUIDES = (
-    "installing files how_it_works asking levels filters updating models local_model llamaindex"
-    " coming_from exporting costs servers troubleshooting limits glossary"
-)
-"""Their order; others follow."""
-
 LINK = re.compile(r"\]\(([\w./-]+)(#[\w-]*)?\)")
 LONG = re.compile(r"=(<[^>]*>|[A-Z]\w*\([^()]*\)|'[^']{30,}')")
 PUBLIC = re.compile(rf"({'|'.join(hierindex.__all__)})(\.\w+)?")
@@ -52,42 +45,7 @@ def recipes() -> str:
     return "".join(f"\n## {path.stem}\n\n```python\n{path.read_text()}```\n" for path in paths)
 
 
-def guides() -> str:
-    """Return the titles and first paragraphs of the guides."""
-    paths = {path.stem: path for path in sorted((HERE / "guides").glob("*.md"))}
-    del paths["index"]
-    first = [name for name in GUIDES.split() if name in paths]
-    names = [*first, *(name for name in paths if name not in first)]
-    texts = [paths[name].read_text() for name in names]
-    return listed([f"/guides/{name}.md" for name in names], texts)
-
-
-def notebooks() -> str:
-    """Return the titles and first paragraphs of the notebooks."""
-    paths = sorted(HERE.glob("*.ipynb"), key=lambda path: (path.stem != "quickstart", path.stem))
-    texts = [nbformat.read(path, as_version=4).cells[0].source for path in paths]
-    return listed([f"/{path.name}" for path in paths], texts)
-
-
-def listed(addresses: list[str], texts: list[str]) -> str:
-    """Return a list of pages, each with its title and first paragraph."""
-    entries = []
-    for address, text in zip(addresses, texts, strict=True):
-        title, first, *_ = text.split("\n\n", 2)
-        entries.append(f"\n[{title.removeprefix('# ')}]({address})\n: {first}\n")
-    return "".join(entries)
-
-
-def with_contents(pages: str) -> str:
-    """Return a list of pages, which are also the entries of the navigation."""
-    names = re.findall(r"\]\((/\S*)\.\w+\)\n:", pages)
-    return "\n".join([pages, "```{toctree}", ":hidden:", "", *names, "```", ""])
-
-
 WRITTEN = {
-    "index": guides,
-    "guides/index": lambda: with_contents(guides()),
-    "examples": lambda: with_contents(notebooks()),
     "recipes": recipes,
     "reference/commands": commands,
 }
@@ -108,14 +66,16 @@ def complete_included(app: Sphinx, path: Path, page: str, source: list[str]) -> 
 
 
 def linked(text: str, folder: Path) -> str:
-    """Return Markdown whose links to files outside this folder lead to pages, or to copies."""
+    """Return Markdown whose links to files lead to pages, or to copies."""
 
     def link(found: re.Match[str]) -> str:
         path = (folder / found[1]).resolve()
-        if not path.is_file() or path.is_relative_to(HERE):
+        if not path.is_file():
             return found[0]
-        name = path.relative_to(ROOT).as_posix()
-        return f"](/{INCLUDED.get(name, f'../{name}')}{found[2] or ''})"
+        inside = path.is_relative_to(HERE)
+        name = path.relative_to(HERE if inside else ROOT).as_posix()
+        page = name if inside else INCLUDED.get(name, f"../{name}")
+        return f"](/{page}{found[2] or ''})"
 
     return LINK.sub(link, text)
 

@@ -13,6 +13,7 @@ from hierindex.cli.output import terminal_width, wrapped
 from hierindex.core.identity import file_of
 from hierindex.node import place_of
 from hierindex.text.display import counted, grounding_text
+from hierindex.text.markup import displayed, marks_of
 
 CITED = "⟦", "⟧"  # marks around a cited passage
 MAX_LISTED = 10  # files that are skipped for one reason
@@ -292,21 +293,25 @@ def node_shown(node: dict[str, Any]) -> str:
 
 def _with_marks(node: dict[str, Any]) -> str:
     """Return a node's text, with marks after the sentences that a model did not rewrite well."""
-    text, end = node["text"], 0
+    text, end, marks = node["text"], 0, marks_of(node["text"])
     parts = []
     for sentence in node["sentences"]:
         mark = {"verbatim": " [quoted]", "unsupported": " [?]"}.get(sentence["is"], "")
-        parts += [text[end : sentence["to"]], mark]
+        parts += [displayed(text, end, sentence["to"], marks), mark]
         end = sentence["to"]
-    return "".join([*parts, text[end:]])
+    return "".join([*parts, displayed(text, end, marks=marks)])
 
 
 def _passage(passage: dict[str, Any]) -> list[str]:
     """Format a cited passage between marks in its context, in colour if the terminal has any."""
     at, to = CITED
-    text = wrapped(f"{passage['before']}{at}{passage['text']}{to}{passage['after']}")
+    whole = "".join(passage[part] for part in ("before", "text", "after"))
+    start, marks = len(passage["before"]), marks_of(whole)
+    end = start + len(passage["text"])
+    before, cited = displayed(whole, 0, start, marks), displayed(whole, start, end, marks)
+    text = wrapped(f"{before}{at}{cited}{to}{displayed(whole, end, marks=marks)}")
     lines = re.escape(at) + "(.*)" + re.escape(to)
-    text = re.sub(lines, lambda cited: bold(cited[0]), text, flags=re.DOTALL)
+    text = re.sub(lines, lambda found: bold(found[0]), text, flags=re.DOTALL)
     return ["", place(passage), "", text]
 
 
@@ -315,7 +320,7 @@ def outlined(outline: dict[str, Any]) -> str:
     nodes = outline["nodes"]
     parts = [
         f"level {node['level']}  {node['id'][:12]}  {node['title']}  "
-        f"{places(node['citations'])}\n{node['text']}"
+        f"{places(node['citations'])}\n{displayed(node['text'])}"
         for node in nodes
     ]
     total = f"{counted(len(nodes), 'node')}, {counted(outline['tokens'], 'token')}"

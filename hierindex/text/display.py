@@ -6,14 +6,11 @@ from html import escape
 from typing import Any, NamedTuple
 
 from hierindex.node import place_of
-from hierindex.text.blocks import split_blocks
+from hierindex.text.markup import displayed
 from hierindex.unsafe import visible
 
 BETWEEN = "\n\n"
 NOTHING = "The answer is empty."
-# The end of a line that goes on in the next: after 50 characters, or before a small letter, unless
-# that begins a label such as "guest network: ".
-WRAPPED = re.compile(r"(?:(?<=.{50})\n(?=[^\W\d_])|\n(?=[^\W\d_A-Z]))(?![^\n:]{1,40}: )")
 PLACES = ("section", "page", "page_label"), ("section",)  # a passage may share with the one above
 MAX_REASONS = 3  # to show
 QUIET = "opacity:0.7;font-size:90%"
@@ -79,7 +76,7 @@ def parts_of(answer: Json, advice: Advice | None = None) -> list[Part]:
         parts = [Part(before), *map(Part, shown, _once(answer), best)]
     parts.append(Part(text, best="" if shown else answer.get("best") or ""))
     if answer["answer_kind"] == "extractive":
-        parts = [part._replace(text=_in_lines(part.text.strip("\n"))) for part in parts]
+        parts = [Part(_shown(part.text), part.place, _shown(part.best)) for part in parts]
     return [part for part in parts if part.text] or [Part(NOTHING)]
 
 
@@ -170,14 +167,8 @@ def _marked(text: str, best: str, plain: Format, strong: Format) -> str:
     return f"{plain(text[: found.start()])}{strong(found[0])}{plain(text[found.end() :])}"
 
 
-def _in_lines(text: str) -> str:
-    """Join the wrapped lines of paragraphs; short lines, rows and code stay as they are."""
-    parts, end = list[str](), 0
-    for block in split_blocks(text):
-        inside = text[block.start : block.end]
-        parts += [text[end : block.start], WRAPPED.sub(" ", inside) if block.prose else inside]
-        end = block.end
-    return "".join([*parts, text[end:]])
+def _shown(text: str) -> str:
+    return displayed(text).strip("\n")
 
 
 def _inert(text: str) -> str:

@@ -1,0 +1,104 @@
+"""Stored text as people read it: without markup, with whole paragraphs, by offsets."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from hierindex.text.blocks import split_blocks
+
+# The end of a line that goes on in the next, in a paragraph that has a line of 50 characters and in
+# others. Labels such as "guest network: " begin lines of their own.
+WIDE = re.compile(r".{50}.*\n")
+WRAPPED = re.compile(r"\n(?=[^\W\d_])(?![^\n:]{1,40}: )")
+CONTINUED = re.compile(r"\n(?=[^\W\d_A-Z])(?![^\n:]{1,40}: )")
+HEADING = re.compile(r"[ ]{0,3}#{1,6}[ \t]+|[ \t]+#+[ \t]*$|\n[ ]{0,3}([=\-~^*_+\"])\1{2,}[ \t]*$")
+FENCE = re.compile(r"\A[ ]{0,3}(?:`{3,}|~{3,})[^\n]*\n|\n[ ]{0,3}(?:`{3,}|~{3,})[ \t]*\Z")
+DIRECTIVE = re.compile(r"[ \t]*\.\. [\w:-]+::[^\n]*\n?")
+# What stands inside a line, first match first. The group that matches is what is shown of it; its
+# name is the style.
+INLINE = re.compile(
+    r"""
+      :(?:cite|label)[a-z]*:`[^`\n]*`
+    | :[a-z]+(?::[a-z]+)*:`[~!]?(?:[\w.]+\.(?=\w+`))?(?P<role>[^`<\n]+?)(?:\s*<[^`\n]*>)?`
+    | \[t:\](?P<cited>[\w.]+)`
+    | (?P<tick>`{1,2})(?!`)(?:(?P<link>[^`\n]+?)\s*<[^`>\n]*>`__?|(?P<code>[^`\n]+)(?P=tick)(?!`)_?)
+    | !?\[(?P<label>[^\[\]\n]*)\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)?(?:\s"[^"\n]*")?\)
+    | (?<![\w*\\])\*\*(?=[^\s*])(?P<strong>[^*\n]*[^\s*])\*\*(?![\w*])
+    | (?<![\w*\\])\*(?=[^\s*])(?P<emphasis>[^*\n]*[^\s*])\*(?![\w*])
+    | (?<![\w_\\])_(?=[^\W_])(?P<slanted>[^_\n]*[^\W_][.,;:!?]?)_(?![\w_])
+    | \[\d+\]_(?!\w)
+    """,
+    re.VERBOSE,
+)
+STYLES = {"code": "code", "strong": "strong", "emphasis": "emphasis", "slanted": "emphasis"}
+
+
+class Mark(NamedTuple):
+    """How `text[start:end]` is shown: as the text `shown`, or as it is if that is None.
+
+    `style` is "heading", "code", "block" (of code, or of rows), "strong", "emphasis" or "".
+    """
+
+    start: int
+    end: int
+    shown: str | None = None
+    style: str = ""
+
+
+def marks_of(text: str) -> list[Mark]:
+    """Return what is shown otherwise than it is stored, in order; styles precede what is in them.
+
+    The signs of Markdown and reStructuredText are hidden, links and roles show their words, and
+    the lines of a paragraph are joined. Code and rows of tables stay as they are.
+    """
+    marks = list[Mark]()
+    for block in split_blocks(text):
+        start, end = block.start, block.end
+        part = text[start:end]
+        if not block.prose:
+            marks += [Mark(start, end, style="block"), *_hidden(FENCE, part, start)]
+        elif block.kind == "heading":
+            hidden = _hidden(HEADING, part, start)
+            marks += [Mark(start, end, style="heading"), *hidden, *_inline(part, start)]
+        else:
+            wrapped = WRAPPED if WIDE.search(part) else CONTINUED
+            joined = (Mark(start + m.start(), start + m.end(), " ") for m in wrapped.finditer(part))
+            hidden = _hidden(DIRECTIVE, part, start) if part.lstrip().startswith(".. ") else []
+            marks += [*hidden, *joined, *_inline(part, start)]
+    return sorted(marks, key=lambda mark: (mark.start, -mark.end))
+
+
+def displayed(
+    text: str, start: int = 0, end: int | None = None, marks: Sequence[Mark] | None = None
+) -> str:
+    r"""Return `text[start:end]` as it is shown, with the `marks_of` the text.
+
+    >>> displayed("## On *mills*\n\nSee :class:`~wind.Mill` and the `key`.")
+    'On mills\n\nSee Mill and the key.'
+    """
+    end = len(text) if end is None else end
+    parts, at = list[str](), start
+    for mark in marks_of(text) if marks is None else marks:
+        if mark.shown is None or mark.end <= at or mark.start >= end:
+            continue
+        parts += [text[at : max(at, mark.start)], mark.shown if mark.start >= at else ""]
+        at = min(end, mark.end)
+    return "".join([*parts, text[at:end]])
+
+
+def _hidden(pattern: re.Pattern[str], part: str, start: int) -> list[Mark]:
+    return [Mark(start + m.start(), start + m.end(), "") for m in pattern.finditer(part)]
+
+
+def _inline(part: str, start: int) -> Iterator[Mark]:
+    """Yield the marks in a line: its signs are hidden, what is between them has a style."""
+    for found in INLINE.finditer(part):
+        at, to = found.span()
+        if (name := found.lastgroup) is None:
+            yield Mark(start + at, start + to, "")
+            continue
+        inner, outer = found.span(name)
+        if style := STYLES.get(name):
+            yield Mark(start + inner, start + outer, style=style)
+        yield Mark(start + at, start + inner, "")
+        yield Mark(start + outer, start + to, "")

@@ -1,0 +1,66 @@
+"""Stored text as people read it: what is hidden, what is joined, and what is left alone."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hierindex.text.markup import Mark, displayed, marks_of
+
+SIGNS = st.text(alphabet="ab .\n#*_`[](){}:~<>|=-!t1", max_size=200)
+
+
+@pytest.mark.parametrize(
+    ("stored", "shown"),
+    [
+        ("## On *mills* ##", "On mills"),
+        ("Mills\n=====\n\nThey grind.", "Mills\n\nThey grind."),
+        ("See :class:`~wind.Mill` and ``key``.", "See Mill and key."),
+        ("Read :ref:`the guide <mills>` first.", "Read the guide first."),
+        ("It was found :cite:`Ash.2014` early.", "It was found  early."),
+        ("As [t:]Ash.ea.2014` says, it turns.", "As Ash.ea.2014 says, it turns."),
+        ("A [page](http://a.b/c_(d)) and ![a sail](s.png).", "A page and a sail."),
+        ("It is **not** a _mill_ at all.", "It is not a mill at all."),
+        ("They turn 2 * 3 * 4 times, **kwargs and `a*b*c`.", None),
+        ("Call __init__ of snake_case_name for $x_1 + x_2$.", None),
+        ("```python\nx = *a, *b\n```", "x = *a, *b"),
+        ("| *a* | b |\n| 1 | 2 |", "| *a* | b |\n| 1 | 2 |"),
+        (
+            "The mill stands on a hill above the town that built it,\nThe sails turn.",
+            "The mill stands on a hill above the town that built it, The sails turn.",
+        ),
+        ("Ash Lane 4\nMill Town", "Ash Lane 4\nMill Town"),
+    ],
+)
+def test_a_text_as_it_is_shown(stored, shown) -> None:
+    expected = stored.replace("`", "") if shown is None else shown
+    assert displayed(stored) == expected
+
+
+@given(SIGNS)
+def test_marks_are_inside_and_in_order_and_invent_nothing(text) -> None:
+    marks = marks_of(text)
+    assert marks == sorted(marks, key=lambda mark: (mark.start, -mark.end))
+    assert all(0 <= mark.start <= mark.end <= len(text) for mark in marks)
+    assert {mark.shown for mark in marks} <= {None, "", " "}
+    kept = iter(text.replace("\n", " "))
+    assert all(character in kept for character in displayed(text).replace("\n", " "))
+
+
+@given(SIGNS, st.integers(0, 200))
+def test_parts_together_are_the_whole(text, at) -> None:
+    marks = marks_of(text)
+    at = min(at, len(text))
+    if not any(mark.start < at < mark.end and mark.shown for mark in marks):
+        parts = displayed(text, 0, at, marks) + displayed(text, at, marks=marks)
+        assert parts == displayed(text, marks=marks)
+
+
+def test_styles_tell_code_and_headings() -> None:
+    styles = {mark.style for mark in marks_of("# A\n\nThe `key` is **new**.\n\n```sh\nls\n```")}
+    assert styles == {"", "heading", "code", "strong", "block"}
+    assert Mark(0, 3, style="heading") in marks_of("# A")
+
+
+@pytest.mark.parametrize("sign", ["*", "[", "`", "_", ":a:`", "**a", "[a](", "\n#"])
+def test_many_signs_take_no_time_of_their_square(sign) -> None:
+    assert len(displayed("a " + sign * 5_000)) <= 2 + len(sign) * 5_000
