@@ -18,7 +18,7 @@ from hierindex.errors import InputError, NotFoundError
 from hierindex.index import HierarchicalIndex
 from hierindex.node import TITLE, Found, Quote, Span
 from hierindex.node import Node as Stored
-from hierindex.respond.evidence import Asked
+from hierindex.respond.evidence import Asked, words_of
 from hierindex.retrieve.conditions import known_filters
 from hierindex.retrieve.contents import entries, reading_order
 from hierindex.retrieve.map import chunk_map
@@ -239,8 +239,8 @@ def of_search(snapshot: Snapshot, words: str, n: int) -> dict[str, Any]:
 
     Each has `of`, the title or id of its document (None if it has several); `text`, the sentence of
     its text that has most of the words; and `source`, where that sentence stands (None if that is
-    unknown). `total` is the number of nodes that match, None if not all were looked at. Sentences
-    of summaries are found in their chunks.
+    unknown). `total` is the number of nodes that match, None if not all were looked at; `words` are
+    the beginnings of words that were searched. Sentences of summaries are found in their chunks.
     """
     scope = snapshot.scope(columns=("id", "title", "level", "documents", "metadata"))
     rows = matching(scope, words, CANDIDATES * n).to_pylist()
@@ -256,7 +256,8 @@ def of_search(snapshot: Snapshot, words: str, n: int) -> dict[str, Any]:
         return {**{key: row[key] for key in SHORT}, "of": of, **_matching_sentence(node, asked)}
 
     total = len(found) if len(rows) < CANDIDATES * n else None
-    return {"nodes": [*map(shown, found[:n], nodes)], "total": total}
+    searched = asked.words.union(word for word in words_of(words) if asked.stem(word) in asked.words)
+    return {"nodes": [*map(shown, found[:n], nodes)], "total": total, "words": sorted(searched)}
 
 
 def _matching_sentence(node: Stored, asked: Asked) -> dict[str, Any]:
