@@ -27,9 +27,7 @@ export class Find {
     panel.addEventListener("mousedown", (event) => event.preventDefault()); // the box keeps focus
     found.addEventListener("click", (event) => this.open(event.target.closest(".row")));
     form.addEventListener("submit", () => this.close());
-    form.addEventListener("focusout", ({ relatedTarget }) => {
-      if (!form.contains(relatedTarget)) this.close();
-    });
+    input.addEventListener("blur", () => this.close());
     if (data.about) input.placeholder = "Find a word …"; // a report answers no questions
   }
 
@@ -89,7 +87,7 @@ export class Find {
     this.instead.hidden = true;
     this.found.replaceChildren(
       ...groups.map(([name, rows], i) => {
-        const label = element("h3", { id: `found-in-${i}`, dir: "auto" }, shown(name));
+        const label = element("div", { class: "of", id: `found-in-${i}`, dir: "auto" }, shown(name));
         return element("div", { role: "group", "aria-labelledby": label.id }, label, ...rows);
       }),
     );
@@ -123,7 +121,10 @@ export class Find {
     if (event.key in steps) isOpen ? this.move(this.at + steps[event.key]) : this.search();
     else if (event.key === "Enter" && isOpen && this.at >= 0) this.open(this.rows[this.at]);
     else if (event.key === "Escape" && isOpen) this.close();
-    else return;
+    else {
+      if (event.key === "Escape") this.input.blur();
+      return;
+    }
     event.preventDefault();
     event.stopPropagation();
   }

@@ -150,6 +150,7 @@ class Explorer {
     if (/overview|outline|map/.test(name)) dataset.left = name;
     if (name === "map") this.map.open();
     if (name === "source") this.source.seek();
+    if (name === "outline") this.outline.seek();
     this.arrange();
   }
 

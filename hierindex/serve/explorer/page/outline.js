@@ -212,7 +212,12 @@ export class Outline {
     entry.row.setAttribute("tabindex", 0);
     entry.row.setAttribute("aria-selected", "true");
     if (hadFocus) entry.row.focus({ preventScroll: true });
-    entry.row.scrollIntoView({ block: "nearest" });
+    this.seek();
+  }
+
+  /** Bring the current row into sight. */
+  seek() {
+    this.current?.row.scrollIntoView({ block: "nearest" });
   }
 
   focus() {
