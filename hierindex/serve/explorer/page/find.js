@@ -16,7 +16,7 @@ export class Find {
     const ids = { form: "question", input: "asked", panel: "finding", found: "found" };
     Object.assign(this, byIds({ ...ids, count: "find-count", instead: "ask-instead" }));
     Object.assign(this, { data, question, actions, rows: [], at: -1, written: null });
-    const { form, input, panel, found } = this;
+    const { form, input, panel, found } = this; // `written` is null unless the list is wanted
     const searchSoon = settled(() => this.written !== null && this.search(), WAIT);
     input.addEventListener("input", () => {
       this.written = input.value.trim();
@@ -28,7 +28,7 @@ export class Find {
     found.addEventListener("click", (event) => this.open(event.target.closest(".row")));
     form.addEventListener("submit", () => this.close());
     input.addEventListener("blur", () => this.close());
-    if (data.about) input.placeholder = "Find a word …"; // a report answers no questions
+    if (data.about) input.placeholder = "Find a word … (Ctrl K)"; // a report answers no questions
   }
 
   /** Go to the box, to write other words. */
@@ -65,29 +65,30 @@ export class Find {
     for (const { id, title, level, of, text, source } of nodes) {
       const name = of ?? "Several documents";
       const sentence = unwrapped(plain(text));
-      const isTold = title === of || (!level && sentence.search(sought) >= 0); // without its title
+      const isTitled = level ? !name.startsWith(title) : sentence.search(sought) < 0;
       const row = rowOf(
         () => this.actions.read(id, source),
-        isTold ? null : marked(title, sought),
+        isTitled ? marked(title, sought) : null,
         marked(around(sentence, sought), sought),
       );
       groups.set(name, [...(groups.get(name) ?? []), row]);
     }
     const n = nodes.length;
     const some = total === n ? `${n} found` : total ? `${n} of ${total} found` : `The first ${n}`;
-    this.list(n ? some : `No title or text has “${written}”.`, [...groups]);
+    const said = n ? some : `No title or text has “${written}”.`;
+    this.list(said, [...groups].map(([name, rows]) => [marked(name, sought), rows]));
     this.instead.hidden = n > 0;
     if (this.data.about) this.move(0);
   }
 
-  /** Show rows by the names of their groups, and a sentence above. */
+  /** Show rows below the names of their groups, and a sentence above. */
   list(said, groups) {
     this.count.replaceChildren(shown(said));
     this.count.parentElement.hidden = !said;
     this.instead.hidden = true;
     this.found.replaceChildren(
       ...groups.map(([name, rows], i) => {
-        const label = element("div", { class: "of", id: `found-in-${i}`, dir: "auto" }, shown(name));
+        const label = element("div", { class: "of", id: `found-in-${i}`, dir: "auto" }, name);
         return element("div", { role: "group", "aria-labelledby": label.id }, label, ...rows);
       }),
     );
@@ -130,7 +131,7 @@ export class Find {
   }
 
   close() {
-    this.written = null; // what is still being searched is not shown
+    this.written = null;
     this.panel.hidden = true;
     this.input.setAttribute("aria-expanded", "false");
     this.input.removeAttribute("aria-activedescendant");

@@ -49,7 +49,7 @@ export class CorpusMap {
       const label = `level ${level} (${counted(nodes, "node")})`;
       this.levels.append(element("option", { value: level }, label));
     }
-    this.levels.value = String((above.find(({ nodes }) => nodes >= 4) ?? above[0])?.level ?? "");
+    this.levels.value = String((above.find(({ nodes }) => nodes >= COLOURS) ?? above.at(-1))?.level ?? "");
     this.levels.disabled = !above.length;
   }
 
@@ -122,16 +122,15 @@ export class CorpusMap {
   /** Move numbers and names beside those before them, and hide names that have no room. */
   arrange() {
     const { clientWidth: width, clientHeight: height } = this.plane;
+    const marks = width ? [...this.marks.querySelectorAll(".number, .name")] : [];
+    for (const mark of marks) mark.half ??= [mark.offsetWidth / 2, mark.offsetHeight / 2];
     const taken = [];
-    for (const mark of width ? this.marks.querySelectorAll(".number, .name") : []) {
-      mark.hidden = mark.isPart && this.scale < 2;
-      if (mark.hidden) continue;
-      mark.half ??= [mark.offsetWidth / 2, mark.offsetHeight / 2];
+    for (const mark of marks) {
       const [w, h] = mark.half;
       const [x, y] = [within(mark.place.x * width, w, width - w), mark.place.y * height];
       const boxes = [0, -1, 1].map((i) => ({ x, y: y + i * (2 * h + APART), w, h }));
       const box = boxes.find((each) => !taken.some((other) => meet(each, other)));
-      mark.hidden = !box && mark.matches(".name");
+      mark.hidden = mark.matches(".name") && (!box || (mark.isPart && this.scale < 2));
       if (mark.hidden) continue;
       taken.push(box ?? boxes[0]);
       put(mark, { x: x / width, y: (box ?? boxes[0]).y / height });
