@@ -98,7 +98,9 @@ def densest(Z: Floats2d) -> Floats1d:
     """
     quarter = len(Z) // 4
     distances = np.linalg.norm(Z[:, None] - Z, axis=2)  # (n, n)
-    return Z[np.partition(distances, quarter, axis=1)[:, quarter].argmin()]
+    nearest = int(np.partition(distances, quarter, axis=1)[:, quarter].argmin())
+    point: Floats1d = Z[nearest]
+    return point
 
 
 def _spread(n: int, most: int) -> Ints1d:

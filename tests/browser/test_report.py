@@ -12,7 +12,6 @@ from browser.actions import (
     of_documents,
     read,
     row,
-    selected,
     until,
     violations,
 )

@@ -256,7 +256,7 @@ def of_search(snapshot: Snapshot, words: str, n: int) -> dict[str, Any]:
         return {**{key: row[key] for key in SHORT}, "of": of, **_matching_sentence(node, asked)}
 
     total = len(found) if len(rows) < CANDIDATES * n else None
-    searched = asked.words.union(word for word in words_of(words) if asked.stem(word) in asked.words)
+    searched = {word for word in words_of(words) if asked.stem(word) in asked.words} | asked.words
     return {"nodes": [*map(shown, found[:n], nodes)], "total": total, "words": sorted(searched)}
 
 
