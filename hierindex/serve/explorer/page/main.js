@@ -190,8 +190,10 @@ class Explorer {
     try {
       if (id && id !== this.state.selected) await this.showNode(id);
     } catch (error) {
-      this.state.selected = null;
-      if (!error.isGone) this.summary.fail(error.message);
+      if (readAddress().node === address.node) {
+        this.state.selected = null;
+        if (!error.isGone) this.summary.fail(error.message);
+      }
       this.fail(error);
     }
     if (readAddress().node !== address.node) return;
