@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from hierindex.core.arguments import Floats2d, Ints1d, is_whole, require
+from hierindex.core.arguments import Floats1d, Floats2d, Ints1d, is_whole, require
 from hierindex.core.reduce import plane_coordinates
 from hierindex.retrieve.levels import Level, ids_at
 from hierindex.retrieve.outline import is_in, whole_tree
@@ -30,9 +30,9 @@ def chunk_map(snapshot: Snapshot, level: Level = 1, n: int = MAX_POINTS) -> dict
     dict
         `points`, in the order of their ids, are dicts of `id`, `x`, `y` and `parent`: the place in
         `parents` of the node of the level that the chunk is under, by strongest parents, or None
-        if there is none but itself. `parents`, the one with most points first, are dicts of `id`
-        and `title`. `chunks` is how many chunks the index has; the points are a sample if they are
-        fewer.
+        if there is none but itself. `parents`, the one with most points first, are dicts of `id`,
+        `title`, and `x` and `y` of the point of theirs that the most are near. `chunks` is how many
+        chunks the index has; the points are a sample if they are fewer.
 
     Raises
     ------
@@ -56,16 +56,21 @@ def chunk_map(snapshot: Snapshot, level: Level = 1, n: int = MAX_POINTS) -> dict
     parents, counts = np.unique(at[(at != -1) & (at != rows)], return_counts=True)
     parents = parents[np.argsort(-counts, kind="stable")]
     number = {row: i for i, row in enumerate(parents.tolist())}
+    Z = Z[few].round(4)
+    places = [densest(Z[at == row]).tolist() for row in parents]
     parent_ids: list[str] = tree.ids.take(parents).to_pylist()
     named = snapshot.columns("id", "title", node_ids=parent_ids)
     titles = dict(zip(named["id"], named["title"], strict=True))
-    columns = tree.ids.take(rows).to_pylist(), Z[few].round(4).tolist(), at.tolist()
+    columns = tree.ids.take(rows).to_pylist(), Z.tolist(), at.tolist()
     return {
         "points": [
             {"id": node_id, "x": x, "y": y, "parent": number.get(above)}
             for node_id, (x, y), above in zip(*columns, strict=True)
         ],
-        "parents": [{"id": node_id, "title": titles[node_id]} for node_id in parent_ids],
+        "parents": [
+            {"id": node_id, "title": titles[node_id], "x": x, "y": y}
+            for node_id, (x, y) in zip(parent_ids, places, strict=True)
+        ],
         "chunks": int(tree.forest.is_text.sum()),
     }
 
@@ -83,6 +88,19 @@ def chunk_places(snapshot: Snapshot) -> tuple[Ints1d, Floats2d]:
     vectors = found.sort_by("id")["vector"].combine_chunks()
     X = vectors.flatten().to_numpy().reshape(-1, vectors.type.list_size)  # (n, n_dims)
     return rows, plane_coordinates(X)
+
+
+def densest(Z: Floats2d) -> Floats1d:
+    """Return the point of Z, (n, 2), whose nearest quarter of the others is the nearest.
+
+    >>> densest(np.array([[0, 0], [5, 5], [6, 5], [5, 7], [9, 0]]))
+    array([5, 5])
+    """
+    quarter = len(Z) // 4
+    distances = np.linalg.norm(Z[:, None] - Z, axis=2)  # (n, n)
+    nearest = int(np.partition(distances, quarter, axis=1)[:, quarter].argmin())
+    point: Floats1d = Z[nearest]
+    return point
 
 
 def _spread(n: int, most: int) -> Ints1d:

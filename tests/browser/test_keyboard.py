@@ -31,7 +31,7 @@ def focus(page):
 
 
 def titles(page):
-    return page.locator("#tree .row .title").all_inner_texts()
+    return page.locator("#tree .row .title").all_text_contents()
 
 
 def test_the_outline_is_a_tree_of_one_stop(page):
@@ -99,20 +99,40 @@ def test_a_sentence_is_followed_to_its_passage_and_back(page):
     assert page.evaluate("document.activeElement.matches('#tree .row[aria-selected=true]')")
 
 
-def test_search_and_return(page):
+@pytest.mark.parametrize("key", ["/", "Control+k"])
+def test_what_is_found_is_opened_at_its_sentence(page, key):
     tab_to(page, "#tree .row")
-    press(page, "/")
-    assert page.evaluate("document.activeElement.id") == "find"
+    press(page, key)
+    assert page.evaluate("document.activeElement.id") == "asked"
     page.keyboard.type("honey")
     page.wait_for_selector("#found .row")
-    press(page, "ArrowDown")
+    box = page.locator("#asked")
+    assert box.get_attribute("aria-expanded") == "true"
+    press(page, "ArrowUp", "ArrowDown")
     found = page.locator("#found [aria-selected=true]")
-    assert page.locator("#find").get_attribute("aria-activedescendant") == found.get_attribute("id")
-    title = found.locator(".title").inner_text()
-    until(lambda: read(page) == title)
+    assert box.get_attribute("aria-activedescendant") == found.get_attribute("id")
+    said = found.locator(".excerpt").inner_text()
     press(page, "Enter")
-    until(lambda: selected(page) == title)
-    assert page.evaluate("document.activeElement.matches('#tree .row')")
+    until(lambda: cited(page) == said)
+    assert page.locator("#finding").is_hidden()
+    assert page.evaluate("document.activeElement.matches('#summary, #summary *')")
+
+
+def test_the_box_is_left_and_asks_what_is_written(page):
+    press(page, "Control+k")
+    page.keyboard.type("honey")
+    page.wait_for_selector("#found .row")
+    press(page, "Escape")
+    assert page.locator("#finding").is_hidden()
+    assert page.evaluate("document.activeElement.id") == "asked"
+    press(page, "Enter")
+    page.locator("#answer h2", has_text="honey").wait_for()
+    assert page.locator("#finding").is_hidden()
+    press(page, "Control+k", "Backspace")
+    until(lambda: page.locator("#found .row").all_inner_texts() == ["honey"])
+    assert page.locator("#found .of").inner_text() == "Asked before"
+    press(page, "Escape", "Escape", "?")
+    assert page.locator("#keys .card").is_visible()
 
 
 def test_ask_at_a_level_and_follow_the_citation(page):
@@ -140,16 +160,6 @@ def test_a_block_is_opened_and_left(look, serve, library):
     page.focus("#passage")
     press(page, "Escape")
     assert page.evaluate("document.activeElement.matches('#blocks a[aria-current]')")
-
-
-def test_enter_selects_what_the_words_in_the_field_find(page):
-    page.focus("#find")
-    page.keyboard.type("honey")
-    page.wait_for_selector("#found .row")
-    page.fill("#find", "ferry")
-    press(page, "Enter")  # before the found are shown
-    until(lambda: "ferry" in page.locator("#summary .text").inner_text())
-    until(page.locator("#found").is_hidden)
 
 
 def test_steps_through_passages_keep_the_focus(page):

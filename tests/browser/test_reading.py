@@ -18,6 +18,8 @@ from browser.actions import (
 )
 from llama_index.core.schema import Document
 
+from hierindex import DocumentHierarchy, HierarchicalIndex
+
 
 @pytest.fixture
 def page(look, serve, library):
@@ -242,75 +244,146 @@ def test_a_wrong_filter_is_named_in_one_sentence(page):
     assert "no filter" in page.locator("#notice").inner_text()
 
 
-def test_search_in_place_finds_selects_and_returns(page):
-    page.fill("#find", "compost")
+def test_what_is_found_is_listed_by_document_with_its_sentence(page):
+    page.fill("#asked", "bees")
     page.wait_for_selector("#found .row")
-    assert page.locator("#tree").is_hidden()
-    assert page.locator("#found mark").first.inner_text().lower() == "compost"
-    page.locator("#found .row").first.click()
-    title = page.locator("#found .row .title").first.inner_text()
-    until(lambda: read(page) == title)
-    page.press("#find", "Escape")
-    assert page.locator("#found").is_hidden()
-    until(lambda: selected(page) == title)
-
-
-def test_what_is_found_is_told_apart(page):
-    page.fill("#find", "bees")
-    page.wait_for_selector("#found .row")
-    rows = page.locator("#found .row")
+    group = page.locator("#found [role=group]", has=page.get_by_text("Gardens", exact=True))
+    rows = group.locator(".row")
     assert rows.first.locator(".title").inner_text() == "Bees"  # before its chunks
-    assert rows.first.locator(".of").inner_text() == "Gardens"
-    assert "#" not in rows.all_inner_texts()[1]
-    page.press("#find", "Escape")
-    row(page, "Bridges").locator(".twist").click()
-    until(lambda: page.locator("#tree .row").count() > 4)
-    assert not [text for text in page.locator("#tree .excerpt").all_inner_texts() if "#" in text]
+    assert {mark.lower() for mark in page.locator("#found mark").all_inner_texts()} <= {
+        "bees",
+        "bee",
+    }
+    assert re.match(r"\d+ found$", page.locator("#find-count").inner_text())
+    rows.filter(has_text="Bees visit").first.click()
+    until(lambda: cited(page) == "Bees visit the garden from March.")
+    assert page.locator("#found").is_hidden()
 
 
-def test_words_that_are_nowhere_leave_the_outline(page):
-    page.fill("#find", "xylophone")
-    until(lambda: page.locator("#find-count").inner_text() == "nothing found")
-    assert page.locator("#tree").is_visible()
-    page.press("#find", "Escape")
-    assert page.locator("#find-count").is_hidden()
+def test_words_that_are_nowhere_are_asked_instead(page):
+    page.fill("#asked", "xylophone")
+    count = page.locator("#find-count")
+    until(lambda: count.inner_text() == "No title or text has “xylophone”.")
+    page.click("#ask-instead")
+    page.locator("#answer h2", has_text="xylophone").wait_for()
+    assert page.locator("#finding").is_hidden()
 
 
-def test_the_map_names_and_selects_chunks(page):
+def test_a_link_with_an_option_that_was_dropped_opens(look, serve, library):
+    page = look(f"{serve(library)}#q=When+was+the+last+toll+lifted%3F&by=text&top_k=3&read=answer")
+    until(lambda: "1971" in page.locator("#answer .cards").inner_text())
+
+
+def test_all_is_collapsed_by_a_button_and_by_a_question(page):
+    n = page.locator("#tree .row").count()
+    row(page, "Gardens").locator(".twist").click()
+    until(lambda: page.locator("#tree .row").count() > n)
+    page.locator("#tree .row").last.click()
+    page.click("#collapse")
+    assert page.locator("#tree .row").count() == n
+    assert selected(page) == "Gardens"
+    row(page, "Gardens").locator(".twist").click()
+    ask(page)
+    page.wait_for_selector("#tree [data-lit=source]", state="attached")
+    assert row(page, "Gardens").get_attribute("aria-expanded") == "false"
+
+
+def test_names_lose_what_all_begin_with_and_are_cut_before_their_ends(
+    look, serve, tmp_path, embed_model
+):
+    names = ["with-a-very-long-name--of-gated-units", "with-a-very-long-name--beams", "with-none"]
+    (tmp_path / "docs").mkdir()
+    for name in names:
+        text = "\n\n".join(f"Paragraph {i} of {name} tells of {name}." for i in range(9))
+        (tmp_path / "docs" / f"book--{name}.md").write_text(text)
+    index = apart(
+        lambda: HierarchicalIndex.build(
+            tmp_path / "docs",
+            tmp_path / "index",
+            hierarchy=DocumentHierarchy(embed_model=embed_model),
+        )
+    )
+    page = look(serve(index), viewport={"width": 900, "height": 700})
+    page.click("#panes [data-pane=outline]")
+    titles = page.locator("#tree [data-kind=document] .title")
+    until(lambda: titles.count() == 3)
+    assert sorted(titles.all_text_contents()) == sorted(
+        each.removeprefix("with-") for each in names
+    )
+    assert titles.first.get_attribute("title").startswith("book--with-")
+    assert titles.locator("span").all_text_contents()
+
+
+@pytest.fixture
+def chart(page):
+    """The page with its map."""
     page.click("#panes [data-pane=map]")
-    page.wait_for_selector("#legend button")
-    page.focus("#points")
-    page.keyboard.press("ArrowRight")
-    caption = page.locator("#map-caption")
-    until(lambda: not re.search("…|similar", caption.inner_text()))
-    title = caption.inner_text().split(" · ")[0]
-    page.keyboard.press("Enter")
-    until(lambda: read(page) == title)
-    legend = page.locator("#legend button").first
-    legend.click()
-    assert legend.get_attribute("aria-pressed") == "true"
+    page.wait_for_selector("#map-marks .name:not([hidden])")
+    return page
 
 
-def test_the_map_zooms_by_wheel_and_keys(page):
-    page.click("#panes [data-pane=map]")
-    page.wait_for_selector("#legend button")
-    page.focus("#points")
-    canvas = page.locator("#points")
-    canvas.hover(position={"x": 3, "y": 3})  # near no point
-    whole = pixels(canvas)
-    page.mouse.wheel(0, -300)
-    until(lambda: pixels(canvas) != whole)
-    page.mouse.wheel(0, 300)
-    until(lambda: pixels(canvas) == whole)
-    page.keyboard.press("+")
-    until(lambda: pixels(canvas) != whole)
-    page.keyboard.press("-")
-    until(lambda: pixels(canvas) == whole)
+def test_the_map_names_and_selects_chunks(chart):
+    chart.focus("#points")
+    chart.keyboard.press("ArrowRight")
+    tip = chart.locator("#map-tip")
+    until(tip.is_visible)
+    title = tip.locator("b").inner_text()
+    chart.keyboard.press("Enter")
+    until(lambda: read(chart) == title)
+    assert chart.locator("#map-marks .ring:not([hidden])").count() == 2
+    name = chart.locator("#map-marks .name:not([hidden])").first
+    title = name.get_attribute("title")
+    name.click()
+    until(lambda: read(chart) == title)
 
 
-def pixels(canvas):
-    """A canvas as a PNG image."""
-    return canvas.evaluate("(canvas) => canvas.toDataURL()")
+def test_points_that_an_answer_cites_have_its_numbers(chart):
+    ask(chart, Level="0")
+    n = chart.locator("#answer .cards > li").count()
+    chart.click("#panes [data-pane=map]")
+    numbers = ", ".join(chart.locator("#map-marks .number").all_inner_texts()).split(", ")
+    assert sorted(map(int, numbers)) == [*range(1, n + 1)]
+
+
+def test_names_of_the_map_do_not_meet(chart):
+    boxes = [name.bounding_box() for name in chart.locator("#map-marks .name:visible").all()]
+    assert len(boxes) > 1
+    for i, a in enumerate(boxes):
+        for b in boxes[:i]:
+            assert any(
+                a[side] + a[size] <= b[side] or b[side] + b[size] <= a[side]
+                for side, size in (("x", "width"), ("y", "height"))
+            )
+
+
+def test_the_map_zooms_and_is_dragged_and_reset(chart):
+    plane, points = chart.locator("#plane"), chart.locator("#points")
+    whole = plane.bounding_box()
+    points.hover(position={"x": 3, "y": 3})  # near no point
+    for _ in range(30):
+        chart.mouse.wheel(0, -300)
+    until(lambda: plane.bounding_box()["width"] > 20 * whole["width"])
+    dots = "paths => paths.map((path) => path.getAttribute('d')).join('').match(/[^MhV]+(?=h0)/g)"
+    places = [map(float, each.split()) for each in chart.locator("#dots path").evaluate_all(dots)]
+    near, pane = plane.bounding_box(), points.bounding_box()
+    assert any(
+        pane["x"] <= near["x"] + x * near["width"] <= pane["x"] + pane["width"]
+        and pane["y"] <= near["y"] + y * near["height"] <= pane["y"] + pane["height"]
+        for x, y in places
+    )
+    chart.mouse.down()
+    chart.mouse.move(pane["x"] + 63, pane["y"] + 43, steps=4)
+    chart.mouse.up()
+    moved = plane.bounding_box()
+    assert (round(moved["x"] - near["x"]), round(moved["y"] - near["y"])) == (60, 40)
+    assert "node=" not in chart.url.partition("&")[2]
+    points.dblclick(position={"x": 3, "y": 3})
+    until(lambda: plane.bounding_box() == whole)
+    chart.click("#map-zoom [aria-label='Zoom in']")
+    until(lambda: plane.bounding_box()["width"] == 2 * whole["width"])
+    chart.focus("#points")
+    chart.keyboard.press("0")
+    until(lambda: plane.bounding_box() == whole)
 
 
 def test_a_map_that_arrives_late_is_not_shown_for_another_level(page):
@@ -329,12 +402,12 @@ def test_a_map_that_arrives_late_is_not_shown_for_another_level(page):
     shown = levels.input_value()
     other = next(value for value in levels_of(page) if value != shown)
     levels.select_option(other)
-    page.wait_for_selector("#legend button")
-    legend = page.locator("#legend").inner_text()
+    page.wait_for_selector("#map-marks .name")
+    names = page.locator("#map-marks").inner_text()
     with page.expect_response(lambda reply: f"level={shown}&" in reply.url):
         late[0].continue_()
     page.wait_for_timeout(200)
-    assert page.locator("#legend").inner_text() == legend
+    assert page.locator("#map-marks").inner_text() == names
 
 
 def levels_of(page):

@@ -12,7 +12,6 @@ from browser.actions import (
     of_documents,
     read,
     row,
-    selected,
     until,
     violations,
 )
@@ -56,18 +55,19 @@ def test_a_report_says_what_it_is(page, library):
     assert page.locator("#about").inner_text() == said
 
 
-def test_a_report_finds_words_in_place(page):
-    page.fill("#find", "honey")
-    page.wait_for_selector("#found .row")
-    page.press("#find", "Enter")
-    until(lambda: selected(page) == read(page))
-    assert "honey" in page.locator("#summary .text").inner_text()
+def test_a_report_finds_sentences(page):
+    page.fill("#asked", "honey")
+    found = page.locator("#found .row").first
+    said = found.locator(".excerpt").inner_text()
+    assert found.get_attribute("aria-selected") == "true"
+    page.press("#asked", "Enter")
+    until(lambda: cited(page) == said)
+    assert "honey" in said
 
 
 def test_a_report_asks_nothing(page):
-    assert page.locator("#question").is_hidden()
-    assert page.locator("#questions").is_hidden()
-    assert page.locator("#panes [data-pane=map]").is_hidden()
+    for part in ("#ask", "#options", "#questions", "#panes [data-pane=map]"):
+        assert page.locator(part).is_hidden()
     assert violations(page) == []
 
 

@@ -17,6 +17,8 @@ from hierindex.core.forest import select_cut
 from hierindex.errors import InputError, NotFoundError
 from hierindex.index import HierarchicalIndex
 from hierindex.node import TITLE, Found, Quote, Span
+from hierindex.node import Node as Stored
+from hierindex.respond.evidence import Asked, words_of
 from hierindex.retrieve.conditions import known_filters
 from hierindex.retrieve.contents import entries, reading_order
 from hierindex.retrieve.map import chunk_map
@@ -29,6 +31,7 @@ from hierindex.store.prefilter import of_documents
 from hierindex.store.rows import describe
 from hierindex.store.search import matching
 from hierindex.store.snapshot import Snapshot, once, overview
+from hierindex.text.sentences import split_sentences
 from hierindex.threads import is_given_up
 
 BEGINNING = 300  # characters of a text
@@ -232,28 +235,37 @@ def folders_of(documents: Iterable[str]) -> dict[str, str]:
 
 
 def of_search(snapshot: Snapshot, words: str, n: int) -> dict[str, Any]:
-    """Return the n nodes that best match words: those with all in their title first, from the top.
+    """Return n nodes: those with all words in their title, from the top, and matching chunks.
 
-    Each has the ids of the `path` to it, and `of`: the title or id of its document, None if it has
-    several.
+    Each has `of`, the title or id of its document (None if it has several); `text`, the sentence of
+    its text that has most of the words; and `source`, where that sentence stands (None if that is
+    unknown). `total` is the number of nodes that match, None if not all were looked at; `words` are
+    the beginnings of words that were searched. Sentences of summaries are found in their chunks.
     """
-    order = reading_order(snapshot)
     scope = snapshot.scope(columns=("id", "title", "level", "documents", "metadata"))
     rows = matching(scope, words, CANDIDATES * n).to_pylist()
-    each = words.lower().split()
+    each, asked = words.lower().split(), Asked.of(words)
+    titled = [row for row in rows if all(word in row["title"].lower() for word in each)]
+    titled.sort(key=lambda row: -row["level"])
+    found = titled + [row for row in rows if not row["level"] and row not in titled]
+    nodes = snapshot.nodes([row["id"] for row in found[:n]])
 
-    def rank(row: dict[str, Any]) -> int:
-        title = row["title"].lower()
-        return -1 - row["level"] if all(word in title for word in each) else 0
-
-    found = sorted(rows, key=rank)[:n]
-    positions = [order.position(row["id"]) for row in found]
-    nodes = entries(snapshot, order, positions, BEGINNING)
-    for node, position, row in zip(nodes, positions, found, strict=True):
-        node["path"] = order.ids_at(order.icicle.path(position))
+    def shown(row: dict[str, Any], node: Stored) -> dict[str, Any]:
         documents = row["documents"]
-        node["of"] = _title_in(row) or documents[0] if len(documents) == 1 else None
-    return {"nodes": nodes}
+        of = _title_in(row) or documents[0] if len(documents) == 1 else None
+        return {**{key: row[key] for key in SHORT}, "of": of, **_matching_sentence(node, asked)}
+
+    total = len(found) if len(rows) < CANDIDATES * n else None
+    searched = {word for word in words_of(words) if asked.stem(word) in asked.words} | asked.words
+    return {"nodes": [*map(shown, found[:n], nodes)], "total": total, "words": sorted(searched)}
+
+
+def _matching_sentence(node: Stored, asked: Asked) -> dict[str, Any]:
+    """Return the sentence of a node's text that has most of the words, and where it stands."""
+    sentences = split_sentences(node.text, node.quotes)
+    best = max(sentences, key=lambda each: len(asked.words & asked.stems(each.text)), default=None)
+    source = best.quote.source if best else None
+    return {"text": best.text if best else "", "source": source and source.to_json()}
 
 
 def quotes_json(quotes: Sequence[Quote]) -> list[dict[str, Any]]:

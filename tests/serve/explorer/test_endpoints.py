@@ -155,23 +155,39 @@ def test_an_overview_tells_folders_apart(tmp_path) -> None:
     assert len(overview["questions"]) == 3
 
 
-def test_words_are_found_at_all_levels(index, client) -> None:
-    paths = {node["id"]: path for node, path in listed(client)}
-    found = client.json("search", q="harbour lantern", n=500)["nodes"]
-    assert {node["level"] for node in found} >= {0, 1}
+def test_words_are_found_in_titles_and_chunks(index, client) -> None:
+    (root, *_) = client.json("nodes")["nodes"]
+    reply = client.json("search", q="violin", n=500)
+    found = reply["nodes"]
+    assert (reply["total"], found[0]["id"]) == (len(found), root["id"])
     for node in found:
-        assert node["path"] == paths[node["id"]]
-        text = index.describe(node["id"])["text"]
-        assert "harbour" in (text + node["title"]) or "lantern" in (text + node["title"])
-        documents = index.describe(node["id"])["documents"]
+        described = index.describe(node["id"])
+        assert node["text"] in described["text"]
+        assert "violin" in (node["title"] if node["level"] else described["text"])
+        documents = described["documents"]
         assert node["of"] == (documents[0] if len(documents) == 1 else None)
-    levels = [
-        node["level"] for node in found if {"harbour", "lantern"} <= {*node["title"].split(", ")}
-    ]
+    levels = [node["level"] for node in found]
     assert levels == sorted(levels, reverse=True)
-    assert len(client.json("search", q="harbour", n=2)["nodes"]) == 2
+    assert 0 in levels
+    few = [client.json("search", q="harbour", n=n) for n in (1, 2)]
+    assert [(len(each["nodes"]), each["total"]) for each in few] == [(1, None), (2, 5)]
     for words in ("", "  ", "'\"); --", "zzz", "AND OR NOT *", "\u202e\0"):
         assert client.json("search", q=words)["nodes"] == []
+
+
+def test_a_found_node_has_the_sentence_with_the_words_and_its_place(tmp_path) -> None:
+    text = "The ferry left. Two gulls slept on a harbour wall. Gulls are birds."
+    index = HierarchicalIndex.build(
+        Document(text=text, id_="a.txt"),
+        tmp_path,
+        hierarchy=DocumentHierarchy(embed_model=HashingEmbedding()),
+    )
+    for client in client_of(index):
+        found = client.json("search", q="gull on the walls")
+        assert found["words"] == ["gull", "wall", "walls"]
+        *_, chunk = found["nodes"]
+        assert (chunk["text"], chunk["level"]) == ("Two gulls slept on a harbour wall.", 0)
+        assert text[chunk["source"]["start"] : chunk["source"]["end"]] == chunk["text"]
 
 
 def test_an_answer_is_that_of_the_command_line(index, client) -> None:
@@ -270,7 +286,7 @@ def test_an_emptied_index_is_shown(own, own_client) -> None:
     assert own_client.json("index")["levels"] == []
     assert own_client.json("nodes") == {"of": None, "nodes": [], "start": 0, "total": 0}
     assert own_client.json("overview")["columns"] == []
-    assert own_client.json("search", q="harbour") == {"nodes": []}
+    assert own_client.json("search", q="harbour")["total"] == 0
     assert own_client.json("map", level=0)["points"] == []
     assert own_client.json("ask", q="Who?")["refused"]
 
@@ -394,8 +410,7 @@ def test_each_request_is_answered_from_one_generation(tmp_path) -> None:
                 columns = client.json("overview")["columns"]
                 seen.append({block["id"] for column in columns for block in column})
                 found = client.json("search", q="harbour")["nodes"]
-                below = {node_id for node in found for node_id in (node["id"], *node["path"])}
-                assert any(below <= of_tree for of_tree in ids)
+                assert any({node["id"] for node in found} <= of_tree for of_tree in ids)
             publishing.result()
             assert {node["id"] for node, _ in listed(client)} == ids[0]
     assert all(any(blocks <= of_tree for of_tree in ids) for blocks in seen)

@@ -6,7 +6,7 @@
  * those of its `OPTIONS` that are set. So links, back, forward and reload work.
  */
 
-export const OPTIONS = ["mode", "level", "by", "token_budget", "top_k", "where"];
+export const OPTIONS = ["level", "where"];
 
 /** @returns {{node?: string, document?: string, start?: number, end?: number, read?: string}} */
 export function readAddress() {

@@ -5,7 +5,7 @@
  * raise `Failure` with a sentence for the user.
  */
 
-import { pointsIn, units } from "./text.js";
+import { pointsIn, quoted, units } from "./text.js";
 
 const KEPT = 2000; // replies
 const BETWEEN = 2; // characters between chunks, as line ends are; more are a text left out
@@ -214,16 +214,22 @@ export class Embedded {
   async search(q, n) {
     const words = q.toLowerCase().split(/\s+/).filter(Boolean);
     const has = (text) => words.every((word) => text.toLowerCase().includes(word));
-    const found = this.data.nodes.filter((node) => has(`${node.title} ${node.text}`));
-    const rank = (node) => (has(node.title) ? 1 + node.level : 0);
-    found.sort((a, b) => rank(b) - rank(a));
-    return { nodes: found.slice(0, n).map((node) => this.foundOf(node)) };
+    const titled = this.data.nodes.filter(({ title }) => has(title));
+    titled.sort((a, b) => b.level - a.level);
+    const isTitled = new Set(titled);
+    const chunks = this.data.nodes.filter((node) => !node.level && !isTitled.has(node));
+    const found = [...titled, ...chunks.filter(({ title, text }) => has(`${title} ${text}`))];
+    const nodes = found.slice(0, n).map((node) => this.foundOf(node, words));
+    return { nodes, total: found.length, words };
   }
 
-  foundOf(node) {
-    const document = node.documents === 1 ? node.quotes[0]?.document : null;
+  foundOf(node, words) {
+    const { id, title, level, documents } = node;
+    const document = documents === 1 ? node.quotes[0]?.document : null;
     const of = this.data.titles?.[document] ?? document ?? null;
-    return { ...this.brief(node), path: this.path(node).map(({ id }) => id), of };
+    const rank = ({ text }) => words.filter((word) => text.toLowerCase().includes(word)).length;
+    const [best] = quoted(node).sort((a, b) => rank(b) - rank(a));
+    return { id, title, level, of, text: best?.text.trim() ?? "", source: best?.passage ?? null };
   }
 
   async ask() {

@@ -1,129 +1,169 @@
-/** Search in place: what is found takes the place of the outline until Escape. */
+/** Find while typing: the sentences that match are listed below the box, by document. */
 
-import { byIds, element, settled } from "./elements.js";
-import { counted, plain, shown, sizeOf } from "./text.js";
+import { byIds, element, setAttribute, settled } from "./elements.js";
+import { plain, shown, unwrapped } from "./text.js";
 
 const MOST = 50; // found nodes
-const WAIT = 120; // milliseconds after a key
-const BEFORE = 40; // characters of a text before the first word that is found
+const WAIT = 150; // milliseconds after a key
+const BEFORE = 60; // characters of a sentence before the first word that is found
 
-/** `actions` are `select(id, isRun)`, `close()` and `fail(error)`. */
 export class Find {
-  constructor(data, actions) {
-    const ids = { input: "find", list: "found", count: "find-count", tree: "tree" };
-    const { input, list, count, tree } = byIds(ids);
-    Object.assign(this, { input, list, count, tree, data, actions, found: [], words: "", at: -1 });
-    const searchSoon = settled(() => this.search(), WAIT);
-    input.addEventListener("input", searchSoon);
-    input.addEventListener("keydown", (event) => this.press(event));
-    list.addEventListener("click", (event) => {
-      const row = event.target.closest(".row");
-      if (row) this.go([...list.children].indexOf(row), false);
+  /**
+   * `question` has the questions that were `asked`; `actions` are `read(id, source)`,
+   * `ask(question)` and `fail(error)`.
+   */
+  constructor(data, question, actions) {
+    const ids = { form: "question", input: "asked", panel: "finding", found: "found" };
+    Object.assign(this, byIds({ ...ids, count: "find-count", instead: "ask-instead" }));
+    Object.assign(this, { data, question, actions, rows: [], at: -1, written: null });
+    const { form, input, panel, found } = this; // `written` is null unless the list is wanted
+    const searchSoon = settled(() => this.written !== null && this.search(), WAIT);
+    input.addEventListener("input", () => {
+      this.written = input.value.trim();
+      searchSoon();
     });
+    input.addEventListener("focus", () => input.value || this.search());
+    input.addEventListener("keydown", (event) => this.press(event));
+    panel.addEventListener("mousedown", (event) => event.preventDefault()); // the box keeps focus
+    found.addEventListener("click", (event) => this.open(event.target.closest(".row")));
+    form.addEventListener("submit", () => this.close());
+    input.addEventListener("blur", () => this.close());
+    if (data.about) input.placeholder = "Find a word … (Ctrl K)"; // a report answers no questions
   }
 
+  /** Go to the box, to write other words. */
+  focus() {
+    this.input.focus();
+    this.input.select();
+  }
+
+  /** List what has the words that are written; without any, the questions that were asked. */
   async search() {
-    const words = this.input.value.trim();
-    if (!words) return this.show([]);
+    const written = this.input.value.trim();
+    this.written = written;
+    if (!written) return this.recall();
     try {
-      const { nodes } = await this.data.search(words, MOST);
-      if (words === this.input.value.trim()) this.show(nodes, words);
+      const found = await this.data.search(written, MOST);
+      if (written === this.written) this.show(found, written);
     } catch (error) {
       this.actions.fail(error);
     }
     return undefined;
   }
 
-  show(nodes, words = "") {
-    const isOpen = nodes.length > 0;
-    Object.assign(this, { found: nodes, words });
-    this.at = -1;
-    this.list.hidden = !isOpen;
-    this.tree.hidden = isOpen;
-    this.input.setAttribute("aria-expanded", String(isOpen));
-    this.input.removeAttribute("aria-activedescendant");
-    const n = nodes.length;
-    const some = n < MOST ? `${n || "nothing"} found` : `first ${counted(n, "node")}`;
-    this.count.textContent = words ? some : "";
-    const each = words.toLowerCase().split(/\s+/).filter(Boolean);
-    this.list.replaceChildren(...nodes.map((node, i) => this.rowOf(node, i, each)));
-    this.list.scrollTop = 0;
-  }
-
-  rowOf(node, i, words) {
-    return element(
-      "div",
-      { role: "option", class: "row", id: `found-${i}`, "aria-selected": "false" },
-      element("span", { class: "title", dir: "auto" }, marked(node.title, words)),
-      element(
-        "span",
-        { class: "excerpt", dir: "auto" },
-        marked(around(plain(node.text), words), words),
-      ),
-      element("bdi", { class: "of" }, shown(node.of === node.title ? "" : (node.of ?? ""))),
-      node.children ? sizeOf(node) : element("span", { class: "size" }, "chunk"),
+  recall() {
+    const rows = this.question.asked.map((question) =>
+      rowOf(() => this.actions.ask(question), null, shown(question.q)),
     );
+    if (rows.length) this.list("", [["Asked before", rows]]);
+    else this.close();
   }
 
-  go(at, isRun) {
-    if (!this.found.length) return;
-    const rows = this.list.children;
-    rows[this.at]?.setAttribute("aria-selected", "false");
-    this.at = Math.max(0, Math.min(rows.length - 1, at));
-    rows[this.at].setAttribute("aria-selected", "true");
-    rows[this.at].scrollIntoView({ block: "nearest" });
-    this.input.setAttribute("aria-activedescendant", rows[this.at].id);
-    this.actions.select(this.found[this.at].id, isRun);
+  show({ nodes, total, words }, written) {
+    const groups = new Map(); // rows, by document
+    const sought = wordsLike(words);
+    for (const { id, title, level, of, text, source } of nodes) {
+      const name = of ?? "Several documents";
+      const sentence = unwrapped(plain(text));
+      const isTitled = level ? !name.startsWith(title) : sentence.search(sought) < 0;
+      const row = rowOf(
+        () => this.actions.read(id, source),
+        isTitled ? marked(title, sought) : null,
+        marked(around(sentence, sought), sought),
+      );
+      groups.set(name, [...(groups.get(name) ?? []), row]);
+    }
+    const n = nodes.length;
+    const some = total === n ? `${n} found` : total ? `${n} of ${total} found` : `The first ${n}`;
+    const said = n ? some : `No title or text has “${written}”.`;
+    this.list(said, [...groups].map(([name, rows]) => [marked(name, sought), rows]));
+    this.instead.hidden = n > 0;
+    if (this.data.about) this.move(0);
+  }
+
+  /** Show rows below the names of their groups, and a sentence above. */
+  list(said, groups) {
+    this.count.replaceChildren(shown(said));
+    this.count.parentElement.hidden = !said;
+    this.instead.hidden = true;
+    this.found.replaceChildren(
+      ...groups.map(([name, rows], i) => {
+        const label = element("div", { class: "of", id: `found-in-${i}`, dir: "auto" }, name);
+        return element("div", { role: "group", "aria-labelledby": label.id }, label, ...rows);
+      }),
+    );
+    this.rows = groups.flatMap(([, rows]) => rows);
+    this.rows.forEach((row, i) => (row.id = `found-${i}`));
+    this.found.scrollTop = 0;
+    this.panel.hidden = false;
+    this.input.setAttribute("aria-expanded", "true");
+    this.move(-1);
+  }
+
+  /** Make a row the current one, or none for -1. */
+  move(at) {
+    this.rows[this.at]?.setAttribute("aria-selected", "false");
+    this.at = Math.max(-1, Math.min(this.rows.length - 1, at));
+    const row = this.rows[this.at];
+    row?.setAttribute("aria-selected", "true");
+    row?.scrollIntoView({ block: "nearest" });
+    setAttribute(this.input, "aria-activedescendant", row?.id);
+  }
+
+  open(row) {
+    if (!row) return;
+    this.close();
+    row.act();
   }
 
   press(event) {
     const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10 };
-    if (event.key in steps) this.go(this.at + steps[event.key], true);
-    else if (event.key === "Enter") this.enter();
-    else if (event.key === "Escape") this.close();
-    else return;
+    const isOpen = !this.panel.hidden;
+    if (event.key in steps) isOpen ? this.move(this.at + steps[event.key]) : this.search();
+    else if (event.key === "Enter" && isOpen && this.at >= 0) this.open(this.rows[this.at]);
+    else if (event.key === "Escape" && isOpen) this.close();
+    else {
+      if (event.key === "Escape") this.input.blur();
+      return;
+    }
     event.preventDefault();
     event.stopPropagation();
   }
 
-  /** Select the first that is found, if none is, and go back to the outline. */
-  async enter() {
-    const isShown = () => this.words === this.input.value.trim();
-    if (!isShown()) await this.search();
-    if (!isShown()) return;
-    if (this.at < 0) this.go(0, false);
-    if (this.at >= 0) this.close();
-  }
-
-  /** Go back to the outline, with what was selected. */
   close() {
-    this.input.value = "";
-    this.show([]);
-    this.actions.close();
+    this.written = null;
+    this.panel.hidden = true;
+    this.input.setAttribute("aria-expanded", "false");
+    this.input.removeAttribute("aria-activedescendant");
   }
+}
+
+function rowOf(act, title, text) {
+  const parts = [title && ["title", title], ["excerpt", text]].filter(Boolean);
+  const spans = parts.map(([name, part]) => element("span", { class: name, dir: "auto" }, part));
+  const row = element("div", { role: "option", class: "row", "aria-selected": "false" }, ...spans);
+  return Object.assign(row, { act });
+}
+
+/** Return a pattern of the words that begin so. */
+function wordsLike(beginnings) {
+  const any = beginnings.map((word) => word.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&")).join("|");
+  return new RegExp(`(?<![\\p{Lu}\\p{Ll}\\p{N}])(?:${any || "$^"})[\\p{Lu}\\p{Ll}\\p{N}]*`, "giu");
 }
 
 /** Return the part of a text that has the first of the words. */
 function around(text, words) {
-  const places = words.map((word) => text.toLowerCase().indexOf(word)).filter((at) => at > BEFORE);
-  const at = places.length === words.length ? Math.min(...places) - BEFORE : 0;
-  return at ? `… ${text.slice(text.indexOf(" ", at) + 1)}` : text;
+  const at = text.search(words) - BEFORE;
+  return at > 0 ? `… ${text.slice(text.indexOf(" ", at) + 1)}` : text;
 }
 
 /** Return a text with the words marked. */
 function marked(text, words) {
   const fragment = document.createDocumentFragment();
-  const lower = text.toLowerCase();
   let from = 0;
-  while (lower.length === text.length) {
-    const next = words.map((word) => [lower.indexOf(word, from), word.length]);
-    const [at, n] = next.filter(([place]) => place >= 0).sort((a, b) => a[0] - b[0])[0] ?? [-1];
-    if (at < 0) break;
-    fragment.append(
-      shown(text.slice(from, at)),
-      element("mark", {}, shown(text.slice(at, at + n))),
-    );
-    from = at + n;
+  for (const { 0: word, index } of text.matchAll(words)) {
+    fragment.append(shown(text.slice(from, index)), element("mark", {}, shown(word)));
+    from = index + word.length;
   }
   fragment.append(shown(text.slice(from)));
   return fragment;

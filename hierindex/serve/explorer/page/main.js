@@ -23,20 +23,19 @@ class Explorer {
     this.state = { asked: linkTo({}), selected: null, first: null }; // asked: link to a question
     const actions = {
       select: (id, isRun = false) => this.select(id, isRun),
-      read: (id) => this.read(id),
+      read: (id, source) => this.read(id, source),
       follow: (passage) => this.follow(passage),
       ask: (question) => this.ask(question).catch(actions.fail),
-      close: () => this.outline.focus(),
       fail: (error) => this.fail(error),
     };
     this.outline = new Outline(data, actions);
-    this.find = new Find(data, actions);
     this.overview = new Overview(data, actions);
     this.map = new CorpusMap(data, actions);
     this.summary = new Summary(byId("summary"));
     this.answer = new Answer(byId("answer"));
     this.source = new Source(data, actions);
     this.question = new Question(data, actions);
+    this.find = new Find(data, this.question, actions);
     this.showSoon = settled(() => this.show(), WAIT);
   }
 
@@ -130,10 +129,12 @@ class Explorer {
 
   press(event) {
     const isTyping = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
-    if (event.key === "/" && !isTyping && !event.ctrlKey && !event.metaKey) {
+    if (event.ctrlKey || event.metaKey ? event.key === "k" : event.key === "/" && !isTyping) {
       event.preventDefault();
-      this.open("outline");
-      byId("find").focus();
+      this.find.focus();
+    } else if (event.key === "?" && !isTyping) {
+      byId("keys").open = true;
+      byId("keys").firstElementChild.focus();
     } else if (event.key === "Escape") {
       const { left } = document.body.dataset;
       this.pane(left);
@@ -149,6 +150,7 @@ class Explorer {
     if (/overview|outline|map/.test(name)) dataset.left = name;
     if (name === "map") this.map.open();
     if (name === "source") this.source.seek();
+    if (name === "outline") this.outline.seek();
     this.arrange();
   }
 
@@ -164,9 +166,9 @@ class Explorer {
     this.goTo({ node: id }, NARROW.matches && !isRun ? "reading" : undefined, isRun);
   }
 
-  /** Read the text of a node by keyboard. */
-  async read(id) {
-    this.goTo({ node: id }, "reading");
+  /** Read the text of a node, and a passage that it stands on, by keyboard. */
+  async read(id, source) {
+    this.goTo({ node: id, ...(source && spanOf(source)) }, "reading");
     await this.show();
     this.summary.focus();
   }
@@ -188,8 +190,10 @@ class Explorer {
     try {
       if (id && id !== this.state.selected) await this.showNode(id);
     } catch (error) {
-      this.state.selected = null;
-      if (!error.isGone) this.summary.fail(error.message);
+      if (readAddress().node === address.node) {
+        this.state.selected = null;
+        if (!error.isGone) this.summary.fail(error.message);
+      }
       this.fail(error);
     }
     if (readAddress().node !== address.node) return;
@@ -253,7 +257,9 @@ class Explorer {
     this.answer.show(question.q, answer);
     document.querySelector("button[data-pane='answer']").hidden = !answer;
     const marks = marksOf(this.answer.sources);
-    for (const view of [this.outline, this.overview, this.map]) view.light(marks);
+    for (const view of [this.outline, this.overview]) view.light(marks);
+    this.map.cite(this.answer.passages);
+    this.outline.collapse();
     for (const { id, path } of [...this.answer.sources].reverse()) {
       await this.reveal([...path, id]);
       if (link !== this.state.asked) return; // another one is shown

@@ -1,267 +1,294 @@
-/** The map: chunks in two dimensions, near ones alike, coloured by their parents at a level. */
+/** The map: chunks in two dimensions, near ones alike, named and coloured by parents at a level. */
 
-import { button, byIds, element, settled } from "./elements.js";
-import { Picture } from "./picture.js";
-import { counted, shown } from "./text.js";
+import { linkTo } from "./address.js";
+import { byId, byIds, element, settled } from "./elements.js";
+import { counted, plain, shown } from "./text.js";
 
+const SVG = "http://www.w3.org/2000/svg";
 const MOST = 2000; // points
-const NAMED = 8; // parents with a colour and a shape
+const COLOURS = 8; // of the largest parents
+const APART = 8; // pixels between names
 const REACH = 14; // pixels from the pointer to a point
-const WAIT = 60; // milliseconds until the name of a point is asked for
-const MARGIN = 16; // pixels
-const CLOSEST = 1e-3; // share of the map
-const SHAPES = [
-  ["●", "M1 0A1 1 0 1 1-1 0 1 1 0 0 1 1 0z"],
-  ["■", "M-.9-.9H.9V.9H-.9z"],
-  ["▲", "M0-1.2 1.1.8H-1.1z"],
-  ["◆", "M0-1.3 1.3 0 0 1.3-1.3 0z"],
-].map(([sign, path]) => ({ sign, path: new Path2D(path) })); // of about the same area
+const DRAGGED = 4; // pixels that the pointer moves more in a drag than in a click
+const WAIT = 60; // milliseconds until the text of a point is asked for
+const MARGIN = 0.05; // share of the map on each side of the points
+const CLOSEST = 24; // times the whole map
+const TEXT = 160; // characters of a chunk
 
-/** `actions` are `select(id)` and `fail(error)`. */
+/**
+ * A plane that is as large as the map or larger, and is moved by scrolling. A place on it has `x`
+ * and `y`, as shares from the left and top. `actions` are `select(id)` and `fail(error)`.
+ */
 export class CorpusMap {
   constructor(data, actions) {
-    const ids = { canvas: "points", caption: "map-caption", legend: "legend", levels: "map-level" };
-    Object.assign(this, { ...byIds(ids), data, actions });
-    const { canvas, levels } = this;
-    Object.assign(this, { points: [], parents: [], chunks: 0, path: [], marks: new Map() });
-    Object.assign(this, { hovered: null, only: null, isStarted: false });
-    this.picture = new Picture(canvas, (...given) => this.draw(...given));
-    this.nameSoon = settled((point) => this.name(point).catch(actions.fail), WAIT);
-    levels.addEventListener("change", () => this.load());
-    canvas.addEventListener("pointermove", (event) =>
-      this.hover(this.nearest(event.offsetX, event.offsetY)),
+    const ids = { map: "points", plane: "plane", dots: "dots", marks: "map-marks", tip: "map-tip" };
+    Object.assign(this, byIds({ ...ids, caption: "map-caption", levels: "map-level" }));
+    Object.assign(this, { data, actions, points: [], names: [], chosen: null, cited: [] });
+    Object.assign(this, { hovered: null, pressed: null, isDragged: false, isStarted: false });
+    Object.assign(this, { scale: 1, ring: markOf("ring", { x: -1, y: -1 }) });
+    this.describeSoon = settled((point) => this.describe(point).catch(actions.fail), WAIT);
+    const { map } = this;
+    this.levels.addEventListener("change", () => this.load());
+    byId("map-zoom").addEventListener("click", ({ target }) => this.act(target.value));
+    map.addEventListener("keydown", (event) => this.press(event));
+    map.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
+    map.addEventListener("pointerdown", ({ clientX, clientY }) =>
+      Object.assign(this, { pressed: [clientX, clientY], isDragged: false }),
     );
-    canvas.addEventListener("pointerleave", () => this.hover(null));
-    canvas.addEventListener("click", (event) => {
-      const point = this.nearest(event.offsetX, event.offsetY);
-      if (point) this.actions.select(point.id);
-    });
-    canvas.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
-    canvas.addEventListener("keydown", (event) => this.press(event));
+    map.addEventListener("pointermove", (event) => this.point(event));
+    map.addEventListener("pointerleave", () => this.hover(null));
+    map.addEventListener("click", (event) => this.click(event), true);
+    map.addEventListener("dblclick", () => this.act("0"));
+    new ResizeObserver(() => this.arrange()).observe(map);
   }
 
   /** Offer the levels that colours may stand for. */
   start(levels) {
-    const above = levels.filter(({ level, nodes }) => level > 0 && nodes > 1);
-    for (const { level, nodes } of [...above].reverse()) {
-      this.levels.append(
-        element("option", { value: level }, `level ${level} (${counted(nodes, "node")})`),
-      );
+    const above = levels.filter(({ level, nodes }) => level > 0 && nodes > 1).reverse();
+    for (const { level, nodes } of above) {
+      const label = `level ${level} (${counted(nodes, "node")})`;
+      this.levels.append(element("option", { value: level }, label));
     }
-    const fit = [...above].reverse().find(({ nodes }) => nodes >= 4) ?? above.at(-1);
-    this.levels.value = String(fit?.level ?? "");
+    this.levels.value = String((above.find(({ nodes }) => nodes >= COLOURS) ?? above.at(-1))?.level ?? "");
     this.levels.disabled = !above.length;
   }
 
   /** Load the points when the map is seen for the first time. */
-  async open() {
-    if (!this.isStarted) await this.load();
-    this.picture.soon();
+  open() {
+    if (!this.isStarted) this.load();
   }
 
   async load() {
     const level = this.levels.value;
     this.caption.textContent = "Placing the chunks by their meaning …";
     try {
-      const { points, parents, chunks } = await this.data.map(level || 0, MOST);
-      if (level !== this.levels.value) return undefined; // another is being loaded
-      Object.assign(this, { points, parents, chunks, only: null, hovered: null });
+      const levels = [level || 0, Math.max(0, level - 1)];
+      const found = await Promise.all(levels.map((each) => this.data.map(each, MOST)));
+      if (level === this.levels.value) this.show(...found); // or else another is being loaded
     } catch (error) {
       if (level === this.levels.value) this.caption.textContent = "The map cannot be shown.";
-      return this.actions.fail(error);
+      this.actions.fail(error);
     }
-    this.isStarted = true;
-    this.rank();
-    this.list();
-    this.describe();
-    return this.picture.soon();
   }
 
-  /** Give the biggest parents their colours, from the biggest on. */
-  rank() {
-    const sizes = this.parents.map(() => 0);
-    for (const { parent } of this.points) if (parent !== null) sizes[parent] += 1;
-    const order = sizes.map((_, i) => i).sort((a, b) => sizes[b] - sizes[a]);
-    this.big = order.slice(0, NAMED);
-    this.sizes = sizes;
-    this.rankOf = new Map(this.big.map((parent, i) => [parent, i]));
-    const xs = this.points.map(({ x }) => x);
-    const ys = this.points.map(({ y }) => y);
-    this.bounds = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
-    this.seen = this.bounds;
+  /** Show a map, and the names of smaller groups of another where there is room. */
+  show({ points, parents, chunks }, { parents: parts }) {
+    const place = placing(points);
+    Object.assign(this, { points: points.map(place), isStarted: true });
+    const [n, all] = [points.length.toLocaleString("en"), counted(chunks, "chunk")];
+    const sample = points.length < chunks ? `${n} of ${all}` : all;
+    this.caption.textContent = `${sample}; near ones are similar`;
+    const colours = [...Array(COLOURS).keys(), null].reverse(); // the largest on top
+    this.dots.replaceChildren(...colours.map((colour) => this.dotsOf(colour)));
+    const others = parts.filter(({ id }) => parents.every((parent) => parent.id !== id));
+    this.names = [...parents, ...others].map((each, i) => nameOf(place(each), i, parents.length));
+    this.mark();
   }
 
-  list() {
-    const entries = this.big.map((parent, rank) => {
-      const { sign: text } = SHAPES[rank % SHAPES.length];
-      const sign = element("span", { "aria-hidden": "true" }, text);
-      sign.style.color = `var(--map-${rank + 1})`;
-      const name = element("bdi", {}, shown(this.parents[parent].title));
-      const entry = button(sign, () => this.show(parent), {
-        class: "plain",
-        "aria-pressed": "false",
-      });
-      entry.append(name, element("span", { class: "quiet" }, String(this.sizes[parent])));
-      return element("li", { "data-rank": rank }, entry);
-    });
-    const rest = this.parents.length - this.big.length;
-    if (rest > 0)
-      entries.push(
-        element("li", { class: "quiet" }, `and ${counted(rest, "smaller one")}, in grey`),
-      );
-    this.legend.replaceChildren(...entries);
-  }
-
-  /** Show the points of one parent alone, or of all again. */
-  show(parent) {
-    this.only = this.only === parent ? null : parent;
-    this.big.forEach((each, i) => {
-      this.legend.children[i].firstChild.setAttribute("aria-pressed", String(each === this.only));
-    });
-    this.picture.soon();
+  /** Return the points of a colour as one path. */
+  dotsOf(colour) {
+    const path = document.createElementNS(SVG, "path");
+    const has = ({ parent }) => (parent < COLOURS ? parent : null) === colour;
+    path.setAttribute("d", this.points.filter(has).map(({ x, y }) => `M${x} ${y}h0`).join(""));
+    if (colour !== null) path.style.stroke = `var(--map-${colour + 1})`;
+    return path;
   }
 
   select(path) {
-    this.path = path;
-    this.picture.soon();
+    this.chosen = path.at(-1);
+    this.mark();
   }
 
-  light(marks) {
-    this.marks = marks;
-    this.picture.soon();
+  /** Put the numbers of passages on the points that they are of. */
+  cite(passages) {
+    this.cited = passages;
+    this.mark();
   }
 
-  place({ x, y }) {
-    const [left, right, low, high] = this.seen;
-    const { width, height } = this.picture;
-    const across = (value, from, to, room) =>
-      MARGIN + ((value - from) / (to - from || 1)) * (room - 2 * MARGIN);
-    return [across(x, left, right, width), height - across(y, low, high, height)];
+  /** Put up the names, the numbers, and rings around the selected point and that of the pointer. */
+  mark() {
+    const numbers = new Map(this.cited.map(({ node }) => [node, []]));
+    this.cited.forEach(({ node }, i) => numbers.get(node).push(i + 1));
+    const cited = this.points.filter(({ id }) => numbers.has(id));
+    this.marks.replaceChildren(
+      this.ring,
+      ...this.points.filter(({ id }) => id === this.chosen).map((point) => markOf("ring", point)),
+      ...cited.map((point) => markOf("number", point, numbers.get(point.id).join(", "))),
+      ...this.names,
+    );
+    this.arrange();
   }
 
-  draw(context) {
-    const { picture } = this;
-    const size = this.points.length > 2000 ? 2.2 : this.points.length > 500 ? 3 : 4;
-    const selected = this.path.at(-1);
-    const order = [...this.points].sort((a, b) => this.rankAt(b) - this.rankAt(a));
-    for (const point of order) {
-      const rank = this.rankAt(point);
-      const isDim = this.only !== null && point.parent !== this.only;
-      context.globalAlpha = isDim ? 0.15 : 0.85;
-      context.fillStyle = picture.colour(rank < NAMED ? `map-${rank + 1}` : "map-rest");
-      const [isNamed, [x, y]] = [rank < NAMED, this.place(point)];
-      const scale = devicePixelRatio * (isNamed ? size : size * 0.8);
-      context.setTransform(scale, 0, 0, scale, x * devicePixelRatio, y * devicePixelRatio);
-      context.fill(SHAPES[isNamed ? rank % SHAPES.length : 0].path);
-    }
-    context.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
-    context.globalAlpha = 1;
-    context.lineWidth = 2;
-    for (const point of this.points) {
-      const isLit = this.marks.get(point.id)?.score !== undefined;
-      if (!isLit && point.id !== selected && point !== this.hovered) continue;
-      context.strokeStyle = picture.colour(
-        point.id === selected || point === this.hovered ? "ink" : "accent",
-      );
-      context.beginPath();
-      context.arc(...this.place(point), size + 3, 0, 2 * Math.PI);
-      context.stroke();
+  /** Move numbers and names beside those before them, and hide names that have no room. */
+  arrange() {
+    const { clientWidth: width, clientHeight: height } = this.plane;
+    const marks = width ? [...this.marks.querySelectorAll(".number, .name")] : [];
+    for (const mark of marks) mark.half ??= [mark.offsetWidth / 2, mark.offsetHeight / 2];
+    const taken = [];
+    for (const mark of marks) {
+      const [w, h] = mark.half;
+      const [x, y] = [within(mark.place.x * width, w, width - w), mark.place.y * height];
+      const boxes = [0, -1, 1].map((i) => ({ x, y: y + i * (2 * h + APART), w, h }));
+      const box = boxes.find((each) => !taken.some((other) => meet(each, other)));
+      mark.hidden = mark.matches(".name") && (!box || (mark.isPart && this.scale < 2));
+      if (mark.hidden) continue;
+      taken.push(box ?? boxes[0]);
+      put(mark, { x: x / width, y: (box ?? boxes[0]).y / height });
     }
   }
 
-  rankAt({ parent }) {
-    return this.rankOf.get(parent) ?? NAMED;
+  /** Return how far a place is from the left and top of the plane, in pixels. */
+  pixels({ x, y }) {
+    return [x * this.plane.clientWidth, y * this.plane.clientHeight];
   }
 
-  nearest(x, y) {
-    let [best, least] = [null, REACH ** 2];
+  /** Return the point that is nearest to the pointer, if one is within reach. */
+  nearest({ clientX, clientY }, reach = Infinity) {
+    const { left, top } = this.plane.getBoundingClientRect();
+    let [best, least] = [null, reach];
     for (const point of this.points) {
-      const [px, py] = this.place(point);
-      const far = (px - x) ** 2 + (py - y) ** 2;
+      const [x, y] = this.pixels(point);
+      const far = Math.hypot(left + x - clientX, top + y - clientY);
       if (far < least) [best, least] = [point, far];
     }
     return best;
   }
 
-  hover(point) {
-    if (point === this.hovered) return;
-    this.hovered = point;
-    this.describe();
-    this.picture.soon();
-    if (point) this.nameSoon(point);
-  }
-
-  describe(title = "") {
-    const parent = this.hovered && this.parents[this.hovered.parent];
-    const n = this.points.length;
-    const sample =
-      n < this.chunks
-        ? `${n.toLocaleString("en")} of ${counted(this.chunks, "chunk")}`
-        : counted(n, "chunk");
-    const said = this.hovered
-      ? [title || "…", parent && `in ${parent.title}`].filter(Boolean).join(" · ")
-      : `${sample}; near ones are similar`;
-    this.caption.replaceChildren(shown(said));
-  }
-
-  async name(point) {
-    const { title } = await this.data.node(point.id);
-    if (this.hovered === point) this.describe(title);
-  }
-
-  /** Show less or more, and leave what is at a place, as shares from the left and top, there. */
-  zoom(factor, [x, y]) {
-    const along = (i, place) => {
-      const [whole, [from, to]] = [this.bounds, this.seen].map((ends) => ends.slice(i, i + 2));
-      const most = whole[1] - whole[0];
-      const length = Math.min(most, Math.max(most * CLOSEST, (to - from) * factor));
-      const start = from + place * (to - from) - place * length;
-      return [0, length].map((end) => Math.min(Math.max(start, whole[0]), whole[1] - length) + end);
-    };
-    this.seen = [...along(0, x), ...along(2, 1 - y)];
-    this.picture.soon();
-  }
-
-  /** Return a place in pixels as shares from the left and top. */
-  shareOf([x, y]) {
-    const { width, height } = this.picture;
-    return [(x - MARGIN) / (width - 2 * MARGIN), (y - MARGIN) / (height - 2 * MARGIN)];
+  /** Show more or less of the map, with a place where it is. */
+  zoom(factor, place) {
+    const { map, plane } = this;
+    const [x, y] = this.pixels(place);
+    this.scale = within(this.scale * factor, 1, CLOSEST);
+    plane.style.width = plane.style.height = `${100 * this.scale}%`;
+    const [left, top] = this.pixels(place);
+    map.scrollTo(map.scrollLeft + left - x, map.scrollTop + top - y);
+    this.hover(null);
+    this.arrange();
   }
 
   wheel(event) {
-    const factor = Math.exp(event.deltaY / 300);
     event.preventDefault();
-    if (this.points.length) this.zoom(factor, this.shareOf([event.offsetX, event.offsetY]));
+    const point = this.nearest(event); // which stays in sight
+    if (point) this.zoom(Math.exp(-event.deltaY / 300), point);
   }
 
-  /** Move to the nearest point in a direction, select it, or show what is around it. */
+  /** Move the map with the pointer, or show which point it is at. */
+  point(event) {
+    if (!event.buttons || !this.pressed) return this.hover(this.nearest(event, REACH));
+    const [dx, dy] = [this.pressed[0] - event.clientX, this.pressed[1] - event.clientY];
+    this.isDragged ||= Math.hypot(dx, dy) >= DRAGGED;
+    if (!this.isDragged || event.pointerType === "touch") return undefined; // which scrolls
+    this.pressed = [event.clientX, event.clientY];
+    return this.map.scrollBy(dx, dy);
+  }
+
+  click(event) {
+    const point = this.nearest(event, REACH);
+    if (this.isDragged) {
+      event.preventDefault();
+      event.stopPropagation();
+    } else if (point && !event.target.closest("a")) this.actions.select(point.id);
+  }
+
+  hover(point) {
+    if (point === this.hovered) return;
+    this.hovered = point;
+    this.tip.hidden = true;
+    this.ring.hidden = !point;
+    if (!point) return;
+    put(this.ring, point);
+    this.describeSoon(point);
+  }
+
+  /** Show the title and the beginning of a chunk beside its point. */
+  async describe(point) {
+    const { title, text } = await this.data.node(point.id);
+    if (this.hovered !== point) return;
+    const { map, tip } = this;
+    const beginning = plain(text.slice(0, TEXT)) + (text.length > TEXT ? " …" : "");
+    tip.replaceChildren(element("b", {}, shown(title)), element("p", {}, shown(beginning)));
+    tip.hidden = false;
+    const [x, y] = this.pixels(point);
+    const isLow = y - map.scrollTop > map.clientHeight / 2;
+    const left = within(x, map.scrollLeft, map.scrollLeft + map.clientWidth - tip.offsetWidth);
+    tip.style.left = `${left}px`;
+    tip.style.top = `${isLow ? y - tip.offsetHeight - REACH : y + REACH}px`;
+  }
+
   press(event) {
     const steps = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-    const from =
-      this.hovered ?? this.points.find(({ id }) => id === this.path.at(-1)) ?? this.points[0];
-    const acts = {
-      Enter: () => this.actions.select(from.id),
-      "+": () => this.zoom(0.5, this.shareOf(this.place(from))),
-      "-": () => this.zoom(2, this.shareOf(this.place(from))),
-    };
-    const act = steps[event.key] ? () => this.move(from, steps[event.key]) : acts[event.key];
-    if (!from || !act) return;
+    if (event.target !== this.map || event.ctrlKey || event.metaKey || !this.points.length) return;
+    if (event.key in steps) this.move(steps[event.key]);
+    else if (!this.act(event.key)) return;
     event.preventDefault();
-    act();
   }
 
-  move(from, [dx, dy]) {
-    const [x, y] = this.place(from);
+  /** Do what a key is for, and return whether it is for anything. */
+  act(key) {
+    const from = this.focal;
+    const acts = {
+      Enter: () => this.actions.select(from.id),
+      "+": () => this.zoom(2, from),
+      "-": () => this.zoom(0.5, from),
+      0: () => this.zoom(0, from),
+    };
+    if (from) acts[key]?.();
+    return key in acts;
+  }
+
+  /** The point of the pointer or of the keys, or else the one in the middle. */
+  get focal() {
+    const { left, top, width, height } = this.map.getBoundingClientRect();
+    return this.hovered ?? this.nearest({ clientX: left + width / 2, clientY: top + height / 2 });
+  }
+
+  /** Move to the nearest point in a direction. */
+  move([dx, dy]) {
+    const from = this.focal;
+    const [x, y] = this.pixels(from);
     let [best, least] = [from, Infinity];
     for (const point of this.points) {
-      const [px, py] = this.place(point);
+      const [px, py] = this.pixels(point);
       const ahead = (px - x) * dx + (py - y) * dy;
       const aside = Math.abs((px - x) * dy) + Math.abs((py - y) * dx);
       if (ahead > 0.5 && aside <= ahead * 1.5 && ahead + 2 * aside < least)
         [best, least] = [point, ahead + 2 * aside];
     }
     this.hover(best);
-    const isSeen = this.shareOf(this.place(best)).every((share) => share >= 0 && share <= 1);
-    if (!isSeen) this.zoom(1 / CLOSEST, [0, 0]); // all
+    this.ring.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
+}
+
+function within(value, least, most) {
+  return Math.max(least, Math.min(value, most));
+}
+
+/** Return a function that gives what is on the map of some points its place. */
+function placing(points) {
+  const [xs, ys] = ["x", "y"].map((side) => points.map((point) => point[side]));
+  const [share, downward] = [xs, ys].map((all) => {
+    const [from, to] = [Math.min(...all), Math.max(...all)];
+    return (value) => MARGIN + ((value - from) / (to - from || 1)) * (1 - 2 * MARGIN);
+  });
+  return (each) => ({ ...each, x: share(each.x), y: 1 - downward(each.y) });
+}
+
+function markOf(name, place, text = "") {
+  return put(element("span", { class: name }, text), place);
+}
+
+function nameOf({ id, title, ...place }, i, n) {
+  const hint = { class: "name", href: linkTo({ node: id }), title, draggable: "false", dir: "auto" };
+  const name = element("a", hint, shown(title));
+  if (i < Math.min(n, COLOURS)) name.style.borderColor = `var(--map-${i + 1})`;
+  return Object.assign(name, { place, isPart: i >= n });
+}
+
+function put(mark, { x, y }) {
+  Object.assign(mark.style, { left: `${100 * x}%`, top: `${100 * y}%` });
+  return Object.assign(mark, { place: mark.place ?? { x, y } });
+}
+
+function meet(a, b) {
+  return Math.abs(a.x - b.x) < a.w + b.w + APART && Math.abs(a.y - b.y) < a.h + b.h + APART;
 }

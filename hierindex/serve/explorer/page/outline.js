@@ -5,6 +5,7 @@ import { counted, plain, shown, sizeOf } from "./text.js";
 
 const MORE = 100; // children to load at a time
 const PAGE_ROWS = 10; // rows that PageUp and PageDown move by
+const LETTERS = 3; // that are left of a name without what those beside it begin with
 const TYPED = 700; // milliseconds that letters of one word are apart
 
 /**
@@ -25,6 +26,7 @@ export class Outline {
     this.chosen = null; // id of the node that was selected last, though its row may be loading
     tree.addEventListener("keydown", (event) => this.press(event));
     tree.addEventListener("click", (event) => this.click(event));
+    byId("collapse").addEventListener("click", () => this.collapse());
     tree.addEventListener("dblclick", (event) =>
       this.onEntry(event, (entry) => this.toggle(entry)),
     );
@@ -40,11 +42,14 @@ export class Outline {
   async load(entry, part) {
     const { nodes, start, total } = await this.data.nodes(entry.id, part, MORE);
     entry.total = total;
+    entry.prefix ??= prefixOf(nodes.map(({ title }) => title));
     nodes.forEach((brief, i) => (entry.children[start + i] ??= this.entryOf(brief, entry)));
   }
 
   entryOf(brief, parent) {
-    const known = { brief, id: brief.id, parent, depth: parent.depth + 1, isOpen: false };
+    const { id, title } = brief;
+    const name = title.startsWith(parent.prefix) ? title.slice(parent.prefix.length) : title;
+    const known = { brief, id, name, parent, depth: parent.depth + 1, isOpen: false };
     const entry = { ...known, children: [], total: brief.children };
     this.entries.set(brief.id, entry);
     return entry;
@@ -58,6 +63,12 @@ export class Outline {
     entry.row?.setAttribute("aria-expanded", isOpen);
     if (!isOpen && this.isUnder(this.current, entry)) this.move(entry);
     this.refresh(entry);
+  }
+
+  /** Show the highest rows alone. */
+  collapse() {
+    const top = this.root.total === 1 ? this.root.children[0] : this.root;
+    for (const entry of this.entries.values()) if (entry !== top) this.toggle(entry, false);
   }
 
   isUnder(entry, above) {
@@ -106,7 +117,7 @@ export class Outline {
 
   rowOf(entry, place) {
     if (entry.row) return entry.row;
-    const { brief, depth } = entry;
+    const { brief, depth, name } = entry;
     entry.row = element(
       "div",
       {
@@ -117,7 +128,7 @@ export class Outline {
         "data-kind": brief.document ? "document" : brief.children ? "summary" : "chunk",
       },
       element("span", { class: "twist", "aria-hidden": "true" }),
-      element("span", { class: "title", dir: "auto" }, shown(brief.title)),
+      element("span", { class: "title", dir: "auto", title: brief.title }, ...parted(name)),
       element("span", { class: "excerpt", dir: "auto", "aria-hidden": "true" }, shown(plain(brief.text))),
       element("span", { class: "lit" }),
       sizeOf(brief),
@@ -201,7 +212,12 @@ export class Outline {
     entry.row.setAttribute("tabindex", 0);
     entry.row.setAttribute("aria-selected", "true");
     if (hadFocus) entry.row.focus({ preventScroll: true });
-    entry.row.scrollIntoView({ block: "nearest" });
+    this.seek();
+  }
+
+  /** Bring the current row into sight. */
+  seek() {
+    this.current?.row.scrollIntoView({ block: "nearest" });
   }
 
   focus() {
@@ -270,7 +286,7 @@ export class Outline {
     this.typedAt = performance.now();
     const rows = [...this.tree.children];
     const from = rows.indexOf(this.current.row) + (this.typed.length === 1 ? 1 : 0);
-    const begins = (row) => this.ofRow.get(row).brief?.title.toLowerCase().startsWith(this.typed);
+    const begins = (row) => this.ofRow.get(row).name?.toLowerCase().startsWith(this.typed);
     this.go([...rows.slice(from), ...rows.slice(0, from)].find(begins));
   }
 }
@@ -282,4 +298,19 @@ function indent({ row, depth }) {
     "--indent",
     `${Math.min(n, 8) * 1.05 + Math.max(0, Math.min(n, 40) - 8) * 0.25}rem`,
   );
+}
+
+/** Return what all names begin with, up to a sign between words, as in file names; or nothing. */
+function prefixOf(names) {
+  const [first = "", ...others] = names;
+  let n = others.length ? first.length : 0;
+  for (const name of others) while (!name.startsWith(first.slice(0, n))) n -= 1;
+  const prefix = /^(?=\S*\p{L})\S*[-_./:]/u.exec(first.slice(0, n))?.[0] ?? "";
+  return names.every((name) => name.length >= prefix.length + LETTERS) ? prefix : "";
+}
+
+/** Return a name in two parts: without room, the first one is cut; the last ones tell names apart. */
+function parted(name) {
+  const [, head, tail] = /^(.{12,}?)([^\p{L}\p{M}\p{N}].{5,13})$/u.exec(name) ?? [];
+  return tail ? [element("span", {}, shown(head)), shown(tail)] : [shown(name)];
 }
