@@ -30,7 +30,7 @@ INCLUDED = {
 
 GUIDES = (
     "installing files how_it_works asking levels filters updating models local_model llamaindex"
-    " coming_from exporting costs servers troubleshooting limits glossary"
+    " coming_from exporting markdown costs servers troubleshooting limits glossary"
 )
 """Their order; others follow."""
 
