@@ -301,7 +301,8 @@ class _Folder:
         While files change, the manifest has their digests of before and after, so that a next
         export knows them after this one was killed.
         """
-        write, remove, kept, after = dict[str, bytes](), list[str](), list[str](), {}
+        write, after = dict[str, bytes](), dict[str, list[str]]()
+        remove, kept = list[str](), list[str]()
         for path in sorted({*files, *self._ours}):
             held = self._read(path)
             is_ours = held is None or _digest(held) in self._ours.get(path, ())
