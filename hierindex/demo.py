@@ -2,33 +2,42 @@
 
 import importlib
 import inspect
+import re
+from io import BytesIO
 from typing import TYPE_CHECKING
-
-from hierindex.node import TITLE
 
 if TYPE_CHECKING:
     from llama_index.core.schema import Document
 
 QUESTIONS = {
-    0: "How does DBSCAN treat points in regions of low density?",
-    1: "How can the quality of a clustering be measured?",
-    2: "Which kinds of linear models are there?",
+    "chunks": "How does t-SNE work?",
+    1: "How are outliers detected?",
+    "documents": "Which module handles missing values?",
 }
 """An example question per level."""
 
+SECTION = re.compile(r"\n(?:Parameters|Attributes|Examples)\n-{3}")  # what follows is no prose
+ASIDE = re.compile(r"\s*(?:\.\. |Read more|Refer to|See |For (?:an?|more) .*\b(?:examples?|on)\b)")
+ROLE = re.compile(r":\w+:`~?(?:[\w.]+\.(?=\w+`))?([^`<]+?)(?:\s*<[^`]*>)?`")  # of a cross-reference
+NOTE = re.compile(r"\s*(?:\[\d+\]_?|Read more in [^.]*\.)")
+
 
 def demo_documents() -> "list[Document]":
-    """Return one document per public module of scikit-learn, of its docstrings' prose."""
+    """Return one document per public module of scikit-learn, of its docstrings' prose.
+
+    Each is read as the Markdown file that has a section for every class and function.
+    """
     import sklearn
     from llama_index.core.schema import Document
 
-    texts = {f"sklearn.{name}": _module_text(f"sklearn.{name}") for name in sklearn.__all__}
-    hidden = {"excluded_embed_metadata_keys": [TITLE], "excluded_llm_metadata_keys": [TITLE]}
-    return [
-        Document(text=text, id_=name, metadata={TITLE: name}, **hidden)
-        for name, text in texts.items()
-        if text
-    ]
+    from hierindex.read.readers import Documents
+
+    texts = {name: _module_text(f"sklearn.{name}") for name in sklearn.__all__}
+    files = {
+        f"sklearn.{name}.md": f"# sklearn.{name}\n\n{text}" for name, text in texts.items() if text
+    }
+    read = [Documents().of(BytesIO(text.encode()), name) for name, text in files.items()]
+    return [each for documents in read for each in documents if isinstance(each, Document)]
 
 
 def _module_text(name: str) -> str:
@@ -43,9 +52,12 @@ def _module_text(name: str) -> str:
         except (ImportError, AttributeError):  # experimental members raise on access
             continue
         if prose:
-            parts.append(f"{member}\n\n{prose}")
-    return "\n\n".join(parts)
+            parts.append(f"## {member}\n\n{prose}")
+    return "\n\n".join(filter(None, parts))
 
 
 def _prose(thing: object) -> str:
-    return (inspect.getdoc(thing) or "").partition("\nParameters\n----------")[0].strip()
+    """Return the paragraphs of a docstring that say something of its subject, as Markdown."""
+    paragraphs = SECTION.split(inspect.getdoc(thing) or "")[0].split("\n\n")
+    prose = "\n\n".join(each for each in paragraphs if not ASIDE.match(each))
+    return ROLE.sub(r"`\1`", NOTE.sub("", prose)).replace("``", "`").strip()

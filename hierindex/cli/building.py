@@ -20,7 +20,6 @@ from hierindex.cli.output import (
 from hierindex.cli.text import (
     built,
     changed,
-    described,
     estimated,
     files_read,
     moved,
@@ -153,13 +152,18 @@ def demo(
         made = HierarchicalIndex.build(demo_documents(), index, progress=progress)
     assert made.last_build is not None
     print_result(made.last_build.to_json(), False, built)
-    typer.echo()
-    print_result(made.info(), False, described)
     for level, question in QUESTIONS.items():
         command = f'hierindex query "{question}" --index {index} --level {level}'
         typer.echo(f"\n{visible(command)}\n")
         print_result(made.ask(question, level=level, top_k=5).to_json(), False, answered)
-    typer.echo(f"\n{visible(f'hierindex explore --index {index}')}   shows the tree in a browser.")
+    tried = {
+        "explore": "opens the tree and its documents in a browser",
+        "chat": "answers your questions",
+        "tree": "prints the table of contents",
+    }
+    typer.echo("\nTry next:")
+    for name, what in tried.items():
+        typer.echo(f"  {visible(f'hierindex {name} --index {index}'):<44} {what}")
 
 
 DryRun = Annotated[
