@@ -14,7 +14,7 @@ from hierindex.errors import InputError
 from hierindex.settings import CONTEXT, OUTLINE_TOKENS, REPORT_MB
 from hierindex.text.display import counted
 
-FORMATS = "document-summary", "parquet", "json", "svg"
+FORMATS = "document-summary", "parquet", "json", "markdown", "svg"
 
 
 def info(index: options.Index, as_json: options.AsJson = False) -> None:
@@ -141,13 +141,23 @@ def export(
         str,
         typer.Argument(
             metavar="FORMAT",
-            help="document-summary (a LlamaIndex index), parquet, json or svg (a picture).",
+            help="document-summary (a LlamaIndex index), parquet, json, markdown (a folder of "
+            "pages) or svg (a picture).",
         ),
     ],
     index: options.Index,
     to: Annotated[
-        Path, typer.Option(metavar="PATH", help="File to create; for document-summary, a folder.")
+        Path,
+        typer.Option(
+            metavar="PATH",
+            help="File to create; for document-summary and markdown, a folder, which markdown "
+            "brings up to date.",
+        ),
     ],
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="For markdown: overwrite files that were edited since."),
+    ] = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Export the tree for other programs, or a picture of it."""
@@ -155,9 +165,17 @@ def export(
         raise InputError(f"FORMAT must be one of {', '.join(FORMATS)}, got {form!r}.")
     from hierindex.export.document_summary import persist_document_summary_index
     from hierindex.export.files import to_json, to_parquet
+    from hierindex.export.markdown import to_markdown
     from hierindex.export.svg import to_svg
     from hierindex.index import HierarchicalIndex
 
+    report: dict[str, Any] = {"format": form, "path": str(to)}
+    if form == "markdown":
+        written = to_markdown(HierarchicalIndex.open(index), to, force=force)
+        print_result({**report, **written.to_json()}, as_json, exported)
+        return
+    if force:
+        raise InputError("--force is for markdown; the other formats overwrite nothing.")
     writers: dict[str, Callable[[HierarchicalIndex, Path], int]] = {
         "document-summary": persist_document_summary_index,
         "parquet": to_parquet,
@@ -165,7 +183,7 @@ def export(
         "svg": to_svg,
     }
     n_nodes = writers[form](HierarchicalIndex.open(index), to)
-    print_result({"format": form, "path": str(to), "nodes": n_nodes}, as_json, exported)
+    print_result({**report, "nodes": n_nodes}, as_json, exported)
 
 
 def _written(written: dict[str, Any]) -> str:

@@ -329,7 +329,12 @@ def outlined(outline: dict[str, Any]) -> str:
 
 def exported(report: dict[str, Any]) -> str:
     """Format the report of an export."""
-    return f"{counted(report['nodes'], 'node')} as {report['format']}: {report['path']}"
+    line = f"{counted(report['nodes'], 'node')} as {report['format']}: {report['path']}"
+    if "kept" not in report:
+        return line
+    files = ", ".join(f"{report[did]:,} {did}" for did in ("written", "removed", "unchanged"))
+    kept = [f"Kept, for it is not as hierindex wrote it: {path}" for path in report["kept"]]
+    return "\n".join([f"{line} (files: {files})", *kept])
 
 
 def bold(text: str) -> str:

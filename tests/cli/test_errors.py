@@ -42,7 +42,7 @@ PATHS = {
     "llama_index.core.Document(text=...), or save it as a file.",
     "build empty --index new": "Nothing to index in 'empty': there is no file.",
     "export html --index my-index --to a": "FORMAT must be one of document-summary, parquet, json, "
-    "svg, got 'html'.",
+    "markdown, svg, got 'html'.",
 }
 
 

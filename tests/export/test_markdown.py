@@ -1,0 +1,176 @@
+"""The tree as a folder of Markdown: what stands in it, and what a second export does."""
+
+import re
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+import yaml
+from fakes import HashingEmbedding
+from llama_index.core.schema import Document
+
+from hierindex import DocumentHierarchy, HierarchicalIndex
+from hierindex.errors import HierindexError
+from hierindex.export import markdown, to_markdown
+
+LINK = re.compile(r"(?<!\\)\]\(([^)]+)\)")
+
+
+def held(folder: Path) -> dict[str, bytes]:
+    """The files of a folder, by their paths."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def pages(folder: Path) -> dict[str, str]:
+    """The pages of a folder, by their paths."""
+    return {path: text.decode() for path, text in held(folder).items() if path.endswith(".md")}
+
+
+def front_matter(text: str) -> dict:
+    return yaml.safe_load(text.split("---\n")[1])
+
+
+def built(beside: Path, documents: dict[str, str]) -> HierarchicalIndex:
+    """An index without groups, beside a folder."""
+    return HierarchicalIndex.from_documents(
+        [Document(id_=name, text=text) for name, text in documents.items()],
+        f"{beside}-index",
+        hierarchy=DocumentHierarchy(HashingEmbedding()),
+    )
+
+
+def test_each_document_stands_once_and_all_links_lead_somewhere(soft, tmp_path) -> None:
+    written = to_markdown(soft, tmp_path)
+    found = pages(tmp_path)
+    assert written.written == len(found)
+    documents = [front_matter(text) for path, text in found.items() if "index.md" not in path]
+    ids = [each["sources"][0]["id"] for each in documents]
+    assert sorted(ids) == ["a.txt", "b.txt", "c.txt", "d.txt"]
+    for path, text in found.items():
+        links = LINK.findall(text)
+        assert links
+        for link in links:
+            assert (tmp_path / path).parent.joinpath(unquote(link)).is_file(), (path, link)
+        assert {*re.findall(r"\[\^\d+\](?!:)", text)} == {
+            *re.findall(r"^\[\^\d+\](?=:)", text, re.M)
+        }
+
+
+def test_the_same_generation_changes_no_byte(soft, tmp_path) -> None:
+    to_markdown(soft, tmp_path)
+    before = {
+        path: (path.read_bytes(), path.stat().st_mtime_ns)
+        for path in tmp_path.rglob("*.*")
+        if path.is_file()
+    }
+    again = to_markdown(soft, tmp_path)
+    assert (again.written, again.removed, again.kept) == (0, 0, [])
+    assert before == {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in before}
+
+
+def test_what_people_wrote_is_kept(soft, tmp_path) -> None:
+    to_markdown(soft, tmp_path)
+    edited = next(path for path in tmp_path.rglob("a.md"))
+    ours = edited.read_bytes()
+    edited.write_text("edited")
+    (edited.parent / "mine.md").write_text("mine")
+    name = edited.relative_to(tmp_path).as_posix()
+    assert to_markdown(soft, tmp_path).kept == [name]
+    assert edited.read_text() == "edited"
+    assert to_markdown(soft, tmp_path, force=True).kept == []
+    assert edited.read_bytes() == ours
+    assert (edited.parent / "mine.md").read_text() == "mine"
+
+
+def test_a_file_that_no_export_wrote_is_not_overwritten_by_force(soft, tmp_path) -> None:
+    (tmp_path / "index.md").write_text("mine")
+    assert to_markdown(soft, tmp_path, force=True).kept == ["index.md"]
+    assert (tmp_path / "index.md").read_text() == "mine"
+
+
+def test_a_document_that_is_gone_goes(tmp_path) -> None:
+    index = built(tmp_path, {"a.md": "Apples are red.", "b.md": "Boats float."})
+    to_markdown(index, tmp_path)
+    index.delete_ref_doc("b.md")
+    before = held(tmp_path)
+    assert to_markdown(index, tmp_path).removed == 1
+    after = held(tmp_path)
+    assert [*before.keys() - after.keys()] == ["b.md"]
+
+
+def test_a_killed_export_is_recovered_from(soft, tmp_path, monkeypatch) -> None:
+    to_markdown(soft, tmp_path / "whole")
+    writes = iter(range(3))
+
+    def killed(self, path, data, write=markdown._Folder._write):
+        if next(writes, None) is None:
+            raise KeyboardInterrupt
+        write(self, path, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(markdown._Folder, "_write", killed)
+        with pytest.raises(KeyboardInterrupt):
+            to_markdown(soft, tmp_path / "part")
+    assert len(pages(tmp_path / "part")) == 2
+    assert to_markdown(soft, tmp_path / "part").kept == []
+    assert held(tmp_path / "part") == held(tmp_path / "whole")
+
+
+HOSTILE = """# [^1]: <script>alert(1)</script> [[a|b]] `code
+
+---
+title: "x"
+--- #tag $x$ %%hidden%% ==marked== &amp; \u202e
+"""
+
+
+def test_hostile_text_is_shown_as_it_is(tmp_path) -> None:
+    index = built(
+        tmp_path,
+        {'con: "x" #\n---': HOSTILE, "../../up": HOSTILE, "NUL": "Null."},
+    )
+    to_markdown(index, tmp_path / "in")
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+    for path, text in pages(tmp_path / "in").items():
+        assert "\u202e" not in text
+        body = text.split("---\n", 2)[2]
+        assert not re.search(r"(?<!\\)(<script|\[\[|`|\$|%%|==|(?<= )#tag)", body), path
+        assert "index.md" in path or front_matter(text)["type"] == "Document"
+        assert Path(path).stem not in {"nul", "con"}
+
+
+def test_names_that_differ_in_case_only_are_two(tmp_path) -> None:
+    index = built(tmp_path, {"a.md": "One.", "A.md": "Two.", "a.txt": "Three."})
+    to_markdown(index, tmp_path)
+    assert len({path.casefold() for path in pages(tmp_path)}) == 4
+
+
+def test_one_document_has_an_index(tmp_path) -> None:
+    to_markdown(built(tmp_path, {"a.md": "Apples are red."}), tmp_path)
+    assert [*sorted(pages(tmp_path))] == ["a.md", "index.md"]
+
+
+def test_no_folder_has_too_many_entries(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(markdown, "MOST_ENTRIES", 5)
+    index = built(tmp_path, {f"{i}.md": f"Text {i}." for i in range(30)})
+    to_markdown(index, tmp_path)
+    assert len([path for path in pages(tmp_path) if not path.endswith("index.md")]) == 30
+    for folder in (tmp_path, *(path for path in tmp_path.rglob("*") if path.is_dir())):
+        assert len([*folder.iterdir()]) <= 16 + 2
+
+
+def test_a_link_out_of_the_folder_is_not_followed(soft, tmp_path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / ".hierindex.json").write_text('{"../mine.md": []}')
+    with pytest.raises(HierindexError, match="is outside of"):
+        to_markdown(soft, tmp_path / "in")
+
+
+def test_nothing_is_an_error(nothing, tmp_path) -> None:
+    with pytest.raises(HierindexError):
+        to_markdown(nothing, tmp_path / "to")
+    assert not (tmp_path / "to").exists()
