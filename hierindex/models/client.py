@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -49,7 +50,8 @@ def load_llm(
         from llama_index.llms.openai_like import OpenAILike
     except ModuleNotFoundError as error:
         raise ModelError("Language models require `pip install 'hierindex[llm]'`.") from error
-    llm: LLM = OpenAILike(
+    made: Callable[..., LLM] = OpenAILike  # whose parameters type checkers do not see
+    return made(
         model=model,
         api_base=base_url,
         api_key=os.environ.get(KEY, "none"),
@@ -62,7 +64,6 @@ def load_llm(
             follow_redirects=True, limits=httpx.Limits(), event_hooks={"response": [show_error]}
         ),
     )
-    return llm
 
 
 def show_error(response: httpx.Response) -> None:
