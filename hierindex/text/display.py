@@ -75,7 +75,7 @@ def parts_of(answer: Json, advice: Advice | None = None) -> list[Part]:
         best = (passage["best"] for passage in answer["passages"])
         parts = [Part(before), *map(Part, shown, _once(answer), best)]
     parts.append(Part(text, best="" if shown else answer.get("best") or ""))
-    if answer["answer_kind"] == "extractive":
+    if answer["answer_kind"] == "extractive" and not answer["refused"]:
         parts = [Part(_shown(part.text), part.place, _shown(part.best)) for part in parts]
     return [part for part in parts if part.text] or [Part(NOTHING)]
 
