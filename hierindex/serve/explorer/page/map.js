@@ -49,7 +49,8 @@ export class CorpusMap {
       const label = `level ${level} (${counted(nodes, "node")})`;
       this.levels.append(element("option", { value: level }, label));
     }
-    this.levels.value = String((above.find(({ nodes }) => nodes >= COLOURS) ?? above.at(-1))?.level ?? "");
+    const first = above.find(({ nodes }) => nodes >= COLOURS) ?? above.at(-1);
+    this.levels.value = String(first?.level ?? "");
     this.levels.disabled = !above.length;
   }
 
