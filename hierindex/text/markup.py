@@ -7,21 +7,27 @@ from typing import NamedTuple
 from hierindex.text.blocks import split_blocks
 
 # The end of a line that goes on in the next, in a paragraph that has a line of 50 characters and in
-# others. Labels such as "guest network: " begin lines of their own.
-WIDE = re.compile(r".{50}.*\n")
+# others. Labels such as "guest network: " begin lines of their own. No pattern is tried at each of
+# many characters that it would read again: a text may be a megabyte of one sign.
+WIDE = re.compile(r"^.{50,}\n", re.MULTILINE)
 WRAPPED = re.compile(r"\n(?=[^\W\d_])(?![^\n:]{1,40}: )")
 CONTINUED = re.compile(r"\n(?=[^\W\d_A-Z])(?![^\n:]{1,40}: )")
-HEADING = re.compile(r"[ ]{0,3}#{1,6}[ \t]+|[ \t]+#+[ \t]*$|\n[ ]{0,3}([=\-~^*_+\"])\1{2,}[ \t]*$")
+HEADING = re.compile(
+    r"\A[ ]{0,3}#{1,6}(?:[ \t]+|$)|(?<![ \t])[ \t]+#+[ \t]*$"
+    r"|\n[ ]{0,3}([=\-~^*_+\"])\1{2,}[ \t]*$"
+)
 FENCE = re.compile(r"\A[ ]{0,3}(?:`{3,}|~{3,})[^\n]*\n|\n[ ]{0,3}(?:`{3,}|~{3,})[ \t]*\Z")
-DIRECTIVE = re.compile(r"[ \t]*\.\. [\w:-]+::[^\n]*\n?")
+DIRECTIVE = re.compile(r"^[ \t]*\.\. [\w:-]+::[^\n]*\n?", re.MULTILINE)
 # What stands inside a line, first match first. The group that matches is what is shown of it; its
 # name is the style.
 INLINE = re.compile(
     r"""
       :(?:cite|label)[a-z]*:`[^`\n]*`
-    | :[a-z]+(?::[a-z]+)*:`[~!]?(?:[\w.]+\.(?=\w+`))?(?P<role>[^`<\n]+?)(?:\s*<[^`\n]*>)?`
+    | (?<!\w):[a-z]+(?::[a-z]+){,3}:`[~!]?(?:(?:\w+\.){1,9}(?=\w+`))?
+        (?P<role>[^`<\n]*[^`<\s])\s{,40}(?:<[^`<\n]*>)?`
     | \[t:\](?P<cited>[\w.]+)`
-    | (?P<tick>`{1,2})(?!`)(?:(?P<link>[^`\n]+?)\s*<[^`>\n]*>`__?|(?P<code>[^`\n]+)(?P=tick)(?!`)_?)
+    | (?P<tick>`{1,2})(?!`)(?: (?P<link>[^`<\n]*[^`<\s])\s{1,40}<[^`<>\n]*>`__?
+                              | (?P<code>[^`\n]+)(?P=tick)(?!`)_? )
     | !?\[(?P<label>[^\[\]\n]*)\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)?(?:\s"[^"\n]*")?\)
     | (?<![\w*\\])\*\*(?=[^\s*])(?P<strong>[^*\n]*[^\s*])\*\*(?![\w*])
     | (?<![\w*\\])\*(?=[^\s*])(?P<emphasis>[^*\n]*[^\s*])\*(?![\w*])
