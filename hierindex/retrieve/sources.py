@@ -1,7 +1,7 @@
 """The passages of documents that a node cites, with the text around them."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -16,6 +16,8 @@ COLUMNS = ("id", "next_id", "documents", "text", "record")
 # The end of a line or of a sentence; white space is tried from its first character only.
 BOUNDARY = re.compile("(?<!\\s)\\s*\n\\s*|[.!?\u2026]['\")\\]]*\\s+|[\u3002\uff01\uff1f]\\s*")
 BLANK = re.compile(r"\s+")
+# Up to an empty line; of a longer paragraph, up to the end of a line, or what there is room for.
+PARAGRAPH = re.compile(r".{1,4000}?(?:\n(?:[^\S\n]*\n)+|\Z)|.{1,4000}\n|.{1,4000}", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,11 @@ class Stretch(NamedTuple):
     def end(self) -> int:
         """The end of the part, exclusive."""
         return self.start + len(self.text)
+
+    def paragraphs(self) -> Iterator[tuple[int, str]]:
+        """Yield the start and the text of each paragraph, up to the next one; see `PARAGRAPH`."""
+        for match in PARAGRAPH.finditer(self.text):
+            yield self.start + match.start(), match[0]
 
     def part(self, start: int, end: int) -> str:
         """Return document[start:end], clipped to this stretch."""
@@ -157,6 +164,19 @@ def passages_at(snapshot: Snapshot, spans: Sequence[Span], context: int) -> list
         place = max(before, key=lambda source: source.start, default=span)
         found.append(stretch.around(place._replace(start=span.start, end=span.end), context))
     return found
+
+
+def stretches_of(snapshot: Snapshot, document: str) -> list[Stretch]:
+    """Return the parts of a document between which text is missing.
+
+    Raises
+    ------
+    NotFoundError
+        If the index holds no text of it at a known place.
+    """
+    if stretches := _stretches(snapshot, {document})[document]:
+        return stretches
+    raise NotFoundError(f"The index does not hold the text of {document!r}.")
 
 
 def _around(span: Span, stretches: Iterable[Stretch]) -> Stretch | None:

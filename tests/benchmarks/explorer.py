@@ -147,7 +147,7 @@ class Client:
         )
         later = times[1:] or times
         print(
-            f"{name:<8}{times[0]:10,.0f}{median(later):10,.0f}{max(later):10,.0f}{max(sizes):12,}",
+            f"{name:<9}{times[0]:10,.0f}{median(later):10,.0f}{max(later):10,.0f}{max(sizes):12,}",
             flush=True,
         )
         return list(found)
@@ -170,13 +170,13 @@ def page(client: Client) -> None:
     get("api/nodes", of=root["id"])
     get("api/overview")
     (quote, *_) = get("api/node", id=root["id"])["quotes"]
-    get("api/source", **{key: quote[key] for key in ("document", "start", "end")})
-    print(f"{'page':<8}{took:10,.0f}{'':20}{size:12,}", flush=True)
+    get("api/document", document=quote["document"], at=quote["start"])
+    print(f"{'page':<9}{took:10,.0f}{'':20}{size:12,}", flush=True)
 
 
 def measure(client: Client) -> None:
     rng = random.Random(0)
-    print(f"{'':<8}{'first':>10}{'median':>10}{'longest':>10}{'bytes':>12}")
+    print(f"{'':<9}{'first':>10}{'median':>10}{'longest':>10}{'bytes':>12}")
     page(client)
     about, *_ = client.note("index", [{}] * (1 + N_REQUESTS))
     client.note("overview", [{}] * (1 + N_REQUESTS))
@@ -187,8 +187,9 @@ def measure(client: Client) -> None:
     client.note("nodes", [{"of": cell["id"]} for cell in summaries])
     nodes = client.note("node", [{"id": cell["id"]} for cell in cells])
     quotes = [rng.choice(node["quotes"]) for node in nodes]
-    keys = ("document", "start", "end")
-    client.note("source", [{key: quote[key] for key in keys} for quote in quotes])
+    places = [{"document": quote["document"], "at": quote["start"]} for quote in quotes]
+    client.note("document", places)
+    client.note("notes", [{"document": quote["document"]} for quote in quotes])
     words = [word for node in nodes for word in rng.sample(node["text"].split(), 1)]
     client.note("search", [{"q": word} for word in words])
     questions = [" ".join(node["text"].split()[:9]) for node in nodes]

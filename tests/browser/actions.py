@@ -56,7 +56,7 @@ def browse(page):
     """Open the outline, at the root."""
     page.click("#panes [data-pane=outline]")
     page.locator("#tree .row").first.click()
-    page.wait_for_selector("#cited", state="attached")
+    page.wait_for_selector(".cited", state="attached")
 
 
 def row(page, title):
@@ -73,8 +73,8 @@ def read(page):
 
 
 def cited(page):
-    page.wait_for_selector("#cited")
-    return flat(page.locator("#cited").inner_text())
+    page.wait_for_selector(".cited")
+    return flat("".join(page.locator(".cited").all_inner_texts()))
 
 
 def flat(text):

@@ -1,7 +1,7 @@
 """All that the mouse does, by keyboard alone."""
 
 import pytest
-from browser.actions import apart, browse, cited, flat, of_documents, read, selected, until
+from browser.actions import browse, cited, flat, of_documents, read, selected, until
 from llama_index.core.schema import Document
 
 
@@ -65,9 +65,9 @@ def test_more_rows_are_loaded_and_the_first_is_selected(look, serve, tmp_path):
         n = page.locator("#tree .row").count()
         press(page, "End", "Enter")
         until(lambda n=n: page.locator("#tree .row").count() > n)
-    until(lambda: "Report 200 " in page.locator("#summary .text").inner_text())
+    until(lambda: "Report 200 " in cited(page))
     press(page, "ArrowUp")
-    until(lambda: "Report 199 " in page.locator("#summary .text").inner_text())
+    until(lambda: "Report 199 " in cited(page))
     press(page, "Home", "ArrowLeft")
     until(lambda: page.locator("#tree .row").count() == 1)
 
@@ -181,34 +181,26 @@ def test_steps_through_passages_keep_the_focus(page):
         press(page, "Shift+Tab", "Shift+Tab")
 
 
-def test_more_of_a_text_and_its_source_keep_the_focus(look, serve, tmp_path):
-    said = "\n\n".join(f"Page {i} says: " + "and so on, " * 100 for i in range(150))
-    long = " ".join(f"Sentence {i} is short." for i in range(1500))
-    text = "\n\n".join((said, long, said))
-    index = of_documents(tmp_path / "long", Document(text=text, id_="long"))
-    middle = apart(lambda: index.describe(index.info()["roots"][0])["children"][150])
-    page = look(f"{serve(index)}#node={middle}")
-    until(lambda: "Sentence 0 is short." in cited(page))
-    page.focus("#summary")
-    tab_to(page, "#summary a.sentence")
+def test_a_document_is_read_alone_and_left(page):
+    tab_to(page, "#tree .row")
+    press(page, "ArrowDown")
+    until(lambda: read(page) == titles(page)[1])
+    tab_to(page, "#source-bar > button")
     press(page, "Enter")
-    n = page.locator("#summary a.sentence").count()
-    page.get_by_text("Show more").focus()
+    page.wait_for_selector("#passage .notes")
+    assert focus(page) == "Close"
+    page.focus("#summaries")
+    press(page, "ArrowLeft")
+    until(lambda: page.locator("#source-bar output").inner_text() == "the text only")
+    tab_to(page, "#passage p a.sentence")
     press(page, "Enter")
-    until(lambda: page.locator("#summary a.sentence").count() == 1500)
-    assert focus(page) == f"Sentence {n} is short."
-    assert page.locator("#summary [aria-current]").inner_text() == "Sentence 0 is short."
-    source = page.locator("#passage")
-    page.get_by_text("More before").focus()
-    for at in ("More before", "More before", "Passage in its document"):
-        length = len(source.inner_text())
-        press(page, "Enter")
-        until(lambda length=length: len(source.inner_text()) > length)
-        assert focus(page) == at
+    page.wait_for_selector("#passage .uses")
+    press(page, "Escape")
+    until(page.locator("#summary").is_visible)
 
 
 def test_menus_open_and_close(page):
-    for menu in ("#health", "#keys"):
+    for menu in ("#options", "#keys"):
         tab_to(page, f"{menu} summary")
         press(page, "Enter")
         assert page.locator(f"{menu} .card").is_visible()

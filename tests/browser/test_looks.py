@@ -23,7 +23,7 @@ def test_wide(look, serve, library, screenshots, scheme):
     page = opened(look, serve(library), viewport=WIDE, color_scheme=scheme)
     page.screenshot(path=screenshots / f"wide-{scheme}-answer.png")
     assert violations(page) == []
-    for menu in ("#options", "#health", "#keys"):
+    for menu in ("#options", "#keys"):
         page.click(f"{menu} summary")
         page.screenshot(path=screenshots / f"wide-{scheme}-{menu[1:]}.png")
         assert violations(page) == []
@@ -60,7 +60,7 @@ def test_narrow(look, serve, library, screenshots, scheme):
         assert sum(page.locator(f"#{other}").is_visible() for other in PANES) == 1
         assert page.evaluate("document.documentElement.scrollWidth") == 400
         assert violations(page) == []
-    for menu in ("#options", "#health", "#keys"):
+    for menu in ("#options", "#keys"):
         page.click(f"{menu} summary")
         box = page.locator(f"{menu} .card").bounding_box()
         assert box["x"] >= 0

@@ -5,6 +5,7 @@ import re
 import pytest
 from browser.actions import (
     QUESTION,
+    Paragraphs,
     apart,
     ask,
     browse,
@@ -16,6 +17,7 @@ from browser.actions import (
     selected,
     until,
 )
+from fakes import HashingEmbedding
 from llama_index.core.schema import Document
 
 from hierindex import DocumentHierarchy, HierarchicalIndex
@@ -457,20 +459,104 @@ def test_a_node_far_down_a_list_is_shown_with_those_around_it(look, serve, tmp_p
     until(lambda: places() == [1])
 
 
-def test_widening_keeps_the_place_that_is_read(look, serve, tmp_path):
-    text = "\n\n".join(f"Page {i} says: " + "and so on, " * 100 for i in range(300))
-    index = of_documents(tmp_path / "long", Document(text=text, id_="long"))
-    middle = apart(lambda: index.describe(index.info()["roots"][0])["children"][150])
-    page = look(f"{serve(index)}#node={middle}")
-    until(lambda: "Page 150 " in cited(page))
-    shown = page.locator("#passage")
-    top = "document.querySelector('#cited').getBoundingClientRect().top"
-    for more in ("More before", "More after", "More before"):
-        shown.evaluate("(block) => block.scrollBy(0, 31)")
-        before, n = page.evaluate(top), len(shown.inner_text())
-        page.get_by_text(more).evaluate("(button) => button.click()")
-        until(lambda n=n: len(shown.inner_text()) > n)
-        assert abs(page.evaluate(top) - before) < 2
-    assert not shown.get_by_text("More").locator("visible=true").count()
-    assert "Page 150 " in cited(page)
-    assert page.locator("#notice").is_hidden()
+@pytest.fixture
+def long(tmp_path):
+    """An index of one long document, in a file."""
+    said = (f"Page {i} says {i}: " + "and so on, " * 100 for i in range(400))
+    (tmp_path / "long.txt").write_text("\n\n".join(said))
+    hierarchy = DocumentHierarchy(embed_model=HashingEmbedding())
+    splitter = Paragraphs(include_metadata=False)
+    return apart(
+        lambda: HierarchicalIndex.build(
+            tmp_path / "long.txt", tmp_path / "index", hierarchy=hierarchy, splitter=splitter
+        )
+    )
+
+
+def test_a_document_is_scrolled_through_from_the_passage_to_its_ends(look, serve, long):
+    middle = apart(lambda: long.describe(long.info()["roots"][0])["children"][150])
+    page = look(f"{serve(long)}#node={middle}")
+    until(lambda: cited(page).startswith("Page 150 says"))
+    shown, parts = page.locator("#passage"), page.locator("#passage .part")
+    n = parts.count()
+    top = page.locator(".cited").first.evaluate("(mark) => mark.getBoundingClientRect().top")
+    assert 0 < top - shown.bounding_box()["y"] < shown.bounding_box()["height"] / 2
+    assert n > 20
+    assert parts.locator("p").count() < n * 20 / 2  # a part has about 20 paragraphs
+    for place, words in (("scrollHeight", "Page 399 says"), ("0 * scrollHeight", "Page 0 says")):
+        jump = f"(block) => {{ block.scrollTop = {place.replace('scroll', 'block.scroll')}; }}"
+        until(lambda jump=jump, words=words: shown.evaluate(jump) or words in shown.inner_text())
+    assert page.locator("#passage .cited").count()
+
+
+def test_the_edge_has_the_marks_of_all_that_is_read(page):
+    row(page, "Bridges").click()
+    until(lambda: read(page) == "Bridges")
+    sentences, marks = page.locator("#summary a.sentence"), page.locator("#edge a")
+    until(lambda: marks.count() == sentences.count() > 2)
+    assert page.locator("#passage mark").count() >= marks.count()
+    tops = marks.evaluate_all("all => all.map((each) => parseFloat(each.style.top))")
+    assert all(0 <= top <= 100 for top in tops)
+    last = marks.nth(tops.index(max(tops)))
+    last.click()
+    until(lambda: last.get_attribute("aria-current") == "true")
+    current = page.locator("#summary a.sentence[aria-current]")
+    assert flat(current.inner_text()) == cited(page)
+    ask(page)
+    until(lambda: marks.count() == page.locator("#answer .cards > li").count())
+
+
+def test_the_file_is_opened_in_another_tab(page):
+    row(page, "Bridges").click()
+    until(lambda: read(page) == "Bridges")
+    with page.expect_popup() as opened:
+        page.get_by_text("open the file").click()
+    assert "# Bridges" in opened.value.locator("body").inner_text()
+    opened.value.close()
+
+
+def test_a_chunk_is_shown_in_its_document_alone(page):
+    closed = page.locator("#tree .row[aria-expanded=false] .twist")
+    while closed.count():
+        closed.first.click()
+        page.wait_for_timeout(100)
+    page.locator("#tree .row:not([aria-expanded])", has_text="Painters return").first.click()
+    until(lambda: "Painters return every seven years." in cited(page))
+    assert "Painters" not in page.locator("#summary .text").inner_text()
+
+
+def test_a_document_is_read_with_its_summaries_beside_it(page):
+    row(page, "Bridges").click()
+    until(lambda: read(page) == "Bridges")
+    page.click("#source-bar button:has-text('Read')")
+    until(lambda: page.locator("#passage .notes").count() > 0)
+    assert page.locator("#summary").is_hidden()
+    level, marks = page.locator("#summaries"), page.locator("#passage mark:not(.cited)")
+    for n in range(1, int(level.get_attribute("max")) + 1):
+        level.fill(str(n))
+        assert f"level {n}" in page.locator("#source-bar output").inner_text()
+        text = flat("".join(page.locator("#passage p").all_inner_texts()))
+        notes = page.locator("#passage .notes > p").all_inner_texts()
+        assert all(flat(note) in text for note in notes)
+    level.fill("0")
+    assert marks.count() == 0
+    assert page.locator("#passage .notes > p").count() == 0
+    page.keyboard.press("Escape")
+    until(page.locator("#summary").is_visible)
+
+
+def test_a_sentence_tells_which_summaries_quote_it(page, library):
+    row(page, "Bridges").click()
+    until(lambda: read(page) == "Bridges")
+    page.click("#source-bar button:has-text('Read')")
+    page.locator("#passage p a.sentence").first.click()
+    page.wait_for_selector("#passage .uses a")
+    said = cited(page)
+    links = page.locator("#passage .uses a").evaluate_all("all => all.map((each) => each.hash)")
+    nodes = [re.search("node=(\\w+)", link)[1] for link in links]
+    texts = [flat(apart(lambda node=node: library.describe(node))["text"]) for node in nodes]
+    assert all(said in text for text in texts)
+    levels = page.locator("#passage .uses li").all_inner_texts()
+    assert levels == sorted(levels)
+    page.locator("#passage .uses a").last.click()
+    until(lambda: page.locator("#summary").is_visible() and nodes[-1] in page.url)

@@ -2,6 +2,7 @@
 
 import json
 from abc import abstractmethod
+from bisect import bisect
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -24,11 +25,12 @@ from hierindex.retrieve.contents import entries, reading_order
 from hierindex.retrieve.map import chunk_map
 from hierindex.retrieve.outline import outline, whole_tree
 from hierindex.retrieve.question import Search as Searched
-from hierindex.retrieve.sources import passages_at
+from hierindex.retrieve.sources import Chunk, stretches_of
 from hierindex.serve.endpoint import Endpoint
+from hierindex.serve.explorer.files import file_of
 from hierindex.settings import load_settings
 from hierindex.store.prefilter import of_documents
-from hierindex.store.rows import describe
+from hierindex.store.rows import describe, quotes_in
 from hierindex.store.search import matching
 from hierindex.store.snapshot import Snapshot, once, overview
 from hierindex.text.sentences import split_sentences
@@ -41,6 +43,7 @@ BLOCKS = 240  # in a column of the overview
 FEW = 24  # parts of the text, which have room for words
 QUOTES = 6  # in the overview
 QUOTE = 40  # tokens, about
+PART = 20_000  # characters of a document
 SHORT = ("id", "title", "level")
 
 
@@ -115,11 +118,73 @@ def of_node(snapshot: Snapshot, node_id: str) -> dict[str, Any]:
     }
 
 
-def of_source(snapshot: Snapshot, span: Span, context: int) -> dict[str, Any]:
-    """Return a passage with the text around it, and the title of its document."""
-    (passage,) = passages_at(snapshot, [span], context)
-    titles = titles_of_documents(snapshot, [span.document])
-    return {**passage.to_json(), "title": titles.get(span.document, "")}
+def of_document(
+    snapshot: Snapshot, document: str, at: int | None = None, part: int = 0
+) -> dict[str, Any]:
+    """Return a part of a document's text as paragraphs: that with a character, or by its number.
+
+    A part has the paragraphs that begin in the same 20,000 characters. `parts` is their number,
+    `length` that of the document's characters, `place` the page, section and anchor at `at`, and
+    `is_file` tells whether its file can be opened.
+
+    Raises
+    ------
+    NotFoundError
+        If the index does not hold the character.
+    """
+    stretches = stretches_of(snapshot, document)
+    if not any(at is None or each.start <= at <= each.end for each in stretches):
+        raise NotFoundError(f"The index does not hold character {at} of {document!r}.")
+    paragraphs = [each for stretch in stretches for each in stretch.paragraphs()]
+    place = Span(document, 0, 0)
+    if at is not None:
+        part = max((start for start, _ in paragraphs if start <= at), default=0) // PART
+        sources = (source for stretch in stretches for source in stretch.sources)
+        before = (source for source in sources if source.start <= at)
+        place = max(before, key=lambda source: source.start, default=place)
+    return {
+        "document": document,
+        "title": titles_of_documents(snapshot, [document]).get(document, ""),
+        "is_file": file_of(snapshot, document) is not None,
+        "length": stretches[-1].end,
+        "parts": 1 + paragraphs[-1][0] // PART,
+        "part": part,
+        "place": place.to_json(),
+        "paragraphs": [
+            {"start": start, "text": text} for start, text in paragraphs if start // PART == part
+        ],
+    }
+
+
+def of_notes(snapshot: Snapshot, document: str) -> dict[str, Any]:
+    """Return the summaries above a document's chunks, by place and then from the top.
+
+    Each has the characters `start` to `end` that its chunks cover of the document, and `quotes`:
+    the sentences of its text that stand on passages of the document.
+    """
+    order = reading_order(snapshot)
+    columns = ("id", "title", "level", "documents", "next_id", "text", "record")
+    found = snapshot.select(*columns, where=of_documents([document])).to_pylist()
+    rows = {order.position(row["id"]): row for row in found if document in row["documents"]}
+    chunks = {at: Chunk.of(row) for at, row in sorted(rows.items()) if not row["level"]}
+    positions, notes = [*chunks], list[dict[str, Any]]()
+    for position, row in rows.items():
+        part = order.icicle.part(position)
+        inside = positions[bisect(positions, part.start) : bisect(positions, part.stop - 1)]
+        places = [(of.start, of.start + len(of.text)) for at in inside if (of := chunks[at])]
+        quotes = [
+            {"text": row["text"][quote.at : quote.to], **quote.source.to_json()}
+            for quote in quotes_in(row["record"])
+            if quote.source and quote.source.document == document
+        ]
+        places += [(quote["start"], quote["end"]) for quote in quotes]
+        if row["level"] and places:
+            start, end = min(start for start, _ in places), max(end for _, end in places)
+            notes.append(
+                {**{key: row[key] for key in SHORT}, "start": start, "end": end, "quotes": quotes}
+            )
+    notes.sort(key=lambda note: (note["start"], -note["level"]))
+    return {"notes": notes}
 
 
 @once
@@ -349,18 +414,26 @@ class Node(View):
         return of_node(snapshot, self.id)
 
 
-class Source(View):
-    """A passage of a document, with up to `context` characters on both sides."""
+class Document(View):
+    """A part of a document: the one with the character `at`, or by its number."""
 
     document: str
-    start: int = Field(ge=0)
-    end: int = Field(ge=0)
-    context: int = Field(default=2000, ge=0, le=100_000)
+    at: int | None = Field(default=None, ge=0)
+    part: int = Field(default=0, ge=0)
 
     def read(self, snapshot: Snapshot) -> dict[str, Any]:
-        """See `of_source`."""
-        span = Span(self.document, self.start, self.end)
-        return of_source(snapshot, span, self.context)
+        """See `of_document`."""
+        return of_document(snapshot, self.document, self.at, self.part)
+
+
+class Notes(View):
+    """The summaries of a document's text, with what they quote from it."""
+
+    document: str
+
+    def read(self, snapshot: Snapshot) -> dict[str, Any]:
+        """See `of_notes`."""
+        return of_notes(snapshot, self.document)
 
 
 class Overview(View):
@@ -429,5 +502,5 @@ class Ask(Endpoint):
         return answer
 
 
-KINDS: tuple[type[Endpoint], ...] = (Index, Overview, Nodes, Node, Source, Search, Map, Ask)
+KINDS = list[type[Endpoint]]([Index, Overview, Nodes, Node, Document, Notes, Search, Map, Ask])
 ENDPOINTS = {kind.__name__.lower(): kind for kind in KINDS}

@@ -11,6 +11,7 @@ from starlette.routing import Route
 from hierindex.index import HierarchicalIndex
 from hierindex.serve.app import application
 from hierindex.serve.explorer.endpoints import ENDPOINTS, Index
+from hierindex.serve.explorer.files import opened
 from hierindex.serve.explorer.inline import PAGE
 from hierindex.serve.server import Address, Server
 from hierindex.settings import EXPLORER_PORT, HOST
@@ -49,7 +50,8 @@ class Explorer(Server):
 
     def __init__(self, index: HierarchicalIndex, port: int | None = None, host: str = HOST) -> None:
         address = Address.at(host, (EXPLORER_PORT, 0) if port is None else (port,))
-        pages = [Route("/", _page), Route("/assets/{name}", _page)]
+        file = Route("/api/file", partial(opened, index))
+        pages = [Route("/", _page), Route("/assets/{name}", _page), file]
         app = application({"": index}, ENDPOINTS, pages, "/api/")
         super().__init__(app, address, [partial(Index().answer, index, {})])
 

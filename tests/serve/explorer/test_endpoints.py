@@ -16,6 +16,7 @@ from store.trees import columns_of, documents, tree
 
 from hierindex import DocumentHierarchy, HierarchicalIndex, HierarchyStore, Quote, Span
 from hierindex.serve import explore
+from hierindex.serve.explorer.endpoints import PART
 
 TEXTS = {document.doc_id: document.text for document in documents()}
 
@@ -86,14 +87,56 @@ def test_a_node_is_shown_with_its_place(index, client) -> None:
             assert (shown["before"], shown["after"]) == (before, after)
 
 
-def test_a_passage_stands_in_its_document(client) -> None:
+def test_the_parts_of_a_document_are_its_text(client) -> None:
     for document, text in TEXTS.items():
-        whole = client.json("source", document=document, start=0, end=len(text), context=0)
-        assert (whole["text"].split(), whole["before"], whole["after"]) == (text.split(), "", "")
-        middle = client.json("source", document=document, start=20, end=40, context=30)
-        assert middle["text"] == text[20:40]
-        assert middle["before"].split() == text[middle["before_start"] : 20].split()
-        assert middle["after"].split() == text[40 : middle["after_end"]].split()
+        found = client.json("document", document=document)
+        assert (found["part"], found["parts"], found["place"]["start"]) == (0, 1, 0)
+        said = "".join(each["text"] for each in found["paragraphs"])
+        assert said.split() == text.split()
+        for paragraph in found["paragraphs"]:
+            assert text[paragraph["start"] :].split()[:3] == paragraph["text"].split()[:3]
+
+
+def test_a_character_is_in_its_part(tmp_path) -> None:
+    texts = ["one\n\n" * 9000, "two " * 9000, "three\n" * 9000, "🧪" * 30_000]
+    text = "\n\n".join(texts)
+    documents = [Document(text=text, id_="long"), Document(text="short", id_="short")]
+    hierarchy = DocumentHierarchy(embed_model=HashingEmbedding())
+    index = HierarchicalIndex.build(
+        documents, tmp_path / "index", hierarchy=hierarchy, chunk_size=9000
+    )
+    for client in client_of(index):
+        first = client.json("document", document="long")
+        assert first["length"] == len(text)
+        parts = [client.json("document", document="long", part=i) for i in range(first["parts"])]
+        assert len(parts) == len(text) // PART + 1
+        each = [paragraph for part in parts for paragraph in part["paragraphs"]]
+        assert "".join(paragraph["text"] for paragraph in each).split() == text.split()
+        assert max(len(paragraph["text"].strip()) for paragraph in each) <= 4000
+        for paragraph in each[::50]:
+            found = client.json("document", document="long", at=paragraph["start"] + 1)
+            assert paragraph in found["paragraphs"]
+        assert client.json("document", document="long", part=99)["paragraphs"] == []
+
+
+def test_notes_are_the_summaries_above_a_document(index, client) -> None:
+    for document, text in TEXTS.items():
+        notes = client.json("notes", document=document)["notes"]
+        above = [
+            node
+            for node, _ in listed(client)
+            if node["level"] and document in index.describe(node["id"])["documents"]
+        ]
+        assert {note["id"] for note in notes} == {node["id"] for node in above}
+        assert any(note["quotes"] for note in notes)
+        for note in notes:
+            shown = client.json("node", id=note["id"])
+            quotes = [each for each in shown["quotes"] if each["document"] == document]
+            said = [shown["text"][each["at"] : each["to"]] for each in quotes]
+            assert [quote["text"] for quote in note["quotes"]] == said
+            for quote in note["quotes"]:
+                assert note["start"] <= quote["start"] < quote["end"] <= note["end"] <= len(text)
+    assert client.json("notes", document="none")["notes"] == []
 
 
 def test_the_blocks_of_an_overview_stand_for_all_text(index, client) -> None:
@@ -233,7 +276,7 @@ def test_the_map_has_each_chunk(client) -> None:
         ("nodes", {"up": 1}, "There is no option 'up'."),
         ("node", {}, "id is missing."),
         ("overview", {"of": "x"}, "There is no option 'of'."),
-        ("source", {"document": "a.txt", "start": -1, "end": 5}, "start is invalid"),
+        ("document", {"document": "a.txt", "at": -1}, "at is invalid"),
         ("search", {}, "q is missing."),
         ("ask", {"q": " "}, "The question is empty"),
         ("ask", {"q": "x", "mode": "best"}, "mode is invalid"),
@@ -252,9 +295,8 @@ def test_what_is_wrong_is_said_in_a_sentence(client, path, query, said) -> None:
         ("node", {"id": ""}, "No node has the id ''."),
         ("node", {"id": "\ud800".encode("utf-8", "surrogatepass")}, "No node has the id"),
         ("nodes", {"of": "'; DROP TABLE nodes"}, "No node has the id"),
-        ("source", {"document": "zz", "start": 0, "end": 1}, "does not hold characters 0 to 1 of"),
-        ("source", {"document": "a.txt", "start": 9, "end": 5}, "does not hold characters 9 to 5"),
-        ("source", {"document": "a.txt", "start": 0, "end": 10**9}, "does not hold"),
+        ("document", {"document": "zz"}, "does not hold the text of 'zz'."),
+        ("document", {"document": "a.txt", "at": 10**9}, "does not hold character 1000000000 of"),
         ("ask", {"q": "x", "level": 77}, "level 77"),
         ("ask", {"q": "x", "where": "autor=Ada"}, "the nearest is author"),
         ("map", {"level": 77}, "level 77"),
@@ -277,8 +319,8 @@ def test_hostile_text_is_data(own, own_client) -> None:
     assert (answer.json()["text"], answer.json()["title"]) == (text, title)
     brief = [node for node in own_client.json("nodes")["nodes"] if node["id"] == "<i>"]
     assert brief[0]["text"] == text[:300]
-    passage = own_client.json("source", document="<b>.txt", start=9, end=17, context=5)
-    assert passage["text"] == text[9:17]
+    (first, *_) = own_client.json("document", document="<b>.txt", at=9)["paragraphs"]
+    assert (first["start"], first["text"]) == (0, text[:4000])
 
 
 def test_an_emptied_index_is_shown(own, own_client) -> None:
@@ -312,7 +354,8 @@ REQUESTS = {
     "map": {"level": 0},
     "ask": {"q": "Who met a kettle?"},
     "node": {"id": "no such node"},
-    "source": {"document": "none", "start": 0, "end": 1},
+    "document": {"document": "none"},
+    "notes": {"document": "none"},
 }
 
 

@@ -2,7 +2,8 @@
  * What the page shows, as the part of its address after "#".
  *
  * An address has the id of the selected `node`, the passage to show as `document`, `start` and
- * `end`, and `read`, "answer" if the answer is read instead of the node; and the question `q` with
+ * `end`, `read`, "answer" if the answer is read instead of the node, and `view`, "document" if the
+ * document is alone; and the question `q` with
  * those of its `OPTIONS` that are set. So links, back, forward and reload work.
  */
 

@@ -2,7 +2,7 @@
 
 import { linkTo, spanOf } from "./address.js";
 import { button, element, say } from "./elements.js";
-import { markCurrent } from "./sentences.js";
+import { markCurrent } from "./summary.js";
 import { counted, placeOf, plain, shown, unwrapped } from "./text.js";
 
 export class Answer {

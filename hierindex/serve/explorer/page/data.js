@@ -5,10 +5,13 @@
  * raise `Failure` with a sentence for the user.
  */
 
-import { pointsIn, quoted, units } from "./text.js";
+import { pointsIn, quoted, units, wholeOf } from "./text.js";
 
 const KEPT = 2000; // replies
 const BETWEEN = 2; // characters between chunks, as line ends are; more are a text left out
+const PART = 20000; // characters of a document
+const PARAGRAPH = /.{1,4000}?(?:\n(?:[^\S\n]*\n)+|$)|.{1,4000}\n|.{1,4000}/gsu;
+const SENTENCES = new Intl.Segmenter("en", { granularity: "sentence" });
 
 /** An error that is said in one sentence; `isGone` if the server does not answer at all. */
 export class Failure extends Error {
@@ -50,8 +53,12 @@ export class Served {
     return this.kept("node", { id });
   }
 
-  source({ document, start, end }, context, generation) {
-    return this.kept("source", { document, start, end, context }, generation);
+  document(document, { at, part }, generation) {
+    return this.kept("document", { document, at, part }, generation);
+  }
+
+  notes(document, generation) {
+    return this.kept("notes", { document }, generation);
   }
 
   overview() {
@@ -181,34 +188,53 @@ export class Embedded {
     return { ...node, path, before: near(beside[at - 1]), after: near(beside[at + 1]) };
   }
 
-  async source(span, context) {
-    const { document, start, end } = span;
-    let text = "";
-    let place = null;
-    let [first, reached] = [Infinity, -Infinity];
-    for (const chunk of this.chunks.get(document) ?? []) {
-      const to = chunk.start + pointsIn(chunk.text);
-      if (to <= start - context || to <= reached || chunk.start >= end + context) continue;
-      if (chunk.start > reached + BETWEEN) {
-        if (reached >= end) break;
-        [first, reached, text] = [chunk.start, chunk.start, ""];
-      }
-      text += "\n".repeat(Math.max(0, chunk.start - reached));
-      text += chunk.text.slice(units(chunk.text)(Math.max(0, reached - chunk.start)));
-      place = chunk.places.findLast((each) => each.start <= start) ?? place;
-      reached = to;
-    }
-    if (first > start || reached < end)
+  async document(document, { at, part = 0 }) {
+    const runs = this.runs(document);
+    const isHeld = ({ start, end }) => at === undefined || (start <= at && at < end);
+    if (!runs.some(isHeld))
       throw new Failure("This report does not hold the text of this passage.");
-    const unit = units(text);
-    const part = (a, b) => text.slice(unit(Math.max(0, a - first)), unit(Math.max(0, b - first)));
-    const [from, to] = [Math.max(first, start - context), Math.min(reached, end + context)];
+    const paragraphs = runs.flatMap(paragraphsOf);
+    const partOf = ({ start }) => Math.floor(start / PART);
+    const number = at === undefined ? part : partOf(paragraphs.findLast(({ start }) => start <= at));
+    const places = this.chunks.get(document).flatMap((chunk) => chunk.places);
     return {
-      ...{ page: place?.page, page_label: place?.page_label, section: place?.section, ...span },
-      title: this.data.titles?.[document] ?? document,
-      ...{ before_start: from, before: part(from, start), text: part(start, end) },
-      ...{ after: part(end, to), after_end: to },
+      ...{ document, title: this.data.titles?.[document] ?? document, part: number },
+      ...{ length: runs.at(-1).end, parts: 1 + partOf(paragraphs.at(-1)) },
+      place: places.findLast(({ start }) => start <= at) ?? {},
+      paragraphs: paragraphs.filter((each) => partOf(each) === number),
     };
+  }
+
+  /** Return what is held of a document's text, as runs between which some is missing. */
+  runs(document) {
+    const runs = [];
+    for (const { start, text } of this.chunks.get(document) ?? []) {
+      if (!runs.length || start > runs.at(-1).end + BETWEEN) runs.push({ start, end: start, text: "" });
+      const run = runs.at(-1);
+      run.text += "\n".repeat(Math.max(0, start - run.end));
+      run.text += text.slice(units(text)(Math.max(0, run.end - start)));
+      run.end = Math.max(run.end, start + pointsIn(text));
+    }
+    return runs;
+  }
+
+  async notes(document) {
+    const notes = new Map();
+    for (const node of this.data.nodes) {
+      const unit = units(node.text);
+      const here = node.quotes.filter((quote) => quote.document === document);
+      for (let above = here.length ? node : null; above; above = this.byId.get(above.parent)) {
+        if (!above.level) continue;
+        const { id, title, level } = above;
+        const note = notes.get(id) ?? { id, title, level, start: Infinity, end: 0, quotes: [] };
+        note.start = Math.min(note.start, ...here.map(({ start }) => start));
+        note.end = Math.max(note.end, ...here.map(({ end }) => end));
+        const said = ({ at, to }) => node.text.slice(unit(at), unit(to));
+        if (above === node) note.quotes = here.map((quote) => ({ ...quote, text: said(quote) }));
+        notes.set(id, note);
+      }
+    }
+    return { notes: [...notes.values()].sort((a, b) => a.start - b.start || b.level - a.level) };
   }
 
   async search(q, n) {
@@ -228,7 +254,7 @@ export class Embedded {
     const document = documents === 1 ? node.quotes[0]?.document : null;
     const of = this.data.titles?.[document] ?? document ?? null;
     const rank = ({ text }) => words.filter((word) => text.toLowerCase().includes(word)).length;
-    const [best] = quoted(node).sort((a, b) => rank(b) - rank(a));
+    const [best] = piecesOf(node).sort((a, b) => rank(b) - rank(a));
     return { id, title, level, of, text: best?.text.trim() ?? "", source: best?.passage ?? null };
   }
 
@@ -251,4 +277,26 @@ export class Embedded {
       ? [...this.path(above), { id: above.id, title: above.title, level: above.level }]
       : [];
   }
+}
+
+/** Divide a text into paragraphs, as the server does. */
+function paragraphsOf({ start, text }) {
+  let reached = start;
+  return [...text.matchAll(PARAGRAPH)].map(([paragraph]) => {
+    const made = { start: reached, text: paragraph };
+    reached += pointsIn(paragraph);
+    return made;
+  });
+}
+
+/** Divide the text of a node into its quotes, that of a chunk into sentences. */
+function piecesOf(node) {
+  const whole = wholeOf(node);
+  if (!whole) return quoted(node);
+  let reached = whole.start;
+  return Array.from(SENTENCES.segment(node.text), ({ segment: text }) => {
+    const start = reached;
+    reached += pointsIn(text);
+    return { text, passage: { ...whole, start, end: start + pointsIn(text.trimEnd()) } };
+  });
 }

@@ -3,14 +3,13 @@
 import { go, linkTo, questionOf, readAddress, spanOf } from "./address.js";
 import { Answer, marksOf } from "./answer.js";
 import { Changed, Embedded, Failure, Served } from "./data.js";
+import { DocumentPane } from "./document.js";
 import { byId, closeMenus, say, settled } from "./elements.js";
 import { Find } from "./find.js";
-import { showHealth } from "./health.js";
 import { CorpusMap } from "./map.js";
 import { Outline } from "./outline.js";
 import { Overview } from "./overview.js";
 import { Question } from "./question.js";
-import { Source } from "./source.js";
 import { Summary } from "./summary.js";
 
 const WAIT = 50; // milliseconds that a run of keys is apart
@@ -25,6 +24,7 @@ class Explorer {
       select: (id, isRun = false) => this.select(id, isRun),
       read: (id, source) => this.read(id, source),
       follow: (passage) => this.follow(passage),
+      widen: () => this.widen(),
       ask: (question) => this.ask(question).catch(actions.fail),
       fail: (error) => this.fail(error),
     };
@@ -33,7 +33,7 @@ class Explorer {
     this.map = new CorpusMap(data, actions);
     this.summary = new Summary(byId("summary"));
     this.answer = new Answer(byId("answer"));
-    this.source = new Source(data, actions);
+    this.source = new DocumentPane(data, actions);
     this.question = new Question(data, actions);
     this.find = new Find(data, this.question, actions);
     this.showSoon = settled(() => this.show(), WAIT);
@@ -46,7 +46,6 @@ class Explorer {
     const [info] = await Promise.all([this.data.index(), this.outline.start()]);
     byId("name").textContent = info.name;
     document.title = `${info.name} · hierindex`;
-    showHealth(byId("health-card"), info);
     byId("about").textContent = this.data.about ?? "";
     byId("about").hidden = !this.data.about;
     this.question.start(info.levels);
@@ -104,19 +103,21 @@ class Explorer {
 
   /** Open a pane, and what it is beside: the overview has no node, the others keep theirs. */
   open(name) {
-    const { node, read } = readAddress();
+    const { node, read, view } = readAddress();
     if (name === "overview") this.goTo({}, name);
     else if (name === "answer") this.goTo({ node, read: name }, name);
-    else if (read && /outline|map/.test(name)) this.goTo({ node }, name);
+    else if ((read || view) && /outline|map/.test(name)) this.goTo({ node }, name);
     this.pane(name);
     this.arrange();
   }
 
-  /** Show on the right what the address names: the index, a node, or the answer. */
+  /** Show on the right what the address names: the index, a node, the answer or a document. */
   arrange() {
-    const { node, document: passage, read } = readAddress();
+    const { node, document: passage, read, view } = readAddress();
     const isAnswer = read === "answer" && this.answer.isShown;
-    const right = isAnswer ? "answer" : node || passage ? "node" : "index";
+    this.reader = isAnswer ? this.answer : this.summary;
+    const beside = isAnswer ? "answer" : node || passage ? "node" : "index";
+    const right = passage && view === "document" ? view : beside;
     document.body.dataset.right = right;
     if (isAnswer) this.answer.arrive();
     byId("blocks-title").textContent = isAnswer ? "Where it is" : "What is in it";
@@ -135,6 +136,8 @@ class Explorer {
     } else if (event.key === "?" && !isTyping) {
       byId("keys").open = true;
       byId("keys").firstElementChild.focus();
+    } else if (event.key === "Escape" && readAddress().view) {
+      this.widen();
     } else if (event.key === "Escape") {
       const { left } = document.body.dataset;
       this.pane(left);
@@ -174,10 +177,16 @@ class Explorer {
   }
 
   follow(passage) {
-    const { node, read } = readAddress();
-    const of = passage.node ?? node ?? this.state.selected;
-    this.goTo({ node: of, read, ...spanOf(passage) }, "source");
+    const { node, read, view } = readAddress();
+    const of = (!view && passage.node) || (node ?? this.state.selected);
+    this.goTo({ node: of, read, view, ...spanOf(passage) }, "source");
     if (NARROW.matches) byId("passage").focus();
+  }
+
+  /** Read the document alone, or beside what it was read for. */
+  widen() {
+    const { node, read, view } = readAddress();
+    this.goTo({ node, read, view: view ? null : "document", ...this.source.span }, "source");
   }
 
   /** Show what the address names. */
@@ -197,14 +206,14 @@ class Explorer {
       this.fail(error);
     }
     if (readAddress().node !== address.node) return;
-    const reader = right === "answer" ? this.answer : this.summary;
+    const { reader } = this;
     const span = address.document
       ? spanOf(address)
       : reader.passages[0]
         ? spanOf(reader.passages[0])
         : null;
     reader.mark(span);
-    return this.source.show(span, reader);
+    return this.source.show(span, reader, right === "document");
   }
 
   async showNode(id) {

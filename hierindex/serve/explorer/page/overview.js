@@ -16,10 +16,12 @@ export class Overview {
     Object.assign(this, { data, actions, path: [], marks: new Map() });
   }
 
-  async load({ time }) {
+  async load({ time, stale, left_out: leftOut }) {
     const found = await this.data.overview();
     const { columns, documents, folders, questions, quotes, parts, tokens } = found;
     const facts = [counted(documents, "document"), counted(tokens, "token"), dateOf(time)];
+    if (stale) facts.push(`${counted(stale, "node")} stale: run hierindex update`);
+    facts.push(leftOut);
     this.facts.textContent = facts.filter(Boolean).join(" · ");
     const asking = (q) => button(shown(q), () => this.actions.ask({ q }), { dir: "auto" });
     this.questions.replaceChildren(...questions.map(asking));

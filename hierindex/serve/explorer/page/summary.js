@@ -1,9 +1,8 @@
 /** The selected node: where it stands, and its text, of which each sentence leads to its source. */
 
-import { linkTo } from "./address.js";
-import { element } from "./elements.js";
-import { markCurrent, showPieces } from "./sentences.js";
-import { counted, quoted, shown } from "./text.js";
+import { isSameSpan, linkTo, spanOf } from "./address.js";
+import { element, setAttribute } from "./elements.js";
+import { counted, quoted, shown, wholeOf } from "./text.js";
 
 const KINDS = {
   chunk: "as in the document",
@@ -19,13 +18,11 @@ export class Summary {
 
   /** @param {object} node as the server describes it */
   show(node) {
-    const pieces = quoted(node);
-    const block = element("div", {
-      class: "text",
-      dir: "auto",
-      "data-kind": node.level ? "summary" : "chunk",
-    });
-    showPieces(block, pieces, { node: node.id });
+    const whole = wholeOf(node);
+    const pieces = whole ? [{ text: "Show it in its document", passage: whole }] : quoted(node);
+    const kind = node.level ? "summary" : "chunk";
+    const parts = pieces.map((piece) => partOf(piece, node.id));
+    const block = element("div", { class: "text", dir: "auto", "data-kind": kind }, ...parts);
     if (!node.text)
       block.append(element("p", { class: "hint" }, "This report leaves out the text."));
     this.passages = pieces.map((piece) => piece.passage).filter(Boolean);
@@ -54,6 +51,29 @@ export class Summary {
   focus() {
     (this.article.querySelector("a.sentence") ?? this.article).focus();
   }
+}
+
+/** Mark the links to a passage as the current ones. */
+export function markCurrent(block, span) {
+  for (const link of block.querySelectorAll("a.sentence")) {
+    setAttribute(link, "aria-current", span && isSameSpan(link.passage, span) && "true");
+  }
+}
+
+/** Return a piece of a text, as a link if it stands on a passage; see `quoted`. */
+function partOf({ text, passage, isUnsupported }, node) {
+  if (isUnsupported)
+    return element("bdi", { class: "unsupported", title: "No source supports it" }, shown(text));
+  if (!passage) return element("bdi", {}, shown(text));
+  const isRewritten = passage.verbatim === false;
+  const given = {
+    class: isRewritten ? "sentence rewritten" : "sentence",
+    href: linkTo({ node, ...spanOf(passage) }),
+    title: isRewritten ? "Rewritten; follow it to what is most similar" : null,
+  };
+  const made = element("a", given, shown(text));
+  made.passage = passage;
+  return made;
 }
 
 function linkOf(node, rel = null) {

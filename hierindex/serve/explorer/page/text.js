@@ -4,9 +4,6 @@ import { element } from "./elements.js";
 
 // Marks that turn the direction of what follows, and control characters.
 const CONTROLS = /[\u202a-\u202e\u2066-\u2069\u0000-\u0008\u000b\u000e-\u001f\u007f]/g;
-const SENTENCES = new Intl.Segmenter("en", { granularity: "sentence" });
-const WINDOW = 1000; // characters to look for the end of a sentence in
-const SHORTENED = /(?<![\p{L}\p{N}])(?:\p{Lu}|Mr|Mrs|Ms|Dr|St|No|Jr|Sr|vs|e\.g|i\.e)\. *\n?$/u;
 
 /**
  * Return a text with its control characters written out, so that they have no effect.
@@ -91,37 +88,12 @@ export function unwrapped(text) {
 }
 
 /**
- * Return the sentences of a text, which joined are the text; a single line end or an initial, as
- * in "John F. Kennedy", ends none.
- */
-export function sentencesIn(text) {
-  const lines = unwrapped(text);
-  const sentences = [];
-  for (let start = 0, end = 0; start < text.length; ) {
-    end = sentenceEnd(lines, end);
-    const isShortened = SHORTENED.test(lines.slice(Math.max(start, end - 12), end));
-    if (isShortened && end < text.length) continue;
-    sentences.push(text.slice(start, end));
-    start = end;
-  }
-  return sentences;
-}
-
-/** Return where a sentence ends; each step through a longer text takes a segmenter longer. */
-function sentenceEnd(text, start) {
-  for (let size = WINDOW; ; size *= 2) {
-    const { segment } = SENTENCES.segment(text.slice(start, start + size)).containing(0);
-    if (segment.length <= size / 2 || start + size >= text.length) return start + segment.length;
-  }
-}
-
-/**
  * Divide the text of a node by the passages that its parts stand on.
  *
  * @returns {{text: string, passage: object|null}[]} whose texts joined are the node's; a passage
  *     has `document`, `start` and `end`, and `verbatim`.
  */
-export function quoted({ text, level, quotes = [] }) {
+export function quoted({ text, quotes = [] }) {
   const unit = units(text);
   const pieces = [];
   let from = 0;
@@ -129,22 +101,16 @@ export function quoted({ text, level, quotes = [] }) {
     const [at, to] = [Math.max(from, unit(quote.at)), unit(quote.to)];
     if (to <= at) continue;
     if (at > from) pieces.push({ text: text.slice(from, at), passage: null });
-    if (quote.document) pieces.push(passagesIn(text.slice(at, to), quote, level === 0));
-    else pieces.push({ text: text.slice(at, to), passage: null, isUnsupported: true });
+    const passage = quote.document ? quote : null;
+    pieces.push({ text: text.slice(at, to), passage, isUnsupported: !passage });
     from = to;
   }
   if (from < text.length) pieces.push({ text: text.slice(from), passage: null });
-  return pieces.flat();
+  return pieces;
 }
 
-/** Divide the quote of a chunk into its sentences, each with its own passage. */
-function passagesIn(text, quote, isChunk) {
-  if (!quote.verbatim || !isChunk) return [{ text, passage: quote }];
-  let start = quote.start;
-  return sentencesIn(text).map((sentence) => {
-    const end = start + pointsIn(sentence.trimEnd());
-    const passage = { ...quote, start, end };
-    start += pointsIn(sentence);
-    return { text: sentence, passage: sentence.trim() ? passage : null };
-  });
+/** Return the passage that a chunk is, or null of summaries and chunks without a known place. */
+export function wholeOf({ level, quotes = [] }) {
+  const isKnown = quotes.length && quotes.every((quote) => quote.document && quote.verbatim);
+  return level || !isKnown ? null : { ...quotes[0], end: quotes.at(-1).end };
 }

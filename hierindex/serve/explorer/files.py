@@ -1,0 +1,52 @@
+"""The files that the documents of an index were read from."""
+
+from pathlib import Path
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+
+from hierindex.core.identity import file_of as name_of_file
+from hierindex.index import HierarchicalIndex
+from hierindex.read.files import source_path
+from hierindex.store.prefilter import of_documents
+from hierindex.store.snapshot import Snapshot
+from hierindex.threads import in_daemon_thread
+
+SANDBOX = {"Content-Security-Policy": "default-src 'none'; sandbox"}
+BEGINNING = 8192  # bytes
+
+
+def file_of(snapshot: Snapshot, document: str) -> Path | None:
+    """Return the file that a document, or the whole that it is a part of, was read from.
+
+    None if the index does not know it, or it is not there any more, or is outside of its source.
+    """
+    where = snapshot.of_each_document & of_documents([document])
+    rows = snapshot.select("documents", "read_from", where=where).to_pylist()
+    known = (row["read_from"] for row in rows if row["documents"] == [document])
+    if not (source := next(filter(None, known), "")):
+        return None
+    top = source_path(source).resolve()
+    path = top if top.is_file() else source_path(f"{source}/{name_of_file(document)}").resolve()
+    return path if path.is_file() and path.is_relative_to(top) else None
+
+
+async def opened(index: HierarchicalIndex, request: Request) -> Response:
+    """Return the file of a document, which the browser shows: a PDF, or any text as plain text.
+
+    It downloads other files. Nothing in a file is run.
+    """
+    document = request.query_params.get("document", "")
+    path = await in_daemon_thread(lambda: file_of(index.table.snapshot(), document))
+    if path is None:
+        raise HTTPException(404, f"The index knows no file of {document!r}")
+    if path.suffix.lower() == ".pdf":  # which browsers show in no sandbox
+        return FileResponse(path, media_type="application/pdf")
+    with path.open("rb") as file:
+        is_text = b"\0" not in file.read(BEGINNING)
+    if is_text:
+        return FileResponse(path, media_type="text/plain", headers=SANDBOX)
+    return FileResponse(
+        path, media_type="application/octet-stream", headers=SANDBOX, filename=path.name
+    )

@@ -1,0 +1,265 @@
+/**
+ * The document pane: the text that sentences stand on, with their marks; alone, it is read with the
+ * summaries of its text beside it.
+ *
+ * A part of the text is loaded when it is nearly seen.
+ */
+
+import { isSameSpan, linkTo, spanOf } from "./address.js";
+import { button, byIds, element } from "./elements.js";
+import { counted, placeOf, pointsIn, shown, units } from "./text.js";
+
+/** `actions` are `follow(passage)`, `widen()` and `fail(error)`. */
+export class DocumentPane {
+  constructor(data, actions) {
+    const { bar, block, edge } = byIds({ bar: "source-bar", block: "passage", edge: "edge" });
+    Object.assign(this, { block, edge, data, actions, span: null, reader: null, notes: [] });
+    this.forget();
+    this.name = element("h2", {}, "Source");
+    this.place = element("span", { class: "place quiet", dir: "auto" });
+    this.previous = this.step("‹", "Previous passage", -1);
+    this.count = element("span", { class: "quiet" });
+    this.next = this.step("›", "Next passage", 1);
+    const steps = [this.previous, this.count, this.next];
+    this.steps = element("span", { class: "steps", hidden: true }, ...steps);
+    this.level = element("input", { type: "range", min: 0, max: 1, value: 1, id: "summaries" });
+    this.level.addEventListener("input", () => this.dress());
+    this.said = element("output", { for: "summaries", class: "quiet" });
+    this.levels = element("label", { hidden: true }, "Summaries ", this.level, this.said);
+    this.file = element("a", { target: "_blank", rel: "noopener", hidden: true }, "open the file");
+    this.wide = button("Read", () => actions.widen(), { class: "plain", hidden: true });
+    bar.replaceChildren(this.name, this.place, this.levels, this.steps, this.file, this.wide);
+    this.near = new IntersectionObserver(
+      (seen) => {
+        for (const { isIntersecting, target } of seen)
+          if (isIntersecting) this.fill(this.parts.indexOf(target));
+      },
+      { root: block, rootMargin: "100%" },
+    );
+  }
+
+  step(sign, label, by) {
+    const follow = () => {
+      const passage = this.reader.passages[this.at() + by];
+      if (passage) this.actions.follow(passage);
+    };
+    return button(sign, follow, { class: "plain", "aria-label": label });
+  }
+
+  /** Return which of the passages is shown, or -1. */
+  at() {
+    const { span, reader } = this;
+    return span ? reader.passages.findIndex((passage) => isSameSpan(passage, span)) : -1;
+  }
+
+  /**
+   * Show a passage in its document, or a hint without one.
+   *
+   * @param {object|null} span
+   * @param {{passages: object[], generation?: string}} reader what is read: the passages to mark
+   *     and go through, and their generation if it is not the page's
+   * @param {boolean} isAlone whether the document is read with summaries beside it
+   */
+  async show(span, reader, isAlone) {
+    const isNew =
+      this.isAlone !== isAlone || !this.span || !span || !isSameSpan(this.span, span);
+    Object.assign(this, { span, reader, isAlone });
+    if (!span) return this.say("No sentence of this text leads to a source.");
+    const { document, start } = span;
+    try {
+      const [found, { notes }] = await Promise.all([
+        this.data.document(document, { at: start }, reader.generation),
+        isAlone ? this.data.notes(document, reader.generation) : { notes: this.notes },
+      ]);
+      if (this.span !== span) return undefined;
+      const isOther = this.document !== document || this.generation !== reader.generation;
+      if (isOther) this.lay(found, reader.generation);
+      this.notes = isAlone ? notes : [];
+      const { part } = found;
+      await Promise.all([this.fill(part, found), this.fill(part - 1), this.fill(part + 1)]);
+      if (this.span !== span) return undefined;
+      this.title(found);
+      this.dress();
+      if (isNew || isOther) this.seek();
+    } catch (error) {
+      if (this.span !== span) return undefined;
+      this.say(error.message);
+      this.actions.fail(error);
+    }
+    return undefined;
+  }
+
+  forget() {
+    Object.assign(this, { document: null, generation: null, parts: [], paragraphs: [] });
+  }
+
+  say(sentence) {
+    this.forget();
+    this.title(null);
+    this.edge.replaceChildren();
+    this.block.replaceChildren(element("p", { class: "hint" }, sentence));
+  }
+
+  /** Make room for all parts of a document. */
+  lay({ document, length, parts }, generation) {
+    this.near.disconnect();
+    this.parts = Array.from({ length: parts }, () => element("div", { class: "part" }));
+    Object.assign(this, { document, generation, length, paragraphs: [] });
+    this.block.replaceChildren(element("div", { class: "document" }, ...this.parts));
+    for (const part of this.parts) this.near.observe(part);
+  }
+
+  /** Load a part of the document, and show its text. */
+  async fill(n, given = null) {
+    const part = this.parts[n];
+    if (!part || part.isFilled) return;
+    part.isFilled = true;
+    this.near.unobserve(part);
+    try {
+      const { document, generation } = this;
+      const found = given ?? (await this.data.document(document, { part: n }, generation));
+      const made = found.paragraphs.map(({ start, text }) => {
+        const block = element("div", {}, element("p", { dir: "auto" }, shown(text)));
+        return { start, text, end: start + pointsIn(text), block };
+      });
+      const isAfterGap = ({ start }, i) => i && start > made[i - 1].end;
+      const gap = (each, i) => (isAfterGap(each, i) ? [element("p", {}, "[…]")] : []);
+      part.replaceChildren(...made.flatMap((each, i) => [...gap(each, i), each.block]));
+      if (part.isConnected) this.paragraphs.push(...made);
+      this.dress(made);
+    } catch (error) {
+      part.isFilled = false;
+      this.actions.fail(error);
+    }
+  }
+
+  /** Mark what is quoted in paragraphs, and put beside them the notes of the chosen level. */
+  dress(paragraphs = this.paragraphs) {
+    const level = this.isAlone ? Number(this.level.value) : -1;
+    const notes = this.notes.filter((note) => note.level === level);
+    const links = this.isAlone
+      ? this.notes.flatMap(({ id: node, level: of, quotes }) =>
+          quotes.map((quote) => ({ ...quote, node, isMarked: of === level })),
+        )
+      : this.reader.passages
+          .filter((passage) => passage.document === this.document)
+          .map((passage) => ({ ...passage, isMarked: true }));
+    const isFocused = this.block.contains(document.activeElement);
+    for (const paragraph of paragraphs) {
+      const inside = links.filter((link) => meets(link, paragraph));
+      const isCited = meets(this.span, paragraph);
+      const beside = [
+        ...notes.flatMap((note) => noteOf(note, paragraph)),
+        ...(this.isAlone && isCited && this.span.start >= paragraph.start ? this.uses() : []),
+      ];
+      if (!inside.length && !isCited && !beside.length && !paragraph.isDressed) continue;
+      paragraph.isDressed = true;
+      const text = element("p", { dir: "auto" }, ...piecesOf(paragraph, inside, this.span));
+      const margin = beside.length ? [element("div", { class: "notes" }, ...beside)] : [];
+      paragraph.block.replaceChildren(...margin, text);
+    }
+    if (isFocused && !this.block.contains(document.activeElement))
+      (this.block.querySelector(".cited a") ?? this.block).focus({ preventScroll: true });
+    const n = notes.length ? counted(notes.length, "note") : "none";
+    this.said.textContent = level ? ` level ${level}, ${n}` : " the text only";
+    if (paragraphs === this.paragraphs) this.mark(links.filter((link) => link.isMarked));
+  }
+
+  /** Show at the edge where in the document marks are. */
+  mark(marked) {
+    const all = [...new Map(marked.map((each) => [`${each.start} ${each.end}`, each])).values()];
+    const marks = all.map((passage, i) => {
+      const current = isSameSpan(passage, this.span) && "true";
+      const label = `Mark ${i + 1} of ${all.length}`;
+      const given = { "aria-label": label, "aria-current": current, tabindex: -1 };
+      const made = linkOf(passage, "", given);
+      made.style.top = `${(100 * passage.start) / this.length}%`;
+      return made;
+    });
+    this.edge.replaceChildren(...marks);
+  }
+
+  /** Return the summaries that quote what is marked as current, from the lowest up. */
+  uses() {
+    const using = this.notes.filter(({ quotes }) => quotes.some((each) => meets(each, this.span)));
+    if (!using.length) return [];
+    const items = using
+      .sort((a, b) => a.level - b.level)
+      .map((note) => element("li", {}, `Level ${note.level}: `, titleOf(note)));
+    return [element("div", { class: "uses" }, "Quoted by", element("ul", {}, ...items))];
+  }
+
+  /** Scroll to the passage. */
+  seek() {
+    const { block } = this;
+    const cited = block.querySelector(".cited");
+    if (!cited) return;
+    const below = cited.getBoundingClientRect().top - block.getBoundingClientRect().top;
+    block.scrollTop += below - block.clientHeight / 4;
+  }
+
+  /** Fill the bar; its buttons stay, and with them the focus. */
+  title(found) {
+    const [at, n] = [this.at(), this.reader.passages.length];
+    const name = found?.title || found?.document;
+    this.name.replaceChildren(name ? element("bdi", {}, shown(name)) : "Source");
+    this.place.replaceChildren(found ? shown(placeOf(found.place, found.title)) : "");
+    this.steps.hidden = at < 0;
+    this.count.textContent = `${at + 1} of ${n}`;
+    this.previous.setAttribute("aria-disabled", String(at <= 0));
+    this.next.setAttribute("aria-disabled", String(at + 1 >= n));
+    this.file.hidden = !found?.is_file;
+    const page = found?.place.page ? `#page=${found.place.page}` : "";
+    const asked = new URLSearchParams({ document: found?.document ?? "" });
+    this.file.href = `api/file?${asked}${page}`;
+    this.wide.hidden = !found;
+    this.wide.textContent = this.isAlone ? "Close" : "Read";
+    this.levels.hidden = !found || !this.isAlone;
+    this.level.max = Math.max(1, ...this.notes.map(({ level }) => level));
+  }
+}
+
+function meets(a, b) {
+  return a.start < b.end && b.start < a.end;
+}
+
+/** Divide a paragraph where links and the current passage begin and end. */
+function piecesOf({ start, end, text }, links, span) {
+  const unit = units(text);
+  const places = [...links, span].flatMap((each) => [each.start, each.end]);
+  const inside = places.filter((place) => start < place && place < end);
+  const cuts = [...new Set([start, ...inside, end])].sort((a, b) => a - b);
+  return cuts.slice(1).map((to, i) => {
+    const piece = { start: cuts[i], end: to };
+    const said = shown(text.slice(unit(piece.start - start), unit(to - start)));
+    const of = links.filter((link) => meets(link, piece));
+    const made = of.length ? linkOf(of.find((link) => link.isMarked) ?? of[0], said) : said;
+    if (meets(span, piece)) return element("mark", { class: "cited" }, made);
+    return of.some((link) => link.isMarked) ? element("mark", {}, made) : made;
+  });
+}
+
+/** Return what stands beside a paragraph of a note: its title if it begins there, and its quotes. */
+function noteOf(note, paragraph) {
+  const isIn = (place) => paragraph.start <= place && place < paragraph.end;
+  const first = Math.min(...note.quotes.map((quote) => quote.start));
+  const quotes = note.quotes.filter((quote) => isIn(quote.start));
+  return [
+    ...(isIn(note.quotes.length ? first : note.start) ? [titleOf(note)] : []),
+    ...quotes.map((quote) => {
+      const link = linkOf({ ...quote, node: note.id }, shown(quote.text));
+      return element("p", { dir: "auto" }, link);
+    }),
+  ];
+}
+
+function titleOf({ id, title }) {
+  return element("a", { href: linkTo({ node: id }), dir: "auto" }, shown(title));
+}
+
+function linkOf(passage, said, given = { class: "sentence" }) {
+  const href = linkTo({ node: passage.node, ...spanOf(passage) });
+  const made = element("a", { href, ...given }, said);
+  made.passage = passage;
+  return made;
+}
