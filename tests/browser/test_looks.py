@@ -77,7 +77,7 @@ def test_on_narrow_screens_a_row_opens_its_text_and_a_sentence_its_source(look, 
     until(page.locator("#summary").is_visible)
     until(lambda: page.locator("#summary a.sentence").count() > 1)
     page.locator("#summary a.sentence").nth(1).tap()
-    until(page.locator("#cited").is_visible)
+    until(page.locator(".cited").is_visible)
     page.go_back()
     until(page.locator("#summary").is_visible)
     page.go_back()
