@@ -9,11 +9,9 @@ import typer
 
 from hierindex.cli import options
 from hierindex.cli.output import (
-    RepeatedProgress,
     note_next,
     print_note,
     print_result,
-    shown_progress,
     until_stopped,
     wrapped,
 )
@@ -97,10 +95,13 @@ def build(
     if ray_address is not None and engine != "ray":
         raise InputError("--ray-address can only be used with --engine ray.")
     check_sources(sources)
-    from hierindex.cli.models import hierarchy_of
-    from hierindex.index import HierarchicalIndex
+    from hierindex.cli.progress import ShownProgress
+    from hierindex.models.load import BUNDLED
 
-    with shown_progress() as progress:
+    with closing(ShownProgress(settings.embed_model or BUNDLED[1])) as progress:
+        from hierindex.cli.models import hierarchy_of
+        from hierindex.index import HierarchicalIndex
+
         given: dict[str, Any] = {
             "hierarchy": hierarchy_of(settings),
             "chunk_size": settings.chunk_size,
@@ -145,10 +146,12 @@ def demo(
 ) -> None:
     """Index the documentation of the installed scikit-learn and query it at three levels."""
     from hierindex.cli.answer_text import answered
-    from hierindex.demo import QUESTIONS, demo_documents
-    from hierindex.index import HierarchicalIndex
+    from hierindex.cli.progress import ShownProgress
 
-    with shown_progress() as progress:
+    with closing(ShownProgress("scikit-learn")) as progress:
+        from hierindex.demo import QUESTIONS, demo_documents
+        from hierindex.index import HierarchicalIndex
+
         made = HierarchicalIndex.build(demo_documents(), index, progress=progress)
     assert made.last_build is not None
     print_result(made.last_build.to_json(), False, built)
@@ -197,12 +200,14 @@ def update(
     The method, the models and other settings are taken from the index. Pass
     `--llm remembered` to use the language model that wrote the summaries.
     """
-    from hierindex.cli.models import as_built
-    from hierindex.index import HierarchicalIndex
+    from hierindex.cli.progress import ShownProgress
 
-    opened = HierarchicalIndex.open(index)
-    settings, models = as_built(opened.settings, flags)
-    with shown_progress() as progress:
+    with closing(ShownProgress("the index")) as progress:
+        from hierindex.cli.models import as_built
+        from hierindex.index import HierarchicalIndex
+
+        opened = HierarchicalIndex.open(index)
+        settings, models = as_built(opened.settings, flags)
         given = {"progress": progress, **models}
         report = opened.update(sources or None, purge=purge, dry_run=dry_run, **given)
     _print(report, settings, verbose, as_json)
@@ -232,6 +237,7 @@ def watch(
     the system does not report changes, as on most network drives.
     """
     from hierindex.cli.models import as_built
+    from hierindex.cli.progress import ShownProgress
     from hierindex.index import HierarchicalIndex
     from hierindex.jobs.changes import Remembered
 
@@ -241,7 +247,7 @@ def watch(
 
     opened = HierarchicalIndex.open(index)
     _, models = as_built(opened.settings, flags)
-    with until_stopped(STOPPED), closing(RepeatedProgress()) as progress:
+    with until_stopped(STOPPED), closing(ShownProgress("the files")) as progress:
         given = {"purge": purge, "progress": progress, **models}
         reports = opened.watch(sources or None, failed=failed, **given)
         places = sources or Remembered.of(opened.table.snapshot()).sources
@@ -276,14 +282,16 @@ def delete(
     attachments. The files themselves are not changed. Later updates skip them
     until they are named as SOURCE.
     """
-    from hierindex.cli.models import as_built
-    from hierindex.index import HierarchicalIndex
+    from hierindex.cli.progress import ShownProgress
     from hierindex.read.files import valid_name
 
     documents = [*map(valid_name, documents)]  # which the shell may have completed
-    opened = HierarchicalIndex.open(index)
-    settings, models = as_built(opened.settings, flags)
-    with shown_progress() as progress:
+    with closing(ShownProgress("the index")) as progress:
+        from hierindex.cli.models import as_built
+        from hierindex.index import HierarchicalIndex
+
+        opened = HierarchicalIndex.open(index)
+        settings, models = as_built(opened.settings, flags)
         given = {"progress": progress, **models}
         report = opened.delete(*documents, dry_run=dry_run, **given)
     _print(report, settings, verbose, as_json)

@@ -1,5 +1,6 @@
 """The command that evaluates ways to retrieve."""
 
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -78,13 +79,13 @@ def evaluate(
     """
     if not all(budget.strip().isdecimal() for budget in budgets.split(",")):
         raise InputError(f"--budgets takes numbers such as 500,2000, got {budgets!r}.")
-    from hierindex.cli.output import shown_progress
+    from hierindex.cli.progress import ShownProgress
     from hierindex.evaluate import evaluate
     from hierindex.evaluate.measures import table
     from hierindex.models.load import DEFAULT_EMBED_MODEL, load_embed_model
 
     model = settings.embed_model or DEFAULT_EMBED_MODEL
-    with shown_progress() as progress:
+    with closing(ShownProgress(model)) as progress:
         report = evaluate(
             data,
             ways=None if ways is None else [way.strip() for way in ways.split(",")],

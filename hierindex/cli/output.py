@@ -1,4 +1,4 @@
-"""Printing of results, errors and progress, and what Ctrl-C leaves."""
+"""Printing of results and errors, and what Ctrl-C leaves."""
 
 import codecs
 import json
@@ -6,20 +6,17 @@ import re
 import shlex
 import signal
 import sys
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager
 from io import TextIOWrapper
 from shutil import get_terminal_size
 from textwrap import fill
-from typing import Any
+from typing import Any, TextIO
 
 import typer
 from typer.core import TyperCommand
 
 from hierindex.errors import without_password
-from hierindex.progress import Progress, silent
 from hierindex.read.files import quoted
 from hierindex.unsafe import visible
 
@@ -76,18 +73,20 @@ def print_result(
         typer.echo(wrapped(text(_readable(result))))
 
 
-def terminal_width() -> int | None:
-    """Return the columns of the terminal that standard output is; None if it is none."""
-    is_terminal = sys.stdout is not None and sys.stdout.isatty()  # None if it was closed
+def terminal_width(stream: TextIO | None = None) -> int | None:
+    """Return the columns of the terminal that standard output, or a stream, is; None if none."""
+    stream = stream or sys.stdout
+    is_terminal = stream is not None and stream.isatty()  # None if it was closed
     return get_terminal_size().columns if is_terminal else None
 
 
-def wrapped(text: str, hang: int | None = None) -> str:
-    """Wrap the lines of a text to the width of the terminal, if there is one.
+def wrapped(text: str, hang: int | None = None, stream: TextIO | None = None) -> str:
+    """Wrap the lines of a text to the width of the terminal that a stream is, if it is one.
 
-    Further lines are indented by `hang` columns, by default as the line is.
+    Further lines are indented by `hang` columns, by default as the line is. The stream is standard
+    output by default.
     """
-    width = terminal_width()
+    width = terminal_width(stream)
     if width is None:
         return text
     return "\n".join(
@@ -112,7 +111,8 @@ def print_note(sentence: str) -> None:
     """Print a sentence on one line of standard error, without passwords of URLs."""
     line = visible(re.sub(r"[ \t\r\n]+", " ", without_password(sentence)).strip())
     if sys.stderr is not None:  # it is if it was closed from the start
-        sys.stderr.write(f"hierindex: {line}\n")  # `typer.echo` would write across progress bars
+        note = wrapped(f"hierindex: {line}", stream=sys.stderr)
+        sys.stderr.write(f"{note}\n")  # `typer.echo` would write across a line of progress
 
 
 def note_next(sentence: str, *command: str, as_json: bool) -> None:
@@ -140,70 +140,6 @@ def _readable(value: Any, key: str = "") -> Any:
         case list() | tuple():
             return [_readable(each, key) for each in value]
     return value
-
-
-@contextmanager
-def shown_progress() -> Iterator[Progress]:
-    """Show a bar for each stage on standard error, if it is a terminal."""
-    if not sys.stderr.isatty():
-        yield silent
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bars
-
-    columns = (
-        TextColumn("{task.description:<20}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[cost]}", markup=False),
-    )
-    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
-        tasks, of_stages = dict[str, TaskID](), defaultdict[str, _Stage](_Stage)
-
-        def show(stage: str, done: int, total: int, cost: str = "", /) -> None:
-            if stage not in tasks:
-                tasks[stage] = bars.add_task(visible(stage), total=total, cost="")
-            done, total = of_stages[stage].with_earlier(done, total)
-            bars.update(tasks[stage], completed=done, total=total, cost=visible(cost))
-
-        yield show
-
-
-@dataclass
-class _Stage:
-    """Steps of a stage, which a large build goes through once for each part of its documents."""
-
-    earlier: int = 0  # steps of the parts before
-    done: int = 0
-    total: int = 0
-
-    def with_earlier(self, done: int, total: int) -> tuple[int, int]:
-        """Return the steps done and their number, with those of earlier parts."""
-        if done < self.done or self.done == self.total:
-            self.earlier += self.total
-        self.done, self.total = done, total
-        return self.earlier + done, self.earlier + total
-
-
-class RepeatedProgress:
-    """A `Progress` that shows bars from a call on until it is closed, which may happen often."""
-
-    def __init__(self) -> None:
-        self._shown = ExitStack()
-        self._show: Progress | None = None
-
-    def __call__(self, stage: str, done: int, total: int, cost: str = "", /) -> None:
-        """Show the progress of a stage."""
-        if self._show is None:
-            self._show = self._shown.enter_context(shown_progress())
-        self._show(stage, done, total, cost)
-
-    def close(self) -> None:
-        """Remove the bars; the next call shows new ones."""
-        self._shown.close()
-        self._show = None
 
 
 class Command(TyperCommand):

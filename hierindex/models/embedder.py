@@ -16,7 +16,7 @@ from hierindex.core.identity import digest
 from hierindex.errors import InputError, WindowWarning
 from hierindex.models.failures import error_of, failure_of, service_errors
 from hierindex.models.model import EmbedLike, EmbedModel, as_embed_model, fingerprint, model_name
-from hierindex.models.openvino import OpenVinoEncoder, encoder_of, whole_tokenizer
+from hierindex.models.openvino import OpenVinoEncoder, encoder_of, n_cores, whole_tokenizer
 from hierindex.models.tokenizer import llm_tokenizer
 from hierindex.progress import Progress, silent
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 TEXTS_PER_CALL = 128  # texts between progress reports; the model splits them into batches
+PER_CORE = 8  # the same of a model on OpenVINO, whose vectors do not depend on batches
 
 
 @contextmanager
@@ -173,8 +174,10 @@ class Embedder:
         distinct = dict.fromkeys(texts)
         known = {} if memory is None else memory.recall(texts)
         new = sorted((text for text in distinct if text not in known), key=len, reverse=True)
-        for start in range(0, len(new), TEXTS_PER_CALL):
-            batch = new[start : start + TEXTS_PER_CALL]
+        per_call = TEXTS_PER_CALL if self._encoder is None else PER_CORE * n_cores()
+        progress("embed", len(known), len(distinct))
+        for start in range(0, len(new), per_call):
+            batch = new[start : start + per_call]
             with named_errors(self.embed_model):
                 X = unit_vectors(self.embed_model.get_text_embedding_batch(batch))
             known |= dict(zip(batch, X, strict=True))

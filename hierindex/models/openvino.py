@@ -66,11 +66,10 @@ def compiled(graph: Path, precision: Precision) -> "CompiledModel":
 
     Several threads may add numbers in another order, and the result would depend on their number.
     """
-    n_cores = _n_cores()
     settings = {
         "INFERENCE_PRECISION_HINT": HINTS[precision],
-        "INFERENCE_NUM_THREADS": n_cores,
-        "NUM_STREAMS": n_cores,
+        "INFERENCE_NUM_THREADS": n_cores(),
+        "NUM_STREAMS": n_cores(),
         "ENABLE_CPU_PINNING": False,  # two processes would share the first cores
     }
     return openvino().compile_model(graph, "CPU", settings)
@@ -95,7 +94,7 @@ def outputs(
     return [rows[i] for i in range(len(rows))]
 
 
-def _n_cores() -> int:
+def n_cores() -> int:
     """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

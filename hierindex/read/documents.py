@@ -121,7 +121,8 @@ def each_file(
     """Read files one after the other, links last, and yield the documents of each with its id."""
     read = dict[str, str]()
     in_turn = sorted(files.items(), key=lambda file: is_link(file[1].path))
-    for i, (document_id, file) in enumerate(in_turn, start=1):
+    for i, (document_id, file) in enumerate(in_turn):
+        progress("read", i, len(files))
         target = os.path.realpath(file.path)
         found: list[Document | Skipped]
         try:
@@ -139,7 +140,7 @@ def each_file(
         if memory is not None:
             memory.recent()  # of what makes no document
         yield document_id, found
-        progress("read", i, len(files))
+    progress("read", len(files), len(files))
 
 
 class FileReader(BaseReader):

@@ -222,7 +222,8 @@ def split_documents(
         If a document cannot be written, see `row_of`; names the document.
     """
     chunks: list[Node] = []
-    for i, document in enumerate(documents, start=1):
+    for i, document in enumerate(documents):
+        progress("split", i, len(documents))
         check_text_node(document)
         if isinstance(splitter, PlacedSentenceSplitter):
             chunks += splitter.chunks_of(document, memory)
@@ -233,7 +234,7 @@ def split_documents(
             for chunk in found:
                 _place(chunk, places)
             chunks += found
-        progress("split", i, len(documents))
+    progress("split", len(documents), len(documents))
     return chunks
 
 

@@ -107,8 +107,12 @@ class Levels:
         return tree.levels[-1]
 
     def _grouped(self, grouper: Grouper, rows: Rows) -> Membership | None:
-        with self.watch("cluster", rows.level + 1):
-            return grouper(rows)
+        level = rows.level + 1
+        with self.watch("cluster", level):
+            self.recipe.progress(f"cluster level {level}", 0, 1)
+            M = grouper(rows)
+            self.recipe.progress(f"cluster level {level}", 1, 1)
+            return M
 
     def part(
         self,

@@ -75,7 +75,7 @@ class Recipe:
 
     def summarize(self, groups: list[Group], stage: str) -> list[Summary]:
         """Return one summary for each group."""
-        self._reporting(stage)
+        self._reporting(stage)("", 0, len(groups))
         return self.summarizer.summarize(groups, self.budget, self.resources)
 
     def _reporting(self, stage: str) -> Progress:

@@ -13,6 +13,7 @@ from email.message import EmailMessage
 from functools import partial
 from pathlib import Path
 from shutil import copytree
+from types import SimpleNamespace
 from zlib import crc32
 
 import llama_index.core
@@ -24,8 +25,10 @@ from tenacity import wait_none
 from typer.main import get_command
 
 from hierindex import HierarchicalIndex, HierarchyStore, Node
+from hierindex.cli import progress
 from hierindex.cli.app import app
-from hierindex.cli.output import RepeatedProgress, print_note, shown_progress
+from hierindex.cli.output import print_note
+from hierindex.cli.progress import ShownProgress
 from hierindex.cli.text import places
 from hierindex.demo import demo_documents
 from hierindex.errors import InputError
@@ -278,46 +281,110 @@ def test_no_error_acts_on_a_terminal(hierindex, index, terminal, command) -> Non
     terminal(1000)
     status, out, err = hierindex(*command)
     assert (status, out) == (2, "")
-    assert re.search(r"(^|\r)hierindex: [ -~]+\[bold\][ -~]+\n$", err)  # after a bar that is gone
+    assert re.search(r"(^|\x1b\[2K)hierindex: [ -~]+\[bold\][ -~]+\n$", err)  # after an erased line
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that stands until it is moved."""
+    moved = SimpleNamespace(at=100.0)
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: moved.at))
+    return moved
+
+
+def lines(shown: ShownProgress) -> list[str]:
+    return [line.plain for line in shown.__rich__().renderables]
 
 
 def test_no_progress_acts_on_a_terminal(terminal, capsys) -> None:
     terminal(200)
-    with shown_progress() as progress:
-        progress(f"embed {EVIL}", 1, 2, f"cost {EVIL}")
+    with closing(ShownProgress(EVIL)) as shown:
+        shown(f"embed {EVIL}", 1, 2, f"cost {EVIL}")
     err = capsys.readouterr().err
     assert f"cost {SHOWN}" in err
     assert not {*EVIL} & {*err} - {*"\x1b[]0;title2J31mbold"}
 
 
-def test_the_bar_of_a_stage_grows_with_each_part(terminal, capsys) -> None:
-    terminal(200)
-    with shown_progress() as progress:
+def test_progress_says_what_is_done_how_fast_and_what_was(terminal, clock) -> None:
+    terminal()
+    with closing(ShownProgress("a-model")) as shown:
+        assert lines(shown) == ["⠋ Loading a-model"]
+        clock.at = 102.4
+        shown("read", 0, 1)
+        assert lines(shown)[0] == "✓ Loaded a-model  2.4 s"
+        assert lines(shown)[1].endswith(" Reading 0 of 1 file")
+        shown("read", 1, 1)
+        shown("embed chunks", 0, 1761)
+        clock.at += 10
+        shown("embed chunks", 410, 1761, "3 tokens")
+        live = " Embedding 410 of 1,761 chunks · 41/s · 33 s left · 3 tokens"
+        assert lines(shown)[1] == "✓ Read 1 file  0.0 s"
+        assert lines(shown)[2].endswith(live)
+        shown("embed chunks", 1761, 1761)
+        shown("write", 0, 1)
+        assert lines(shown)[2] == "✓ Embedded 1,761 chunks  10.0 s"
+        assert lines(shown)[3].endswith(" Writing the index")
+
+
+def test_a_stage_goes_on_with_each_level_and_part(terminal) -> None:
+    terminal()
+    with closing(ShownProgress("a-model")) as shown:
         for done, total in ((5, 10), (10, 10), (4, 6), (6, 6), (6, 6), (1, 2)):
-            progress("embed chunks", done, total)
-        progress("read", 3, 4)
-    lines = re.sub(r"\x1b\[[\d;?]*\w", "", capsys.readouterr().err).splitlines()
-    assert any(line.startswith("embed chunks ") and " 23/24 " in line for line in lines)
-    assert any(line.startswith("read ") and " 3/4 " in line for line in lines)
+            shown("data: embed chunks", done, total)
+        assert " data: Embedding 23 of 24 chunks" in lines(shown)[-1]
+        for level, n in ((1, 8), (2, 3)):
+            shown(f"summarize level {level}", 0, n)
+            shown(f"summarize level {level}", n, n)
+        shown("split", 0, 0)  # nothing to do
+        assert lines(shown)[-1].endswith(" Writing 11 of 11 summaries")
+        assert len(lines(shown)) == 2  # what has not ended and is not done now is left out
 
 
-def test_a_note_stands_above_the_bars_and_does_not_break_them(terminal, capsys) -> None:
+def test_elsewhere_a_sentence_is_printed_every_half_minute(clock, capsys) -> None:
+    with closing(ShownProgress("a-model")) as shown:
+        for done in range(100):
+            shown("split", done, 100)
+            clock.at += 1
+    assert capsys.readouterr().err.splitlines() == [
+        "hierindex: Splitting 30 of 100 documents, 1/s, 70 s left",
+        "hierindex: Splitting 60 of 100 documents, 1/s, 40 s left",
+        "hierindex: Splitting 90 of 100 documents, 1/s, 10 s left",
+    ]
+    clock.at += 3600
+    shown("read", 1, 2)  # of the next update of `watch`
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(0.4, "0 s"), (99, "99 s"), (130, "2 min"), (7_500, "2 h 5 min")]
+)
+def test_durations(seconds, said) -> None:
+    assert progress.duration(seconds) == said
+
+
+def test_a_note_stands_above_the_progress_and_does_not_break_it(terminal, capsys) -> None:
     terminal(80)
-    with shown_progress() as progress:
-        progress("read", 1, 2)
+    with closing(ShownProgress("a-model")) as shown:
+        shown("read", 1, 2)
         print_note("note: Wait.")
-        progress("read", 2, 2)
+        shown("read", 2, 2)
     assert "\r\x1b[2Khierindex: note: Wait.\n" in capsys.readouterr().err
+
+
+def test_a_note_is_wrapped_between_words(terminal, capsys) -> None:
+    terminal(30)
+    print_note("note: The question was not understood.")
+    assert capsys.readouterr().err == "hierindex: note: The question\nwas not understood.\n"
 
 
 def test_progress_is_shown_again_after_it_was_closed(terminal, capsys) -> None:
     terminal(80)
-    with closing(RepeatedProgress()) as progress:
-        for stage, other in (("read", "embed"), ("embed", "read")):
-            progress(stage, 1, 2)
-            progress.close()
+    with closing(ShownProgress("a-model")) as shown:
+        for stage, said, other in (("read", "Reading", "Split"), ("split", "Splitting", "Read")):
+            shown(stage, 1, 2)
+            shown.close()
             err = capsys.readouterr().err
-            assert stage in err
+            assert said in err
             assert other not in err
 
 
@@ -1195,7 +1262,7 @@ def test_a_chat_in_a_terminal_has_a_prompt_and_is_left_politely(
 
     monkeypatch.setattr("builtins.input", typed)
     status, out, err = hierindex("chat", "--index", index)
-    assert (status, err.count("\n")) == (0, 1)
+    assert (status, err.count("hierindex: ")) == (0, 1)  # wrapped
     assert prompts == ["> ", "> "]
     greeting, *helped = out.splitlines()
     assert greeting == "Type a question, or /help for the commands."

@@ -78,7 +78,7 @@ def compiled(folder, precision, cores):
     """An export compiled once for so many cores; by default, for those that there are."""
     with pytest.MonkeyPatch.context() as patch:
         if cores:
-            patch.setattr(openvino, "_n_cores", lambda: cores)
+            patch.setattr(openvino, "n_cores", lambda: cores)
         model = OpenVinoEmbedding(folder=folder, precision=precision)
         model.get_text_embedding("salt")
     return model
