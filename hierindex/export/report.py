@@ -27,6 +27,7 @@ from hierindex.settings import REPORT_MB
 from hierindex.store.generations import on_newest
 from hierindex.store.rows import quotes_in
 from hierindex.store.snapshot import Snapshot
+from hierindex.text.markup import marks_of
 
 MAX_BYTES = round(REPORT_MB * 1e6)
 LEAST = 120  # bytes of a node's title and numbers
@@ -158,7 +159,7 @@ class _Nodes:
             for position, node in zip(at, nodes, strict=True):
                 above = int(icicle.parent[position])
                 parent = None if position == first or above < 0 else self.listed[above]["id"]
-                node |= {"parent": parent, "text": "", "quotes": []}
+                node |= {"parent": parent, "text": "", "quotes": [], "marks": []}
             n_bytes = sum(_size(node) + 1 for node in nodes)
             if n_bytes > self.room:
                 break
@@ -189,6 +190,7 @@ class _Nodes:
             **self.listed[position],
             "text": row["text"],
             "quotes": quotes_json(quotes_in(row["record"])),
+            "marks": marks_of(row["text"]),
             "kind": row["kind"],
             "grounding": json.loads(row["record"] or "{}").get("grounding"),
         }

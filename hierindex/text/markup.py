@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 from hierindex.text.blocks import split_blocks
 
-# The end of a line that goes on in the next, in a paragraph that has a line of 50 characters and in
+# The end of a line that goes on in the next, in a paragraph that has a line of 45 characters and in
 # others. Labels such as "guest network: " begin lines of their own. No pattern is tried at each of
 # many characters that it would read again: a text may be a megabyte of one sign.
-WIDE = re.compile(r"^.{50,}\n", re.MULTILINE)
-WRAPPED = re.compile(r"\n(?=[^\W\d_])(?![^\n:]{1,40}: )")
-CONTINUED = re.compile(r"\n(?=[^\W\d_A-Z])(?![^\n:]{1,40}: )")
+WIDE = re.compile(r"^.{45,}\n", re.MULTILINE)
+WRAPPED = re.compile(r"\n(?=[*_`]{,2}[^\W\d_])(?![^\n:]{1,40}: )")
+CONTINUED = re.compile(r"\n(?=[*_`]{,2}[^\W\d_A-Z])(?![^\n:]{1,40}: )")
 HEADING = re.compile(
     r"\A[ ]{0,3}#{1,6}(?:[ \t]+|$)|(?<![ \t])[ \t]+#+[ \t]*$"
     r"|\n[ ]{0,3}([=\-~^*_+\"])\1{2,}[ \t]*$"

@@ -6,7 +6,7 @@ from bisect import bisect
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
-from itertools import islice
+from itertools import chain, islice
 from pathlib import PurePath, PurePosixPath
 from threading import Lock
 from typing import Any, ClassVar
@@ -21,7 +21,7 @@ from hierindex.node import TITLE, Found, Quote, Span
 from hierindex.node import Node as Stored
 from hierindex.respond.evidence import Asked, words_of
 from hierindex.retrieve.conditions import known_filters
-from hierindex.retrieve.contents import entries, reading_order
+from hierindex.retrieve.contents import ReadingOrder, entries, reading_order
 from hierindex.retrieve.map import chunk_map
 from hierindex.retrieve.outline import outline, whole_tree
 from hierindex.retrieve.question import Search as Searched
@@ -33,6 +33,7 @@ from hierindex.store.prefilter import of_documents
 from hierindex.store.rows import describe, quotes_in
 from hierindex.store.search import matching
 from hierindex.store.snapshot import Snapshot, once, overview
+from hierindex.text.markup import displayed, marks_of
 from hierindex.text.sentences import split_sentences
 from hierindex.threads import is_given_up
 
@@ -88,15 +89,16 @@ def of_nodes(
             raise InputError(f"Node {around!r} is not {what}.")
         start = place - place % n
     shown = children[start : start + n].tolist()
-    nodes = entries(snapshot, order, shown, BEGINNING)
+    nodes = _brief(snapshot, order, shown)
     return {"of": of, "nodes": nodes, "start": start, "total": len(children)}
 
 
 def of_node(snapshot: Snapshot, node_id: str) -> dict[str, Any]:
     """Return a node, the path to it, and on which passages its text stands.
 
-    `chunks` is the number of those under it, `before` and `after` are the nearest nodes of its
-    level. Only the first 1,000 `documents` and `children` are returned.
+    `chunks` is the number of those under it, `marks` are how its text is displayed, `before` and
+    `after` are the nearest nodes of its level. Only the first 1,000 `documents` and `children` are
+    returned.
     """
     order = reading_order(snapshot)
     position = order.position(node_id)
@@ -104,7 +106,7 @@ def of_node(snapshot: Snapshot, node_id: str) -> dict[str, Any]:
     shown = describe(node)
     path, beside = order.icicle.path(position), order.icicle.neighbours(position)
     near = [*path, *(each for each in beside if each is not None)]
-    by_position = dict(zip(near, entries(snapshot, order, near, BEGINNING), strict=True))
+    by_position = dict(zip(near, _brief(snapshot, order, near), strict=True))
     before, after = (None if each is None else by_position[each] for each in beside)
     return {
         **shown,
@@ -113,9 +115,18 @@ def of_node(snapshot: Snapshot, node_id: str) -> dict[str, Any]:
         "chunks": int(order.icicle.x1[position] - order.icicle.x0[position]),
         "path": [{key: by_position[each][key] for key in SHORT} for each in path],
         "quotes": quotes_json(node.quotes),
+        "marks": marks_of(node.text),
         "before": before,
         "after": after,
     }
+
+
+def _brief(
+    snapshot: Snapshot, order: ReadingOrder, positions: Sequence[int]
+) -> list[dict[str, Any]]:
+    """Return the entries of nodes, each with the beginning of its text."""
+    nodes = entries(snapshot, order, positions, BEGINNING)
+    return [{**node, "text": displayed(node["text"])} for node in nodes]
 
 
 def of_document(
@@ -124,8 +135,8 @@ def of_document(
     """Return a part of a document's text as paragraphs: that with a character, or by its number.
 
     A part has the paragraphs that begin in the same 20,000 characters. `parts` is their number,
-    `length` that of the document's characters, `place` the page, section and anchor at `at`, and
-    `is_file` tells whether its file can be opened.
+    `length` that of the document's characters, `place` the page, section and anchor at `at`,
+    `marks` are how its text is displayed, and `is_file` tells whether its file can be opened.
 
     Raises
     ------
@@ -135,13 +146,20 @@ def of_document(
     stretches = stretches_of(snapshot, document)
     if not any(at is None or each.start <= at <= each.end for each in stretches):
         raise NotFoundError(f"The index does not hold character {at} of {document!r}.")
-    paragraphs = [each for stretch in stretches for each in stretch.paragraphs()]
+    every = [list(stretch.paragraphs()) for stretch in stretches]
+    paragraphs = [*chain(*every)]
     place = Span(document, 0, 0)
     if at is not None:
         part = max((start for start, _ in paragraphs if start <= at), default=0) // PART
         sources = (source for stretch in stretches for source in stretch.sources)
         before = (source for source in sources if source.start <= at)
         place = max(before, key=lambda source: source.start, default=place)
+    shown = [[each for each in of if each[0] // PART == part] for of in every]
+    marks = [
+        mark._replace(start=mark.start + of[0][0], end=mark.end + of[0][0])
+        for of in filter(None, shown)
+        for mark in marks_of("".join(text for _, text in of))
+    ]
     return {
         "document": document,
         "title": titles_of_documents(snapshot, [document]).get(document, ""),
@@ -150,9 +168,8 @@ def of_document(
         "parts": 1 + paragraphs[-1][0] // PART,
         "part": part,
         "place": place.to_json(),
-        "paragraphs": [
-            {"start": start, "text": text} for start, text in paragraphs if start // PART == part
-        ],
+        "paragraphs": [{"start": start, "text": text} for start, text in chain(*shown)],
+        "marks": marks,
     }
 
 
@@ -173,7 +190,7 @@ def of_notes(snapshot: Snapshot, document: str) -> dict[str, Any]:
         inside = positions[bisect(positions, part.start) : bisect(positions, part.stop - 1)]
         places = [(of.start, of.start + len(of.text)) for at in inside if (of := chunks[at])]
         quotes = [
-            {"text": row["text"][quote.at : quote.to], **quote.source.to_json()}
+            {"text": displayed(row["text"], quote.at, quote.to), **quote.source.to_json()}
             for quote in quotes_in(row["record"])
             if quote.source and quote.source.document == document
         ]
@@ -266,7 +283,7 @@ def _quote(snapshot: Snapshot, part: Found) -> dict[str, Any] | None:
         return None
     place = quote.source.to_json()
     title = titles_of_documents(snapshot, [place["document"]]).get(place["document"], "")
-    text = node.text[quote.at : quote.to]
+    text = displayed(node.text, quote.at, quote.to)
     return {**place, "node": node.id, "share": share, "text": text, "title": title}
 
 
@@ -330,7 +347,7 @@ def _matching_sentence(node: Stored, asked: Asked) -> dict[str, Any]:
     sentences = split_sentences(node.text, node.quotes)
     best = max(sentences, key=lambda each: len(asked.words & asked.stems(each.text)), default=None)
     source = best.quote.source if best else None
-    return {"text": best.text if best else "", "source": source and source.to_json()}
+    return {"text": displayed(best.text) if best else "", "source": source and source.to_json()}
 
 
 def quotes_json(quotes: Sequence[Quote]) -> list[dict[str, Any]]:
@@ -468,19 +485,18 @@ class Map(View):
 
 
 class Ask(Endpoint):
-    """A question, with options of `hierindex query`; others are as that command has them."""
+    """A question; what it does not say is as for `hierindex query`."""
 
     alone: ClassVar[AbstractContextManager[Any]] = Lock()
     q: str
-    mode: str | None = None
     level: list[str] = Field(default=[])
-    by: str | None = None
     where: list[str] = Field(default=[])
-    token_budget: str | None = None
-    top_k: str | None = None
 
     def answer_from(self, index: HierarchicalIndex) -> dict[str, Any]:
-        """Return what `hierindex query --json` prints, each path from the root down.
+        """Return what `hierindex query --json` prints, with passages as they are displayed.
+
+        Each path is from the root down, and `is_file` of a passage tells whether its file can be
+        opened.
 
         Raises
         ------
@@ -489,16 +505,22 @@ class Ask(Endpoint):
         """
         if is_given_up():
             raise InputError("The client has disconnected.")
-        given = self.model_dump(exclude={"q", "where"})
-        settings = load_settings(**given)
+        snapshot = index.table.snapshot()
+        settings = load_settings(level=self.level)
         answer = index.ask(
             self.q,
-            filters=known_filters(self.where, index.table.snapshot()),
+            filters=known_filters(self.where, snapshot),
             synthesizer={"min_score": settings.min_score},
-            **settings.chosen(" ".join(given)),
+            **settings.chosen("mode level by token_budget top_k"),
         ).to_json()
         for source in answer["sources"]:
             source["path"].reverse()
+        for passage in answer["passages"]:
+            text, best = passage["text"], passage["best"]
+            at, marks = max(0, text.find(best)), marks_of(text)
+            passage["text"] = displayed(text, marks=marks).strip()
+            passage["best"] = displayed(text, at, at + len(best), marks).strip()
+            passage["is_file"] = file_of(snapshot, passage["citation"]["document"]) is not None
         return answer
 
 

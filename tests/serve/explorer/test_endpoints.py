@@ -17,6 +17,7 @@ from store.trees import columns_of, documents, tree
 from hierindex import DocumentHierarchy, HierarchicalIndex, HierarchyStore, Quote, Span
 from hierindex.serve import explore
 from hierindex.serve.explorer.endpoints import PART
+from hierindex.text.markup import Mark, displayed, marks_of
 
 TEXTS = {document.doc_id: document.text for document in documents()}
 
@@ -236,7 +237,7 @@ def test_a_found_node_has_the_sentence_with_the_words_and_its_place(tmp_path) ->
 
 
 def test_an_answer_is_that_of_the_command_line(index, client) -> None:
-    options = {"by": "text", "top_k": 3, "level": [0, 1]}
+    options = {"level": [0, 1]}
     question = TEXTS["a.txt"][:40]
     answer = client.json("ask", q=question, **options)
     same = index.ask(question, **options).to_json()
@@ -245,9 +246,40 @@ def test_an_answer_is_that_of_the_command_line(index, client) -> None:
     assert (answer["answer"], answer["sources"]) == (same["answer"], same["sources"])
 
 
+def test_texts_come_with_their_display(tmp_path) -> None:
+    text = (
+        "# On *mills*\n\nThe `sails` of a mill turn in any wind that blows from\nthe [sea](a.md).\n"
+        "\n" + "Far off, the miller grinds corn, and nobody hears of it.\n\n" * 500
+    )
+    index = HierarchicalIndex.build(
+        Document(text=text, id_="a.md"),
+        tmp_path,
+        hierarchy=DocumentHierarchy(embed_model=HashingEmbedding()),
+    )
+    for client in client_of(index):
+        for part in (0, 1):
+            found = client.json("document", document="a.md", part=part)
+            first, last = found["paragraphs"][0], found["paragraphs"][-1]
+            end = last["start"] + len(last["text"])
+            marks = [Mark(*mark) for mark in found["marks"]]
+            assert all(first["start"] <= mark.start < mark.end <= end for mark in marks)
+            assert displayed(text, 0, end, marks)[first["start"] :] == displayed(
+                text, first["start"], end
+            )
+        answer = client.json("ask", q="What turns in any wind?")
+        (passage, *_) = answer["passages"]
+        said = "The sails of a mill turn in any wind that blows from the sea."
+        assert passage["text"].startswith(said)
+        assert passage["citation"]["quote"] in text
+        (found, *_) = client.json("search", q="sails")["nodes"]
+        assert found["text"] == said
+        node = client.json("node", id=found["id"])
+        assert [Mark(*mark) for mark in node["marks"]] == marks_of(node["text"])
+
+
 def test_an_answer_passes_the_filters(client) -> None:
     where = ["author=Ada", "author!=Bo"]
-    answer = client.json("ask", q="Who met a kettle?", where=where, token_budget=300)
+    answer = client.json("ask", q="Who met a kettle?", where=where)
     found = {c["document"] for source in answer["sources"] for c in source["citations"]}
     assert found <= {"a.txt", "c.txt"}
     assert found
@@ -281,9 +313,9 @@ def test_the_map_has_each_chunk(client) -> None:
         ("document", {"document": "a.txt", "at": -1}, "at is invalid"),
         ("search", {}, "q is missing."),
         ("ask", {"q": " "}, "The question is empty"),
-        ("ask", {"q": "x", "mode": "best"}, "mode is invalid"),
+        ("ask", {"q": "x", "mode": "best"}, "There is no option 'mode'."),
         ("ask", {"q": "x", "where": "author"}, "A filter is KEY=VALUE"),
-        ("ask", {"q": "x", "token_budget": 0}, "token_budget is invalid"),
+        ("ask", {"q": "x", "level": "high"}, "level is invalid"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_sentence(client, path, query, said) -> None:

@@ -3,7 +3,7 @@
 import { linkTo, spanOf } from "./address.js";
 import { button, element, say } from "./elements.js";
 import { markCurrent } from "./summary.js";
-import { counted, placeOf, plain, shown, unwrapped } from "./text.js";
+import { counted, fileOf, placeOf, shown } from "./text.js";
 
 export class Answer {
   constructor(article) {
@@ -62,21 +62,21 @@ export class Answer {
 }
 
 /** Return what a card shows of a passage, which has the `node` that it is of: the best one. */
-function quoteOf({ text, lead, best, title, citation }, sources) {
+function quoteOf({ text, lead, best, title, citation, is_file: isFile }, sources) {
   const meets = ({ document, start, end }) =>
     document === citation.document && start < citation.end && citation.start < end;
   const having = citation ? sources.filter(({ citations }) => citations.some(meets)) : [];
   const [node] = having.sort((a, b) => b.score - a.score);
   const place = [title, citation ? placeOf(citation, title) : ""].filter(Boolean).join(" · ");
-  const [said, words] = [text, best].map((each) => unwrapped(plain(each)).trim());
   const passage = citation?.document ? { ...citation, node: node?.id } : null;
-  const copied = `“${said}”\n${[place, citation?.document].filter(Boolean).join(", ")}`;
-  return { said, lead, words, place, passage, copied };
+  const copied = `“${text}”\n${[place, citation?.document].filter(Boolean).join(", ")}`;
+  const file = isFile ? fileOf(citation) : null;
+  return { text, lead, best, place, passage, copied, file };
 }
 
-function cardOf({ said, lead, words, place, passage, copied }, i) {
+function cardOf({ text, lead, best, place, passage, copied, file }, i) {
   const href = passage && linkTo({ node: passage.node, read: "answer", ...spanOf(passage) });
-  const quote = element(passage ? "a" : "span", { class: "sentence", href }, ...bold(said, words));
+  const quote = element(passage ? "a" : "span", { class: "sentence", href }, ...bold(text, best));
   quote.passage = passage;
   const above = lead ? [element("p", { class: "lead" }, shown(lead))] : [];
   const node = passage?.node && linkTo({ node: passage.node, ...spanOf(passage) });
@@ -90,6 +90,7 @@ function cardOf({ said, lead, words, place, passage, copied }, i) {
       {},
       element("bdi", {}, shown(place)),
       copying("copy", copied),
+      ...(file ? [file] : []),
       ...(node ? [element("a", { href: node }, "link")] : []),
     ),
   );

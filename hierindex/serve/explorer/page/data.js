@@ -5,7 +5,7 @@
  * raise `Failure` with a sentence for the user.
  */
 
-import { pointsIn, quoted, units, wholeOf } from "./text.js";
+import { plain, pointsIn, quoted, units, wholeOf } from "./text.js";
 
 const KEPT = 2000; // replies
 const BETWEEN = 2; // characters between chunks, as line ends are; more are a text left out
@@ -129,7 +129,7 @@ export class Served {
  *
  * @param {object} data `index`, as the server returns it, and its `time`; `of`, the id of the node
  *     that it is a part below, or null; `nodes`, a list of them depth-first in reading order, each with `id`, `parent` (null for the first ones), `title`, `level`,
- *     `document`, `documents`, `chunks`, `text` and `quotes`, these empty if there was no room;
+ *     `document`, `documents`, `chunks`, `text`, `quotes` and `marks`, these empty if there was no room;
  *     `titles` of documents by their ids; `overview`, as the server returns it; and `left_out`, a sentence on what had no room, or null.
  */
 export class Embedded {
@@ -147,8 +147,8 @@ export class Embedded {
       const [first] = node.level ? [] : node.quotes;
       if (!first?.verbatim || !node.text) continue;
       if (!this.chunks.has(first.document)) this.chunks.set(first.document, []);
-      const chunk = { start: first.start - first.at, places: node.quotes, text: node.text };
-      this.chunks.get(first.document).push(chunk);
+      const { text, marks, quotes: places } = node;
+      this.chunks.get(first.document).push({ start: first.start - first.at, places, text, marks });
     }
     for (const chunks of this.chunks.values()) chunks.sort((a, b) => a.start - b.start);
   }
@@ -202,15 +202,19 @@ export class Embedded {
       ...{ length: runs.at(-1).end, parts: 1 + partOf(paragraphs.at(-1)) },
       place: places.findLast(({ start }) => start <= at) ?? {},
       paragraphs: paragraphs.filter((each) => partOf(each) === number),
+      marks: runs.flatMap(({ marks }) => marks),
     };
   }
 
   /** Return what is held of a document's text, as runs between which some is missing. */
   runs(document) {
     const runs = [];
-    for (const { start, text } of this.chunks.get(document) ?? []) {
-      if (!runs.length || start > runs.at(-1).end + BETWEEN) runs.push({ start, end: start, text: "" });
+    for (const { start, text, marks } of this.chunks.get(document) ?? []) {
+      if (!runs.length || start > runs.at(-1).end + BETWEEN)
+        runs.push({ start, end: start, text: "", marks: [] });
       const run = runs.at(-1);
+      const placed = marks.map(([from, to, ...how]) => [start + from, start + to, ...how]);
+      run.marks.push(...placed.filter((mark) => mark[0] >= run.end));
       run.text += "\n".repeat(Math.max(0, start - run.end));
       run.text += text.slice(units(text)(Math.max(0, run.end - start)));
       run.end = Math.max(run.end, start + pointsIn(text));
@@ -221,7 +225,6 @@ export class Embedded {
   async notes(document) {
     const notes = new Map();
     for (const node of this.data.nodes) {
-      const unit = units(node.text);
       const here = node.quotes.filter((quote) => quote.document === document);
       for (let above = here.length ? node : null; above; above = this.byId.get(above.parent)) {
         if (!above.level) continue;
@@ -229,7 +232,7 @@ export class Embedded {
         const note = notes.get(id) ?? { id, title, level, start: Infinity, end: 0, quotes: [] };
         note.start = Math.min(note.start, ...here.map(({ start }) => start));
         note.end = Math.max(note.end, ...here.map(({ end }) => end));
-        const said = ({ at, to }) => node.text.slice(unit(at), unit(to));
+        const said = ({ at, to }) => plain(node, at, to);
         if (above === node) note.quotes = here.map((quote) => ({ ...quote, text: said(quote) }));
         notes.set(id, note);
       }
@@ -253,9 +256,10 @@ export class Embedded {
     const { id, title, level, documents } = node;
     const document = documents === 1 ? node.quotes[0]?.document : null;
     const of = this.data.titles?.[document] ?? document ?? null;
+    const said = piecesOf(node).map(({ at, to, passage }) => ({ text: plain(node, at, to), passage }));
     const rank = ({ text }) => words.filter((word) => text.toLowerCase().includes(word)).length;
-    const [best] = piecesOf(node).sort((a, b) => rank(b) - rank(a));
-    return { id, title, level, of, text: best?.text.trim() ?? "", source: best?.passage ?? null };
+    const [best] = said.sort((a, b) => rank(b) - rank(a));
+    return { id, title, level, of, text: best?.text ?? "", source: best?.passage ?? null };
   }
 
   async ask() {
@@ -267,8 +271,8 @@ export class Embedded {
   }
 
   brief(node) {
-    const { quotes, parent, text, ...rest } = node;
-    return { ...rest, text: text.slice(0, 300), children: this.children(node.id).length };
+    const { quotes, parent, text, marks, ...rest } = node;
+    return { ...rest, text: plain(node, 0, Math.min(300, pointsIn(text))), children: this.children(node.id).length };
   }
 
   path(node) {
@@ -293,10 +297,11 @@ function paragraphsOf({ start, text }) {
 function piecesOf(node) {
   const whole = wholeOf(node);
   if (!whole) return quoted(node);
-  let reached = whole.start;
-  return Array.from(SENTENCES.segment(node.text), ({ segment: text }) => {
-    const start = reached;
-    reached += pointsIn(text);
-    return { text, passage: { ...whole, start, end: start + pointsIn(text.trimEnd()) } };
+  let to = 0;
+  return Array.from(SENTENCES.segment(node.text), ({ segment }) => {
+    const at = to;
+    to += pointsIn(segment);
+    const [start, end] = [whole.start + at, whole.start + at + pointsIn(segment.trimEnd())];
+    return { at, to, passage: { ...whole, start, end } };
   });
 }

@@ -7,7 +7,7 @@
 
 import { isSameSpan, linkTo, spanOf } from "./address.js";
 import { button, byIds, element } from "./elements.js";
-import { counted, placeOf, pointsIn, shown, units } from "./text.js";
+import { counted, displayed, fileOf, placeOf, pointsIn, shown } from "./text.js";
 
 /** `actions` are `follow(passage)`, `widen()` and `fail(error)`. */
 export class DocumentPane {
@@ -26,9 +26,15 @@ export class DocumentPane {
     this.level.addEventListener("input", () => this.dress());
     this.said = element("output", { for: "summaries", class: "quiet" });
     this.levels = element("label", { hidden: true }, "Summaries ", this.level, this.said);
-    this.file = element("a", { target: "_blank", rel: "noopener", hidden: true }, "open the file");
+    this.file = element("span");
+    const store = () => {
+      const isStored = document.body.classList.toggle("as-stored");
+      this.stored.setAttribute("aria-pressed", String(isStored));
+    };
+    const given = { class: "plain", "aria-pressed": "false", title: "Show all signs and line ends" };
+    this.stored = button("As stored", store, { ...given, hidden: true });
     this.wide = button("Read", () => actions.widen(), { class: "plain", hidden: true });
-    bar.replaceChildren(this.name, this.place, this.levels, this.steps, this.file, this.wide);
+    bar.replaceChildren(this.name, this.place, this.levels, this.steps, this.file, this.stored, this.wide);
     this.near = new IntersectionObserver(
       (seen) => {
         for (const { isIntersecting, target } of seen)
@@ -119,8 +125,11 @@ export class DocumentPane {
       const { document, generation } = this;
       const found = given ?? (await this.data.document(document, { part: n }, generation));
       const made = found.paragraphs.map(({ start, text }) => {
-        const block = element("div", {}, element("p", { dir: "auto" }, shown(text)));
-        return { start, text, end: start + pointsIn(text), block };
+        const end = start + pointsIn(text);
+        const marks = found.marks.filter((mark) => mark[0] < end && start < mark[1]);
+        const paragraph = { start, text, end, marks };
+        const said = element("p", { dir: "auto" }, displayed(paragraph, start, end));
+        return { ...paragraph, block: element("div", {}, said) };
       });
       const isAfterGap = ({ start }, i) => i && start > made[i - 1].end;
       const gap = (each, i) => (isAfterGap(each, i) ? [element("p", {}, "[…]")] : []);
@@ -208,10 +217,8 @@ export class DocumentPane {
     this.count.textContent = `${at + 1} of ${n}`;
     this.previous.setAttribute("aria-disabled", String(at <= 0));
     this.next.setAttribute("aria-disabled", String(at + 1 >= n));
-    this.file.hidden = !found?.is_file;
-    const page = found?.place.page ? `#page=${found.place.page}` : "";
-    const asked = new URLSearchParams({ document: found?.document ?? "" });
-    this.file.href = `api/file?${asked}${page}`;
+    this.file.replaceChildren(...(found?.is_file ? [fileOf({ ...found.place, ...found })] : []));
+    this.stored.hidden = !found;
     this.wide.hidden = !found;
     this.wide.textContent = this.isAlone ? "Close" : "Read";
     this.levels.hidden = !found || !this.isAlone;
@@ -224,14 +231,14 @@ function meets(a, b) {
 }
 
 /** Divide a paragraph where links and the current passage begin and end. */
-function piecesOf({ start, end, text }, links, span) {
-  const unit = units(text);
+function piecesOf(paragraph, links, span) {
+  const { start, end } = paragraph;
   const places = [...links, span].flatMap((each) => [each.start, each.end]);
   const inside = places.filter((place) => start < place && place < end);
   const cuts = [...new Set([start, ...inside, end])].sort((a, b) => a - b);
   return cuts.slice(1).map((to, i) => {
     const piece = { start: cuts[i], end: to };
-    const said = shown(text.slice(unit(piece.start - start), unit(to - start)));
+    const said = displayed(paragraph, cuts[i], to);
     const of = links.filter((link) => meets(link, piece));
     const made = of.length ? linkOf(of.find((link) => link.isMarked) ?? of[0], said) : said;
     if (meets(span, piece)) return element("mark", { class: "cited" }, made);

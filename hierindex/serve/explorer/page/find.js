@@ -1,7 +1,7 @@
 /** Find while typing: the sentences that match are listed below the box, by document. */
 
 import { byIds, element, setAttribute, settled } from "./elements.js";
-import { plain, shown, unwrapped } from "./text.js";
+import { shown } from "./text.js";
 
 const MOST = 50; // found nodes
 const WAIT = 150; // milliseconds after a key
@@ -64,12 +64,11 @@ export class Find {
     const sought = wordsLike(words);
     for (const { id, title, level, of, text, source } of nodes) {
       const name = of ?? "Several documents";
-      const sentence = unwrapped(plain(text));
-      const isTitled = level ? !name.startsWith(title) : sentence.search(sought) < 0;
+      const isTitled = level ? !name.startsWith(title) : text.search(sought) < 0;
       const row = rowOf(
         () => this.actions.read(id, source),
         isTitled ? marked(title, sought) : null,
-        marked(around(sentence, sought), sought),
+        marked(around(text, sought), sought),
       );
       groups.set(name, [...(groups.get(name) ?? []), row]);
     }

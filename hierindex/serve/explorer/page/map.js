@@ -203,11 +203,12 @@ export class CorpusMap {
 
   /** Show the title and the beginning of a chunk beside its point. */
   async describe(point) {
-    const { title, text } = await this.data.node(point.id);
+    const node = await this.data.node(point.id);
     if (this.hovered !== point) return;
     const { map, tip } = this;
-    const beginning = plain(text.slice(0, TEXT)) + (text.length > TEXT ? " …" : "");
-    tip.replaceChildren(element("b", {}, shown(title)), element("p", {}, shown(beginning)));
+    const text = plain(node);
+    const beginning = text.slice(0, TEXT) + (text.length > TEXT ? " …" : "");
+    tip.replaceChildren(element("b", {}, shown(node.title)), element("p", {}, shown(beginning)));
     tip.hidden = false;
     const [x, y] = this.pixels(point);
     const isLow = y - map.scrollTop > map.clientHeight / 2;

@@ -1,7 +1,7 @@
 /** The outline: titles that expand and collapse, worked by keyboard as an ARIA tree. */
 
 import { byId, element, setAttribute } from "./elements.js";
-import { counted, plain, shown, sizeOf } from "./text.js";
+import { counted, shown, sizeOf } from "./text.js";
 
 const MORE = 100; // children to load at a time
 const PAGE_ROWS = 10; // rows that PageUp and PageDown move by
@@ -129,7 +129,7 @@ export class Outline {
       },
       element("span", { class: "twist", "aria-hidden": "true" }),
       element("span", { class: "title", dir: "auto", title: brief.title }, ...parted(name)),
-      element("span", { class: "excerpt", dir: "auto", "aria-hidden": "true" }, shown(plain(brief.text))),
+      element("span", { class: "excerpt", dir: "auto", "aria-hidden": "true" }, shown(brief.text)),
       element("span", { class: "lit" }),
       sizeOf(brief),
     );

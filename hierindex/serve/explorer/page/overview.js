@@ -2,7 +2,7 @@
 
 import { linkTo, spanOf } from "./address.js";
 import { button, byId, element, setAttribute } from "./elements.js";
-import { counted, percent, placeOf, plain, shown, unwrapped } from "./text.js";
+import { counted, percent, placeOf, shown } from "./text.js";
 
 const COLOURS = 7; // folders with a colour of their own
 const STOPS = 40; // blocks of a column that Tab stops at; the others are in the outline
@@ -99,7 +99,7 @@ function quoteOf({ node, share, text, title, ...place }) {
     "li",
     {},
     element("b", {}, percent(share)),
-    element("a", { href: link, class: "sentence", dir: "auto" }, shown(unwrapped(plain(text)))),
+    element("a", { href: link, class: "sentence", dir: "auto" }, shown(text)),
     element("small", { dir: "auto" }, shown(of)),
   );
 }

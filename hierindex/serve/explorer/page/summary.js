@@ -2,7 +2,7 @@
 
 import { isSameSpan, linkTo, spanOf } from "./address.js";
 import { element, setAttribute } from "./elements.js";
-import { counted, quoted, shown, wholeOf } from "./text.js";
+import { counted, displayed, quoted, shown, wholeOf } from "./text.js";
 
 const KINDS = {
   chunk: "as in the document",
@@ -19,9 +19,9 @@ export class Summary {
   /** @param {object} node as the server describes it */
   show(node) {
     const whole = wholeOf(node);
-    const pieces = whole ? [{ text: "Show it in its document", passage: whole }] : quoted(node);
+    const pieces = whole ? [{ passage: whole }] : quoted(node);
     const kind = node.level ? "summary" : "chunk";
-    const parts = pieces.map((piece) => partOf(piece, node.id));
+    const parts = pieces.map((piece) => partOf(piece, node));
     const block = element("div", { class: "text", dir: "auto", "data-kind": kind }, ...parts);
     if (!node.text)
       block.append(element("p", { class: "hint" }, "This report leaves out the text."));
@@ -61,17 +61,18 @@ export function markCurrent(block, span) {
 }
 
 /** Return a piece of a text, as a link if it stands on a passage; see `quoted`. */
-function partOf({ text, passage, isUnsupported }, node) {
+function partOf({ at, to, passage, isUnsupported }, node) {
+  const text = at === undefined ? "Show it in its document" : displayed(node, at, to);
   if (isUnsupported)
-    return element("bdi", { class: "unsupported", title: "No source supports it" }, shown(text));
-  if (!passage) return element("bdi", {}, shown(text));
+    return element("bdi", { class: "unsupported", title: "No source supports it" }, text);
+  if (!passage) return element("bdi", {}, text);
   const isRewritten = passage.verbatim === false;
   const given = {
     class: isRewritten ? "sentence rewritten" : "sentence",
-    href: linkTo({ node, ...spanOf(passage) }),
+    href: linkTo({ node: node.id, ...spanOf(passage) }),
     title: isRewritten ? "Rewritten; follow it to what is most similar" : null,
   };
-  const made = element("a", given, shown(text));
+  const made = element("a", given, text);
   made.passage = passage;
   return made;
 }

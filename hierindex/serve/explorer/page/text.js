@@ -24,16 +24,6 @@ export function shown(text) {
   return fragment;
 }
 
-/** Return the beginning of a text without the commonest signs of Markdown, which mean nothing there. */
-export function plain(text) {
-  return text
-    .replace(/^[ \t]*(?:#{1,6}|>|[-*+])[ \t]+/gm, "") // of headings, quotes and lists
-    .replace(/^[ \t|:=~-]{3,}$/gm, "") // rules, and lines below headings
-    .replace(/^\|.*\|$/gm, (row) => row.replaceAll("|", " "))
-    .replace(/!?\[([^\]\n]*)\]\([^)\s]*\)/g, "$1") // links and pictures
-    .replace(/(?<![\w*`])(\*{1,3}|`{1,2})(?=\S)([^\n]*?\S)\1(?![\w*`])/g, "$2");
-}
-
 /** Return a number with its noun, in the plural unless it is one. */
 export function counted(n, noun, plural = `${noun}s`) {
   return `${n.toLocaleString("en")} ${n === 1 ? noun : plural}`;
@@ -62,6 +52,12 @@ export function placeOf({ section = [], page, page_label: label }, title = null)
   return [titles, number ? `page ${number}` : ""].filter(Boolean).join(", ");
 }
 
+/** Return a link that opens the file of a document, at the page of a passage. */
+export function fileOf({ document, page }) {
+  const href = `api/file?${new URLSearchParams({ document })}${page ? `#page=${page}` : ""}`;
+  return element("a", { href, target: "_blank", rel: "noopener" }, "open the file");
+}
+
 /**
  * Return a function from offsets in code points, as the index counts, to those of JavaScript.
  *
@@ -82,30 +78,80 @@ export function pointsIn(text) {
   return n;
 }
 
-/** Return a text whose lines end where paragraphs do. */
-export function unwrapped(text) {
-  return text.replace(/([^\n])\n(?!\n)/g, "$1 ");
+/**
+ * Divide a part of a text where its display changes.
+ *
+ * @param {{text: string, start?: number, marks?: [number, number, string|null, string][]}} of
+ *     a text, the offset of its first character, and its marks: from and to which offset what is
+ *     shown in its place, null for the text itself, and in which style.
+ * @param {number} from offset, in code points as all others
+ * @param {number} to
+ * @returns {{stored: string, said: string|null, styles: string[]}[]}
+ */
+function piecesOf({ text, start = 0, marks = [] }, from, to) {
+  const unit = units(text);
+  const inside = marks.filter((mark) => mark[0] < to && from < mark[1]);
+  const places = inside.flatMap((mark) => mark.slice(0, 2));
+  const cuts = [...new Set([from, ...places.filter((at) => from < at && at < to), to])];
+  cuts.sort((a, b) => a - b);
+  return cuts.slice(1).map((end, i) => {
+    const over = inside.filter((mark) => mark[0] < end && cuts[i] < mark[1]);
+    const hidden = over.find(([, , said]) => said !== null);
+    return {
+      stored: text.slice(unit(cuts[i] - start), unit(end - start)),
+      said: hidden ? (hidden[0] === cuts[i] ? hidden[2] : "") : null,
+      styles: over.map((mark) => mark[3]).filter(Boolean),
+    };
+  });
+}
+
+const TAGS = { heading: "b", code: "code", block: "code", strong: "strong", emphasis: "em" };
+
+/**
+ * Return a part of a text as it is displayed, with what is stored beside it, which `.as-stored`
+ * on the body shows.
+ *
+ * @returns {DocumentFragment}
+ */
+export function displayed(of, from, to) {
+  const fragment = document.createDocumentFragment();
+  for (const { stored, said, styles } of piecesOf(of, from, to)) {
+    const whole = shown(stored);
+    const signs = (name, text) => element("span", { class: name }, text);
+    const parts = said === null ? [whole] : [signs("stored", whole), signs("said", said)];
+    const dressed = styles.reduceRight(
+      (inner, style) => [element(TAGS[style], { class: style }, ...inner)],
+      parts,
+    );
+    fragment.append(...dressed);
+  }
+  return fragment;
+}
+
+/** Return a part of a text as it is displayed, as a string. */
+export function plain(of, from = 0, to = pointsIn(of.text)) {
+  return piecesOf(of, from, to).map(({ stored, said }) => said ?? stored).join("").trim();
 }
 
 /**
  * Divide the text of a node by the passages that its parts stand on.
  *
- * @returns {{text: string, passage: object|null}[]} whose texts joined are the node's; a passage
- *     has `document`, `start` and `end`, and `verbatim`.
+ * @returns {{at: number, to: number, passage: object|null}[]} which cover the text; a passage has
+ *     `document`, `start` and `end`, and `verbatim`.
  */
 export function quoted({ text, quotes = [] }) {
-  const unit = units(text);
   const pieces = [];
   let from = 0;
   for (const quote of [...quotes].sort((a, b) => a.at - b.at)) {
-    const [at, to] = [Math.max(from, unit(quote.at)), unit(quote.to)];
+    const [at, to] = [Math.max(from, quote.at), quote.to];
     if (to <= at) continue;
-    if (at > from) pieces.push({ text: text.slice(from, at), passage: null });
+    if (at > from) pieces.push({ at: from, to: at, passage: null });
     const passage = quote.document ? quote : null;
-    pieces.push({ text: text.slice(at, to), passage, isUnsupported: !passage });
+    pieces.push({ at, to, passage, isUnsupported: !passage });
     from = to;
   }
-  if (from < text.length) pieces.push({ text: text.slice(from), passage: null });
+  const end = pointsIn(text);
+  if (from < end) pieces.push({ at: from, to: end, passage: null });
   return pieces;
 }
 
