@@ -16,12 +16,8 @@ from hierindex.export.files import NO_NODES, new
 from hierindex.index import HierarchicalIndex
 from hierindex.node import Quote
 from hierindex.retrieve.contents import MANY, ReadingOrder, entries, reading_order
-from hierindex.serve.explorer.endpoints import (
-    of_index,
-    of_overview,
-    quotes_json,
-    titles_of_documents,
-)
+from hierindex.retrieve.overview import of_overview, titles_of_documents
+from hierindex.serve.explorer.endpoints import of_index, quotes_json
 from hierindex.serve.explorer.inline import inlined, json_in_html
 from hierindex.settings import REPORT_MB
 from hierindex.store.generations import on_newest

@@ -40,7 +40,9 @@ SPEAKER = re.compile(r"(?m)^[^\W\d_a-z][\w.'\u2019]*(?: [\w.'\u2019]+){,4}:[ \t]
 END = re.compile(r"[.!\u2026\u0964\u3002\uff01][\"'*_`)\]\u00bb\u2019\u201d]*$")
 LEANS = re.compile(  # on the sentence before it
     r"\W*(?:th(?:is|ese|ose|at|ey|ere|us|en|erefore)|it|its|he|she|his|her|their|such|hence|here"
-    r"|however|instead|also|both|another|otherwise|similarly|finally|now"
+    r"|however|instead|also|both|another|otherwise|similarly|likewise|finally|now|moreover"
+    r"|furthermore|consequently|accordingly|in (?:addition|contrast|th(?:is|ese|at|ose)|such)"
+    r"|for (?:example|instance)|as a (?:result|consequence)|the (?:previous|former|latter)"
     r"|dies\w*|er|es|sie|deshalb|daher|dabei|dazu|damit|dann|auch|au\u00dferdem|dadurch|danach|dort"
     r"|hier|jedoch|jetzt|nun|es[aeo]s?|est[aeo]s?|aquel\w*|ellos?|adem\u00e1s|ahora|as\u00ed|luego"
     r"|sin embargo|tambi\u00e9n|tampoco)\b"

@@ -178,7 +178,7 @@ def test_steps_through_passages_keep_the_focus(page):
         press(page, "Enter")
         assert focus(page) == f"{label} passage"
         page.focus("#passage")
-        press(page, *["Shift+Tab"] * 4)
+        press(page, *["Shift+Tab"] * 5)
 
 
 def test_a_document_is_read_alone_and_left(page):

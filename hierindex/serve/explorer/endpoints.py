@@ -1,30 +1,26 @@
 """The requests that the explorer answers: their parameters, and what they read."""
 
-import json
 from abc import abstractmethod
 from bisect import bisect
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager, suppress
-from itertools import chain, islice
-from pathlib import PurePath, PurePosixPath
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from itertools import chain
+from pathlib import PurePath
 from threading import Lock
 from typing import Any, ClassVar
 
 import numpy as np
 from pydantic import Field
 
-from hierindex.core.forest import select_cut
-from hierindex.errors import InputError, NotFoundError
+from hierindex.errors import InputError, NotFoundError, without_password
 from hierindex.index import HierarchicalIndex
-from hierindex.node import TITLE, Found, Quote, Span
 from hierindex.node import Node as Stored
+from hierindex.node import Quote, Span
 from hierindex.respond.evidence import Asked, words_of
 from hierindex.retrieve.conditions import known_filters
 from hierindex.retrieve.contents import ReadingOrder, entries, reading_order
 from hierindex.retrieve.map import chunk_map
-from hierindex.retrieve.outline import outline, whole_tree
-from hierindex.retrieve.question import Search as Searched
+from hierindex.retrieve.overview import of_whole, title_in, titles_of_documents
 from hierindex.retrieve.sources import Chunk, stretches_of
 from hierindex.serve.endpoint import Endpoint
 from hierindex.serve.explorer.files import file_of
@@ -40,10 +36,6 @@ from hierindex.threads import is_given_up
 BEGINNING = 300  # characters of a text
 MAX_ENTRIES = 1000  # entries of a list
 CANDIDATES = 4  # for each node of a search, to rank by their titles
-BLOCKS = 240  # in a column of the overview
-FEW = 24  # parts of the text, which have room for words
-QUOTES = 6  # in the overview
-QUOTE = 40  # tokens, about
 PART = 20_000  # characters of a document
 SHORT = ("id", "title", "level")
 
@@ -58,7 +50,7 @@ def of_index(snapshot: Snapshot) -> dict[str, Any]:
     children = order.icicle.n_children[order.icicle.n_children > 0]
     mean = round(float(children.mean()), 2) if len(children) else 0.0
     return {
-        "name": PurePath(snapshot.uri).name,
+        "name": PurePath(without_password(snapshot.uri)).name,
         **shown,
         "time": snapshot.details().get("time"),
         "roots": shown["roots"][:MAX_ENTRIES],
@@ -204,118 +196,6 @@ def of_notes(snapshot: Snapshot, document: str) -> dict[str, Any]:
     return {"notes": notes}
 
 
-@once
-def of_whole(snapshot: Snapshot) -> dict[str, Any]:
-    """Return the overview of an index; see `of_overview`. Cached."""
-    return of_overview(snapshot)
-
-
-def of_overview(snapshot: Snapshot, of: str | None = None) -> dict[str, Any]:
-    """Return what an index or the node `of` holds: blocks, quotes, and questions to ask.
-
-    Each of up to three `columns` has nodes that together stand for all text, in reading order: few
-    groups, more groups, documents, or parts of documents. A `share` is that of the text, and
-    `folder` the place in `folders` of the folder that most of the documents are in, None if all are
-    in one. `quotes` are of the largest parts, `parts` is the number of all parts, and `questions`
-    are about the largest documents, or sections.
-    """
-    order, tree = reading_order(snapshot), whole_tree(snapshot)
-    forest, icicle = tree.forest, order.icicle
-    inside = np.zeros(len(tree.ids), dtype=np.bool_)
-    inside[icicle.row[icicle.part(None if of is None else order.position(of))]] = True
-    text = np.where(inside & forest.is_text, tree.n_tokens, 0)
-    if not text.any():
-        numbers = {"documents": 0, "tokens": 0, "parts": 0}
-        return {**numbers, "columns": [], "folders": [], "quotes": [], "questions": []}
-    share = forest.summed(text) / text.sum()
-    inside &= share > 0
-    document = forest.highest(tree.is_whole & inside)
-    groups = inside & (document == -1)
-    tops = groups | (inside & (document == np.arange(len(document))))
-    cuts = list[list[int]]()
-    for may, most in ((groups, 6), (groups, FEW), (tops, BLOCKS), (inside, FEW), (inside, BLOCKS)):
-        before = len(cuts[-1]) if cuts else 1
-        rows = select_cut(forest, share, may, groups, most)
-        if before < min(FEW + 1, len(rows)):
-            cuts.append(sorted(rows.tolist(), key=icicle.position))
-    columns = cuts[:3] or [rows.tolist()]
-    ids = tree.ids.take([row for column in columns for row in column]).to_pylist()
-    found = snapshot.rows({*ids}, columns=("id", "title", "level", "documents", "whole_document"))
-    nodes = {node["id"]: node for node in found}
-    folder = folders_of([each for node_id in ids for each in nodes[node_id]["documents"]])
-    folders = [name for name, _ in Counter(folder.values()).most_common()]
-
-    def block(row: int) -> dict[str, Any]:
-        node = nodes[tree.ids[row].as_py()]
-        (most, _), *_ = Counter(folder[each] for each in node["documents"]).most_common(1)
-        return {
-            "id": node["id"],
-            "title": node["title"],
-            "level": node["level"],
-            "document": node["whole_document"] or None,
-            "documents": len(node["documents"]),
-            "share": round(float(share[row]), 6),
-            "folder": folders.index(most) if len(folders) > 1 else None,
-        }
-
-    blocks = [[*map(block, column)] for column in columns]
-    every, named = Searched(snapshot, "", []), None if of is None else [of]
-    parts = list[Found]()
-    with suppress(NotFoundError):  # every sentence is too long
-        parts = outline(every, QUOTE * FEW, of=named, most=FEW, question=False)
-    parts.sort(key=lambda part: -part.score)
-    return {
-        "columns": blocks,
-        "documents": snapshot.n_documents() if of is None else len(folder),
-        "tokens": int(text.sum()),
-        "folders": folders if len(folders) > 1 else [],
-        "quotes": [quote for part in parts[:QUOTES] if (quote := _quote(snapshot, part))],
-        "parts": len(parts),
-        "questions": _questions([each for column in blocks for each in column]),
-    }
-
-
-def _quote(snapshot: Snapshot, part: Found) -> dict[str, Any] | None:
-    """Return the first sentence of a part, its share and place; None if the place is unknown."""
-    node, share = part
-    quote = next((quote for quote in node.quotes if quote.source), None)
-    if quote is None or quote.source is None:
-        return None
-    place = quote.source.to_json()
-    title = titles_of_documents(snapshot, [place["document"]]).get(place["document"], "")
-    text = displayed(node.text, quote.at, quote.to)
-    return {**place, "node": node.id, "share": share, "text": text, "title": title}
-
-
-def _questions(blocks: Sequence[dict[str, Any]]) -> list[str]:
-    """Return a question about all, and two about the largest documents, or else sections.
-
-    Titles that are questions come first.
-    """
-
-    def rank(block: dict[str, Any]) -> tuple[bool, bool, float]:
-        return not block["title"].endswith("?"), not block["document"], -block["share"]
-
-    titled = [
-        each for each in blocks if each["documents"] == 1 and (each["level"] or each["document"])
-    ]
-    titles = dict.fromkeys(block["title"] for block in sorted(titled, key=rank))
-    asked = (title if title.endswith("?") else f"What is “{title}” about?" for title in titles)
-    return ["What is this about?", *islice(asked, 2)]
-
-
-def folders_of(documents: Iterable[str]) -> dict[str, str]:
-    """Return the folder of each document below the folder that all are in, "" for that one.
-
-    >>> folders_of(["a/b/c.md", "a/d/e/f.md", "a/g.md"])
-    {'a/b/c.md': 'b', 'a/d/e/f.md': 'd', 'a/g.md': ''}
-    """
-    parts = {each: PurePosixPath(each).parts[:-1] for each in documents}
-    names = [*zip(*parts.values(), strict=False)]
-    common = next((i for i, name in enumerate(names) if len({*name}) > 1), len(names))
-    return {each: "".join(part[common : common + 1]) for each, part in parts.items()}
-
-
 def of_search(snapshot: Snapshot, words: str, n: int) -> dict[str, Any]:
     """Return n nodes: those with all words in their title, from the top, and matching chunks.
 
@@ -334,7 +214,7 @@ def of_search(snapshot: Snapshot, words: str, n: int) -> dict[str, Any]:
 
     def shown(row: dict[str, Any], node: Stored) -> dict[str, Any]:
         documents = row["documents"]
-        of = _title_in(row) or documents[0] if len(documents) == 1 else None
+        of = title_in(row) or documents[0] if len(documents) == 1 else None
         return {**{key: row[key] for key in SHORT}, "of": of, **_matching_sentence(node, asked)}
 
     total = len(found) if len(rows) < CANDIDATES * n else None
@@ -361,25 +241,6 @@ def quotes_json(quotes: Sequence[Quote]) -> list[dict[str, Any]]:
         for quote in quotes
         if (best := quote.source.to_json() if quote.source else {}) or not quote.verbatim
     ]
-
-
-def titles_of_documents(snapshot: Snapshot, documents: list[str] | None = None) -> dict[str, str]:
-    """Return the titles of documents, by default of all, that have one in their metadata."""
-    where = snapshot.of_each_document
-    if documents is not None:
-        where &= of_documents(documents)
-    rows = snapshot.select("documents", "metadata", where=where)
-    titles = dict[str, str]()
-    for row in rows.to_pylist():
-        if title := _title_in(row):
-            titles |= dict.fromkeys(row["documents"], title)
-    return titles
-
-
-def _title_in(row: dict[str, Any]) -> str | None:
-    """Return the title of a row's document in its metadata."""
-    title = json.loads(row["metadata"]).get(TITLE)
-    return title if isinstance(title, str) else None
 
 
 _ordering = Lock()

@@ -169,35 +169,35 @@ def test_an_overview_quotes_the_largest_parts(index, client) -> None:
     for quote in overview["quotes"]:
         text = TEXTS[quote["document"]][quote["start"] : quote["end"]]
         assert quote["text"].split() == text.split()
+        assert quote["name"] == index.describe(quote["node"])["title"]
         assert quote["document"] in index.describe(quote["node"])["documents"]
     assert 1 <= len(overview["questions"]) <= 3
 
 
-def test_an_overview_without_short_sentences_has_no_quotes(tmp_path) -> None:
-    document = Document(text="🧪" * 600, id_="long")  # 1,800 tokens
-    hierarchy = DocumentHierarchy(embed_model=HashingEmbedding())
-    index = HierarchicalIndex.build(
-        [document], tmp_path / "index", hierarchy=hierarchy, chunk_size=4000
-    )
-    for client in client_of(index):
-        overview = client.json("overview")
-    assert (overview["quotes"], overview["parts"]) == ([], 0)
-    assert [block["share"] for block in overview["columns"][0]] == [1]
-
-
-def test_an_overview_tells_folders_apart(tmp_path) -> None:
-    texts = ("The mill is old.", "The barn is new.", "How is hay cut? With a scythe.")
-    names = ("farm/mill.md", "farm/barn.md", "work/hay.md")
+def test_an_overview_tells_documents_apart(tmp_path) -> None:
+    texts = ("The mill is old.", "The barn is new.", "The cart is red.", "How is hay cut? By hand.")
+    names = ("farm/mill.md", "farm/barn.txt", "work/cart.md", "work/hay.md")
     documents = [
-        Document(text=text, id_=name, metadata={"title": text.partition(".")[0]})
-        for text, name in zip(texts, names, strict=True)
+        Document(text=text, id_=name, metadata={"title": text.partition(".")[0], "by": by, "n": n})
+        for n, (text, name, by) in enumerate(
+            zip(texts, names, ("Ada", "Bo", "Bo", "Ada"), strict=True)
+        )
     ]
     hierarchy = DocumentHierarchy(embed_model=HashingEmbedding())
     index = HierarchicalIndex.build(documents, tmp_path / "index", hierarchy=hierarchy)
     for client in client_of(index):
         overview = client.json("overview")
-    assert overview["folders"] == ["farm", "work"]
-    assert sorted(block["folder"] for block in overview["columns"][0]) == [0, 0, 1]
+    keys = {each["key"]: each["values"] for each in overview["keys"]}
+    assert keys.keys() == {"folder", "type", "by"}  # titles and numbers divide nothing
+    assert (sorted(keys["folder"]), sorted(keys["by"])) == (["farm", "work"], ["Ada", "Bo"])
+    assert keys["type"] == ["md", "txt"]
+    for block in overview["columns"][-1]:
+        if block["documents"] == 1:
+            (name,) = index.describe(block["id"])["documents"]
+            said = [
+                of["values"][i] for of, i in zip(overview["keys"], block["values"], strict=True)
+            ]
+            assert said[:2] == [name.partition("/")[0], name.partition(".")[2]]
     assert len(overview["questions"]) == 3
 
 

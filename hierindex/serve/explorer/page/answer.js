@@ -7,26 +7,27 @@ import { counted, fileOf, placeOf, shown } from "./text.js";
 
 export class Answer {
   constructor(article) {
-    Object.assign(this, { article, passages: [], sources: [], isShown: false });
+    Object.assign(this, { article, passages: [], sources: [], others: [], isShown: false });
   }
 
   /**
-   * Show an answer, or none. Then `sources` are the nodes that it cites, and `passages` what it
-   * cites of them, each with the id of its `node`.
+   * Show an answer, or none. Then `sources` are the nodes that it cites, `passages` what it cites
+   * of them, each with the id of its `node`, and `others` the nodes that were only read.
    *
    * @param {string} question
    * @param {object|null} answer as `hierindex query --json` prints it
    */
   show(question, answer) {
-    Object.assign(this, { passages: [], sources: [], generation: null, isShown: answer !== null });
+    Object.assign(this, { passages: [], sources: [], others: [], generation: null });
+    this.isShown = answer !== null;
     this.isNew = true;
     if (!answer) return this.article.replaceChildren();
     const quotes = answer.passages.map((each) => quoteOf(each, answer.sources));
     this.passages = quotes.map(({ passage }) => passage).filter(Boolean);
     this.sources = answer.sources.filter(({ id }) => this.passages.some(({ node }) => node === id));
     this.generation = answer.generation;
-    const others = answer.sources.filter((source) => !this.sources.includes(source));
-    const documents = new Set(this.passages.map((passage) => passage.document)).size;
+    this.others = answer.sources.filter((source) => !this.sources.includes(source));
+    const documents = documentsOf(this.passages).size;
     const from = documents ? `Quoted from ${counted(documents, "document")}` : "";
     const every = quotes.map(({ copied }, i) => `[${i + 1}] ${copied}`).join("\n\n");
     const copy = quotes.length ? [" · ", copying("copy the answer with its sources", every)] : [];
@@ -36,7 +37,7 @@ export class Answer {
       ...(answer.refused ? refusal(answer) : []),
       element("ol", { class: "cards" }, ...quotes.map(cardOf)),
       ...notes(answer),
-      ...foldedOf(others, answer.refused),
+      ...foldedOf(this.others, answer.refused),
       element("p", { class: "quiet" }, shown(costOf(answer))),
     );
     return undefined;
@@ -55,10 +56,22 @@ export class Answer {
       : "The index does not answer this.";
   }
 
+  /** Return how many of an index's documents it quotes and has read, as a sentence. */
+  reached(total) {
+    const quoted = documentsOf(this.passages);
+    const read = documentsOf(this.others.flatMap(({ citations }) => citations));
+    const [n, more] = [quoted.size, read.difference(quoted).size];
+    return `${n} of ${counted(total, "document")} quoted, ${more} more read, ${total - n - more} not`;
+  }
+
   /** Mark the quotes that stand on a passage. */
   mark(span) {
     markCurrent(this.article, span);
   }
+}
+
+function documentsOf(passages) {
+  return new Set(passages.map(({ document }) => document).filter(Boolean));
 }
 
 /** Return what a card shows of a passage, which has the `node` that it is of: the best one. */

@@ -34,7 +34,7 @@ export class DocumentPane {
     const given = { class: "plain", "aria-pressed": "false", title: "Show all signs and line ends" };
     this.stored = button("As stored", store, { ...given, hidden: true });
     this.wide = button("Read", () => actions.widen(), { class: "plain", hidden: true });
-    bar.replaceChildren(this.name, this.place, this.levels, this.steps, this.file, this.stored, this.wide);
+    bar.replaceChildren(this.name, this.place, this.levels, this.steps, this.file, this.wide, this.stored);
     this.near = new IntersectionObserver(
       (seen) => {
         for (const { isIntersecting, target } of seen)

@@ -266,7 +266,8 @@ class Explorer {
     this.answer.show(question.q, answer);
     document.querySelector("button[data-pane='answer']").hidden = !answer;
     const marks = marksOf(this.answer.sources);
-    for (const view of [this.outline, this.overview]) view.light(marks);
+    this.outline.light(marks);
+    this.overview.light(marks, marksOf(this.answer.others), (total) => this.answer.reached(total));
     this.map.cite(this.answer.passages);
     this.outline.collapse();
     for (const { id, path } of [...this.answer.sources].reverse()) {

@@ -4,37 +4,36 @@ import { linkTo, spanOf } from "./address.js";
 import { button, byId, element, setAttribute } from "./elements.js";
 import { counted, percent, placeOf, shown } from "./text.js";
 
-const COLOURS = 7; // folders with a colour of their own
 const STOPS = 40; // blocks of a column that Tab stops at; the others are in the outline
 const LOW = 0.03; // share of a block that has no room for a line
 
 export class Overview {
   /** `actions` are `ask(question)`. */
   constructor(data, actions) {
-    const names = ["facts", "questions", "blocks", "folders", "quotes"];
+    const names = ["facts", "questions", "blocks", "reached", "key", "values", "quotes"];
     for (const name of names) this[name] = byId(name);
-    Object.assign(this, { data, actions, path: [], marks: new Map() });
+    Object.assign(this, { data, actions, path: [], marks: new Map(), read: new Map() });
+    this.key.addEventListener("change", () => this.colour());
   }
 
   async load({ time, stale, left_out: leftOut }) {
     const found = await this.data.overview();
-    const { columns, documents, folders, questions, quotes, parts, tokens } = found;
+    const { columns, documents, keys, questions, quotes, parts, tokens } = found;
     const facts = [counted(documents, "document"), counted(tokens, "token"), dateOf(time)];
     if (stale) facts.push(`${counted(stale, "node")} stale: run hierindex update`);
     facts.push(leftOut);
     this.facts.textContent = facts.filter(Boolean).join(" · ");
     const asking = (q) => button(shown(q), () => this.actions.ask({ q }), { dir: "auto" });
     this.questions.replaceChildren(...questions.map(asking));
-    this.folders.replaceChildren(
-      ...folders
-        .slice(0, COLOURS)
-        .map((name, i) => hued(element("li", { dir: "auto" }, shown(name || "other files")), i)),
-    );
+    this.keys = keys;
+    this.key.replaceChildren(...keys.map(({ key }, i) => element("option", { value: i }, shown(key))));
+    this.key.parentElement.hidden = !keys.length;
     this.blocks.replaceChildren(
       ...columns.map((blocks) =>
         element("div", { class: "column" }, ...blocks.map((block) => blockOf(block, blocks.length))),
       ),
     );
+    this.colour();
     const rest = 1 - quotes.reduce((sum, { share }) => sum + share, 0);
     const more = parts - quotes.length;
     const note = more > 0 ? [`and ${counted(more, "more part")} (${percent(rest)})`] : [];
@@ -47,21 +46,34 @@ export class Overview {
     this.dress();
   }
 
+  /** Colour the blocks by what most of their documents have of the chosen key. */
+  colour() {
+    const at = Number(this.key.value);
+    const names = this.keys[at]?.values ?? [];
+    this.values.replaceChildren(
+      ...names.map((name, i) => hued(element("li", { dir: "auto" }, shown(name || "others")), i)),
+    );
+    for (const block of this.blocks.querySelectorAll("a")) hued(block, block.values[at]);
+  }
+
   /** Show which node is selected: `path` are the ids from the root down to it. */
   select(path) {
     this.path = path;
     this.dress();
   }
 
-  /** Colour what a question has found; see `Outline.light`. */
-  light(marks) {
-    this.marks = marks;
+  /** Colour what a question has found, see `Outline.light`, and what was read; say how much. */
+  async light(marks, read, reached) {
+    Object.assign(this, { marks, read });
     this.dress();
+    const { documents } = await this.data.overview();
+    this.reached.textContent = marks.size || read.size ? reached(documents) : "";
   }
 
   dress() {
     for (const block of this.blocks.querySelectorAll("a")) {
-      block.toggleAttribute("data-lit", this.marks.has(block.node));
+      const isRead = this.read.has(block.node) && "read";
+      setAttribute(block, "data-lit", this.marks.has(block.node) ? "quoted" : isRead);
       setAttribute(block, "aria-current", this.path.includes(block.node) && "true");
     }
   }
@@ -72,7 +84,7 @@ export class Overview {
   }
 }
 
-function blockOf({ id, title, documents, share, folder }, n) {
+function blockOf({ id, title, documents, share, values }, n) {
   const size = [documents > 1 ? counted(documents, "document") : "", percent(share)];
   const facts = size.filter(Boolean).join(" · ");
   const name = element("b", {}, shown(title));
@@ -80,25 +92,24 @@ function blockOf({ id, title, documents, share, folder }, n) {
   const href = linkTo({ node: id });
   const words = element("span", { dir: "auto" }, ...(share < LOW ? [] : [name, facts]));
   const made = element("a", { href, title: hint, tabindex: n > STOPS ? -1 : null }, words);
-  made.node = id;
   made.style.flexGrow = share;
-  return hued(made, folder);
+  return Object.assign(made, { node: id, values });
 }
 
-/** Give an element the colour of a folder. */
-function hued(made, folder) {
-  const hue = `var(--map-${folder + 1})`;
-  if (folder !== null && folder < COLOURS) made.style.setProperty("--hue", hue);
+/** Give an element the colour of a value by its number, or none. */
+function hued(made, number) {
+  made.style.setProperty("--hue", Number.isInteger(number) ? `var(--map-${number + 1})` : "");
   return made;
 }
 
-function quoteOf({ node, share, text, title, ...place }) {
+function quoteOf({ node, name, share, text, title, ...place }) {
   const link = linkTo({ node, ...spanOf(place) });
   const of = [title || place.document, placeOf(place, title)].filter(Boolean).join(" · ");
   return element(
     "li",
     {},
     element("b", {}, percent(share)),
+    element("a", { href: linkTo({ node }), class: "quiet", dir: "auto" }, shown(name)),
     element("a", { href: link, class: "sentence", dir: "auto" }, shown(text)),
     element("small", { dir: "auto" }, shown(of)),
   );

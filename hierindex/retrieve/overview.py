@@ -1,0 +1,195 @@
+"""What an index holds at a glance: its parts by their share of the text, and in its own words."""
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from pathlib import PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from hierindex.core.forest import select_cut
+from hierindex.core.identity import file_of
+from hierindex.node import TITLE, Found
+from hierindex.retrieve.contents import reading_order
+from hierindex.retrieve.outline import outline, whole_tree
+from hierindex.retrieve.question import Search
+from hierindex.store.prefilter import of_documents
+from hierindex.store.snapshot import Snapshot, once
+from hierindex.summarize.extractive import weight_of
+from hierindex.text.markup import displayed
+from hierindex.text.sentences import split_sentences
+
+BLOCKS = 240  # in a column
+FEW = 24  # parts of the text, which have room for words
+QUOTES = 6
+TOLD = 200  # tokens of each part, about, from which its quote is chosen
+COLOURS = 7  # values of a key that have one of their own
+WORD = re.compile(r"[^\W_]+")
+
+
+@once
+def of_whole(snapshot: Snapshot) -> dict[str, Any]:
+    """Return the overview of an index; see `of_overview`. Cached."""
+    return of_overview(snapshot)
+
+
+def of_overview(snapshot: Snapshot, of: str | None = None) -> dict[str, Any]:
+    """Return what an index or the node `of` holds: blocks, quotes, and questions to ask.
+
+    Each of up to three `columns` has nodes that together stand for all text, in reading order: few
+    groups, more groups, documents, or parts of documents. A `share` is that of the text. `keys` are
+    what tells documents apart, each with its commonest `values`: their folder, type, the first word
+    of their names, or a key of their metadata. The `values` of a block are places in these lists,
+    one for each key, of what most of its documents have; None if that is another value. `quotes`
+    are of the largest parts, `parts` is the number of all parts, and `questions` are about the
+    largest documents, or sections.
+    """
+    order, tree = reading_order(snapshot), whole_tree(snapshot)
+    forest, icicle = tree.forest, order.icicle
+    inside = np.zeros(len(tree.ids), dtype=np.bool_)
+    inside[icicle.row[icicle.part(None if of is None else order.position(of))]] = True
+    text = np.where(inside & forest.is_text, tree.n_tokens, 0)
+    if not text.any():
+        numbers = {"documents": 0, "tokens": 0, "parts": 0}
+        return {**numbers, "columns": [], "keys": [], "quotes": [], "questions": []}
+    share = forest.summed(text) / text.sum()
+    inside &= share > 0
+    document = forest.highest(tree.is_whole & inside)
+    groups = inside & (document == -1)
+    tops = groups | (inside & (document == np.arange(len(document))))
+    cuts = list[list[int]]()
+    for may, most in ((groups, 6), (groups, FEW), (tops, BLOCKS), (inside, FEW), (inside, BLOCKS)):
+        before = len(cuts[-1]) if cuts else 1
+        rows = select_cut(forest, share, may, groups, most)
+        if before < min(FEW + 1, len(rows)):
+            cuts.append(sorted(rows.tolist(), key=icicle.position))
+    columns = cuts[:3] or [rows.tolist()]
+    ids = tree.ids.take([row for column in columns for row in column]).to_pylist()
+    found = snapshot.rows({*ids}, columns=("id", "title", "level", "documents", "whole_document"))
+    nodes = {node["id"]: node for node in found}
+    keys = _keys(snapshot, {each for node in found for each in node["documents"]})
+
+    def block(row: int) -> dict[str, Any]:
+        node = nodes[tree.ids[row].as_py()]
+        most = [Counter(map(of.get, node["documents"])).most_common(1)[0][0] for _, of, _ in keys]
+        return {
+            "id": node["id"],
+            "title": node["title"],
+            "level": node["level"],
+            "document": node["whole_document"] or None,
+            "documents": len(node["documents"]),
+            "share": round(float(share[row]), 6),
+            "values": [values.get(each) for each, (*_, values) in zip(most, keys, strict=True)],
+        }
+
+    blocks = [[*map(block, column)] for column in columns]
+    every, named = Search(snapshot, "", []), None if of is None else [of]
+    parts = outline(every, TOLD * FEW, of=named, most=FEW)
+    parts.sort(key=lambda part: -part.score)
+    return {
+        "columns": blocks,
+        "documents": len({each for node in found for each in node["documents"]}),
+        "tokens": int(text.sum()),
+        "keys": [{"key": key, "values": [*values]} for key, _, values in keys],
+        "quotes": [quote for part in parts[:QUOTES] if (quote := _quote(snapshot, part))],
+        "parts": len(parts),
+        "questions": _questions([each for column in blocks for each in column]),
+    }
+
+
+def _quote(snapshot: Snapshot, part: Found) -> dict[str, Any] | None:
+    """Return the sentence of a part that can best stand alone, with its name, share and place.
+
+    None if the place is unknown.
+    """
+    node, share = part
+    sentences = split_sentences(node.text, node.quotes, name=node.title)
+    source = (best := max(sentences, key=weight_of)).quote.source
+    if source is None:
+        return None
+    title = titles_of_documents(snapshot, [source.document]).get(source.document, "")
+    text = " ".join(displayed(best.text).split())
+    about = {"node": node.id, "name": node.title, "share": share, "text": text, "title": title}
+    return {**source.to_json(), **about}
+
+
+def _questions(blocks: Sequence[dict[str, Any]]) -> list[str]:
+    """Return a question about all, and two about the largest documents, or else sections.
+
+    Titles that are questions come first.
+    """
+
+    def rank(block: dict[str, Any]) -> tuple[bool, bool, float]:
+        return not block["title"].endswith("?"), not block["document"], -block["share"]
+
+    titled = [
+        each for each in blocks if each["documents"] == 1 and (each["level"] or each["document"])
+    ]
+    titles = dict.fromkeys(block["title"] for block in sorted(titled, key=rank))
+    asked = (title if title.endswith("?") else f"What is “{title}” about?" for title in titles)
+    return ["What is this about?", *islice(asked, 2)]
+
+
+def _keys(
+    snapshot: Snapshot, documents: Iterable[str]
+) -> list[tuple[str, dict[str, str], dict[str, int]]]:
+    """Return each key that divides documents, its value of each, and the places of the commonest.
+
+    A key does if two documents have the same value on average, and its commonest values, of which
+    there are at least two, are those of half of the documents.
+    """
+    of_each = defaultdict[str, dict[str, str]](dict)
+    of_each["folder"] = folders_of(documents)
+    for each, folder in of_each["folder"].items():
+        path = PurePosixPath(file_of(each))
+        of_each["type"][each] = path.suffix.lower().lstrip(".")
+        if not folder and (first := WORD.match(path.name)):
+            of_each["name"][each] = first[0]
+    rows = snapshot.select("documents", "metadata", where=snapshot.of_each_document)
+    for row in rows.to_pylist():
+        known = [each for each in row["documents"] if each in of_each["folder"]]
+        for key, value in json.loads(row["metadata"]).items():
+            if isinstance(value, str | int):
+                of_each[key] |= dict.fromkeys(known, str(value))
+    keys = list[tuple[str, dict[str, str], dict[str, int]]]()
+    for key, of in of_each.items():
+        numbers = Counter(of.values())
+        common = numbers.most_common(COLOURS)
+        others = len(of) - sum(n for _, n in common)
+        if len(common) > 1 and 2 * max(len(numbers), others) <= len(of):
+            keys.append((key, of, {value: i for i, (value, _) in enumerate(common)}))
+    return keys
+
+
+def folders_of(documents: Iterable[str]) -> dict[str, str]:
+    """Return the folder of each document below the folder that all are in, "" for that one.
+
+    >>> folders_of(["a/b/c.md", "a/d/e/f.md", "a/g.md"])
+    {'a/b/c.md': 'b', 'a/d/e/f.md': 'd', 'a/g.md': ''}
+    """
+    parts = {each: PurePosixPath(each).parts[:-1] for each in documents}
+    names = [*zip(*parts.values(), strict=False)]
+    common = next((i for i, name in enumerate(names) if len({*name}) > 1), len(names))
+    return {each: "".join(part[common : common + 1]) for each, part in parts.items()}
+
+
+def titles_of_documents(snapshot: Snapshot, documents: list[str] | None = None) -> dict[str, str]:
+    """Return the titles of documents, by default of all, that have one in their metadata."""
+    where = snapshot.of_each_document
+    if documents is not None:
+        where &= of_documents(documents)
+    rows = snapshot.select("documents", "metadata", where=where)
+    titles = dict[str, str]()
+    for row in rows.to_pylist():
+        if title := title_in(row):
+            titles |= dict.fromkeys(row["documents"], title)
+    return titles
+
+
+def title_in(row: dict[str, Any]) -> str | None:
+    """Return the title of a row's document in its metadata."""
+    title = json.loads(row["metadata"]).get(TITLE)
+    return title if isinstance(title, str) else None
