@@ -88,6 +88,19 @@ class HierarchicalIndex:
         uri = without_password(self.table.uri)
         return f"{type(self).__name__}({uri!r}, generation={generation})"
 
+    def _repr_html_(self) -> str:
+        """Return what the index holds, as a notebook shows it."""
+        from hierindex.retrieve.overview import of_whole
+        from hierindex.text.display import facts_of, inert, overview_html
+
+        try:
+            (snapshot := self.table.snapshot()).require()
+            overview, time = of_whole(snapshot), snapshot.details().get("time")
+        except (HierindexError, OSError, RuntimeError, ValueError):  # as in __repr__
+            return f"<p>{inert(repr(self))}</p>"
+        facts = f"<p>{inert(repr(self))}<br>{inert(facts_of(overview, time))}</p>"
+        return f"{facts}{overview_html(overview)}"
+
     @classmethod
     def build(
         cls,

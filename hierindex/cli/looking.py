@@ -118,6 +118,10 @@ def report(
         str | None,
         typer.Option(metavar="ID", help="Root of the subtree to write. By default all roots."),
     ] = None,
+    ask: Annotated[
+        list[str] | None,
+        typer.Option(metavar="QUESTION", help="A question to answer in it; repeat for more."),
+    ] = None,
     max_mb: Annotated[
         float,
         typer.Option(
@@ -126,13 +130,14 @@ def report(
     ] = REPORT_MB,
     as_json: options.AsJson = False,
 ) -> None:
-    """Write one HTML file that shows the tree and its sources in a browser, offline."""
+    """Write one HTML file to read, print and explore offline: overview, answers, tree, sources."""
     from hierindex.export.report import to_html
     from hierindex.index import HierarchicalIndex
 
     if not isfinite(max_mb * 1e6):
         raise InputError(f"--max-mb must be a finite size, got {max_mb}.")
-    written = to_html(HierarchicalIndex.open(index), out, of, max_bytes=round(max_mb * 1e6))
+    max_bytes = round(max_mb * 1e6)
+    written = to_html(HierarchicalIndex.open(index), out, of, ask=ask or (), max_bytes=max_bytes)
     print_result({"path": str(out), **written.to_json()}, as_json, _written)
 
 

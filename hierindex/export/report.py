@@ -13,6 +13,7 @@ import numpy as np
 from hierindex.core.arguments import is_whole, require
 from hierindex.errors import InputError
 from hierindex.export.files import NO_NODES, new
+from hierindex.export.paper import paper
 from hierindex.index import HierarchicalIndex
 from hierindex.node import Quote
 from hierindex.retrieve.contents import MANY, ReadingOrder, entries, reading_order
@@ -49,9 +50,12 @@ def to_html(
     path: str | Path,
     of: str | None = None,
     *,
+    ask: Sequence[str] = (),
     max_bytes: int = MAX_BYTES,
 ) -> Report:
-    """Write the tree as one HTML file, which shows it in a browser without a server.
+    """Write the tree as one HTML file, which is read and printed, and explored without a server.
+
+    It begins with what the index holds, answers, and an outline, with their sources.
 
     Parameters
     ----------
@@ -60,6 +64,8 @@ def to_html(
         File to create.
     of : str, optional
         Id or unique id prefix of a node: write only its subtree. By default the whole tree.
+    ask : sequence of str
+        Questions whose answers the report has; not with `of`.
     max_bytes : int
         Maximum size of the file, 5,000,000 by default. If it would be larger, texts are left out,
         first those of chunks that no summary quotes, then those of other chunks, then those of
@@ -73,12 +79,14 @@ def to_html(
     Raises
     ------
     IndexNotFoundError, InputError
-        If there is no index, it is empty, no node matches, the highest level does not fit, or
-        the file exists or cannot be written.
+        If there is no index, it is empty, no node matches, the highest level does not fit, the
+        file exists or cannot be written, or there are questions to a subtree.
     """
     require(is_whole(max_bytes, 1), "max_bytes", "an integer of at least 1", max_bytes)
+    if of is not None and ask:
+        raise InputError("Questions are answered from the whole index; leave out the subtree.")
     with new(path) as partial:
-        text, n_nodes, left_out = _report(index, of, max_bytes)
+        text, n_nodes, left_out = _report(index, of, ask, max_bytes)
         data = text.encode()
         partial.write_bytes(data)
     return Report(n_nodes, len(data), left_out)
@@ -86,7 +94,7 @@ def to_html(
 
 @on_newest
 def _report(
-    index: HierarchicalIndex, of: str | None, max_bytes: int
+    index: HierarchicalIndex, of: str | None, ask: Sequence[str], max_bytes: int
 ) -> tuple[str, int, str | None]:
     """Return the file, the number of its nodes, and what was left out."""
     snapshot = index.table.snapshot()
@@ -101,20 +109,23 @@ def _report(
     if top is not None:
         (documents,) = snapshot.columns("documents", node_ids=[top.id])["documents"]
     titles = titles_of_documents(snapshot, documents)
-    about = of_index(snapshot)
+    about, overview = of_index(snapshot), of_overview(snapshot, None if top is None else top.id)
+    answers = {question: index.at(snapshot).ask(question).to_json() for question in ask}
+    title = about["name"] if top is None else f"{top.title} (a part of {about['name']})"
+    front = paper(title, about, overview, answers)
     data: dict[str, Any] = {
         "of": None if top is None else top.id,
         "index": about | ({} if top is None else {"roots": [], "titles": []}),
         "titles": titles if _size(titles) <= max_bytes // 10 else {},  # else ids are shown
-        "overview": of_overview(snapshot, None if top is None else top.id),
+        "overview": overview,
         "left_out": nodes.left_out(),
     }
-    nodes.room -= len(inlined(json_in_html({**data, "nodes": []})).encode())
+    nodes.room -= len(inlined(json_in_html({**data, "nodes": []}), front).encode())
     nodes.list_levels(first)
     nodes.add_texts()
     in_order = [node for _, node in sorted(nodes.listed.items())]
     data |= {"left_out": nodes.left_out(), "nodes": in_order}
-    return inlined(json_in_html(data)), len(nodes.listed), nodes.left_out()
+    return inlined(json_in_html(data), front), len(nodes.listed), nodes.left_out()
 
 
 class _Nodes:

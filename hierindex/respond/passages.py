@@ -29,6 +29,7 @@ from hierindex.store.snapshot import Snapshot
 from hierindex.summarize.extractive import SalientSentences
 from hierindex.summarize.summary import Budget
 from hierindex.text.characters import UNSPACED
+from hierindex.text.display import percent
 from hierindex.text.sentences import Sentence
 
 REST = 4  # of a budget, the part that names what is left out
@@ -96,7 +97,7 @@ def overview(retrieved: Retrieved, units: Sequence[Unit], budget: Budget) -> Ext
 
 def _line(node: Node, share: float | None, units: Sequence[Unit], first: int, most: int) -> Passage:
     """Return a sentence of a node, and what follows it, after its name and its share."""
-    known = "" if share is None else f"({_percent(share)})"
+    known = "" if share is None else f"({percent(share)})"
     lead = " ".join(filter(None, (_name(node), known)))
     last, n_words = first, units[first].n_words
     while last + 1 < len(units) and follows(units[last], units[last + 1]):
@@ -124,20 +125,11 @@ def _parts(node: Node, snapshot: Snapshot | None, budget: Budget) -> str:
     return listed if listed != said else ""
 
 
-def _percent(share: float) -> str:
-    """Format a share.
-
-    >>> _percent(0.234), _percent(0.002)
-    ('23%', 'less than 1%')
-    """
-    return f"{share:.0%}" if share >= 0.005 else "less than 1%"
-
-
 def _more(names: Sequence[str], share: float | None, budget: Budget) -> str:
     """Return how many parts are left out, their share, and those names that fit."""
     if not names:
         return ""
-    known = "" if share is None else f" ({_percent(share)})"
+    known = "" if share is None else f" ({percent(share)})"
     said = f"and {len(names):,} more part{'' if len(names) == 1 else 's'}{known}"
     return _listed(said, names, budget.max_tokens / REST, budget)
 

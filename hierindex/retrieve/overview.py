@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import PurePosixPath
 from typing import Any
@@ -74,7 +74,7 @@ def of_overview(snapshot: Snapshot, of: str | None = None) -> dict[str, Any]:
 
     def block(row: int) -> dict[str, Any]:
         node = nodes[tree.ids[row].as_py()]
-        most = [Counter(map(of.get, node["documents"])).most_common(1)[0][0] for _, of, _ in keys]
+        most = [_commonest(of, node["documents"]) for _, of, _ in keys]
         return {
             "id": node["id"],
             "title": node["title"],
@@ -162,6 +162,10 @@ def _keys(
         if len(common) > 1 and 2 * max(len(numbers), others) <= len(of):
             keys.append((key, of, {value: i for i, (value, _) in enumerate(common)}))
     return keys
+
+
+def _commonest(of: Mapping[str, str], documents: Iterable[str]) -> str:
+    return Counter(of.get(each, "") for each in documents).most_common(1)[0][0]
 
 
 def folders_of(documents: Iterable[str]) -> dict[str, str]:

@@ -59,9 +59,40 @@ def answer_html(answer: Json) -> str:
 
 def passage_html(text: str, head: str = "", best: str = "") -> str:
     """Format a text as HTML, with a line above it, and some of its words in bold type."""
-    marked = _marked(text, best, _inert, lambda words: f"<b>{_inert(words)}</b>")
+    marked = _marked(text, best, inert, lambda words: f"<b>{inert(words)}</b>")
     quoted = f'<div dir="auto" style="white-space:pre-wrap;margin-bottom:0.7em">{marked}</div>'
     return f"{_block(head, QUIET) if head else ''}{quoted}"
+
+
+def overview_html(overview: Json, note: Callable[[Json], str] | None = None) -> str:
+    """Format the quotes of an overview as HTML, each with its place, or with what `note` returns.
+
+    There are no styles in it.
+    """
+    rows = [
+        f"<tr><td>{percent(quote['share'])}</td><td><b>{inert(quote['name'])}</b><br>"
+        f"{inert(quote['text'])} {note(quote) if note else f'<br>{inert(_place(quote))}'}</td></tr>"
+        for quote in overview["quotes"]
+    ]
+    left = overview["parts"] - len(rows)
+    rest = percent(1 - sum(quote["share"] for quote in overview["quotes"]))
+    more = f"<p>and {counted(left, 'more part')} ({rest})</p>" if left else ""
+    return f"<table>{''.join(rows)}</table>{more}" if rows else ""
+
+
+def facts_of(overview: Json, time: str | None) -> str:
+    """Return the size of an index, and the day of its generation, in a line."""
+    sizes = [counted(overview[f"{noun}s"], noun) for noun in ("document", "token")]
+    return " · ".join([*sizes, *filter(None, [(time or "")[:10]])])
+
+
+def percent(share: float) -> str:
+    """Format a share.
+
+    >>> percent(0.234), percent(0.002)
+    ('23%', 'less than 1%')
+    """
+    return f"{share:.0%}" if share >= 0.005 else "less than 1%"
 
 
 def parts_of(answer: Json, advice: Advice | None = None) -> list[Part]:
@@ -171,12 +202,17 @@ def _shown(text: str) -> str:
     return displayed(text).strip("\n")
 
 
-def _inert(text: str) -> str:
+def inert(text: str) -> str:
+    """Return a text as HTML that shows it."""
     return escape(visible(text, lines=True))
 
 
+def _place(quote: Json) -> str:
+    return place_of(quote, quote["title"] or None)
+
+
 def _block(text: str, style: str) -> str:
-    return f'<div dir="auto" style="white-space:pre-line;{style}">{_inert(text)}</div>'
+    return f'<div dir="auto" style="white-space:pre-line;{style}">{inert(text)}</div>'
 
 
 def grounding_text(grounding: Json | None) -> str:

@@ -19,17 +19,20 @@ from llama_index.core.schema import Document
 
 from hierindex.export import to_html
 
+QUESTION = "Why was the bridge at Harlow closed in 1963?"
+
 
 @pytest.fixture(scope="module")
 def file(library, tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "report.html"
-    apart(lambda: to_html(library, path))
+    apart(lambda: to_html(library, path, ask=[QUESTION, "Who wrote <b>Dune</b>?"]))
     return path.as_uri()
 
 
 @pytest.fixture
 def page(look, file):
     page = look(file, offline=True)
+    page.click("#explore")
     browse(page)
     return page
 
@@ -49,10 +52,33 @@ def test_a_report_is_read_as_the_explorer_is(page, screenshots):
     until(lambda: read(page) == "Gardens")
 
 
-def test_a_report_says_what_it_is(page, library):
+def test_a_report_is_read_first(look, file, library, screenshots):
+    page = look(file, offline=True)
+    page.wait_for_selector("body.read")
+    paper = page.locator("#paper")
     day = apart(library.store.generations)[-1]["time"][:10]
-    said = f"A report of the index “library” (generation 1, of {day}), by hierindex."
-    assert page.locator("#about").inner_text() == said
+    assert paper.locator("h1").inner_text() == "library"
+    assert f"· {day} · generation 1, written by hierindex" in paper.inner_text()
+    heads = ["In its own words", QUESTION, "Who wrote <b>Dune</b>?", "Outline", "Sources"]
+    assert paper.locator("h2").all_inner_texts() == heads
+    assert page.locator("header").is_hidden()
+    assert violations(page) == []
+    page.screenshot(path=screenshots / "paper.png")
+    note = paper.locator(f"h2:text('{QUESTION}') + p sup a")
+    said = note.locator("xpath=../..").inner_text()
+    note.click()
+    until(lambda: cited(page) and cited(page) in said)
+    page.click("#report")
+    until(paper.is_visible)
+
+
+def test_only_what_is_read_is_printed(look, file):
+    page = look(file, offline=True)
+    page.click("#explore")
+    page.emulate_media(media="print")
+    assert page.locator("#paper").is_visible()
+    for rest in ("header", "main", "#explore"):
+        assert page.locator(rest).is_hidden()
 
 
 def test_a_report_finds_sentences(page):
@@ -99,6 +125,7 @@ def test_a_small_report_says_what_it_leaves_out(library, look, tmp_path):
     size = apart(lambda: to_html(library, whole)).bytes
     apart(lambda: to_html(library, small, max_bytes=size - 3000))
     page = look(small.as_uri())
+    page.click("#explore")
     page.wait_for_selector("#blocks a")
     assert "texts of the lowest levels" in page.locator("#facts").inner_text()
     without = page.evaluate(
@@ -115,6 +142,7 @@ def test_a_passage_that_is_left_out_is_not_shown_as_blanks(look, tmp_path):
     apart(lambda: to_html(index, path))
     path.write_text(re.sub('(?<=id="data">).*?(?=</script>)', without_otter, path.read_text()))
     page = look(path.as_uri())
+    page.click("#explore")
     browse(page)
     sentences = page.locator("#summary a.sentence")
     for sentence in ("heron", "newt"):

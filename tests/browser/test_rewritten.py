@@ -50,6 +50,7 @@ def page(request, look, index, tmp_path):
     else:
         apart(lambda: to_html(index, tmp_path / "report.html"))
         page = look((tmp_path / "report.html").as_uri())
+        page.click("#explore")
     browse(page)
     return page
 

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import re
+from html import escape
 
 import pytest
 from fakes import HashingEmbedding
@@ -11,7 +12,14 @@ from llama_index.core.schema import Document, TextNode
 from records import metadata_of
 from store.trees import columns_of
 
-from hierindex import DocumentHierarchy, HierarchicalIndex, HierindexError, Quote, Span
+from hierindex import (
+    DocumentHierarchy,
+    HierarchicalIndex,
+    HierarchyStore,
+    HierindexError,
+    Quote,
+    Span,
+)
 from hierindex.errors import InputError
 from hierindex.export import to_html
 from hierindex.serve.explorer.inline import PAGE, inlined, modules
@@ -51,6 +59,29 @@ def test_it_has_all_that_the_index_holds(soft, tmp_path) -> None:
         for key in ("kind", "grounding"):
             assert node[key] == described[key]
         assert len(node["quotes"]) >= 1
+
+
+def test_answers_stand_before_the_tree_with_their_sources(index, tmp_path) -> None:
+    question = "Who <i>met</i> a kettle?"
+    to_html(index, tmp_path / "report.html", ask=[question, "Who met a kettle?"])
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    paper = page[page.index('<article id="paper">') : page.index("</article>")]
+    assert "<h2>Who &lt;i&gt;met&lt;/i&gt; a kettle?</h2>" in paper
+    answer = index.ask("Who met a kettle?")
+    for passage in answer.passages:
+        assert escape(" ".join(passage.text.split())) in " ".join(paper.split())
+        place = f"document={passage.citation.document}&amp;start={passage.citation.start}"
+        assert place in paper
+    with pytest.raises(InputError, match="whole index"):
+        to_html(index, tmp_path / "part.html", index.info()["roots"][0], ask=[question])
+
+
+def test_a_notebook_shows_what_an_index_holds(index, tmp_path) -> None:
+    shown = index._repr_html_()
+    assert f"{index.info()['documents']} documents" in shown
+    assert "<td>" in shown
+    empty = HierarchicalIndex(HierarchyStore(uri=str(tmp_path / "none")))
+    assert "generation=None" in empty._repr_html_()
 
 
 def test_a_part_begins_with_its_node(index, tmp_path) -> None:
@@ -98,7 +129,9 @@ def whole(soft, tmp_path) -> int:
 def test_texts_of_low_levels_are_left_out_first(soft, whole, tmp_path) -> None:
     to_html(soft, tmp_path / "all.html")
     overview = data_of(tmp_path / "all.html")["overview"]
-    bare = len(inlined(json.dumps(overview)).encode())
+    page = (tmp_path / "all.html").read_text(encoding="utf-8")
+    front = page[page.index("<article id=") : page.index("</article>")]
+    bare = len(inlined(json.dumps(overview), front).encode())
     for i in range(12):
         max_bytes = whole + 200 - i * (whole + 200 - bare) // 12  # 200 for what is left out
         path = tmp_path / f"{i}.html"
@@ -170,7 +203,7 @@ def test_only_the_page_may_run_script(index, tmp_path) -> None:
         digests = (base64.b64encode(hashlib.sha256(part.encode()).digest()) for part in parts)
         allowed = " ".join(f"'sha256-{digest.decode()}'" for digest in digests)
         assert f"{kind} {allowed};" in policy
-    assert not re.search(r'(src|href)="(?!data:|#")', page)
+    assert not re.search(r'(src|href)="(?!data:|#)', page)
 
 
 def test_modules_come_after_those_that_they_import() -> None:

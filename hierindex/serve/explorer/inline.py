@@ -12,6 +12,7 @@ STYLE = re.compile(r'<link rel="stylesheet" href="assets/([^"]+)">')
 SCRIPT = re.compile(r'<script type="module" src="assets/([^"]+)"></script>')
 IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([^"]+)";\n', re.MULTILINE)
 EXPORT = re.compile(r"^export (?:async )?(?:function|class|const) (\w+)", re.MULTILINE)
+BODY = '<body data-pane="overview" data-left="overview" data-right="index">\n'
 CHARSET = '<meta charset="utf-8">'
 
 
@@ -24,8 +25,10 @@ def json_in_html(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def inlined(data: str) -> str:
+def inlined(data: str, front: str = "") -> str:
     """Return the page as one file, with data in a script element `data`, of `json_in_html`.
+
+    `front` is HTML that is shown before it.
 
     A content security policy allows only the page's own script and styles, by their digests.
     """
@@ -40,7 +43,7 @@ def inlined(data: str) -> str:
     )
     meta = f'{CHARSET}\n<meta http-equiv="Content-Security-Policy" content="{policy}">'
     block = f'<script type="application/json" id="data">{data}</script>'
-    page = page.replace(CHARSET, meta)
+    page = page.replace(CHARSET, meta).replace(BODY, BODY + front)
     page = STYLE.sub(lambda found: f"<style>{styles[found[1]]}</style>", page)
     return SCRIPT.sub(lambda _: f'{block}\n<script type="module">{code}</script>', page)
 

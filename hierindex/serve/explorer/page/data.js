@@ -134,7 +134,7 @@ export class Served {
  */
 export class Embedded {
   constructor(data) {
-    this.data = data;
+    Object.assign(this, { data, isReport: true });
     this.byId = new Map(data.nodes.map((node) => [node.id, node]));
     this.below = new Map();
     for (const node of data.nodes) {
@@ -151,15 +151,6 @@ export class Embedded {
       this.chunks.get(first.document).push({ start: first.start - first.at, places, text, marks });
     }
     for (const chunks of this.chunks.values()) chunks.sort((a, b) => a.start - b.start);
-  }
-
-  /** What the file is, in a sentence. */
-  get about() {
-    const { name, generation, time } = this.data.index;
-    const top = this.data.of && this.byId.get(this.data.of).title;
-    const part = top ? `part “${top}” of ` : "";
-    const day = time ? `, of ${time.slice(0, 10)}` : "";
-    return `A report of ${part}the index “${name}” (generation ${generation}${day}), by hierindex.`;
   }
 
   async index() {

@@ -28,7 +28,7 @@ export class Find {
     found.addEventListener("click", (event) => this.open(event.target.closest(".row")));
     form.addEventListener("submit", () => this.close());
     input.addEventListener("blur", () => this.close());
-    if (data.about) input.placeholder = "Find a word … (Ctrl K)"; // a report answers no questions
+    if (data.isReport) input.placeholder = "Find a word … (Ctrl K)"; // it answers no questions
   }
 
   /** Go to the box, to write other words. */
@@ -77,7 +77,7 @@ export class Find {
     const said = n ? some : `No title or text has “${written}”.`;
     this.list(said, [...groups].map(([name, rows]) => [marked(name, sought), rows]));
     this.instead.hidden = n > 0;
-    if (this.data.about) this.move(0);
+    if (this.data.isReport) this.move(0);
   }
 
   /** Show rows below the names of their groups, and a sentence above. */

@@ -43,11 +43,10 @@ class Explorer {
   async start() {
     closeMenus();
     this.listen();
+    if (this.data.isReport) this.fold(location.hash.length < 2);
     const [info] = await Promise.all([this.data.index(), this.outline.start()]);
     byId("name").textContent = info.name;
     document.title = `${info.name} · hierindex`;
-    byId("about").textContent = this.data.about ?? "";
-    byId("about").hidden = !this.data.about;
     this.question.start(info.levels);
     this.map.start(info.levels);
     if (!info.documents) {
@@ -95,10 +94,18 @@ class Explorer {
       const address = Object.fromEntries(new URLSearchParams(link.getAttribute("href").slice(1)));
       if (link.passage) this.follow(link.passage);
       else if (address.node) this.goTo({ ...address, read: undefined }, "reading");
+      else if (address.document) this.goTo(address, "source");
       else this.open("overview");
     }
-    const pane = event.target.closest("button[data-pane]");
-    if (pane) this.open(pane.dataset.pane);
+    const button = event.target.closest("#panes button, #explore");
+    if (button?.dataset.pane) this.open(button.dataset.pane);
+    if (this.data.isReport && (link || button)) this.fold(button?.id === "report");
+  }
+
+  /** Show the part of a report that is read, or the tree. */
+  fold(isRead) {
+    document.body.classList.toggle("read", isRead);
+    byId("report").hidden = false;
   }
 
   /** Open a pane, and what it is beside: the overview has no node, the others keep theirs. */

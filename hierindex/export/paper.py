@@ -1,0 +1,90 @@
+"""The part of a report that is read from its beginning to its end, and printed."""
+
+from bisect import bisect
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from typing import Any
+from urllib.parse import urlencode
+
+from hierindex import __version__
+from hierindex.node import place_of
+from hierindex.text.display import facts_of, inert, overview_html, percent
+from hierindex.text.markup import displayed
+
+Json = Mapping[str, Any]
+
+
+def paper(title: str, about: Json, overview: Json, answers: Mapping[str, Json]) -> str:
+    """Return what is read of an index as HTML without styles.
+
+    It has the overview, answers by their questions, the outline of two levels and the passages, to
+    which numbers lead.
+    """
+    notes = Notes()
+    written = f"generation {about['generation']}, written by hierindex {__version__}"
+    parts = [
+        f"<h1>{inert(title)}</h1><p>{inert(facts_of(overview, about['time']))} · {written}</p>",
+        '<p><button type="button" id="explore">Explore the tree</button></p>',
+        f"<h2>In its own words</h2>{overview_html(overview, notes.of)}",
+        *(_answer(question, answer, notes) for question, answer in answers.items()),
+        f"<h2>Outline</h2>{_outline(*overview['columns'][:2])}",
+        notes.html(),
+    ]
+    return f'<article id="paper">{"".join(parts)}</article>'
+
+
+class Notes:
+    """The footnotes of a paper: its passages, by number."""
+
+    def __init__(self) -> None:
+        self._links = dict[str, str]()  # by place
+
+    def of(self, passage: Json) -> str:
+        """Return the number of a passage, which links to it; empty if the place is unknown."""
+        if "document" not in passage:
+            return ""
+        title = passage.get("title") or passage["document"]
+        of = "" if title == passage["document"] else f"{passage['document']}, "
+        at = f"{of}characters {passage['start']:,} to {passage['end']:,}"
+        link = urlencode({key: passage[key] for key in ("document", "start", "end")})
+        said = f"{place_of(passage, title)}; {at}"
+        self._links.setdefault(said, f"#{link}")
+        n = [*self._links].index(said) + 1
+        return f'<sup><a href="{inert(self._links[said])}">{n}</a></sup>'
+
+    def html(self) -> str:
+        """Return the list of the passages."""
+        links = self._links.items()
+        items = [f'<li><a href="{inert(link)}">{inert(said)}</a></li>' for said, link in links]
+        return f"<h2>Sources</h2><ol>{''.join(items)}</ol>" if items else ""
+
+
+def _answer(question: str, answer: Json, notes: Notes) -> str:
+    passages = list[str]()
+    for each in answer["passages"]:
+        text = f"{each['lead']} {displayed(each['text'])}".strip()
+        note = notes.of({**each["citation"], "title": each["title"]})
+        passages.append(f"<p>{inert(text)} {note}</p>")
+    said = "".join(passages) or f"<p>{inert(answer['answer'])}</p>"
+    return f"<h2>{inert(question)}</h2>{said}"
+
+
+def _outline(first: Sequence[Json], second: Sequence[Json] = ()) -> str:
+    """Return blocks as a list, each with those of the next column that are inside of it."""
+    ends = [*accumulate(block["share"] for block in first)]
+    inside = defaultdict[int, list[Json]](list)
+    for block, end in zip(second, accumulate(each["share"] for each in second), strict=True):
+        at = min(bisect(ends, end - block["share"] / 2), len(first) - 1)
+        if block["id"] != first[at]["id"]:
+            inside[at].append(block)
+    return _list([(block, inside[at]) for at, block in enumerate(first)])
+
+
+def _list(blocks: Sequence[tuple[Json, Sequence[Json]]]) -> str:
+    items = [
+        f"<li>{inert(block['title'])} ({percent(block['share'])})"
+        f"{_list([(each, ()) for each in below]) if below else ''}</li>"
+        for block, below in blocks
+    ]
+    return f"<ul>{''.join(items)}</ul>"
