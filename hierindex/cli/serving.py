@@ -15,6 +15,7 @@ from hierindex.loading import extra
 from hierindex.settings import EXPLORER_PORT, HOST, MCP_PORT, QUESTIONS_PORT
 
 if TYPE_CHECKING:
+    from llama_index.core.llms import LLM
     from mcp.server import Server
 
     from hierindex.serve.mcp.reader import Reader
@@ -40,6 +41,7 @@ Host = Annotated[
 ]
 
 
+@options.with_settings("llm llm_base_url llm_concurrency llm_timeout llm_completion_tokens")
 def explore(
     index: options.Index,
     port: Annotated[
@@ -52,16 +54,19 @@ def explore(
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
     ] = True,
+    *,
+    settings: "Settings",
 ) -> None:
     """Serve a web page for browsing, searching and querying the index, until Ctrl-C.
 
-    Each request is answered from the newest generation of the index.
+    Each request is answered from the newest generation of the index. With
+    --llm, the model writes the answers.
     """
     from hierindex import serve as servers
     from hierindex.index import HierarchicalIndex
 
-    opened = HierarchicalIndex.open(index)
-    with until_stopped("Stopped."), servers.explore(opened, port, host) as explorer:
+    opened, llm = HierarchicalIndex.open(index), _llm_of(settings)
+    with until_stopped("Stopped."), servers.explore(opened, port, host, llm) as explorer:
         if explorer.token is not None:
             print_note("note: Other machines can open this address. Keep its token secret.")
         print_note(f"Exploring {index} until Ctrl-C, at {explorer.url}")
@@ -90,14 +95,11 @@ def serve(
     programs. Each request is answered from the newest generation of its index.
     With --llm, the model answers everybody who can connect.
     """
-    places, llm = _by_name(index), None
+    places = _by_name(index)
     from hierindex import serve as servers
     from hierindex.index import HierarchicalIndex
 
-    if settings.llm is not None:
-        from hierindex.cli.models import served_llm_of
-
-        llm = served_llm_of(settings)
+    llm = _llm_of(settings)
     opened = {name: HierarchicalIndex.open(place) for name, place in places.items()}
     with until_stopped("Stopped."), servers.serve(opened, port, host, llm) as server:
         if server.token is not None:
@@ -105,9 +107,6 @@ def serve(
                 "note: Other machines can connect. Requests need the header "
                 f"'Authorization: Bearer {server.token}'."
             )
-        if settings.llm is not None:
-            url = without_password(settings.llm_base_url or "")
-            print_note(f"note: {settings.llm} at {url} writes the answers.")
         print_note(f"Answering questions on {', '.join(index)} until Ctrl-C, at {server.page}")
         server.wait()
 
@@ -159,6 +158,17 @@ def _over_http(server: "Server[Any]", port: int) -> None:
     with until_stopped("Stopped."), serving.Server(application(server), address) as running:
         print_note(f"Serving until Ctrl-C, at {address.url}mcp")
         running.wait()
+
+
+def _llm_of(settings: "Settings") -> "LLM | None":
+    """Return the language model of the settings, and say that it writes the answers."""
+    if settings.llm is None:
+        return None
+    from hierindex.cli.models import served_llm_of
+
+    url = without_password(settings.llm_base_url or "")
+    print_note(f"note: {settings.llm} at {url} writes the answers.")
+    return served_llm_of(settings)
 
 
 def _by_name(indexes: list[str]) -> dict[str, str]:

@@ -31,7 +31,7 @@ def paper(title: str, about: Json, overview: Json, answers: Mapping[str, Json]) 
         f"<h2>Outline</h2>{_outline(*overview['columns'][:2])}",
         notes.html(),
     ]
-    return f'<article id="paper">{"".join(parts)}</article>'
+    return f'<article id="paper" role="main">{"".join(parts)}</article>'
 
 
 class Notes:

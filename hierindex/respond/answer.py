@@ -92,7 +92,7 @@ class Answer:
 
     In the answer of a language model, "[n]" is a citation, "[n?]" one that does not support its
     sentence, "[n*]" one that hierindex added to a sentence without a citation, and "[?]" a sentence
-    that no passage supports. Streamed text has only "[n]".
+    that no passage supports. The pieces of a stream have only "[n]".
 
     Attributes
     ----------

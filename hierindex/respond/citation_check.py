@@ -236,10 +236,11 @@ class CitationCheck:
     questions, headings, lines that end with a colon and sentences of fewer than four words get
     nothing. A stream has only the model's citations, without these signs.
 
-    `response.metadata` has `citations`, one for each number, see `Citation.to_json`; each is the
-    sentence of the passage that is most similar to the sentence of the answer. Those that were
-    found follow the model's if the answer is streamed. `unsupported` are the sentences with "[?]",
-    and `citations_removed` is the number of removed citations. A stream adds all when it ends.
+    `response.metadata` has the `answer` with all signs, and `citations`, one for each number, see
+    `Citation.to_json`; each is the sentence of the passage that is most similar to the sentence of
+    the answer. Those that were found follow the model's if the answer is streamed. `unsupported`
+    are the sentences with "[?]", and `citations_removed` is the number of removed citations. A
+    stream adds all when it ends.
 
     Parameters
     ----------
@@ -262,8 +263,7 @@ class CitationCheck:
             text.read(response.response)
             text.end()
             marks = sorted(check(text.parts), key=lambda mark: mark[0].at)
-            response.response = _marked(_without_citations(text.parts), marks)
-            _add(response, marks, text)
+            response.response = _add(response, marks, text)
 
     def _check(self, passages: Passages, question: str, parts: Sequence[Part]) -> Marks:
         """Return the marks of the model's citations in their order, then those of other claims."""
@@ -319,13 +319,17 @@ def _add(
     response: Response | StreamingResponse | AsyncStreamingResponse,
     marks: Marks,
     text: CitedText,
-) -> None:
+) -> str:
+    """Add what the check found to the metadata, and return the text with all signs."""
+    signed = _marked(_without_citations(text.parts), marks)
     added = {
+        "answer": signed,
         "citations": [citation.to_json() for _, citation in marks if citation],
         "citations_removed": text.n_removed,
         "unsupported": [claim.sentence for claim, citation in marks if citation is None],
     }
     response.metadata = {**(response.metadata or {}), **added}
+    return signed
 
 
 def _without_citations(parts: Sequence[Part]) -> str:
@@ -377,16 +381,18 @@ def _says_something(sentence: Sentence) -> bool:
 
 
 def _marked(text: str, marks: Marks) -> str:
-    """Return a text with its marks, which are in its order."""
-    pieces, numbers, at = list[str](), count(1), 0
+    """Return a text with its marks, whose citations are numbered in their order."""
+    numbers, labels = count(1), list[tuple[Statement, str]]()
     for claim, citation in marks:
-        pieces += text[at : claim.at], claim.blanks
-        at = claim.at
-        if citation is None:
-            pieces.append("[?]")
-        else:
+        label = "[?]"
+        if citation is not None:
             sign = "*" if not claim.cites else "" if citation.supported else "?"
-            pieces.append(f"[{next(numbers)}{sign}]")
+            label = f"[{next(numbers)}{sign}]"
+        labels.append((claim, label))
+    pieces, at = list[str](), 0
+    for claim, label in sorted(labels, key=lambda each: each[0].at):
+        pieces += text[at : claim.at], claim.blanks, label
+        at = claim.at
     return "".join([*pieces, text[at:]])
 
 

@@ -151,6 +151,7 @@ def answered(
                 show(piece)
     check_said(name, calls.made)
     metadata, nodes = response.metadata or {}, response.source_nodes
+    text = metadata.get("answer", text)
     refused = metadata.get("refused", not found.nodes)
     unknown = dict[str, list[str]]()
     if refused and retrieval:

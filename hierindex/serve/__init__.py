@@ -21,7 +21,12 @@ if TYPE_CHECKING:
 __all__ = ["explore", "serve"]
 
 
-def explore(index: "HierarchicalIndex", port: int | None = None, host: str = HOST) -> "Explorer":
+def explore(
+    index: "HierarchicalIndex",
+    port: int | None = None,
+    host: str = HOST,
+    llm: "LLMLike | None" = None,
+) -> "Explorer":
     """Start the explorer, a web page of the index, in a thread; see `Explorer`.
 
     Parameters
@@ -31,6 +36,8 @@ def explore(index: "HierarchicalIndex", port: int | None = None, host: str = HOS
         By default 8733, or a free port if it is in use; 0 for a free port.
     host : str
         Address to listen on; by default only this machine can connect.
+    llm : LLM or callable, optional
+        Language model that answers; by default answers quote passages.
 
     Returns
     -------
@@ -44,7 +51,7 @@ def explore(index: "HierarchicalIndex", port: int | None = None, host: str = HOS
     """
     with extra("serve", "The explorer needs"):
         from hierindex.serve.explorer.explorer import Explorer
-    return Explorer(index, port, host)
+    return Explorer(index, port, host, llm)
 
 
 def serve(

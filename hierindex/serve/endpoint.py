@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from threading import BoundedSemaphore
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Required, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Required, Self, cast
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from typing_extensions import TypedDict  # before Python 3.12, pydantic reads no other
@@ -16,9 +16,11 @@ from hierindex.errors import HierindexError, InputError, ModelError, NotFoundErr
 from hierindex.store.generations import on_newest
 
 if TYPE_CHECKING:
+    from llama_index.core.llms import LLM
     from starlette.datastructures import QueryParams
 
     from hierindex.index import HierarchicalIndex
+    from hierindex.models.functions import LLMLike
 
 logger: logging.Logger = logging.getLogger(__name__)
 
@@ -27,6 +29,14 @@ GENERATION = "Hierindex-Generation"
 
 showing: ContextVar[Callable[[str], object] | None] = ContextVar("showing", default=None)
 """Called with each piece of an answer's text, if the client takes it as it is written."""
+
+
+def served_llm(llm: "LLMLike") -> "LLM":
+    """Return a language model whose limits all requests share."""
+    from hierindex.models.functions import as_llm
+    from hierindex.models.llm import with_retries
+
+    return with_retries(cast("LLM", as_llm(llm)))
 
 
 class BusyError(HierindexError):

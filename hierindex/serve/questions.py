@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from threading import BoundedSemaphore
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NotRequired, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NotRequired
 
 from annotated_types import Ge, Le
 from pydantic import ConfigDict, Field
@@ -23,7 +23,7 @@ from hierindex.retrieve.levels import WITH_LEVEL
 from hierindex.retrieve.retrieval import LETTER
 from hierindex.serve import check_names
 from hierindex.serve.app import application
-from hierindex.serve.endpoint import Endpoint, Place, showing
+from hierindex.serve.endpoint import Endpoint, Place, served_llm, showing
 from hierindex.serve.server import Address, Server
 from hierindex.settings import (
     CONTEXT,
@@ -296,11 +296,7 @@ class QuestionServer(Server):
         address = Address.at(host, (QUESTIONS_PORT, 0) if port is None else (port,))
         endpoints = ENDPOINTS
         if llm is not None:
-            from hierindex.models.functions import as_llm
-            from hierindex.models.llm import with_retries
-
-            served = with_retries(cast("LLM", as_llm(llm)))  # all requests share its limits
-            endpoints = {**ENDPOINTS, "query": type("Query", (Written,), {"llm": served})}
+            endpoints = {**ENDPOINTS, "query": type("Query", (Written,), {"llm": served_llm(llm)})}
         warm = (
             partial(Query(question="Is all loaded?").answer, each, {}) for each in indexes.values()
         )

@@ -84,8 +84,8 @@ def screenshots(tmp_path_factory):
 def serve(request):
     """Start explorers, which end with the test."""
 
-    def started(index: HierarchicalIndex) -> str:
-        explorer = explore(index, 0)
+    def started(index: HierarchicalIndex, llm: Any = None) -> str:
+        explorer = explore(index, 0, llm=llm)
         request.addfinalizer(explorer.close)
         return explorer.url
 

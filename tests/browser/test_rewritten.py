@@ -1,13 +1,16 @@
 """Documents with pages, and summaries that a language model has written."""
 
 import re
+from threading import Event
+from typing import Any
 
 import pytest
-from browser.actions import apart, ask, browse, cited, until
+from browser.actions import QUESTION, apart, ask, browse, cited, until, violations
 from edited_index import KINDS, NamesWords
 from fakes import HashingEmbedding
-from llama_index.core.llms import CompletionResponse
+from llama_index.core.llms import CompletionResponse, MockLLM
 from pdfs import pdf_of
+from pydantic import Field
 
 from hierindex import HierarchicalIndex
 from hierindex.export import to_html
@@ -97,3 +100,33 @@ def test_an_answer_names_its_page(look, serve, index):
     until(lambda: "forty gulls" in cited(page))
     place = page.locator("#source-bar .place")
     until(lambda: place.inner_text() == "page 1")  # where the quote begins
+
+
+class Writer(MockLLM):
+    """A model that waits after its first words."""
+
+    text: str = "The bridge was closed because its piers had sunk [1]. A dragon ate Harlow's mayor."
+    go_on: Any = Field(default_factory=Event)
+
+    def stream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Any:
+        said, more = self.text[:10], self.text[10:]
+        yield CompletionResponse(text=said, delta=said)
+        self.go_on.wait(10)
+        yield CompletionResponse(text=self.text, delta=more)
+
+
+def test_an_answer_is_shown_as_it_is_written_and_then_with_marks_of_support(look, serve, library):
+    llm = Writer()
+    page = look(serve(library, llm))
+    page.fill("#asked", QUESTION)
+    page.click("#ask")
+    written = page.locator("#answer .written")
+    until(lambda: written.inner_text() == llm.text[:10].strip())
+    llm.go_on.set()
+    until(page.locator("#answer .cards").is_visible)
+    assert written.locator("a").first.inner_text() == "[1]"
+    assert "sunk" in page.locator("#answer .cards .text").first.inner_text()
+    assert written.locator(".unsupported").inner_text() == "[?]"
+    written.locator("a").first.click()
+    until(lambda: "Harlow" in cited(page))
+    assert violations(page) == []

@@ -65,7 +65,7 @@ def test_answers_stand_before_the_tree_with_their_sources(index, tmp_path) -> No
     question = "Who <i>met</i> a kettle?"
     to_html(index, tmp_path / "report.html", ask=[question, "Who met a kettle?"])
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    paper = page[page.index('<article id="paper">') : page.index("</article>")]
+    paper = page[page.index('<article id="paper"') : page.index("</article>")]
     assert "<h2>Who &lt;i&gt;met&lt;/i&gt; a kettle?</h2>" in paper
     answer = index.ask("Who met a kettle?")
     for passage in answer.passages:

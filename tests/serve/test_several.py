@@ -131,7 +131,10 @@ def test_a_language_model_answers_and_its_text_comes_as_it_is_written(written, s
     assert all(piece["text"] for _, piece in pieces)
     assert name == "answer"
     text = "".join(piece["text"] for _, piece in pieces)
-    assert re.sub(r"\[.*?\]", "", answer["answer"]).split() == re.sub(r"\[.*?\]", "", text).split()
+    bare = [re.sub(r" *\[.*?\]", "", each).split() for each in (answer["answer"], text)]
+    assert bare[0] == bare[1]
+    numbers = re.findall(r"\[(\d+)[*?]?\]", answer["answer"])
+    assert sorted(map(int, numbers)) == [*range(1, len(answer["citations"]) + 1)]
     assert answer["sources"] == whole["sources"]
 
 

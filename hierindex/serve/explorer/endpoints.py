@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from itertools import chain
 from pathlib import PurePath
 from threading import Lock
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -16,13 +16,14 @@ from hierindex.errors import InputError, NotFoundError, without_password
 from hierindex.index import HierarchicalIndex
 from hierindex.node import Node as Stored
 from hierindex.node import Quote, Span
+from hierindex.respond.asking import options_of_ask
 from hierindex.respond.evidence import Asked, words_of
 from hierindex.retrieve.conditions import known_filters
 from hierindex.retrieve.contents import ReadingOrder, entries, reading_order
 from hierindex.retrieve.map import chunk_map
 from hierindex.retrieve.overview import of_whole, title_in, titles_of_documents
 from hierindex.retrieve.sources import Chunk, stretches_of
-from hierindex.serve.endpoint import Endpoint
+from hierindex.serve.endpoint import Endpoint, showing
 from hierindex.serve.explorer.files import file_of
 from hierindex.settings import load_settings
 from hierindex.store.prefilter import of_documents
@@ -32,6 +33,9 @@ from hierindex.store.snapshot import Snapshot, once, overview
 from hierindex.text.markup import displayed, marks_of
 from hierindex.text.sentences import split_sentences
 from hierindex.threads import is_given_up
+
+if TYPE_CHECKING:
+    from llama_index.core.llms import LLM
 
 BEGINNING = 300  # characters of a text
 MAX_ENTRIES = 1000  # entries of a list
@@ -349,6 +353,7 @@ class Ask(Endpoint):
     """A question; what it does not say is as for `hierindex query`."""
 
     alone: ClassVar[AbstractContextManager[Any]] = Lock()
+    llm: ClassVar["LLM | None"] = None
     q: str
     level: list[str] = Field(default=[])
     where: list[str] = Field(default=[])
@@ -357,7 +362,7 @@ class Ask(Endpoint):
         """Return what `hierindex query --json` prints, with passages as they are displayed.
 
         Each path is from the root down, and `is_file` of a passage tells whether its file can be
-        opened.
+        opened. The passages of an answer by a language model are its citations.
 
         Raises
         ------
@@ -368,12 +373,26 @@ class Ask(Endpoint):
             raise InputError("The client has disconnected.")
         snapshot = index.table.snapshot()
         settings = load_settings(level=self.level)
-        answer = index.ask(
-            self.q,
+        options = settings.chosen("mode level by token_budget top_k")
+        given = options_of_ask(
+            None,
+            settings.min_score,
+            self.llm,
             filters=known_filters(self.where, snapshot),
-            synthesizer={"min_score": settings.min_score},
-            **settings.chosen("mode level by token_budget top_k"),
-        ).to_json()
+            **options,
+        )
+        answer = index.ask(self.q, show=showing.get(), **given).to_json()
+        if answer["answer_kind"] == "llm":
+            answer["passages"] = [
+                {
+                    "text": each.get("quote", ""),
+                    "lead": "",
+                    "best": "",
+                    "title": each.get("title", each.get("document", "")),
+                    "citation": each,
+                }
+                for each in answer["citations"]
+            ]
         for source in answer["sources"]:
             source["path"].reverse()
         for passage in answer["passages"]:
@@ -381,7 +400,8 @@ class Ask(Endpoint):
             at, marks = max(0, text.find(best)), marks_of(text)
             passage["text"] = displayed(text, marks=marks).strip()
             passage["best"] = displayed(text, at, at + len(best), marks).strip()
-            passage["is_file"] = file_of(snapshot, passage["citation"]["document"]) is not None
+            document = passage["citation"].get("document")
+            passage["is_file"] = document is not None and file_of(snapshot, document) is not None
         return answer
 
 

@@ -2,6 +2,7 @@
 
 import webbrowser
 from functools import partial
+from typing import TYPE_CHECKING
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -10,11 +11,15 @@ from starlette.routing import Route
 
 from hierindex.index import HierarchicalIndex
 from hierindex.serve.app import application
-from hierindex.serve.explorer.endpoints import ENDPOINTS, Index
+from hierindex.serve.endpoint import served_llm
+from hierindex.serve.explorer.endpoints import ENDPOINTS, Ask, Index
 from hierindex.serve.explorer.files import opened
 from hierindex.serve.explorer.inline import PAGE
 from hierindex.serve.server import Address, Server
 from hierindex.settings import EXPLORER_PORT, HOST
+
+if TYPE_CHECKING:
+    from hierindex.models.functions import LLMLike
 
 TYPES = {
     ".css": "text/css",
@@ -34,6 +39,8 @@ class Explorer(Server):
         By default 8733, or a free port if it is in use; 0 for a free port.
     host : str
         Address to listen on, "127.0.0.1" by default.
+    llm : LLM or callable, optional
+        Language model that answers; by default answers quote passages.
 
     Attributes
     ----------
@@ -48,11 +55,20 @@ class Explorer(Server):
         If the address or port cannot be used.
     """
 
-    def __init__(self, index: HierarchicalIndex, port: int | None = None, host: str = HOST) -> None:
+    def __init__(
+        self,
+        index: HierarchicalIndex,
+        port: int | None = None,
+        host: str = HOST,
+        llm: "LLMLike | None" = None,
+    ) -> None:
         address = Address.at(host, (EXPLORER_PORT, 0) if port is None else (port,))
+        endpoints = ENDPOINTS
+        if llm is not None:
+            endpoints = {**ENDPOINTS, "ask": type("Ask", (Ask,), {"llm": served_llm(llm)})}
         file = Route("/api/file", partial(opened, index))
         pages = [Route("/", _page), Route("/assets/{name}", _page), file]
-        app = application({"": index}, ENDPOINTS, pages, "/api/")
+        app = application({"": index}, endpoints, pages, "/api/")
         super().__init__(app, address, [partial(Index().answer, index, {})])
 
     def open_browser(self) -> None:

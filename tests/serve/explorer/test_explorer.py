@@ -39,6 +39,16 @@ def test_the_browser_is_opened_at_the_page(own, monkeypatch) -> None:
     assert opened == [explorer.url]
 
 
+def test_a_language_model_may_answer(own) -> None:
+    with explore(own, 0, llm=lambda prompt: "The harbour met a lantern [1].") as explorer:
+        question = {"q": "What did the harbour meet?"}
+        answer = httpx.get(f"{explorer.url}api/ask", params=question, timeout=PATIENCE).json()
+    assert answer["answer_kind"] == "llm"
+    assert answer["answer"].startswith("The harbour met a lantern [1")
+    assert [each["citation"] for each in answer["passages"]] == answer["citations"] != []
+    assert answer["passages"][0]["text"].split() == answer["citations"][0]["quote"].split()
+
+
 @pytest.mark.parametrize("missing", ["starlette", "uvicorn"])
 def test_the_extra_is_named_if_it_is_missing(own, uninstall, missing) -> None:
     uninstall(missing)

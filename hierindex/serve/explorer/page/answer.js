@@ -5,6 +5,12 @@ import { button, element, say } from "./elements.js";
 import { markCurrent } from "./summary.js";
 import { counted, fileOf, placeOf, shown } from "./text.js";
 
+const SIGNS = {
+  "": "Supported by its passage",
+  "*": "Found by hierindex: the model cited nothing",
+  "?": "No passage supports this sentence",
+};
+
 export class Answer {
   constructor(article) {
     Object.assign(this, { article, passages: [], sources: [], others: [], isShown: false });
@@ -34,13 +40,25 @@ export class Answer {
     this.article.replaceChildren(
       element("h2", { dir: "auto" }, shown(question)),
       element("p", { class: "quiet" }, from, ...copy),
-      ...(answer.refused ? refusal(answer) : []),
+      ...(answer.refused ? refusal(answer) : answer.answer_kind === "llm" ? [writtenOf(answer)] : []),
       element("ol", { class: "cards" }, ...quotes.map(cardOf)),
       ...notes(answer),
       ...foldedOf(this.others, answer.refused),
       element("p", { class: "quiet" }, shown(costOf(answer))),
     );
     return undefined;
+  }
+
+  /** Add a piece to the answer that is being written; return whether it had begun before. */
+  write(question, piece) {
+    const hasBegun = this.writing?.isConnected ?? false;
+    if (!hasBegun) {
+      Object.assign(this, { passages: [], sources: [], others: [], isShown: true, isNew: true });
+      this.writing = element("p", { class: "text written", dir: "auto" });
+      this.article.replaceChildren(element("h2", { dir: "auto" }, shown(question)), this.writing);
+    }
+    this.writing.append(shown(piece));
+    return hasBegun;
   }
 
   /** Begin at the top, once a new answer is seen: what is hidden cannot be scrolled. */
@@ -68,6 +86,22 @@ export class Answer {
   mark(span) {
     markCurrent(this.article, span);
   }
+}
+
+/** Return the text of a language model, each of its citations as a link with a mark of support. */
+function writtenOf({ answer, citations }) {
+  const parts = answer.split(/(\[\d+[?*]?\]|\[\?\])/).map((part, i) => {
+    const [, n, sign] = (i % 2 && part.match(/^\[(\d*)([?*]?)\]$/)) || [];
+    if (n === undefined) return shown(part);
+    const given = { class: sign === "?" ? "unsupported" : null, title: SIGNS[sign] };
+    const citation = citations[n - 1];
+    if (!citation?.document) return element("sup", given, part);
+    const href = linkTo({ node: citation.node, read: "answer", ...spanOf(citation) });
+    const link = element("a", { ...given, href }, part);
+    link.passage = citation;
+    return element("sup", {}, link);
+  });
+  return element("p", { class: "text written", dir: "auto" }, ...parts);
 }
 
 function documentsOf(passages) {

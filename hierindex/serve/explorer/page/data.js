@@ -73,8 +73,10 @@ export class Served {
     return this.kept("map", { level, n });
   }
 
-  async ask(question, signal) {
-    const { reply, generation } = await this.get("ask", question, { signal });
+  /** Ask; the pieces of an answer that a language model writes are passed to `write`. */
+  async ask(question, signal, write) {
+    const options = { signal, headers: { Accept: "text/event-stream" } };
+    const { reply, generation } = await this.get("ask", question, options, undefined, write);
     return { ...reply, generation };
   }
 
@@ -97,7 +99,7 @@ export class Served {
   }
 
   /** Return a reply of a generation that passes, and which one it is of. */
-  async get(path, parameters, options, passes = () => true) {
+  async get(path, parameters, options, passes = () => true, write = null) {
     const query = new URLSearchParams();
     for (const [name, value] of Object.entries(parameters)) {
       for (const each of [value].flat()) {
@@ -107,7 +109,8 @@ export class Served {
     let response, reply;
     try {
       response = await fetch(`api/${path}?${query}`, options);
-      reply = await response.json();
+      const isWritten = write && response.headers.get("Content-Type").startsWith("text/event-stream");
+      reply = isWritten ? await written(response.body, write) : await response.json();
     } catch (error) {
       if (error.name === "AbortError") throw error;
       throw new Failure(
@@ -119,9 +122,24 @@ export class Served {
     this.generation ??= generation;
     if (generation && generation !== this.generation) this.onChange();
     if (generation && !passes(generation)) throw new Changed();
-    if (!response.ok) throw new Failure(reply.error ?? `The explorer failed (${response.status}).`);
+    if (!response.ok || reply.error) throw new Failure(reply.error ?? `The explorer failed (${response.status}).`);
     return { reply, generation };
   }
+}
+
+/** Read events: pass the pieces of a text to `write`, and return the answer, or its `error`. */
+async function written(body, write) {
+  let read = "";
+  for await (const piece of body.pipeThrough(new TextDecoderStream())) {
+    const events = (read + piece).split("\n\n");
+    read = events.pop();
+    for (const event of events) {
+      const [, name, data] = event.match(/^event: (\w+)\ndata: (.*)$/s);
+      if (name !== "text") return JSON.parse(data);
+      write(JSON.parse(data).text);
+    }
+  }
+  throw new Error("The answer ended early.");
 }
 
 /**

@@ -26,6 +26,7 @@ class Explorer {
       follow: (passage) => this.follow(passage),
       widen: () => this.widen(),
       ask: (question) => this.ask(question).catch(actions.fail),
+      write: (question, piece) => this.write(question, piece),
       fail: (error) => this.fail(error),
     };
     this.outline = new Outline(data, actions);
@@ -252,6 +253,14 @@ class Explorer {
     const node = this.answer.passages[0]?.node ?? this.state.selected;
     this.goTo({ ...question, node, read: "answer" }, "answer");
     say(this.answer.said);
+  }
+
+  /** Show a piece of an answer as it is written. */
+  write(question, piece) {
+    if (this.answer.write(question.q, piece)) return;
+    this.state.asked = linkTo(question);
+    document.querySelector("button[data-pane='answer']").hidden = false;
+    this.goTo({ ...question, read: "answer" }, "answer");
   }
 
   /** Show the last answer to the question of the address, or ask it again; or none without one. */
