@@ -105,7 +105,7 @@ def test_an_answer_names_its_page(look, serve, index):
 class Writer(MockLLM):
     """A model that waits after its first words."""
 
-    text: str = "The bridge was closed because its piers had sunk [1]. A dragon ate Harlow's mayor."
+    text: str = "The bridge was closed because its piers had sunk. A dragon ate Harlow's mayor."
     go_on: Any = Field(default_factory=Event)
 
     def stream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Any:
@@ -124,7 +124,7 @@ def test_an_answer_is_shown_as_it_is_written_and_then_with_marks_of_support(look
     until(lambda: written.inner_text() == llm.text[:10].strip())
     llm.go_on.set()
     until(page.locator("#answer .cards").is_visible)
-    assert written.locator("a").first.inner_text() == "[1]"
+    assert written.locator("a").first.inner_text() == "[1*]"
     assert "sunk" in page.locator("#answer .cards .text").first.inner_text()
     assert written.locator(".unsupported").inner_text() == "[?]"
     written.locator("a").first.click()
