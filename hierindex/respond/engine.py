@@ -34,7 +34,7 @@ from hierindex.models.functions import LLMLike, as_llm
 from hierindex.models.llm import with_retries
 from hierindex.models.record import CUT, Calls, check_said
 from hierindex.progress import Stopwatch
-from hierindex.respond.answer import Answer, Passage, Source, seconds_of, sources_of
+from hierindex.respond.answer import Answer, Passage, Source, listing_said, seconds_of, sources_of
 from hierindex.respond.asking import EXTRACTIVE, WITHOUT_LLM, choose_mode
 from hierindex.respond.bounded_tree import BoundedTreeSummarize
 from hierindex.respond.citation import Citation
@@ -151,8 +151,10 @@ def answered(
                 show(piece)
     check_said(name, calls.made)
     metadata, nodes = response.metadata or {}, response.source_nodes
-    text = metadata.get("answer", text)
     refused = metadata.get("refused", not found.nodes)
+    listing = Listing(**metadata["listing"]) if "listing" in metadata else None
+    if isinstance(response, StreamingResponse) and "answer" in metadata:  # with all signs
+        text = f"{metadata['answer']}{listing_said(listing, refused)}"
     unknown = dict[str, list[str]]()
     if refused and retrieval:
         unknown = unknown_names(question.text, retrieval.store.snapshot())
@@ -169,7 +171,7 @@ def answered(
         refused=refused,
         missing=metadata.get("missing", []),
         unknown=unknown,
-        listing=Listing(**metadata["listing"]) if "listing" in metadata else None,
+        listing=listing,
         unsupported=metadata.get("unsupported", []),
         cut_off=any(call.finish_reason in CUT for call in calls.made) or None,
         passages=list(map(Passage.from_json, metadata.get("passages", []))),

@@ -101,13 +101,14 @@ def parts_of(answer: Json, advice: Advice | None = None) -> list[Part]:
     if answer["refused"]:
         first, *listing = text.partition(BETWEEN)
         text = "".join([first, _unknown(answer, advice or {}), *listing])
-    if shown := _quoted(answer):
-        before, _, text = text.partition(BETWEEN.join(shown))
-        best = (passage["best"] for passage in answer["passages"])
-        parts = [Part(before), *map(Part, shown, _once(answer), best)]
-    parts.append(Part(text, best="" if shown else answer.get("best") or ""))
-    if answer["answer_kind"] == "extractive" and not answer["refused"]:
-        parts = [Part(_shown(part.text), part.place, _shown(part.best)) for part in parts]
+    is_shown = answer["answer_kind"] == "extractive" and not answer["refused"]
+    shown = _shown if is_shown else str
+    if quoted := _quoted(answer):
+        before, _, text = text.partition(BETWEEN.join(quoted))
+        best = (shown(passage["best"]) for passage in answer["passages"])
+        texts = (_labelled(shown(_text(each)), n) for n, each in enumerate(answer["passages"], 1))
+        parts = [Part(shown(before)), *map(Part, texts, _once(answer), best)]
+    parts.append(Part(shown(text), best="" if quoted else shown(answer.get("best") or "")))
     return [part for part in parts if part.text] or [Part(NOTHING)]
 
 
@@ -148,11 +149,16 @@ def counted(n: int, noun: str) -> str:
 
 def _quoted(answer: Json) -> list[str]:
     """Return the passages as they stand in an answer, none if it is an overview."""
-    quoted = [
-        "\n".join(filter(None, (passage["lead"], passage["text"]))) + f" [{n}]"
-        for n, passage in enumerate(answer.get("passages", ()), start=1)
-    ]
+    quoted = [_labelled(_text(each), n) for n, each in enumerate(answer.get("passages", ()), 1)]
     return quoted if BETWEEN.join(quoted) in answer["answer"] else []
+
+
+def _text(passage: Json) -> str:
+    return "\n".join(filter(None, (passage["lead"], passage["text"])))
+
+
+def _labelled(text: str, n: int) -> str:
+    return f"{text} [{n}]"
 
 
 def _citations(answer: Json) -> list[tuple[Json, str | None]]:

@@ -7,17 +7,19 @@ from typing import NamedTuple
 from hierindex.text.blocks import split_blocks
 
 # The end of a line that goes on in the next, in a paragraph that has a line of 45 characters and in
-# others. Labels such as "guest network: " begin lines of their own. No pattern is tried at each of
-# many characters that it would read again: a text may be a megabyte of one sign.
+# others, but for labels such as "Guest network: ". No pattern is tried at each of many characters
+# that it would read again: a text may be a megabyte of one sign.
 WIDE = re.compile(r"^.{45,}\n", re.MULTILINE)
-WRAPPED = re.compile(r"\n(?=[*_`]{,2}[^\W\d_])(?![^\n:]{1,40}: )")
-CONTINUED = re.compile(r"\n(?=[*_`]{,2}[^\W\d_A-Z])(?![^\n:]{1,40}: )")
+WRAPPED = re.compile(r"\n(?=[*_`]{,2}[^\W\d_])")
+CONTINUED = re.compile(r"\n(?=[*_`]{,2}[^\W\d_A-Z])")
+LABEL = re.compile(r"[^\n:]{1,40}: ")
 HEADING = re.compile(
     r"\A[ ]{0,3}#{1,6}(?:[ \t]+|$)|(?<![ \t])[ \t]+#+[ \t]*$"
     r"|\n[ ]{0,3}([=\-~^*_+\"])\1{2,}[ \t]*$"
 )
 FENCE = re.compile(r"\A[ ]{0,3}(?:`{3,}|~{3,})[^\n]*\n|\n[ ]{0,3}(?:`{3,}|~{3,})[ \t]*\Z")
 DIRECTIVE = re.compile(r"^[ \t]*\.\. [\w:-]+::[^\n]*\n?", re.MULTILINE)
+REFERENCE = re.compile(r"^[ ]{0,3}\[[^\[\]\n]+\]: ?\S+$", re.MULTILINE)  # where a link leads
 # What stands inside a line, first match first. The group that matches is what is shown of it; its
 # name is the style.
 INLINE = re.compile(
@@ -29,6 +31,7 @@ INLINE = re.compile(
     | (?P<tick>`{1,2})(?!`)(?: (?P<link>[^`<\n]*[^`<\s])\s{1,40}<[^`<>\n]*>`__?
                               | (?P<code>[^`\n]+)(?P=tick)(?!`)_? )
     | !?\[(?P<label>[^\[\]\n]*)\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)?(?:\s"[^"\n]*")?\)
+    | \[(?P<named>[^\[\]\n]+)\]\[[^\[\]\n]*[^\W\d][^\[\]\n]*\]
     | (?<![\w*\\])\*\*(?=[^\s*])(?P<strong>[^*\n]*[^\s*])\*\*(?![\w*])
     | (?<![\w*\\])\*(?=[^\s*])(?P<emphasis>[^*\n]*[^\s*])\*(?![\w*])
     | (?<![\w_\\])_(?=[^\W_])(?P<slanted>[^_\n]*[^\W_][.,;:!?]?)_(?![\w_])
@@ -68,8 +71,13 @@ def marks_of(text: str) -> list[Mark]:
             marks += [Mark(start, end, style="heading"), *hidden, *_inline(part, start)]
         else:
             wrapped = WRAPPED if WIDE.search(part) else CONTINUED
-            joined = (Mark(start + m.start(), start + m.end(), " ") for m in wrapped.finditer(part))
-            hidden = _hidden(DIRECTIVE, part, start) if part.lstrip().startswith(".. ") else []
+            joined = (
+                Mark(start + m.start(), start + m.end(), " ")
+                for m in wrapped.finditer(part)
+                if not _is_label(part, m.end())
+            )
+            pattern = DIRECTIVE if part.lstrip().startswith(".. ") else REFERENCE
+            hidden = _hidden(pattern, part, start)
             marks += [*hidden, *joined, *_inline(part, start)]
     return sorted(marks, key=lambda mark: (mark.start, -mark.end))
 
@@ -90,6 +98,12 @@ def displayed(
         parts += [text[at : max(at, mark.start)], mark.shown if mark.start >= at else ""]
         at = min(end, mark.end)
     return "".join([*parts, text[at:end]])
+
+
+def _is_label(part: str, at: int) -> bool:
+    """Return whether a line begins with a label: one in a list of labels, or with a capital."""
+    before = part.rfind("\n", 0, at - 1) + 1
+    return bool(LABEL.match(part, at) and (part[at].isupper() or LABEL.match(part, before)))
 
 
 def _hidden(pattern: re.Pattern[str], part: str, start: int) -> list[Mark]:

@@ -479,10 +479,8 @@ def test_a_document_is_scrolled_through_from_the_passage_to_its_ends(look, serve
     until(lambda: cited(page).startswith("Page 150 says"))
     shown, parts = page.locator("#passage"), page.locator("#passage .part")
     n = parts.count()
-    box = shown.bounding_box()
-    until(
-        lambda: 0 < page.locator(".cited").first.bounding_box()["y"] - box["y"] < box["height"] / 2
-    )
+    box, first = shown.bounding_box(), page.locator(".cited").first
+    until(lambda: (at := first.bounding_box()) and 0 < at["y"] - box["y"] < box["height"] / 2)
     assert n > 20
     assert parts.locator("p").count() < n * 20 / 2  # a part has about 20 paragraphs
     for place, words in (("scrollHeight", "Page 399 says"), ("0 * scrollHeight", "Page 0 says")):

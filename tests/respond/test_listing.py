@@ -1,6 +1,7 @@
 """Questions that count or list get all documents that have their words."""
 
 import asyncio
+import re
 from collections import Counter
 from itertools import combinations
 
@@ -219,7 +220,7 @@ def test_the_answer_of_a_model_has_it_below(index):
             assert answer.listing.documents == OVERDUE
             assert answer.answer.startswith("Two.")
             assert answer.answer.endswith("april.md (1), march.md (1).")
-        assert "".join(shown) == answer.answer
+        assert "".join(shown) == re.sub(r"\[(\d)\?\]", r"[\1]", answer.answer)
         assert all("may not be complete" not in request.prompt for request in server.requests)
 
 

@@ -160,7 +160,7 @@ def test_a_first_reply_is_shown_as_it_is_written_unless_it_may_be_a_thought(
     with serve(lambda prompt: reply, cut=list) as server:
         llm = llm_of(server, model=model)
         answer = index.ask(QUESTION, llm=llm, top_k=2, show=shown.append).answer
-        assert "".join(shown) == answer
+        assert re.sub(r" \[\d\*\]", "", answer) == "".join(shown)
         n_pieces = len([*filter(None, shown)])
         assert (n_pieces > 10) == bool(begins)
         assert answer.startswith(begins)

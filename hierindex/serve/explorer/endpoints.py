@@ -381,7 +381,8 @@ class Ask(Endpoint):
             filters=known_filters(self.where, snapshot),
             **options,
         )
-        answer = index.ask(self.q, show=showing.get(), **given).to_json()
+        show = showing.get() if self.llm else None  # quotes come at once
+        answer = index.ask(self.q, show=show, **given).to_json()
         if answer["answer_kind"] == "llm":
             answer["passages"] = [
                 {

@@ -51,7 +51,7 @@ export class Answer {
 
   /** Add a piece to the answer that is being written; return whether it had begun before. */
   write(question, piece) {
-    const hasBegun = this.writing?.isConnected ?? false;
+    const hasBegun = this.isWriting;
     if (!hasBegun) {
       Object.assign(this, { passages: [], sources: [], others: [], isShown: true, isNew: true });
       this.writing = element("p", { class: "text written", dir: "auto" });
@@ -59,6 +59,10 @@ export class Answer {
     }
     this.writing.append(shown(piece));
     return hasBegun;
+  }
+
+  get isWriting() {
+    return this.writing?.isConnected ?? false;
   }
 
   /** Begin at the top, once a new answer is seen: what is hidden cannot be scrolled. */

@@ -248,10 +248,11 @@ class Explorer {
   async ask(question) {
     this.question.write(question);
     const answer = await this.question.ask(question);
+    const isWritten = this.answer.isWriting;
     this.notice("");
     await this.showAnswer(question, answer);
     const node = this.answer.passages[0]?.node ?? this.state.selected;
-    this.goTo({ ...question, node, read: "answer" }, "answer");
+    this.goTo({ ...question, node, read: "answer" }, "answer", isWritten);
     say(this.answer.said);
   }
 
@@ -260,7 +261,7 @@ class Explorer {
     if (this.answer.write(question.q, piece)) return;
     this.state.asked = linkTo(question);
     document.querySelector("button[data-pane='answer']").hidden = false;
-    this.goTo({ ...question, read: "answer" }, "answer");
+    this.goTo({ ...question, read: "answer" }, "answer", true);
   }
 
   /** Show the last answer to the question of the address, or ask it again; or none without one. */
