@@ -110,7 +110,8 @@ def group_names(groups: Sequence[Sequence[str]]) -> list[str]:
     Notes
     -----
     A word weighs the number of titles with it, of which those that the name covers already count
-    less, times log(its share of the group's titles / its share of the siblings').
+    less, times log(its share of the group's titles / its share of the siblings'). Titles without a
+    word, such as numbers, follow if they are the most.
 
     Examples
     --------
@@ -129,7 +130,11 @@ def group_names(groups: Sequence[Sequence[str]]) -> list[str]:
         others = {words: (in_all[words] - own[words] + UNSEEN) / (beside + UNSEEN) for words in own}
         contrast = {words: max(0.0, log(own[words] / n / others[words])) for words in own}
         is_short = (len(whole) <= MAX_TITLE and wholes.count(whole) == 1) or n == 1
-        names.append(first_words(whole).rstrip(" ,:;") if is_short else _name(of, own, contrast))
+        bare = [title for title, words in zip(titles, of, strict=True) if not words]
+        if is_short:
+            names.append(first_words(whole).rstrip(" ,:;"))
+        else:
+            names.append(listed([_name(of, own, contrast), *bare * (2 * len(bare) > n)]))
     return [name or listed(titles) for name, titles in zip(names, groups, strict=True)]
 
 

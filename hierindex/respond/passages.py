@@ -71,10 +71,12 @@ def overview(retrieved: Retrieved, units: Sequence[Unit], budget: Budget) -> Ext
     at = {(sentence.child, sentence.at): i for i, sentence in enumerate(sentences)}
     first = {k: at[k, sentence.at] for k, sentence in sorted(best.items())}
     found, shares = [retrieved.found[k] for k in first], retrieved.shares
-    most = MOST_WORDS if len(first) == 1 else 1
+    names, most = [_name(node) for node, _ in found], MOST_WORDS if len(first) == 1 else 1
+    if len(names) > 1 and len({*names}) == 1:  # parts of one document, without headings
+        names = [""] * len(names)
     lines = [
-        _line(node, shares.get(node.id), units, i, most)
-        for (node, _), i in zip(found, first.values(), strict=True)
+        _line(node, name, shares.get(node.id), units, i, most)
+        for (node, _), name, i in zip(found, names, first.values(), strict=True)
     ]
     costs = budget.count([f"{line.lead} {line.text}" for line in lines])
     weights = [shares.get(node.id, score) for node, score in found]
@@ -91,14 +93,15 @@ def overview(retrieved: Retrieved, units: Sequence[Unit], budget: Budget) -> Ext
     else:
         left = [k for k in order.tolist() if k not in kept]
         share = sum(weights[k] for k in left) if shares else None
-        more = _more([_name(found[k].node) for k in left], share, budget)
+        more = _more([names[k] for k in left], share, budget)
     return Extract([lines[k] for k in sorted(kept)], 1.0, more, after_lead=" ")
 
 
-def _line(node: Node, share: float | None, units: Sequence[Unit], first: int, most: int) -> Passage:
+def _line(
+    node: Node, name: str, share: float | None, units: Sequence[Unit], first: int, most: int
+) -> Passage:
     """Return a sentence of a node, and what follows it, after its name and its share."""
-    known = "" if share is None else f"({percent(share)})"
-    lead = " ".join(filter(None, (_name(node), known)))
+    lead = name if share is None or not name else f"{name} ({percent(share)})"
     last, n_words = first, units[first].n_words
     while last + 1 < len(units) and follows(units[last], units[last + 1]):
         if (n_words := n_words + units[last + 1].n_words) > most:

@@ -69,6 +69,11 @@ def test_a_group_has_one_short_name_wherever_it_stands_among_its_siblings(groups
             ["Constitutionalizations, Internationalization, ropes"],
             id="a word that does not fit",
         ),
+        pytest.param(
+            [[*numbered("ES%d"), "schools", "School day"]],
+            ["schools, ES0, ES1, ES2, ES3, ES4, ES5, ES6, ES7, ES8, ES9"],
+            id="numbers",
+        ),
         pytest.param([["of the " * 20]], [("of the " * 8 + "of")], id="no words of its own"),
         pytest.param([["y" * 99]], ["y" * MAX_TITLE], id="a long word"),
     ],
