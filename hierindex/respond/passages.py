@@ -101,13 +101,14 @@ def _line(
     node: Node, name: str, share: float | None, units: Sequence[Unit], first: int, most: int
 ) -> Passage:
     """Return a sentence of a node, and what follows it, after its name and its share."""
-    lead = name if share is None or not name else f"{name} ({percent(share)})"
+    known = "" if share is None else f"({percent(share)})"
+    lead = " ".join(filter(None, (name, known))) + ":" * bool(name)
     last, n_words = first, units[first].n_words
     while last + 1 < len(units) and follows(units[last], units[last + 1]):
         if (n_words := n_words + units[last + 1].n_words) > most:
             break
         last += 1
-    return quoted(node, units[first], units[last], f"{lead}:" if lead else "", units[first].text)
+    return quoted(node, units[first], units[last], lead, units[first].text)
 
 
 def _name(node: Node) -> str:
