@@ -18,9 +18,9 @@ from hierindex.retrieve.outline import outline, whole_tree
 from hierindex.retrieve.question import Search
 from hierindex.store.prefilter import of_documents
 from hierindex.store.snapshot import Snapshot, once
-from hierindex.summarize.extractive import weight_of
+from hierindex.summarize.extractive import SalientSentences
 from hierindex.text.markup import displayed
-from hierindex.text.sentences import split_sentences
+from hierindex.text.sentences import Sentence, split_sentences
 
 BLOCKS = 240  # in a column
 FEW = 24  # parts of the text, which have room for words
@@ -89,29 +89,31 @@ def of_overview(snapshot: Snapshot, of: str | None = None) -> dict[str, Any]:
     every, named = Search(snapshot, "", []), None if of is None else [of]
     parts = outline(every, TOLD * FEW, of=named, most=FEW)
     parts.sort(key=lambda part: -part.score)
+    told = [
+        sentence
+        for k, (node, _) in enumerate(parts)
+        for sentence in split_sentences(node.text, node.quotes, k, node.title)
+    ]
+    best = SalientSentences().best(told)
+    chosen = [(part, best[k]) for k, part in enumerate(parts[:QUOTES]) if k in best]
     return {
         "columns": blocks,
         "documents": len({each for node in found for each in node["documents"]}),
         "tokens": int(text.sum()),
         "keys": [{"key": key, "values": [*values]} for key, _, values in keys],
-        "quotes": [quote for part in parts[:QUOTES] if (quote := _quote(snapshot, part))],
+        "quotes": [quote for each in chosen if (quote := _quote(snapshot, *each))],
         "parts": len(parts),
         "questions": _questions([each for column in blocks for each in column]),
     }
 
 
-def _quote(snapshot: Snapshot, part: Found) -> dict[str, Any] | None:
-    """Return the sentence of a part that can best stand alone, with its name, share and place.
-
-    None if the place is unknown.
-    """
+def _quote(snapshot: Snapshot, part: Found, sentence: Sentence) -> dict[str, Any] | None:
+    """Return a sentence of a part, with its name, share and place; None if that is unknown."""
     node, share = part
-    sentences = split_sentences(node.text, node.quotes, name=node.title)
-    source = (best := max(sentences, key=weight_of)).quote.source
-    if source is None:
+    if (source := sentence.quote.source) is None:
         return None
     title = titles_of_documents(snapshot, [source.document]).get(source.document, "")
-    text = " ".join(displayed(best.text).split())
+    text = " ".join(displayed(sentence.text).split())
     about = {"node": node.id, "name": node.title, "share": share, "text": text, "title": title}
     return {**source.to_json(), **about}
 

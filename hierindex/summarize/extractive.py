@@ -32,6 +32,8 @@ MIN_WORDS = 4  # of a sentence that says something
 FULL = 12  # words; shorter sentences weigh less
 PART, STUB, NO_CONTENT = 0.2, 0.03, 0.001  # weights, beside 1 of a sentence that stands alone
 TITLED, PLACED = 0.5, 1.5  # of a sentence with all words of a title, and of an opening
+TELLING = 0.5  # share of the words of a sentence that say something, for it to stand alone
+LEANING = 0.4  # of one that needs what stands before it or elsewhere
 FALTERING = 0.9  # for each time
 LEAST = 0.1  # of the best sentence's weight, that others need
 PROSE = frozenset({"paragraph", "item", "quotation"})
@@ -63,6 +65,7 @@ BOILERPLATE = re.compile(
     r"|https?://|\bwww\.|\bclick here\b|\bcookies?\b|\bunsubscribe\b",
     re.IGNORECASE,
 )
+GOES_ON = re.compile(r"\W*(?:and|but|so|or|because|well|okay|yeah|i mean|you know)\b", re.I)
 OPENINGS = re.compile(  # sections that tell what a document is about
     r"(?:abstract|summary|introduction|overview|about|conclusions?|discussion|highlights|purpose"
     r"|zusammenfassung|einleitung|\u00fcberblick|fazit|r\u00e9sum\u00e9|introducci\u00f3n|resumen)\b",
@@ -114,6 +117,15 @@ def weight_of(sentence: Sentence) -> float:
     if 20 * len(FORMULA.findall(text)) > len(text):
         weight *= PART
     return weight * _of_titles(sentence, words)
+
+
+def _alone(sentence: Sentence) -> float:
+    """Return how well a sentence is understood without another beside it."""
+    text = SPEAKER.sub("", sentence.text, count=1)
+    words = tokens(text)
+    telling = sum(word.lower() not in UNTITLED for word in words) / max(1, len(words))
+    leans = bool(LEANS.match(text) or GOES_ON.match(text)) + bool(POINTS.search(text))
+    return min(1.0, telling / TELLING) * LEANING**leans
 
 
 def _of_titles(sentence: Sentence, words: Sequence[str]) -> float:
@@ -250,9 +262,10 @@ class SalientSentences:
         return self._chosen(pool, np.array(weights), budget.costs(pool), budget.max_tokens)
 
     def best(self, group: Group) -> dict[int, Sentence]:
-        """Return the most relevant sentence of each child, by its number."""
+        """Return the sentence of each child that tells most and is understood alone, by number."""
         pool, weights = informative(group)
-        _, p = self._relevance(pool, np.array(weights))
+        alone = [_alone(sentence) for sentence in pool]
+        _, p = self._relevance(pool, np.array(weights) * np.array(alone))
         return {pool[i].child: pool[i] for i in np.argsort(-p, kind="stable")[::-1].tolist()}
 
     def _chosen(

@@ -19,9 +19,7 @@ from hierindex.models.embedder import Embedder, unit_vectors
 from hierindex.retrieve.known_questions import about_the_whole
 
 WHOLE = "What topics do these documents cover?"
-LINE = re.compile(
-    r"(?:(?P<title>[^\n]+?) )?\((?P<share>\d+)%\):? (?P<text>.+?) \[(?P<n>\d+)\]"
-)
+LINE = re.compile(r"(?:(?P<title>[^\n]+?) )?\((?P<share>\d+)%\):? (?P<text>.+?) \[(?P<n>\d+)\]")
 MORE = re.compile(r"and \d+ more parts? \((\d+)%\)")
 THINGS = {"ships": "anchor sail rudder", "bread": "flour oven dough", "birds": "nest wing feather"}
 ABOUT_THE_WHOLE = (

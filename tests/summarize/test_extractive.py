@@ -270,10 +270,19 @@ def test_contrast_tells_what_lexrank_does_not():
         "The lamp burns whale oil at night. Whale oil smokes and dims the lamp.",
     ]
     months = "May", "June", "July"
-    shared = [f"The village was old in {month}." for month in months]
+    shared = [f"Stone village walls crumbled in {month}." for month in months]
     group = group_of(*map(" ".join, zip(own, shared, strict=True)))
     assert not {s.text for s in SalientSentences().best(group).values()} & {*shared}
     assert {s.text for s in SalientSentences("lexrank").best(group).values()} == {*shared}
+
+
+def test_the_best_sentence_of_a_child_stands_alone():
+    group = group_of(
+        "And so it was the mill that we had there.  The mill grinds wheat for bakers.",
+        "For instance, the ferry carries goats.  The ferry carries goats to the market.",
+    )
+    said = [s.text for s in SalientSentences().best(group).values()]
+    assert said == ["The mill grinds wheat for bakers.", "The ferry carries goats to the market."]
 
 
 @given(children(), METHODS)
