@@ -261,7 +261,8 @@ def plot_map(
 
     Notes
     -----
-    See `hierindex.retrieve.map.chunk_map`. The first map of a generation takes seconds.
+    `hierindex.retrieve.map.chunk_map` places the points. The first map of a generation takes
+    seconds.
     """
     go = graph_objects()
     require(is_whole(max_chunks, 1), "max_chunks", "an integer of at least 1", max_chunks)
