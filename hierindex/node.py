@@ -20,6 +20,7 @@ MODIFIED = "last_modified_date"  # metadata key of the day when a document's fil
 SECTION = "section"  # metadata key of the titles above a chunk, joined by `TITLES_BETWEEN`
 SECTIONS = "sections"  # metadata key of the sections under a summary, if there are several
 TITLES_BETWEEN = " › "
+TITLES_SPAN = " \N{EN DASH} "  # between the first and the last of several titles
 PAGE = "page"  # metadata key of a chunk's first page
 PAGE_LABEL = "page_label"  # printed label; LlamaIndex's PDF readers return a document per page
 PAGES = "pages"  # metadata key of a document's number of pages

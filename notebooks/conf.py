@@ -49,7 +49,8 @@ toc_object_entries_show_parents = "hide"
 html_theme = "pydata_sphinx_theme"
 html_title = "hierindex"
 html_static_path = ["style"]
-html_css_files = ["site.css"]
+html_css_files = ["site.css", "colours.css"]
+html_favicon = "style/icon.svg"
 html_show_sourcelink = False
 html_copy_source = False
 html_context = {"default_mode": "auto"}
@@ -69,6 +70,7 @@ def setup(app: Sphinx) -> None:
     sections = Sections()
     app.connect("html-page-context", sections.collect)
     app.connect("build-finished", sections.write)
+    app.connect("build-finished", pages.write_colours)
     app.connect("source-read", pages.complete)
     app.connect("include-read", pages.complete_included)
     app.connect("doctree-read", pages.link_names)

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 import hierindex
 from hierindex.cli.app import app as program
+from hierindex.export.drawing import colours
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -26,6 +27,8 @@ INCLUDED = {
     "tests/benchmarks/COST.md": "about/costs.md",
 }
 """Files outside this folder that are pages."""
+
+ACCENTS = "primary", "secondary", "accent", "link-higher-contrast"  # colours of the theme
 
 LINK = re.compile(r"\]\(([\w./-]+)(#[\w-]*)?\)")
 LONG = re.compile(r"=(<[^>]*>|[A-Z]\w*\([^()]*\)|'[^']{30,}')")
@@ -141,3 +144,14 @@ def empty_headers_as_cells(
     """Make empty cells in the first rows of tables no headers, which screen readers announce."""
     if "body" in context:
         context["body"] = context["body"].replace('<th class="head"><p></p></th>', "<td></td>")
+
+
+def write_colours(app: Sphinx, error: Exception | None) -> None:
+    """Write a style sheet that gives links and marks the accents of the explorer's page."""
+    if error is None:
+        rules = ""
+        for scheme in ("light", "dark"):
+            accent = colours(scheme)["accent"]
+            accents = "".join(f"--pst-color-{name}:{accent};" for name in ACCENTS)
+            rules += f'html[data-theme="{scheme}"]{{{accents}}}\n'
+        Path(app.outdir, "_static", "colours.css").write_text(rules)

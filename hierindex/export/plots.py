@@ -11,7 +11,9 @@ import numpy as np
 
 from hierindex.core.arguments import Ints1d, is_whole, require
 from hierindex.core.forest import Icicle
+from hierindex.core.titles import without_shared_prefix
 from hierindex.errors import InputError
+from hierindex.export.drawing import colours, fitted, names_of, shades
 from hierindex.index import HierarchicalIndex
 from hierindex.loading import extra
 from hierindex.retrieve.contents import entries, reading_order
@@ -27,21 +29,23 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 
-# Of M. Okabe and K. Ito, which people with any colour vision tell apart, without the yellow.
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")
-DARK, INK, GREY = "#111111", "#333333", "#C4C4C4"
-FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif"
-LEVELS = ("#C3D8EC", "#08416F")  # of the chunks and of the top level
 TITLE = 60  # characters of a label
 TEXT = 240  # characters of a text
 LINE = 70  # characters of a line of it
 
 MOST_NODES = 1_000  # nodes; more are slow, and too small to see
 READ = 480  # characters of a node's text
-WIDTH = 120  # characters of labels in a row
+WIDTH = 120  # characters of names in a row
+HEIGHTS = 400, 2_400  # pixels of a tree; higher ones take long to scroll
+HEAD, BOTTOM = 90, 20  # pixels above and below what is drawn
+ROW = 16  # pixels of a line of a name
+LETTER = 6.5  # pixels: wider than most letters
 ALL = "all"  # the box of several roots
-SYMBOLS = ("circle", "diamond", "square")
-NAMED = len(COLOURS) * len(SYMBOLS)  # parents that have a colour and a symbol
+
+MAP = 800  # pixels
+NAMED = 8  # parents that have a colour: --map-1 to --map-8 of the explorer
+NAME = 24, 2  # characters and lines of a name on the map
+GAP = 8  # pixels between names
 
 
 def graph_objects() -> Any:
@@ -94,26 +98,18 @@ def require_chunks(snapshot: Snapshot) -> None:
         raise InputError("The index is empty: there is nothing to plot.")
 
 
-def shades(n: int, ends: tuple[str, str] = LEVELS) -> list[str]:
-    """Return a colour for each of n levels, from the chunks up to the top level."""
-    first, last = ([int(each[i : i + 2], 16) for i in (1, 3, 5)] for each in ends)
-    parts = (i / max(1, n - 1) for i in range(n))
-    return [
-        "#" + "".join(f"{round(a + (b - a) * x):02X}" for a, b in zip(first, last, strict=True))
-        for x in parts
-    ]
-
-
 def look(title: str, below: str, **layout: Any) -> dict[str, Any]:
     """Return the layout of a figure with a title and a line below it; both are Plotly's text."""
+    colour = colours()
+    font = {"family": colour["words"], "size": 13, "color": colour["ink"]}
     return {
         "template": "none",
         "title": {"text": title, "subtitle": {"text": below}, "x": 0.02, "xanchor": "left"},
-        "font": {"family": FONT, "size": 13, "color": INK},
-        "hoverlabel": {"align": "left", "bgcolor": "white", "font": {"family": FONT}},
-        "margin": {"l": 20, "r": 20, "t": 90, "b": 20},
-        "paper_bgcolor": "white",
-        "plot_bgcolor": "white",
+        "font": font,
+        "hoverlabel": {"align": "left", "bgcolor": colour["raised"], "font": font},
+        "margin": {"l": 20, "r": 20, "t": HEAD, "b": BOTTOM},
+        "paper_bgcolor": colour["paper"],
+        "plot_bgcolor": colour["paper"],
         **layout,
     }
 
@@ -125,7 +121,9 @@ def plot_tree(
     """Draw the tree, or the subtree of a node, as an icicle chart.
 
     A node is a box; its height is the number of chunks under it, its colour the level, and its
-    children are to the right of it in reading order. A click enlarges a box.
+    children are to the right of it in reading order. A click enlarges a box, and all of its title
+    and the beginning of its text are shown when the pointer is over it. The more boxes are beside
+    each other, the higher is the figure.
 
     Parameters
     ----------
@@ -162,31 +160,44 @@ def plot_tree(
     if not cells:
         raise InputError(f"No chunk is under node {node_id!r}: there is nothing to plot.")
     nodes = entries(snapshot, order, cells, READ)
-    of = {cell: node["id"] for cell, node in zip(cells, nodes, strict=True)}
-    parents = [of.get(int(parent), "") for parent in icicle.parent[cells]]
-    title = label(nodes[0]["title"]) if first is not None else name_of(snapshot)
     drawn = _drawn(nodes, len(icicle.row[icicle.part(first)]))
+    title = label(nodes[0]["title"]) if first is not None else name_of(snapshot)
+    above: list[int] = icicle.parent[cells].tolist()
+    of = {cell: node["id"] for cell, node in zip(cells, nodes, strict=True)}
+    parents = [of.get(parent, "") for parent in above]
+    names = names_of([node["title"] for node in nodes], above)
+    of_level = shades(1 + max(node["level"] for node in nodes))
+    fills = [of_level[node["level"]] for node in nodes]
     n_columns = 1 + int(np.ptp(icicle.depth[cells]))
     if parents.count("") > 1:  # Plotly needs one box
-        whole = {"id": ALL, "title": PurePath(snapshot.uri).name, "chunks": end - start}
+        name = PurePath(snapshot.uri).name
+        whole = {"id": ALL, "title": name, "chunks": end - start}
         nodes, n_columns = [whole, *nodes], 1 + n_columns
         parents = ["", *(parent or ALL for parent in parents)]
+        names, fills = [name, *names], [colours()["cell"], *fills]
+    least, most = HEIGHTS
+    height = min(max(least, ROW * (len(nodes) - len({*parents}) + 1)), most)
+    rows = [max(1, int(height * node["chunks"] / (end - start) / ROW)) for node in nodes]
     trace = go.Icicle(
         ids=[node["id"] for node in nodes],
         parents=parents,
         values=[node["chunks"] for node in nodes],
-        labels=[label(node["title"], WIDTH // n_columns) for node in nodes],
+        labels=[
+            "<br>".join(map(_escaped, fitted(name, WIDTH // n_columns, n)))
+            for name, n in zip(names, rows, strict=True)
+        ],
         hovertext=[*map(_told, nodes)],
         hoverinfo="text",
         branchvalues="total",
         sort=False,
-        **_colours([node.get("level") for node in nodes]),
+        marker={"colors": fills, "line": {"color": colours()["paper"], "width": 0.6}},
+        textfont={"size": 12, "color": colours()["ink"]},
     )
     layout = look(
         f"{title}: {drawn}",
         f"The height of a box is its number of chunks, of {end - start:,} in reading order",
-        height=800,
-        uniformtext={"minsize": 10, "mode": "hide"},
+        height=HEAD + height + BOTTOM,
+        uniformtext={"minsize": 11, "mode": "hide"},
     )
     return go.Figure(trace, layout)
 
@@ -210,36 +221,6 @@ def _told(node: Mapping[str, Any]) -> str:
     return f"{heading}level {node['level']}, {chunks} of {documents}<br>{lines(node['text'])}"
 
 
-def _colours(levels: Sequence[int | None]) -> dict[str, Any]:
-    """Return the colours of boxes by level, of their labels, and their scale; None is for all."""
-    n = 1 + max(level for level in levels if level is not None)
-    colours, ticks = shades(n), [*map(str, range(n))]
-    numbers = [n if level is None else level for level in levels]
-    if n in numbers:
-        colours, ticks = [*colours, GREY], [*ticks, ALL]
-    steps, dark = len(colours), range((n + 1) // 2, n)
-    return {
-        "textfont": {"color": ["white" if number in dark else DARK for number in numbers]},
-        "marker": {
-            "colors": numbers,
-            "colorscale": [(x / steps, c) for i, c in enumerate(colours) for x in (i, i + 1)],
-            "cmin": -0.5,
-            "cmax": steps - 0.5,
-            "colorbar": {
-                "title": {"text": "level", "font": {"size": 13}},
-                "tickvals": [*range(steps)],
-                "ticktext": ticks,
-                "outlinewidth": 0,
-                "thickness": 16,
-                "len": min(1, 0.08 * steps),
-                "yanchor": "top",
-                "y": 1,
-            },
-            "line": {"color": "white", "width": 0.6},
-        },
-    }
-
-
 def _drawn(nodes: Sequence[Mapping[str, Any]], total: int) -> str:
     """Return which nodes are drawn."""
     if len(nodes) == total:
@@ -254,12 +235,15 @@ def plot_map(
 ) -> "Figure":
     """Draw the chunks as points of a plane, similar ones near each other, coloured by parent.
 
+    The names of parents stand where most of their points are, as far as there is room, those with
+    most points first.
+
     Parameters
     ----------
     index : HierarchicalIndex
     level : int or {"top", "documents", "sections", "chunks"}, optional
-        Level of the parents that colour the points; the 18 parents with most points get a colour
-        and a symbol. By default the lowest level with at most 18 nodes, or else the highest.
+        Level of the parents that colour the points; the 8 parents with most points get a colour.
+        By default the highest level with at least 8 nodes, or else the lowest above the chunks.
     max_chunks : int
         Maximum number of points. More than 2,000 (the default) are never drawn; of more chunks, a
         sample is.
@@ -277,7 +261,8 @@ def plot_map(
 
     Notes
     -----
-    See `hierindex.retrieve.map.chunk_map`. The first map of a generation takes seconds.
+    `hierindex.retrieve.map.chunk_map` places the points. The first map of a generation takes
+    seconds.
     """
     go = graph_objects()
     require(is_whole(max_chunks, 1), "max_chunks", "an integer of at least 1", max_chunks)
@@ -311,7 +296,8 @@ def plot_map(
     layout = look(
         f"{name_of(snapshot)}: {shown} by similarity",
         "Near points are similar texts; long distances mean little (t-SNE of the embeddings)",
-        height=800,
+        height=MAP,
+        annotations=[*_names_on_map(points, parents)],
         xaxis={"visible": False, "constrain": "domain"},
         yaxis={"visible": False, "scaleanchor": "x"},
         legend={"title": {"text": f"Nodes of level {level} (chunks)"}, "itemsizing": "constant"},
@@ -332,18 +318,32 @@ def _texts(
 
 
 def _coloured(levels: Sequence[Mapping[str, int]]) -> int:
-    """Return the lowest level whose nodes can all have a colour, or the highest."""
-    few = (each["level"] for each in levels if each["nodes"] <= NAMED)
-    return next(few, levels[-1]["level"])
+    """Return the highest level whose nodes use all colours, or else the lowest above the chunks."""
+    above = [each["level"] for each in levels[1:] if each["nodes"] > 1] or [levels[-1]["level"]]
+    many = (each["level"] for each in reversed(levels[1:]) if each["nodes"] >= NAMED)
+    return next(many, above[0])
+
+
+def _names_on_map(
+    points: Sequence[Mapping[str, Any]], parents: Sequence[Mapping[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Yield the names of parents at their places, or above or below those before them."""
+    sides = ([point[side] for point in points] for side in ("x", "y"))
+    pixel = max(max(side) - min(side) for side in sides) / (MAP - HEAD - BOTTOM) or 1
+    taken = list[tuple[float, float, float, float]]()
+    names = without_shared_prefix([parent["title"] for parent in parents])
+    for parent, name in zip(parents, names, strict=True):
+        lines = fitted(name, *NAME)
+        w, h = pixel * LETTER * max(map(len, lines), default=0), pixel * ROW * len(lines)
+        x, step = parent["x"], h + pixel * GAP
+        for y in (parent["y"], parent["y"] + step, parent["y"] - step):
+            if all(2 * abs(x - a) > w + b or 2 * abs(y - c) > h + d for a, b, c, d in taken):
+                taken.append((x, w, y, h))
+                text, behind = "<br>".join(map(_escaped, lines)), colours()["paper"] + "d9"  # 85%
+                yield {"x": x, "y": y, "text": text, "showarrow": False, "bgcolor": behind}
+                break
 
 
 def _marker(number: int) -> dict[str, Any]:
-    if number == NAMED:
-        return {"color": GREY, "size": 5}
-    symbol = SYMBOLS[number // len(COLOURS)]
-    return {
-        "color": COLOURS[number % len(COLOURS)],
-        "symbol": symbol,
-        "size": 8,
-        "line": {"color": "white", "width": 0.5},
-    }
+    name = "map-rest" if number == NAMED else f"map-{number + 1}"
+    return {"color": colours()[name], "size": 7, "line": {"width": 0}}

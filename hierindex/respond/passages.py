@@ -8,7 +8,7 @@ import numpy as np
 from hierindex.core.arguments import Floats1d
 from hierindex.core.calibration import Scale
 from hierindex.models.embedder import Embedder, unit_vectors
-from hierindex.node import Node, titles_of
+from hierindex.node import TITLES_SPAN, Node, titles_of
 from hierindex.respond.answer import Passage
 from hierindex.respond.evidence import Asked, text_about, words_in
 from hierindex.respond.quotable import (
@@ -115,7 +115,8 @@ def _name(node: Node) -> str:
     """Return a node's title; of a part of a document without a heading, the document's name."""
     title = " ".join(node.title.split())
     headings = {each for span in node.citations for each in titles_of(span.section)}
-    is_named = len(node.documents) > 1 or node.whole_document or title.split(", ")[0] in headings
+    first = titles_of(title.split(", ")[0].split(TITLES_SPAN)[0])
+    is_named = len(node.documents) > 1 or node.whole_document or not headings.isdisjoint(first)
     return title if is_named or not node.document_name else node.document_name
 
 

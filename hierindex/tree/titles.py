@@ -10,13 +10,14 @@ from itertools import accumulate
 from typing import NamedTuple, Self
 
 from hierindex.core.titles import (
+    MAX_TITLE,
     first_words,
     group_names,
     listed,
     without_markup,
     without_shared_prefix,
 )
-from hierindex.node import SECTION, TITLES_BETWEEN, Node, shared_section, titles_of
+from hierindex.node import SECTION, TITLES_BETWEEN, TITLES_SPAN, Node, shared_section, titles_of
 from hierindex.summarize.extractive import MIN_WORDS, SPEAKER, SalientSentences
 from hierindex.summarize.summary import Budget
 from hierindex.text.sentences import split_sentences, tokens
@@ -48,6 +49,62 @@ Chunks = Mapping[str, Chunk]
 """Chunks by id, in order."""
 
 
+class Part(NamedTuple):
+    """The sections that a part of a document stands for.
+
+    They are side by side below the titles `above`, and `titles` are their own, with those below
+    that all chunks share where the part has not all of a section. What stands before the first of
+    them, as an introduction, is not one of them.
+    """
+
+    above: list[str]
+    titles: list[str]
+    is_section: bool  # whether it has all chunks of one section, and no other
+    is_run: bool  # whether it has all chunks from its first to its last
+
+    @classmethod
+    def of(
+        cls, chunks: Chunks, sizes: Mapping[tuple[str, str], int], number: Mapping[str, int]
+    ) -> Self:
+        """Return the part that has some chunks, given the sizes of sections and an order."""
+        ids = sorted(chunks, key=number.__getitem__)
+        is_run = number[ids[-1]] - number[ids[0]] < len(ids)
+        document, inside = chunks[ids[0]].document, [chunks[i].section for i in ids]
+        while True:
+            path = shared_section(inside)
+            titles, deeper = titles_of(path), [each for each in inside if each != path]
+            if not deeper or sizes[document, path] == len(inside):
+                return cls(titles[:-1], titles[-1:], sizes[document, path] == len(chunks), is_run)
+            if len(deeper) == len(inside):
+                break
+            inside = deeper
+        sections, own = defaultdict[str, list[str]](list), list[str]()
+        for each in inside:
+            sections[titles_of(each)[len(titles)]].append(each)
+        for title, those in sections.items():
+            is_whole = sizes[document, TITLES_BETWEEN.join([*titles, title])] == len(those)
+            shared = [title] if is_whole else titles_of(shared_section(those))[len(titles) :]
+            own.append(TITLES_BETWEEN.join(shared))
+        return cls(titles, own, False, is_run)
+
+    @property
+    def path(self) -> list[str]:
+        """The titles that all of its sections share."""
+        return [*self.above, *self.titles] if len(self.titles) == 1 else self.above
+
+    def name(self, outer: Sequence[str]) -> str:
+        """Return its titles below outer ones: all, the first and the last, or the first few."""
+        titles = [title for title in self.titles if any(map(str.isalpha, title))]
+        name = ", ".join(titles)
+        if len(titles) > 1 and len(name) > MAX_TITLE:
+            span = TITLES_SPAN.join((titles[0], titles[-1]))
+            name = span if self.is_run and len(span) <= MAX_GIVEN else listed(titles)
+        longer = (TITLES_BETWEEN.join([*outer[i:], name]) for i in range(len(outer)) if name)
+        return next(
+            (each for each in longer if len(each) <= MAX_GIVEN), first_words(name, MAX_GIVEN)
+        )
+
+
 def chunks_of(nodes: Iterable[Node]) -> dict[str, Chunk]:
     """Return the chunks among nodes."""
     return {node.id: Chunk.of(node) for node in nodes if node.level == 0}
@@ -64,7 +121,8 @@ def note_documents(nodes: Sequence[Node], documents: Set[str], chunks: Chunks) -
     `whole_document` is set on the highest node that holds all chunks of one document only. It gets
     the document's title or the name of its file, and a node of all chunks of one section gets its
     heading. Others keep the title that a language model wrote with the summary, if there is one,
-    or get the headings of their chunks, or, as a chunk does, their first words.
+    or get the headings of their sections, below those that their parent's sections do not share:
+    "Part 1 › Chapter 2". Those whose headings are their parent's get, as chunks do, first words.
 
     Parameters
     ----------
@@ -77,16 +135,22 @@ def note_documents(nodes: Sequence[Node], documents: Set[str], chunks: Chunks) -
     """
     under = _chunks_under(nodes, documents, chunks)
     n_chunks, sizes = Counter(c.document for c in chunks.values()), _sizes_of_sections(chunks)
+    number = {chunk_id: i for i, chunk_id in enumerate(chunks)}
+    parts = {node_id: Part.of(below, sizes, number) for node_id, below in under.items()}
     for node in nodes:
         if node.id not in under:
             continue
-        document, below = node.documents[0], [*under[node.id].values()]
+        document, below, part = node.documents[0], under[node.id], parts[node.id]
         is_highest = not any(parent in under for parent, _ in node.parents)
         is_whole = is_highest and len(below) == n_chunks[document]
         node.whole_document = document if is_whole else ""
-        given = first_words(below[0].name, MAX_GIVEN) if is_whole else ""
-        own = _heading(below, sizes) or node.written_title
-        node.title = given or own or _own_words(node, below)
+        name = first_words(next(iter(below.values())).name, MAX_GIVEN)
+        parent = next((parts[i].path for i, _ in node.parents[:1] if i in parts), [])
+        outer = [title for title in part.above[len(parent) :] if node.level and title != name]
+        is_new = node.level and len(part.above) >= len(parent)
+        headings = part.name(outer) if is_new or part.is_section else ""
+        own = headings if part.is_section else node.written_title or headings
+        node.title = (is_whole and name) or own or _first_words(node)
 
 
 def _chunks_under(
@@ -175,15 +239,6 @@ def _names(children: Sequence[Node]) -> list[str]:
     return names
 
 
-def _own_words(node: Node, under: Sequence[Chunk]) -> str:
-    """Return the headings of the chunks of a part of a document, or its first words."""
-    titles = (titles_of(chunk.section)[-1] for chunk in under if chunk.section)
-    headings = [title for title in titles if any(map(str.isalpha, title))]
-    if node.level and headings:
-        return listed(headings)
-    return _first_words(node)
-
-
 def _first_words(node: Node) -> str:
     """Return the heading that a text begins with, or the first words of its best sentence."""
     lines = [*filter(None, map(str.strip, without_markup(node.text).split("\n")))]
@@ -199,13 +254,6 @@ def _first_words(node: Node) -> str:
 
 def _tells(line: str) -> bool:
     return len(tokens(line)) >= MIN_WORDS
-
-
-def _heading(under: Sequence[Chunk], sizes: Mapping[tuple[str, str], int]) -> str:
-    """Return the heading of the section that has exactly these chunks, or nothing."""
-    path = shared_section(chunk.section for chunk in under)
-    is_section = path and sizes[under[0].document, path] == len(under)
-    return first_words(titles_of(path)[-1], MAX_GIVEN) if is_section else ""
 
 
 def _sizes_of_sections(chunks: Chunks) -> Counter[tuple[str, str]]:

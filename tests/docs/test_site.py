@@ -12,6 +12,7 @@ from lxml import html
 from typer.main import get_command
 
 from hierindex.cli.app import app
+from hierindex.export.drawing import colours
 
 pytestmark = pytest.mark.slow
 
@@ -85,3 +86,11 @@ def test_what_the_reference_says_to_see_is_linked(site, pages) -> None:
                 path,
                 name.text_content(),
             )
+
+
+def test_its_accents_are_those_of_the_explorer(site) -> None:
+    style = (site / "_static" / "colours.css").read_text()
+    for scheme in ("light", "dark"):
+        rule = re.search(rf'data-theme="{scheme}"\]\{{([^}}]*)', style)
+        assert rule
+        assert f"--pst-color-primary:{colours(scheme)['accent']};" in rule[1]

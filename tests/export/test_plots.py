@@ -2,6 +2,7 @@
 
 import sys
 from html import unescape
+from itertools import combinations
 
 import pytest
 from fakes import HashingEmbedding
@@ -10,7 +11,7 @@ from store.trees import HIERARCHIES, record, tree
 
 from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy
 from hierindex.errors import IndexNotFoundError, InputError, LevelError
-from hierindex.export import plot_map, plot_tree, plots
+from hierindex.export import drawing, plot_map, plot_tree, plots
 
 HOSTILE = (
     '<img src=x onerror=alert(1)><a href="javascript:alert(1)">a</a> & $x$ \u202eabc\x00\n%{y}'
@@ -58,10 +59,11 @@ def test_an_icicle_has_each_node_once_in_its_parent(stored, hierarchy):
     assert sorted(drawn.ids) == sorted(nodes)
     places = zip(drawn.ids, drawn.parents, drawn.values, drawn.marker.colors, strict=True)
     chunks = dict(zip(drawn.ids, drawn.values, strict=True))
-    for node_id, parent, value, level in places:
+    fills = drawing.shades(1 + max(record(node).level for node in nodes.values()))
+    for node_id, parent, value, fill in places:
         of = record(nodes[node_id])
         assert parent == next((each for each, _ in of.parents), "")
-        assert level == of.level
+        assert fill == fills[of.level]
         below = [chunks[i] for i, up in zip(drawn.ids, drawn.parents, strict=True) if up == node_id]
         assert value == (sum(below) if of.level else 1)
 
@@ -90,10 +92,46 @@ def test_several_roots_are_in_one_box(tmp_path):
     n_chunks = sum(value for _, parent, _, value in others if parent == first[0])
     assert first[1:] == ("", "index", n_chunks)
     assert {node_id for node_id, parent, *_ in others if parent == first[0]} == {*roots}
-    assert [*drawn.marker.colorbar.ticktext] == ["0", "1", "all"]
-    assert max(drawn.marker.colors) == drawn.marker.colors[0] == 2
+    assert {*drawn.marker.colors} == {drawing.colours()["cell"], *drawing.shades(2)}
+    assert drawn.marker.colors[0] == drawing.colours()["cell"]
     assert f"{len(others)} nodes" in plot_tree(index).layout.title.text
     assert plot_tree(index, roots[0]).data[0].ids[0] == roots[0]
+
+
+def test_more_boxes_beside_each_other_need_more_height(stored, monkeypatch):
+    index, nodes = stored[SemanticHierarchy]
+    rows = plots.ROW * sum(record(node).level == 0 for node in nodes.values())
+    for least, most in ((0, rows), (0, rows - 1), (rows + 1, rows + 2)):
+        monkeypatch.setattr(plots, "HEIGHTS", (least, most))
+        height = plots.HEAD + min(max(least, rows), most) + plots.BOTTOM
+        assert plot_tree(index).layout.height == height
+
+
+def test_boxes_have_names_that_fit_and_tell_all_titles(tmp_path):
+    title = "wind and water mills of the old town and of its neighbours"
+    texts = [f"The {word} was closed. It is old. " * 200 for word in ("bridge", "river", "tower")]
+    figure = plot_tree(built(tmp_path, *texts, title=title))
+    (drawn,) = figure.data
+    height = figure.layout.height - plots.HEAD - plots.BOTTOM
+    levels = 1 + max(map(len, paths(drawn).values()))
+    for name, shown, chunks in zip(drawn.labels, drawn.hovertext, drawn.values, strict=True):
+        lines = name.split("<br>")
+        assert max(map(len, lines)) <= plots.WIDTH // levels
+        assert len(lines) <= max(1, height * chunks / max(drawn.values) / plots.ROW)
+        own = shown.removeprefix("<b>").partition("</b>")[0]
+        assert all(part in own for line in lines for part in line.split("\u2026"))
+    assert sum(f"<b>{title}</b>" in shown for shown in drawn.hovertext) >= 3
+    assert any("\u2026" in name for name in drawn.labels)
+
+
+def paths(drawn):
+    """The ids above each box."""
+    above = dict(zip(drawn.ids, drawn.parents, strict=True))
+
+    def path(node_id):
+        return [] if above[node_id] == "" else [*path(above[node_id]), above[node_id]]
+
+    return {node_id: path(node_id) for node_id in drawn.ids}
 
 
 @pytest.mark.parametrize("level", [None, 0, 1, "top"])
@@ -108,13 +146,13 @@ def test_a_map_has_each_chunk_once(stored, level):
     assert counts == [len(trace.x) for trace in figure.data]
 
 
-def test_the_level_of_a_map_is_the_lowest_whose_parents_all_have_a_colour(stored, monkeypatch):
+def test_the_level_of_a_map_is_the_highest_that_uses_all_colours(stored, monkeypatch):
     index, _ = stored[SemanticHierarchy]
     sizes = {each["level"]: each["nodes"] for each in index.info()["levels"]}
-    for most in (100, sizes[1], sizes[1] - 1, 1, 0):
-        monkeypatch.setattr(plots, "NAMED", most)
-        level = next((n for n, size in sizes.items() if size <= most), max(sizes))
-        assert f"level {level} " in plot_map(index).layout.legend.title.text
+    for least in (2, sizes[1], sizes[1] + 1):
+        monkeypatch.setattr(plots, "NAMED", least)
+        many = [n for n, size in sizes.items() if n and size >= least]
+        assert f"level {max(many, default=1)} " in plot_map(index).layout.legend.title.text
 
 
 def test_parents_without_a_colour_are_counted(stored, monkeypatch):
@@ -125,12 +163,29 @@ def test_parents_without_a_colour_are_counted(stored, monkeypatch):
     sizes = [len(trace.x) for trace in named]
     assert len(named) == 3
     assert sizes == sorted(sizes)  # the largest is drawn last
-    assert len({(trace.marker.color, trace.marker.symbol) for trace in figure.data}) == 4
+    colour = drawing.colours()
+    assert [trace.marker.color for trace in named] == [colour[f"map-{n}"] for n in (3, 2, 1)]
+    assert others.marker.color == colour["map-rest"]
     assert others.name == f"others ({len(others.x)})"
     few = plot_map(index, 1, max_chunks=5)
     assert sum(len(trace.x) for trace in few.data) == 5
     assert "5 of" in few.layout.title.text
     assert "sample" in few.layout.title.text
+
+
+def test_names_stand_on_points_of_their_own_and_apart(stored):
+    index, _ = stored[SemanticHierarchy]
+    figure = plot_map(index, 1)
+    names = figure.layout.annotations
+    first = figure.data[-1]
+    assert (names[0].x, names[0].y) in {*zip(first.x, first.y, strict=True)}
+    all_y = [y for trace in figure.data for y in trace.y]
+    all_x = [x for trace in figure.data for x in trace.x]
+    pixels = plots.MAP - plots.HEAD - plots.BOTTOM
+    line = plots.ROW * max(max(all_y) - min(all_y), max(all_x) - min(all_x)) / pixels
+    assert len(names) > 1
+    for one, other in combinations(names, 2):
+        assert one.x != other.x or abs(one.y - other.y) >= line
 
 
 def test_text_is_shown_as_it_is(tmp_path):
@@ -209,7 +264,37 @@ def test_lines_are_short():
     assert plots.lines("x" * 10_000).count("<br>") == 3
 
 
-def test_shades_go_from_pale_to_dark():
-    assert plots.shades(1) == [plots.LEVELS[0]]
-    assert plots.shades(2) == [*plots.LEVELS]
-    assert len({*plots.shades(9)}) == 9
+def test_names_are_cut_inside():
+    long = "the-attention-mechanisms--of-transformers--with-many-heads"
+    (one,) = drawing.fitted(long, 20, 1)
+    assert len(one) == 20
+    assert one.startswith("the-attent")
+    assert one.endswith("any-heads")
+    assert "".join(drawing.fitted(long, 20, 9)) == long
+    first, second = drawing.fitted("x" * 30, 10, 2)
+    assert (first, second) == ("x" * 10, "x" * 5 + "\u2026" + "x" * 4)
+    assert drawing.fitted("", 10, 1) == []
+
+
+def test_siblings_are_called_without_their_common_beginning():
+    titles = ["A book: mills", "A book: sails", "A book: sails", "Notes"]
+    assert drawing.names_of(titles, [0, 0, 1, 1]) == ["mills", "sails", "A book: sails", "Notes"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_is_legible_on_all_colours(scheme):
+    """The contrast that WCAG 2.2 asks of text, in 1.4.3."""
+    colour = drawing.colours(scheme)
+    for n in (1, 2, 9):
+        fills = drawing.shades(n, scheme)
+        assert len({*fills}) == n
+        for fill in [*fills, colour["paper"], colour["cell"]]:
+            light, dark = sorted((luminance(fill), luminance(colour["ink"])), reverse=True)
+            assert (light + 0.05) / (dark + 0.05) >= 4.5
+    assert len({colour[f"map-{i + 1}"] for i in range(plots.NAMED)}) == plots.NAMED
+
+
+def luminance(colour):
+    parts = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts]
+    return sum(a * b for a, b in zip((0.2126, 0.7152, 0.0722), linear, strict=True))

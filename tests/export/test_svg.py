@@ -2,6 +2,7 @@
 
 import re
 from collections import defaultdict
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -63,13 +64,28 @@ def test_a_node_has_the_height_of_its_chunks_and_its_title(soft, tmp_path) -> No
     for level, of in enumerate(boxes):
         heights = sorted((y1 - y0) * n_chunks / (svg.HEIGHT - svg.HEAD) for _, y0, _, y1 in of)
         assert heights == pytest.approx(sorted(sizes[level]), abs=0.05)
-    texts = {each.text for each in root.findall("svg:text", NAMES)}
-    shown = [text for text in texts if not text.startswith("level ")]
-    beginnings = [title for of in titles.values() for title in of]
-    assert any(title in shown for title in beginnings)
+    heading, *texts = (each.text for each in root.findall("svg:text", NAMES))
+    info = soft.info()
+    n_tokens = info["levels"][0]["tokens"]
+    assert (
+        heading
+        == f"{Path(soft.store.uri).name}: {info['documents']} documents, {n_tokens:,} tokens"
+    )
+    shown = texts[2 * len(sizes) :]  # below the heads of the levels
+    all_titles = [title for of in titles.values() for title in of]
+    assert any(title in shown for title in all_titles)
     for text in shown:
-        start = text.removesuffix("…")
-        assert any(title.startswith(start) for title in beginnings) or start[0].isdecimal()
+        assert any(all(part in title for part in text.split("…")) for title in all_titles), text
+
+
+def test_a_name_is_in_the_middle_of_its_box(soft, tmp_path) -> None:
+    root, _, boxes = drawn(soft, tmp_path / "tree.svg")
+    (top,) = boxes[-1]
+    texts = [float(each.get("y")) for each in root.findall("svg:text", NAMES)[1:]]
+    lefts = [float(each.get("x")) for each in root.findall("svg:text", NAMES)[1:]]
+    inside = [y for x, y in zip(lefts, texts, strict=True) if x < top[2] and y > svg.HEAD]
+    middle = (inside[0] - svg.LINE + inside[-1]) / 2 + 2  # of the lines, which stand on y - 2
+    assert middle == pytest.approx((top[1] + top[3]) / 2, abs=PIXEL)
 
 
 def test_hostile_titles_are_text(tmp_path) -> None:

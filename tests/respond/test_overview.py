@@ -167,6 +167,20 @@ def test_the_top_is_told_with_the_titles_of_its_parts(harbour):
     assert answer.answer.endswith(f"\n\nIn 3 parts: {'; '.join(parts.split('; ')[:2])}")
 
 
+def test_parts_of_a_document_are_named_by_their_sections(tmp_path):
+    ships, bread, birds = (text_of(name, 6).replace("  ", " ") for name in THINGS)
+    text = f"# Book\n\n## Part 1\n\n### Ships\n\n{ships}\n\n### Bread\n\n{bread}\n\n"
+    (tmp_path / "book.md").write_text(f"{text}## Part 2\n\n### Birds\n\n{birds}")
+    hierarchy = SemanticHierarchy(embed_model=model(), summary_tokens=40, max_children=4)
+    index = HierarchicalIndex.build(
+        tmp_path / "book.md", tmp_path / "index", hierarchy=hierarchy, chunk_size=60
+    )
+    (book,) = index.tree(depth=1)["nodes"]
+    found = [line["title"] for line in LINE.finditer(index.ask(WHOLE, level=1).answer)]
+    assert found == [part["title"] for part in book["nodes"]]
+    assert found == ["Part 1", "Part 2 \u203a Birds"]
+
+
 def test_documents_are_not_split_if_there_are_several(harbour):
     index, texts = harbour
     answer = index.ask(WHOLE)

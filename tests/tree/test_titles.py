@@ -2,16 +2,25 @@
 
 import re
 import warnings
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
+from itertools import product
 
 import pytest
 from fakes import HashingEmbedding
 from llama_index.core.schema import Document
 from loopback import LoopbackServer
 from records import as_plain
+from serve.conftest import client_of
 from tenacity import wait_none
 
-from hierindex import DocumentHierarchy, RaptorHierarchy, SemanticHierarchy, sentence_splitter
+from hierindex import (
+    DocumentHierarchy,
+    HierarchicalIndex,
+    Node,
+    RaptorHierarchy,
+    SemanticHierarchy,
+    sentence_splitter,
+)
 from hierindex.cache import Cache, open_cache
 from hierindex.errors import FallbackWarning
 from hierindex.models.client import load_llm
@@ -93,26 +102,128 @@ def test_parts_of_a_document_have_their_headings_or_first_words(kind, text):
     nodes = grown(kind, document("a", text))
     under = chunks_under(nodes)
     for node in nodes[:-1]:
-        headings = [(section_of(chunk) or "").split(" › ")[-1] for chunk in under[node.id]]
-        headings = [heading for heading in headings if heading.strip("\u2014")]
-        if node.level and headings:
-            assert node.title == ", ".join(dict.fromkeys(headings))
-        else:
+        headings = [path_of(chunk)[-1] for chunk in under[node.id]]
+        headings = [*dict.fromkeys(each for each in headings if each.strip("\u2014"))]
+        if node.level and len(headings) > 1:
+            assert node.title == ", ".join(headings)
+        elif node.title not in headings:  # which may be those of the parent
             assert node.title in re.sub("#+ ", "", node.text)
 
 
+def path_of(chunk):
+    return (section_of(chunk) or "").split(" \u203a ")
+
+
 def test_a_node_of_all_chunks_of_a_section_has_its_heading():
-    """Also of a section that is divided again."""
+    """Also of a section that is divided again, and below the one that holds it."""
     text, named = f"{MILL}\n\n# Harbour\n\n{HARBOUR}", set()
     for most in (3, 5, 9):
         nodes = grown(SemanticHierarchy, document("a", text), max_children=most)
         under = chunks_under(nodes)
         for heading in ("The mill", "Sails", "Stones", "Harbour"):
-            inside = [n for n in nodes if not n.level and heading in section_of(n).split(" › ")]
+            inside = [n for n in nodes if not n.level and heading in path_of(n)]
             titles = {n.title for n in nodes if n.level and under[n.id] == inside}
-            assert titles <= {heading}
+            assert titles <= {heading, f"The mill \u203a {heading}"}
             named |= titles
-    assert named == {"The mill", "Sails", "Stones", "Harbour"}
+    below = {f"The mill \u203a {heading}" for heading in ("Sails", "Stones")}
+    assert named == {"The mill", "Harbour", *below}
+
+
+def handbook():
+    """A Markdown text of three parts of two chapters of three clauses; the first part begins so."""
+    lines = ["# Handbook"]
+    for part, chapter, clause in product((1, 2, 3), (1, 2), (1, 2, 3)):
+        number = f"{part}.{chapter}.{clause}"
+        lines += [f"## Part {part}"] if number.endswith("1.1") else []
+        lines += ["It is for all who work there. " * 9] if number == "1.1.1" else []
+        lines += [f"### Chapter {part}.{chapter}"] if clause == 1 else []
+        words = (f"Crane {number} lifts crate {i} from ship {part}." for i in range(12))
+        lines += [f"#### Clause {number}", " ".join(words)]
+    return "\n\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("most", "expected"),
+    [
+        (
+            3,
+            {
+                "Part 1": [
+                    "Chapter 1.1 \u203a Clause 1.1.1",
+                    "Chapter 1.1 \u203a Clause 1.1.2, Clause 1.1.3",
+                    "Chapter 1.2",
+                ],
+                "Part 2": ["Chapter 2.1", "Chapter 2.2"],
+                "Part 3": ["Chapter 3.1", "Chapter 3.2"],
+            },
+        ),
+        (
+            4,
+            {
+                "Part 1": ["Chapter 1.1", "Chapter 1.2"],
+                "Part 2, Part 3": [
+                    "Part 2 \u203a Chapter 2.1, Chapter 2.2 \u203a Clause 2.2.1",
+                    "Part 2 \u203a Chapter 2.2, Part 3 \u203a Chapter 3.1",
+                    "Part 3 \u203a Chapter 3.1 \u203a Clause 3.1.3, Chapter 3.2",
+                ],
+            },
+        ),
+        (
+            6,
+            {
+                "Part 1 \u203a Chapter 1.1": [],
+                "Part 1 \u203a Chapter 1.2": [],
+                "Part 2": [],
+                "Part 3": [],
+            },
+        ),
+    ],
+)
+def test_the_headings_of_an_author_are_the_outline(tmp_path, most, expected):
+    """None stands beside what is in it, in the contents, the outline and the explorer."""
+    (tmp_path / "handbook.md").write_text(handbook())
+    hierarchy = SemanticHierarchy(HashingEmbedding(), max_children=most)
+    index = HierarchicalIndex.build(
+        tmp_path / "handbook.md", tmp_path / "index", hierarchy=hierarchy
+    )
+    (root,) = index.tree(depth=99)["nodes"]
+    assert root["title"] == "Handbook"
+
+    def summaries(node):
+        return [child for child in node["nodes"] if child["level"]]
+
+    below = {part["title"]: summaries(part) for part in summaries(root)}
+    assert {title: [node["title"] for node in nodes] for title, nodes in below.items()} == expected
+    titles = {node["id"]: node["title"] for node in flat(root)}
+    for found in index.outline(100):
+        assert Node.of(found.node).title == titles[found.node.node_id]
+    with contextmanager(client_of)(index) as client:
+        shown = client.json("nodes", of=root["id"])["nodes"]
+    assert [node["title"] for node in shown] == [node["title"] for node in root["nodes"]]
+
+
+def flat(node):
+    yield node
+    for child in node["nodes"]:
+        yield from flat(child)
+
+
+def test_many_sections_are_called_by_the_first_and_the_last():
+    """Only where the node has all between them."""
+    headings = [f"The duties of the harbour master, number {i}" for i in range(12)]
+    text = "\n\n".join(f"# {heading}\n\n{SAILS[:90]}" for heading in headings)
+    spans = []
+    for kind in (SemanticHierarchy, RaptorHierarchy):
+        nodes = grown(kind, document("a", text), max_children=6)
+        number = {n.id: i for i, n in enumerate(n for n in nodes if not n.level)}
+        under = chunks_under(nodes)
+        for node in (n for n in nodes if n.level):
+            inside = sorted(number[chunk.id] for chunk in under[node.id])
+            first, last = headings[inside[0] // 2], headings[inside[-1] // 2]
+            is_run = inside == [*range(inside[0], inside[-1] + 1)]
+            assert node.title == (f"{first} \u2013 {last}" if is_run else first)
+            spans.append(is_run)
+    assert {*spans} == {True, False}
 
 
 def mixed(n, of="canvas sails", text=SAILS):
