@@ -270,7 +270,9 @@ def test_contrast_tells_what_lexrank_does_not():
         "The lamp burns whale oil at night. Whale oil smokes and dims the lamp.",
     ]
     months = "May", "June", "July"
-    shared = [f"Stone village walls crumbled in {month}." for month in months]
+    shared = [
+        f"Village farmers repaired stone walls and wooden roofs in {month}." for month in months
+    ]
     group = group_of(*map(" ".join, zip(own, shared, strict=True)))
     assert not {s.text for s in SalientSentences().best(group).values()} & {*shared}
     assert {s.text for s in SalientSentences("lexrank").best(group).values()} == {*shared}
