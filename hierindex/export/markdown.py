@@ -24,13 +24,11 @@ from hierindex.text.markup import displayed, marks_of
 from hierindex.text.sentences import split_sentences
 from hierindex.unsafe import UNSAFE, visible
 
-MANIFEST = ".hierindex.json"  # digests of the files that are ours, and paths of documents
-PARTIAL = ".hierindex.part"  # the file that is being written
+MANIFEST = ".hierindex.json"  # by path, the document and the digests of a file
 MOST_ENTRIES, PARTS = 400, 37  # of a folder; more are divided into parts by their digests
-# Names that the format has for other files, or Windows for devices.
 UNNAMED = rf"(?:[\s!-/:-@\[-`{{-\x7f]|{UNSAFE.pattern})+"  # what names do not have
+# Names that the format has for other files, or Windows for devices.
 RESERVED = re.compile(r"(?:index|log|con|prn|aux|nul|com\d|lpt\d)(?:\.|$)")
-FENCE = "`" * 8  # longer than those of documents
 LINE_START = re.compile(r"^[ \t]*(?:(?:>|[-*+\u2022](?=\s)|#{1,6}(?=\s))[ \t]*)+", re.MULTILINE)
 # What Markdown, GitHub or Obsidian would not show as it is, within a line and at its start.
 MARKUP = re.compile(
@@ -207,7 +205,7 @@ def _page(entry: Entry, folder: Path, files: Mapping[str, Path | None], generate
     parts = [
         head and f"---\n{head}---",
         f"# {_escaped(entry.title)}",
-        " · ".join(f"{word}: {link(to.title, to.path)}" for word, to in near if to),
+        " · ".join(link(word, to.path) for word, to in near if to),
         *_body(entry, notes),
         "\n".join(f"- {link(e.title, e.path)}: {_escaped(e.line)}" for e in entry.entries),
         "\n".join(f"[^{n}]: {place(span)}" for span, n in notes.items()),
@@ -217,14 +215,15 @@ def _page(entry: Entry, folder: Path, files: Mapping[str, Path | None], generate
 
 def _body(entry: Entry, notes: dict[Span, int]) -> list[str]:
     """Return a summary, then what else is said under each heading, everything once."""
-    parts, said, section = list[str](), {below.line for below in entry.entries}, ""
+    parts, said, section = list[str](), {"", *(below.line for below in entry.entries)}, ""
     for node in entry.nodes:
         if node.kind == "chunk" and node.whole_document:
             return [*_blocks(node, entry.title)]
         parts.append("")
         for text, span in _sentences(node):
             inside = span.section if span and entry.document and not node.whole_document else ""
-            if text not in said and inside != section and (titles := titles_of(inside)):
+            titles = [title for title in titles_of(inside) if title != entry.title]
+            if text not in said and titles and inside != section:
                 parts += [f"{'#' * min(len(titles) + 1, 6)} {_escaped(titles[-1])}", ""]
                 section = inside
             if text not in said:
@@ -239,8 +238,9 @@ def _blocks(node: Node, title: str) -> Iterator[str]:
     marks = marks_of(node.text)
     for block in blocks_of(node):
         text = displayed(node.text, block.start, block.end, marks)
+        fence = "`" * (3 + text.count("`"))
         if not block.prose:
-            yield f"{FENCE}\n{visible(text.replace(FENCE, ''), lines=True)}\n{FENCE}"
+            yield f"{fence}\n{visible(text, lines=True)}\n{fence}"
         elif (line := _on_one_line(text)) != title and block.kind != "furniture":
             yield {"heading": "## ", "item": "- "}.get(block.kind, "") + _escaped(line)
 
@@ -271,8 +271,8 @@ def _write(folder: Path, path: str, text: str) -> None:
     file = folder / path
     if text:
         file.parent.mkdir(parents=True, exist_ok=True)
-        (folder / PARTIAL).write_bytes(text.encode())
-        (folder / PARTIAL).replace(file)
+        (part := folder / f"{MANIFEST}.part").write_bytes(text.encode())
+        part.replace(file)
     else:
         file.unlink()
         while not any((file := file.parent).iterdir()):

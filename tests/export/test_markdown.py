@@ -9,7 +9,7 @@ import yaml
 from fakes import HashingEmbedding
 from llama_index.core.schema import Document
 
-from hierindex import DocumentHierarchy, HierarchicalIndex
+from hierindex import DocumentHierarchy, HierarchicalIndex, SemanticHierarchy
 from hierindex.errors import HierindexError
 from hierindex.export import markdown, to_markdown
 
@@ -41,6 +41,98 @@ def built(beside: Path, documents: dict[str, str]) -> HierarchicalIndex:
         f"{beside}-index",
         hierarchy=DocumentHierarchy(HashingEmbedding()),
     )
+
+
+TOPICS = {
+    "boat": "harbour anchor tide hull mast",
+    "bread": "dough oven yeast crust flour",
+    "mill": "sails grain wind miller stones",
+}
+
+
+def about(topic: str, title: str) -> Document:
+    """A document on a topic, which is grouped with others on it."""
+    text = f"The {topic} {title} has {TOPICS[topic]}. Every {topic} needs {TOPICS[topic]}."
+    return Document(id_=f"{title} {topic}", text=text, metadata={"title": f"{title} {topic}"})
+
+
+@pytest.fixture
+def grouped(tmp_path) -> HierarchicalIndex:
+    """An index with a group for each topic."""
+    return HierarchicalIndex.from_documents(
+        [about(topic, title) for topic in TOPICS for title in "new old red big far wet".split()],
+        tmp_path / "index",
+        hierarchy=SemanticHierarchy(HashingEmbedding()),
+    )
+
+
+def test_files_keep_their_names_when_titles_change(grouped, tmp_path) -> None:
+    to_markdown(grouped, tmp_path / "to")
+    before = held(tmp_path / "to")
+    grouped.insert(about("mill", "ancient"))
+    to_markdown(grouped, tmp_path / "to")
+    to_markdown(grouped, tmp_path / "fresh")
+    after = held(tmp_path / "to")
+    assert before.keys() - {*held(tmp_path / "fresh")}  # the titles of groups have changed
+    assert not before.keys() - after.keys()
+    assert len(after.keys() - before.keys()) == 1
+    changed = {path for path in before if before[path] != after[path]}
+    assert {path for path in changed if "mill" not in path} <= {".hierindex.json", "index.md"}
+
+
+def test_a_new_document_of_the_same_title_renames_none(tmp_path) -> None:
+    index = HierarchicalIndex.from_documents(
+        [Document(id_=name, text=f"Says {name}.", metadata={"title": "Report"}) for name in "bc"],
+        tmp_path / "index",
+        hierarchy=DocumentHierarchy(HashingEmbedding()),
+    )
+    to_markdown(index, tmp_path / "to")
+    before = pages(tmp_path / "to")
+    assert {*before} == {"index.md", "report.md", "report-2.md"}
+    index.insert(Document(id_="a", text="Says a.", metadata={"title": "Report"}))
+    to_markdown(index, tmp_path / "to")
+    after = pages(tmp_path / "to")
+    assert after.keys() - before.keys() == {"report-3.md"}
+    for path in ("report.md", "report-2.md"):
+        ids = [front_matter(of[path])["sources"][0]["id"] for of in (before, after)]
+        assert ids[0] == ids[1]
+
+
+NOUNS = """anchor barrel cabin dinghy engine ferry galley hatch island jetty keel lantern mooring net
+oar pilot quay rudder sail tiller voyage winch yacht buoy compass davit fender gangway halyard
+""".split()
+
+
+def sentences(topic: str) -> list[str]:
+    """Sentences on a topic, more than a summary has room for."""
+    return [
+        f"{topic} are beside the {noun} which the {noun} keeper of {topic} saw." for noun in NOUNS
+    ]
+
+
+def test_headings_are_the_authors(tmp_path) -> None:
+    folder = tmp_path / "from"
+    folder.mkdir()
+    parts = [f"## {title}\n\n" + " ".join(sentences(title)) for title in ("Hulls", "Masts")]
+    (folder / "boats.md").write_text("# Boats\n\n" + "\n\n".join(parts))
+    (folder / "plain.txt").write_text("\n\n".join(" ".join(sentences(t)) for t in ("Oak", "Elm")))
+    hierarchy = SemanticHierarchy(HashingEmbedding())
+    index = HierarchicalIndex.build(folder, tmp_path / "index", hierarchy=hierarchy, chunk_size=60)
+    to_markdown(index, tmp_path / "to")
+    found = pages(tmp_path / "to")
+    assert re.findall("^#+ .*$", found["boats.md"], re.M) == ["# Boats", "## Hulls", "## Masts"]
+    assert re.findall("^#+ .*$", found["plain.md"], re.M) == ["# plain"]
+    for heading in ("Hulls", "Masts"):
+        under = found["boats.md"].partition(f"## {heading}\n")[2].partition("\n#")[0]
+        assert {*re.findall("Hulls|Masts", under)} == {heading}
+
+
+def test_a_sentence_stands_once_in_a_page(grouped, tmp_path) -> None:
+    to_markdown(grouped, tmp_path / "to")
+    for path, text in pages(tmp_path / "to").items():
+        body = text.partition("\n# ")[2]
+        said = re.findall(r"The \w+ \w+ has|Every \w+ needs [^[]*\[", body)
+        assert len(said) == len({*said}), path
 
 
 def test_each_document_stands_once_and_all_links_lead_somewhere(soft, tmp_path) -> None:
