@@ -4,7 +4,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -15,16 +15,17 @@ from hierindex.core.titles import first_words, listed, without_shared_prefix
 from hierindex.errors import InputError
 from hierindex.export.files import ordered_nodes
 from hierindex.index import HierarchicalIndex
-from hierindex.node import Node, Span, place_of, titles_of, to_json
+from hierindex.node import Node, Span, place_of, shared_section, titles_of, to_json
 from hierindex.read.files import file_in
 from hierindex.summarize.extractive import informative
-from hierindex.text.blocks import blocks_of
+from hierindex.text.blocks import quoted_blocks
 from hierindex.text.characters import folded
 from hierindex.text.markup import displayed, marks_of
 from hierindex.text.sentences import split_sentences
 from hierindex.unsafe import UNSAFE, visible
 
 MANIFEST = ".hierindex.json"  # by path, the document and the digests of a file
+Written = dict[str, int | list[str]]  # what an export did
 MOST_ENTRIES, PARTS = 400, 37  # of a folder; more are divided into parts by their digests
 UNNAMED = rf"(?:[\s!-/:-@\[-`{{-\x7f]|{UNSAFE.pattern})+"  # what names do not have
 # Names that the format has for other files, or Windows for devices.
@@ -54,12 +55,11 @@ class Entry:
         """The titles of a group's entries, as far as they fit, or a document's first sentence."""
         if self.entries:
             return listed(without_shared_prefix([entry.title for entry in self.entries]), 200)
-        return next((text for node in self.nodes for text, _ in _sentences(node)), "")
+        found = informative(split_sentences(displayed(self.nodes[0].text)))[0]
+        return _on_one_line(found[0].text) if found else ""
 
 
-def to_markdown(
-    index: HierarchicalIndex, folder: str | Path, *, force: bool = False
-) -> dict[str, int | list[str]]:
+def to_markdown(index: HierarchicalIndex, folder: str | Path, *, force: bool = False) -> Written:
     """Write the tree as a folder of Markdown, or bring such a folder up to date.
 
     Each group of documents is a folder with an `index.md`, and each document one file, under its
@@ -195,9 +195,8 @@ def _page(entry: Entry, folder: Path, files: Mapping[str, Path | None], generate
     if entry.document:
         file, source = files.get(entry.document), {"id": entry.document}
         source |= {"resource": link("", file)} if file else {}
-        keys = "type title description sources generated status".split()
         values = ("Document", entry.title, entry.line, [source], generated, "stable")
-        pairs = zip(keys, values, strict=True)
+        pairs = zip("type title description sources generated status".split(), values, strict=True)
         head = "".join(f"{key}: {UNSAFE.sub(' ', to_json(value))}\n" for key, value in pairs)
     up, beside = entry.up, [None, *(entry.up.entries if entry.up else [entry]), None]
     at, notes = beside.index(entry), dict[Span, int]()
@@ -214,43 +213,38 @@ def _page(entry: Entry, folder: Path, files: Mapping[str, Path | None], generate
 
 
 def _body(entry: Entry, notes: dict[Span, int]) -> list[str]:
-    """Return a summary, then what else is said under each heading, everything once."""
-    parts, said, section = list[str](), {"", *(below.line for below in entry.entries)}, ""
+    """Return what a page says, everything once: in order under the headings, if it has any."""
+    found = list[tuple[str, Node, str, str, Span | None]]()
     for node in entry.nodes:
-        if node.kind == "chunk" and node.whole_document:
-            return [*_blocks(node, entry.title)]
-        parts.append("")
-        for text, span in _sentences(node):
-            inside = span.section if span and entry.document and not node.whole_document else ""
-            titles = [title for title in titles_of(inside) if title != entry.title]
-            if text not in said and titles and inside != section:
-                parts += [f"{'#' * min(len(titles) + 1, 6)} {_escaped(titles[-1])}", ""]
-                section = inside
-            if text not in said:
-                note = f"[^{notes.setdefault(span, len(notes) + 1)}]" if span else ""
-                parts[-1] += f"{' ' * bool(parts[-1])}{_escaped(text)}{note}"
-                said.add(text)
-    return parts
-
-
-def _blocks(node: Node, title: str) -> Iterator[str]:
-    """Yield the blocks of a document that is one chunk; code and tables as they are."""
-    marks = marks_of(node.text)
-    for block in blocks_of(node):
-        text = displayed(node.text, block.start, block.end, marks)
+        marks, shared = marks_of(node.text), shared_section(span.section for span in node.citations)
+        for part in node.quotes:
+            for block in quoted_blocks(node.text, part):
+                text = displayed(node.text, block.start, block.end, marks)
+                source = part.part(block.start, block.end).source
+                section = source.section if source and part.verbatim else shared
+                found.append((section * bool(entry.document), node, block.kind, text, source))
+    if any(each[0] for each in found) and {n.kind for n in entry.nodes} <= {"chunk", "extractive"}:
+        found.sort(key=lambda each: each[-1].start if each[-1] else 0)
+    parts, said, last = list[str](), {below.line for below in entry.entries}, ("", "", "")
+    for section, node, kind, text, span in found:
+        line = _on_one_line(text).strip("| ")
+        if line in said or kind in ("heading", "front matter") or not re.search(r"\w", line):
+            continue
+        said.add(line)
+        titles = [title for title in titles_of(section) if title != entry.title]
+        if section != last[0] and titles:
+            parts.append(f"{'#' * min(len(titles) + 1, 6)} {_escaped(titles[-1])}")
+        start = {"item": "- ", "row": "- ", "code": "```"}.get(kind, "") * bool(entry.document)
+        note = f"[^{notes.setdefault(span, len(notes) + 1)}]" if span else ""
         fence = "`" * (3 + text.count("`"))
-        if not block.prose:
-            yield f"{fence}\n{visible(text, lines=True)}\n{fence}"
-        elif (line := _on_one_line(text)) != title and block.kind != "furniture":
-            yield {"heading": "## ", "item": "- "}.get(block.kind, "") + _escaped(line)
-
-
-def _sentences(node: Node) -> list[tuple[str, Span | None]]:
-    """Return the sentences of a summary, or the first that says something in a chunk, as shown."""
-    marks, quotes = marks_of(node.text), [*node.quotes]
-    if node.kind == "chunk":
-        quotes = [s.quote for s in informative(split_sentences(node.text, quotes))[0][:1]]
-    return [(_on_one_line(displayed(node.text, q.at, q.to, marks)), q.source) for q in quotes]
+        code = f"{fence}\n{visible(text, lines=True)}\n{fence}\n{note}"
+        here = section, section or node.id, start
+        joined = here == last and (start == "- " or (not start and node.kind != "chunk"))
+        parts += [] if joined else [""]
+        shown = code if start == "```" else f"{start}{_escaped(line)}{note}"
+        parts[-1] += ("\n" if start else " ") * joined + shown
+        last = here
+    return parts
 
 
 def _on_one_line(text: str) -> str:

@@ -98,7 +98,8 @@ def test_a_new_document_of_the_same_title_renames_none(tmp_path) -> None:
         assert ids[0] == ids[1]
 
 
-NOUNS = """anchor barrel cabin dinghy engine ferry galley hatch island jetty keel lantern mooring net
+NOUNS = """
+anchor barrel cabin dinghy engine ferry galley hatch island jetty keel lantern mooring net
 oar pilot quay rudder sail tiller voyage winch yacht buoy compass davit fender gangway halyard
 """.split()
 
