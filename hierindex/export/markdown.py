@@ -4,7 +4,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -17,10 +17,9 @@ from hierindex.export.files import ordered_nodes
 from hierindex.index import HierarchicalIndex
 from hierindex.node import Node, Span, place_of, shared_section, titles_of, to_json
 from hierindex.read.files import file_in
-from hierindex.summarize.extractive import informative
 from hierindex.text.blocks import quoted_blocks
 from hierindex.text.characters import folded
-from hierindex.text.markup import displayed, marks_of
+from hierindex.text.markup import displayed
 from hierindex.text.sentences import split_sentences
 from hierindex.unsafe import UNSAFE, visible
 
@@ -33,7 +32,7 @@ RESERVED = re.compile(r"(?:index|log|con|prn|aux|nul|com\d|lpt\d)(?:\.|$)")
 LINE_START = re.compile(r"^[ \t]*(?:(?:>|[-*+\u2022](?=\s)|#{1,6}(?=\s))[ \t]*)+", re.MULTILINE)
 # What Markdown, GitHub or Obsidian would not show as it is, within a line and at its start.
 MARKUP = re.compile(
-    r"\\(?=[!-/:-@\[-`{-~]|$)|[`~$]|(?<!\s)\*|\*(?!\s)|(?<!\w)_|_(?!\w)|<(?=[\w/!?])|&(?=#?\w+;)"
+    r"\\(?=[!-/:-@\[-`{-~]|$)|[`~$]|(?<!\s)\*|\*(?!\s)|(?<![^\W_])_|_(?![^\W_])|<(?=[\w/!?])|&(?=#?\w+;)"
     r"|\[(?=[\[^])|(?<=\^)\[|\](?=[(\[:])|(?<!\S)#(?=\w)|(?<= )#(?=#*$)|=(?==)|%(?=%)|^[#>=|]"
     r"|^[-+:](?=\s|$|-)|(?:(?<=^\d)|(?<=^\d\d)|(?<=^\d{4}))[.)](?=\s|$)"
 )
@@ -55,8 +54,10 @@ class Entry:
         """The titles of a group's entries, as far as they fit, or a document's first sentence."""
         if self.entries:
             return listed(without_shared_prefix([entry.title for entry in self.entries]), 200)
-        found = informative(split_sentences(displayed(self.nodes[0].text)))[0]
-        return _on_one_line(found[0].text) if found else ""
+        lines = (
+            _on_one_line(text) for _, _, kind, text, _ in _passages(self) if kind == "paragraph"
+        )
+        return next((split_sentences(line)[0].text for line in lines), self.title)
 
 
 def to_markdown(index: HierarchicalIndex, folder: str | Path, *, force: bool = False) -> Written:
@@ -80,8 +81,8 @@ def to_markdown(index: HierarchicalIndex, folder: str | Path, *, force: bool = F
     Returns
     -------
     dict
-        Numbers of `nodes`, and of files `written`, `removed` and `unchanged`; and the paths of the
-        files that were `kept`, because somebody else wrote or edited them.
+        Numbers of `nodes`, and of files `written` and `removed`; and the paths of the files that
+        were `kept`, because somebody else wrote or edited them.
 
     Raises
     ------
@@ -93,11 +94,10 @@ def to_markdown(index: HierarchicalIndex, folder: str | Path, *, force: bool = F
     snapshot, folder = index.table.snapshot(), Path(folder).absolute()
     nodes, manifest = ordered_nodes(snapshot), folder / MANIFEST
     held: dict[str, list[str]] = json.loads(manifest.read_bytes()) if manifest.exists() else {}
-    stood = {document: path for path, (document, *_) in held.items()}
     generated = {"by": f"hierindex/{__version__}", "at": snapshot.details().get("time", "")}
     sources = {node.documents[0]: node.read_from for node in nodes if node.read_from}
     files = {document: file_in(source, document) for document, source in sources.items()}
-    entries = {entry.path: entry for entry in _named(_tree(nodes), "", stood)}
+    entries = {e.path: e for e in _named(_tree(nodes), "", {held[path][0]: path for path in held})}
     ours, changes, kept = held.copy(), dict[str, str](), list[str]()
     for path in sorted({*entries, *held}):
         file, entry, (_, *known) = folder / path, entries.get(path), held.get(path, [""])
@@ -118,9 +118,13 @@ def to_markdown(index: HierarchicalIndex, folder: str | Path, *, force: bool = F
         first, last = (json.dumps(each, indent=0, sort_keys=True) for each in (both, ours))
         for path, text in ((MANIFEST, first), *changes.items(), (MANIFEST, last)):
             _write(folder, path, text)
-    removed, unchanged = [*changes.values()].count(""), len(entries.keys() - changes - {*kept})
-    counts = {"written": len(changes) - removed, "removed": removed, "unchanged": unchanged}
-    return {"nodes": len(nodes), **counts, "kept": kept}
+    removed = [*changes.values()].count("")
+    return {
+        "nodes": len(nodes),
+        "written": len(changes) - removed,
+        "removed": removed,
+        "kept": kept,
+    }
 
 
 def _tree(nodes: Sequence[Node]) -> Entry:
@@ -136,11 +140,10 @@ def _tree(nodes: Sequence[Node]) -> Entry:
             under.setdefault(document, []).append(node)
             homes[document, home] += node.n_chunks * (home in entries)
     home_of = {document: home for (document, home), _ in reversed(homes.most_common())}
-    for document, home in sorted(home_of.items(), reverse=True):
-        under[document].sort(key=lambda n: (not n.whole_document, n.start, -n.level))
-        first, *parts = under[document]
-        said = [first, *(n for n in parts if n.kind != "chunk" or not first.whole_document)]
-        entries[home].entries.append(Entry(first.document_name or document, said, document))
+    for each, home in sorted(home_of.items(), reverse=True):
+        first, *rest = sorted(under[each], key=lambda n: (not n.whole_document, n.start, -n.level))
+        said = [first, *(n for n in rest if n.kind != "chunk" or not first.whole_document)]
+        entries[home].entries.append(Entry(first.document_name or each, said, each))
     (top,) = _pruned(entries[""])
     return entries[""] if top.document else top
 
@@ -201,12 +204,13 @@ def _page(entry: Entry, folder: Path, files: Mapping[str, Path | None], generate
     up, beside = entry.up, [None, *(entry.up.entries if entry.up else [entry]), None]
     at, notes = beside.index(entry), dict[Span, int]()
     near = zip(("Up", "Previous", "Next"), (up, beside[at - 1], beside[at + 1]), strict=True)
+    items = [(link(e.title, e.path), _escaped(e.line) * (e.line != e.title)) for e in entry.entries]
     parts = [
         head and f"---\n{head}---",
         f"# {_escaped(entry.title)}",
         " · ".join(link(word, to.path) for word, to in near if to),
         *_body(entry, notes),
-        "\n".join(f"- {link(e.title, e.path)}: {_escaped(e.line)}" for e in entry.entries),
+        "\n".join("- " + ": ".join(filter(None, item)) for item in items),
         "\n".join(f"[^{n}]: {place(span)}" for span, n in notes.items()),
     ]
     return "\n\n".join(filter(None, parts)) + "\n"
@@ -214,21 +218,12 @@ def _page(entry: Entry, folder: Path, files: Mapping[str, Path | None], generate
 
 def _body(entry: Entry, notes: dict[Span, int]) -> list[str]:
     """Return what a page says, everything once: in order under the headings, if it has any."""
-    found = list[tuple[str, Node, str, str, Span | None]]()
-    for node in entry.nodes:
-        marks, shared = marks_of(node.text), shared_section(span.section for span in node.citations)
-        for part in node.quotes:
-            for block in quoted_blocks(node.text, part):
-                text = displayed(node.text, block.start, block.end, marks)
-                source = part.part(block.start, block.end).source
-                section = source.section if source and part.verbatim else shared
-                found.append((section * bool(entry.document), node, block.kind, text, source))
-    if any(each[0] for each in found) and {n.kind for n in entry.nodes} <= {"chunk", "extractive"}:
-        found.sort(key=lambda each: each[-1].start if each[-1] else 0)
     parts, said, last = list[str](), {below.line for below in entry.entries}, ("", "", "")
-    for section, node, kind, text, span in found:
-        line = _on_one_line(text).strip("| ")
-        if line in said or kind in ("heading", "front matter") or not re.search(r"\w", line):
+    found = [*_passages(entry)]
+    if any(place.section for place, *_ in found):
+        found.sort(key=lambda each: each[0].start)
+    for (_, _, _, _, section, *_), node, kind, text, span in found:
+        if (line := _on_one_line(text)) in said:
             continue
         said.add(line)
         titles = [title for title in titles_of(section) if title != entry.title]
@@ -239,12 +234,25 @@ def _body(entry: Entry, notes: dict[Span, int]) -> list[str]:
         fence = "`" * (3 + text.count("`"))
         code = f"{fence}\n{visible(text, lines=True)}\n{fence}\n{note}"
         here = section, section or node.id, start
-        joined = here == last and (start == "- " or (not start and node.kind != "chunk"))
+        joined, last = here == last and (start == "- " or not (start or node.kind == "chunk")), here
         parts += [] if joined else [""]
         shown = code if start == "```" else f"{start}{_escaped(line)}{note}"
         parts[-1] += ("\n" if start else " ") * joined + shown
-        last = here
     return parts
+
+
+def _passages(entry: Entry) -> Iterator[tuple[Span, Node, str, str, Span | None]]:
+    """Yield what nodes quote: its place among headings, node, kind of block, text and source."""
+    for node in entry.nodes:
+        whole = Span("", node.start, 0, section=shared_section(s.section for s in node.citations))
+        for part in node.quotes:
+            for block in [*quoted_blocks(node.text, part)][: 1 if node.level else None]:
+                to = part.to if node.level else block.end  # a quote of a summary is a sentence
+                text = displayed(node.text[block.start : to].strip("|"))
+                source = part.part(block.start, to).source
+                place = source if source and part.verbatim and entry.document else whole
+                if block.kind not in ("heading", "front matter") and re.search(r"\w", text):
+                    yield place, node, block.kind, text, source
 
 
 def _on_one_line(text: str) -> str:
