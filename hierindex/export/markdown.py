@@ -32,8 +32,8 @@ RESERVED = re.compile(r"(?:index|log|con|prn|aux|nul|com\d|lpt\d)(?:\.|$)")
 LINE_START = re.compile(r"^[ \t]*(?:(?:>|[-*+\u2022](?=\s)|#{1,6}(?=\s))[ \t]*)+", re.MULTILINE)
 # What Markdown, GitHub or Obsidian would not show as it is, within a line and at its start.
 MARKUP = re.compile(
-    r"\\(?=[!-/:-@\[-`{-~]|$)|[`~$]|(?<!\s)\*|\*(?!\s)|(?<![^\W_])_|_(?![^\W_])|<(?=[\w/!?])|&(?=#?\w+;)"
-    r"|\[(?=[\[^])|(?<=\^)\[|\](?=[(\[:])|(?<!\S)#(?=\w)|(?<= )#(?=#*$)|=(?==)|%(?=%)|^[#>=|]"
+    r"\\(?=[!-/:-@\[-`{-~]|$)|[`~$]|(?<!\s)\*|\*(?!\s)|(?<![^\W_])_|_(?![^\W_])|<(?=[\w/!?])"
+    r"|&(?=#?\w+;)|\[(?=[\[^])|(?<=\^)\[|\](?=[(\[:])|(?<!\S)#(?=\w)|(?<= )#(?=#*$)|=(?==)|%(?=%)|^[#>=|]"
     r"|^[-+:](?=\s|$|-)|(?:(?<=^\d)|(?<=^\d\d)|(?<=^\d{4}))[.)](?=\s|$)"
 )
 
@@ -54,9 +54,7 @@ class Entry:
         """The titles of a group's entries, as far as they fit, or a document's first sentence."""
         if self.entries:
             return listed(without_shared_prefix([entry.title for entry in self.entries]), 200)
-        lines = (
-            _on_one_line(text) for _, _, kind, text, _ in _passages(self) if kind == "paragraph"
-        )
+        lines = (_on_one_line(text) for *_, kind, text, _ in _passages(self) if kind == "paragraph")
         return next((split_sentences(line)[0].text for line in lines), self.title)
 
 
@@ -119,12 +117,8 @@ def to_markdown(index: HierarchicalIndex, folder: str | Path, *, force: bool = F
         for path, text in ((MANIFEST, first), *changes.items(), (MANIFEST, last)):
             _write(folder, path, text)
     removed = [*changes.values()].count("")
-    return {
-        "nodes": len(nodes),
-        "written": len(changes) - removed,
-        "removed": removed,
-        "kept": kept,
-    }
+    written = len(changes) - removed
+    return {"nodes": len(nodes), "written": written, "removed": removed, "kept": kept}
 
 
 def _tree(nodes: Sequence[Node]) -> Entry:
