@@ -9,7 +9,7 @@ import yaml
 from fakes import HashingEmbedding
 from llama_index.core.schema import Document
 
-from hierindex import DocumentHierarchy, HierarchicalIndex, SemanticHierarchy
+from hierindex import DocumentHierarchy, HierarchicalIndex, RaptorHierarchy, SemanticHierarchy
 from hierindex.errors import HierindexError
 from hierindex.export import markdown, to_markdown
 
@@ -234,6 +234,83 @@ def test_hostile_text_is_shown_as_it_is(tmp_path) -> None:
         assert not re.search(r"(?<!\\)(<script|\[\[|`|\$|%%|==|(?<= )#tag)", body), path
         assert "index.md" in path or front_matter(text)["type"] == "Document"
         assert Path(path).stem not in {"nul", "con"}
+
+
+NOTE = """# Shed
+
+It stores the *mower*, `__init__.py` and 2 * 3 bicycles ([law](https://example.org)).
+
+## Costs
+
+- **posts** of oak
+- roofing
+
+| Item | Price |
+|------|-------|
+| Door | 120   |
+
+```bash
+echo "*" > _x_
+```
+"""
+
+
+def test_a_short_document_is_shown_whole(tmp_path) -> None:
+    (tmp_path / "shed.md").write_text(NOTE)
+    hierarchy = SemanticHierarchy(HashingEmbedding())
+    index = HierarchicalIndex.build(tmp_path / "shed.md", tmp_path / "index", hierarchy=hierarchy)
+    to_markdown(index, tmp_path / "to")
+    body = pages(tmp_path / "to")["shed.md"].partition("\n# ")[2]
+    lines = re.sub(r"\[\^\d+\](: .*)?", "", body).splitlines()
+    shown = [line for line in lines[1:] if line and not line.startswith("[Up]")]
+    assert shown == [
+        r"It stores the mower, \_\_init\_\_.py and 2 * 3 bicycles (law).",
+        "## Costs",
+        "- posts of oak",
+        "- roofing",
+        "- Item | Price",
+        "- Door | 120",
+        "```",
+        'echo "*" > _x_',
+        "```",
+    ]
+
+
+@pytest.mark.parametrize(
+    "title", ["word " * 80, "\u6587" * 150, "a<b>:c?d*e|f/g\\\\h.", "CON", "\u0939\u093f"]
+)
+def test_names_are_safe_and_short(title, tmp_path) -> None:
+    index = HierarchicalIndex.from_documents(
+        [
+            Document(id_=f"{i}", text=f"Part {i % 3} says {i}.", metadata={"title": title})
+            for i in range(30)
+        ],
+        tmp_path / "index",
+        hierarchy=DocumentHierarchy(HashingEmbedding()),
+    )
+    to_markdown(index, tmp_path / "to")
+    paths = [*pages(tmp_path / "to")]
+    assert len([path for path in paths if not path.endswith("index.md")]) == 30
+    for path in paths:
+        assert len(path) <= 120
+        assert path == path.lower()
+        for name in path.split("/"):
+            assert len(name.encode()) <= 255
+            assert not re.search(r'[<>:"\\\\|?*\s]|^con(\.|$)|\.$', name), name
+
+
+def test_a_document_without_a_summary_is_shown(tmp_path) -> None:
+    documents = [about(topic, title) for topic in TOPICS for title in "new old red big".split()]
+    hierarchy = RaptorHierarchy(HashingEmbedding())
+    index = HierarchicalIndex.from_documents(documents, tmp_path / "index", hierarchy=hierarchy)
+    to_markdown(index, tmp_path / "to")
+    found = {
+        front_matter(text)["title"]: text
+        for path, text in pages(tmp_path / "to").items()
+        if "index.md" not in path
+    }
+    for document in documents:
+        assert TOPICS[document.id_.split()[1]] in found[document.id_]
 
 
 def test_names_that_differ_in_case_only_are_two(tmp_path) -> None:
