@@ -166,7 +166,7 @@ def _named(entry: Entry, folder: str, stood: Mapping[str, str]) -> list[Entry]:
             names[below] = name
     for below in entry.entries:
         suffix, taken, room = ".md" * bool(below.document), {*names.values()}, 116 - len(folder)
-        words = re.sub(UNNAMED, " ", folded(below.title).lower())
+        words = re.sub(UNNAMED, " ", folded(below.title).lower()).strip() or "untitled"
         slug = first_words(words, min(60, room) if suffix else min(24, room // 4)).replace(" ", "-")
         tries = [slug + suffix, *(f"{slug}-{i}{suffix}" for i in range(2, len(taken) + 4))]
         free = (name for name in tries if name not in taken and not RESERVED.match(name))
