@@ -214,7 +214,7 @@ def _body(entry: Entry, notes: dict[Span, int]) -> list[str]:
     """Return what a page says, everything once: in order under the headings, if it has any."""
     parts, said, last = list[str](), {below.line for below in entry.entries}, ("", "", "")
     found = [*_passages(entry)]
-    if any(place.section for place, *_ in found):
+    if titled := any(place.section for place, *_ in found):
         found.sort(key=lambda each: each[0].start)
     for (_, _, _, _, section, *_), node, kind, text, span in found:
         if (line := _on_one_line(text)) in said:
@@ -227,7 +227,7 @@ def _body(entry: Entry, notes: dict[Span, int]) -> list[str]:
         note = f"[^{notes.setdefault(span, len(notes) + 1)}]" if span else ""
         fence = "`" * (3 + text.count("`"))
         code = f"{fence}\n{visible(text, lines=True)}\n{fence}\n{note}"
-        here = section, section or node.id, start
+        here = section, "" if titled else node.id, start
         joined, last = here == last and (start == "- " or not (start or node.kind == "chunk")), here
         parts += [] if joined else [""]
         shown = code if start == "```" else f"{start}{_escaped(line)}{note}"
