@@ -85,9 +85,9 @@ def to_markdown(index: HierarchicalIndex, folder: str | Path, *, force: bool = F
     Raises
     ------
     IndexNotFoundError, InputError
-        If there is no index, it is empty, or `.hierindex.json` is damaged.
-    OSError
-        If the folder cannot be written.
+        If there is no index, it is empty, or a link in the folder leads out of it.
+    OSError, ValueError
+        If the folder cannot be written, or its `.hierindex.json` is damaged.
     """
     snapshot, folder = index.table.snapshot(), Path(folder).absolute()
     nodes, manifest = ordered_nodes(snapshot), folder / MANIFEST
