@@ -177,7 +177,7 @@ def export(
     report: dict[str, Any] = {"format": form, "path": str(to)}
     if form == "markdown":
         written = to_markdown(HierarchicalIndex.open(index), to, force=force)
-        print_result({**report, **written.to_json()}, as_json, exported)
+        print_result({**report, **written}, as_json, exported)
         return
     if force:
         raise InputError("--force is for markdown; the other formats overwrite nothing.")

@@ -332,7 +332,7 @@ def exported(report: dict[str, Any]) -> str:
     line = f"{counted(report['nodes'], 'node')} as {report['format']}: {report['path']}"
     if "kept" not in report:
         return line
-    files = ", ".join(f"{report[did]:,} {did}" for did in ("written", "removed", "unchanged"))
+    files = ", ".join(f"{report[did]:,} {did}" for did in ("written", "removed"))
     kept = [f"Kept, for it is not as hierindex wrote it: {path}" for path in report["kept"]]
     return "\n".join([f"{line} (files: {files})", *kept])
 

@@ -3,74 +3,59 @@
 import json
 import os
 import re
-import unicodedata
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import sha256
-from pathlib import Path, PurePath
-from posixpath import dirname, join, relpath
-from typing import Any
+from pathlib import Path
 from urllib.parse import quote
 
-import hierindex
+from hierindex import __version__
+from hierindex.core.titles import first_words, listed, without_shared_prefix
 from hierindex.errors import InputError
 from hierindex.export.files import ordered_nodes
 from hierindex.index import HierarchicalIndex
-from hierindex.node import Node, Span
-from hierindex.text.display import counted
-from hierindex.unsafe import UNSAFE, beginning
+from hierindex.node import Node, Span, place_of, shared_section, titles_of, to_json
+from hierindex.read.files import file_in
+from hierindex.text.blocks import quoted_blocks
+from hierindex.text.characters import folded
+from hierindex.text.markup import displayed
+from hierindex.text.sentences import split_sentences
+from hierindex.unsafe import UNSAFE, visible
 
-MANIFEST = ".hierindex.json"  # digests of the files that are ours
-PARTIAL = ".hierindex.part"  # the file that is being written
-INDEX = "index.md"
-MOST_ENTRIES = 400  # of a folder; more are divided into parts by digests of their names
-LINE = 200  # characters of a one-line summary
-NAME = 60  # characters of a name of a file or folder
-RESERVED = re.compile("con|prn|aux|nul|com[0-9]|lpt[0-9]|index|log")  # log.md is the format's
-RANDOM = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4,}){2,}")  # ids that say nothing to people
-GENERATED = re.compile("^generated: .*$", re.MULTILINE)
+MANIFEST = ".hierindex.json"  # by path, the document and the digests of a file
+Written = dict[str, int | list[str]]  # what an export did
+MOST_ENTRIES, PARTS = 400, 37  # of a folder; more are divided into parts by their digests
+UNNAMED = rf"(?:[\s!-/:-@\[-`{{-\x7f]|{UNSAFE.pattern})+"  # what names do not have
+# Names that the format has for other files, or Windows for devices.
+RESERVED = re.compile(r"(?:index|log|con|prn|aux|nul|com\d|lpt\d)(?:\.|$)")
+LINE_START = re.compile(r"^[ \t]*(?:(?:>|[-*+\u2022](?=\s)|#{1,6}(?=\s))[ \t]*)+", re.MULTILINE)
 # What Markdown, GitHub or Obsidian would not show as it is, within a line and at its start.
-INLINE = re.compile(
-    r"[\\`*\[\]~$]|(?<!\w)_|_(?!\w)|<(?=[\w/!?])|&(?=#?\w+;)|(?<!\S)#(?=\w)|#(?=#*$)"
-    r"|=(?==)|(?<==)=|%(?=%)|(?<=%)%"
+MARKUP = re.compile(
+    r"\\(?=[!-/:-@\[-`{-~]|$)|[`~$]|(?<!\s)\*|\*(?!\s)|(?<![^\W_])_|_(?![^\W_])|<(?=[\w/!?])"
+    r"|&(?=#?\w+;)|\[(?=[\[^])|(?<=\^)\[|\](?=[(\[:])|(?<!\S)#(?=\w)|(?<= )#(?=#*$)|=(?==)|%(?=%)"
+    r"|^[#>=|]|^[-+:](?=\s|$|-)|(?:(?<=^\d)|(?<=^\d\d)|(?<=^\d{4}))[.)](?=\s|$)"
 )
-START = re.compile(r"^(\d*)(?=[#>+=:|.)-])")
-
-
-@dataclass(frozen=True)
-class Written:
-    """What an export did: `nodes` of the tree, files `written`, `removed` and `unchanged`.
-
-    `kept` are the files that were left as they are because somebody else wrote or edited them.
-    """
-
-    nodes: int
-    written: int
-    removed: int
-    unchanged: int
-    kept: list[str]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the fields as a dict."""
-        return asdict(self)
 
 
 @dataclass(eq=False)
 class Entry:
-    """A group with its entries, or a document, which has none; the nodes hold its summary."""
+    """A group with its entries, or a document, which has none; the nodes are what it says."""
 
     title: str
-    nodes: list[Node] = field(default_factory=list)
-    entries: list["Entry"] = field(default_factory=list)
+    nodes: Sequence[Node] = ()
     document: str = ""
+    entries: list["Entry"] = field(default_factory=list)
     path: str = ""
+    up: "Entry | None" = None
 
     @property
     def line(self) -> str:
-        """The first sentence."""
-        first = next((text for node in self.nodes for text, _ in _sentences(node)), "")
-        return beginning(first, LINE)
+        """The titles of a group's entries, as far as they fit, or a document's first sentence."""
+        if self.entries:
+            return listed(without_shared_prefix([entry.title for entry in self.entries]), 200)
+        lines = (_on_one_line(text) for *_, kind, text, _ in _passages(self) if kind == "paragraph")
+        return next((split_sentences(line)[0].text for line in lines), self.title)
 
 
 def to_markdown(index: HierarchicalIndex, folder: str | Path, *, force: bool = False) -> Written:
@@ -86,353 +71,210 @@ def to_markdown(index: HierarchicalIndex, folder: str | Path, *, force: bool = F
     index : HierarchicalIndex
     folder : str or Path
         Folder to write to; missing folders are created. Its `.hierindex.json` holds digests of
-        what was written.
+        what was written, and where each document stands: names stay when titles change.
     force : bool
         Whether to overwrite files of the tree that were edited since; by default they are kept.
         Files that were not written by an export are never touched.
 
     Returns
     -------
-    Written
-        Numbers of nodes and files, and the paths of files that were kept.
+    dict
+        Numbers of `nodes`, and of files `written` and `removed`; and the paths of the files that
+        were `kept`, because somebody else wrote or edited them.
 
     Raises
     ------
     IndexNotFoundError, InputError
-        If there is no index, it is empty, or the folder cannot be written.
+        If there is no index, it is empty, or a link in the folder leads out of it.
+    OSError, ValueError
+        If the folder cannot be written, or its `.hierindex.json` is damaged.
     """
-    snapshot = index.table.snapshot()
-    nodes = ordered_nodes(snapshot)
-    tree = _Tree(nodes, Path(folder).absolute(), snapshot.details().get("time", ""))
-    try:
-        return Written(len(nodes), *_Folder(Path(folder)).bring_up_to_date(tree.files(), force))
-    except OSError as error:
-        raise InputError(f"{str(folder)!r} cannot be written: {error}.") from error
+    snapshot, folder = index.table.snapshot(), Path(folder).absolute()
+    nodes, manifest = ordered_nodes(snapshot), folder / MANIFEST
+    held: dict[str, list[str]] = json.loads(manifest.read_bytes()) if manifest.exists() else {}
+    generated = {"by": f"hierindex/{__version__}", "at": snapshot.details().get("time", "")}
+    sources = {node.documents[0]: node.read_from for node in nodes if node.read_from}
+    files = {document: file_in(source, document) for document, source in sources.items()}
+    entries = {e.path: e for e in _named(_tree(nodes), "", {held[path][0]: path for path in held})}
+    ours, changes, kept = held.copy(), dict[str, str](), list[str]()
+    for path in sorted({*entries, *held}):
+        file, entry, (_, *known) = folder / path, entries.get(path), held.get(path, [""])
+        if not file.resolve().is_relative_to(folder.resolve()):
+            raise InputError(f"{str(file)!r} is outside of {str(folder)!r}; remove the link.")
+        text = _page(entry, folder, files, generated) if entry else ""
+        before = _digest(file.read_text("utf-8", "replace")) if file.exists() else ""
+        after = _digest(text) if text else ""
+        if before in ("", after, *known) or (force and text and known):
+            changes |= {path: text} if before != after else {}
+            ours[path] = [entry.document if entry else "", after]
+        else:
+            kept.append(path)
+    both = {path: [*digests, *held.get(path, [])[1:]] for path, digests in ours.items()}
+    ours = {path: digests for path, digests in ours.items() if digests[-1]}
+    if changes or ours != held:
+        # The manifest knows files of before and after while they change, which may be broken off.
+        first, last = (json.dumps(each, indent=0, sort_keys=True) for each in (both, ours))
+        for path, text in ((MANIFEST, first), *changes.items(), (MANIFEST, last)):
+            _write(folder, path, text)
+    removed = [*changes.values()].count("")
+    written = len(changes) - removed
+    return {"nodes": len(nodes), "written": written, "removed": removed, "kept": kept}
 
 
-class _Tree:
-    """The entries of an index and their pages."""
-
-    def __init__(self, nodes: Sequence[Node], folder: Path, time: str) -> None:
-        self._folder = folder
-        self._generated = {"by": f"hierindex/{hierindex.__version__}", "at": time}
-        self._nodes = {node.id: node for node in nodes}
-        self._under = defaultdict[str, list[Node]](list)
-        files = {n.documents[0]: _file(n.read_from, n.documents[0]) for n in nodes if n.read_from}
-        self._sources = {document: file for document, file in files.items() if file}
-        tops = defaultdict[str, list[Node]](list)
-        for node in nodes:
-            parent = self._parent(node)
-            if len(node.documents) == 1 and (parent is None or len(parent.documents) > 1):
-                tops[node.documents[0]].append(node)
-            if parent is not None:
-                self._under[parent.id].append(node)
-        for parent_id, children in self._under.items():
-            place = {child: i for i, child in enumerate(self._nodes[parent_id].children)}
-            children.sort(key=lambda node: place.get(node.id, len(place)))
-        self._homes = defaultdict[str, list[Entry]](list)
-        for document, found in tops.items():
-            sizes = Counter[str]()
-            for node in found:
-                sizes[node.parents[0][0] if self._parent(node) else ""] += node.n_chunks
-            title = next((n.document_name for n in found if n.document_name), document)
-            home = sizes.most_common(1)[0][0]
-            self._homes[home].append(Entry(title, found, document=document))
-        groups = [n for n in nodes if len(n.documents) > 1 and self._parent(n) is None]
-        top = self._divided([*filter(None, map(self._group, groups)), *self._homes[""]])
-        self.top = top[0] if len(top) == 1 and top[0].entries else Entry("Contents", entries=top)
-        _name(self.top, "")
-
-    def _parent(self, node: Node) -> Node | None:
-        return self._nodes.get(node.parents[0][0]) if node.parents else None
-
-    def _group(self, node: Node) -> Entry | None:
-        """Return the entry of a group; that of its only entry if it has but one."""
-        documents = {entry.nodes[0].id: entry for entry in self._homes[node.id]}
-        entries = [
-            entry
-            for child in self._under[node.id]
-            if (entry := documents.pop(child.id, None) or self._group_of(child))
-        ]
-        entries += documents.values()
-        if len(entries) < 2:
-            return entries[0] if entries else None
-        return Entry(node.title, [node], self._divided(entries))
-
-    def _group_of(self, node: Node) -> Entry | None:
-        return self._group(node) if len(node.documents) > 1 else None
-
-    def _divided(self, entries: list[Entry], depth: int = 0) -> list[Entry]:
-        """Return the entries, in parts if they are too many for one folder."""
-        if len(entries) <= MOST_ENTRIES:
-            return entries
-        parts = defaultdict[str, list[Entry]](list)
-        for entry in entries:
-            parts[_digest((entry.document or entry.title).encode())[: depth + 1]].append(entry)
-        return [
-            Entry(f"Part {key}", entries=self._divided(part, depth + 1))
-            for key, part in sorted(parts.items())
-        ]
-
-    def files(self) -> dict[str, str]:
-        """Return the text of each file by its path."""
-        return dict(self._pages(self.top, None, []))
-
-    def _pages(
-        self, entry: Entry, up: Entry | None, beside: Sequence[Entry]
-    ) -> Iterator[tuple[str, str]]:
-        page = _Page(entry.path, self._folder, self._sources)
-        links = [("Up", up)] if up else []
-        if entry in beside:
-            at = beside.index(entry)
-            links += [("Previous", e) for e in beside[:at][-1:]]
-            links += [("Next", e) for e in beside[at + 1 : at + 2]]
-        page.add(f"# {_escaped(entry.title)}")
-        page.add(" · ".join(f"{word}: {page.link(to)}" for word, to in links))
-        seen = set[str]()
-        several = len(entry.nodes) > 1
-        for node in entry.nodes:
-            if several and node.title:
-                page.add(f"## {_escaped(node.title)}")
-            page.add_text(node, seen, 1 if several and node.kind == "chunk" else None)
-            if entry.document:
-                self._add_sections(page, node, seen, 3 if several else 2)
-        if entry.entries:
-            page.add("\n".join(f"- {page.link(e)}{_count(e)}{_after(e)}" for e in entry.entries))
-        head = self._head(entry, up is None)
-        yield entry.path, head + page.text()
-        for below in entry.entries:
-            yield from self._pages(below, entry, entry.entries)
-
-    def _add_sections(self, page: "_Page", node: Node, seen: set[str], level: int) -> None:
-        """Add the sections under a node that say what was not said above."""
-        for child in self._under[node.id]:
-            if child.kind != "chunk":
-                n = len(page.parts)
-                page.add_text(child, seen)
-                self._add_sections(page, child, seen, level + 1)
-                if len(page.parts) > n:
-                    page.parts.insert(n, f"{'#' * min(level, 6)} {_escaped(child.title)}")
-
-    def _head(self, entry: Entry, is_top: bool) -> str:
-        """Return the front matter, which the format has in the topmost index and in documents."""
-        if not entry.document:
-            return '---\nokf_version: "0.2"\n---\n\n' if is_top else ""
-        source = {"id": entry.document, "title": entry.title}
-        if path := self._sources.get(entry.document):
-            source["resource"] = _relative(path, self._folder / dirname(entry.path))
-        fields = {
-            "type": "Document",
-            "title": entry.title,
-            "description": entry.line,
-            "sources": [source],
-            "generated": self._generated,
-            "status": "stable",
-        }
-        # JSON is YAML
-        lines = [f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in fields.items()]
-        return "\n".join(["---", *(UNSAFE.sub(" ", line) for line in lines), "---\n\n"])
+def _tree(nodes: Sequence[Node]) -> Entry:
+    """Return the groups and documents of an index, each under its strongest parent."""
+    entries, under = {"": Entry("Contents")}, dict[str, list[Node]]()
+    homes = Counter[tuple[str, str]]()  # chunks by document and group
+    for node in reversed(nodes):  # parents first
+        document, home = node.documents[0], node.parents[0][0] if node.parents else ""
+        if len(node.documents) > 1:
+            entries[node.id] = Entry(node.title, [node])
+            entries[home].entries.append(entries[node.id])
+        else:
+            under.setdefault(document, []).append(node)
+            homes[document, home] += node.n_chunks * (home in entries)
+    home_of = {document: home for (document, home), _ in reversed(homes.most_common())}
+    for each, home in sorted(home_of.items(), reverse=True):
+        first, *rest = sorted(under[each], key=lambda n: (not n.whole_document, n.start, -n.level))
+        said = [first, *(n for n in rest if n.kind != "chunk" or not first.whole_document)]
+        entries[home].entries.append(Entry(first.document_name or each, said, each))
+    (top,) = _pruned(entries[""])
+    return entries[""] if top.document else top
 
 
-class _Page:
-    """The body of a file: its parts, and its footnotes."""
-
-    def __init__(self, path: str, folder: Path, sources: dict[str, str]) -> None:
-        self._path, self._folder, self._sources = path, folder, sources
-        self.parts = list[str]()
-        self._notes = dict[Span, int]()
-
-    def add(self, part: str) -> None:
-        """Add a part that is not empty."""
-        self.parts += [part] if part else []
-
-    def add_text(self, node: Node, seen: set[str], most: int | None = None) -> None:
-        """Add the first sentences of a node that are not among those seen."""
-        sentences = [(text, span) for text, span in _sentences(node)[:most] if text not in seen]
-        seen.update(text for text, _ in sentences)
-        self.add(
-            " ".join(
-                f"{_escaped(text, i == 0)}{self._note(span)}"
-                for i, (text, span) in enumerate(sentences)
-            )
-        )
-
-    def _note(self, span: Span | None) -> str:
-        return "" if span is None else f"[^{self._notes.setdefault(span, len(self._notes) + 1)}]"
-
-    def link(self, to: Entry) -> str:
-        """Return a link to another file."""
-        return f"[{_escaped(to.title)}]({quote(relpath(to.path, dirname(self._path) or '.'))})"
-
-    def text(self) -> str:
-        """Return the parts and the footnotes."""
-        notes = [f"[^{n}]: {self._place(span)}" for span, n in self._notes.items()]
-        return "\n\n".join([*self.parts, *(["\n".join(notes)] if notes else [])]) + "\n"
-
-    def _place(self, span: Span) -> str:
-        name, path = _escaped(span.document), self._sources.get(span.document)
-        page = span.page_label or span.page
-        if path:
-            anchor = f"#page={span.page}" if span.page else ""
-            name = f"[{name}]({_relative(path, self._folder / dirname(self._path))}{anchor})"
-        shown = f", page {_escaped(str(page))}" if page else ""
-        return f"{name}{shown}, characters {span.start}-{span.end}"
+def _pruned(entry: Entry) -> list[Entry]:
+    """Return a document, a group of at least two entries, or else what is in it."""
+    entry.entries = [each for below in reversed(entry.entries) for each in _pruned(below)]
+    if len(entry.entries) > MOST_ENTRIES:
+        parts = dict[int, list[Entry]]()
+        for each in entry.entries:
+            parts.setdefault(int(_digest(each.document), 16) % PARTS + 1, []).append(each)
+        entry.entries = [Entry(f"Part {n}", entries=part) for n, part in sorted(parts.items())]
+    return [entry] if entry.document or len(entry.entries) > 1 else entry.entries
 
 
-class _Folder:
-    """A folder of files, with a manifest of the digests of those that are ours."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
-        try:
-            self._ours: dict[str, list[str]] = json.loads((folder / MANIFEST).read_bytes())
-        except FileNotFoundError:
-            self._ours = {}
-        except ValueError as error:
-            message = f"{str(folder / MANIFEST)!r} is damaged ({error}); restore or remove it."
-            raise InputError(message) from error
-
-    def bring_up_to_date(
-        self, files: dict[str, str], force: bool
-    ) -> tuple[int, int, int, list[str]]:
-        """Write and remove files; return how many of each, how many stay, and which were kept.
-
-        While files change, the manifest has their digests of before and after, so that a next
-        export knows them after this one was killed.
-        """
-        write, after = dict[str, bytes](), dict[str, list[str]]()
-        remove, kept = list[str](), list[str]()
-        for path in sorted({*files, *self._ours}):
-            held = self._read(path)
-            is_ours = held is None or _digest(held) in self._ours.get(path, ())
-            if path not in files:
-                if held is not None:
-                    (remove if is_ours else kept).append(path)
-                    after |= {} if is_ours else {path: self._ours[path]}
-                continue
-            text = _with_time_of(files[path], held).encode()
-            if held is not None and _digest(held) == _digest(text):
-                after[path] = [_digest(text)]
-            elif is_ours or (force and path in self._ours):
-                write[path], after[path] = text, [_digest(text)]
-            else:
-                kept.append(path)
-                after |= {path: self._ours[path]} if path in self._ours else {}
-        try:
-            if write or remove:
-                between = {
-                    p: [*self._ours.get(p, ()), *after.get(p, ())] for p in self._ours | after
-                }
-                self._write(MANIFEST, _json(between))
-            for path, data in write.items():
-                self._write(path, data)
-            for path in remove:
-                self._remove(path)
-            if after != self._ours or write:
-                self._write(MANIFEST, _json(after))
-        finally:
-            (self._folder / PARTIAL).unlink(missing_ok=True)
-        return len(write), len(remove), len(files.keys() - write.keys() - {*kept}), kept
-
-    def _read(self, path: str) -> bytes | None:
-        """Return what a file holds, None if there is none."""
-        file = self._folder / path
-        if not file.resolve().is_relative_to(self._folder.resolve()):
-            raise InputError(f"{str(file)!r} is outside of {str(self._folder)!r}; remove the link.")
-        return file.read_bytes() if file.exists() else None
-
-    def _write(self, path: str, data: bytes) -> None:
-        (self._folder / PARTIAL).write_bytes(data)
-        (self._folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (self._folder / PARTIAL).replace(self._folder / path)
-
-    def _remove(self, path: str) -> None:
-        """Remove a file, and the folders that are empty without it."""
-        file = self._folder / path
-        file.unlink()
-        for folder in file.relative_to(self._folder).parents:
-            if str(folder) == "." or any((self._folder / folder).iterdir()):
-                break
-            (self._folder / folder).rmdir()
+def _named(entry: Entry, folder: str, stood: Mapping[str, str]) -> list[Entry]:
+    """Return a group and all under it, with the names that most of their documents stood under."""
+    entry.path, found = f"{folder}index.md", [entry]
+    votes, names = Counter[tuple[Entry, str]](), dict[Entry, str]()
+    for below in entry.entries:
+        for before in (stood.get(each, "") for node in below.nodes[:1] for each in node.documents):
+            name, slash, _ = before.removeprefix(folder).partition("/")
+            votes[below, name] += before.startswith(folder) and bool(slash) != bool(below.document)
+    for (below, name), n in votes.most_common():
+        if n and name and below not in names and name not in names.values():
+            names[below] = name
+    for below in entry.entries:
+        suffix, taken, room = ".md" * bool(below.document), {*names.values()}, 116 - len(folder)
+        words = re.sub(UNNAMED, " ", folded(below.title).lower()).strip() or "untitled"
+        slug = first_words(words, min(60, room) if suffix else min(24, room // 4)).replace(" ", "-")
+        tries = [slug + suffix, *(f"{slug}-{i}{suffix}" for i in range(2, len(taken) + 4))]
+        free = (name for name in tries if name not in taken and not RESERVED.match(name))
+        below.up, below.path = entry, folder + names.setdefault(below, next(free))
+        found += _named(below, f"{below.path}/", stood) if below.entries else [below]
+    return found
 
 
-def _name(entry: Entry, path: str) -> None:
-    """Give an entry its path, and those under it names that differ on every system."""
-    entry.path = path if entry.document else join(path, INDEX)
-    names = [_slug(below) for below in entry.entries]
-    often = Counter(names)
-    for below, name in zip(entry.entries, names, strict=True):
-        if often[name] > 1 or RESERVED.fullmatch(name):
-            key = below.document or "\n".join(below.nodes[0].documents if below.nodes else ())
-            name = f"{name}-{_digest(key.encode())[:8]}"
-        _name(below, join(path, name + ".md" * bool(below.document)))
+def _page(entry: Entry, folder: Path, files: Mapping[str, Path | None], generated: object) -> str:
+    """Return the text of a file."""
+
+    def link(text: str, path: str | Path, anchor: str = "") -> str:
+        address = Path(os.path.relpath(folder / path, folder / entry.path / "..")).as_posix()
+        return f"[{_escaped(text)}]({quote(address)}{anchor})" if text else quote(address)
+
+    def place(span: Span) -> str:
+        name = place_of(span._replace(section="", anchor="").to_json())
+        file, page = files.get(span.document), f"#page={span.page}" * bool(span.page)
+        shown = link(name, file, page) if file else _escaped(name)
+        return f"{shown}, characters {span.start}-{span.end}"
+
+    head = "" if entry.up else 'okf_version: "0.2"\n'  # which the topmost index has
+    if entry.document:
+        file, source = files.get(entry.document), {"id": entry.document}
+        source |= {"resource": link("", file)} if file else {}
+        values = ("Document", entry.title, entry.line, [source], generated, "stable")
+        pairs = zip("type title description sources generated status".split(), values, strict=True)
+        head = "".join(f"{key}: {UNSAFE.sub(' ', to_json(value))}\n" for key, value in pairs)
+    up, beside = entry.up, [None, *(entry.up.entries if entry.up else [entry]), None]
+    at, notes = beside.index(entry), dict[Span, int]()
+    near = zip(("Up", "Previous", "Next"), (up, beside[at - 1], beside[at + 1]), strict=True)
+    items = [(link(e.title, e.path), _escaped(e.line) * (e.line != e.title)) for e in entry.entries]
+    parts = [
+        head and f"---\n{head}---",
+        f"# {_escaped(entry.title)}",
+        " · ".join(link(word, to.path) for word, to in near if to),
+        *_body(entry, notes),
+        "\n".join("- " + ": ".join(filter(None, item)) for item in items),
+        "\n".join(f"[^{n}]: {place(span)}" for span, n in notes.items()),
+    ]
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def _slug(entry: Entry) -> str:
-    """Return the letters and digits of a document's id, or its title if that says nothing."""
-    text = entry.title
-    if entry.document and not RANDOM.fullmatch(entry.document):
-        text = str(PurePath(entry.document).with_suffix(""))
-    text = unicodedata.normalize("NFKC", text).casefold()
-    kept = (c if c.isalnum() or unicodedata.category(c)[0] == "M" else " " for c in text)
-    words = "-".join("".join(kept).split())
-    name = words.encode()[: 2 * NAME].decode(errors="ignore")[:NAME].strip("-")
-    return name if name == words and name else f"{name or 'document'}-{_digest(text.encode())[:8]}"
+def _body(entry: Entry, notes: dict[Span, int]) -> list[str]:
+    """Return what a page says, everything once: in order under the headings, if it has any."""
+    parts, said, last = list[str](), {below.line for below in entry.entries}, ("", "", "")
+    found = [*_passages(entry)]
+    if titled := any(place.section for place, *_ in found):
+        found.sort(key=lambda each: each[0].start)
+    for (_, _, _, _, section, *_), node, kind, text, span in found:
+        if (line := _on_one_line(text)) in said:
+            continue
+        said.add(line)
+        titles = [title for title in titles_of(section) if title != entry.title]
+        if section != last[0] and titles:
+            parts.append(f"{'#' * min(len(titles) + 1, 6)} {_escaped(titles[-1])}")
+        start = {"item": "- ", "row": "- ", "code": "```"}.get(kind, "") * bool(entry.document)
+        note = f"[^{notes.setdefault(span, len(notes) + 1)}]" if span else ""
+        fence = "`" * (3 + text.count("`"))
+        code = f"{fence}\n{visible(text, lines=True)}\n{fence}\n{note}"
+        here = section, "" if titled else node.id, start
+        joined, last = here == last and (start == "- " or not (start or node.kind == "chunk")), here
+        parts += [] if joined else [""]
+        shown = code if start == "```" else f"{start}{_escaped(line)}{note}"
+        parts[-1] += ("\n" if start else " ") * joined + shown
+    return parts
 
 
-def _sentences(node: Node) -> list[tuple[str, Span | None]]:
-    """Return the sentences of a text, each on one line, with their best sources."""
-    parts = [(node.text[q.at : q.to], q.source) for q in node.quotes] or [(node.text, None)]
-    lines = [(" ".join(UNSAFE.sub(" ", text).split()), span) for text, span in parts]
-    return [(text, span) for text, span in lines if text]
+def _passages(entry: Entry) -> Iterator[tuple[Span, Node, str, str, Span | None]]:
+    """Yield what nodes quote: its place among headings, node, kind of block, text and source."""
+    for node in entry.nodes:
+        whole = Span("", node.start, 0, section=shared_section(s.section for s in node.citations))
+        for part in node.quotes:
+            for block in [*quoted_blocks(node.text, part)][: 1 if node.level else None]:
+                to = part.to if node.level else block.end  # a quote of a summary is a sentence
+                text = displayed(node.text[block.start : to].strip("|"))
+                source = part.part(block.start, to).source
+                place = source if source and part.verbatim and entry.document else whole
+                if block.kind not in ("heading", "front matter") and re.search(r"\w", text):
+                    yield place, node, block.kind, text, source
 
 
-def _escaped(text: str, at_start: bool = False) -> str:
+def _on_one_line(text: str) -> str:
+    return " ".join(UNSAFE.sub(" ", LINE_START.sub("", text)).split())
+
+
+def _escaped(text: str) -> str:
     r"""Return a text on one line as Markdown that shows it as it is.
 
-    >>> print(_escaped("# a_b *c* [[d]]", at_start=True))
-    \# a_b \*c\* \[\[d\]\]
+    >>> print(_escaped("# a_b *c* [[d]] 2 * 3 [e]"))
+    \# a_b \*c\* \[[d]] 2 * 3 [e]
     """
-    text = INLINE.sub(lambda found: "\\" + found[0], " ".join(UNSAFE.sub(" ", text).split()))
-    return START.sub(r"\1\\", text) if at_start else text
+    return MARKUP.sub(lambda found: "\\" + found[0], " ".join(UNSAFE.sub(" ", text).split()))
 
 
-def _file(source: str, document: str) -> str:
-    """Return the path of a document that was read from a file or folder; "" if it is not there."""
-    places = (Path(source, document), Path(source))
-    return next((str(place) for place in places if place.is_file()), "")
+def _write(folder: Path, path: str, text: str) -> None:
+    """Write a file, or remove it and the folders that are empty without it."""
+    file = folder / path
+    if text:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        (part := folder / f"{MANIFEST}.part").write_bytes(text.encode())
+        part.replace(file)
+    else:
+        file.unlink()
+        while not any((file := file.parent).iterdir()):
+            file.rmdir()
 
 
-def _relative(path: str, folder: Path) -> str:
-    """Return the address of a file from a folder; the whole one if they are on two drives."""
-    try:
-        return quote(Path(os.path.relpath(path, folder)).as_posix())
-    except ValueError:
-        return Path(path).as_uri()
-
-
-def _count(entry: Entry) -> str:
-    return f" ({counted(len(entry.entries), 'entry')})" if entry.entries else ""
-
-
-def _after(entry: Entry) -> str:
-    return f": {_escaped(entry.line)}" if entry.line else ""
-
-
-def _with_time_of(text: str, held: bytes | None) -> str:
-    """Return what a file holds if only the generation differs, else the text."""
-    before = "" if held is None else held.decode(errors="replace").replace("\r\n", "\n")
-    if (line := GENERATED.search(before)) is None:
-        return text
-    same = GENERATED.sub(lambda _: line[0], text, count=1)
-    return same if same == before else text
-
-
-def _digest(data: bytes) -> str:
-    """Return the digest of a text, in which the kind of line breaks does not count."""
-    return sha256(data.replace(b"\r\n", b"\n")).hexdigest()
-
-
-def _json(value: Any) -> bytes:
-    return (json.dumps(value, ensure_ascii=False, indent=0, sort_keys=True) + "\n").encode()
+def _digest(text: str) -> str:
+    """Return the digest of a text without what generated it, which alone is no change."""
+    return sha256(re.sub(r"(?m)^generated: \{.*$", "", text, count=1).encode()).hexdigest()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from hierindex.core.identity import file_of
 from hierindex.errors import InputError, SourceError, shown
 
 TEXT = re.compile(r"\n|(\S+\s+){4}|.{256}")  # a line break, five words, or longer than a file name
@@ -81,6 +82,16 @@ def source_path(name: str) -> Path:
     data = ESCAPED.sub(lambda match: bytes.fromhex(match[1].decode()), name.encode())
     path = Path(os.fsdecode(data))
     return path if os.path.lexists(path) else Path(name)
+
+
+def file_in(source: str, document: str) -> Path | None:
+    """Return the file that a document, or the whole that it is a part of, was read from.
+
+    None if it is not there any more, or is outside of its source.
+    """
+    top = source_path(source).resolve()
+    path = top if top.is_file() else source_path(f"{source}/{file_of(document)}").resolve()
+    return path if path.is_file() and path.is_relative_to(top) else None
 
 
 def check_source(source: str | Path) -> None:

@@ -9,7 +9,7 @@ import yaml
 from fakes import HashingEmbedding
 from llama_index.core.schema import Document
 
-from hierindex import DocumentHierarchy, HierarchicalIndex
+from hierindex import DocumentHierarchy, HierarchicalIndex, RaptorHierarchy, SemanticHierarchy
 from hierindex.errors import HierindexError
 from hierindex.export import markdown, to_markdown
 
@@ -43,10 +43,103 @@ def built(beside: Path, documents: dict[str, str]) -> HierarchicalIndex:
     )
 
 
+TOPICS = {
+    "boat": "harbour anchor tide hull mast",
+    "bread": "dough oven yeast crust flour",
+    "mill": "sails grain wind miller stones",
+}
+
+
+def about(topic: str, title: str) -> Document:
+    """A document on a topic, which is grouped with others on it."""
+    text = f"The {topic} {title} has {TOPICS[topic]}. Every {topic} needs {TOPICS[topic]}."
+    return Document(id_=f"{title} {topic}", text=text, metadata={"title": f"{title} {topic}"})
+
+
+@pytest.fixture
+def grouped(tmp_path) -> HierarchicalIndex:
+    """An index with a group for each topic."""
+    return HierarchicalIndex.from_documents(
+        [about(topic, title) for topic in TOPICS for title in "new old red big far wet".split()],
+        tmp_path / "index",
+        hierarchy=SemanticHierarchy(HashingEmbedding()),
+    )
+
+
+def test_files_keep_their_names_when_titles_change(grouped, tmp_path) -> None:
+    to_markdown(grouped, tmp_path / "to")
+    before = held(tmp_path / "to")
+    grouped.insert(about("mill", "ancient"))
+    to_markdown(grouped, tmp_path / "to")
+    to_markdown(grouped, tmp_path / "fresh")
+    after = held(tmp_path / "to")
+    assert before.keys() - {*held(tmp_path / "fresh")}  # the titles of groups have changed
+    assert not before.keys() - after.keys()
+    assert len(after.keys() - before.keys()) == 1
+    changed = {path for path in before if before[path] != after[path]}
+    assert {path for path in changed if "mill" not in path} <= {".hierindex.json", "index.md"}
+
+
+def test_a_new_document_of_the_same_title_renames_none(tmp_path) -> None:
+    index = HierarchicalIndex.from_documents(
+        [Document(id_=name, text=f"Says {name}.", metadata={"title": "Report"}) for name in "bc"],
+        tmp_path / "index",
+        hierarchy=DocumentHierarchy(HashingEmbedding()),
+    )
+    to_markdown(index, tmp_path / "to")
+    before = pages(tmp_path / "to")
+    assert {*before} == {"index.md", "report.md", "report-2.md"}
+    index.insert(Document(id_="a", text="Says a.", metadata={"title": "Report"}))
+    to_markdown(index, tmp_path / "to")
+    after = pages(tmp_path / "to")
+    assert after.keys() - before.keys() == {"report-3.md"}
+    for path in ("report.md", "report-2.md"):
+        ids = [front_matter(of[path])["sources"][0]["id"] for of in (before, after)]
+        assert ids[0] == ids[1]
+
+
+NOUNS = """
+anchor barrel cabin dinghy engine ferry galley hatch island jetty keel lantern mooring net
+oar pilot quay rudder sail tiller voyage winch yacht buoy compass davit fender gangway halyard
+""".split()
+
+
+def sentences(topic: str) -> list[str]:
+    """Sentences on a topic, more than a summary has room for."""
+    return [
+        f"{topic} are beside the {noun} which the {noun} keeper of {topic} saw." for noun in NOUNS
+    ]
+
+
+def test_headings_are_the_authors(tmp_path) -> None:
+    folder = tmp_path / "from"
+    folder.mkdir()
+    parts = [f"## {title}\n\n" + " ".join(sentences(title)) for title in ("Hulls", "Masts")]
+    (folder / "boats.md").write_text("# Boats\n\n" + "\n\n".join(parts))
+    (folder / "plain.txt").write_text("\n\n".join(" ".join(sentences(t)) for t in ("Oak", "Elm")))
+    hierarchy = SemanticHierarchy(HashingEmbedding())
+    index = HierarchicalIndex.build(folder, tmp_path / "index", hierarchy=hierarchy, chunk_size=60)
+    to_markdown(index, tmp_path / "to")
+    found = pages(tmp_path / "to")
+    assert re.findall("^#+ .*$", found["boats.md"], re.M) == ["# Boats", "## Hulls", "## Masts"]
+    assert re.findall("^#+ .*$", found["plain.md"], re.M) == ["# plain"]
+    for heading in ("Hulls", "Masts"):
+        under = found["boats.md"].partition(f"## {heading}\n")[2].partition("\n#")[0]
+        assert {*re.findall("Hulls|Masts", under)} == {heading}
+
+
+def test_a_sentence_stands_once_in_a_page(grouped, tmp_path) -> None:
+    to_markdown(grouped, tmp_path / "to")
+    for path, text in pages(tmp_path / "to").items():
+        body = text.partition("\n# ")[2]
+        said = re.findall(r"The \w+ \w+ has|Every \w+ needs [^[]*\[", body)
+        assert len(said) == len({*said}), path
+
+
 def test_each_document_stands_once_and_all_links_lead_somewhere(soft, tmp_path) -> None:
     written = to_markdown(soft, tmp_path)
     found = pages(tmp_path)
-    assert written.written == len(found)
+    assert written["written"] == len(found)
     documents = [front_matter(text) for path, text in found.items() if "index.md" not in path]
     ids = [each["sources"][0]["id"] for each in documents]
     assert sorted(ids) == ["a.txt", "b.txt", "c.txt", "d.txt"]
@@ -68,27 +161,27 @@ def test_the_same_generation_changes_no_byte(soft, tmp_path) -> None:
         if path.is_file()
     }
     again = to_markdown(soft, tmp_path)
-    assert (again.written, again.removed, again.kept) == (0, 0, [])
+    assert [again[key] for key in ("written", "removed", "kept")] == [0, 0, []]
     assert before == {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in before}
 
 
 def test_what_people_wrote_is_kept(soft, tmp_path) -> None:
     to_markdown(soft, tmp_path)
-    edited = next(path for path in tmp_path.rglob("a.md"))
+    edited = next(path for path in tmp_path.rglob("a-txt.md"))
     ours = edited.read_bytes()
     edited.write_text("edited")
     (edited.parent / "mine.md").write_text("mine")
     name = edited.relative_to(tmp_path).as_posix()
-    assert to_markdown(soft, tmp_path).kept == [name]
+    assert to_markdown(soft, tmp_path)["kept"] == [name]
     assert edited.read_text() == "edited"
-    assert to_markdown(soft, tmp_path, force=True).kept == []
+    assert to_markdown(soft, tmp_path, force=True)["kept"] == []
     assert edited.read_bytes() == ours
     assert (edited.parent / "mine.md").read_text() == "mine"
 
 
 def test_a_file_that_no_export_wrote_is_not_overwritten_by_force(soft, tmp_path) -> None:
     (tmp_path / "index.md").write_text("mine")
-    assert to_markdown(soft, tmp_path, force=True).kept == ["index.md"]
+    assert to_markdown(soft, tmp_path, force=True)["kept"] == ["index.md"]
     assert (tmp_path / "index.md").read_text() == "mine"
 
 
@@ -97,26 +190,26 @@ def test_a_document_that_is_gone_goes(tmp_path) -> None:
     to_markdown(index, tmp_path)
     index.delete_ref_doc("b.md")
     before = held(tmp_path)
-    assert to_markdown(index, tmp_path).removed == 1
+    assert to_markdown(index, tmp_path)["removed"] == 1
     after = held(tmp_path)
-    assert [*before.keys() - after.keys()] == ["b.md"]
+    assert [*before.keys() - after.keys()] == ["b-md.md"]
 
 
 def test_a_killed_export_is_recovered_from(soft, tmp_path, monkeypatch) -> None:
     to_markdown(soft, tmp_path / "whole")
     writes = iter(range(3))
 
-    def killed(self, path, data, write=markdown._Folder._write):
+    def killed(folder, path, text, write=markdown._write):
         if next(writes, None) is None:
             raise KeyboardInterrupt
-        write(self, path, data)
+        write(folder, path, text)
 
     with monkeypatch.context() as patch:
-        patch.setattr(markdown._Folder, "_write", killed)
+        patch.setattr(markdown, "_write", killed)
         with pytest.raises(KeyboardInterrupt):
             to_markdown(soft, tmp_path / "part")
     assert len(pages(tmp_path / "part")) == 2
-    assert to_markdown(soft, tmp_path / "part").kept == []
+    assert to_markdown(soft, tmp_path / "part")["kept"] == []
     assert held(tmp_path / "part") == held(tmp_path / "whole")
 
 
@@ -137,10 +230,88 @@ def test_hostile_text_is_shown_as_it_is(tmp_path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
     for path, text in pages(tmp_path / "in").items():
         assert "\u202e" not in text
-        body = text.split("---\n", 2)[2]
+        body = text.partition("\n# ")[2]
         assert not re.search(r"(?<!\\)(<script|\[\[|`|\$|%%|==|(?<= )#tag)", body), path
         assert "index.md" in path or front_matter(text)["type"] == "Document"
         assert Path(path).stem not in {"nul", "con"}
+
+
+NOTE = """# Shed
+
+It stores the *mower*, `__init__.py` and 2 * 3 bicycles ([law](https://example.org)).
+
+## Costs
+
+- **posts** of oak
+- roofing
+
+| Item | Price |
+|------|-------|
+| Door | 120   |
+
+```bash
+echo "*" > _x_
+```
+"""
+
+
+def test_a_short_document_is_shown_whole(tmp_path) -> None:
+    (tmp_path / "shed.md").write_text(NOTE)
+    hierarchy = SemanticHierarchy(HashingEmbedding())
+    index = HierarchicalIndex.build(tmp_path / "shed.md", tmp_path / "index", hierarchy=hierarchy)
+    to_markdown(index, tmp_path / "to")
+    body = pages(tmp_path / "to")["shed.md"].partition("\n# ")[2]
+    lines = re.sub(r"\[\^\d+\](: .*)?", "", body).splitlines()
+    shown = [line for line in lines[1:] if line and not line.startswith("[Up]")]
+    assert shown == [
+        r"It stores the mower, \_\_init\_\_.py and 2 * 3 bicycles (law).",
+        "## Costs",
+        "- posts of oak",
+        "- roofing",
+        "- Item | Price",
+        "- Door | 120",
+        "```",
+        'echo "*" > _x_',
+        "```",
+    ]
+
+
+@pytest.mark.parametrize(
+    "title", ["word " * 80, "\u6587" * 150, "a<b>:c?d*e|f/g\\\\h.", "CON", "?!", "\u0939\u093f"]
+)
+def test_names_are_safe_and_short(title, tmp_path) -> None:
+    index = HierarchicalIndex.from_documents(
+        [
+            Document(id_=f"{i}", text=f"Part {i % 3} says {i}.", metadata={"title": title})
+            for i in range(30)
+        ],
+        tmp_path / "index",
+        hierarchy=DocumentHierarchy(HashingEmbedding()),
+    )
+    to_markdown(index, tmp_path / "to")
+    paths = [*pages(tmp_path / "to")]
+    assert len([path for path in paths if not path.endswith("index.md")]) == 30
+    for path in paths:
+        assert len(path) <= 120
+        assert path == path.lower()
+        for name in path.removesuffix(".md").split("/"):
+            assert name
+            assert len(name.encode()) <= 255
+            assert not re.search(r'[<>:"\\\\|?*\s]|^con(\.|$)|\.$', name), name
+
+
+def test_a_document_without_a_summary_is_shown(tmp_path) -> None:
+    documents = [about(topic, title) for topic in TOPICS for title in "new old red big".split()]
+    hierarchy = RaptorHierarchy(HashingEmbedding())
+    index = HierarchicalIndex.from_documents(documents, tmp_path / "index", hierarchy=hierarchy)
+    to_markdown(index, tmp_path / "to")
+    found = {
+        front_matter(text)["title"]: text
+        for path, text in pages(tmp_path / "to").items()
+        if "index.md" not in path
+    }
+    for document in documents:
+        assert TOPICS[document.id_.split()[1]] in found[document.id_]
 
 
 def test_names_that_differ_in_case_only_are_two(tmp_path) -> None:
@@ -151,7 +322,7 @@ def test_names_that_differ_in_case_only_are_two(tmp_path) -> None:
 
 def test_one_document_has_an_index(tmp_path) -> None:
     to_markdown(built(tmp_path, {"a.md": "Apples are red."}), tmp_path)
-    assert [*sorted(pages(tmp_path))] == ["a.md", "index.md"]
+    assert [*sorted(pages(tmp_path))] == ["a-md.md", "index.md"]
 
 
 def test_no_folder_has_too_many_entries(tmp_path, monkeypatch) -> None:
@@ -165,7 +336,7 @@ def test_no_folder_has_too_many_entries(tmp_path, monkeypatch) -> None:
 
 def test_a_link_out_of_the_folder_is_not_followed(soft, tmp_path) -> None:
     (tmp_path / "in").mkdir()
-    (tmp_path / "in" / ".hierindex.json").write_text('{"../mine.md": []}')
+    (tmp_path / "in" / ".hierindex.json").write_text('{"../mine.md": [""]}')
     with pytest.raises(HierindexError, match="is outside of"):
         to_markdown(soft, tmp_path / "in")
 

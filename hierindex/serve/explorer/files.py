@@ -6,9 +6,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
-from hierindex.core.identity import file_of as name_of_file
 from hierindex.index import HierarchicalIndex
-from hierindex.read.files import source_path
+from hierindex.read.files import file_in
 from hierindex.store.prefilter import of_documents
 from hierindex.store.snapshot import Snapshot
 from hierindex.threads import in_daemon_thread
@@ -25,11 +24,8 @@ def file_of(snapshot: Snapshot, document: str) -> Path | None:
     where = snapshot.of_each_document & of_documents([document])
     rows = snapshot.select("documents", "read_from", where=where).to_pylist()
     known = (row["read_from"] for row in rows if row["documents"] == [document])
-    if not (source := next(filter(None, known), "")):
-        return None
-    top = source_path(source).resolve()
-    path = top if top.is_file() else source_path(f"{source}/{name_of_file(document)}").resolve()
-    return path if path.is_file() and path.is_relative_to(top) else None
+    source = next(filter(None, known), "")
+    return file_in(source, document) if source else None
 
 
 async def opened(index: HierarchicalIndex, request: Request) -> Response:
