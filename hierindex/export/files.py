@@ -57,6 +57,15 @@ def _place(node: Node) -> tuple[int, list[str], int, str]:
 
 
 @contextmanager
+def writing(path: str | Path) -> Iterator[None]:
+    """Raise InputError if a path cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{str(path)!r} cannot be written: {error}.") from error
+
+
+@contextmanager
 def new(target: str | Path, *, folder: bool = False) -> Iterator[Path]:
     """Yield a temporary path, which is renamed to the target on success and deleted on failure.
 
@@ -75,7 +84,7 @@ def new(target: str | Path, *, folder: bool = False) -> Iterator[Path]:
     named = Path(target)
     target = named.absolute()
     partial = target.with_name(f".{target.name}-{uuid4().hex[:8]}")
-    try:
+    with writing(named):
         is_empty_folder = folder and named.is_dir() and not any(named.iterdir())
         if named.exists() and not is_empty_folder:
             raise InputError(f"{str(named)!r} exists already; choose another path or remove it.")
@@ -90,8 +99,6 @@ def new(target: str | Path, *, folder: bool = False) -> Iterator[Path]:
                 rmtree(partial)
             else:
                 partial.unlink(missing_ok=True)
-    except OSError as error:
-        raise InputError(f"{str(named)!r} cannot be written: {error}.") from error
 
 
 def to_tree(index: HierarchicalIndex) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from hierindex import __version__
 from hierindex.core.titles import first_words, listed, without_shared_prefix
 from hierindex.errors import InputError
-from hierindex.export.files import ordered_nodes
+from hierindex.export.files import ordered_nodes, writing
 from hierindex.index import HierarchicalIndex
 from hierindex.node import Node, Span, place_of, shared_section, titles_of, to_json
 from hierindex.read.files import file_in
@@ -85,13 +85,20 @@ def to_markdown(index: HierarchicalIndex, folder: str | Path, *, force: bool = F
     Raises
     ------
     IndexNotFoundError, InputError
-        If there is no index, it is empty, or a link in the folder leads out of it.
-    OSError, ValueError
-        If the folder cannot be written, or its `.hierindex.json` is damaged.
+        If there is no index, it is empty, a link in the folder leads out of it, its
+        `.hierindex.json` is damaged, or the folder cannot be written.
     """
-    snapshot, folder = index.table.snapshot(), Path(folder).absolute()
-    nodes, manifest = ordered_nodes(snapshot), folder / MANIFEST
-    held: dict[str, list[str]] = json.loads(manifest.read_bytes()) if manifest.exists() else {}
+    with writing(folder):
+        return _brought_up_to_date(index, Path(folder).absolute(), force)
+
+
+def _brought_up_to_date(index: HierarchicalIndex, folder: Path, force: bool) -> Written:
+    snapshot, manifest = index.table.snapshot(), folder / MANIFEST
+    nodes, held = ordered_nodes(snapshot), dict[str, list[str]]()
+    try:
+        held |= json.loads(manifest.read_bytes()) if manifest.exists() else {}
+    except ValueError as error:
+        raise InputError(f"{str(manifest)!r} is damaged; restore or remove it.") from error
     generated = {"by": f"hierindex/{__version__}", "at": snapshot.details().get("time", "")}
     sources = {node.documents[0]: node.read_from for node in nodes if node.read_from}
     files = {document: file_in(source, document) for document, source in sources.items()}

@@ -10,7 +10,7 @@ from fakes import HashingEmbedding
 from llama_index.core.schema import Document
 
 from hierindex import DocumentHierarchy, HierarchicalIndex, RaptorHierarchy, SemanticHierarchy
-from hierindex.errors import HierindexError
+from hierindex.errors import HierindexError, InputError
 from hierindex.export import markdown, to_markdown
 
 LINK = re.compile(r"(?<!\\)\]\(([^)]+)\)")
@@ -345,3 +345,13 @@ def test_nothing_is_an_error(nothing, tmp_path) -> None:
     with pytest.raises(HierindexError):
         to_markdown(nothing, tmp_path / "to")
     assert not (tmp_path / "to").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_said_in_a_sentence(index, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="file' cannot be written"):
+        to_markdown(index, tmp_path / "file")
+    to_markdown(index, tmp_path / "pages")
+    (tmp_path / "pages/.hierindex.json").write_text("{bad")
+    with pytest.raises(InputError, match="damaged; restore or remove it"):
+        to_markdown(index, tmp_path / "pages")
