@@ -247,7 +247,7 @@ def _first_words(node: Node) -> str:
         return first_words(lines[0])
     if node.level:
         best = SalientSentences().best(split_sentences(node.text, node.quotes))
-        lines = [sentence.text for sentence in best.values()]
+        lines = [without_markup(sentence.text) for sentence in best.values()]
     said = (SPEAKER.sub("", line) for line in lines)
     return first_words(next(filter(_tells, said), "")) or first_words(node.text)
 
