@@ -26,6 +26,7 @@ BLOCKS = 240  # in a column
 FEW = 24  # parts of the text, which have room for words
 QUOTES = 6
 TOLD = 200  # tokens of each part, about, from which its quote is chosen
+FILE = frozenset("folder file_name file_path encoding".split())  # metadata of a file
 COLOURS = 7  # values of a key that have one of their own
 WORD = re.compile(r"[^\W_]+")
 
@@ -154,7 +155,7 @@ def _keys(
     for row in rows.to_pylist():
         known = [each for each in row["documents"] if each in of_each["folder"]]
         for key, value in json.loads(row["metadata"]).items():
-            if isinstance(value, str | int):
+            if isinstance(value, str | int) and key not in FILE:
                 of_each[key] |= dict.fromkeys(known, str(value))
     keys = list[tuple[str, dict[str, str], dict[str, int]]]()
     for key, of in of_each.items():
