@@ -130,7 +130,7 @@ soak: $(TESTABLE)  ## kills writers at KILLS=500 random moments, fills disks, se
 	$(BIN)/pytest -q -m 'slow or not slow' tests/test_faults.py tests/test_kills.py
 
 $(READY): pyproject.toml $(wildcard constraints.txt)
-	@echo "Installing hierindex and what it needs into .venv: 2.4 GB, which takes about a minute."
+	@echo "Installing hierindex and what it needs into .venv: 2.3 GB, which takes about a minute."
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install -qq --upgrade 'pip>=25.1'
 	$(INSTALL) -e '.[llm,office,plot,serve]'

@@ -18,6 +18,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 from llama_index.core.embeddings import BaseEmbedding
 from llama_index.core.schema import BaseNode, Document
 from measures import further, read_labelled

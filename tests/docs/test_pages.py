@@ -22,7 +22,7 @@ from loopback import LoopbackServer
 from tiny_models import save_tiny_bart, save_tiny_sentence_transformer
 from typer.main import get_command
 
-from hierindex import HierarchicalIndex, read_documents
+from hierindex import HierarchicalIndex
 from hierindex.cli.app import app
 from hierindex.store.connection import Connection
 
@@ -40,6 +40,7 @@ NOT_RUN = {
     "make": "is what runs this test, among others",
     "pip": "installs",
     "ray": "starts a cluster, as tests/scale does",
+    "uv": "installs",
 }
 save_embed_model = partial(save_tiny_sentence_transformer, window=256)
 SAVED = {
@@ -124,8 +125,6 @@ def test_a_page_can_be_followed(
     page, town, run, stopped, monkeypatch, tmp_path_factory, no_hub
 ) -> None:
     """From its first block to its last, in a folder with documents and an index of them."""
-    documents = read_documents("docs")[0]
-    monkeypatch.setattr("hierindex.demo.demo_documents", lambda: documents)
     with LoopbackServer() as server:
         models = tmp_path_factory.mktemp("models")
         reader = Follower(run, stopped, monkeypatch, server, models)
