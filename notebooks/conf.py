@@ -1,6 +1,5 @@
 """Settings of the site that `make docs` builds: guides, notebooks and the reference."""
 
-import os
 import sys
 from pathlib import Path
 
@@ -9,7 +8,6 @@ from sphinx.application import Sphinx
 import hierindex
 
 sys.path.append(str(Path(__file__).parent))
-os.environ["COLUMNS"] = "80"  # of help pages
 
 LEFT_OUT = """
     object tuple BaseException Exception HierindexError InputError Hierarchy BaseModel BaseReader
@@ -20,7 +18,13 @@ LEFT_OUT = """
 project = "hierindex"
 author = project_copyright = "The hierindex authors"
 version = release = hierindex.__version__
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+]
 
 # Markdown and notebooks
 exclude_patterns = ["**.ipynb_checkpoints"]
@@ -33,6 +37,8 @@ myst_heading_anchors = 4
 smartquotes_action = "D"  # dashes; what is in quotes may be copied
 default_role = "py:obj"
 add_module_names = False
+maximum_signature_line_length = 80  # a longer one has a line for each parameter
+autosummary_generate = False
 autodoc_typehints = "none"  # docstrings have the types
 autodoc_member_order = "bysource"
 autodoc_default_options = {
@@ -48,6 +54,7 @@ toc_object_entries_show_parents = "hide"
 # Pages
 html_theme = "pydata_sphinx_theme"
 html_title = "hierindex"
+copybutton_prompt_text = "$ "  # without it, and without what a command prints
 html_static_path = ["style"]
 html_css_files = ["site.css", "colours.css"]
 html_favicon = "style/icon.svg"
@@ -56,7 +63,6 @@ html_copy_source = False
 html_context = {"default_mode": "auto"}
 html_theme_options = {
     "navbar_align": "left",
-    "show_prev_next": False,
     "footer_start": ["copyright"],
     "footer_end": [],
 }

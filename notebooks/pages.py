@@ -1,7 +1,6 @@
 """What completes the pages of the site: written sections, and links between pages."""
 
 import re
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.nodes import make_refnode
 from typer.main import get_command
-from typer.testing import CliRunner
 
 import hierindex
 from hierindex.cli.app import app as program
@@ -30,16 +28,42 @@ INCLUDED = {
 
 ACCENTS = "primary", "secondary", "accent", "link-higher-contrast"  # colours of the theme
 
+METHODS = re.compile(r"^% methods of (\w+)$", re.MULTILINE)  # a comment of Markdown
 LINK = re.compile(r"\]\(([\w./-]+)(#[\w-]*)?\)")
 LONG = re.compile(r"=(<[^>]*>|[A-Z]\w*\([^()]*\)|'[^']{30,}')")
 PUBLIC = re.compile(rf"({'|'.join(hierindex.__all__)})(\.\w+)?")
 
 
 def commands() -> str:
-    """Return the help of every command."""
-    ask = partial(CliRunner().invoke, program, prog_name="hierindex", env={"COLUMNS": "80"})
-    helps = {name: ask([name, "--help"]).output for name in get_command(program).commands}
-    return "".join(f"\n## {name}\n\n```text\n{text}\n```\n" for name, text in helps.items())
+    """Return what each command does, its arguments and its flags, each with an anchor."""
+    parts = list[str]()
+    for name, command in get_command(program).commands.items():
+        parts += [f"## {name}", command.help, f"```{{eval-rst}}\n.. program:: hierindex {name}\n"]
+        panel = None
+        for given in sorted(command.params, key=lambda each: panel_of(each) or ""):
+            if panel_of(given) != panel:
+                panel = panel_of(given)
+                parts.append(f".. rubric:: {panel}\n")
+            flags = [*getattr(given, "secondary_opts", ()), *given.opts]
+            names = flags if flags[0].startswith("-") else []
+            metavar = "" if getattr(given, "is_flag", False) else f" {given.metavar or 'N'}"
+            shown = ", ".join(f"{flag}{metavar}" for flag in names) or given.metavar
+            is_shown = given.show_default and isinstance(given.default, str | float)
+            default = f" Default: {given.default}." if is_shown and metavar else ""
+            said = escaped(f"{given.help}{' Required.' if given.required else default}")
+            parts.append(f".. option:: {shown}\n\n   {said}\n")
+        parts.append("```\n")
+    return "\n\n".join(parts)
+
+
+def panel_of(given: Any) -> str | None:
+    """Return the heading that a flag has in the help, if any."""
+    return getattr(given, "rich_help_panel", None)
+
+
+def escaped(text: str) -> str:
+    """Return a text as reStructuredText that shows it as it is."""
+    return re.sub(r"([*`|_\\])", r"\\\1", " ".join(text.split()))
 
 
 def recipes() -> str:
@@ -55,11 +79,23 @@ WRITTEN = {
 """What follows the text of a page."""
 
 
+def table_of_methods(found: re.Match[str]) -> str:
+    """Return a table of the public methods of a class and what they do."""
+    names = [
+        f"   {found[1]}.{name}"
+        for name, member in vars(getattr(hierindex, found[1])).items()
+        if not name.startswith("_") and (callable(member) or isinstance(member, classmethod))
+    ]
+    table = ".. currentmodule:: hierindex\n\n.. autosummary::\n   :nosignatures:\n\n"
+    return f"```{{eval-rst}}\n{table}{chr(10).join(names)}\n```"
+
+
 def complete(app: Sphinx, page: str, source: list[str]) -> None:
     """Add what is written for a page, and have its links lead to pages."""
     path = app.env.doc2path(page)
     if page in WRITTEN:
         source[0] += WRITTEN[page]()
+    source[0] = METHODS.sub(table_of_methods, source[0])
     source[0] = linked(source[0], path.parent)
 
 
