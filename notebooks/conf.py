@@ -21,7 +21,6 @@ version = release = hierindex.__version__
 extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
-    "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
 ]
@@ -38,7 +37,6 @@ smartquotes_action = "D"  # dashes; what is in quotes may be copied
 default_role = "py:obj"
 add_module_names = False
 maximum_signature_line_length = 80  # a longer one has a line for each parameter
-autosummary_generate = False
 autodoc_typehints = "none"  # docstrings have the types
 autodoc_member_order = "bysource"
 autodoc_default_options = {
@@ -83,4 +81,4 @@ def setup(app: Sphinx) -> None:
     app.connect("missing-reference", pages.find_short_name)
     app.connect("autodoc-process-signature", pages.shorten_signature)
     app.connect("autodoc-skip-member", pages.skip_field)
-    app.connect("html-page-context", pages.empty_headers_as_cells)
+    app.connect("html-page-context", pages.read_aloud)

@@ -1,6 +1,7 @@
 """What completes the pages of the site: written sections, and links between pages."""
 
 import re
+from inspect import getdoc
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ INCLUDED = {
 
 ACCENTS = "primary", "secondary", "accent", "link-higher-contrast"  # colours of the theme
 
+PARAMETERS = re.compile(r'<dl>\s*<dd><em class="sig-param">.*?</dl>', re.DOTALL)
 METHODS = re.compile(r"^% methods of (\w+)$", re.MULTILINE)  # a comment of Markdown
 LINK = re.compile(r"\]\(([\w./-]+)(#[\w-]*)?\)")
 LONG = re.compile(r"=(<[^>]*>|[A-Z]\w*\([^()]*\)|'[^']{30,}')")
@@ -81,13 +83,22 @@ WRITTEN = {
 
 def table_of_methods(found: re.Match[str]) -> str:
     """Return a table of the public methods of a class and what they do."""
-    names = [
-        f"   {found[1]}.{name}"
-        for name, member in vars(getattr(hierindex, found[1])).items()
-        if not name.startswith("_") and (callable(member) or isinstance(member, classmethod))
+    kind = getattr(hierindex, found[1])
+
+    def whole(name: re.Match[str]) -> str:
+        return f"`{kind.__name__}.{name[1]}`" if hasattr(kind, name[1]) else name[0]
+
+    rows = [
+        f"| `{kind.__name__}.{name}` | {re.sub('`([a-z_]+)`', whole, summary_of(kind, name))} |"
+        for name in vars(kind)
+        if not name.startswith("_") and callable(getattr(kind, name))
     ]
-    table = ".. currentmodule:: hierindex\n\n.. autosummary::\n   :nosignatures:\n\n"
-    return f"```{{eval-rst}}\n{table}{chr(10).join(names)}\n```"
+    return "\n".join(["| method | what it does |", "|---|---|", *rows])
+
+
+def summary_of(kind: type, name: str) -> str:
+    """Return the first paragraph of a method's docstring on one line."""
+    return " ".join((getdoc(getattr(kind, name)) or "").partition("\n\n")[0].split())
 
 
 def complete(app: Sphinx, page: str, source: list[str]) -> None:
@@ -174,12 +185,15 @@ def skip_field(
     return str(getattr(obj, "__doc__", "")).startswith("Alias for field number") or None
 
 
-def empty_headers_as_cells(
+def read_aloud(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None
 ) -> None:
-    """Make empty cells in the first rows of tables no headers, which screen readers announce."""
+    """Make empty headers of tables cells, and lists of parameters no definitions, for readers."""
     if "body" in context:
-        context["body"] = context["body"].replace('<th class="head"><p></p></th>', "<td></td>")
+        body = context["body"].replace('<th class="head"><p></p></th>', "<td></td>")
+        context["body"] = PARAMETERS.sub(
+            lambda found: re.sub("<(/?)d[ld]>", r"<\1span>", found[0]), body
+        )
 
 
 def write_colours(app: Sphinx, error: Exception | None) -> None:

@@ -46,7 +46,7 @@ def test_no_page_has_violations_or_is_wider_than_a_narrow_screen(look, folder) -
         ("rollback", "reference/commands.html#rollback"),
         ("HierarchyRetriever", "reference/retriever.html#hierindex.HierarchyRetriever"),
         (
-            "What became of the sentences that a model wrote?",
+            "How well is a summary that a model wrote supported?",
             "guides/glossary.html#grounding",
         ),
         ("which file names are not read", "guides/limits.html#documents-and-files"),
