@@ -192,7 +192,10 @@ def read_aloud(
     if "body" in context:
         body = context["body"].replace('<th class="head"><p></p></th>', "<td></td>")
         context["body"] = PARAMETERS.sub(
-            lambda found: re.sub("<(/?)d[ld]>", r"<\1span>", found[0]), body
+            lambda found: re.sub("<(/?)d[ld]>", r"<\1span>", found[0]).replace(
+                '<span><em class="sig-param">', '<span class="line"><em class="sig-param">'
+            ),
+            body,
         )
 
 
