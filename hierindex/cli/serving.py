@@ -166,9 +166,10 @@ def _llm_of(settings: "Settings") -> "LLM | None":
         return None
     from hierindex.cli.models import served_llm_of
 
+    llm = served_llm_of(settings)
     url = without_password(settings.llm_base_url or "")
     print_note(f"note: {settings.llm} at {url} writes the answers.")
-    return served_llm_of(settings)
+    return llm
 
 
 def _by_name(indexes: list[str]) -> dict[str, str]:

@@ -187,7 +187,9 @@ def _page(entry: Entry, folder: Path, files: Mapping[str, Path | None], generate
 
     def link(text: str, path: str | Path, anchor: str = "") -> str:
         address = Path(os.path.relpath(folder / path, folder / entry.path / "..")).as_posix()
-        return f"[{_escaped(text)}]({quote(address)}{anchor})" if text else quote(address)
+        link = quote(os.fsencode(address)) + anchor
+        label = re.sub(r"(?<!\\)[][]", r"\\\g<0>", _escaped(text))
+        return f"[{label}]({link})" if text else link
 
     def place(span: Span) -> str:
         name = place_of(span._replace(section="", anchor="").to_json())

@@ -9,8 +9,7 @@ from urllib.parse import urlencode
 
 from hierindex import __version__
 from hierindex.node import place_of
-from hierindex.text.display import facts_of, inert, overview_html, percent
-from hierindex.text.markup import displayed
+from hierindex.text.display import BETWEEN, facts_of, inert, overview_html, parts_of, percent
 
 Json = Mapping[str, Any]
 
@@ -61,13 +60,14 @@ class Notes:
 
 
 def _answer(question: str, answer: Json, notes: Notes) -> str:
-    passages = list[str]()
-    for each in answer["passages"]:
-        text = f"{each['lead']} {displayed(each['text'])}".strip()
-        note = notes.of({**each["citation"], "title": each["title"]})
-        passages.append(f"<p>{inert(text)} {note}</p>")
-    said = "".join(passages) or f"<p>{inert(answer['answer'])}</p>"
-    return f"<h2>{inert(question)}</h2>{said}"
+    """Return the paragraphs of an answer, with links to its passages in place of their numbers."""
+    paragraphs, passages = list[str](), answer["passages"]
+    places = [{**each["citation"], "title": each["title"]} for each in passages]
+    for text in (text for part in parts_of(answer) for text in part.text.split(BETWEEN)):
+        label = f" [{len(passages) - len(places) + 1}]"
+        note = notes.of(places.pop(0)) if places and text.endswith(label) else ""
+        paragraphs.append(f"<p>{inert(text.removesuffix(label) if note else text)} {note}</p>")
+    return f"<h2>{inert(question)}</h2>{''.join(paragraphs)}"
 
 
 def _outline(first: Sequence[Json], second: Sequence[Json] = ()) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from hierindex.core.arguments import Floats1d
 from hierindex.core.calibration import Scale
 from hierindex.models.embedder import Embedder, unit_vectors
-from hierindex.node import TITLES_SPAN, Node, titles_of
+from hierindex.node import Node
 from hierindex.respond.answer import Passage
 from hierindex.respond.evidence import Asked, text_about, words_in
 from hierindex.respond.quotable import (
@@ -22,6 +22,7 @@ from hierindex.respond.quotable import (
     window,
 )
 from hierindex.retrieve.known_questions import about_the_whole, known_vectors
+from hierindex.retrieve.outline import name_of_part
 from hierindex.retrieve.retrieval import Retrieved
 from hierindex.retrieve.selection import WROTE
 from hierindex.store.rows import matched_words
@@ -64,14 +65,14 @@ def overview(retrieved: Retrieved, units: Sequence[Unit], budget: Budget) -> Ext
     named. A single node has more of its text, and the titles of its children.
     """
     sentences = [
-        Sentence(text, quote.at, quote.to, quote, k, kind, _name(retrieved.found[k].node))
+        Sentence(text, quote.at, quote.to, quote, k, kind, name_of_part(retrieved.found[k].node))
         for k, _, kind, text, quote, _ in units
     ]
     best = SalientSentences().best(sentences)
     at = {(sentence.child, sentence.at): i for i, sentence in enumerate(sentences)}
     first = {k: at[k, sentence.at] for k, sentence in sorted(best.items())}
     found, shares = [retrieved.found[k] for k in first], retrieved.shares
-    names, most = [_name(node) for node, _ in found], MOST_WORDS if len(first) == 1 else 1
+    names, most = [name_of_part(node) for node, _ in found], MOST_WORDS if len(first) == 1 else 1
     if len(names) > 1 and len({*names}) == 1:  # parts of one document, without headings
         names = [""] * len(names)
     lines = [
@@ -109,15 +110,6 @@ def _line(
             break
         last += 1
     return quoted(node, units[first], units[last], lead, units[first].text)
-
-
-def _name(node: Node) -> str:
-    """Return a node's title; of a part of a document without a heading, the document's name."""
-    title = " ".join(node.title.split())
-    headings = {each for span in node.citations for each in titles_of(span.section)}
-    first = titles_of(title.split(", ")[0].split(TITLES_SPAN)[0])
-    is_named = len(node.documents) > 1 or node.whole_document or not headings.isdisjoint(first)
-    return title if is_named or not node.document_name else node.document_name
 
 
 def _parts(node: Node, snapshot: Snapshot | None, budget: Budget) -> str:

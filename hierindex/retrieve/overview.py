@@ -14,7 +14,7 @@ from hierindex.core.forest import select_cut
 from hierindex.core.identity import file_of
 from hierindex.node import TITLE, Found
 from hierindex.retrieve.contents import reading_order
-from hierindex.retrieve.outline import outline, whole_tree
+from hierindex.retrieve.outline import name_of_part, outline, whole_tree
 from hierindex.retrieve.question import Search
 from hierindex.store.prefilter import of_documents
 from hierindex.store.snapshot import Snapshot, once
@@ -43,7 +43,7 @@ def of_overview(snapshot: Snapshot, of: str | None = None) -> dict[str, Any]:
     Each of up to three `columns` has nodes that together stand for all text, in reading order: few
     groups, more groups, documents, or parts of documents. A `share` is that of the text. `keys` are
     what tells documents apart, each with its commonest `values`: their folder, type, the first word
-    of their names, or a key of their metadata. The `values` of a block are places in these lists,
+    of their names, or a key of their metadata. The `values` of a block are indices into these,
     one for each key, of what most of its documents have; None if that is another value. `quotes`
     are of the largest parts, `parts` is the number of all parts, and `questions` are about the
     largest documents, or sections.
@@ -115,7 +115,13 @@ def _quote(snapshot: Snapshot, part: Found, sentence: Sentence) -> dict[str, Any
         return None
     title = titles_of_documents(snapshot, [source.document]).get(source.document, "")
     text = " ".join(displayed(sentence.text).split())
-    about = {"node": node.id, "name": node.title, "share": share, "text": text, "title": title}
+    about = {
+        "node": node.id,
+        "name": name_of_part(node),
+        "share": share,
+        "text": text,
+        "title": title,
+    }
     return {**source.to_json(), **about}
 
 
@@ -139,18 +145,18 @@ def _questions(blocks: Sequence[dict[str, Any]]) -> list[str]:
 def _keys(
     snapshot: Snapshot, documents: Iterable[str]
 ) -> list[tuple[str, dict[str, str], dict[str, int]]]:
-    """Return each key that divides documents, its value of each, and the places of the commonest.
+    """Return each key that divides documents, its value of each, and numbers for the commonest.
 
-    A key does if two documents have the same value on average, and its commonest values, of which
-    there are at least two, are those of half of the documents.
+    A key is kept if it has at least two values and at most one for two documents, and its seven
+    commonest values cover half of them.
     """
     of_each = defaultdict[str, dict[str, str]](dict)
     of_each["folder"] = folders_of(documents)
     for each, folder in of_each["folder"].items():
         path = PurePosixPath(file_of(each))
-        of_each["type"][each] = path.suffix.lower().lstrip(".")
+        of_each["file type"][each] = path.suffix.lower().lstrip(".")
         if not folder and (first := WORD.match(path.name)):
-            of_each["name"][each] = first[0]
+            of_each["file name"][each] = first[0]
     rows = snapshot.select("documents", "metadata", where=snapshot.of_each_document)
     for row in rows.to_pylist():
         known = [each for each in row["documents"] if each in of_each["folder"]]

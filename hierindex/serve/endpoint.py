@@ -31,14 +31,6 @@ showing: ContextVar[Callable[[str], object] | None] = ContextVar("showing", defa
 """Called with each piece of an answer's text, if the client takes it as it is written."""
 
 
-def served_llm(llm: "LLMLike") -> "LLM":
-    """Return a language model whose limits all requests share."""
-    from hierindex.models.functions import as_llm
-    from hierindex.models.llm import with_retries
-
-    return with_retries(cast("LLM", as_llm(llm)))
-
-
 class BusyError(HierindexError):
     """A server has too many requests to answer."""
 
@@ -163,3 +155,12 @@ def _object(body: bytes) -> dict[str, Any]:
 def _number(text: str) -> int | float:
     number = float(text)
     return int(number) if number.is_integer() else number
+
+
+def written_by(llm: "LLMLike", endpoint: type[Endpoint]) -> type[Endpoint]:
+    """Return an endpoint whose answers a language model writes; all requests share its limits."""
+    from hierindex.models.functions import as_llm
+    from hierindex.models.llm import with_retries
+
+    given = {"llm": with_retries(cast("LLM", as_llm(llm))), "alone": nullcontext()}
+    return type(endpoint.__name__, (endpoint,), given)

@@ -1,7 +1,7 @@
 """The server of questions: what it is asked, what it answers, and the server itself."""
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from threading import BoundedSemaphore
@@ -23,7 +23,7 @@ from hierindex.retrieve.levels import WITH_LEVEL
 from hierindex.retrieve.retrieval import LETTER
 from hierindex.serve import check_names
 from hierindex.serve.app import application
-from hierindex.serve.endpoint import Endpoint, Place, served_llm, showing
+from hierindex.serve.endpoint import Endpoint, Place, showing, written_by
 from hierindex.serve.server import Address, Server
 from hierindex.settings import (
     CONTEXT,
@@ -197,7 +197,6 @@ class Query(Retrieve):  # type: ignore[misc]
 class Written(Query):  # type: ignore[misc]
     """An answer with its sources, written by the language model of the server."""
 
-    alone: ClassVar[AbstractContextManager[Any]] = nullcontext()  # the model has a limit of its own
     response_mode: str | None = Field(default=None, json_schema_extra={"enum": [*MODES, None]})
 
 
@@ -296,7 +295,7 @@ class QuestionServer(Server):
         address = Address.at(host, (QUESTIONS_PORT, 0) if port is None else (port,))
         endpoints = ENDPOINTS
         if llm is not None:
-            endpoints = {**ENDPOINTS, "query": type("Query", (Written,), {"llm": served_llm(llm)})}
+            endpoints = {**ENDPOINTS, "query": written_by(llm, Written)}
         warm = (
             partial(Query(question="Is all loaded?").answer, each, {}) for each in indexes.values()
         )

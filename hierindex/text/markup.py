@@ -19,7 +19,10 @@ HEADING = re.compile(
 )
 FENCE = re.compile(r"\A[ ]{0,3}(?:`{3,}|~{3,})[^\n]*\n|\n[ ]{0,3}(?:`{3,}|~{3,})[ \t]*\Z")
 DIRECTIVE = re.compile(r"^[ \t]*\.\. [\w:-]+::[^\n]*\n?", re.MULTILINE)
-REFERENCE = re.compile(r"^[ ]{0,3}\[[^\[\]\n]+\]: ?\S+$", re.MULTILINE)  # where a link leads
+# Where a link leads: an address, or a file.
+REFERENCE = re.compile(
+    r"^[ ]{0,3}\[[^\[\]\n]+\]: ?(?:<[^>\n]+>|\w+://\S+|[\w.-]*[./#][^\W\d]\S*)$", re.MULTILINE
+)
 # What stands inside a line, first match first. The group that matches is what is shown of it; its
 # name is the style.
 INLINE = re.compile(
@@ -31,7 +34,7 @@ INLINE = re.compile(
     | (?P<tick>`{1,2})(?!`)(?: (?P<link>[^`<\n]*[^`<\s])\s{1,40}<[^`<>\n]*>`__?
                               | (?P<code>[^`\n]+)(?P=tick)(?!`)_? )
     | !?\[(?P<label>[^\[\]\n]*)\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)?(?:\s"[^"\n]*")?\)
-    | \[(?P<named>[^\[\]\n]+)\]\[[^\[\]\n]*[^\W\d][^\[\]\n]*\]
+    | (?<![\w\]])\[(?P<named>[^\[\]\n]+)\]\[[^\[\]\n]*[^\W\d][^\[\]\n]*\](?!\[)
     | (?<![\w*\\])\*\*(?=[^\s*])(?P<strong>[^*\n]*[^\s*])\*\*(?![\w*])
     | (?<![\w*\\])\*(?=[^\s*])(?P<emphasis>[^*\n]*[^\s*])\*(?![\w*])
     | (?<![\w_\\])_(?=[^\W_])(?P<slanted>[^_\n]*[^\W_][.,;:!?]?)_(?![\w_])

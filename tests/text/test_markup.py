@@ -9,6 +9,9 @@ from hierindex.text.markup import Mark, displayed, marks_of
 SIGNS = st.text(alphabet="ab .\n#*_`[](){}:~<>|=-!t1", max_size=200)
 
 
+WIDE = "It is an old mill, and similar in this and that way"
+
+
 @pytest.mark.parametrize(
     ("stored", "shown"),
     [
@@ -17,6 +20,13 @@ SIGNS = st.text(alphabet="ab .\n#*_`[](){}:~<>|=-!t1", max_size=200)
         ("See `a < b` and `List<int>`.", "See a < b and List<int>."),
         ("Mills\n=====\n\nThey grind.", "Mills\n\nThey grind."),
         ("See :class:`~wind.Mill` and ``key``.", "See Mill and key."),
+        ("See [the mill][m].\n\n[m]: ../mills.md#old", "See the mill.\n\n"),
+        ("[Bo]: Yes\n[10:15]: hello\n[x]: 3.5", "[Bo]: Yes\n[10:15]: hello\n[x]: 3.5"),
+        ("matrix[i][j], a[k][n+1] = b", "matrix[i][j], a[k][n+1] = b"),
+        (
+            "It is an old mill, and similar in this way\nto a pump: It turns.",
+            "It is an old mill, and similar in this way to a pump: It turns.",
+        ),
         ("Read :ref:`the guide <mills>` first.", "Read the guide first."),
         ("Read :ref:`the guide\n    <mills>` first.", "Read the guide first."),
         ("It was found :cite:`Ash.2014` early.", "It was found  early."),

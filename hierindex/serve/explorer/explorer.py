@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from hierindex.index import HierarchicalIndex
 from hierindex.serve.app import application
-from hierindex.serve.endpoint import served_llm
+from hierindex.serve.endpoint import written_by
 from hierindex.serve.explorer.endpoints import ENDPOINTS, Ask, Index
 from hierindex.serve.explorer.files import opened
 from hierindex.serve.explorer.inline import PAGE
@@ -65,7 +65,7 @@ class Explorer(Server):
         address = Address.at(host, (EXPLORER_PORT, 0) if port is None else (port,))
         endpoints = ENDPOINTS
         if llm is not None:
-            endpoints = {**ENDPOINTS, "ask": type("Ask", (Ask,), {"llm": served_llm(llm)})}
+            endpoints = {**ENDPOINTS, "ask": written_by(llm, Ask)}
         file = Route("/api/file", partial(opened, index))
         pages = [Route("/", _page), Route("/assets/{name}", _page), file]
         app = application({"": index}, endpoints, pages, "/api/")
