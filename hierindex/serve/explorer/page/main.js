@@ -45,7 +45,10 @@ class Explorer {
     closeMenus();
     this.listen();
     if (this.data.isReport) this.fold(location.hash.length < 2);
-    const [info] = await Promise.all([this.data.index(), this.outline.start()]);
+    const [info] = await Promise.all([
+      this.data.index(),
+      this.outline.load(this.outline.root, { start: 0 }),
+    ]);
     byId("name").textContent = info.name;
     document.title = `${info.name} · hierindex`;
     this.question.start(info.levels);
@@ -55,7 +58,7 @@ class Explorer {
         "This index holds no documents yet; add some with hierindex update.";
       return;
     }
-    this.state.first = this.outline.root.children[0];
+    this.state.first = this.outline.first;
     this.outline.move(this.state.first);
     if (this.outline.root.total === 1) await this.outline.toggle(this.state.first, true);
     await Promise.all([this.overview.load(info), this.show()]);
