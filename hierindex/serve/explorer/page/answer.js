@@ -3,7 +3,7 @@
 import { linkTo, spanOf } from "./address.js";
 import { button, element, say } from "./elements.js";
 import { markCurrent } from "./summary.js";
-import { counted, fileOf, placeOf, shown } from "./text.js";
+import { counted, fileOf, nodeLink, passageLink, placeOf, shown } from "./text.js";
 
 const SIGNS = {
   "": "Supported by its passage",
@@ -100,10 +100,7 @@ function writtenOf({ answer, citations }) {
     const given = { class: sign === "?" ? "unsupported" : null, title: SIGNS[sign] };
     const citation = citations[n - 1];
     if (!citation?.document) return element("sup", given, part);
-    const href = linkTo({ node: citation.node, read: "answer", ...spanOf(citation) });
-    const link = element("a", { ...given, href }, part);
-    link.passage = citation;
-    return element("sup", {}, link);
+    return element("sup", {}, passageLink(citation, part, given));
   });
   return element("p", { class: "text written", dir: "auto" }, ...parts);
 }
@@ -126,19 +123,17 @@ function quoteOf({ text, lead, best, title, citation, is_file: isFile }, sources
 }
 
 function cardOf({ text, lead, best, place, passage, copied, file }, i) {
-  const href = passage && linkTo({ node: passage.node, read: "answer", ...spanOf(passage) });
-  const quote = element(passage ? "a" : "span", { class: "sentence", href }, ...bold(text, best));
-  quote.passage = passage;
+  const said = bold(text, best);
   const above = lead ? [element("p", { class: "lead" }, shown(lead))] : [];
   const node = passage?.node && linkTo({ node: passage.node, ...spanOf(passage) });
   return element(
     "li",
     {},
     element("b", { "aria-hidden": "true" }, String(i + 1)),
-    element("div", { class: "text", dir: "auto" }, ...above, quote),
+    element("div", { class: "text", dir: "auto" }, ...above, passage ? passageLink(passage, said) : said),
     element(
       "small",
-      {},
+      { class: "wraps" },
       element("bdi", {}, shown(place)),
       copying("copy", copied),
       ...(file ? [file] : []),
@@ -155,13 +150,14 @@ function copying(label, text) {
 /** Return a text with its words that match best in bold type. */
 function bold(text, words) {
   const at = words ? text.indexOf(words) : -1;
-  if (at < 0 || words.length === text.length) return [shown(text)];
-  const after = shown(text.slice(at + words.length));
-  return [shown(text.slice(0, at)), element("b", {}, shown(words)), after];
+  if (at < 0 || words.length === text.length) return shown(text);
+  const made = shown(text.slice(0, at));
+  made.append(element("b", {}, shown(words)), shown(text.slice(at + words.length)));
+  return made;
 }
 
 function refusal({ answer, unknown = {} }) {
-  const parts = [element("p", { class: "refused", dir: "auto" }, shown(answer))];
+  const parts = [element("p", { class: "refused text", dir: "auto" }, shown(answer))];
   for (const [name, similar] of Object.entries(unknown)) {
     const near = similar.length ? ` Similar names: ${similar.join(", ")}.` : "";
     parts.push(element("p", {}, shown(`No document is named ${name}.${near}`)));
@@ -180,7 +176,7 @@ function foldedOf(sources, isRefused) {
   if (!sources.length) return [];
   const items = sources.map(({ id, title, level, citations: [first] }) => {
     const place = first ? [first.document, placeOf(first)].filter(Boolean).join(", ") : "";
-    const link = element("a", { href: linkTo({ node: id }), dir: "auto" }, shown(title));
+    const link = nodeLink({ id, title });
     const of = element("small", {}, shown(` level ${level} · ${place}`));
     return element("li", {}, link, of);
   });

@@ -43,7 +43,7 @@ export class Find {
     this.written = written;
     if (!written) return this.recall();
     try {
-      const found = await this.data.search(written, MOST);
+      const found = await this.data.read("search", { q: written, n: MOST });
       if (written === this.written) this.show(found, written);
     } catch (error) {
       this.actions.fail(error);

@@ -13,7 +13,7 @@ const TYPED = 700; // milliseconds that letters of one word are apart
  * row when it is expanded, and their `total`; or a gap, which has no `id` and stands for rows of
  * its parent from the place `start` to `end` that are not loaded.
  *
- * `actions` are `select(id, isRun)`, `read(id)` and `fail(error)`.
+ * `actions` are `select(id, isRun)`, `read(id)` and `trying(promise)`.
  */
 export class Outline {
   constructor(data, actions) {
@@ -38,7 +38,7 @@ export class Outline {
 
   /** Load rows below an entry, from a place `start` or those `around` one, in place of a gap. */
   async load(entry, part) {
-    const { nodes, start, total } = await this.data.nodes(entry.id, part, MORE);
+    const { nodes, start, total } = await this.data.read("nodes", { ...part, of: entry.id, n: MORE });
     const { group } = entry;
     entry.total = total;
     entry.prefix ??= prefixOf(nodes.map(({ title }) => title));
@@ -117,7 +117,7 @@ export class Outline {
   /** Load the first rows of a gap, and go on from there. */
   async fill(gap) {
     const before = [...this.rows].indexOf(gap.row);
-    await this.load(gap.parent, gap);
+    await this.load(gap.parent, { start: gap.start });
     if (this.current !== gap) return;
     this.go(this.rows[before]);
     this.focus();
@@ -180,15 +180,11 @@ export class Outline {
     this.current?.row.focus();
   }
 
-  doing(work) {
-    work?.catch((error) => this.actions.fail(error));
-  }
-
   click({ target }, isTwice = false) {
     const entry = this.ofRow.get(target.closest(".row"));
     if (!entry) return;
-    if (!entry.id) this.doing(this.fill(entry));
-    else if (isTwice || target.closest(".twist")) this.doing(this.toggle(entry));
+    if (!entry.id) this.actions.trying(this.fill(entry));
+    else if (isTwice || target.closest(".twist")) this.actions.trying(this.toggle(entry));
     else {
       this.move(entry);
       entry.row.focus({ preventScroll: true });
@@ -229,7 +225,7 @@ export class Outline {
     const isLetter = /^[^/?\s]$/u.test(event.key);
     if (!isLetter && !(event.key in acts)) return;
     event.preventDefault();
-    this.doing(isLetter ? this.type(event.key) : acts[event.key]());
+    this.actions.trying(isLetter ? this.type(event.key) : acts[event.key]());
   }
 
   /** Go to the next row whose title begins with what was typed. */

@@ -1,8 +1,8 @@
 /** The overview: what is in the index, as blocks by share of the text, and in its own words. */
 
-import { linkTo, spanOf } from "./address.js";
+import { linkTo } from "./address.js";
 import { button, byId, element, setAttribute } from "./elements.js";
-import { counted, percent, placeOf, shown } from "./text.js";
+import { counted, nodeLink, passageLink, percent, placeOf, shown } from "./text.js";
 
 const STOPS = 40; // blocks of a column that Tab stops at; the others are in the outline
 const LOW = 0.03; // share of a block that has no room for a line
@@ -17,7 +17,7 @@ export class Overview {
   }
 
   async load({ time, stale, left_out: leftOut }) {
-    const found = await this.data.overview();
+    const found = await this.data.read("overview", {});
     const { columns, documents, keys, questions, quotes, parts, tokens } = found;
     const facts = [counted(documents, "document"), counted(tokens, "token"), dateOf(time)];
     if (stale) facts.push(`${counted(stale, "node")} stale: run hierindex update`);
@@ -66,7 +66,7 @@ export class Overview {
   async light(marks, read, reached) {
     Object.assign(this, { marks, read });
     this.dress();
-    const { documents } = await this.data.overview();
+    const { documents } = await this.data.read("overview", {});
     this.reached.textContent = marks.size || read.size ? reached(documents) : "";
   }
 
@@ -103,14 +103,13 @@ function hued(made, number) {
 }
 
 function quoteOf({ node, name, share, text, title, ...place }) {
-  const link = linkTo({ node, ...spanOf(place) });
   const of = [title || place.document, placeOf(place, title)].filter(Boolean).join(" · ");
   return element(
     "li",
     {},
     element("b", {}, percent(share)),
-    element("a", { href: linkTo({ node }), class: "quiet", dir: "auto" }, shown(name)),
-    element("a", { href: link, class: "sentence", dir: "auto" }, shown(text)),
+    nodeLink({ id: node, title: name }, { class: "quiet" }),
+    passageLink({ ...place, node }, shown(text), { dir: "auto" }),
     element("small", { dir: "auto" }, shown(of)),
   );
 }

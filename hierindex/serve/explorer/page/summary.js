@@ -1,8 +1,8 @@
 /** The selected node: where it stands, and its text, of which each sentence leads to its source. */
 
-import { isSameSpan, linkTo, spanOf } from "./address.js";
+import { isSameSpan } from "./address.js";
 import { element, setAttribute } from "./elements.js";
-import { counted, displayed, quoted, shown, wholeOf } from "./text.js";
+import { counted, displayed, nodeLink, passageLink, quoted, shown, wholeOf } from "./text.js";
 
 const KINDS = {
   chunk: "as in the document",
@@ -67,23 +67,13 @@ function partOf({ at, to, passage, isUnsupported }, node) {
     return element("bdi", { class: "unsupported", title: "No source supports it" }, text);
   if (!passage) return element("bdi", {}, text);
   const isRewritten = passage.verbatim === false;
-  const given = {
-    class: isRewritten ? "sentence rewritten" : "sentence",
-    href: linkTo({ node: node.id, ...spanOf(passage) }),
-    title: isRewritten ? "Rewritten; follow it to what is most similar" : null,
-  };
-  const made = element("a", given, text);
-  made.passage = passage;
-  return made;
-}
-
-function linkOf(node, rel = null) {
-  return element("a", { href: linkTo({ node: node.id }), dir: "auto", rel }, shown(node.title));
+  const how = { class: "sentence rewritten", title: "Rewritten; follow it to what is most similar" };
+  return passageLink({ ...passage, node: node.id }, text, isRewritten ? how : {});
 }
 
 function pathOf({ path }) {
-  const steps = path.map((above) => element("li", {}, linkOf(above)));
-  return element("nav", { "aria-label": "Path", class: "path" }, element("ol", {}, ...steps));
+  const steps = path.map((above) => element("li", {}, nodeLink(above)));
+  return element("nav", { "aria-label": "Path", class: "path" }, element("ol", { class: "wraps" }, ...steps));
 }
 
 function factsOf(node) {
@@ -106,8 +96,8 @@ function groundingOf(grounding) {
 
 function besideOf({ before, after }) {
   const links = [
-    before && element("span", { class: "before" }, "Before: ", linkOf(before, "prev")),
-    after && element("span", { class: "after" }, "After: ", linkOf(after, "next")),
-  ];
-  return element("nav", { "aria-label": "Neighbours", class: "beside" }, ...links.filter(Boolean));
+    before && element("span", {}, "Before: ", nodeLink(before, { rel: "prev" })),
+    after && element("span", {}, "After: ", nodeLink(after, { rel: "next" })),
+  ].filter(Boolean);
+  return element("nav", { "aria-label": "Neighbours", class: "beside wraps" }, ...links);
 }

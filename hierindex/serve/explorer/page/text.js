@@ -1,5 +1,6 @@
 /** Texts of documents, which may hold anything, as what the page shows. */
 
+import { linkTo, spanOf } from "./address.js";
 import { element } from "./elements.js";
 
 // Marks that turn the direction of what follows, and control characters.
@@ -50,6 +51,19 @@ export function placeOf({ section = [], page, page_label: label }, title = null)
   const titles = sections.slice(sections[0] === title ? 1 : 0).join(" › ");
   const number = page === undefined || page === null ? label : label ? `${label} (${page})` : page;
   return [titles, number ? `page ${number}` : ""].filter(Boolean).join(", ");
+}
+
+/** Return a link that shows a node, by its title. */
+export function nodeLink({ id, title }, attributes = {}) {
+  const given = { href: linkTo({ node: id }), dir: "auto", ...attributes };
+  return element("a", given, shown(title));
+}
+
+/** Return a link that shows a passage in its document, beside what is read or its `node`. */
+export function passageLink(passage, said, attributes = {}) {
+  const href = linkTo({ node: passage.node, ...spanOf(passage) });
+  const made = element("a", { class: "sentence", href, ...attributes }, said);
+  return Object.assign(made, { passage });
 }
 
 /** Return a link that opens the file of a document, at the page of a passage. */
