@@ -39,18 +39,3 @@ export function spanOf({ document, start, end }) {
 export function isSameSpan(a, b) {
   return a.document === b.document && a.start === b.start && a.end === b.end;
 }
-
-/**
- * Go to an address, as a new entry of the history.
- *
- * @param {object} address
- * @param {{pane?: string, run?: boolean}} state kept with the entry: the pane of narrow screens;
- *     of a `run` of moves, only the last is kept.
- */
-export function go(address, state = {}) {
-  const link = linkTo(address);
-  const isSame = link === location.hash;
-  if (isSame || (state.run && history.state?.run)) history.replaceState(state, "", link);
-  else history.pushState(state, "", link);
-  dispatchEvent(new CustomEvent("address"));
-}

@@ -121,7 +121,9 @@ export class Embedded {
     Object.assign(this, { data, isReport: true });
     this.byId = new Map(data.nodes.map((node) => [node.id, node]));
     this.below = Map.groupBy(data.nodes, ({ parent }) => parent);
-    const chunks = data.nodes.filter((node) => !node.level && node.text && node.quotes[0]?.verbatim);
+    const chunks = data.nodes.filter(
+      (node) => !node.level && node.text && node.quotes[0]?.verbatim,
+    );
     chunks.sort((a, b) => startOf(a) - startOf(b));
     this.chunks = Map.groupBy(chunks, ({ quotes: [first] }) => first.document);
   }
@@ -176,7 +178,8 @@ export class Embedded {
       throw new Failure("This report does not hold the text of this passage.");
     const paragraphs = runs.flatMap(paragraphsOf);
     const partOf = ({ start }) => Math.floor(start / PART);
-    const number = at === undefined ? part : partOf(paragraphs.findLast(({ start }) => start <= at));
+    const number =
+      at === undefined ? part : partOf(paragraphs.findLast(({ start }) => start <= at));
     const places = this.chunks.get(document).flatMap(({ quotes }) => quotes);
     return {
       document,
@@ -245,7 +248,10 @@ export class Embedded {
   foundOf(node, words) {
     const { document } = (node.documents === 1 && node.quotes[0]) || {};
     const rank = ({ text }) => words.filter((word) => text.toLowerCase().includes(word)).length;
-    const said = sentencesOf(node).map((each) => ({ ...each, text: plain(node, each.at, each.to) }));
+    const said = sentencesOf(node).map((each) => ({
+      ...each,
+      text: plain(node, each.at, each.to),
+    }));
     const [{ text, passage }] = [...said.sort((a, b) => rank(b) - rank(a)), { text: "" }];
     return { ...node, of: document && this.titleOf(document), text, source: passage };
   }

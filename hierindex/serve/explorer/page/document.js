@@ -7,12 +7,31 @@
 
 import { isSameSpan } from "./address.js";
 import { byId, element } from "./elements.js";
-import { counted, displayed, fileOf, nodeLink, passageLink, placeOf, pointsIn, shown } from "./text.js";
+import {
+  counted,
+  displayed,
+  fileOf,
+  nodeLink,
+  passageLink,
+  placeOf,
+  pointsIn,
+  shown,
+} from "./text.js";
 
 /** `actions` are `follow(passage)`, `widen()` and `fail(error)`. */
 export class DocumentPane {
   constructor(data, actions) {
-    const names = ["heading", "place", "levels", "summaries", "said", "steps", "step", "file", "wide"];
+    const names = [
+      "heading",
+      "place",
+      "levels",
+      "summaries",
+      "said",
+      "steps",
+      "step",
+      "file",
+      "wide",
+    ];
     for (const name of [...names, "stored", "passage", "edge"]) this[name] = byId(name);
     Object.assign(this, { data, actions, span: null, reader: null, notes: [] });
     this.forget();
@@ -50,8 +69,7 @@ export class DocumentPane {
    * @param {boolean} isAlone whether the document is read with summaries beside it
    */
   async show(span, reader, isAlone) {
-    const isNew =
-      this.isAlone !== isAlone || !this.span || !span || !isSameSpan(this.span, span);
+    const isNew = this.isAlone !== isAlone || !this.span || !span || !isSameSpan(this.span, span);
     Object.assign(this, { span, reader, isAlone });
     if (!span) return this.say("No sentence of this text leads to a source.");
     const { document, start } = span;
@@ -115,8 +133,8 @@ export class DocumentPane {
         return { ...paragraph, block: element("div", {}, said) };
       });
       const isAfterGap = ({ start }, i) => i && start > made[i - 1].end;
-      const gap = (each, i) => (isAfterGap(each, i) ? [element("p", {}, "[…]")] : []);
-      part.replaceChildren(...made.flatMap((each, i) => [...gap(each, i), each.block]));
+      const gap = (each, i) => (isAfterGap(each, i) ? element("p", {}, "[…]") : "");
+      part.replaceChildren(...made.flatMap((each, i) => [gap(each, i), each.block]));
       if (part.isConnected) this.paragraphs.push(...made);
       this.dress(made);
     } catch (error) {
@@ -142,13 +160,13 @@ export class DocumentPane {
       const isCited = meets(this.span, paragraph);
       const beside = [
         ...notes.flatMap((note) => noteOf(note, paragraph)),
-        ...(this.isAlone && isCited && this.span.start >= paragraph.start ? this.uses() : []),
-      ];
+        this.isAlone && isCited && this.span.start >= paragraph.start && this.uses(),
+      ].filter(Boolean);
       if (!inside.length && !isCited && !beside.length && !paragraph.isDressed) continue;
       paragraph.isDressed = true;
       const text = element("p", { dir: "auto" }, ...piecesOf(paragraph, inside, this.span));
-      const margin = beside.length ? [element("div", { class: "notes" }, ...beside)] : [];
-      paragraph.block.replaceChildren(...margin, text);
+      const margin = beside.length ? element("div", { class: "notes" }, beside) : "";
+      paragraph.block.replaceChildren(margin, text);
     }
     if (isFocused && !this.passage.contains(document.activeElement))
       (this.passage.querySelector(".cited a") ?? this.passage).focus({ preventScroll: true });
@@ -174,11 +192,11 @@ export class DocumentPane {
   /** Return the summaries that quote what is marked as current, from the lowest up. */
   uses() {
     const using = this.notes.filter(({ quotes }) => quotes.some((each) => meets(each, this.span)));
-    if (!using.length) return [];
+    if (!using.length) return null;
     const items = using
       .sort((a, b) => a.level - b.level)
       .map((note) => element("li", {}, `Level ${note.level}: `, nodeLink(note)));
-    return [element("div", { class: "uses" }, "Quoted by", element("ul", {}, ...items))];
+    return element("div", { class: "uses" }, "Quoted by", element("ul", {}, items));
   }
 
   /** Scroll to the passage. */
@@ -201,7 +219,7 @@ export class DocumentPane {
     const [previous, next] = this.steps.querySelectorAll("button");
     previous.setAttribute("aria-disabled", String(at <= 0));
     next.setAttribute("aria-disabled", String(at + 1 >= n));
-    this.file.replaceChildren(...(found?.is_file ? [fileOf({ ...found.place, ...found })] : []));
+    this.file.replaceChildren(found?.is_file ? fileOf({ ...found.place, ...found }) : "");
     this.stored.hidden = !found;
     this.wide.hidden = !found;
     this.wide.textContent = this.isAlone ? "Close" : "Read";

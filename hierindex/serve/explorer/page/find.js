@@ -75,7 +75,10 @@ export class Find {
     const n = nodes.length;
     const some = total === n ? `${n} found` : total ? `${n} of ${total} found` : `The first ${n}`;
     const said = n ? some : `No title or text has “${written}”.`;
-    this.list(said, [...groups].map(([name, rows]) => [marked(name, sought), rows]));
+    this.list(
+      said,
+      [...groups].map(([name, rows]) => [marked(name, sought), rows]),
+    );
     this.instead.hidden = n > 0;
     if (this.data.isReport) this.move(0);
   }

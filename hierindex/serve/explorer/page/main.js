@@ -1,16 +1,16 @@
 /** The page as a whole: what is selected, read and shown, and in which pane. */
 
-import { go, linkTo, questionOf, readAddress, spanOf } from "./address.js";
+import { linkTo, questionOf, readAddress, spanOf } from "./address.js";
 import { Answer, marksOf } from "./answer.js";
 import { Changed, Embedded, Failure, Served } from "./data.js";
 import { DocumentPane } from "./document.js";
-import { byId, closeMenus, say, settled } from "./elements.js";
+import { byId, say, settled } from "./elements.js";
 import { Find } from "./find.js";
 import { CorpusMap } from "./map.js";
 import { Outline } from "./outline.js";
 import { Overview } from "./overview.js";
 import { Question } from "./question.js";
-import { Summary } from "./summary.js";
+import { Summary, markCurrent } from "./summary.js";
 
 const WAIT = 50; // milliseconds that a run of keys is apart
 const NARROW = matchMedia("(max-width: 55rem)");
@@ -33,7 +33,6 @@ class Explorer {
 
   /** Load what is seen first. */
   async start() {
-    closeMenus();
     this.listen();
     if (this.data.isReport) this.fold(location.hash.length < 2);
     const [info] = await Promise.all([
@@ -62,9 +61,11 @@ class Explorer {
       this.pane(history.state?.pane ?? (passage ? "source" : document.body.dataset.pane));
       this.show();
     });
-    addEventListener("address", () => this.showSoon());
     document.addEventListener("click", (event) => this.click(event));
     document.addEventListener("keydown", (event) => this.press(event));
+    document.addEventListener("pointerdown", ({ target }) => {
+      if (!target.closest("details.menu[open]")) this.closeMenu();
+    });
     document.addEventListener("visibilitychange", () => {
       if (!document.hidden) this.trying(this.data.index()); // which tells of a change
     });
@@ -136,6 +137,13 @@ class Explorer {
     return right;
   }
 
+  /** Close the menu that is open, and return it. */
+  closeMenu() {
+    const menu = document.querySelector("details.menu[open]");
+    if (menu) menu.open = false;
+    return menu;
+  }
+
   press(event) {
     const isTyping = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
     if (event.ctrlKey || event.metaKey ? event.key === "k" : event.key === "/" && !isTyping) {
@@ -144,14 +152,16 @@ class Explorer {
     } else if (event.key === "?" && !isTyping) {
       byId("keys").open = true;
       byId("keys").firstElementChild.focus();
-    } else if (event.key === "Escape" && readAddress().view) {
-      this.widen();
     } else if (event.key === "Escape") {
       const { left } = document.body.dataset;
+      const menu = this.closeMenu();
+      if (menu) return menu.firstElementChild.focus();
+      if (readAddress().view) return this.widen();
       this.pane(left);
       if (left === "outline") this.outline.focus();
       else if (left === "overview") this.overview.focus();
     }
+    return undefined;
   }
 
   /** Show a pane, which wide screens show beside the others. */
@@ -170,7 +180,12 @@ class Explorer {
     const now = document.body.dataset.pane;
     if (history.state?.pane !== now) history.replaceState({ ...history.state, pane: now }, "");
     if (NARROW.matches && pane !== now) this.pane(pane);
-    go({ ...questionOf(readAddress()), ...address }, { pane, run: isRun });
+    const link = linkTo({ ...questionOf(readAddress()), ...address });
+    const state = { pane, isRun }; // of a run of moves, only the last is kept in the history
+    if (link === location.hash || (isRun && history.state?.isRun))
+      history.replaceState(state, "", link);
+    else history.pushState(state, "", link);
+    this.showSoon();
   }
 
   select(id, isRun) {
@@ -220,7 +235,7 @@ class Explorer {
       : reader.passages[0]
         ? spanOf(reader.passages[0])
         : null;
-    reader.mark(span);
+    markCurrent(reader.article, span);
     return this.source.show(span, reader, right === "document");
   }
 

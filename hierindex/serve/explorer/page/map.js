@@ -90,7 +90,13 @@ export class CorpusMap {
   dotsOf(colour) {
     const path = document.createElementNS(SVG, "path");
     const has = ({ parent }) => (parent < COLOURS ? parent : null) === colour;
-    path.setAttribute("d", this.points.filter(has).map(({ x, y }) => `M${x} ${y}h0`).join(""));
+    path.setAttribute(
+      "d",
+      this.points
+        .filter(has)
+        .map(({ x, y }) => `M${x} ${y}h0`)
+        .join(""),
+    );
     if (colour !== null) path.style.stroke = `var(--map-${colour + 1})`;
     return path;
   }
@@ -109,7 +115,11 @@ export class CorpusMap {
   /** Put up the names, the numbers, and rings around the selected point and that of the pointer. */
   mark() {
     const places = Map.groupBy(this.cited.keys(), (i) => this.cited[i].node);
-    const numbers = ({ id }) => places.get(id).map((i) => i + 1).join(", ");
+    const numbers = ({ id }) =>
+      places
+        .get(id)
+        .map((i) => i + 1)
+        .join(", ");
     const cited = this.points.filter(({ id }) => places.has(id));
     this.marks.replaceChildren(
       this.ring,

@@ -38,7 +38,11 @@ export class Outline {
 
   /** Load rows below an entry, from a place `start` or those `around` one, in place of a gap. */
   async load(entry, part) {
-    const { nodes, start, total } = await this.data.read("nodes", { ...part, of: entry.id, n: MORE });
+    const { nodes, start, total } = await this.data.read("nodes", {
+      ...part,
+      of: entry.id,
+      n: MORE,
+    });
     const { group } = entry;
     entry.total = total;
     entry.prefix ??= prefixOf(nodes.map(({ title }) => title));

@@ -26,11 +26,17 @@ export class Overview {
     const asking = (q) => button(shown(q), () => this.actions.ask({ q }), { dir: "auto" });
     this.questions.replaceChildren(...questions.map(asking));
     this.keys = keys;
-    this.key.replaceChildren(...keys.map(({ key }, i) => element("option", { value: i }, shown(key))));
+    this.key.replaceChildren(
+      ...keys.map(({ key }, i) => element("option", { value: i }, shown(key))),
+    );
     this.key.parentElement.hidden = !keys.length;
     this.blocks.replaceChildren(
       ...columns.map((blocks) =>
-        element("div", { class: "column" }, ...blocks.map((block) => blockOf(block, blocks.length))),
+        element(
+          "div",
+          { class: "column" },
+          ...blocks.map((block) => blockOf(block, blocks.length)),
+        ),
       ),
     );
     this.colour();

@@ -22,9 +22,10 @@ export class Summary {
     const pieces = whole ? [{ passage: whole }] : quoted(node);
     const kind = node.level ? "summary" : "chunk";
     const parts = pieces.map((piece) => partOf(piece, node));
-    const block = element("div", { class: "text", dir: "auto", "data-kind": kind }, ...parts);
-    if (!node.text)
-      block.append(element("p", { class: "hint" }, "This report leaves out the text."));
+    const missing =
+      !node.text && element("p", { class: "hint" }, "This report leaves out the text.");
+    const given = { class: "text", dir: "auto", "data-kind": kind };
+    const block = element("div", given, parts, missing);
     this.passages = pieces.map((piece) => piece.passage).filter(Boolean);
     this.article.replaceChildren(
       pathOf(node),
@@ -34,11 +35,6 @@ export class Summary {
       besideOf(node),
     );
     this.article.scrollTop = 0;
-  }
-
-  /** Mark the sentence that stands on a passage. */
-  mark(span) {
-    markCurrent(this.article, span);
   }
 
   /** Say why a node cannot be shown. */
@@ -67,13 +63,20 @@ function partOf({ at, to, passage, isUnsupported }, node) {
     return element("bdi", { class: "unsupported", title: "No source supports it" }, text);
   if (!passage) return element("bdi", {}, text);
   const isRewritten = passage.verbatim === false;
-  const how = { class: "sentence rewritten", title: "Rewritten; follow it to what is most similar" };
+  const how = {
+    class: "sentence rewritten",
+    title: "Rewritten; follow it to what is most similar",
+  };
   return passageLink({ ...passage, node: node.id }, text, isRewritten ? how : {});
 }
 
 function pathOf({ path }) {
   const steps = path.map((above) => element("li", {}, nodeLink(above)));
-  return element("nav", { "aria-label": "Path", class: "path" }, element("ol", { class: "wraps" }, ...steps));
+  return element(
+    "nav",
+    { "aria-label": "Path", class: "path" },
+    element("ol", { class: "wraps" }, ...steps),
+  );
 }
 
 function factsOf(node) {
@@ -95,9 +98,10 @@ function groundingOf(grounding) {
 }
 
 function besideOf({ before, after }) {
-  const links = [
+  return element(
+    "nav",
+    { "aria-label": "Neighbours", class: "beside wraps" },
     before && element("span", {}, "Before: ", nodeLink(before, { rel: "prev" })),
     after && element("span", {}, "After: ", nodeLink(after, { rel: "next" })),
-  ].filter(Boolean);
-  return element("nav", { "aria-label": "Neighbours", class: "beside wraps" }, ...links);
+  );
 }

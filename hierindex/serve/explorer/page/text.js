@@ -26,8 +26,8 @@ export function shown(text) {
 }
 
 /** Return a number with its noun, in the plural unless it is one. */
-export function counted(n, noun, plural = `${noun}s`) {
-  return `${n.toLocaleString("en")} ${n === 1 ? noun : plural}`;
+export function counted(n, noun) {
+  return `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;
 }
 
 /** Return what is under a node, such as "3 documents, 20 chunks", in an element. */
@@ -144,7 +144,10 @@ export function displayed(of, from, to) {
 
 /** Return a part of a text as it is displayed, as a string. */
 export function plain(of, from = 0, to = pointsIn(of.text)) {
-  return piecesOf(of, from, to).map(({ stored, said }) => said ?? stored).join("").trim();
+  return piecesOf(of, from, to)
+    .map(({ stored, said }) => said ?? stored)
+    .join("")
+    .trim();
 }
 
 /**
