@@ -97,6 +97,7 @@ export class CorpusMap {
         .map(({ x, y }) => `M${x} ${y}h0`)
         .join(""),
     );
+    path.setAttribute("vector-effect", "non-scaling-stroke");
     if (colour !== null) path.style.stroke = `var(--map-${colour + 1})`;
     return path;
   }
