@@ -31,7 +31,7 @@ def paper(title: str, about: Json, overview: Json, answers: Mapping[str, Json]) 
         f"<h2>Outline</h2>{_outline(*overview['columns'][:2])}",
         notes.html(),
     ]
-    return f'<article id="paper" role="main">{"".join(parts)}</article>'
+    return f'<article id="paper" headingoffset="0">{"".join(parts)}</article>'
 
 
 class Notes:
@@ -63,7 +63,8 @@ class Notes:
 def _answer(question: str, answer: Json, notes: Notes) -> str:
     passages = list[str]()
     for each in answer["passages"]:
-        text = f"{each['lead']} {displayed(each['text'])}".strip()
+        lines = f"{each['lead']} {displayed(each['text'])}".strip().splitlines()
+        text = "\n".join(line.rstrip() for line in lines)
         note = notes.of({**each["citation"], "title": each["title"]})
         passages.append(f"<p>{inert(text)} {note}</p>")
     said = "".join(passages) or f"<p>{inert(answer['answer'])}</p>"

@@ -4,7 +4,7 @@ import { linkTo, questionOf, readAddress, spanOf } from "./address.js";
 import { Answer, marksOf } from "./answer.js";
 import { Changed, Embedded, Failure, Served } from "./data.js";
 import { DocumentPane } from "./document.js";
-import { byId, say, settled } from "./elements.js";
+import { byId, say, setAttribute, settled } from "./elements.js";
 import { Find } from "./find.js";
 import { CorpusMap } from "./map.js";
 import { Outline } from "./outline.js";
@@ -93,6 +93,7 @@ class Explorer {
   /** Show the part of a report that is read, or the tree. */
   fold(isRead) {
     document.body.classList.toggle("read", isRead);
+    setAttribute(byId("paper"), "role", isRead && "main"); // there are two, of which one is seen
     byId("report").hidden = false;
   }
 
