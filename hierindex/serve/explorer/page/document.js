@@ -128,9 +128,7 @@ export class DocumentPane {
       const made = found.paragraphs.map(({ start, text }) => {
         const end = start + pointsIn(text);
         const marks = found.marks.filter((mark) => mark[0] < end && start < mark[1]);
-        const paragraph = { start, text, end, marks };
-        const said = element("p", { dir: "auto" }, displayed(paragraph, start, end));
-        return { ...paragraph, block: element("div", {}, said) };
+        return { start, text, end, marks, block: element("div") };
       });
       const isAfterGap = ({ start }, i) => i && start > made[i - 1].end;
       const gap = (each, i) => (isAfterGap(each, i) ? element("p", {}, "[…]") : "");
@@ -162,8 +160,9 @@ export class DocumentPane {
         ...notes.flatMap((note) => noteOf(note, paragraph)),
         this.isAlone && isCited && this.span.start >= paragraph.start && this.uses(),
       ].filter(Boolean);
-      if (!inside.length && !isCited && !beside.length && !paragraph.isDressed) continue;
-      paragraph.isDressed = true;
+      const isPlain = !inside.length && !isCited && !beside.length;
+      if (isPlain && paragraph.isPlain) continue;
+      paragraph.isPlain = isPlain;
       const text = element("p", { dir: "auto" }, ...piecesOf(paragraph, inside, this.span));
       const margin = beside.length ? element("div", { class: "notes" }, beside) : "";
       paragraph.block.replaceChildren(margin, text);
@@ -201,11 +200,7 @@ export class DocumentPane {
 
   /** Scroll to the passage. */
   seek() {
-    const { passage } = this;
-    const cited = passage.querySelector(".cited");
-    if (!cited) return;
-    const below = cited.getBoundingClientRect().top - passage.getBoundingClientRect().top;
-    passage.scrollTop += below - passage.clientHeight / 4;
+    this.passage.querySelector(".cited")?.scrollIntoView();
   }
 
   /** Fill the bar; its buttons stay, and with them the focus. */

@@ -159,8 +159,7 @@ class Explorer {
       if (menu) return menu.firstElementChild.focus();
       if (readAddress().view) return this.widen();
       this.pane(left);
-      if (left === "outline") this.outline.focus();
-      else if (left === "overview") this.overview.focus();
+      this[left].focus?.();
     }
     return undefined;
   }
@@ -231,11 +230,8 @@ class Explorer {
     }
     if (readAddress().node !== address.node) return;
     const { reader } = this;
-    const span = address.document
-      ? spanOf(address)
-      : reader.passages[0]
-        ? spanOf(reader.passages[0])
-        : null;
+    const passage = address.document ? address : reader.passages[0];
+    const span = passage ? spanOf(passage) : null;
     markCurrent(reader.article, span);
     return this.source.show(span, reader, right === "document");
   }

@@ -90,13 +90,8 @@ export class CorpusMap {
   dotsOf(colour) {
     const path = document.createElementNS(SVG, "path");
     const has = ({ parent }) => (parent < COLOURS ? parent : null) === colour;
-    path.setAttribute(
-      "d",
-      this.points
-        .filter(has)
-        .map(({ x, y }) => `M${x} ${y}h0`)
-        .join(""),
-    );
+    const moves = this.points.filter(has).map(({ x, y }) => `M${x} ${y}h0`);
+    path.setAttribute("d", moves.join(""));
     path.setAttribute("vector-effect", "non-scaling-stroke");
     if (colour !== null) path.style.stroke = `var(--map-${colour + 1})`;
     return path;
@@ -115,17 +110,17 @@ export class CorpusMap {
 
   /** Put up the names, the numbers, and rings around the selected point and that of the pointer. */
   mark() {
-    const places = Map.groupBy(this.cited.keys(), (i) => this.cited[i].node);
-    const numbers = ({ id }) =>
-      places
-        .get(id)
-        .map((i) => i + 1)
+    const numbered = this.cited.map(({ node }, i) => ({ node, number: i + 1 }));
+    const numbers = ({ id }) => numbered.filter(({ node }) => node === id);
+    const label = (point) =>
+      numbers(point)
+        .map(({ number }) => number)
         .join(", ");
-    const cited = this.points.filter(({ id }) => places.has(id));
+    const cited = this.points.filter((point) => numbers(point).length);
     this.marks.replaceChildren(
       this.ring,
       ...this.points.filter(({ id }) => id === this.chosen).map((point) => markOf("ring", point)),
-      ...cited.map((point) => markOf("number", point, numbers(point))),
+      ...cited.map((point) => markOf("number", point, label(point))),
       ...this.names,
     );
     this.arrange();

@@ -19,35 +19,27 @@ export class Overview {
   async load({ time, stale, left_out: leftOut }) {
     const found = await this.data.read("overview", {});
     const { columns, documents, keys, questions, quotes, parts, tokens } = found;
-    const facts = [counted(documents, "document"), counted(tokens, "token"), dateOf(time)];
+    const day = time && new Date(time).toLocaleDateString("en-GB", { dateStyle: "long" });
+    const facts = [counted(documents, "document"), counted(tokens, "token"), day];
     if (stale) facts.push(`${counted(stale, "node")} stale: run hierindex update`);
     facts.push(leftOut);
     this.facts.textContent = facts.filter(Boolean).join(" · ");
     const asking = (q) => button(shown(q), () => this.actions.ask({ q }), { dir: "auto" });
     this.questions.replaceChildren(...questions.map(asking));
     this.keys = keys;
-    this.key.replaceChildren(
-      ...keys.map(({ key }, i) => element("option", { value: i }, shown(key))),
-    );
+    const option = ({ key }, i) => element("option", { value: i }, shown(key));
+    this.key.replaceChildren(...keys.map(option));
     this.key.parentElement.hidden = !keys.length;
-    this.blocks.replaceChildren(
-      ...columns.map((blocks) =>
-        element(
-          "div",
-          { class: "column" },
-          ...blocks.map((block) => blockOf(block, blocks.length)),
-        ),
-      ),
-    );
+    this.blocks.replaceChildren(...columns.map(columnOf));
     this.colour();
     const rest = 1 - quotes.reduce((sum, { share }) => sum + share, 0);
     const more = parts - quotes.length;
-    const note = more > 0 ? [`and ${counted(more, "more part")} (${percent(rest)})`] : [];
+    const note = more > 0 && `and ${counted(more, "more part")} (${percent(rest)})`;
     this.quotes.replaceChildren(
       element("h2", {}, "In its own words"),
       element("p", { class: "quiet" }, "A sentence from each of the largest parts, quoted"),
       element("ol", {}, ...quotes.map(quoteOf)),
-      element("p", { class: "quiet" }, ...note),
+      element("p", { class: "quiet" }, note),
     );
     this.dress();
   }
@@ -90,14 +82,23 @@ export class Overview {
   }
 }
 
-function blockOf({ id, title, documents, share, values }, n) {
+function columnOf(blocks) {
+  const isStop = blocks.length <= STOPS;
+  return element(
+    "div",
+    { class: "column" },
+    blocks.map((block) => blockOf(block, isStop)),
+  );
+}
+
+function blockOf({ id, title, documents, share, values }, isStop) {
   const size = [documents > 1 ? counted(documents, "document") : "", percent(share)];
   const facts = size.filter(Boolean).join(" · ");
   const name = element("b", {}, shown(title));
   const hint = `${name.textContent} (${facts})`; // the words have no room in a low block
   const href = linkTo({ node: id });
-  const words = element("span", { dir: "auto" }, ...(share < LOW ? [] : [name, facts]));
-  const made = element("a", { href, title: hint, tabindex: n > STOPS ? -1 : null }, words);
+  const words = element("span", { dir: "auto" }, share >= LOW && [name, facts]);
+  const made = element("a", { href, title: hint, tabindex: isStop ? null : -1 }, words);
   made.style.flexGrow = share;
   return Object.assign(made, { node: id, values });
 }
@@ -118,9 +119,4 @@ function quoteOf({ node, name, share, text, title, ...place }) {
     passageLink({ ...place, node }, shown(text), { dir: "auto" }),
     element("small", { dir: "auto" }, shown(of)),
   );
-}
-
-function dateOf(time) {
-  if (!time) return "";
-  return new Date(time).toLocaleDateString("en-GB", { dateStyle: "long" });
 }
