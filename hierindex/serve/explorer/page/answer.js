@@ -1,8 +1,8 @@
 /** The answer to a question: a card for each quote, and what was read but not quoted. */
 
-import { linkTo, spanOf } from "./address.js";
+import { linkTo, nodeLink, passageLink, spanOf } from "./address.js";
 import { button, element, say } from "./elements.js";
-import { counted, fileOf, nodeLink, passageLink, placeOf, shown } from "./text.js";
+import { counted, fileOf, placeOf, shown } from "./text.js";
 
 const SIGNS = {
   "": "Supported by its passage",

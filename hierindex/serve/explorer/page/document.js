@@ -5,34 +5,15 @@
  * A part of the text is loaded when it is nearly seen.
  */
 
-import { isSameSpan } from "./address.js";
+import { isSameSpan, nodeLink, passageLink } from "./address.js";
 import { byId, element } from "./elements.js";
-import {
-  counted,
-  displayed,
-  fileOf,
-  nodeLink,
-  passageLink,
-  placeOf,
-  pointsIn,
-  shown,
-} from "./text.js";
+import { counted, cut, displayed, fileOf, placeOf, pointsIn, shown } from "./text.js";
 
 /** `actions` are `follow(passage)`, `widen()` and `fail(error)`. */
 export class DocumentPane {
   constructor(data, actions) {
-    const names = [
-      "heading",
-      "place",
-      "levels",
-      "summaries",
-      "said",
-      "steps",
-      "step",
-      "file",
-      "wide",
-    ];
-    for (const name of [...names, "stored", "passage", "edge"]) this[name] = byId(name);
+    const names = "heading place levels summaries said steps step file wide stored passage edge";
+    for (const name of names.split(" ")) this[name] = byId(name);
     Object.assign(this, { data, actions, span: null, reader: null, notes: [] });
     this.forget();
     this.summaries.addEventListener("input", () => this.dress());
@@ -170,7 +151,7 @@ export class DocumentPane {
     if (isFocused && !this.passage.contains(document.activeElement))
       (this.passage.querySelector(".cited a") ?? this.passage).focus({ preventScroll: true });
     const n = notes.length ? counted(notes.length, "note") : "none";
-    this.said.textContent = level ? ` level ${level}, ${n}` : " the text only";
+    this.said.textContent = level ? `level ${level}, ${n}` : "the text only";
     if (paragraphs === this.paragraphs) this.mark(links.filter((link) => link.isMarked));
   }
 
@@ -229,13 +210,10 @@ function meets(a, b) {
 
 /** Divide a paragraph where links and the current passage begin and end. */
 function piecesOf(paragraph, links, span) {
-  const { start, end } = paragraph;
   const places = [...links, span].flatMap((each) => [each.start, each.end]);
-  const inside = places.filter((place) => start < place && place < end);
-  const cuts = [...new Set([start, ...inside, end])].sort((a, b) => a - b);
-  return cuts.slice(1).map((to, i) => {
-    const piece = { start: cuts[i], end: to };
-    const said = displayed(paragraph, cuts[i], to);
+  return cut(paragraph.start, paragraph.end, places).map(([start, end]) => {
+    const piece = { start, end };
+    const said = displayed(paragraph, start, end);
     const of = links.filter((link) => meets(link, piece));
     const made = of.length ? passageLink(of.find((link) => link.isMarked) ?? of[0], said) : said;
     if (meets(span, piece)) return element("mark", { class: "cited" }, made);

@@ -1,7 +1,8 @@
 /** The map: chunks in two dimensions, near ones alike, named and coloured by parents at a level. */
 
+import { nodeLink } from "./address.js";
 import { byId, byIds, element, settled } from "./elements.js";
-import { counted, nodeLink, plain, shown } from "./text.js";
+import { counted, plain, shown } from "./text.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const MOST = 2000; // points

@@ -20,7 +20,6 @@ export class Outline {
     const tree = byId("tree");
     Object.assign(this, { tree, data, actions, typed: "", marks: new Map() });
     this.entries = new Map(); // by node id
-    this.ofRow = new WeakMap();
     this.rows = tree.getElementsByClassName("row");
     this.root = { id: null, depth: 0, group: tree, isOpen: true };
     this.current = null;
@@ -33,7 +32,7 @@ export class Outline {
   }
 
   get first() {
-    return this.ofRow.get(this.rows[0]);
+    return this.rows[0].entry;
   }
 
   /** Load rows below an entry, from a place `start` or those `around` one, in place of a gap. */
@@ -47,7 +46,7 @@ export class Outline {
     entry.total = total;
     entry.prefix ??= prefixOf(nodes.map(({ title }) => title));
     if (!group.firstChild) group.append(...this.gapOf(entry, 0, total));
-    const gaps = [...group.children].map((row) => this.ofRow.get(row));
+    const gaps = [...group.children].map((row) => row.entry);
     const gap = gaps.find((each) => each && each.start <= start && start < each.end);
     if (!gap) return;
     const rows = nodes.map((brief, i) => this.entryOf(brief, entry, start + i).row);
@@ -96,8 +95,7 @@ export class Outline {
     const level = { "aria-level": entry.depth };
     entry.row = element("div", { ...given, ...level, ...attributes }, ...children);
     entry.row.style.setProperty("--depth", entry.depth - 1);
-    this.ofRow.set(entry.row, entry);
-    return entry.row;
+    return Object.assign(entry.row, { entry });
   }
 
   /** Expand or collapse an entry. */
@@ -185,7 +183,7 @@ export class Outline {
   }
 
   click({ target }, isTwice = false) {
-    const entry = this.ofRow.get(target.closest(".row"));
+    const entry = target.closest(".row")?.entry;
     if (!entry) return;
     if (!entry.id) this.actions.trying(this.fill(entry));
     else if (isTwice || target.closest(".twist")) this.actions.trying(this.toggle(entry));
@@ -197,10 +195,9 @@ export class Outline {
   }
 
   go(row) {
-    const entry = row && this.ofRow.get(row);
-    if (!entry) return;
-    this.move(entry);
-    if (entry.id) this.select(entry, true);
+    if (!row) return;
+    this.move(row.entry);
+    if (row.entry.id) this.select(row.entry, true);
   }
 
   select({ id }, isRun) {
@@ -238,7 +235,7 @@ export class Outline {
     this.forgetSoon();
     const rows = [...this.rows];
     const from = rows.indexOf(this.current.row) + (this.typed.length === 1 ? 1 : 0);
-    const begins = (row) => this.ofRow.get(row).name?.toLowerCase().startsWith(this.typed);
+    const begins = (row) => row.entry.name?.toLowerCase().startsWith(this.typed);
     this.go([...rows.slice(from), ...rows.slice(0, from)].find(begins));
   }
 }

@@ -1,8 +1,8 @@
 /** The overview: what is in the index, as blocks by share of the text, and in its own words. */
 
-import { linkTo } from "./address.js";
+import { linkTo, nodeLink, passageLink } from "./address.js";
 import { button, byId, element, setAttribute } from "./elements.js";
-import { counted, nodeLink, passageLink, percent, placeOf, shown } from "./text.js";
+import { counted, percent, placeOf, shown } from "./text.js";
 
 const STOPS = 40; // blocks of a column that Tab stops at; the others are in the outline
 const LOW = 0.03; // share of a block that has no room for a line

@@ -1,8 +1,8 @@
 /** The selected node: where it stands, and its text, of which each sentence leads to its source. */
 
-import { isSameSpan } from "./address.js";
+import { isSameSpan, nodeLink, passageLink } from "./address.js";
 import { element, setAttribute } from "./elements.js";
-import { counted, displayed, nodeLink, passageLink, quoted, shown, wholeOf } from "./text.js";
+import { counted, displayed, quoted, shown, wholeOf } from "./text.js";
 
 const KINDS = {
   chunk: "as in the document",

@@ -1,6 +1,5 @@
 /** Texts of documents, which may hold anything, as what the page shows. */
 
-import { linkTo, spanOf } from "./address.js";
 import { element } from "./elements.js";
 
 // Marks that turn the direction of what follows, and control characters.
@@ -53,19 +52,6 @@ export function placeOf({ section = [], page, page_label: label }, title = null)
   return [titles, number ? `page ${number}` : ""].filter(Boolean).join(", ");
 }
 
-/** Return a link that shows a node, by its title. */
-export function nodeLink({ id, title }, attributes = {}) {
-  const given = { href: linkTo({ node: id }), dir: "auto", ...attributes };
-  return element("a", given, shown(title));
-}
-
-/** Return a link that shows a passage in its document, beside what is read or its `node`. */
-export function passageLink(passage, said, attributes = {}) {
-  const href = linkTo({ node: passage.node, ...spanOf(passage) });
-  const made = element("a", { class: "sentence", href, ...attributes }, said);
-  return Object.assign(made, { passage });
-}
-
 /** Return a link that opens the file of a document, at the page of a passage. */
 export function fileOf({ document, page }) {
   const href = `api/file?${new URLSearchParams({ document })}${page ? `#page=${page}` : ""}`;
@@ -92,6 +78,13 @@ export function pointsIn(text) {
   return n;
 }
 
+/** Cut a stretch at the places inside of it: return where each part begins and ends. */
+export function cut(from, to, places) {
+  const inside = places.filter((at) => from < at && at < to);
+  const cuts = [...new Set([from, ...inside, to])].sort((a, b) => a - b);
+  return cuts.slice(1).map((end, i) => [cuts[i], end]);
+}
+
 /**
  * Divide a part of a text where its display changes.
  *
@@ -106,14 +99,12 @@ function piecesOf({ text, start = 0, marks = [] }, from, to) {
   const unit = units(text);
   const inside = marks.filter((mark) => mark[0] < to && from < mark[1]);
   const places = inside.flatMap((mark) => mark.slice(0, 2));
-  const cuts = [...new Set([from, ...places.filter((at) => from < at && at < to), to])];
-  cuts.sort((a, b) => a - b);
-  return cuts.slice(1).map((end, i) => {
-    const over = inside.filter((mark) => mark[0] < end && cuts[i] < mark[1]);
+  return cut(from, to, places).map(([at, end]) => {
+    const over = inside.filter((mark) => mark[0] < end && at < mark[1]);
     const hidden = over.find(([, , said]) => said !== null);
     return {
-      stored: text.slice(unit(cuts[i] - start), unit(end - start)),
-      said: hidden ? (hidden[0] === cuts[i] ? hidden[2] : "") : null,
+      stored: text.slice(unit(at - start), unit(end - start)),
+      said: hidden ? (hidden[0] === at ? hidden[2] : "") : null,
       styles: over.map((mark) => mark[3]).filter(Boolean),
     };
   });
