@@ -137,7 +137,7 @@ export class Outline {
     const isUnder = mark && mark.score === undefined;
     const said = isUnder ? `${counted(mark.under, "source")} below` : "a source of the answer";
     row.dataset.lit = mark ? (isUnder ? "under" : "source") : "";
-    lit.textContent = mark?.under ?? "";
+    lit.textContent = isUnder ? mark.under : mark ? "●" : "";
     setAttribute(lit, "aria-label", mark && said);
     setAttribute(lit, "role", mark && "img");
   }
