@@ -81,7 +81,8 @@ export class Answer {
     const quoted = documentsOf(this.passages);
     const read = documentsOf(this.others.flatMap(({ citations }) => citations));
     const [n, more] = [quoted.size, read.difference(quoted).size];
-    return `${n} of ${counted(total, "document")} quoted, ${more} more read, ${total - n - more} not`;
+    const rest = total - n - more;
+    return `${n} of ${counted(total, "document")} quoted, ${more} more read, ${rest} not`;
   }
 }
 
@@ -171,7 +172,8 @@ function foldedOf(sources, isRefused) {
     const of = element("small", {}, shown(` level ${node.level} · ${place}`));
     return element("li", {}, nodeLink(node), of);
   });
-  const read = `${counted(n, isRefused ? "passage" : "more passage")} ${n === 1 ? "was" : "were"} read`;
+  const were = n === 1 ? "was" : "were";
+  const read = `${counted(n, isRefused ? "passage" : "more passage")} ${were} read`;
   const label = isRefused ? `${read}, without an answer` : `${read} but not quoted`;
   return element(
     "details",

@@ -221,7 +221,7 @@ function piecesOf(paragraph, links, span) {
   });
 }
 
-/** Return what stands beside a paragraph of a note: its title if it begins there, and its quotes. */
+/** Return what stands beside a paragraph of a note: its title, if it begins there, and quotes. */
 function noteOf(note, paragraph) {
   const isIn = (place) => paragraph.start <= place && place < paragraph.end;
   const first = Math.min(...note.quotes.map((quote) => quote.start));

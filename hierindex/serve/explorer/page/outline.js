@@ -249,7 +249,7 @@ function prefixOf(names) {
   return names.every((name) => name.length >= prefix.length + LETTERS) ? prefix : "";
 }
 
-/** Return a name in two parts: without room, the first one is cut; the last ones tell names apart. */
+/** Return a name in two parts: without room, the first is cut; the last ones tell names apart. */
 function parted(name) {
   const [, head, tail] = /^(.{12,}?)([^\p{L}\p{M}\p{N}].{5,13})$/u.exec(name) ?? [];
   return tail ? [element("span", {}, shown(head)), shown(tail)] : [shown(name)];
