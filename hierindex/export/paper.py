@@ -30,7 +30,7 @@ def paper(title: str, about: Json, overview: Json, answers: Mapping[str, Json]) 
         f"<h2>Outline</h2>{_outline(*overview['columns'][:2])}",
         notes.html(),
     ]
-    return f'<article id="paper" role="main">{"".join(parts)}</article>'
+    return f'<article id="paper" headingoffset="0">{"".join(parts)}</article>'
 
 
 class Notes:
@@ -66,7 +66,8 @@ def _answer(question: str, answer: Json, notes: Notes) -> str:
     for text in (text for part in parts_of(answer) for text in part.text.split(BETWEEN)):
         label = f" [{len(passages) - len(places) + 1}]"
         note = notes.of(places.pop(0)) if places and text.endswith(label) else ""
-        paragraphs.append(f"<p>{inert(text.removesuffix(label) if note else text)} {note}</p>")
+        lines = (text.removesuffix(label) if note else text).splitlines()
+        paragraphs.append(f"<p>{inert(chr(10).join(map(str.rstrip, lines)))}{note}</p>")
     return f"<h2>{inert(question)}</h2>{''.join(paragraphs)}"
 
 

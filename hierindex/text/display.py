@@ -77,7 +77,7 @@ def overview_html(overview: Json, note: Callable[[Json], str] | None = None) -> 
     left = overview["parts"] - len(rows)
     rest = percent(1 - sum(quote["share"] for quote in overview["quotes"]))
     more = f"<p>and {counted(left, 'more part')} ({rest})</p>" if left else ""
-    return f"<table>{''.join(rows)}</table>{more}" if rows else ""
+    return f"<table><tbody>{''.join(rows)}</tbody></table>{more}" if rows else ""
 
 
 def facts_of(overview: Json, time: str | None) -> str:

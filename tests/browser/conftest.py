@@ -72,12 +72,20 @@ def is_bad(message: Any) -> bool:
 
 
 @pytest.fixture(scope="session")
-def screenshots(tmp_path_factory):
+def pictures(tmp_path_factory):
     """Folder to leave pictures in: SCREENSHOTS, or one of pytest's."""
     folder = Path(os.environ.get("SCREENSHOTS") or tmp_path_factory.mktemp("screenshots"))
     folder.mkdir(parents=True, exist_ok=True)
     yield folder
     print(f"\nScreenshots are in {folder}.")  # noqa: T201
+
+
+@pytest.fixture(scope="session")
+def screenshots(pictures):
+    """Its folder for what the tests see, beside the pictures that are published."""
+    folder = pictures / "tests"
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 @pytest.fixture

@@ -153,6 +153,7 @@ def test_ask_at_a_level_and_follow_the_citation(page):
 
 def test_a_block_is_opened_and_left(look, serve, library):
     page = look(serve(library))
+    page.wait_for_selector("#blocks a")
     tab_to(page, "#blocks a")
     title = page.evaluate("document.activeElement.querySelector('b').textContent")
     press(page, "Enter")

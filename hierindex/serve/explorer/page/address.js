@@ -1,11 +1,14 @@
 /**
- * What the page shows, as the part of its address after "#".
+ * What the page shows, as the part of its address after "#", and links to it.
  *
  * An address has the id of the selected `node`, the passage to show as `document`, `start` and
  * `end`, `read`, "answer" if the answer is read instead of the node, and `view`, "document" if the
- * document is alone; and the question `q` with
- * those of its `OPTIONS` that are set. So links, back, forward and reload work.
+ * document is alone; and the question `q` with those of its `OPTIONS` that are set. So links, back,
+ * forward and reload work.
  */
+
+import { element } from "./elements.js";
+import { shown } from "./text.js";
 
 export const OPTIONS = ["level", "where"];
 
@@ -40,17 +43,15 @@ export function isSameSpan(a, b) {
   return a.document === b.document && a.start === b.start && a.end === b.end;
 }
 
-/**
- * Go to an address, as a new entry of the history.
- *
- * @param {object} address
- * @param {{pane?: string, run?: boolean}} state kept with the entry: the pane of narrow screens;
- *     of a `run` of moves, only the last is kept.
- */
-export function go(address, state = {}) {
-  const link = linkTo(address);
-  const isSame = link === location.hash;
-  if (isSame || (state.run && history.state?.run)) history.replaceState(state, "", link);
-  else history.pushState(state, "", link);
-  dispatchEvent(new CustomEvent("address"));
+/** Return a link that shows a node, by its title. */
+export function nodeLink({ id, title }, attributes = {}) {
+  const given = { href: linkTo({ node: id }), dir: "auto", ...attributes };
+  return element("a", given, shown(title));
+}
+
+/** Return a link that shows a passage in its document, beside what is read or its `node`. */
+export function passageLink(passage, said, attributes = {}) {
+  const href = linkTo({ node: passage.node, ...spanOf(passage) });
+  const made = element("a", { class: "sentence", href, ...attributes }, said);
+  return Object.assign(made, { passage });
 }

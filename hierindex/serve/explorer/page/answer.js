@@ -1,8 +1,7 @@
 /** The answer to a question: a card for each quote, and what was read but not quoted. */
 
-import { linkTo, spanOf } from "./address.js";
+import { linkTo, nodeLink, passageLink, spanOf } from "./address.js";
 import { button, element, say } from "./elements.js";
-import { markCurrent } from "./summary.js";
 import { counted, fileOf, placeOf, shown } from "./text.js";
 
 const SIGNS = {
@@ -36,14 +35,13 @@ export class Answer {
     const documents = documentsOf(this.passages).size;
     const from = documents ? `Quoted from ${counted(documents, "document")}` : "";
     const every = quotes.map(({ copied }, i) => `[${i + 1}] ${copied}`).join("\n\n");
-    const copy = quotes.length ? [" · ", copying("copy the answer with its sources", every)] : [];
+    const copy = quotes.length > 0 && copying("copy the answer with its sources", every);
     this.article.replaceChildren(
       element("h2", { dir: "auto" }, shown(question)),
-      element("p", { class: "quiet" }, from, ...copy),
-      ...(answer.refused ? refusal(answer) : answer.answer_kind === "llm" ? [writtenOf(answer)] : []),
-      element("ol", { class: "cards" }, ...quotes.map(cardOf)),
-      ...notes(answer),
-      ...foldedOf(this.others, answer.refused),
+      element("p", { class: "quiet" }, from, copy && [" · ", copy]),
+      answer.refused ? refusal(answer) : answer.answer_kind === "llm" ? writtenOf(answer) : "",
+      element("ol", { class: "cards" }, quotes.map(cardOf)),
+      foldedOf(this.others, answer.refused),
       element("p", { class: "quiet" }, shown(costOf(answer))),
     );
     return undefined;
@@ -83,12 +81,8 @@ export class Answer {
     const quoted = documentsOf(this.passages);
     const read = documentsOf(this.others.flatMap(({ citations }) => citations));
     const [n, more] = [quoted.size, read.difference(quoted).size];
-    return `${n} of ${counted(total, "document")} quoted, ${more} more read, ${total - n - more} not`;
-  }
-
-  /** Mark the quotes that stand on a passage. */
-  mark(span) {
-    markCurrent(this.article, span);
+    const rest = total - n - more;
+    return `${n} of ${counted(total, "document")} quoted, ${more} more read, ${rest} not`;
   }
 }
 
@@ -100,12 +94,9 @@ function writtenOf({ answer, citations }) {
     const given = { class: sign === "?" ? "unsupported" : null, title: SIGNS[sign] };
     const citation = citations[n - 1];
     if (!citation?.document) return element("sup", given, part);
-    const href = linkTo({ node: citation.node, read: "answer", ...spanOf(citation) });
-    const link = element("a", { ...given, href }, part);
-    link.passage = citation;
-    return element("sup", {}, link);
+    return element("sup", {}, passageLink(citation, part, given));
   });
-  return element("p", { class: "text written", dir: "auto" }, ...parts);
+  return element("p", { class: "text written", dir: "auto" }, parts);
 }
 
 function documentsOf(passages) {
@@ -126,23 +117,26 @@ function quoteOf({ text, lead, best, title, citation, is_file: isFile }, sources
 }
 
 function cardOf({ text, lead, best, place, passage, copied, file }, i) {
-  const href = passage && linkTo({ node: passage.node, read: "answer", ...spanOf(passage) });
-  const quote = element(passage ? "a" : "span", { class: "sentence", href }, ...bold(text, best));
-  quote.passage = passage;
-  const above = lead ? [element("p", { class: "lead" }, shown(lead))] : [];
+  const said = bold(text, best);
+  const quote = passage ? passageLink(passage, said) : said;
   const node = passage?.node && linkTo({ node: passage.node, ...spanOf(passage) });
   return element(
     "li",
     {},
     element("b", { "aria-hidden": "true" }, String(i + 1)),
-    element("div", { class: "text", dir: "auto" }, ...above, quote),
+    element(
+      "div",
+      { class: "text", dir: "auto" },
+      lead && element("p", { class: "lead" }, shown(lead)),
+      quote,
+    ),
     element(
       "small",
-      {},
+      { class: "wraps" },
       element("bdi", {}, shown(place)),
       copying("copy", copied),
-      ...(file ? [file] : []),
-      ...(node ? [element("a", { href: node }, "link")] : []),
+      file,
+      node && element("a", { href: node }, "link"),
     ),
   );
 }
@@ -155,46 +149,45 @@ function copying(label, text) {
 /** Return a text with its words that match best in bold type. */
 function bold(text, words) {
   const at = words ? text.indexOf(words) : -1;
-  if (at < 0 || words.length === text.length) return [shown(text)];
-  const after = shown(text.slice(at + words.length));
-  return [shown(text.slice(0, at)), element("b", {}, shown(words)), after];
+  if (at < 0 || words.length === text.length) return shown(text);
+  const made = shown(text.slice(0, at));
+  made.append(element("b", {}, shown(words)), shown(text.slice(at + words.length)));
+  return made;
 }
 
 function refusal({ answer, unknown = {} }) {
-  const parts = [element("p", { class: "refused", dir: "auto" }, shown(answer))];
-  for (const [name, similar] of Object.entries(unknown)) {
+  const names = Object.entries(unknown).map(([name, similar]) => {
     const near = similar.length ? ` Similar names: ${similar.join(", ")}.` : "";
-    parts.push(element("p", {}, shown(`No document is named ${name}.${near}`)));
-  }
-  return parts;
-}
-
-function notes({ missing = [], refused }) {
-  if (!missing.length || refused) return [];
-  const note = `The answer does not mention: ${missing.join(", ")}.`;
-  return [element("p", { class: "quiet" }, shown(note))];
+    return element("p", {}, shown(`No document is named ${name}.${near}`));
+  });
+  return element("div", { class: "refused text", dir: "auto" }, shown(answer), names);
 }
 
 /** Return the nodes that were read but not quoted, folded. */
 function foldedOf(sources, isRefused) {
-  if (!sources.length) return [];
-  const items = sources.map(({ id, title, level, citations: [first] }) => {
-    const place = first ? [first.document, placeOf(first)].filter(Boolean).join(", ") : "";
-    const link = element("a", { href: linkTo({ node: id }), dir: "auto" }, shown(title));
-    const of = element("small", {}, shown(` level ${level} · ${place}`));
-    return element("li", {}, link, of);
-  });
   const n = sources.length;
+  if (!n) return "";
+  const items = sources.map(({ citations: [first], ...node }) => {
+    const place = first ? [first.document, placeOf(first)].filter(Boolean).join(", ") : "";
+    const of = element("small", {}, shown(` level ${node.level} · ${place}`));
+    return element("li", {}, nodeLink(node), of);
+  });
   const were = n === 1 ? "was" : "were";
   const read = `${counted(n, isRefused ? "passage" : "more passage")} ${were} read`;
   const label = isRefused ? `${read}, without an answer` : `${read} but not quoted`;
-  const summary = element("summary", { class: "link" }, label);
-  return [element("details", {}, summary, element("ol", {}, ...items))];
+  return element(
+    "details",
+    {},
+    element("summary", { class: "link" }, label),
+    element("ol", {}, items),
+  );
 }
 
-function costOf({ why, seconds }) {
+function costOf({ missing, refused, why, seconds }) {
   const spent = Object.values(seconds).reduce((sum, each) => sum + each, 0);
-  return `${why ? `Searched ${why}. ` : ""}${spent.toFixed(1)} s`;
+  const not =
+    missing?.length && !refused ? `The answer does not mention: ${missing.join(", ")}. ` : "";
+  return `${not}${why ? `Searched ${why}. ` : ""}${spent.toFixed(1)} s`;
 }
 
 /**

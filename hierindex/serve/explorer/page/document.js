@@ -5,51 +5,34 @@
  * A part of the text is loaded when it is nearly seen.
  */
 
-import { isSameSpan, linkTo, spanOf } from "./address.js";
-import { button, byIds, element } from "./elements.js";
-import { counted, displayed, fileOf, placeOf, pointsIn, shown } from "./text.js";
+import { isSameSpan, nodeLink, passageLink } from "./address.js";
+import { byId, element } from "./elements.js";
+import { counted, cut, displayed, fileOf, placeOf, pointsIn, shown } from "./text.js";
 
 /** `actions` are `follow(passage)`, `widen()` and `fail(error)`. */
 export class DocumentPane {
   constructor(data, actions) {
-    const { bar, block, edge } = byIds({ bar: "source-bar", block: "passage", edge: "edge" });
-    Object.assign(this, { block, edge, data, actions, span: null, reader: null, notes: [] });
+    const names = "heading place levels summaries said steps step file wide stored passage edge";
+    for (const name of names.split(" ")) this[name] = byId(name);
+    Object.assign(this, { data, actions, span: null, reader: null, notes: [] });
     this.forget();
-    this.name = element("h2", {}, "Source");
-    this.place = element("span", { class: "place quiet", dir: "auto" });
-    this.previous = this.step("‹", "Previous passage", -1);
-    this.count = element("span", { class: "quiet" });
-    this.next = this.step("›", "Next passage", 1);
-    const steps = [this.previous, this.count, this.next];
-    this.steps = element("span", { class: "steps", hidden: true }, ...steps);
-    this.level = element("input", { type: "range", min: 0, max: 1, value: 1, id: "summaries" });
-    this.level.addEventListener("input", () => this.dress());
-    this.said = element("output", { for: "summaries", class: "quiet" });
-    this.levels = element("label", { hidden: true }, "Summaries ", this.level, this.said);
-    this.file = element("span");
-    const store = () => {
+    this.summaries.addEventListener("input", () => this.dress());
+    this.steps.addEventListener("click", ({ target }) => {
+      const passage = this.reader.passages[this.at() + Number(target.value)];
+      if (passage && target.value) this.actions.follow(passage);
+    });
+    this.stored.addEventListener("click", () => {
       const isStored = document.body.classList.toggle("as-stored");
       this.stored.setAttribute("aria-pressed", String(isStored));
-    };
-    const given = { class: "plain", "aria-pressed": "false", title: "Show all signs and line ends" };
-    this.stored = button("As stored", store, { ...given, hidden: true });
-    this.wide = button("Read", () => actions.widen(), { class: "plain", hidden: true });
-    bar.replaceChildren(this.name, this.place, this.levels, this.steps, this.file, this.wide, this.stored);
+    });
+    this.wide.addEventListener("click", () => actions.widen());
     this.near = new IntersectionObserver(
       (seen) => {
         for (const { isIntersecting, target } of seen)
           if (isIntersecting) this.fill(this.parts.indexOf(target));
       },
-      { root: block, rootMargin: "100%" },
+      { root: this.passage, rootMargin: "100%" },
     );
-  }
-
-  step(sign, label, by) {
-    const follow = () => {
-      const passage = this.reader.passages[this.at() + by];
-      if (passage) this.actions.follow(passage);
-    };
-    return button(sign, follow, { class: "plain", "aria-label": label });
   }
 
   /** Return which of the passages is shown, or -1. */
@@ -67,15 +50,14 @@ export class DocumentPane {
    * @param {boolean} isAlone whether the document is read with summaries beside it
    */
   async show(span, reader, isAlone) {
-    const isNew =
-      this.isAlone !== isAlone || !this.span || !span || !isSameSpan(this.span, span);
+    const isNew = this.isAlone !== isAlone || !this.span || !span || !isSameSpan(this.span, span);
     Object.assign(this, { span, reader, isAlone });
     if (!span) return this.say("No sentence of this text leads to a source.");
     const { document, start } = span;
     try {
       const [found, { notes }] = await Promise.all([
-        this.data.document(document, { at: start }, reader.generation),
-        isAlone ? this.data.notes(document, reader.generation) : { notes: this.notes },
+        this.data.read("document", { document, at: start }, reader.generation),
+        isAlone ? this.data.read("notes", { document }, reader.generation) : { notes: this.notes },
       ]);
       if (this.span !== span) return undefined;
       const isOther = this.document !== document || this.generation !== reader.generation;
@@ -103,7 +85,7 @@ export class DocumentPane {
     this.forget();
     this.title(null);
     this.edge.replaceChildren();
-    this.block.replaceChildren(element("p", { class: "hint" }, sentence));
+    this.passage.replaceChildren(element("p", { class: "hint" }, sentence));
   }
 
   /** Make room for all parts of a document. */
@@ -111,7 +93,7 @@ export class DocumentPane {
     this.near.disconnect();
     this.parts = Array.from({ length: parts }, () => element("div", { class: "part" }));
     Object.assign(this, { document, generation, length, paragraphs: [] });
-    this.block.replaceChildren(element("div", { class: "document" }, ...this.parts));
+    this.passage.replaceChildren(element("div", { class: "document" }, ...this.parts));
     for (const part of this.parts) this.near.observe(part);
   }
 
@@ -123,17 +105,15 @@ export class DocumentPane {
     this.near.unobserve(part);
     try {
       const { document, generation } = this;
-      const found = given ?? (await this.data.document(document, { part: n }, generation));
+      const found = given ?? (await this.data.read("document", { document, part: n }, generation));
       const made = found.paragraphs.map(({ start, text }) => {
         const end = start + pointsIn(text);
         const marks = found.marks.filter((mark) => mark[0] < end && start < mark[1]);
-        const paragraph = { start, text, end, marks };
-        const said = element("p", { dir: "auto" }, displayed(paragraph, start, end));
-        return { ...paragraph, block: element("div", {}, said) };
+        return { start, text, end, marks, block: element("div") };
       });
       const isAfterGap = ({ start }, i) => i && start > made[i - 1].end;
-      const gap = (each, i) => (isAfterGap(each, i) ? [element("p", {}, "[…]")] : []);
-      part.replaceChildren(...made.flatMap((each, i) => [...gap(each, i), each.block]));
+      const gap = (each, i) => (isAfterGap(each, i) ? element("p", {}, "[…]") : "");
+      part.replaceChildren(...made.flatMap((each, i) => [gap(each, i), each.block]));
       if (part.isConnected) this.paragraphs.push(...made);
       this.dress(made);
     } catch (error) {
@@ -144,7 +124,7 @@ export class DocumentPane {
 
   /** Mark what is quoted in paragraphs, and put beside them the notes of the chosen level. */
   dress(paragraphs = this.paragraphs) {
-    const level = this.isAlone ? Number(this.level.value) : -1;
+    const level = this.isAlone ? Number(this.summaries.value) : -1;
     const notes = this.notes.filter((note) => note.level === level);
     const links = this.isAlone
       ? this.notes.flatMap(({ id: node, level: of, quotes }) =>
@@ -153,24 +133,25 @@ export class DocumentPane {
       : this.reader.passages
           .filter((passage) => passage.document === this.document)
           .map((passage) => ({ ...passage, isMarked: true }));
-    const isFocused = this.block.contains(document.activeElement);
+    const isFocused = this.passage.contains(document.activeElement);
     for (const paragraph of paragraphs) {
       const inside = links.filter((link) => meets(link, paragraph));
       const isCited = meets(this.span, paragraph);
       const beside = [
         ...notes.flatMap((note) => noteOf(note, paragraph)),
-        ...(this.isAlone && isCited && this.span.start >= paragraph.start ? this.uses() : []),
-      ];
-      if (!inside.length && !isCited && !beside.length && !paragraph.isDressed) continue;
-      paragraph.isDressed = true;
+        this.isAlone && isCited && this.span.start >= paragraph.start && this.uses(),
+      ].filter(Boolean);
+      const isPlain = !inside.length && !isCited && !beside.length;
+      if (isPlain && paragraph.isPlain) continue;
+      paragraph.isPlain = isPlain;
       const text = element("p", { dir: "auto" }, ...piecesOf(paragraph, inside, this.span));
-      const margin = beside.length ? [element("div", { class: "notes" }, ...beside)] : [];
-      paragraph.block.replaceChildren(...margin, text);
+      const margin = beside.length ? element("div", { class: "notes" }, beside) : "";
+      paragraph.block.replaceChildren(margin, text);
     }
-    if (isFocused && !this.block.contains(document.activeElement))
-      (this.block.querySelector(".cited a") ?? this.block).focus({ preventScroll: true });
+    if (isFocused && !this.passage.contains(document.activeElement))
+      (this.passage.querySelector(".cited a") ?? this.passage).focus({ preventScroll: true });
     const n = notes.length ? counted(notes.length, "note") : "none";
-    this.said.textContent = level ? ` level ${level}, ${n}` : " the text only";
+    this.said.textContent = level ? `level ${level}, ${n}` : "the text only";
     if (paragraphs === this.paragraphs) this.mark(links.filter((link) => link.isMarked));
   }
 
@@ -180,8 +161,8 @@ export class DocumentPane {
     const marks = all.map((passage, i) => {
       const current = isSameSpan(passage, this.span) && "true";
       const label = `Mark ${i + 1} of ${all.length}`;
-      const given = { "aria-label": label, "aria-current": current, tabindex: -1 };
-      const made = linkOf(passage, "", given);
+      const given = { class: null, "aria-label": label, "aria-current": current, tabindex: -1 };
+      const made = passageLink(passage, "", given);
       made.style.top = `${(100 * passage.start) / this.length}%`;
       return made;
     });
@@ -191,38 +172,35 @@ export class DocumentPane {
   /** Return the summaries that quote what is marked as current, from the lowest up. */
   uses() {
     const using = this.notes.filter(({ quotes }) => quotes.some((each) => meets(each, this.span)));
-    if (!using.length) return [];
+    if (!using.length) return null;
     const items = using
       .sort((a, b) => a.level - b.level)
-      .map((note) => element("li", {}, `Level ${note.level}: `, titleOf(note)));
-    return [element("div", { class: "uses" }, "Quoted by", element("ul", {}, ...items))];
+      .map((note) => element("li", {}, `Level ${note.level}: `, nodeLink(note)));
+    return element("div", { class: "uses" }, "Quoted by", element("ul", {}, items));
   }
 
   /** Scroll to the passage. */
   seek() {
-    const { block } = this;
-    const cited = block.querySelector(".cited");
-    if (!cited) return;
-    const below = cited.getBoundingClientRect().top - block.getBoundingClientRect().top;
-    block.scrollTop += below - block.clientHeight / 4;
+    this.passage.querySelector(".cited")?.scrollIntoView();
   }
 
   /** Fill the bar; its buttons stay, and with them the focus. */
   title(found) {
     const [at, n] = [this.at(), this.reader.passages.length];
     const name = found?.title || found?.document;
-    this.name.replaceChildren(name ? element("bdi", {}, shown(name)) : "Source");
+    this.heading.replaceChildren(name ? element("bdi", {}, shown(name)) : "Source");
     this.place.replaceChildren(found ? shown(placeOf(found.place, found.title)) : "");
     this.steps.hidden = at < 0;
-    this.count.textContent = `${at + 1} of ${n}`;
-    this.previous.setAttribute("aria-disabled", String(at <= 0));
-    this.next.setAttribute("aria-disabled", String(at + 1 >= n));
-    this.file.replaceChildren(...(found?.is_file ? [fileOf({ ...found.place, ...found })] : []));
+    this.step.textContent = `${at + 1} of ${n}`;
+    const [previous, next] = this.steps.querySelectorAll("button");
+    previous.setAttribute("aria-disabled", String(at <= 0));
+    next.setAttribute("aria-disabled", String(at + 1 >= n));
+    this.file.replaceChildren(found?.is_file ? fileOf({ ...found.place, ...found }) : "");
     this.stored.hidden = !found;
     this.wide.hidden = !found;
     this.wide.textContent = this.isAlone ? "Close" : "Read";
     this.levels.hidden = !found || !this.isAlone;
-    this.level.max = Math.max(1, ...this.notes.map(({ level }) => level));
+    this.summaries.max = Math.max(1, ...this.notes.map(({ level }) => level));
   }
 }
 
@@ -232,41 +210,26 @@ function meets(a, b) {
 
 /** Divide a paragraph where links and the current passage begin and end. */
 function piecesOf(paragraph, links, span) {
-  const { start, end } = paragraph;
   const places = [...links, span].flatMap((each) => [each.start, each.end]);
-  const inside = places.filter((place) => start < place && place < end);
-  const cuts = [...new Set([start, ...inside, end])].sort((a, b) => a - b);
-  return cuts.slice(1).map((to, i) => {
-    const piece = { start: cuts[i], end: to };
-    const said = displayed(paragraph, cuts[i], to);
+  return cut(paragraph.start, paragraph.end, places).map(([start, end]) => {
+    const piece = { start, end };
+    const said = displayed(paragraph, start, end);
     const of = links.filter((link) => meets(link, piece));
-    const made = of.length ? linkOf(of.find((link) => link.isMarked) ?? of[0], said) : said;
+    const made = of.length ? passageLink(of.find((link) => link.isMarked) ?? of[0], said) : said;
     if (meets(span, piece)) return element("mark", { class: "cited" }, made);
     return of.some((link) => link.isMarked) ? element("mark", {}, made) : made;
   });
 }
 
-/** Return what stands beside a paragraph of a note: its title if it begins there, and its quotes. */
+/** Return what stands beside a paragraph of a note: its title, if it begins there, and quotes. */
 function noteOf(note, paragraph) {
   const isIn = (place) => paragraph.start <= place && place < paragraph.end;
   const first = Math.min(...note.quotes.map((quote) => quote.start));
   const quotes = note.quotes.filter((quote) => isIn(quote.start));
   return [
-    ...(isIn(note.quotes.length ? first : note.start) ? [titleOf(note)] : []),
-    ...quotes.map((quote) => {
-      const link = linkOf({ ...quote, node: note.id }, shown(quote.text));
-      return element("p", { dir: "auto" }, link);
-    }),
+    ...(isIn(note.quotes.length ? first : note.start) ? [nodeLink(note)] : []),
+    ...quotes.map((quote) =>
+      element("p", { dir: "auto" }, passageLink({ ...quote, node: note.id }, shown(quote.text))),
+    ),
   ];
-}
-
-function titleOf({ id, title }) {
-  return element("a", { href: linkTo({ node: id }), dir: "auto" }, shown(title));
-}
-
-function linkOf(passage, said, given = { class: "sentence" }) {
-  const href = linkTo({ node: passage.node, ...spanOf(passage) });
-  const made = element("a", { href, ...given }, said);
-  made.passage = passage;
-  return made;
 }

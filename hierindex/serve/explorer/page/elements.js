@@ -20,16 +20,17 @@ export function setAttribute(of, name, value) {
 }
 
 /**
- * Make an element. Attributes that are null or false are left out; strings become text.
+ * Make an element. Attributes and children that are null or false are left out; strings become
+ * text, and children may be in lists.
  *
  * @param {string} tag
  * @param {Object<string, string|number|boolean|null>} attributes
- * @param {...(Node|string)} children
+ * @param {...(Node|string|null|false|Array)} children
  */
 export function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) setAttribute(made, name, value);
-  made.append(...children);
+  made.append(...children.flat().filter(Boolean));
   return made;
 }
 
@@ -52,26 +53,6 @@ export function settled(act, wait) {
     clearTimeout(timer);
     timer = setTimeout(() => act(...given), wait);
   };
-}
-
-/** Close a menu on Escape and on a click elsewhere. */
-export function closeMenus() {
-  const open = () => document.querySelectorAll("details.menu[open]");
-  document.addEventListener("pointerdown", (event) => {
-    for (const menu of open()) if (!menu.contains(event.target)) menu.open = false;
-  });
-  document.addEventListener(
-    "keydown",
-    (event) => {
-      if (event.key !== "Escape") return;
-      for (const menu of open()) {
-        menu.open = false;
-        menu.querySelector("summary").focus();
-        event.stopImmediatePropagation();
-      }
-    },
-    true,
-  );
 }
 
 /** Say a sentence to those who listen to the page. */

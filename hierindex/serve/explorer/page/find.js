@@ -10,7 +10,7 @@ const BEFORE = 60; // characters of a sentence before the first word that is fou
 export class Find {
   /**
    * `question` has the questions that were `asked`; `actions` are `read(id, source)`,
-   * `ask(question)` and `fail(error)`.
+   * `ask(question)` and `trying(promise)`.
    */
   constructor(data, question, actions) {
     const ids = { form: "question", input: "asked", panel: "finding", found: "found" };
@@ -42,12 +42,8 @@ export class Find {
     const written = this.input.value.trim();
     this.written = written;
     if (!written) return this.recall();
-    try {
-      const found = await this.data.search(written, MOST);
-      if (written === this.written) this.show(found, written);
-    } catch (error) {
-      this.actions.fail(error);
-    }
+    const found = await this.actions.trying(this.data.read("search", { q: written, n: MOST }));
+    if (found && written === this.written) this.show(found, written);
     return undefined;
   }
 
@@ -60,22 +56,18 @@ export class Find {
   }
 
   show({ nodes, total, words }, written) {
-    const groups = new Map(); // rows, by document
     const sought = wordsLike(words);
-    for (const { id, title, level, of, text, source } of nodes) {
-      const name = of ?? "Several documents";
+    const groups = Map.groupBy(nodes, ({ of }) => of ?? "Several documents");
+    const row = (name, { id, title, level, text, source }) => {
       const isTitled = level ? !name.startsWith(title) : text.search(sought) < 0;
-      const row = rowOf(
-        () => this.actions.read(id, source),
-        isTitled ? marked(title, sought) : null,
-        marked(around(text, sought), sought),
-      );
-      groups.set(name, [...(groups.get(name) ?? []), row]);
-    }
+      const act = () => this.actions.read(id, source);
+      return rowOf(act, isTitled && marked(title, sought), marked(around(text, sought), sought));
+    };
     const n = nodes.length;
     const some = total === n ? `${n} found` : total ? `${n} of ${total} found` : `The first ${n}`;
     const said = n ? some : `No title or text has “${written}”.`;
-    this.list(said, [...groups].map(([name, rows]) => [marked(name, sought), rows]));
+    const rows = ([name, all]) => [marked(name, sought), all.map((each) => row(name, each))];
+    this.list(said, [...groups].map(rows));
     this.instead.hidden = n > 0;
     if (this.data.isReport) this.move(0);
   }
@@ -138,9 +130,9 @@ export class Find {
 }
 
 function rowOf(act, title, text) {
-  const parts = [title && ["title", title], ["excerpt", text]].filter(Boolean);
-  const spans = parts.map(([name, part]) => element("span", { class: name, dir: "auto" }, part));
-  const row = element("div", { role: "option", class: "row", "aria-selected": "false" }, ...spans);
+  const part = (name, said) => said && element("span", { class: name, dir: "auto" }, said);
+  const given = { role: "option", class: "row", "aria-selected": "false" };
+  const row = element("div", given, part("title", title), part("excerpt", text));
   return Object.assign(row, { act });
 }
 

@@ -1,16 +1,16 @@
 /** The page as a whole: what is selected, read and shown, and in which pane. */
 
-import { go, linkTo, questionOf, readAddress, spanOf } from "./address.js";
+import { linkTo, questionOf, readAddress, spanOf } from "./address.js";
 import { Answer, marksOf } from "./answer.js";
 import { Changed, Embedded, Failure, Served } from "./data.js";
 import { DocumentPane } from "./document.js";
-import { byId, closeMenus, say, settled } from "./elements.js";
+import { byId, say, setAttribute, settled } from "./elements.js";
 import { Find } from "./find.js";
 import { CorpusMap } from "./map.js";
 import { Outline } from "./outline.js";
 import { Overview } from "./overview.js";
 import { Question } from "./question.js";
-import { Summary } from "./summary.js";
+import { Summary, markCurrent } from "./summary.js";
 
 const WAIT = 50; // milliseconds that a run of keys is apart
 const NARROW = matchMedia("(max-width: 55rem)");
@@ -20,32 +20,25 @@ class Explorer {
     this.data = data;
     data.onChange = () => (byId("changed").hidden = false);
     this.state = { asked: linkTo({}), selected: null, first: null }; // asked: link to a question
-    const actions = {
-      select: (id, isRun = false) => this.select(id, isRun),
-      read: (id, source) => this.read(id, source),
-      follow: (passage) => this.follow(passage),
-      widen: () => this.widen(),
-      ask: (question) => this.ask(question).catch(actions.fail),
-      write: (question, piece) => this.write(question, piece),
-      fail: (error) => this.fail(error),
-    };
-    this.outline = new Outline(data, actions);
-    this.overview = new Overview(data, actions);
-    this.map = new CorpusMap(data, actions);
+    this.outline = new Outline(data, this);
+    this.overview = new Overview(data, this);
+    this.map = new CorpusMap(data, this);
     this.summary = new Summary(byId("summary"));
     this.answer = new Answer(byId("answer"));
-    this.source = new DocumentPane(data, actions);
-    this.question = new Question(data, actions);
-    this.find = new Find(data, this.question, actions);
+    this.source = new DocumentPane(data, this);
+    this.question = new Question(data, this);
+    this.find = new Find(data, this.question, this);
     this.showSoon = settled(() => this.show(), WAIT);
   }
 
   /** Load what is seen first. */
   async start() {
-    closeMenus();
     this.listen();
     if (this.data.isReport) this.fold(location.hash.length < 2);
-    const [info] = await Promise.all([this.data.index(), this.outline.start()]);
+    const [info] = await Promise.all([
+      this.data.index(),
+      this.outline.load(this.outline.root, { start: 0 }),
+    ]);
     byId("name").textContent = info.name;
     document.title = `${info.name} · hierindex`;
     this.question.start(info.levels);
@@ -55,7 +48,7 @@ class Explorer {
         "This index holds no documents yet; add some with hierindex update.";
       return;
     }
-    this.state.first = this.outline.root.children[0];
+    this.state.first = this.outline.first;
     this.outline.move(this.state.first);
     if (this.outline.root.total === 1) await this.outline.toggle(this.state.first, true);
     await Promise.all([this.overview.load(info), this.show()]);
@@ -68,23 +61,17 @@ class Explorer {
       this.pane(history.state?.pane ?? (passage ? "source" : document.body.dataset.pane));
       this.show();
     });
-    addEventListener("address", () => this.showSoon());
     document.addEventListener("click", (event) => this.click(event));
     document.addEventListener("keydown", (event) => this.press(event));
-    document.addEventListener("visibilitychange", () => this.compare());
+    document.addEventListener("pointerdown", ({ target }) => {
+      if (!target.closest("details.menu[open]")) this.closeMenu();
+    });
+    document.addEventListener("visibilitychange", () => {
+      if (!document.hidden) this.trying(this.data.index()); // which tells of a change
+    });
     byId("reload").addEventListener("click", () => location.reload());
     NARROW.addEventListener("change", () => this.pane(document.body.dataset.pane));
     this.pane(history.state?.pane ?? "overview");
-  }
-
-  /** Tell the user who comes back that the index has changed. */
-  async compare() {
-    if (document.hidden) return;
-    try {
-      await this.data.index();
-    } catch (error) {
-      this.fail(error);
-    }
   }
 
   /** Links within the page, and the buttons of panes. */
@@ -106,6 +93,7 @@ class Explorer {
   /** Show the part of a report that is read, or the tree. */
   fold(isRead) {
     document.body.classList.toggle("read", isRead);
+    setAttribute(byId("paper"), "role", isRead && "main"); // there are two, of which one is seen
     byId("report").hidden = false;
   }
 
@@ -116,10 +104,9 @@ class Explorer {
     else if (name === "answer") this.goTo({ node, read: name }, name);
     else if ((read || view) && /outline|map/.test(name)) this.goTo({ node }, name);
     this.pane(name);
-    this.arrange();
   }
 
-  /** Show on the right what the address names: the index, a node, the answer or a document. */
+  /** Show the panes of what the address names: the index, a node, the answer or a document. */
   arrange() {
     const { node, document: passage, read, view } = readAddress();
     const isAnswer = read === "answer" && this.answer.isShown;
@@ -127,13 +114,35 @@ class Explorer {
     const beside = isAnswer ? "answer" : node || passage ? "node" : "index";
     const right = passage && view === "document" ? view : beside;
     document.body.dataset.right = right;
+    const { left, pane } = document.body.dataset;
+    const panes = {
+      index: [left, "intro", "quotes"],
+      node: [left, "reading", "source"],
+      answer: ["overview", "answer", "source"],
+      document: ["source"],
+    };
+    const isIndex = right === "index" && !/outline|map/.test(pane);
+    const narrow = isIndex ? ["overview", "intro", "quotes"] : [pane];
+    const shown = NARROW.matches ? narrow : panes[right];
+    for (const each of document.querySelectorAll("#intro, .pane"))
+      each.hidden = !shown.includes(each.id);
+    const isPart = !NARROW.matches || right === "index";
+    const hidden = { answer: !this.answer.isShown, reading: isPart, source: isPart };
+    const current = NARROW.matches ? pane : isAnswer ? "answer" : left;
+    for (const each of document.querySelectorAll("button[data-pane]")) {
+      each.setAttribute("aria-pressed", String(each.dataset.pane === current));
+      each.hidden = hidden[each.dataset.pane];
+    }
     if (isAnswer) this.answer.arrive();
     byId("blocks-title").textContent = isAnswer ? "Where it is" : "What is in it";
-    const { left, pane } = document.body.dataset;
-    const shown = NARROW.matches ? pane : isAnswer ? "answer" : left;
-    for (const each of document.querySelectorAll("button[data-pane]"))
-      each.setAttribute("aria-pressed", String(each.dataset.pane === shown));
     return right;
+  }
+
+  /** Close the menu that is open, and return it. */
+  closeMenu() {
+    const menu = document.querySelector("details.menu[open]");
+    if (menu) menu.open = false;
+    return menu;
   }
 
   press(event) {
@@ -144,14 +153,15 @@ class Explorer {
     } else if (event.key === "?" && !isTyping) {
       byId("keys").open = true;
       byId("keys").firstElementChild.focus();
-    } else if (event.key === "Escape" && readAddress().view) {
-      this.widen();
     } else if (event.key === "Escape") {
       const { left } = document.body.dataset;
+      const menu = this.closeMenu();
+      if (menu) return menu.firstElementChild.focus();
+      if (readAddress().view) return this.widen();
       this.pane(left);
-      if (left === "outline") this.outline.focus();
-      else if (left === "overview") this.overview.focus();
+      this[left].focus?.();
     }
+    return undefined;
   }
 
   /** Show a pane, which wide screens show beside the others. */
@@ -159,10 +169,10 @@ class Explorer {
     const { dataset } = document.body;
     dataset.pane = name;
     if (/overview|outline|map/.test(name)) dataset.left = name;
+    this.arrange();
     if (name === "map") this.map.open();
     if (name === "source") this.source.seek();
     if (name === "outline") this.outline.seek();
-    this.arrange();
   }
 
   /** Go to an address, with the question if it has none; on narrow screens, to a pane. */
@@ -170,7 +180,12 @@ class Explorer {
     const now = document.body.dataset.pane;
     if (history.state?.pane !== now) history.replaceState({ ...history.state, pane: now }, "");
     if (NARROW.matches && pane !== now) this.pane(pane);
-    go({ ...questionOf(readAddress()), ...address }, { pane, run: isRun });
+    const link = linkTo({ ...questionOf(readAddress()), ...address });
+    const state = { pane, isRun }; // of a run of moves, only the last is kept in the history
+    if (link === location.hash || (isRun && history.state?.isRun))
+      history.replaceState(state, "", link);
+    else history.pushState(state, "", link);
+    this.showSoon();
   }
 
   select(id, isRun) {
@@ -200,7 +215,7 @@ class Explorer {
   /** Show what the address names. */
   async show() {
     const address = readAddress();
-    this.recall(questionOf(address)).catch((error) => this.fail(error));
+    this.trying(this.recall(questionOf(address)));
     const right = this.arrange();
     if (right === "index") return this.showNode(null);
     const id = address.node ?? this.state.first?.id;
@@ -215,17 +230,14 @@ class Explorer {
     }
     if (readAddress().node !== address.node) return;
     const { reader } = this;
-    const span = address.document
-      ? spanOf(address)
-      : reader.passages[0]
-        ? spanOf(reader.passages[0])
-        : null;
-    reader.mark(span);
+    const passage = address.document ? address : reader.passages[0];
+    const span = passage ? spanOf(passage) : null;
+    markCurrent(reader.article, span);
     return this.source.show(span, reader, right === "document");
   }
 
   async showNode(id) {
-    const node = id && (await this.data.node(id));
+    const node = id && (await this.data.read("node", { id }));
     if (id && id !== (readAddress().node ?? this.state.first?.id)) return;
     this.state.selected = id;
     const path = id ? [...node.path.map((above) => above.id), id] : [];
@@ -236,18 +248,15 @@ class Explorer {
     if (this.outline.chosen !== id) this.reveal(path);
   }
 
-  async reveal(path) {
-    try {
-      await this.outline.reveal(path);
-    } catch (error) {
-      this.fail(error);
-    }
+  reveal(path) {
+    return this.trying(this.outline.reveal(path));
   }
 
   /** Ask a question that was written, and go to its answer. */
   async ask(question) {
     this.question.write(question);
-    const answer = await this.question.ask(question);
+    const answer = await this.trying(this.question.ask(question));
+    if (!answer) return;
     const isWritten = this.answer.isWriting;
     this.notice("");
     await this.showAnswer(question, answer);
@@ -260,7 +269,6 @@ class Explorer {
   write(question, piece) {
     if (this.answer.write(question.q, piece)) return;
     this.state.asked = linkTo(question);
-    document.querySelector("button[data-pane='answer']").hidden = false;
     this.goTo({ ...question, read: "answer" }, "answer", true);
   }
 
@@ -281,7 +289,6 @@ class Explorer {
     const link = linkTo(question);
     this.state.asked = link;
     this.answer.show(question.q, answer);
-    document.querySelector("button[data-pane='answer']").hidden = !answer;
     const marks = marksOf(this.answer.sources);
     this.outline.light(marks);
     this.overview.light(marks, marksOf(this.answer.others), (total) => this.answer.reached(total));
@@ -291,6 +298,11 @@ class Explorer {
       await this.reveal([...path, id]);
       if (link !== this.state.asked) return; // another one is shown
     }
+  }
+
+  /** Wait for work, and say what goes wrong. */
+  trying(work) {
+    return work?.catch((error) => this.fail(error));
   }
 
   /** Say what went wrong in one sentence. */

@@ -1,6 +1,6 @@
 /** The map: chunks in two dimensions, near ones alike, named and coloured by parents at a level. */
 
-import { linkTo } from "./address.js";
+import { nodeLink } from "./address.js";
 import { byId, byIds, element, settled } from "./elements.js";
 import { counted, plain, shown } from "./text.js";
 
@@ -24,9 +24,9 @@ export class CorpusMap {
     const ids = { map: "points", plane: "plane", dots: "dots", marks: "map-marks", tip: "map-tip" };
     Object.assign(this, byIds({ ...ids, caption: "map-caption", levels: "map-level" }));
     Object.assign(this, { data, actions, points: [], names: [], chosen: null, cited: [] });
-    Object.assign(this, { hovered: null, pressed: null, isDragged: false, isStarted: false });
-    Object.assign(this, { scale: 1, ring: markOf("ring", { x: -1, y: -1 }) });
-    this.describeSoon = settled((point) => this.describe(point).catch(actions.fail), WAIT);
+    Object.assign(this, { hovered: null, pressed: null, isDragged: false, scale: 1 });
+    this.ring = markOf("ring", { x: -1, y: -1 });
+    this.describeSoon = settled((point) => actions.trying(this.describe(point)), WAIT);
     const { map } = this;
     this.levels.addEventListener("change", () => this.load());
     byId("map-zoom").addEventListener("click", ({ target }) => this.act(target.value));
@@ -56,7 +56,7 @@ export class CorpusMap {
 
   /** Load the points when the map is seen for the first time. */
   open() {
-    if (!this.isStarted) this.load();
+    if (!this.points.length) this.load();
   }
 
   async load() {
@@ -64,7 +64,8 @@ export class CorpusMap {
     this.caption.textContent = "Placing the chunks by their meaning …";
     try {
       const levels = [level || 0, Math.max(0, level - 1)];
-      const found = await Promise.all(levels.map((each) => this.data.map(each, MOST)));
+      const read = (each) => this.data.read("map", { level: each, n: MOST });
+      const found = await Promise.all(levels.map(read));
       if (level === this.levels.value) this.show(...found); // or else another is being loaded
     } catch (error) {
       if (level === this.levels.value) this.caption.textContent = "The map cannot be shown.";
@@ -75,7 +76,7 @@ export class CorpusMap {
   /** Show a map, and the names of smaller groups of another where there is room. */
   show({ points, parents, chunks }, { parents: parts }) {
     const place = placing(points);
-    Object.assign(this, { points: points.map(place), isStarted: true });
+    this.points = points.map(place);
     const [n, all] = [points.length.toLocaleString("en"), counted(chunks, "chunk")];
     const sample = points.length < chunks ? `${n} of ${all}` : all;
     this.caption.textContent = `${sample}; near ones are similar`;
@@ -90,7 +91,9 @@ export class CorpusMap {
   dotsOf(colour) {
     const path = document.createElementNS(SVG, "path");
     const has = ({ parent }) => (parent < COLOURS ? parent : null) === colour;
-    path.setAttribute("d", this.points.filter(has).map(({ x, y }) => `M${x} ${y}h0`).join(""));
+    const moves = this.points.filter(has).map(({ x, y }) => `M${x} ${y}h0`);
+    path.setAttribute("d", moves.join(""));
+    path.setAttribute("vector-effect", "non-scaling-stroke");
     if (colour !== null) path.style.stroke = `var(--map-${colour + 1})`;
     return path;
   }
@@ -108,13 +111,17 @@ export class CorpusMap {
 
   /** Put up the names, the numbers, and rings around the selected point and that of the pointer. */
   mark() {
-    const numbers = new Map(this.cited.map(({ node }) => [node, []]));
-    this.cited.forEach(({ node }, i) => numbers.get(node).push(i + 1));
-    const cited = this.points.filter(({ id }) => numbers.has(id));
+    const numbered = this.cited.map(({ node }, i) => ({ node, number: i + 1 }));
+    const numbers = ({ id }) => numbered.filter(({ node }) => node === id);
+    const label = (point) =>
+      numbers(point)
+        .map(({ number }) => number)
+        .join(", ");
+    const cited = this.points.filter((point) => numbers(point).length);
     this.marks.replaceChildren(
       this.ring,
       ...this.points.filter(({ id }) => id === this.chosen).map((point) => markOf("ring", point)),
-      ...cited.map((point) => markOf("number", point, numbers.get(point.id).join(", "))),
+      ...cited.map((point) => markOf("number", point, label(point))),
       ...this.names,
     );
     this.arrange();
@@ -143,16 +150,17 @@ export class CorpusMap {
     return [x * this.plane.clientWidth, y * this.plane.clientHeight];
   }
 
+  /** Return the point whose pixels cost least, if that is less than `most`. */
+  cheapest(cost, most = Infinity) {
+    const costs = this.points.map((point) => cost(...this.pixels(point)));
+    const least = Math.min(...costs);
+    return least < most ? this.points[costs.indexOf(least)] : null;
+  }
+
   /** Return the point that is nearest to the pointer, if one is within reach. */
-  nearest({ clientX, clientY }, reach = Infinity) {
+  nearest({ clientX, clientY }, reach) {
     const { left, top } = this.plane.getBoundingClientRect();
-    let [best, least] = [null, reach];
-    for (const point of this.points) {
-      const [x, y] = this.pixels(point);
-      const far = Math.hypot(left + x - clientX, top + y - clientY);
-      if (far < least) [best, least] = [point, far];
-    }
-    return best;
+    return this.cheapest((x, y) => Math.hypot(left + x - clientX, top + y - clientY), reach);
   }
 
   /** Show more or less of the map, with a place where it is. */
@@ -203,7 +211,7 @@ export class CorpusMap {
 
   /** Show the title and the beginning of a chunk beside its point. */
   async describe(point) {
-    const node = await this.data.node(point.id);
+    const node = await this.data.read("node", { id: point.id });
     if (this.hovered !== point) return;
     const { map, tip } = this;
     const text = plain(node);
@@ -247,16 +255,13 @@ export class CorpusMap {
   /** Move to the nearest point in a direction. */
   move([dx, dy]) {
     const from = this.focal;
-    const [x, y] = this.pixels(from);
-    let [best, least] = [from, Infinity];
-    for (const point of this.points) {
-      const [px, py] = this.pixels(point);
-      const ahead = (px - x) * dx + (py - y) * dy;
-      const aside = Math.abs((px - x) * dy) + Math.abs((py - y) * dx);
-      if (ahead > 0.5 && aside <= ahead * 1.5 && ahead + 2 * aside < least)
-        [best, least] = [point, ahead + 2 * aside];
-    }
-    this.hover(best);
+    const [left, top] = this.pixels(from);
+    const cost = (x, y) => {
+      const ahead = (x - left) * dx + (y - top) * dy;
+      const aside = Math.abs((x - left) * dy) + Math.abs((y - top) * dx);
+      return ahead > 0.5 && aside <= ahead * 1.5 ? ahead + 2 * aside : Infinity;
+    };
+    this.hover(this.cheapest(cost) ?? from);
     this.ring.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
 }
@@ -279,9 +284,8 @@ function markOf(name, place, text = "") {
   return put(element("span", { class: name }, text), place);
 }
 
-function nameOf({ id, title, ...place }, i, n) {
-  const hint = { class: "name", href: linkTo({ node: id }), title, draggable: "false", dir: "auto" };
-  const name = element("a", hint, shown(title));
+function nameOf(place, i, n) {
+  const name = nodeLink(place, { class: "name", title: place.title, draggable: "false" });
   if (i < Math.min(n, COLOURS)) name.style.borderColor = `var(--map-${i + 1})`;
   return Object.assign(name, { place, isPart: i >= n });
 }

@@ -1,6 +1,6 @@
 /** The outline: titles that expand and collapse, worked by keyboard as an ARIA tree. */
 
-import { byId, element, setAttribute } from "./elements.js";
+import { byId, element, setAttribute, settled } from "./elements.js";
 import { counted, shown, sizeOf } from "./text.js";
 
 const MORE = 100; // children to load at a time
@@ -9,154 +9,120 @@ const LETTERS = 3; // that are left of a name without what those beside it begin
 const TYPED = 700; // milliseconds that letters of one word are apart
 
 /**
- * A row of the outline is an entry: a node with its depth, its `children`, of which those that are
- * not loaded are holes, and their `total`; or a gap, which has no `id` and stands for a hole from
- * the place `start`.
+ * A row of the outline is an entry: a node with the `group` of the rows below it, which follows its
+ * row when it is expanded, and their `total`; or a gap, which has no `id` and stands for rows of
+ * its parent from the place `start` to `end` that are not loaded.
  *
- * `actions` are `select(id, isRun)`, `read(id)` and `fail(error)`.
+ * `actions` are `select(id, isRun)`, `read(id)` and `trying(promise)`.
  */
 export class Outline {
   constructor(data, actions) {
     const tree = byId("tree");
-    Object.assign(this, { tree, data, actions, typed: "", typedAt: 0, marks: new Map() });
+    Object.assign(this, { tree, data, actions, typed: "", marks: new Map() });
     this.entries = new Map(); // by node id
-    this.ofRow = new WeakMap();
-    this.root = { id: null, depth: 0, children: [], total: 1, isOpen: true, row: null };
+    this.rows = tree.getElementsByClassName("row");
+    this.root = { id: null, depth: 0, group: tree, isOpen: true };
     this.current = null;
     this.chosen = null; // id of the node that was selected last, though its row may be loading
+    this.forgetSoon = settled(() => (this.typed = ""), TYPED);
     tree.addEventListener("keydown", (event) => this.press(event));
     tree.addEventListener("click", (event) => this.click(event));
+    tree.addEventListener("dblclick", (event) => this.click(event, true));
     byId("collapse").addEventListener("click", () => this.collapse());
-    tree.addEventListener("dblclick", (event) =>
-      this.onEntry(event, (entry) => this.toggle(entry)),
-    );
   }
 
-  /** Load the first rows. */
-  async start() {
-    await this.load(this.root, { start: 0 });
-    this.refresh(this.root);
+  get first() {
+    return this.rows[0].entry;
   }
 
-  /** Load children of an entry: those from a place `start`, or those `around` one. */
+  /** Load rows below an entry, from a place `start` or those `around` one, in place of a gap. */
   async load(entry, part) {
-    const { nodes, start, total } = await this.data.nodes(entry.id, part, MORE);
+    const { nodes, start, total } = await this.data.read("nodes", {
+      ...part,
+      of: entry.id,
+      n: MORE,
+    });
+    const { group } = entry;
     entry.total = total;
     entry.prefix ??= prefixOf(nodes.map(({ title }) => title));
-    nodes.forEach((brief, i) => (entry.children[start + i] ??= this.entryOf(brief, entry)));
-  }
-
-  entryOf(brief, parent) {
-    const { id, title } = brief;
-    const name = title.startsWith(parent.prefix) ? title.slice(parent.prefix.length) : title;
-    const known = { brief, id, name, parent, depth: parent.depth + 1, isOpen: false };
-    const entry = { ...known, children: [], total: brief.children };
-    this.entries.set(brief.id, entry);
-    return entry;
-  }
-
-  /** Expand or collapse an entry. */
-  async toggle(entry, isOpen = !entry.isOpen) {
-    if (!entry.id || !entry.total || entry.isOpen === isOpen) return;
-    if (isOpen && !entry.children.length) await this.load(entry, { start: 0 });
-    entry.isOpen = isOpen;
-    entry.row?.setAttribute("aria-expanded", isOpen);
-    if (!isOpen && this.isUnder(this.current, entry)) this.move(entry);
-    this.refresh(entry);
-  }
-
-  /** Show the highest rows alone. */
-  collapse() {
-    const top = this.root.total === 1 ? this.root.children[0] : this.root;
-    for (const entry of this.entries.values()) if (entry !== top) this.toggle(entry, false);
-  }
-
-  isUnder(entry, above) {
-    return Boolean(entry) && (entry.parent === above || this.isUnder(entry.parent, above));
-  }
-
-  /** Load the first rows of a gap, and go on from there. */
-  async fill(gap) {
-    const { parent, start } = gap;
-    await this.load(parent, { start });
+    if (!group.firstChild) group.append(...this.gapOf(entry, 0, total));
+    const gaps = [...group.children].map((row) => row.entry);
+    const gap = gaps.find((each) => each && each.start <= start && start < each.end);
+    if (!gap) return;
+    const rows = nodes.map((brief, i) => this.entryOf(brief, entry, start + i).row);
+    const before = this.gapOf(entry, gap.start, start);
     const hadFocus = gap.row === document.activeElement;
-    this.refresh(parent);
-    if (this.current === gap) this.go(parent.children[start].row);
+    gap.row.replaceWith(...before, ...rows, ...this.gapOf(entry, start + rows.length, gap.end));
     if (hadFocus) this.focus();
   }
 
-  /** Add the rows under an entry that are missing, and remove those that are to be hidden. */
-  refresh(entry) {
-    let next = entry.row ? entry.row.nextElementSibling : this.tree.firstElementChild;
-    const removeWhile = (passes) => {
-      while (next && this.ofRow.get(next).depth > entry.depth && passes(this.ofRow.get(next))) {
-        const after = next.nextElementSibling;
-        next.remove();
-        next = after;
-      }
+  entryOf(brief, parent, place) {
+    const { id, title, children: total } = brief;
+    const name = title.startsWith(parent.prefix) ? title.slice(parent.prefix.length) : title;
+    const group = element("div", { role: "group" });
+    const entry = { id, name, parent, group, total, isOpen: false };
+    this.entries.set(id, entry);
+    const given = {
+      "aria-posinset": place + 1,
+      "aria-setsize": parent.total,
+      "aria-expanded": total ? "false" : null,
+      "data-kind": brief.document ? "document" : total ? "summary" : "chunk",
     };
-    const put = (row) => {
-      removeWhile(({ id }) => !id); // gaps are made anew
-      if (row === next) next = next.nextElementSibling;
-      else this.tree.insertBefore(row, next);
-    };
-    const add = (above) => {
-      if (!above.isOpen) return;
-      let place = 0;
-      above.children.forEach((child, at) => {
-        if (at > place) put(this.gapOf(above, place, at));
-        put(this.rowOf(child, at));
-        add(child);
-        place = at + 1;
-      });
-      if (place < above.total) put(this.gapOf(above, place, above.total));
-    };
-    add(entry);
-    removeWhile(() => true);
-  }
-
-  rowOf(entry, place) {
-    if (entry.row) return entry.row;
-    const { brief, depth, name } = entry;
-    entry.row = element(
-      "div",
-      {
-        ...{ role: "treeitem", class: "row", tabindex: -1, "aria-level": depth },
-        ...{ "aria-posinset": place + 1, "aria-setsize": entry.parent.total },
-        "aria-expanded": entry.total ? String(entry.isOpen) : null,
-        "aria-selected": "false",
-        "data-kind": brief.document ? "document" : brief.children ? "summary" : "chunk",
-      },
+    this.add(
+      entry,
+      given,
       element("span", { class: "twist", "aria-hidden": "true" }),
-      element("span", { class: "title", dir: "auto", title: brief.title }, ...parted(name)),
+      element("span", { class: "title", dir: "auto", title }, ...parted(name)),
       element("span", { class: "excerpt", dir: "auto", "aria-hidden": "true" }, shown(brief.text)),
       element("span", { class: "lit" }),
       sizeOf(brief),
     );
-    indent(entry);
-    this.ofRow.set(entry.row, entry);
     this.dress(entry);
-    return entry.row;
+    return entry;
   }
 
+  /** Return the row of a gap in a list, which is empty if nothing is missing. */
   gapOf(parent, start, end) {
-    const { depth, total } = parent;
-    const entry = { id: null, parent, start, depth: depth + 1, children: [], total: 0 };
-    const label = `Show ${Math.min(MORE, end - start)} more of ${counted(total, "row")}`;
-    entry.row = element(
-      "div",
-      {
-        role: "treeitem",
-        class: "row more",
-        tabindex: -1,
-        "aria-level": depth + 1,
-        "aria-selected": "false",
-      },
-      label,
-    );
-    indent(entry);
-    this.ofRow.set(entry.row, entry);
-    return entry.row;
+    if (start >= end) return [];
+    const label = `Show ${Math.min(MORE, end - start)} more of ${counted(parent.total, "row")}`;
+    return [this.add({ id: null, parent, start, end }, { class: "row more" }, label)];
+  }
+
+  /** Make the row of an entry. */
+  add(entry, attributes, ...children) {
+    entry.depth = entry.parent.depth + 1;
+    const given = { role: "treeitem", class: "row", tabindex: -1, "aria-selected": "false" };
+    const level = { "aria-level": entry.depth };
+    entry.row = element("div", { ...given, ...level, ...attributes }, ...children);
+    entry.row.style.setProperty("--depth", entry.depth - 1);
+    return Object.assign(entry.row, { entry });
+  }
+
+  /** Expand or collapse an entry. */
+  async toggle(entry, isOpen = !entry.isOpen) {
+    const { group, row, total } = entry;
+    if (!total || entry.isOpen === isOpen) return;
+    if (isOpen && !group.firstChild) await this.load(entry, { start: 0 });
+    entry.isOpen = isOpen;
+    row.setAttribute("aria-expanded", isOpen);
+    if (!isOpen && group.contains(this.current?.row)) this.move(entry);
+    if (isOpen) row.after(group);
+    else group.remove();
+  }
+
+  /** Show the highest rows alone. */
+  collapse() {
+    const top = this.root.total === 1 ? this.first : this.root;
+    for (const entry of this.entries.values()) if (entry !== top) this.toggle(entry, false);
+  }
+
+  /** Load the first rows of a gap, and go on from there. */
+  async fill(gap) {
+    const before = [...this.rows].indexOf(gap.row);
+    await this.load(gap.parent, { start: gap.start });
+    if (this.current !== gap) return;
+    this.go(this.rows[before]);
+    this.focus();
   }
 
   /** Light up nodes: `marks` has, by id, `score` of a source, or `under`, how many are below. */
@@ -166,13 +132,12 @@ export class Outline {
   }
 
   dress({ id, row }) {
-    if (!row) return;
     const mark = this.marks.get(id);
     const lit = row.querySelector(".lit");
-    row.dataset.lit = mark ? (mark.score === undefined ? "under" : "source") : "";
-    lit.textContent = mark?.under ?? "";
     const isUnder = mark && mark.score === undefined;
     const said = isUnder ? `${counted(mark.under, "source")} below` : "a source of the answer";
+    row.dataset.lit = mark ? (isUnder ? "under" : "source") : "";
+    lit.textContent = isUnder ? mark.under : mark ? "●" : "";
     setAttribute(lit, "aria-label", mark && said);
     setAttribute(lit, "role", mark && "img");
   }
@@ -188,19 +153,12 @@ export class Outline {
     let entry = this.root;
     for (const id of path) {
       await this.toggle(entry, true);
-      const child = await this.child(entry, id);
-      if (!child) break;
-      entry = child;
+      const isBelow = () => this.entries.get(id)?.parent === entry;
+      if (!isBelow()) await this.load(entry, { around: id });
+      if (!isBelow()) break;
+      entry = this.entries.get(id);
     }
     if (entry !== this.root && chosen === this.chosen) this.move(entry);
-  }
-
-  async child(entry, id) {
-    const found = () => (this.entries.get(id)?.parent === entry ? this.entries.get(id) : null);
-    if (found()) return found();
-    await this.load(entry, { around: id });
-    this.refresh(entry);
-    return found();
   }
 
   /** Make an entry the current row, without any other effect. */
@@ -224,30 +182,22 @@ export class Outline {
     this.current?.row.focus();
   }
 
-  onEntry(event, act) {
-    const row = event.target.closest(".row");
-    if (row) this.doing(act(this.ofRow.get(row)));
-  }
-
-  doing(work) {
-    Promise.resolve(work).catch((error) => this.actions.fail(error));
-  }
-
-  click(event) {
-    this.onEntry(event, (entry) => {
-      if (!entry.id) return this.fill(entry);
-      if (event.target.closest(".twist")) return this.toggle(entry);
+  click({ target }, isTwice = false) {
+    const entry = target.closest(".row")?.entry;
+    if (!entry) return;
+    if (!entry.id) this.actions.trying(this.fill(entry));
+    else if (isTwice || target.closest(".twist")) this.actions.trying(this.toggle(entry));
+    else {
       this.move(entry);
       entry.row.focus({ preventScroll: true });
-      return this.select(entry, false);
-    });
+      this.select(entry, false);
+    }
   }
 
   go(row) {
-    const entry = row && this.ofRow.get(row);
-    if (!entry) return;
-    this.move(entry);
-    if (entry.id) this.select(entry, true);
+    if (!row) return;
+    this.move(row.entry);
+    if (row.entry.id) this.select(row.entry, true);
   }
 
   select({ id }, isRun) {
@@ -258,46 +208,36 @@ export class Outline {
   press(event) {
     const entry = this.current;
     if (!entry || event.ctrlKey || event.metaKey || event.altKey) return;
-    const rows = this.tree.children;
-    const at = () => Array.prototype.indexOf.call(rows, entry.row);
+    const { rows } = this;
+    const last = rows.length - 1;
+    const at = [...rows].indexOf(entry.row);
     const acts = {
-      ArrowDown: () => this.go(entry.row.nextElementSibling),
-      ArrowUp: () => this.go(entry.row.previousElementSibling),
-      PageDown: () => this.go(rows[Math.min(rows.length - 1, at() + PAGE_ROWS)]),
-      PageUp: () => this.go(rows[Math.max(0, at() - PAGE_ROWS)]),
+      ArrowDown: () => this.go(rows[at + 1]),
+      ArrowUp: () => this.go(rows[at - 1]),
+      PageDown: () => this.go(rows[Math.min(last, at + PAGE_ROWS)]),
+      PageUp: () => this.go(rows[Math.max(0, at - PAGE_ROWS)]),
       Home: () => this.go(rows[0]),
-      End: () => this.go(rows[rows.length - 1]),
-      ArrowRight: () => (entry.isOpen ? this.go(entry.children[0]?.row) : this.toggle(entry, true)),
+      End: () => this.go(rows[last]),
+      ArrowRight: () => (entry.isOpen ? this.go(rows[at + 1]) : this.toggle(entry, true)),
       ArrowLeft: () => (entry.isOpen ? this.toggle(entry, false) : this.go(entry.parent.row)),
       " ": () => (entry.id ? this.toggle(entry) : this.fill(entry)),
       Enter: () => (entry.id ? this.actions.read(entry.id) : this.fill(entry)),
     };
-    const act =
-      acts[event.key] ?? (/^[^/?\s]$/u.test(event.key) ? () => this.type(event.key) : null);
-    if (!act) return;
+    const isLetter = /^[^/?\s]$/u.test(event.key);
+    if (!isLetter && !(event.key in acts)) return;
     event.preventDefault();
-    this.doing(act());
+    this.actions.trying(isLetter ? this.type(event.key) : acts[event.key]());
   }
 
   /** Go to the next row whose title begins with what was typed. */
   type(letter) {
-    const isNew = performance.now() - this.typedAt > TYPED;
-    this.typed = (isNew ? "" : this.typed) + letter.toLowerCase();
-    this.typedAt = performance.now();
-    const rows = [...this.tree.children];
+    this.typed += letter.toLowerCase();
+    this.forgetSoon();
+    const rows = [...this.rows];
     const from = rows.indexOf(this.current.row) + (this.typed.length === 1 ? 1 : 0);
-    const begins = (row) => this.ofRow.get(row).name?.toLowerCase().startsWith(this.typed);
+    const begins = (row) => row.entry.name?.toLowerCase().startsWith(this.typed);
     this.go([...rows.slice(from), ...rows.slice(0, from)].find(begins));
   }
-}
-
-/** Indent a row, from the ninth generation on by less, so that there is room for its title. */
-function indent({ row, depth }) {
-  const n = depth - 1;
-  row.style.setProperty(
-    "--indent",
-    `${Math.min(n, 8) * 1.05 + Math.max(0, Math.min(n, 40) - 8) * 0.25}rem`,
-  );
 }
 
 /** Return what all names begin with, up to a sign between words, as in file names; or nothing. */
@@ -309,7 +249,7 @@ function prefixOf(names) {
   return names.every((name) => name.length >= prefix.length + LETTERS) ? prefix : "";
 }
 
-/** Return a name in two parts: without room, the first one is cut; the last ones tell names apart. */
+/** Return a name in two parts: without room, the first is cut; the last ones tell names apart. */
 function parted(name) {
   const [, head, tail] = /^(.{12,}?)([^\p{L}\p{M}\p{N}].{5,13})$/u.exec(name) ?? [];
   return tail ? [element("span", {}, shown(head)), shown(tail)] : [shown(name)];

@@ -1,6 +1,6 @@
 /** The overview: what is in the index, as blocks by share of the text, and in its own words. */
 
-import { linkTo, spanOf } from "./address.js";
+import { linkTo, nodeLink, passageLink } from "./address.js";
 import { button, byId, element, setAttribute } from "./elements.js";
 import { counted, percent, placeOf, shown } from "./text.js";
 
@@ -17,31 +17,29 @@ export class Overview {
   }
 
   async load({ time, stale, left_out: leftOut }) {
-    const found = await this.data.overview();
+    const found = await this.data.read("overview", {});
     const { columns, documents, keys, questions, quotes, parts, tokens } = found;
-    const facts = [counted(documents, "document"), counted(tokens, "token"), dateOf(time)];
+    const day = time && new Date(time).toLocaleDateString("en-GB", { dateStyle: "long" });
+    const facts = [counted(documents, "document"), counted(tokens, "token"), day];
     if (stale) facts.push(`${counted(stale, "node")} stale: run hierindex update`);
     facts.push(leftOut);
     this.facts.textContent = facts.filter(Boolean).join(" · ");
     const asking = (q) => button(shown(q), () => this.actions.ask({ q }), { dir: "auto" });
     this.questions.replaceChildren(...questions.map(asking));
     this.keys = keys;
-    this.key.replaceChildren(...keys.map(({ key }, i) => element("option", { value: i }, shown(key))));
+    const option = ({ key }, i) => element("option", { value: i }, shown(key));
+    this.key.replaceChildren(...keys.map(option));
     this.key.parentElement.hidden = !keys.length;
-    this.blocks.replaceChildren(
-      ...columns.map((blocks) =>
-        element("div", { class: "column" }, ...blocks.map((block) => blockOf(block, blocks.length))),
-      ),
-    );
+    this.blocks.replaceChildren(...columns.map(columnOf));
     this.colour();
     const rest = 1 - quotes.reduce((sum, { share }) => sum + share, 0);
     const more = parts - quotes.length;
-    const note = more > 0 ? [`and ${counted(more, "more part")} (${percent(rest)})`] : [];
+    const note = more > 0 && `and ${counted(more, "more part")} (${percent(rest)})`;
     this.quotes.replaceChildren(
       element("h2", {}, "In its own words"),
       element("p", { class: "quiet" }, "A sentence from each of the largest parts, quoted"),
       element("ol", {}, ...quotes.map(quoteOf)),
-      element("p", { class: "quiet" }, ...note),
+      element("p", { class: "quiet" }, note),
     );
     this.dress();
   }
@@ -66,7 +64,7 @@ export class Overview {
   async light(marks, read, reached) {
     Object.assign(this, { marks, read });
     this.dress();
-    const { documents } = await this.data.overview();
+    const { documents } = await this.data.read("overview", {});
     this.reached.textContent = marks.size || read.size ? reached(documents) : "";
   }
 
@@ -84,14 +82,23 @@ export class Overview {
   }
 }
 
-function blockOf({ id, title, documents, share, values }, n) {
+function columnOf(blocks) {
+  const isStop = blocks.length <= STOPS;
+  return element(
+    "div",
+    { class: "column" },
+    blocks.map((block) => blockOf(block, isStop)),
+  );
+}
+
+function blockOf({ id, title, documents, share, values }, isStop) {
   const size = [documents > 1 ? counted(documents, "document") : "", percent(share)];
   const facts = size.filter(Boolean).join(" · ");
   const name = element("b", {}, shown(title));
   const hint = `${name.textContent} (${facts})`; // the words have no room in a low block
   const href = linkTo({ node: id });
-  const words = element("span", { dir: "auto" }, ...(share < LOW ? [] : [name, facts]));
-  const made = element("a", { href, title: hint, tabindex: n > STOPS ? -1 : null }, words);
+  const words = element("span", { dir: "auto" }, share >= LOW && [name, facts]);
+  const made = element("a", { href, title: hint, tabindex: isStop ? null : -1 }, words);
   made.style.flexGrow = share;
   return Object.assign(made, { node: id, values });
 }
@@ -103,19 +110,13 @@ function hued(made, number) {
 }
 
 function quoteOf({ node, name, share, text, title, ...place }) {
-  const link = linkTo({ node, ...spanOf(place) });
   const of = [title || place.document, placeOf(place, title)].filter(Boolean).join(" · ");
   return element(
     "li",
     {},
     element("b", {}, percent(share)),
-    element("a", { href: linkTo({ node }), class: "quiet", dir: "auto" }, shown(name)),
-    element("a", { href: link, class: "sentence", dir: "auto" }, shown(text)),
+    nodeLink({ id: node, title: name }, { class: "quiet" }),
+    passageLink({ ...place, node }, shown(text), { dir: "auto" }),
     element("small", { dir: "auto" }, shown(of)),
   );
-}
-
-function dateOf(time) {
-  if (!time) return "";
-  return new Date(time).toLocaleDateString("en-GB", { dateStyle: "long" });
 }

@@ -9,7 +9,6 @@ export class Question {
   constructor(data, actions) {
     const ids = { form: "question", input: "asked", submit: "ask", count: "options-set" };
     Object.assign(this, { ...byIds(ids), data, actions, asking: null });
-    this.inputs = byIds({ q: "asked", level: "option-level", where: "option-where" });
     this.answers = new Map(); // by the link to the question
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -24,24 +23,25 @@ export class Question {
   start(levels) {
     for (const { level } of levels) {
       const label = level ? `level ${level}` : "level 0 (chunks)";
-      this.inputs.level.append(element("option", { value: level }, label));
+      this.form.elements.level.append(element("option", { value: level }, label));
     }
   }
 
   tally() {
-    const n = OPTIONS.filter((name) => this.inputs[name].value.trim()).length;
+    const { q, ...options } = this.written();
+    const n = Object.keys(options).length;
     this.count.textContent = n ? ` (${n})` : "";
   }
 
   /** Return what is written. */
   written() {
-    const all = Object.entries(this.inputs).map(([name, { value }]) => [name, value.trim()]);
+    const all = [...new FormData(this.form)].map(([name, value]) => [name, value.trim()]);
     return Object.fromEntries(all.filter(([, value]) => value));
   }
 
   /** Write a question. */
   write(question) {
-    for (const [name, input] of Object.entries(this.inputs)) input.value = question[name] ?? "";
+    for (const name of ["q", ...OPTIONS]) this.form.elements[name].value = question[name] ?? "";
     this.tally();
   }
 

@@ -1,6 +1,6 @@
 /** The selected node: where it stands, and its text, of which each sentence leads to its source. */
 
-import { isSameSpan, linkTo, spanOf } from "./address.js";
+import { isSameSpan, nodeLink, passageLink } from "./address.js";
 import { element, setAttribute } from "./elements.js";
 import { counted, displayed, quoted, shown, wholeOf } from "./text.js";
 
@@ -22,9 +22,10 @@ export class Summary {
     const pieces = whole ? [{ passage: whole }] : quoted(node);
     const kind = node.level ? "summary" : "chunk";
     const parts = pieces.map((piece) => partOf(piece, node));
-    const block = element("div", { class: "text", dir: "auto", "data-kind": kind }, ...parts);
-    if (!node.text)
-      block.append(element("p", { class: "hint" }, "This report leaves out the text."));
+    const missing =
+      !node.text && element("p", { class: "hint" }, "This report leaves out the text.");
+    const given = { class: "text", dir: "auto", "data-kind": kind };
+    const block = element("div", given, parts, missing);
     this.passages = pieces.map((piece) => piece.passage).filter(Boolean);
     this.article.replaceChildren(
       pathOf(node),
@@ -34,11 +35,6 @@ export class Summary {
       besideOf(node),
     );
     this.article.scrollTop = 0;
-  }
-
-  /** Mark the sentence that stands on a passage. */
-  mark(span) {
-    markCurrent(this.article, span);
   }
 
   /** Say why a node cannot be shown. */
@@ -67,23 +63,20 @@ function partOf({ at, to, passage, isUnsupported }, node) {
     return element("bdi", { class: "unsupported", title: "No source supports it" }, text);
   if (!passage) return element("bdi", {}, text);
   const isRewritten = passage.verbatim === false;
-  const given = {
-    class: isRewritten ? "sentence rewritten" : "sentence",
-    href: linkTo({ node: node.id, ...spanOf(passage) }),
-    title: isRewritten ? "Rewritten; follow it to what is most similar" : null,
+  const how = {
+    class: "sentence rewritten",
+    title: "Rewritten; follow it to what is most similar",
   };
-  const made = element("a", given, text);
-  made.passage = passage;
-  return made;
-}
-
-function linkOf(node, rel = null) {
-  return element("a", { href: linkTo({ node: node.id }), dir: "auto", rel }, shown(node.title));
+  return passageLink({ ...passage, node: node.id }, text, isRewritten ? how : {});
 }
 
 function pathOf({ path }) {
-  const steps = path.map((above) => element("li", {}, linkOf(above)));
-  return element("nav", { "aria-label": "Path", class: "path" }, element("ol", {}, ...steps));
+  const steps = path.map((above) => element("li", {}, nodeLink(above)));
+  return element(
+    "nav",
+    { "aria-label": "Path", class: "path" },
+    element("ol", { class: "wraps" }, ...steps),
+  );
 }
 
 function factsOf(node) {
@@ -105,9 +98,10 @@ function groundingOf(grounding) {
 }
 
 function besideOf({ before, after }) {
-  const links = [
-    before && element("span", { class: "before" }, "Before: ", linkOf(before, "prev")),
-    after && element("span", { class: "after" }, "After: ", linkOf(after, "next")),
-  ];
-  return element("nav", { "aria-label": "Neighbours", class: "beside" }, ...links.filter(Boolean));
+  return element(
+    "nav",
+    { "aria-label": "Neighbours", class: "beside wraps" },
+    before && element("span", {}, "Before: ", nodeLink(before, { rel: "prev" })),
+    after && element("span", {}, "After: ", nodeLink(after, { rel: "next" })),
+  );
 }

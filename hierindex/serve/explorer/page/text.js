@@ -25,8 +25,8 @@ export function shown(text) {
 }
 
 /** Return a number with its noun, in the plural unless it is one. */
-export function counted(n, noun, plural = `${noun}s`) {
-  return `${n.toLocaleString("en")} ${n === 1 ? noun : plural}`;
+export function counted(n, noun) {
+  return `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;
 }
 
 /** Return what is under a node, such as "3 documents, 20 chunks", in an element. */
@@ -78,6 +78,13 @@ export function pointsIn(text) {
   return n;
 }
 
+/** Cut a stretch at the places inside of it: return where each part begins and ends. */
+export function cut(from, to, places) {
+  const inside = places.filter((at) => from < at && at < to);
+  const cuts = [...new Set([from, ...inside, to])].sort((a, b) => a - b);
+  return cuts.slice(1).map((end, i) => [cuts[i], end]);
+}
+
 /**
  * Divide a part of a text where its display changes.
  *
@@ -92,14 +99,12 @@ function piecesOf({ text, start = 0, marks = [] }, from, to) {
   const unit = units(text);
   const inside = marks.filter((mark) => mark[0] < to && from < mark[1]);
   const places = inside.flatMap((mark) => mark.slice(0, 2));
-  const cuts = [...new Set([from, ...places.filter((at) => from < at && at < to), to])];
-  cuts.sort((a, b) => a - b);
-  return cuts.slice(1).map((end, i) => {
-    const over = inside.filter((mark) => mark[0] < end && cuts[i] < mark[1]);
+  return cut(from, to, places).map(([at, end]) => {
+    const over = inside.filter((mark) => mark[0] < end && at < mark[1]);
     const hidden = over.find(([, , said]) => said !== null);
     return {
-      stored: text.slice(unit(cuts[i] - start), unit(end - start)),
-      said: hidden ? (hidden[0] === cuts[i] ? hidden[2] : "") : null,
+      stored: text.slice(unit(at - start), unit(end - start)),
+      said: hidden ? (hidden[0] === at ? hidden[2] : "") : null,
       styles: over.map((mark) => mark[3]).filter(Boolean),
     };
   });
@@ -130,7 +135,10 @@ export function displayed(of, from, to) {
 
 /** Return a part of a text as it is displayed, as a string. */
 export function plain(of, from = 0, to = pointsIn(of.text)) {
-  return piecesOf(of, from, to).map(({ stored, said }) => said ?? stored).join("").trim();
+  return piecesOf(of, from, to)
+    .map(({ stored, said }) => said ?? stored)
+    .join("")
+    .trim();
 }
 
 /**
