@@ -70,7 +70,7 @@ def overview_html(overview: Json, note: Callable[[Json], str] | None = None) -> 
     There are no styles in it.
     """
     rows = [
-        f"<tr><td>{percent(quote['share'])}</td><td><b>{inert(quote['name'])}</b><br>"
+        f'<tr><td>{percent(quote["share"])}</td><td dir="auto"><b>{inert(quote["name"])}</b><br>'
         f"{inert(quote['text'])} {note(quote) if note else f'<br>{inert(_place(quote))}'}</td></tr>"
         for quote in overview["quotes"]
     ]

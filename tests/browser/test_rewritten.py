@@ -130,3 +130,28 @@ def test_an_answer_is_shown_as_it_is_written_and_then_with_marks_of_support(look
     written.locator("a").first.click()
     until(lambda: "Harlow" in cited(page))
     assert violations(page) == []
+
+
+class Failing(Writer):
+    """A model that fails after its first words, but for questions on tolls."""
+
+    def stream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Any:
+        yield CompletionResponse(text="The bridge", delta="The bridge")
+        if "toll" not in prompt.split("harvest")[-1].lower():
+            raise RuntimeError("the model is gone")
+        yield CompletionResponse(text=self.text, delta=self.text[10:])
+
+
+def test_an_answer_that_breaks_off_says_so_and_the_next_one_begins_anew(look, serve, library):
+    page = look(serve(library, Failing()))
+    page.fill("#asked", QUESTION)
+    page.click("#ask")
+    written = page.locator("#answer .written")
+    until(lambda: written.inner_text() == "The bridge … The answer ended early.")
+    until(lambda: "the model is gone" in page.locator("#notice").inner_text())
+    page.fill("#asked", "Who paid a toll?")
+    page.click("#ask")
+    until(page.locator("#answer .cards").is_visible)
+    assert written.inner_text().startswith("The bridge was closed")
+    assert page.locator("#answer h2").inner_text() == "Who paid a toll?"
+    assert page.locator("#notice").is_hidden()

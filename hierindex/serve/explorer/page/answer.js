@@ -47,20 +47,19 @@ export class Answer {
     return undefined;
   }
 
-  /** Add a piece to the answer that is being written; return whether it had begun before. */
-  write(question, piece) {
-    const hasBegun = this.isWriting;
-    if (!hasBegun) {
+  /** Add a piece to the answer that is being written, or begin one with its first piece. */
+  write(question, piece, isFirst) {
+    if (isFirst) {
       Object.assign(this, { passages: [], sources: [], others: [], isShown: true, isNew: true });
       this.writing = element("p", { class: "text written", dir: "auto" });
       this.article.replaceChildren(element("h2", { dir: "auto" }, shown(question)), this.writing);
     }
     this.writing.append(shown(piece));
-    return hasBegun;
   }
 
-  get isWriting() {
-    return this.writing?.isConnected ?? false;
+  /** Say of an answer that was being written that no more of it comes. */
+  breakOff() {
+    this.writing?.append(element("span", { class: "quiet" }, " … The answer ended early."));
   }
 
   /** Begin at the top, once a new answer is seen: what is hidden cannot be scrolled. */

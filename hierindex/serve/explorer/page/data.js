@@ -93,9 +93,10 @@ export class Served {
 
 /** Read events: pass the pieces of a text to `write`, and return the answer, or its `error`. */
 async function written(body, write) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let read = "";
-  for await (const piece of body.pipeThrough(new TextDecoderStream())) {
-    const events = (read + piece).split("\n\n");
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    const events = (read + part.value).split("\n\n");
     read = events.pop();
     for (const event of events) {
       const [, name, data] = event.match(/^event: (\w+)\ndata: (.*)$/s);

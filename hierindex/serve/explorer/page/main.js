@@ -256,18 +256,20 @@ class Explorer {
   async ask(question) {
     this.question.write(question);
     const answer = await this.trying(this.question.ask(question));
-    if (!answer) return;
-    const isWritten = this.answer.isWriting;
+    if (!answer) return this.answer.breakOff();
+    const isWritten = this.state.asked === linkTo(question);
     this.notice("");
     await this.showAnswer(question, answer);
     const node = this.answer.passages[0]?.node ?? this.state.selected;
     this.goTo({ ...question, node, read: "answer" }, "answer", isWritten);
-    say(this.answer.said);
+    return say(this.answer.said);
   }
 
   /** Show a piece of an answer as it is written. */
-  write(question, piece) {
-    if (this.answer.write(question.q, piece)) return;
+  write(question, piece, isFirst) {
+    this.answer.write(question.q, piece, isFirst);
+    if (!isFirst) return;
+    this.notice("");
     this.state.asked = linkTo(question);
     this.goTo({ ...question, read: "answer" }, "answer", true);
   }

@@ -5,7 +5,7 @@ import { byIds, element } from "./elements.js";
 
 /** A question is an object of `q` and those of its `OPTIONS` that are set; see `address.js`. */
 export class Question {
-  /** `actions` are `ask(question)`, and `write(question, piece)` of an answer. */
+  /** `actions` are `ask(question)`, and `write(question, piece, isFirst)` of an answer. */
   constructor(data, actions) {
     const ids = { form: "question", input: "asked", submit: "ask", count: "options-set" };
     Object.assign(this, { ...byIds(ids), data, actions, asking: null });
@@ -64,7 +64,8 @@ export class Question {
     this.busy(true);
     try {
       const where = (question.where ?? "").split("\n").map((line) => line.trim());
-      const write = (piece) => this.asking === asking && this.actions.write(question, piece);
+      let n = 0;
+      const write = (piece) => this.asking === asking && this.actions.write(question, piece, !n++);
       const answer = await this.data.ask({ ...question, where }, asking.signal, write);
       this.answers.set(linkTo(question), answer);
       return answer;
