@@ -1,4 +1,4 @@
-"""Texts of answers for a terminal."""
+"""Answers formatted for a terminal."""
 
 from collections.abc import Sequence
 from math import inf
@@ -16,7 +16,7 @@ HANG = 2  # columns by which further lines of a node are indented
 
 
 def answered(answer: dict[str, Any], *, verbose: bool = False) -> str:
-    """Format an answer with its places, and on request what was searched and found for it."""
+    """Format an answer with its citations, and if `verbose` with what was searched and found."""
     advice = dict(ADVICE)
     if score := answer.get("score"):
         low = f"The best answer has a score of {score:.2f}; a lower --min-score prints it."
@@ -26,7 +26,7 @@ def answered(answer: dict[str, Any], *, verbose: bool = False) -> str:
 
 
 def noted(answer: dict[str, Any], *, verbose: bool = False) -> str:
-    """Format what `answered` has after the text of an answer, to be printed after a stream."""
+    """Format what `answered` adds after an answer's text, to print it after a streamed answer."""
     notes = [*map(wrapped, notes_of(answer, ADVICE)), *(details(answer) if verbose else [])]
     return "".join(f"\n\n{note}" for note in notes)
 
@@ -40,7 +40,7 @@ def details(answer: dict[str, Any]) -> list[str]:
 
 
 def nodes_found(answer: dict[str, Any]) -> str:
-    """Format the source nodes of an answer after the numbers of its citations, these first."""
+    """Format the source nodes of an answer, cited ones first, with their citation numbers."""
     if not answer["sources"]:
         return ""
     rows = [(_numbers(source, answer["citations"]), source) for source in answer["sources"]]

@@ -111,7 +111,7 @@ def compare(
 def options_of(
     opened: "HierarchicalIndex", settings: "Settings", where: list[str] | None
 ) -> dict[str, Any]:
-    """Return the options of `HierarchicalIndex.ask` that settings and filters stand for."""
+    """Return the options of `HierarchicalIndex.ask` for these settings and filters."""
     from hierindex.respond.asking import options_of_ask
     from hierindex.retrieve.conditions import known_filters
 

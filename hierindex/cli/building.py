@@ -133,7 +133,7 @@ def _cluster(address: str | None) -> "Engine":
 
 
 def print_estimate(estimate: "BuildReport", settings: "Settings", as_json: bool) -> None:
-    """Print an estimate, with its prices if the settings have prices of tokens."""
+    """Print an estimate, with its price if the settings have token prices."""
     prices = settings.prompt_price or 0.0, settings.completion_price or 0.0
     price = estimate.price(*prices) if any(prices) else None
     print_result({**estimate.to_json(), "price": price}, as_json, estimated)

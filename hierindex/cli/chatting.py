@@ -1,4 +1,4 @@
-"""The command that answers one question after the other."""
+"""The `chat` command."""
 
 import io
 import re
@@ -67,7 +67,7 @@ class Chat:
     asked : dict
         Options of its `ask`.
     where : list of str, optional
-        Conditions that the filters among the options stand for.
+        The `--where` conditions, as text.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The command that evaluates ways to retrieve."""
+"""The `evaluate` command."""
 
 from contextlib import closing
 from functools import partial

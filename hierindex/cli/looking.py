@@ -97,7 +97,7 @@ def outline(
     where: options.Where = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Summarise the index, or a part of it, within a token budget, by its own sentences."""
+    """Summarise the index, or a part of it, in its own sentences within a token budget."""
     from hierindex.index import HierarchicalIndex
     from hierindex.respond.answer import outline_json
     from hierindex.retrieve.conditions import known_filters

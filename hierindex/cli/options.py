@@ -1,4 +1,4 @@
-"""Arguments and options that commands have in common, and the flags of settings."""
+"""Arguments and options shared by several commands, and the flags of settings."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -23,7 +23,7 @@ REPEATED = ("level",)  # flags that may be given several times
 
 
 def checked_index(index: str) -> str:
-    """Return the place of an index; raise IndexNotFoundError if there is none."""
+    """Return the address of an index; raise IndexNotFoundError if it does not exist."""
     from hierindex.store.connection import TABLE, Connection
 
     Connection(index, TABLE).require()
@@ -73,8 +73,8 @@ Where = Annotated[
 def with_settings(names: str) -> Callable[[Function], Function]:
     """Give a command a flag for each named field of `Settings`.
 
-    The flags take the place of the command's parameter `settings`, which gets the settings as
-    loaded with these flags, or of its parameter `flags`, which gets those that are given.
+    The flags replace the command's parameter `settings` or `flags`. `settings` receives the loaded
+    settings with the given flags applied, `flags` only the given flags.
     """
     flags = [
         _flag(title, *declared)
