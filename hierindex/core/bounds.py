@@ -22,7 +22,7 @@ from hierindex.errors import InputError
 
 @dataclass(frozen=True)
 class Caps:
-    """Largest sizes of a group of two or more rows."""
+    """Maximum tokens and rows of a group of two or more rows."""
 
     max_tokens: int
     max_children: int
@@ -33,7 +33,7 @@ class Caps:
         require(is_whole(children, 2), "max_children", "a whole number of at least 2", children)
 
     def hold(self, n_tokens: int, n_rows: int) -> bool:
-        """Return whether rows may form one group; a single row always may."""
+        """Return whether rows fit the caps; a single row always does."""
         return n_rows == 1 or (n_rows <= self.max_children and n_tokens <= self.max_tokens)
 
 

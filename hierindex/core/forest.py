@@ -15,7 +15,7 @@ SHARPNESS = 0.25  # from 0.5 on, fewer topics are told for a question about all 
 
 
 class Forest:
-    """Rows with their parents.
+    """The parent and the level of each row of one or several trees.
 
     Parameters
     ----------
@@ -46,33 +46,33 @@ class Forest:
         self._children = np.split(child, np.flatnonzero(np.diff(level[child])) + 1)
 
     def summed(self, x: Floats1d | Mask) -> Floats1d:
-        """Return the sum of x over each row and the rows under it, (n,) float64."""
+        """Return the sum of x over each row and its descendants, (n,) float64."""
         total = np.array(x, dtype=np.float64)
         for child in self._children:
             np.add.at(total, self.parent[child], total[child])
         return total
 
     def children(self, row: int) -> Ints1d:
-        """Return the rows under a row, or the roots if it is -1, ascending."""
+        """Return the children of a row, or the roots if it is -1, ascending."""
         order = self._by_parent
         at, to = np.searchsorted(self.parent, [row, row + 1], sorter=order)
         return order[at:to]
 
     def highest(self, marked: Mask) -> Ints1d:
-        """Return the highest marked row above each row or at it, -1 if there is none; (n,)."""
+        """Return each row's highest marked ancestor, the row itself included, or -1; (n,)."""
         found = np.where(marked, np.arange(len(marked)), -1)
         for child, parent in self.down():
             found[child] = np.where(found[parent] == -1, found[child], found[parent])
         return found
 
     def down(self) -> Iterator[tuple[Ints1d, Ints1d]]:
-        """Yield the rows of each level that have a parent, and their parents, from the top."""
+        """Yield the rows of each level that have a parent, and their parents, from the top down."""
         for child in reversed(self._children):
             yield child, self.parent[child]
 
 
 def shares(forest: Forest, n_tokens: Ints1d, cosine: Floats1d | None = None) -> Floats1d:
-    """Return each row's share of all text, by tokens.
+    """Return the share of all tokens that lies under each row.
 
     Parameters
     ----------
@@ -100,10 +100,10 @@ def shares(forest: Forest, n_tokens: Ints1d, cosine: Floats1d | None = None) -> 
 
 
 def select_cut(forest: Forest, share: Floats1d, may: Mask, first: Mask, most: int) -> Ints1d:
-    """Select about as many rows as wanted that together stand for all text.
+    """Select about `most` rows that together cover all text.
 
-    From the roots down, the row with the largest share is replaced by its children, as long as
-    there are not too many.
+    Starts at the roots. The row with the largest share is replaced by its children until that would
+    give too many rows.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ class Icicle:
         return int(self._position[row])
 
     def part(self, of: int | None) -> slice:
-        """Return the positions of a row and the rows under it, or of all rows."""
+        """Return the positions of a row and its descendants, or of all rows."""
         return slice(0, len(self.row)) if of is None else slice(of, int(self.end[of]))
 
     def span(self, of: int | None) -> tuple[int, int]:
@@ -222,7 +222,7 @@ class Icicle:
         return np.asarray(part.start + np.flatnonzero(own))
 
     def path(self, of: int) -> list[int]:
-        """Return the positions from the root down to a row's parent."""
+        """Return the positions of a row's ancestors, from the root down."""
         path = list[int]()
         while (of := int(self.parent[of])) >= 0:
             path.append(of)
@@ -236,7 +236,7 @@ class Icicle:
         return first, second
 
     def cells(self, of: int | None, start: float, end: float, n: int) -> Ints1d:
-        """Return the positions of the n rows that are over the most text, the broadest first.
+        """Return the positions of the n rows that cover the most text, the broadest first.
 
         Parameters
         ----------

@@ -167,7 +167,7 @@ def reading_order(relevance: Floats1d, document: Ints1d, start: Floats1d) -> Int
 
 
 def finite(x: Floats1d, what: str) -> Floats1d:
-    """Convert to floats; raise InputError if one is not finite."""
+    """Convert to floats; raise InputError if a value is not finite."""
     x = np.asarray(x, dtype=np.float64)
     if not np.isfinite(x).all():
         raise InputError(f"The {what} must be finite, got {x[~np.isfinite(x)][0]}.")
