@@ -1,4 +1,4 @@
-"""Evaluation data: documents, and questions whose gold is known."""
+"""Evaluation data: documents, and questions with known answers (gold)."""
 
 import csv
 import json
@@ -34,7 +34,7 @@ class Question:
     within : str, optional
         Id of a document: only this document is searched.
     without : str, optional
-        Id of a document that is not searched, nor are summaries with text of it.
+        Id of a document to exclude from the search, with all summaries of its text.
     spans : tuple of Span
         Gold: passages that answer the question.
     documents : tuple of str
