@@ -78,7 +78,7 @@ def to_document_summary_index(
 def persist_document_summary_index(
     index: HierarchicalIndex, folder: str | Path, *, embed_summaries: bool = True
 ) -> int:
-    """Write the `DocumentSummaryIndex` to a new folder, for `load_index_from_storage`.
+    """Write the `DocumentSummaryIndex` to a new folder, to be loaded by `load_index_from_storage`.
 
     Parameters
     ----------

@@ -40,7 +40,10 @@ MARKUP = re.compile(
 
 @dataclass(eq=False)
 class Entry:
-    """A group with its entries, or a document, which has none; the nodes are what it says."""
+    """A group of documents with its entries, or a document, which has none.
+
+    `nodes` are the nodes whose text is written for it.
+    """
 
     title: str
     nodes: Sequence[Node] = ()
@@ -51,7 +54,7 @@ class Entry:
 
     @property
     def line(self) -> str:
-        """The titles of a group's entries, as far as they fit, or a document's first sentence."""
+        """The titles of a group's entries that fit, or a document's first sentence."""
         if self.entries:
             return listed(without_shared_prefix([entry.title for entry in self.entries]), 200)
         lines = (_on_one_line(text) for *_, kind, text, _ in _passages(self) if kind == "paragraph")
@@ -63,15 +66,15 @@ def to_markdown(index: HierarchicalIndex, folder: str | Path, *, force: bool = F
 
     Each group of documents is a folder with an `index.md`, and each document one file, under its
     strongest parent. Front matter is in the Open Knowledge Format 0.2. Only files whose content
-    changed are written, so that a file whose other content is the same keeps the time and version
-    in `generated` of when it was written. Files that no longer belong to the tree are removed.
+    changed are written, so `generated` has the time and version of the last change. Files that no
+    longer belong to the tree are removed.
 
     Parameters
     ----------
     index : HierarchicalIndex
     folder : str or Path
-        Folder to write to; missing folders are created. Its `.hierindex.json` holds digests of
-        what was written, and where each document stands: names stay when titles change.
+        Folder to write to; missing folders are created. Its `.hierindex.json` holds digests of what
+        was written, and the file of each document, so that names stay when titles change.
     force : bool
         Whether to overwrite files of the tree that were edited since; by default they are kept.
         Files that were not written by an export are never touched.

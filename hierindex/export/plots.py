@@ -62,9 +62,9 @@ def graph_objects() -> Any:
 
 
 def label(text: str, most: int = TITLE) -> str:
-    """Return the beginning of a text on one line, so that Plotly shows it as it is.
+    """Return the beginning of a text on one line, escaped for Plotly.
 
-    Plotly takes tags for formatting and what is between dollars for TeX.
+    Plotly reads tags as formatting and text between dollar signs as TeX.
 
     >>> label("<b>costs $5</b>", 12)
     '&lt;b&gt;costs &#36;5…'
@@ -73,7 +73,7 @@ def label(text: str, most: int = TITLE) -> str:
 
 
 def lines(text: str) -> str:
-    """Return the beginning of a text on lines of at most 70 characters, as Plotly shows it."""
+    """Return the beginning of a text in lines of at most 70 characters, escaped for Plotly."""
     return "<br>".join(map(_escaped, wrap(beginning(text, TEXT), LINE)))
 
 
@@ -99,7 +99,7 @@ def require_chunks(snapshot: Snapshot) -> None:
 
 
 def look(title: str, below: str, **layout: Any) -> dict[str, Any]:
-    """Return the layout of a figure with a title and a line below it; both are Plotly's text."""
+    """Return the layout of a figure with a title and a line below it, both already escaped."""
     colour = colours()
     font = {"family": colour["words"], "size": 13, "color": colour["ink"]}
     return {
@@ -121,9 +121,9 @@ def plot_tree(
     """Draw the tree, or the subtree of a node, as an icicle chart.
 
     A node is a box; its height is the number of chunks under it, its colour the level, and its
-    children are to the right of it in reading order. A click enlarges a box, and all of its title
-    and the beginning of its text are shown when the pointer is over it. The more boxes are beside
-    each other, the higher is the figure.
+    children are to the right of it in reading order. A click enlarges a box. Pointing at a box
+    shows its whole title and the beginning of its text. The more boxes stand side by side, the
+    taller the figure.
 
     Parameters
     ----------
@@ -235,8 +235,8 @@ def plot_map(
 ) -> "Figure":
     """Draw the chunks as points of a plane, similar ones near each other, coloured by parent.
 
-    The names of parents stand where most of their points are, as far as there is room, those with
-    most points first.
+    The name of a parent is written where most of its points are. If there is no room for all names,
+    parents with more points come first.
 
     Parameters
     ----------
@@ -245,8 +245,8 @@ def plot_map(
         Level of the parents that colour the points; the 8 parents with most points get a colour.
         By default the highest level with at least 8 nodes, or else the lowest above the chunks.
     max_chunks : int
-        Maximum number of points. More than 2,000 (the default) are never drawn; of more chunks, a
-        sample is.
+        Maximum number of points. 2,000 by default and at most. If there are more chunks, a sample
+        is drawn.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Export of a tree as one HTML file, which shows it in a browser without a network."""
+"""Export of a tree as one HTML file that can be explored in a browser offline."""
 
 import json
 from bisect import bisect_left
@@ -34,7 +34,7 @@ COLUMNS = ("id", "kind", "text", "record")
 
 @dataclass(frozen=True)
 class Report:
-    """What was written: the number of nodes and bytes, and what was left out, in a sentence."""
+    """Result of an export: the number of nodes and bytes, and a sentence on what was left out."""
 
     nodes: int
     bytes: int
@@ -53,9 +53,9 @@ def to_html(
     ask: Sequence[str] = (),
     max_bytes: int = MAX_BYTES,
 ) -> Report:
-    """Write the tree as one HTML file, which is read and printed, and explored without a server.
+    """Write the tree as one HTML file, to read, print, and explore offline.
 
-    It begins with what the index holds, answers, and an outline, with their sources.
+    It begins with a description of the index, answers and an outline, with their sources.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def to_html(
     of : str, optional
         Id or unique id prefix of a node: write only its subtree. By default the whole tree.
     ask : sequence of str
-        Questions whose answers the report has; not with `of`.
+        Questions to answer in the report; not with `of`.
     max_bytes : int
         Maximum size of the file, 5,000,000 by default. If it would be larger, texts are left out,
         first those of chunks that no summary quotes, then those of other chunks, then those of
@@ -79,8 +79,8 @@ def to_html(
     Raises
     ------
     IndexNotFoundError, InputError
-        If there is no index, it is empty, no node matches, the highest level does not fit, the
-        file exists or cannot be written, or there are questions to a subtree.
+        If there is no index, it is empty, no node matches, the highest level does not fit, the file
+        exists or cannot be written, or `ask` and `of` are both given.
     """
     require(is_whole(max_bytes, 1), "max_bytes", "an integer of at least 1", max_bytes)
     if of is not None and ask:
