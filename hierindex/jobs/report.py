@@ -105,7 +105,7 @@ class BuildReport:
 
 
 def reported(revision: Revision, grown: Grown, generation: int, watch: Stopwatch) -> BuildReport:
-    """Return the report of a revision, given what was grown for it."""
+    """Return the report of a revision and of the tree that was grown for it."""
     spent = dict[tuple[str, int | None], float]()
     for stage, level, seconds in (*watch.timings, *grown.timings):
         spent[stage, level] = spent.get((stage, level), 0.0) + seconds

@@ -1,4 +1,4 @@
-"""What an index is to hold after a build, an update or a deletion."""
+"""Revisions: the documents that an index will hold after a build, an update or a deletion."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -37,7 +37,7 @@ KEPT = "; its earlier content is kept"
 
 
 def checked(sources: Source | Sequence[Source]) -> Sequence[Source]:
-    """Return the sources as a sequence, checked as far as possible without reading files.
+    """Return the sources as a sequence, checked without reading files.
 
     Raises
     ------
@@ -82,16 +82,15 @@ def updated(
 ) -> Revision:
     """Return the revision that reads sources again, or for the first time.
 
-    A document is kept as it is in the index if no source to read holds it, if its content is the
-    same, or if its file cannot be read. A document that is given without text is removed. A new
-    source replaces one that cannot be found if most documents of that are in it, see
-    `moved_sources`.
+    A document is kept if it is in none of the sources to read, if its content is the same, or if
+    its file cannot be read. A LlamaIndex document without text is removed. A new source replaces a
+    missing one if it contains most of its documents, see `moved_sources`.
 
     Parameters
     ----------
     sources : str, Path or Document, or a sequence of them, or None
-        A file or a folder within a source that the index remembers stands for that part of it;
-        None stands for all sources that the index remembers.
+        A file or folder inside a remembered source updates only that part of it. None means all
+        remembered sources.
     before : Documents
     was : Remembered
     read : ReadFiles
@@ -102,7 +101,7 @@ def updated(
         If a source cannot be found, nothing remains to index, or a document has the id of a
         document of another source.
     InputError
-        If more than half of the documents would be lost: removed with no new ones for them.
+        If more than half of the documents would be removed without new ones in their place.
     """
     sources_given = _each(() if sources is None else sources)
     _check_ids([each for each in sources_given if isinstance(each, Document)])
@@ -161,14 +160,14 @@ def updated(
 def without(
     documents: Collection[str], before: Documents, was: Remembered, read: ReadFiles | None = None
 ) -> Revision:
-    """Return the revision that keeps all but some documents, perhaps all, and reads none.
+    """Return the revision that removes some documents, or all, and reads none.
 
-    A mailbox stands for all its e-mails, and an e-mail for its attachments, too.
+    The id of a mailbox also removes its e-mails, and the id of an e-mail its attachments.
 
     Raises
     ------
     InputError
-        If the index does not hold a document, or holds no other.
+        If a document is not in the index, or no document would remain.
     """
     source_of = {each: of.read_from for d, of in before.items() for each in wholes(d)}
     for document in documents:

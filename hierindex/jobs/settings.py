@@ -1,4 +1,4 @@
-"""The settings that an index remembers: written by a build, compared and used by an update."""
+"""The settings stored in an index: written by a build, compared and used by an update."""
 
 import json
 from collections.abc import Mapping
@@ -37,9 +37,9 @@ StoredSettings = Mapping[str, Any]
 def settings_of(
     hierarchy: Hierarchy, splitter: "NodeParser | None", chunk_size: int | None
 ) -> dict[str, Any]:
-    """Return what an index remembers: all that determines its tree, and no key.
+    """Return the settings to store in an index: all that determine its tree, without keys.
 
-    Of a language model with an address, that is remembered, without user name and password.
+    For a language model with an address, the address is stored without user name and password.
     """
     settings = {
         **hierarchy.settings(),
@@ -53,7 +53,7 @@ def settings_of(
 
 
 def settings_in(maker: Maker) -> dict[str, Any]:
-    """Return what the nodes of an index say that a pipeline made."""
+    """Return the settings stored in the nodes of an index that a pipeline made."""
     kind = BY_METHOD.get(maker.method)
     return {
         "class_name": kind.class_name() if kind else "",
