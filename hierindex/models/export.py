@@ -64,10 +64,11 @@ OnTorch = EmbedModel | TorchCrossEncoder
 
 
 def file_digest(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal; computed again when it is another one or has changed.
+    """Return the SHA-256 of a file in hexadecimal, computed again only if the file has changed.
 
-    It is kept in the user's cache folder. A file is known by its path, inode, size and times of
-    change; the last of them, which the system sets, cannot be put back by who replaces a file.
+    Digests are cached in the user's cache folder. A file is identified by its path, inode, size and
+    times of modification and status change. The time of status change cannot be set by a program
+    that replaces the file.
     """
     path = path.resolve()
     stat = path.stat()
@@ -97,7 +98,7 @@ def exported_folder(source: Path, use: str, load: Callable[[], OnTorch]) -> Path
     source : Path
         Folder of the model's files, whose digest names the export.
     use : str
-        Names the export, too: what the model is used as, or the name by which LlamaIndex finds its
+        Also part of the export's name: the kind of model, or the name by which LlamaIndex finds its
         prompts.
     load : Callable
         Loads the model on torch, if it has to be exported.
@@ -105,8 +106,8 @@ def exported_folder(source: Path, use: str, load: Callable[[], OnTorch]) -> Path
     Returns
     -------
     Path or None
-        None if the model cannot be exported, or its results would differ; that is recorded, and
-        the export is not tried again.
+        None if the model cannot be exported, or its results would differ. The failure is recorded,
+        and the export is not tried again.
     """
     cache = _cache() / "openvino"
     try:

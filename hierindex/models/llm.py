@@ -1,8 +1,8 @@
-"""The one door to language models: limits, retries, checks, usage and records of their requests.
+"""Access to language models: limits, retries, checks, usage and records of all requests.
 
-A `LanguageModel` sends the requests of any LlamaIndex model; a `ServedLLM` is its form for
-LlamaIndex. Requests use the model's sync methods, in daemon threads. So no event loop and no async
-client is touched, and Ctrl-C does not wait for an answer.
+A `LanguageModel` sends the requests of any LlamaIndex model; a `ServedLLM` wraps it as a
+LlamaIndex model. Requests use the model's sync methods, in daemon threads. So no event loop or
+async client is used, and Ctrl-C does not wait for an answer.
 """
 
 import time
@@ -87,7 +87,7 @@ class Attempts:
         Raises
         ------
         RequestError
-            If the service has been too busy for this prompt for long, though not for others.
+            If the service has been too busy for this prompt for a long time, but not for others.
         """
         if isinstance(error, UnusableError):
             self.n_unusable += 1
@@ -117,12 +117,12 @@ def was_busy(seconds: float, failure: Failure) -> str:
 
 @dataclass(eq=False)
 class LanguageModel:
-    """A language model whose users share its limits.
+    """A language model with limits that all its users share.
 
     Parameters
     ----------
     llm : LLM
-        It is used as it is; see `without_retries`.
+        The model, used without changes; see `without_retries`.
     limit : AdaptiveLimit
         Limit on requests in flight; a stream counts until its first chunk.
     timeout : float
@@ -131,7 +131,7 @@ class LanguageModel:
     wait : wait_base
         Tenacity's wait between attempts.
     tokens : TokenLimit, optional
-        Budget of the requests, without streams.
+        Budget of the requests; streams are not counted.
     has_answered : bool
         Whether the service was ever reachable; if so, a refused connection is retried.
     """
@@ -153,11 +153,14 @@ class LanguageModel:
         return self.llm.metadata.model_name
 
     def complete(self, prompt: str, note: Note, check: Callable[[Any], T], **options: Any) -> T:
-        """Return the checked response to a prompt; see `ask`. The check gets it with thoughts."""
+        """Return the checked response to a prompt; see `ask`.
+
+        `check` gets the response with its thoughts.
+        """
         return self._sent(prompt, partial(self.llm.complete, prompt, **options), note, check)[1]
 
     def ask(self, prompt: str, send: Callable[[], R], note: Note) -> R:
-        """Return the response to a request without thoughts, with retries; record every attempt.
+        """Send a request with retries; record every attempt; return the response without thoughts.
 
         Parameters
         ----------
@@ -170,7 +173,7 @@ class LanguageModel:
         Raises
         ------
         RequestError
-            If this prompt gets no answer, or thoughts alone.
+            If this prompt gets no answer, or only thoughts.
         ModelError
             If no prompt will get an answer.
         LimitError
@@ -182,7 +185,7 @@ class LanguageModel:
         return self._sent(prompt, send, note, check)[1]
 
     def stream(self, prompt: str, send: Callable[[], Iterator[R]], note: Note) -> Iterator[R]:
-        """Yield the chunks of a response as `ask` does; errors after the first are not retried."""
+        """Yield the chunks of a response like `ask`; errors after the first one are not retried."""
 
         def begin() -> tuple[Iterator[R], R | None]:
             pieces = send()
@@ -306,11 +309,11 @@ class LanguageModel:
 
 
 class ServedLLM(FunctionCallingLLM):
-    """A LlamaIndex model whose requests go through a `LanguageModel`, which holds the user's.
+    """A LlamaIndex model whose requests go through the `LanguageModel` of the user's model.
 
-    It has the metadata, prompts and callbacks of that model, and no other of its settings. Async
-    methods run the sync ones in threads. Structured answers are asked for by the model's tools if
-    it has any, otherwise in the prompt.
+    It has the metadata, prompts and callbacks of the user's model, and none of its other settings.
+    Async methods run the sync ones in threads. Structured answers are requested by tool calls if
+    the model supports them, otherwise in the prompt.
     """
 
     language_model: LanguageModel = Field(exclude=True, repr=False)
@@ -379,7 +382,7 @@ def with_retries(llm: LLM, calls: Calls | None = None, *, concurrency: int | Non
     Parameters
     ----------
     llm : LLM
-        A served model shares its limits with the new one.
+        If it is a `ServedLLM`, the new model shares its limits.
     calls : Calls, optional
         An additional record of its calls.
     concurrency : int, optional
@@ -406,14 +409,15 @@ def with_retries(llm: LLM, calls: Calls | None = None, *, concurrency: int | Non
 
 
 def language_model_of(llm: LLM) -> LanguageModel:
-    """Return what sends the requests of a served model."""
+    """Return the `LanguageModel` of a served model."""
     return cast(ServedLLM, llm.llm if isinstance(llm, StructuredLLM) else llm).language_model
 
 
 def without_retries(llm: LLM, timeout: float = inf) -> LLM:
-    """Return a model, or a copy of it, that does not retry and has at most this timeout.
+    """Return a model, or a copy of it, that does not retry, with a timeout of at most `timeout`.
 
-    Its own retries would not be counted as requests. A client that exists already keeps its own.
+    The model's own retries would not be counted as requests. A client that is already created keeps
+    its settings.
     """
     changes: dict[str, Any] = {}
     if getattr(llm, "max_retries", 0):
