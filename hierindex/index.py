@@ -203,7 +203,7 @@ class HierarchicalIndex:
         return cls(table, embed_model)
 
     def at(self, snapshot: "Snapshot") -> Self:
-        """Return a read-only copy of this index that always reads this snapshot."""
+        """Return a read-only copy of this index that always reads the given snapshot."""
         index = copy(self)
         index.table, index._store = self.table.at(snapshot), None
         return index
@@ -225,7 +225,7 @@ class HierarchicalIndex:
         return as_llama_index(self.encoder())
 
     def encoder(self) -> "EmbedModel":
-        """Return the model of `embed_model` without LlamaIndex's wrapper; indexes share it."""
+        """Return the model of `embed_model` without LlamaIndex's wrapper; it is loaded once."""
         if self._embed_model is not None:
             return self._embed_model
         maker = self.table.snapshot().maker()
@@ -363,7 +363,7 @@ class HierarchicalIndex:
         Returns
         -------
         list[RetrievedNode]
-            In reading order. The text of a node is reduced to the chosen sentences, with their
+            In reading order. The text of a node is reduced to the selected sentences, with their
             citations. Its score is its share of the text, weighted by similarity to the question.
 
         Raises

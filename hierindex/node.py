@@ -48,7 +48,7 @@ to_json: Callable[[Any], str] = _encoder.encode
 
 
 def page_in(metadata: Mapping[str, Any]) -> tuple[int | None, str]:
-    """Return the page that metadata name, and its label if that is not a number.
+    """Return the page in a node's metadata, and its label if the label is not a number.
 
     >>> page_in({"page_label": "7"}), page_in({"page_label": "xii"})
     ((7, ''), (None, 'xii'))
@@ -110,7 +110,7 @@ class Span(NamedTuple):
 
 
 def place_of(citation: Mapping[str, Any], title: str | None = None) -> str:
-    """Return where a span is, given as JSON, with a title instead of its document and anchor.
+    """Format the position of a citation; a title replaces its document and anchor.
 
     >>> place_of({"document": "a.md", "section": ["Results", "Timing"], "page": 4})
     'a.md › Results › Timing, page 4'
