@@ -72,7 +72,7 @@ class Embedder:
 
     @property
     def room(self) -> int:
-        """Maximum tokens of a text that is not cut, without special ones; `sys.maxsize` if unknown."""
+        """Maximum tokens of a text, without special ones; `sys.maxsize` if it is unknown."""
         return sys.maxsize if self.window is None else self.window - self.n_special_tokens
 
     @cached_property
