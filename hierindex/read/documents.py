@@ -1,4 +1,4 @@
-"""Files and folders as documents."""
+"""Reading of files and folders as documents."""
 
 import os
 import stat
@@ -48,7 +48,7 @@ class FileContent:
 
     @classmethod
     def of(cls, document: Document) -> Self:
-        """Count what a document has."""
+        """Count the pages and words of a document."""
         pages, left_out = document.metadata.get(PAGES), document.metadata.get(LEFT_OUT)
         return cls(
             document.doc_id,
@@ -109,7 +109,7 @@ def read_documents(
 def read_files(
     files: Mapping[str, File], *, progress: Progress = silent, memory: Readings | None = None
 ) -> tuple[list[Document], list[Skipped]]:
-    """Read files by document id, as `read_documents` does; there may be nothing to read."""
+    """Read files, given by document id, like `read_documents`; `files` may be empty."""
     found = dict(each_file(files, progress=progress, memory=memory))
     each = [one for document_id in files for one in found[document_id]]
     return [d for d in each if isinstance(d, Document)], [s for s in each if isinstance(s, Skipped)]
@@ -118,7 +118,7 @@ def read_files(
 def each_file(
     files: Mapping[str, File], *, progress: Progress = silent, memory: Readings | None = None
 ) -> Iterator[tuple[str, list[Document | Skipped]]]:
-    """Read files one after the other, links last, and yield the documents of each with its id."""
+    """Read files one by one, links last; yield the id and the documents of each."""
     read = dict[str, str]()
     in_turn = sorted(files.items(), key=lambda file: is_link(file[1].path))
     for i, (document_id, file) in enumerate(in_turn):

@@ -1,4 +1,4 @@
-"""HTML files: the text and the headings of their content."""
+"""HTML files: the text and headings of their main content."""
 
 import re
 from collections import Counter
@@ -61,12 +61,12 @@ ABOUT |= dict.fromkeys(
 
 
 def read_html(file: BinaryIO) -> Reading:
-    """Return the text of the content with its headings; title, author and date as metadata.
+    """Return the text and headings of the main content; title, author and date are metadata.
 
-    Navigation, tables of contents and what is not displayed are left out, and of headers,
-    footers and asides what says nothing; see `main_content`. Pictures of the content are
-    counted. Each block has lines of its own, each table row one line with its cells separated by
-    ``|``, or with their headers if the table is long; `pre` is kept as it is.
+    Navigation, tables of contents and hidden elements are left out, and so are headers, footers and
+    asides without text of their own; see `main_content`. Pictures in the content are counted. Each
+    block has lines of its own. A table row is one line with cells separated by ``|``, or a record
+    with the headers if the table is long. `pre` is kept unchanged.
     """
     html, metadata, _ = read_text(file)
     root = _tree(html)

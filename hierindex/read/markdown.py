@@ -105,9 +105,9 @@ def _as_markdown(html: str) -> str:
 
 
 def markdown_reading(text: str, metadata: dict[str, Any], start: int = 0) -> Reading:
-    """Return the headings of Markdown after an offset, and its text with long tables as records.
+    """Return Markdown with its long tables as records, and its headings after an offset.
 
-    Tables in lists and quotes are left as they are.
+    Tables in lists and quotes are unchanged.
     """
     headings = list(markdown_headings(text, start))
     parts, done, ends, growths = list[str](), 0, list[int](), [0]
@@ -154,9 +154,9 @@ def _cells(row: str) -> list[str]:
 
 
 def front_matter(text: str) -> tuple[dict[str, Any], int]:
-    r"""Return the scalars and lists of scalars in a text's front matter, and where it ends.
+    r"""Return the scalars and lists of scalars in a text's front matter, and its end.
 
-    Dates become strings. Keys with a meaning of ours, such as "page", are omitted.
+    Dates become strings. Keys that hierindex uses itself, such as "page", are omitted.
 
     >>> front_matter("---\ntitle: The log\ndate: 1901-02-03\n---\nText.")
     ({'title': 'The log', 'date': '1901-02-03'}, 40)
@@ -192,7 +192,7 @@ def _is_scalar(value: Any) -> bool:
 
 
 def markdown_headings(text: str, start: int = 0) -> Iterator[Heading]:
-    r"""Yield the headings of CommonMark after an offset, apart from those in lists and quotes.
+    r"""Yield the headings of CommonMark after an offset, except those in lists and quotes.
 
     >>> found = markdown_headings("# The *first*\n\nText.\n\nThe second\n---\n")
     >>> [(heading.level, heading.title, heading.start) for heading in found]
@@ -223,9 +223,9 @@ def _shown(parts: "Sequence[Token]", kinds: Collection[str]) -> str:
 
 
 def read_notebook(file: BinaryIO) -> Reading:
-    """Return the cells as Markdown, with code and the beginnings of its outputs in fences.
+    """Return the cells as Markdown; code and the beginnings of its outputs are in fences.
 
-    Outputs in Markdown have no fence. A file that is no notebook is read as JSON.
+    Outputs in Markdown have no fence. A file that is not a notebook is read as JSON.
     """
     text, metadata, _ = read_text(file)
     left_out = Counter[str]()

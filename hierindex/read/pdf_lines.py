@@ -1,4 +1,4 @@
-"""Lines of PDF files: without running heads and page numbers, and with whole words."""
+"""Lines of PDF files: removal of running heads and page numbers, and of hyphens at line ends."""
 
 import re
 from collections import Counter, defaultdict
@@ -49,10 +49,10 @@ ADDRESS = re.compile(r"[@/\\_]|\w[.:]\w")
 
 
 class Furniture(NamedTuple):
-    """What recurs of a line: its side, 1 for the top, its height, and its words.
+    """Recurring properties of a margin line: its side, 1 for the top, its height and its words.
 
-    Its kind is "words", "number" if it is nothing but the page's number, or "doubt" if its other
-    numbers differ from page to page: such a line is text but no heading.
+    `kind` is "words", or "number" if the line is only the page number, or "doubt" if it has other
+    numbers that differ from page to page. A line in doubt is kept as text, but is no heading.
     """
 
     side: int
@@ -64,19 +64,19 @@ class Furniture(NamedTuple):
 def without_furniture(
     pages: Sequence[list[Line]], labels: Sequence[str]
 ) -> tuple[list[list[Line]], list[str]]:
-    """Leave out running heads, running feet and page numbers.
+    """Remove running heads, running feet and page numbers.
 
-    A line is one of them only if it is among the outermost lines of most pages, or of most odd
-    or most even pages, at one height, with the same words, in hardly a larger font, and apart
-    from the text. A number may differ if it is the page's. A line with other numbers is kept
-    once, as they may be those of an account or a standard. A page of nothing else is kept.
+    A line is removed only if it is among the outermost lines of most pages, or of most odd or most
+    even pages. It must have the same height and the same words there, hardly a larger font than the
+    text, and a distance from it. Page numbers may differ. A line with other numbers is kept once,
+    because it may be the number of an account or a standard. A page with no other text is kept.
 
     Returns
     -------
     list[list[Line]]
-        The other lines of each page.
+        The remaining lines of each page.
     list[str]
-        Which lines were left out, for people.
+        Descriptions of the removed lines, for people.
     """
     edges: list[tuple[int, Edge]] = [
         (number, _edge(page, side, number, labels[number]))
@@ -207,12 +207,12 @@ def _notes(dropped: Mapping[Furniture, list[str]], n_pages: int) -> list[str]:
 
 
 def with_letters(text: str) -> str:
-    """Return the text of a line with letters for ligatures and without control characters."""
+    """Return a line with letters instead of ligatures, and without control characters."""
     return BESIDE_LATIN.sub(lambda found: found[0].translate(CONTROLS), text).translate(LETTERS)
 
 
 class Vocabulary:
-    """The words of a document that are not divided at the end of a line."""
+    """The words of a document that are not divided at line ends."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self._counts: Counter[str] = Counter()
@@ -222,10 +222,10 @@ class Vocabulary:
                     self._counts.update({word, *re.split(r"[-\u2010]", word)})
 
     def undivided(self, text: str) -> str:
-        """Join the words of a line that are divided by line ends.
+        """Join the words of a line that line ends divide.
 
-        The hyphen is kept beside digits, within addresses and before capital letters, and where
-        the document has the two parts but not the joined word.
+        The hyphen is kept next to digits, in addresses, before capital letters, and if the document
+        contains the two parts but not the joined word.
         """
         return re.sub(HYPHEN, lambda found: "-" * self._is_hyphen(text, found.start()), text)
 

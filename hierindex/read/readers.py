@@ -1,4 +1,4 @@
-"""The readers of files by suffix, and the documents of a file: its own, and those of its parts."""
+"""Readers for file suffixes, and the documents in a file: its own and those of its parts."""
 
 import json
 import re
@@ -80,17 +80,17 @@ NAMED |= {*".html .htm .xhtml .xht .mbox .docx .docm .xlsx .xlsm .pdf".split()}
 
 @dataclass
 class Documents:
-    """Reads the documents of a file: its own, and those of its parts.
+    """Reads the documents in a file: its own and those of its parts.
 
     Attributes
     ----------
     memory : Readings or None
     left_out : Set[str]
-        Keys of documents that are not to be read.
+        Keys of documents not to read.
     more : Mapping[str, str]
-        Metadata of all.
+        Metadata to add to all documents.
     room : int
-        Characters that the texts of parts may still have together.
+        Maximum number of characters of all remaining parts together.
     """
 
     memory: Readings | None = None
@@ -99,7 +99,7 @@ class Documents:
     room: int = MAX_BYTES
 
     def of(self, file: BinaryIO, document_id: str, depth: int = 0) -> list[Document | Skipped]:
-        """Return the document of a file or a part, and those inside it."""
+        """Return the document of a file or a part, and the documents inside it."""
         if not depth and (other := file_of(document_id)) != document_id:
             raise UnreadableError(f"is named as a part of {quoted(other)} would be; rename it")
         suffix = Path(name_of(document_id)).suffix.lower()
@@ -223,7 +223,7 @@ def _paired(text: str) -> str:
 
 
 def well_formed(document: Document) -> Document:
-    """Return the document, or a copy without surrogates, which UTF-8 cannot encode."""
+    """Return the document, or a copy without surrogates, which cannot be encoded in UTF-8."""
     values = json.dumps(document.to_dict(), ensure_ascii=False, default=str)
     paired = _paired(values)
     return document if paired == values else type(document).from_json(paired)

@@ -65,7 +65,7 @@ CHANGES: dict[str, Callable[[int | None], dict[str, Any]]] = {
 
 
 def read_rtf(file: BinaryIO) -> Reading:
-    """Return the text of Rich Text Format, with notes in brackets and a line for a table's row."""
+    """Return the text of a Rich Text file, with notes in brackets and table rows as lines."""
     data = read_bytes(file)
     if not data[:HEAD].lstrip().startswith(b"{\\rtf"):
         return decode(data)

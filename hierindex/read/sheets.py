@@ -1,4 +1,4 @@
-"""Excel files: their Markdown."""
+"""Excel files as Markdown."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,9 +20,9 @@ UNKNOWN = re.compile(rb"</(?:\w+:)?f>\s*(?:<(?:\w+:)?v(?:\s*/|></(?:\w+:)?v)>)?\
 
 
 def read_excel(file: BinaryIO) -> Reading:
-    """Return the Markdown of visible sheets: sections with the tables that blank rows separate.
+    """Return the visible sheets as Markdown: a section for each, tables separated by blank rows.
 
-    Numbers are read as displayed; of formulas, the last results. Long tables become records.
+    Numbers are read as displayed, and formulas as their last results. Long tables become records.
     """
     with unpacked(file, "Excel") as parts:
         from openpyxl import load_workbook

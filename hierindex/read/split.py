@@ -45,14 +45,14 @@ LINE = re.compile(r".*\n|.+")
 
 
 class PlacedSentenceSplitter(SentenceSplitter):
-    """LlamaIndex's sentence splitter, at headings, without overlap and with exact offsets.
+    """A LlamaIndex sentence splitter that splits at headings, without overlap, with exact offsets.
 
-    A chunk ends where a section of the document ends. Only a section of less than a quarter of
-    `chunk_size` shares its chunk with those that follow below the same heading. Within a section,
-    LlamaIndex makes chunks of the sentences that `chunking_tokenizer_fn` finds.
+    A chunk ends where a section of the document ends. Only a section shorter than a quarter of
+    `chunk_size` shares its chunk with the following sections below the same heading. Within a
+    section, LlamaIndex makes chunks of the sentences that `chunking_tokenizer_fn` finds.
 
-    LlamaIndex allows for overlap when it locates chunks, so it places repeated text too early,
-    and it gives the chunks of a document's part offsets within that part.
+    LlamaIndex allows for overlap when it locates chunks, so it locates repeated text too early. If
+    a document is split in parts, it counts offsets from the start of the part.
     """
 
     _sizes: dict[str, int] = PrivateAttr(default_factory=dict)  # tokens of short texts
@@ -110,11 +110,11 @@ class PlacedSentenceSplitter(SentenceSplitter):
         return bare.model_copy(update=update)
 
     def is_prefix(self, titles: str) -> bool:
-        """Return whether titles are so short that the chunks below them are embedded with them."""
+        """Return whether titles are short enough to be embedded with the chunks below them."""
         return self._token_size(titles) <= self.chunk_size // PREFIX
 
     def chunks_of(self, document: Document, memory: Readings | None = None) -> list[Node]:
-        """Return the chunks of a document; `memory` recalls where it was split."""
+        """Return the chunks of a document; `memory` caches where it was split."""
         parsed = self._parse_nodes([document], memory=memory)
         return self._placed(parsed, {document.node_id: document})
 
@@ -213,8 +213,8 @@ def split_documents(
 ) -> list[Node]:
     """Split documents into chunks, with their first pages and their sections as metadata.
 
-    Only the splitter of `sentence_splitter` ends chunks where sections end, and has what it split
-    before recalled by `memory`.
+    Only the splitter of `sentence_splitter` ends chunks at section ends and uses the cache
+    `memory`.
 
     Raises
     ------
@@ -285,9 +285,9 @@ def _with(key: str, keys: Sequence[str]) -> list[str]:
 
 
 def split_stretches(text: str) -> list[str]:
-    r"""Split a text into sentences and rows of tables, and a single one of them into lines.
+    r"""Split a text into sentences and table rows; a single sentence or row is split into lines.
 
-    The parts join to the text.
+    Joined, the parts are the text.
 
     >>> split_stretches("It is so. It was.\n| a. | B |")
     ['It is so. ', 'It was.\n', '| a. | B |']

@@ -1,4 +1,4 @@
-"""Word files: their Markdown."""
+"""Word files as Markdown."""
 
 import posixpath
 import re
@@ -59,7 +59,7 @@ Run = tuple[str, str]  # kind and text, see `joined_runs`
 
 
 class Style(NamedTuple):
-    """What a style and those that it is based on say of paragraphs and runs."""
+    """The properties that a style and its base styles set for paragraphs and runs."""
 
     level: int  # of headings
     is_title: bool
@@ -69,7 +69,7 @@ class Style(NamedTuple):
 
 
 def read_word(file: BinaryIO) -> Reading:
-    """Return the Markdown of a Word file.
+    """Return a Word file as Markdown.
 
     Numbers of headings and lists, merged cells, notes, equations, charts, text boxes, page headers
     and footers are read; hidden, struck and deleted text, pictures and comments are not.
