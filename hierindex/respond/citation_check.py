@@ -1,4 +1,4 @@
-"""Answers of language models that cite numbered passages: prompts, passages, and the check."""
+"""Answers of language models with cited passages: prompts, passages, and the citation check."""
 
 import asyncio
 import re
@@ -95,10 +95,9 @@ TEMPLATES: dict[str, BasePromptTemplate] = {
 
 
 class PassageHelper(PromptHelper):
-    """LlamaIndex's prompt helper, for texts that begin with one of the `Passages`.
+    """LlamaIndex's prompt helper for texts that begin with one of the `Passages`.
 
-    A passage that does not fit one prompt is cut into several, each between two lines with its
-    number.
+    A passage too long for one prompt is cut into several, each between two lines with its number.
     """
 
     def repack(
@@ -109,7 +108,7 @@ class PassageHelper(PromptHelper):
         llm: LLM | None = None,
         tools: list["BaseTool"] | None = None,
     ) -> list[str]:
-        """Join texts and cut them wherever a prompt is full."""
+        """Join texts, and start a new prompt whenever one is full."""
         cut = partial(super().repack, prompt, text_chunks, llm=llm, tools=tools)
         return self._whole(cut, text_chunks, padding)
 
@@ -121,7 +120,7 @@ class PassageHelper(PromptHelper):
         llm: LLM | None = None,
         tools: list["BaseTool"] | None = None,
     ) -> list[str]:
-        """Cut off what does not fit one prompt."""
+        """Cut off the texts that do not fit one prompt."""
         cut = partial(super().truncate, prompt, text_chunks, llm=llm, tools=tools)
         return self._whole(cut, text_chunks, padding)
 
@@ -152,16 +151,16 @@ def _between_lines(boundary: str, parts: Sequence[str]) -> list[str]:
 
 
 class Passages:
-    """The numbered passages that are read for one question.
+    """The numbered passages that a model reads for one question.
 
-    A passage stands between two equal lines, which end with its number: a digest of all texts,
-    which stands in none of them. No number stands in brackets in a text, so a reference that a
-    model copies from a passage cites nothing.
+    A passage stands between two equal lines that end with its number. They begin with a digest of
+    all texts, which occurs in none of them. Passages get only numbers that no text has in brackets,
+    so a reference that a model copies from a passage is not taken for a citation.
 
     Parameters
     ----------
     found : sequence of NodeWithScore
-        In the order in which they are read.
+        The nodes, in the order in which they are read.
     """
 
     def __init__(self, found: Sequence[NodeWithScore]) -> None:
@@ -188,7 +187,7 @@ def _passage(found: NodeWithScore, line: str) -> NodeWithScore:
 
 
 def shown(found: NodeWithScore) -> str:
-    """Return a node's place, if it has a single one, and its text with its metadata."""
+    """Return a node's text with its metadata, below its position if it has exactly one."""
     place, text = _place(found.node), found.get_content(MetadataMode.LLM)
     return f"{place}\n{text}" if place else text
 
@@ -208,9 +207,9 @@ def _place(node: BaseNode) -> str:
 
 
 class Statement(NamedTuple):
-    """A sentence of an answer, and the numbers of the passages of which one may support it.
+    """A sentence of an answer, and the numbers of the passages that may support it.
 
-    `at` is where it is marked in the text without citations, after `blanks`. `cites` are the
+    `at` is the offset of its mark in the text without citations, after `blanks`. `cites` are the
     numbers of all passages that the model cites for it.
     """
 
@@ -227,7 +226,7 @@ Check = Callable[[Sequence[Part]], Marks]
 
 
 class CitationCheck:
-    """Resolves the citations of a model's answers, compares them with their passages, adds others.
+    """Resolves and checks the citations of a model's answers, and adds missing ones.
 
     In the text, citations are numbered from 1 in their order, and those of unknown passages are
     removed. One that is not supported is written as "[2?]"; see `judged`, by which the facts of a
@@ -251,7 +250,7 @@ class CitationCheck:
         self._embedder = Embedder(embed_model)
 
     def add_to(self, response: RESPONSE_TYPE, passages: Passages, question: str) -> None:
-        """Resolve the citations of a response, or of its stream as it is read."""
+        """Resolve the citations of a response, or of a streamed response as it is read."""
         text, check = CitedText(passages.by_number), partial(self._check, passages, question)
         if isinstance(response, StreamingResponse):
             pieces = response.response_gen

@@ -89,7 +89,7 @@ class Asked:
     embed_model: BaseEmbedding
 
     def sources(self, nodes: Sequence[NodeWithScore]) -> list[Source]:
-        """Convert nodes, of these or others, to sources of an answer."""
+        """Convert nodes, whether retrieved for the question or not, to sources of an answer."""
         retrieved, known = retrieved_of(self.retrieved.question, nodes), self.scores
         if any(node.node_id not in known for node in nodes):
             known = scores(retrieved, self.embed_model)
@@ -105,7 +105,7 @@ def asked(question: str, retriever: BaseRetriever, embed_model: BaseEmbedding) -
     InputError
         If the question is empty.
     ModelError, HierindexError
-        If the embedding model cannot be reached, or fails.
+        If the embedding model cannot be reached or fails.
     """
     watch = Stopwatch()
     with watch("embed"):
@@ -126,7 +126,7 @@ def answered(
 ) -> Answer:
     """Return the answer of an engine from retrieved nodes; `llm` is the engine's model, if any.
 
-    `show` is called with each piece of the answer's text; of a stream, as soon as it comes.
+    `show` is called with each piece of the answer's text, for a stream as soon as it arrives.
 
     Raises
     ------
@@ -214,10 +214,10 @@ def query_engine(
 ) -> ReadingOrderEngine:
     """Return a query engine; "tree_summarize" uses `BoundedTreeSummarize`.
 
-    Answers are written from the nodes in reading order, see `ReadingOrderEngine`. Those of a
+    Answers are written from the nodes in reading order, see `ReadingOrderEngine`. Answers of a
     language model cite them, see `CitationCheck`, except in mode "generation" and in structured
-    answers. The default templates ask for citations; other templates are used as they are, and
-    the passages that they show are numbered, too.
+    answers. The default templates ask for citations. Other templates are used unchanged; their
+    passages are numbered, too.
 
     Parameters
     ----------
@@ -271,12 +271,12 @@ def query_engine(
 
 
 def taken_by(mode: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that a mode has.
+    """Return the options that a mode supports.
 
     Raises
     ------
     InputError
-        If no mode has one of the options.
+        If an option is supported by no mode.
     """
     all_known = {name for kind in SYNTHESIZERS.values() for name in options_of(kind)}
     if wrong := [name for name in options if name not in all_known]:

@@ -1,4 +1,4 @@
-"""Passages of nodes that answer a question, without a language model."""
+"""Selection of the passages of nodes that answer a question, without a language model."""
 
 import re
 from collections.abc import Sequence, Set
@@ -57,11 +57,11 @@ MOST_EMBEDDED = 16  # units; each takes about as long as a search
 
 
 def overview(retrieved: Retrieved, units: Sequence[Unit], budget: Budget) -> Extract:
-    """Return a line for each node: its title, its share of the text, and its best sentence.
+    """Return an overview: for each node its title, share of the text, and best sentence.
 
     Lines are in the order of the nodes. If not all fit the budget, those of the largest shares are
-    kept, or of the best scores without shares, which only nodes of an outline have; the others are
-    named. A single node has more of its text, and the titles of its children.
+    kept and the others are only named. Only nodes of an outline have shares; for others, the best
+    scores are kept. A single node has more of its text, and the titles of its children.
     """
     sentences = [
         Sentence(text, quote.at, quote.to, quote, k, kind, _name(retrieved.found[k].node))
@@ -148,19 +148,19 @@ def _listed(said: str, names: Sequence[str], most: float, budget: Budget) -> str
 
 
 def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract:
-    """Find the passages of nodes that answer a question, or an `overview` if it asks for one.
+    """Return the passages of nodes that answer a question, or an `overview` if it asks for one.
 
-    The units of the nodes are scored by the share of the question's words that they have, of
-    which rare ones weigh more, by their similarity to the question, and by the rank of their
-    node. The passages are the windows around the best.
+    The units of the nodes are scored by three things: the share of the question's words that they
+    contain (rare words weigh more), their similarity to the question, and the rank of their node.
+    The passages are the windows around the best units.
 
     Parameters
     ----------
     retrieved : Retrieved
     embedder : Embedder
-        Of the question and the units.
+        The model that embeds the question and the units.
     budget : Budget
-        Of all passages.
+        Maximum tokens of all passages together.
     """
     question, nodes = retrieved.question, [node for node, _ in retrieved.found]
     units = units_of(nodes)
