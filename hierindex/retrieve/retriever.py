@@ -65,7 +65,7 @@ class RetrievedNode(NodeWithScore):
 
 
 def retrieved_of(question: Question, nodes: Sequence[NodeWithScore]) -> Retrieved:
-    """Return LlamaIndex's nodes as what was found for a question."""
+    """Convert LlamaIndex's nodes to the nodes retrieved for a question."""
     placed = [node for node in nodes if isinstance(node, RetrievedNode)]
     return Retrieved(
         question,
@@ -77,13 +77,13 @@ def retrieved_of(question: Question, nodes: Sequence[NodeWithScore]) -> Retrieve
 
 
 def retrieved_nodes(retrieved: Retrieved) -> list[RetrievedNode]:
-    """Return what was found as LlamaIndex's nodes."""
+    """Convert retrieved nodes to LlamaIndex's nodes."""
     nodes = [NodeWithScore(node=to_text_node(node), score=score) for node, score in retrieved.found]
     return placed(nodes, retrieved)
 
 
 def placed(nodes: Sequence[NodeWithScore], retrieved: Retrieved) -> list[RetrievedNode]:
-    """Return nodes with their paths; a postprocessor may have made others of them."""
+    """Return nodes with their paths in the tree; postprocessors may have replaced the nodes."""
     found = {node.id: node for node, _ in retrieved.found}
     return [
         RetrievedNode(
