@@ -1,4 +1,4 @@
-"""A request that is answered from the newest generation of an index, and how it is refused."""
+"""Requests that are answered from the newest generation of an index, and their errors."""
 
 import json
 import logging
@@ -32,7 +32,7 @@ showing: ContextVar[Callable[[str], object] | None] = ContextVar("showing", defa
 
 
 def served_llm(llm: "LLMLike") -> "LLM":
-    """Return a language model whose limits all requests share."""
+    """Return a language model with limits that all requests share."""
     from hierindex.models.functions import as_llm
     from hierindex.models.llm import with_retries
 
@@ -47,7 +47,7 @@ STATUSES = {NotFoundError: 404, InputError: 400, BusyError: 429, ModelError: 503
 
 
 class Place(TypedDict, total=False):
-    """Characters `start` to `end` (exclusive) of a document; page and section are its start's."""
+    """Characters `start` to `end` (exclusive) of a document; page and section are the start's."""
 
     document: Required[str]
     start: Required[int]
@@ -59,7 +59,7 @@ class Place(TypedDict, total=False):
 
 
 def status_of(error: Exception) -> int:
-    """Return the status of an error.
+    """Return the HTTP status of an error.
 
     >>> status_of(InputError("The question is empty."))
     400
@@ -68,7 +68,7 @@ def status_of(error: Exception) -> int:
 
 
 def sentence_on(error: Exception) -> str:
-    """Return what an error says, and log one that nobody foresaw."""
+    """Return the message of an error for the client; log unexpected errors."""
     from hierindex.store.connection import damage
 
     known = error if isinstance(error, HierindexError) else damage(error)
@@ -78,7 +78,7 @@ def sentence_on(error: Exception) -> str:
 
 
 class Places:
-    """The places of requests of a kind."""
+    """A limit on concurrent requests of one kind."""
 
     def __init__(self) -> None:
         self._most = MOST_AT_ONCE
@@ -86,7 +86,7 @@ class Places:
 
     @contextmanager
     def one(self) -> Iterator[None]:
-        """Take a place while the block runs; raise BusyError if all are taken."""
+        """Count a request while the block runs; raise BusyError if the limit is reached."""
         if not self._free.acquire(blocking=False):
             raise BusyError(f"The server has {self._most} requests to answer; ask later.")
         try:
@@ -96,7 +96,7 @@ class Places:
 
 
 class Endpoint(BaseModel):
-    """A request; its fields are the parameters of a URL, or with POST the keys of a JSON object."""
+    """A request; its fields are parameters of a URL or, with POST, keys of a JSON object."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(
         extra="forbid", frozen=True, allow_inf_nan=False
@@ -110,7 +110,7 @@ class Endpoint(BaseModel):
 
     @classmethod
     def parsed(cls, query: "QueryParams", body: bytes) -> Self:
-        """Return the request of a URL's parameters and a body.
+        """Parse a request from the parameters of a URL and a body.
 
         Raises
         ------
@@ -132,7 +132,7 @@ class Endpoint(BaseModel):
         )
 
     def answer(self, index: "HierarchicalIndex", headers: dict[str, str]) -> dict[str, Any]:
-        """Return the answer from the newest generation, whose number the headers are given."""
+        """Return the answer from the newest generation, and write its number to the headers."""
 
         @on_newest
         def answered() -> dict[str, Any]:
@@ -146,7 +146,7 @@ class Endpoint(BaseModel):
 
     @abstractmethod
     def answer_from(self, index: "HierarchicalIndex") -> dict[str, Any]:
-        """Return the answer of an index at one generation."""
+        """Return the answer from one generation of the index."""
 
 
 def _object(body: bytes) -> dict[str, Any]:

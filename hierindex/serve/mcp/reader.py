@@ -1,4 +1,4 @@
-"""What the tools read of an index."""
+"""The reader behind the tools of the MCP server."""
 
 import json
 import re
@@ -51,34 +51,34 @@ CURSOR = re.compile("([0-9]{1,15})-([0-9]{1,15})-([0-9a-f]{8})")
 
 
 class Next(TypedDict):
-    """What to do after a part, and the cursor of the one that follows, if there is one."""
+    """The advice after a part of a result, and the cursor of the next part, if there is one."""
 
     next_step: str
     cursor: NotRequired[str]
 
 
 class Paging:
-    """A part of what one call replies; all parts are from one generation.
+    """A part of the result of a call; all parts are from one generation.
 
     Parameters
     ----------
     snapshot : Snapshot
     cursor : str, optional
-        Of the part; by default the first.
+        Cursor of the part; by default the first part.
     tool : str
     *arguments : object
-        The others.
+        The other arguments of the call.
 
     Attributes
     ----------
     generation : int
     start : int
-        Where the part begins.
+        Position at which the part begins.
 
     Raises
     ------
     InputError
-        If the cursor is of another generation or call, or is none.
+        If the cursor is invalid, or is of another generation or call.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Paging:
         return items[self.start :]
 
     def next(self, end: int, total: int, step: str) -> Next:
-        """Return what to do after a part that ends there, and the cursor of the following part."""
+        """Return the advice after a part that ends at `end`, and the cursor of the next part."""
         if end >= total:
             return {"next_step": step}
         cursor = f"{self.generation}-{end}-{self._call}"
@@ -120,9 +120,9 @@ class Paging:
 
 
 class Reader:
-    """Reads an index, each time its newest generation.
+    """Reads an index, always from its newest generation.
 
-    Each method raises InputError if an argument names nothing, or is of no use.
+    Methods raise InputError if an argument names nothing or is invalid.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ class Reader:
         self._index = HierarchicalIndex(store, embed_model)
 
     def warm(self) -> None:
-        """Load the embedding model, so that the first search need not."""
+        """Load the embedding model, so that the first search does not wait for it."""
         self._newest(lambda snapshot: self._index.encoder().get_query_embedding("warm"))
 
     def search(
@@ -158,7 +158,7 @@ class Reader:
         where: Sequence[str] | None,
         cursor: str | None = None,
     ) -> Outlined:
-        """Return the nodes that summarise the index, or a part of it, best within some tokens."""
+        """Return the nodes that best summarise the index, or part of it, in a token budget."""
         return self._newest(partial(self._outline, node, budget, where, cursor))
 
     def expand(self, node: str, cursor: str | None = None) -> Children:
@@ -166,7 +166,7 @@ class Reader:
         return self._newest(partial(self._expand, node, cursor))
 
     def read(self, name: str, cursor: str | None = None) -> Text:
-        """Return a part of the text of a node's chunks, of a document, or of a place in one."""
+        """Return a part of the text of a node's chunks, of a document, or of a passage."""
         return self._newest(partial(self._read, name, cursor))
 
     fetch = read
@@ -313,7 +313,7 @@ def _joined(found: Sequence[SourcePassage]) -> tuple[str, list[Passage]]:
 
 
 def entry(node: Node, n_characters: int) -> Entry:
-    """Return a node with the first characters of its text and the first three places it cites."""
+    """Return a node with the first characters of its text and its first three citations."""
     text, places = node.text, node.citations
     made: Entry = {
         "id": node.id,
