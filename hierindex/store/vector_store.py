@@ -162,7 +162,7 @@ class HierarchyStore(BasePydanticVectorStore):
         return self._table.snapshot(generation)
 
     def at(self, snapshot: Snapshot) -> Self:
-        """Return a read-only copy of this store that always reads this snapshot."""
+        """Return a read-only copy of this store that always reads the given snapshot."""
         store = self.model_copy()
         store._table = self._table.at(snapshot)
         return store
@@ -190,8 +190,8 @@ class HierarchyStore(BasePydanticVectorStore):
         """Insert nodes, replacing those with the same id, and return their ids.
 
         If a hierarchy with this `store` made the nodes, they replace all nodes of the store. Warns
-        if the store then has roots that are not among these nodes: this happens if a pipeline
-        passes on only changed documents to a hierarchy without `store`.
+        if the store then has roots other than these nodes, which happens if a pipeline passes only
+        changed documents to a hierarchy without `store`.
 
         Raises
         ------
@@ -220,7 +220,7 @@ class HierarchyStore(BasePydanticVectorStore):
         return [node.node_id for node in nodes]
 
     def await_tree(self, generation: int, node_ids: Set[str]) -> None:
-        """Let the next `add` of exactly these nodes replace all that a generation holds."""
+        """Let the next `add` of exactly these nodes replace all nodes of a generation."""
         self._awaited = generation, node_ids
 
     def delete(self, /, ref_doc_id: str, **delete_kwargs: Any) -> None:
