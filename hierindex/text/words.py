@@ -1,4 +1,4 @@
-"""Words by language: abbreviations that end no sentence, stop words and stems."""
+"""Words by language: abbreviations that do not end a sentence, stop words and stems."""
 
 import re
 from collections import Counter, defaultdict
@@ -238,9 +238,9 @@ CHINESE_QUESTION_CHARACTERS = frozenset("什么麼怎哪谁誰何几幾吗嗎呢
 
 
 def is_abbreviated(text: str, at: int) -> bool:
-    """Return whether before a place is an abbreviation after which a sentence goes on.
+    """Return whether an abbreviation before an offset means that the sentence continues.
 
-    After a number, it may be a unit, which ends sentences, too.
+    After a number, an abbreviation may be a unit, which can end a sentence.
 
     >>> is_abbreviated("De brug is dicht, zei dhr. Jansen tegen de krant.", 27)
     True
@@ -256,9 +256,10 @@ def is_abbreviated(text: str, at: int) -> bool:
 
 
 def language_of(text: str) -> str:
-    """Return the code of the language that a text is most likely in, or "en".
+    """Return the code of the most likely language of a text; "en" if there are no signs.
 
-    The most frequent function words decide; otherwise the script of a tenth of the characters.
+    The most frequent function words decide. Without function words, the script decides if at least
+    a tenth of the characters are in it.
 
     >>> language_of("De brug is dicht, zei dhr. Jansen gisteren tegen de krant.")
     'nl'
@@ -269,7 +270,7 @@ def language_of(text: str) -> str:
 
 
 def known_language(text: str) -> str:
-    """Return a text's language, or "" if neither its function words nor its script identify it.
+    """Return a text's language, or "" if neither function words nor script identify it.
 
     >>> known_language("Wann fährt das Schiff zur Insel?"), known_language("Los Angeles")
     ('de', '')
@@ -295,7 +296,7 @@ def _identified(text: str) -> tuple[str, bool]:
 
 
 def is_foreign(metadata: Mapping[str, Any], language: str) -> bool:
-    """Return whether a node is in another language; False if one of the two is not known.
+    """Return whether a node is in another language; False if one of the languages is unknown.
 
     >>> is_foreign({"language": "de-AT"}, "en"), is_foreign({"language": ["de", "en"]}, "en")
     (True, False)
@@ -311,15 +312,15 @@ def is_foreign(metadata: Mapping[str, Any], language: str) -> bool:
 
 
 def stemmer_of(language: str) -> Stemmer:
-    """Return Snowball's stemmer of a language, or that of English if it has none."""
+    """Return Snowball's stemmer for a language, or the English one if there is none."""
     name = LANGUAGE_NAMES.get(language, "").lower()
     return Stemmer(name if name in algorithms() else "english")
 
 
 def without_question_words(text: str) -> str:
-    """Leave out "what", "how" and the like, unless a text has no other words to be searched.
+    """Remove "what", "how" and the like, unless a text has no other words to search for.
 
-    In capitals or in quotation marks they may be names and stay.
+    Words in capitals or quotation marks stay, because they may be names.
 
     >>> without_question_words("What does the WHO advise?"), without_question_words("Who is it?")
     ('does the WHO advise?', 'Who is it?')
