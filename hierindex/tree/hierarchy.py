@@ -262,7 +262,7 @@ class Hierarchy(TransformComponent):
         return Grower(recipe)
 
     def in_precision(self, precision: Precision) -> Self:
-        """Return the hierarchy with its embedding model in a precision, if that has a choice."""
+        """Return the hierarchy with another precision of its embedding model, if supported."""
         model = self.embedder.embed_model
         if getattr(model, "precision", precision) == precision:
             return self
@@ -281,8 +281,8 @@ class Hierarchy(TransformComponent):
         """Return everything that determines the tree; a pipeline uses it as its cache key.
 
         It has the `settings` and, as `shaped_by`, a digest of the models' weights and the version
-        of hierindex. `shaped_by` is random if the weights are unknown, rules are functions or
-        classes of your own, or the store has nodes, so that nothing is cached.
+        of hierindex. `shaped_by` is random, so that nothing is cached, in three cases: the weights
+        are unknown, rules are functions or custom classes, or the store has nodes.
         """
         model, writer = self.embedder.embed_model, self.summarizer_name
         weights = fingerprint(model) or folder_state(model.model_name)
@@ -319,7 +319,7 @@ class Hierarchy(TransformComponent):
         Raises
         ------
         InputError
-            If an LLM or a metadata rule is missing; names it.
+            If an LLM or a metadata rule is missing; the message names it.
         """
         data = {**data, **kwargs}
         rules = data.pop("metadata_rules", [])

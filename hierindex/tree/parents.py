@@ -1,4 +1,4 @@
-"""Parents of groups: their summaries, written or cached, their vectors and their metadata."""
+"""Parents of groups: their summaries, written or cached, vectors and metadata."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -119,9 +119,9 @@ def parents_of(
     ----------
     groups : Sequence[Sequence[Node]]
     centroids : (n_groups, n_dims) unit vectors
-        The vectors of parents if `recipe` says so.
+        Vectors of the parents if `parent_embedding` is "mean".
     level : int
-        Of the parents.
+        Level of the parents.
     recipe : Recipe
     watch : Stopwatch
     """
