@@ -1,4 +1,4 @@
-"""Checks of an index: of its links, of what each row holds, and of its quotes."""
+"""Checks of an index: links, the contents of rows, and quotes."""
 
 from bisect import bisect_left
 from collections import defaultdict
@@ -30,7 +30,7 @@ UNREADABLE = (ValueError, TypeError, KeyError, AttributeError)  # what JSON of a
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong, and where: a node's id, or a file's path in the folder of the index."""
+    """A problem and its location: a node's id, or a file's path in the folder of the index."""
 
     where: str
     what: str
@@ -40,8 +40,8 @@ class Problem:
 class Check:
     """The outcome of one check.
 
-    `checked` counts the nodes, links, quotes or files that were looked at and `count` the
-    problems, of which `problems` holds the first ten.
+    `checked` is the number of nodes, links, quotes or files that were checked. `count` is the
+    number of problems; `problems` has the first ten.
     """
 
     name: str
@@ -64,32 +64,35 @@ class Check:
         where: Callable[[int], str],
         what: Callable[[int], str],
     ) -> None:
-        """Add a problem for each of these numbers, which are described only if they are kept."""
+        """Add a problem for each index; descriptions are computed only for those that are kept."""
         self.count += len(wrong)
         kept = map(int, wrong[: MOST_SHOWN - len(self.problems)])
         self.problems += [Problem(where(i), what(i)) for i in kept]
 
 
 class Named(NamedTuple):
-    """Ids that nodes name: `rows[i]` names `ids[i]`, the id of node `named[i]` or `ABSENT`."""
+    """References from nodes to ids: row `rows[i]` has `ids[i]`, the id of row `named[i]`.
+
+    `named[i]` is `ABSENT` if no row has this id.
+    """
 
     rows: Ints1d
     ids: Any
     named: Ints1d
 
     def pairs(self) -> tuple[Ints1d, Ints1d]:
-        """Return `rows` and `named` of the ids that a node has."""
+        """Return `rows` and `named` without absent ids."""
         there = self.named != ABSENT
         return self.rows[there], self.named[there]
 
 
 class Links:
-    """The nodes of an index, numbered from 0 in the order of its rows, and the links between them.
+    """The nodes of an index, numbered from 0 in the order of its rows, and their links.
 
     Parameters
     ----------
     batches : iterable of RecordBatch
-        With the columns `LINKS`.
+        Batches with the columns `LINKS`.
     """
 
     def __init__(self, batches: "Iterable[pa.RecordBatch]") -> None:
@@ -106,7 +109,7 @@ class Links:
         return str(self.table["id"][position])
 
     def named(self, column: str) -> Named:
-        """Return the ids that a column names, one in each row or a list."""
+        """Return the ids in a column that has one id or a list of ids per row."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -121,10 +124,10 @@ class Links:
         return Named(next(numbers), values, next(numbers))
 
     def checks(self) -> list[Check]:
-        """Check what the ids and links of the nodes say.
+        """Check the ids and links of the nodes.
 
-        Every leaf then reaches a root without a cycle: each parent exists, and is above its
-        children.
+        If the checks pass, every leaf reaches a root without a cycle: each parent exists and is
+        above its children.
         """
         up, down = self.named("parent_ids"), self.named("child_ids")
         neighbours = self.named("previous_id"), self.named("next_id")
@@ -136,9 +139,9 @@ class Links:
         ]
 
     def incomplete(self) -> Set[str]:
-        """Return the ids of the summaries that may hold text of a chunk that is not there.
+        """Return the ids of the summaries that may contain text of a missing chunk.
 
-        They or a summary below have lost a child.
+        These are summaries that lost a child, and summaries above them.
         """
         import pyarrow.compute as pc
 
@@ -216,10 +219,10 @@ class Links:
 
 @dataclass
 class Place:
-    """A place of a document that a node quotes.
+    """A passage of a document that a node quotes.
 
-    `hash` is that of the text in the node if it must be that of the document, and `problem` what
-    is wrong with the place.
+    `hash` is the hash of the text in the node, if it must equal the document's text. `problem` says
+    what is wrong with the position.
     """
 
     start: int
@@ -230,16 +233,17 @@ class Place:
 
 
 class Rows:
-    """Checks of each row: its columns and vector, and its quotes, within its text and its sources.
+    """Checks of each row: its columns and vector, and its quotes in its text and in its sources.
 
-    Texts are not kept: the chunks are read a second time to compare the quoted places with them.
+    Texts are not kept in memory. The chunks are read a second time to compare the quoted passages.
 
     Parameters
     ----------
     is_built : bool
-        Whether all vectors are unit vectors; those of chunks may be a pipeline's own.
+        Whether all vectors must be unit vectors; the chunks of a pipeline may have other vectors.
     incomplete : set of str
-        Ids of the summaries that may hold text of a deleted chunk, whose places are not compared.
+        Ids of the summaries that may contain text of a deleted chunk; their quotes are not
+        compared.
     """
 
     def __init__(self, *, is_built: bool, incomplete: Set[str]) -> None:
@@ -251,7 +255,7 @@ class Rows:
     def checks(
         self, rows: "Iterable[pa.RecordBatch]", chunks: "Iterable[pa.RecordBatch]"
     ) -> list[Check]:
-        """Check rows with all columns of the table, and then quotes by the columns `QUOTED`."""
+        """Check rows with all columns of the table, then quotes with the columns `QUOTED`."""
         for batch in rows:
             self._check_vectors(batch)
             for row in batch.drop_columns(["vector"]).to_pylist():

@@ -1,4 +1,4 @@
-"""The verification of an index, and repair of what needs no model."""
+"""Verification of an index, and repairs that need no model."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -55,12 +55,12 @@ class Verification:
 
     @property
     def ok(self) -> bool:
-        """Whether all checks hold."""
+        """Whether all checks pass."""
         return not self.failed
 
     @property
     def failed(self) -> list[str]:
-        """The names of the checks that do not hold."""
+        """The names of the failed checks."""
         return [check.name for check in self.checks if not check.ok]
 
     def to_json(self) -> dict[str, Any]:
@@ -70,16 +70,16 @@ class Verification:
 
 
 def verify(table: Table, *, repair: bool = False) -> Verification:
-    """Check that an index is whole: its files, links, texts, quotes, vectors and indices.
+    """Check the integrity of an index: files, links, texts, quotes, vectors and search indices.
 
-    All rows of the newest generation are read, and each index of LanceDB is loaded once. Memory
-    grows with ids, links and quotes, not with texts: these are read in batches, the chunks' twice.
+    All rows of the newest generation are read, and each search index is loaded once. Memory grows
+    with ids, links and quotes, not with texts: texts are read in batches, those of chunks twice.
 
     Parameters
     ----------
     table : Table
     repair : bool
-        Whether to remove a damaged cache, to create all indices again if one is missing, damaged
+        Whether to delete a damaged cache, to recreate all search indices if one is missing, damaged
         or incomplete, and then to check again.
 
     Raises
