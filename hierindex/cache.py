@@ -247,7 +247,7 @@ class Vectors:
     model : str or None
         Fingerprint of the embedding model; without one, nothing is kept.
     texts : Mapping[str, str]
-        The text of the node whose vector it is, by what is embedded of it, if that is more.
+        The text of a node by its embedded text, if this includes more, such as metadata.
     """
 
     cache: Cache
@@ -280,7 +280,7 @@ class Texts:
     cache: Cache
 
     def recall(self, key: str) -> str | None:
-        """Return the completion under a key; None if there is none."""
+        """Return the completion under a key, or None."""
         found = self.cache.recall([key]).get(key)
         return None if found is None else found.decode("utf-8", "surrogatepass")
 
@@ -317,7 +317,7 @@ class Readings:
     _recent: set[str] = field(default_factory=set)
 
     def recall(self, key: str) -> Any:
-        """Return the value under a key; None if there is none, or if it is damaged."""
+        """Return the value under a key; None if it is missing or damaged."""
         found = self.cache.recall([key]).get(key)
         if found is None:
             return None
