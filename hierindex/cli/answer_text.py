@@ -16,7 +16,7 @@ HANG = 2  # columns by which further lines of a node are indented
 
 
 def answered(answer: dict[str, Any], *, verbose: bool = False) -> str:
-    """Format an answer with its citations, and if `verbose` with what was searched and found."""
+    """Format an answer with its citations; if `verbose`, also the searched and found nodes."""
     advice = dict(ADVICE)
     if score := answer.get("score"):
         low = f"The best answer has a score of {score:.2f}; a lower --min-score prints it."
@@ -32,7 +32,7 @@ def noted(answer: dict[str, Any], *, verbose: bool = False) -> str:
 
 
 def details(answer: dict[str, Any]) -> list[str]:
-    """Return what was searched for an answer and why, what was found, and what it cost."""
+    """Return lines on the search for an answer: its reason, the nodes found, usage and times."""
     why = f"Searched {answer['why']}." if "why" in answer else ""
     usage = usage_of(answer["usage"]) if answer["usage"]["llm_calls"] else ""
     spent = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in answer["seconds"].items())

@@ -69,7 +69,7 @@ def as_built(
     remembered : Mapping
         Settings stored in the index, see `settings_of`.
     flags : dict
-        Those of the command line. `llm` may be "remembered".
+        Flags of the command line. `llm` may be "remembered".
 
     Raises
     ------

@@ -143,7 +143,7 @@ def _readable(value: Any, key: str = "") -> Any:
 
 
 class Command(TyperCommand):
-    """A command that says after Ctrl-C which work is kept."""
+    """A command that prints after Ctrl-C which work is kept."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""

@@ -91,7 +91,7 @@ class ShownProgress:
     Parameters
     ----------
     loaded : str
-        What is loaded before the first call.
+        Text about what is loaded before the first call.
     """
 
     def __init__(self, loaded: str) -> None:

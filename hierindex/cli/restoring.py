@@ -41,7 +41,7 @@ def verify(
 
 
 def verified(outcome: dict[str, Any]) -> str:
-    """Format the outcome of a verification: a table of checks, problems and what to do."""
+    """Format the result of a verification: a table of checks, problems, and advice."""
     rows = [(check["name"], check["checked"], check["count"]) for check in outcome["checks"]]
     parts = [table(("check", "checked", "problems"), rows), *_problems(outcome["checks"])]
     if outcome["ok"]:

@@ -387,7 +387,7 @@ def with_last_column(rows: str, head: str, texts: Iterable[str]) -> str:
 
 
 def number(value: float | str | None) -> str:
-    """Format a number; a text stays as it is."""
+    """Format a number; a text is returned unchanged."""
     match value:
         case None:
             return ""
