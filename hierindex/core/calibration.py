@@ -10,7 +10,7 @@ TELLS = 1e-3  # smallest difference of matching and random pairs that is signifi
 
 
 class Scale(NamedTuple):
-    """A scale of similarity on which 0 is that of random pairs and 1 that of matching pairs.
+    """A scale of similarity: 0 is the mean of random pairs, 1 the mean of matching pairs.
 
     Values on it are comparable between embedding models.
     """

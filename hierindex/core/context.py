@@ -33,7 +33,7 @@ def nearness(document: Ints1d, start: Floats1d, end: Floats1d) -> Floats2d:
     Parameters
     ----------
     document : (n,) int
-        A passage whose place is unknown has a document number that no other passage has.
+        A passage with an unknown position must have a document number of its own.
     start, end : (n,) floats
 
     Returns
@@ -45,7 +45,7 @@ def nearness(document: Ints1d, start: Floats1d, end: Floats1d) -> Floats2d:
     Raises
     ------
     InputError
-        If the arrays differ in length, a place is not finite, or an end is before its start.
+        If the arrays differ in length, a position is not finite, or an end is before its start.
 
     Examples
     --------

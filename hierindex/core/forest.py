@@ -1,4 +1,4 @@
-"""A tree as arrays: cuts that stand for all of it, and its rows in reading order."""
+"""A tree as arrays: cuts that cover all of its text, and its rows in reading order."""
 
 from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
@@ -22,7 +22,7 @@ class Forest:
     parent : (n,) int
         Row of each row's parent, -1 for a root.
     level : (n,) int
-        0 for text; a parent's level is above those of its children.
+        0 for text; a parent's level is above the levels of its children.
 
     Raises
     ------
@@ -81,8 +81,8 @@ def shares(forest: Forest, n_tokens: Ints1d, cosine: Floats1d | None = None) -> 
     n_tokens : (n,) int
         At least 1.
     cosine : (n,) floats, optional
-        Similarities to a question. Text then counts for more the more similar it is: by
-        exp(z / 4), z the similarity in standard deviations from the mean.
+        Similarities to a question. Text then has a weight of exp(z / 4), with z the similarity in
+        standard deviations from the mean.
 
     Returns
     -------
@@ -115,8 +115,8 @@ def select_cut(forest: Forest, share: Floats1d, may: Mask, first: Mask, most: in
     first : (n,) bool
         Which rows are replaced before others, whatever their shares.
     most : int
-        Maximum number of rows. If more have no common ancestor that may be selected, those of
-        the largest shares are.
+        Maximum number of rows. If more rows have no common ancestor that may be selected, only
+        those with the largest shares are selected.
 
     Returns
     -------
@@ -150,14 +150,15 @@ def select_cut(forest: Forest, share: Floats1d, may: Mask, first: Mask, most: in
 class Icicle:
     """The rows of a forest in preorder, each over an interval of the text.
 
-    A position is a row's place in preorder: the rows under it follow it. All attributes are (n,)
-    int64, by position.
+    A position is a row's index in preorder; the rows under it follow directly. All attributes are
+    (n,) int64, by position.
 
     Parameters
     ----------
     forest : Forest
     place : (n,) int
-        Orders the rows of one parent, and the roots; equal ones are in the order of the rows.
+        Sort key for the rows of one parent, and for the roots; equal keys keep the order of the
+        rows.
 
     Attributes
     ----------
@@ -169,7 +170,7 @@ class Icicle:
     end
         Position after the last row under it.
     x0, x1
-        The interval of its text, counted in rows of text; empty if there is none under it.
+        The interval of its text, counted in rows of text; empty if no text is under it.
     depth
         Number of rows above it.
     level
@@ -243,13 +244,13 @@ class Icicle:
         of : int, optional
             Position of a row: only it and the rows under it are returned.
         start, end : float
-            Only rows that are over some of the text between these places are returned.
+            Only rows that cover some text in this interval are returned.
         n : int
 
         Returns
         -------
         (n_cells,) int64
-            A row comes after all rows above it. One without text under it is left out.
+            A row comes after all rows above it. Rows without text under them are left out.
         """
         part, cells = self.part(of), self._broadest
         inside = (cells >= part.start) & (cells < part.stop)

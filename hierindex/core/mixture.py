@@ -104,8 +104,8 @@ class Mixture:
         Mean number of rows per group in the second pass, at least 2 and 14 by default. If None, the
         BIC chooses the number of groups, as in the first pass and in RAPTOR.
     min_weight : float in (0, 1]
-        Minimum posterior for a row to join a group besides its most likely one; 0.25 by default.
-        Lower values give more overlap.
+        Minimum posterior for a row to join a group in addition to its most likely one; 0.25 by
+        default. Lower values give more overlap.
     max_parents : {1, 2, 3}
         Maximum number of groups that a row joins; 3 by default.
     reg_covar : float

@@ -31,8 +31,8 @@ def crossing_costs(heading: Ints1d) -> Floats1d:
     Parameters
     ----------
     heading : (n_rows,) int
-        Level of the highest heading between a row and the one before it, 0 for none. That of the
-        first row, such as the title, divides nothing.
+        Level of the highest heading between a row and the one before it, 0 for none. The heading of
+        the first row, such as the title, divides nothing.
 
     Returns
     -------

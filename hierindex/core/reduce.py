@@ -35,8 +35,8 @@ def principal_coordinates(X: Floats2d, n_dims: int) -> Floats2d:
 def principal_components(X: Floats2d, n_dims: int) -> Floats2d:
     """Return the first principal components of rows, (n_rows, n_dims) float64.
 
-    Columns are fewer if `X` has fewer rows or columns. They are those of scikit-learn's PCA, except
-    for signs: the value of largest magnitude in each is positive.
+    Columns are fewer if `X` has fewer rows or columns. They equal scikit-learn's PCA except for
+    signs: the value of largest magnitude in each is positive.
 
     Notes
     -----

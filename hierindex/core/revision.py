@@ -1,4 +1,4 @@
-"""Revision of an earlier tree: rows stay in their groups, new rows join those of similar rows."""
+"""Revision of an earlier tree: rows stay in their groups; new rows join groups of similar rows."""
 
 from dataclasses import dataclass
 

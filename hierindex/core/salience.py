@@ -85,7 +85,7 @@ def opening(document: Ints1d) -> Floats1d:
 
 
 def contrast(S: "csr_array", part: Ints1d) -> Floats1d:
-    """Return how typical the words of each sentence are of its own part, unlike the other parts.
+    """Return how typical the words of each sentence are of its part, compared to other parts.
 
     Parameters
     ----------

@@ -109,9 +109,9 @@ def group_names(groups: Sequence[Sequence[str]]) -> list[str]:
 
     Notes
     -----
-    A word weighs the number of titles with it, of which those that the name covers already count
-    less, times log(its share of the group's titles / its share of the siblings'). Titles without a
-    word, such as numbers, follow if they are the most.
+    The weight of a word is the number of titles that contain it, times log(its share of the group's
+    titles / its share of the siblings' titles). Titles that the name already covers count less.
+    Titles without words, such as numbers, are added if most titles are of this kind.
 
     Examples
     --------
