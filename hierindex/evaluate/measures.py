@@ -76,7 +76,7 @@ def held(
     ----------
     question : Question
     texts : Mapping[str, str]
-        Of the documents, by id.
+        Texts of the documents, by id.
     kept : Sequence[Passage]
     budget : int, optional
         Tokens; without it, `coverage` is the share of the characters of gold spans.
@@ -100,8 +100,8 @@ def held(
 def said(question: Question, texts: Mapping[str, str], answer: Answer) -> dict[Measure, float]:
     """Measure how much of a question's gold is in the citations and the text of an answer.
 
-    Besides the measures of `held` without a budget, `words` is the number of words of the answer,
-    and `refused` tells whether it says that nothing answers the question.
+    Has the measures of `held` without a budget. In addition, `words` is the number of words of the
+    answer, and `refused` tells whether the answer is a refusal.
     """
     places = (place for each in answer.citations for place in (each, *each.also))
     spans = tuple(Span(place.document, place.start, place.end) for place in places)
@@ -203,10 +203,10 @@ class Report:
     Parameters
     ----------
     against : str
-        The baseline that the others are compared with.
+        Name of the baseline method.
     rows : list[Row]
     notes : list[str]
-        What was not measured, and why.
+        Notes on questions and methods that were not measured.
     seconds : float
     """
 

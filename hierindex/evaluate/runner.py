@@ -126,7 +126,7 @@ NAMED = {**WAYS, ANSWER: answered}
 
 
 def ways_of(ways: Sequence[str] | Mapping[str, Way] | None) -> dict[str, Way]:
-    """Return retrieval methods by name, those of `WAYS` if None; a mapping may add others.
+    """Return retrieval methods by name, by default the ones in `WAYS`; a mapping may add others.
 
     Raises
     ------
@@ -220,12 +220,12 @@ def evaluate(
     -----
     `coverage` is the number of characters of gold passages that are returned, divided by the number
     that fits the token budget; `documents` is the share of gold documents; `answer` is the share of
-    questions with a gold answer word for word. `hit@1`, `hit@5` and `MRR@10` are of rankings of ten
-    passages, where a passage is relevant if it is from a gold document, or has at least 41
-    characters or half of a gold passage.
+    questions with a gold answer word for word. `hit@1`, `hit@5` and `MRR@10` are measured on
+    rankings of ten passages, where a passage is relevant if it is from a gold document, or has at
+    least 41 characters or half of a gold passage.
 
-    Of the way "answer", `coverage` and `documents` measure what is cited, `answer` the text that is
-    shown, all without a budget; `words` is the mean number of words, and `refused` the share of
+    For the method "answer", `coverage` and `documents` measure the citations and `answer` the text
+    of the answer, without a budget; `words` is the mean number of words, and `refused` the share of
     answers that say that nothing answers the question. Questions without gold have only `words` and
     `refused`. Their default kind is "without gold", so that correct and wrong refusals are not
     mixed. A function of `ways` may return an `Answer`, too; it is asked the questions without gold
