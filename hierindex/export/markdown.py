@@ -88,8 +88,8 @@ def to_markdown(index: HierarchicalIndex, folder: str | Path, *, force: bool = F
     Raises
     ------
     IndexNotFoundError, InputError
-        If there is no index, it is empty, a link in the folder leads out of it, its
-        `.hierindex.json` is damaged, or the folder cannot be written.
+        If there is no index, it is empty, a link in the folder leads outside, its `.hierindex.json`
+        is damaged, or the folder cannot be written.
     """
     with writing(folder):
         return _brought_up_to_date(index, Path(folder).absolute(), force)

@@ -1,4 +1,4 @@
-"""The part of a report that is read from beginning to end, and printed."""
+"""The part of a report that is read like a paper: overview, answers, outline and sources."""
 
 from bisect import bisect
 from collections import defaultdict

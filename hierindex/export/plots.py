@@ -131,8 +131,8 @@ def plot_tree(
     node_id : str, optional
         Id or unique id prefix of the node to draw; by default all roots.
     max_nodes : int
-        Maximum number of nodes to draw, those with most chunks; 1,000 by default. Of nodes with the
-        same number of chunks, all or none are drawn.
+        Maximum number of nodes to draw; 1,000 by default. Nodes with the most chunks are drawn. Of
+        nodes with the same number of chunks, all or none are drawn.
 
     Returns
     -------

@@ -34,7 +34,7 @@ COLUMNS = ("id", "kind", "text", "record")
 
 @dataclass(frozen=True)
 class Report:
-    """Result of an export: the number of nodes and bytes, and a sentence on what was left out."""
+    """Result of an export: the numbers of nodes and bytes, and a sentence on omitted parts."""
 
     nodes: int
     bytes: int
@@ -74,7 +74,7 @@ def to_html(
     Returns
     -------
     Report
-        Numbers of nodes and bytes, and a sentence on what was left out.
+        Numbers of nodes and bytes, and a sentence on omitted parts.
 
     Raises
     ------
