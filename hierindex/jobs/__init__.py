@@ -1,1 +1,1 @@
-"""Builds, updates and deletions: what changes in an index, the work, estimates and reports."""
+"""Builds, updates and deletions of an index, with estimates and reports."""

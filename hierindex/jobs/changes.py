@@ -1,4 +1,4 @@
-"""What a build, an update or a deletion changes, and what an index remembers between them."""
+"""Changes of documents by a build, an update or a deletion, and the state stored in an index."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -28,7 +28,7 @@ Documents = Mapping[str, Origin]
 
 @dataclass(frozen=True)
 class Remembered:
-    """What an index remembers of the build that made it.
+    """The state that a build stores in the index for later updates.
 
     `sources` are absolute paths. `settings` are those of the hierarchy and the splitter, see
     `settings_of`. `left_out` maps each source to the digests of ids of documents that were deleted
@@ -106,8 +106,8 @@ class Changes:
 class Revision:
     """The documents that an index will hold next.
 
-    A build reads all documents and keeps none, an update reads those that changed and keeps the
-    others as they are in the index, and a deletion reads none.
+    A build reads all documents and keeps none. An update reads changed documents and keeps the
+    others unchanged. A deletion reads none.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class Revision:
         The documents of `after` that are split again; the others are kept.
     skipped : Sequence[Skipped]
     was, remembered : Remembered
-        What the index remembers now, and will remember, except for the settings.
+        The state stored in the index before and after, except for the settings.
     moved : Mapping[str, str]
         New paths of moved sources, by their old paths.
     anew : bool
@@ -204,8 +204,8 @@ def moved_documents(documents: Documents, places: Mapping[str, str]) -> dict[str
 def difference(before: Snapshot, after: Snapshot) -> dict[str, Any]:
     """Return the differences between two generations of an index, as JSON values.
 
-    `names` are those of `ChangedDocuments`. `sources` are the absolute paths that only the later
-    generation remembers (`added`), or only the earlier one (`removed`).
+    `names` has the fields of `ChangedDocuments`. `sources` are the absolute paths that only the
+    later generation remembers (`added`), or only the earlier one (`removed`).
     """
     names = ChangedDocuments.between(held_documents(before), held_documents(after))
     was, now = (Remembered.of(snapshot).sources for snapshot in (before, after))

@@ -99,7 +99,7 @@ class Scope:
         return False
 
     def names(self, file: File) -> bool:
-        """Return whether this very file was named."""
+        """Return whether the file itself was named, and not only a folder around it."""
         return self.is_named and source_name(file.path) in self.parts
 
     def files(self, held: Documents) -> tuple[dict[str, File], dict[str, str]]:

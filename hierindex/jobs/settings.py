@@ -80,7 +80,7 @@ def hierarchy_of(
     llm : LLM or callable, optional
         The language model that wrote the summaries.
     **limits
-        Options of `LLMRewriter` that do not determine what it writes, and `strict`.
+        Options of `LLMRewriter` that do not affect its texts, and `strict`.
 
     Raises
     ------

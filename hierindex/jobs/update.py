@@ -139,7 +139,7 @@ def _revised(table: Table, change: Revise, given: UpdateOptions, *, dry_run: boo
 
 
 def settings_held(snapshot: Snapshot) -> StoredSettings:
-    """Return the settings stored in an index or, without them, those stored in its nodes."""
+    """Return the settings stored in an index or, if there are none, in its nodes."""
     return Remembered.of(snapshot).settings or settings_in(snapshot.maker())
 
 

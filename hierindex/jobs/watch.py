@@ -83,9 +83,10 @@ def reports(
 
 
 def changes(sources: Sequence[str]) -> Iterator[bool]:
-    """Yield about twice a second whether files of the sources have changed and are at rest.
+    """Yield about twice a second whether files of the sources have changed.
 
-    Missing sources are waited for. Changes to files that would not be read are ignored.
+    A series of changes is reported when it has ended. Missing sources are waited for. Changes to
+    files that would not be read are ignored.
 
     Raises
     ------
