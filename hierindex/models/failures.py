@@ -156,7 +156,7 @@ def refuses_all(error: BaseException | None) -> bool:
 
 
 def reason_in(body: Any) -> str:
-    """Return the reason in the body of an error; empty if there is none, or a web page.
+    """Return the reason in the body of an error; empty if it has none or is a web page.
 
     >>> reason_in({"error": {"message": "No such model."}}), reason_in({"detail": "Busy."})
     ('No such model.', 'Busy.')

@@ -102,7 +102,7 @@ def fingerprint(embed_model: EmbedModel) -> str | None:
 
 
 def folder_state(name: str) -> str:
-    """Return the files of a model's folder with sizes and times; empty if there is no folder."""
+    """Return the files of a model's folder with sizes and times; empty if it is not a folder."""
     files = [(path, path.stat()) for path in (sorted(Path(name).rglob("*")) if name else ())]
     return "".join(f"{path} {stat.st_size} {stat.st_mtime_ns}\n" for path, stat in files)
 

@@ -88,8 +88,8 @@ class Call:
     """A request with its answer or error.
 
     `prompt` is the contents of its messages, joined by empty lines. `completion` includes the
-    model's thoughts, unless they are in a separate field. Token counts are the service's if it
-    reports them, otherwise those of LlamaIndex's global tokenizer, and 0 without an answer. (OpenAI
+    model's thoughts, unless they are in a separate field. Tokens are counted by the service if it
+    reports them, otherwise by LlamaIndex's global tokenizer; they are 0 without an answer. (OpenAI
     reports them for a stream with `stream_options={"include_usage": True}`.)
     """
 
