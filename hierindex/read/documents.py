@@ -33,11 +33,11 @@ ATTEMPTS = 3  # to read a file that changes
 
 @dataclass(frozen=True)
 class FileContent:
-    """How much of a file was read, and what was left out.
+    """How much of a file was read, and which parts were left out.
 
     `path` is the document id, and `kind` the file's suffix without dot, or "text". `pages` is None
-    for files without pages. `left_out` lists in short phrases what was not read, such as
-    "2 of 5 pages have no text".
+    for files without pages. `left_out` has short phrases on parts that were not read, such as "2 of
+    5 pages have no text".
     """
 
     path: str
@@ -91,7 +91,7 @@ def read_documents(
         `last_modified_date` and `title`; the front matter of Markdown; `author` and `date` of HTML,
         PDF, books and office files; `from`, `to`, `cc` and `date` of mails; `headings`, a list of
         [level, title, character offset], for HTML also an anchor; and `left_out`, short phrases on
-        what was not read.
+        parts that were not read.
     skipped : list[Skipped]
         Files that cannot be read as text, and links to files that are read anyway.
 
@@ -161,7 +161,7 @@ class FileReader(BaseReader):
         ----------
         file : str or Path
         extra_info : Mapping, optional
-            Metadata to add; that of the file takes precedence.
+            Metadata to add; the file's own metadata take precedence.
         fs : fsspec.AbstractFileSystem, optional
             File system of the file; local by default.
 

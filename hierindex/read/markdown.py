@@ -51,7 +51,7 @@ def read_markdown(file: BinaryIO) -> Reading:
     """Return the text of a file, the entries of its front matter, and its headings.
 
     The rows of long tables become records with their headers. Comments and embedded pictures are
-    left out, and tables of HTML become those of Markdown.
+    left out, and HTML tables become Markdown tables.
     """
     text, metadata, _ = read_text(file)
     text, n_embedded = without_embedded(text)

@@ -48,7 +48,7 @@ Levels = dict[int, Level]
 
 
 def value(element: Any, path: str) -> str:
-    """Return the value of the first element at a path, or "" if there is none."""
+    """Return the value of the first element at a path, or ""."""
     found = element.find(path)
     return "" if found is None else found.get(VAL) or ""
 

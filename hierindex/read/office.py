@@ -150,7 +150,7 @@ def unread_parts(parts: ZipFile) -> Counter[str]:
 
 
 def as_reading(blocks: Iterable[Block], metadata: dict[str, Any], unread: Counter[str]) -> Reading:
-    """Return blocks as Markdown with their headings; what was not read is metadata.
+    """Return blocks as Markdown with their headings; omitted parts are listed in the metadata.
 
     The items of a list follow each other without blank lines.
     """

@@ -45,10 +45,10 @@ Y_OF_VIEW = {1: 1, 3: 0, 5: 3, 7: 0}
 def read_pdf(file: BinaryIO) -> Reading:
     """Return the text of the pages, their number and labels, and the headings.
 
-    Running heads and page numbers are left out. Headings are those of the outline or, without one,
-    short lines in a larger or bolder font than the text. Title, author and date are from the file's
-    properties. If the title is missing there, the only heading of the highest level is used, if the
-    text begins with it.
+    Running heads and page numbers are left out. Headings are taken from the outline. Without an
+    outline, they are short lines in a larger or bolder font than the text. Title, author and date
+    are from the file's properties. If the title is missing there, the only heading of the highest
+    level is used, if the text begins with it.
     """
     import pypdfium2
 

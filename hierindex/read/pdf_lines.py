@@ -49,10 +49,11 @@ ADDRESS = re.compile(r"[@/\\_]|\w[.:]\w")
 
 
 class Furniture(NamedTuple):
-    """Recurring properties of a margin line: its side, 1 for the top, its height and its words.
+    """The position and words of a line in a page margin, to compare the margins of pages.
 
-    `kind` is "words", or "number" if the line is only the page number, or "doubt" if it has other
-    numbers that differ from page to page. A line in doubt is kept as text, but is no heading.
+    `side` is 1 for the top. `kind` is "words", or "number" if the line is only the page number, or
+    "doubt" if it has other numbers that differ from page to page. A line in doubt is kept as text,
+    but is no heading.
     """
 
     side: int

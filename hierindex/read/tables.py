@@ -91,7 +91,7 @@ def markdown_table(rows: Sequence[Row]) -> str:
 
 
 def n_heads(rows: Sequence[Row], n_named: int = 0) -> int:
-    """Return the number of header rows: one, plus those that are known or divide it."""
+    """Return the number of header rows: one, plus the known ones and those that subdivide it."""
     n = 1
     while n < min(MOST_HEADS, len(rows) - 1) and are_names(rows[n]):
         is_short = all(len(name) <= LONGEST_HEAD for name in rows[n])

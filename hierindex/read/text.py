@@ -173,7 +173,7 @@ def decode(data: bytes, declared: str = "") -> Reading:
 
 
 def counted(n: int, what: str) -> str:
-    """Format a number of things; "(s)" marks the place of the plural s if it is not at the end.
+    """Format a number of things; "(s)" marks where a plural s goes, if not at the end.
 
     >>> counted(1, "picture"), counted(2000, "picture"), counted(1, "word(s) struck out")
     ('1 picture', '2,000 pictures', '1 word struck out')
