@@ -228,18 +228,18 @@ Check = Callable[[Sequence[Part]], Marks]
 class CitationCheck:
     """Resolves and checks the citations of a model's answers, and adds missing ones.
 
-    In the text, citations are numbered from 1 in their order, and those of unknown passages are
-    removed. One that is not supported is written as "[2?]"; see `judged`, by which the facts of a
-    sentence may stand in any passage that it cites. A sentence without a citation gets that of the
-    most similar sentence that supports it, written as "[3*]", or if there is none, "[?]". Refusals,
-    questions, headings, lines that end with a colon and sentences of fewer than four words get
-    nothing. A stream has only the model's citations, without these signs.
+    In the text, citations are numbered from 1 in their order, and citations of unknown passages are
+    removed. An unsupported citation is written as "[2?]", see `judged`; the facts of a sentence may
+    be in any passage that it cites. A sentence without a citation gets the citation of the most
+    similar sentence that supports it, written as "[3*]", or "[?]" if no sentence supports it.
+    Refusals, questions, headings, lines that end with a colon and sentences of fewer than four
+    words get nothing. A stream has only the model's citations, without these signs.
 
     `response.metadata` has the `answer` with all signs, and `citations`, one for each number, see
     `Citation.to_json`; each is the sentence of the passage that is most similar to the sentence of
-    the answer. Those that were found follow the model's if the answer is streamed. `unsupported`
-    are the sentences with "[?]", and `citations_removed` is the number of removed citations. A
-    stream adds all when it ends.
+    the answer. In a streamed answer, added citations follow the model's. `unsupported` are the
+    sentences with "[?]", and `citations_removed` is the number of removed citations. A stream adds
+    all when it ends.
 
     Parameters
     ----------

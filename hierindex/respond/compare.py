@@ -28,7 +28,7 @@ class Attempt:
     error: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields as plain values, without those that are the same in all modes."""
+        """Return the fields as plain values, except fields that are the same in all modes."""
         if self.answer is None:
             return {"mode": self.mode, "error": self.error}
         data = self.answer.to_json()

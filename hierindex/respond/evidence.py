@@ -168,7 +168,7 @@ def text_about(node: Node) -> str:
 
 
 def scores(retrieved: Retrieved, model: EmbedModel) -> dict[str, float]:
-    """Return how well each node alone answers, by id; nodes of an overview keep their shares.
+    """Return how well each node answers by itself, by id; nodes of an overview keep their shares.
 
     Vectors are read from the snapshot in which the nodes were found. Without a snapshot, the result
     is empty.

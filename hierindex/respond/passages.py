@@ -59,9 +59,9 @@ MOST_EMBEDDED = 16  # units; each takes about as long as a search
 def overview(retrieved: Retrieved, units: Sequence[Unit], budget: Budget) -> Extract:
     """Return an overview: for each node its title, share of the text, and best sentence.
 
-    Lines are in the order of the nodes. If not all fit the budget, those of the largest shares are
-    kept and the others are only named. Only nodes of an outline have shares; for others, the best
-    scores are kept. A single node has more of its text, and the titles of its children.
+    Lines are in the order of the nodes. If not all fit the budget, the nodes with the largest
+    shares are kept and the others are only named. Only nodes of an outline have shares; for others,
+    the best scores are kept. A single node has more of its text, and the titles of its children.
     """
     sentences = [
         Sentence(text, quote.at, quote.to, quote, k, kind, _name(retrieved.found[k].node))

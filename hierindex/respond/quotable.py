@@ -34,8 +34,9 @@ RULE = re.compile(r"[\s|:+=-]+")  # below the head of a table
 class Unit(NamedTuple):
     """A sentence, list item, table row or line of a node's text.
 
-    `node` is the index of its node, and `block` that of its block among the blocks of all nodes.
-    `kind` is the kind of the block. `quote` has its positions in the node and in the document.
+    `node` is the index of its node, and `block` the index of its block among the blocks of all
+    nodes. `kind` is the kind of the block. `quote` has its positions in the node and in the
+    document.
     """
 
     node: int
@@ -47,7 +48,7 @@ class Unit(NamedTuple):
 
     @property
     def opens_document(self) -> bool:
-        """Whether it stands at the beginning of its document."""
+        """Whether it is at the beginning of its document."""
         return self.quote.source is not None and self.quote.source.start == 0
 
 
