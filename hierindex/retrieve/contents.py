@@ -63,7 +63,7 @@ class ReadingOrder(NamedTuple):
 def reading_order(snapshot: Snapshot) -> ReadingOrder:
     """Return the reading order of all nodes. Cached: 100 MB for a million nodes.
 
-    Children are in the order of their parent's links, and roots in that of their documents.
+    Children are in the order of their parent's links, and roots in the order of their documents.
     """
     import pyarrow.compute as pc
 

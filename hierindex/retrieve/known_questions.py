@@ -140,7 +140,7 @@ def known_vectors(model: EmbedModel) -> list[Floats2d]:
 
 
 class AboutTheWhole(NamedTuple):
-    """Whether a question is about the whole index or document, and the score of that.
+    """Whether a question is about the whole index or document, with a score.
 
     The score is the similarity to the nearest known question about the whole. On its scale, 0 is
     the similarity of a question about a detail and 1 that of another question about the whole. It

@@ -130,7 +130,7 @@ def _others(snapshot: Snapshot) -> str:
 
 @once
 def documents_lacking_a_node(snapshot: Snapshot) -> tuple[int, int]:
-    """Return the number of documents, and of those without a node over exactly their chunks."""
+    """Return the number of documents, and how many have no node over exactly their chunks."""
     import pyarrow.compute as pc
 
     rows = snapshot.select("documents", "whole_document")

@@ -78,7 +78,7 @@ def chunk_map(snapshot: Snapshot, level: Level = 1, n: int = MAX_POINTS) -> dict
 
 @once
 def chunk_places(snapshot: Snapshot) -> tuple[Ints1d, Floats2d]:
-    """Return the rows of the chunks in the whole tree, (n,), and their coordinates, (n, 2).
+    """Return the row numbers of the chunks in the tree, (n,), and their coordinates, (n, 2).
 
     If there are more than 2,000 chunks, a sample is returned. The rows are in the order of their
     ids.
@@ -93,7 +93,7 @@ def chunk_places(snapshot: Snapshot) -> tuple[Ints1d, Floats2d]:
 
 
 def densest(Z: Floats2d) -> Floats1d:
-    """Return the point of Z, (n, 2), with the smallest distance to its nearest quarter.
+    """Return the point of Z, (n, 2), with the smallest radius that contains a quarter of Z.
 
     >>> densest(np.array([[0, 0], [5, 5], [6, 5], [5, 7], [9, 0]]))
     array([5, 5])

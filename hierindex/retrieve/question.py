@@ -172,8 +172,8 @@ def rank_in_context(
     Notes
     -----
     Nodes are neighbours in reading order if their spans are. A node that quotes several documents,
-    or without a known place in its document, has no neighbours. Adding neighbours that no search
-    found, or the scores of the summaries above, does not improve the ranking.
+    or has no known position, has no neighbours. Adding neighbours that no search found, or the
+    scores of the summaries above, does not improve the ranking.
     """
     if not rows.num_rows:
         return []

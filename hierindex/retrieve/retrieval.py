@@ -127,7 +127,7 @@ def path_of(node: Node, snapshot: Snapshot) -> list[str]:
 class Retrieval:
     """Finds the nodes of a tree most similar to a question; see `HierarchyRetriever`.
 
-    Its options are those of `HierarchyRetriever`, without postprocessors.
+    It has the options of `HierarchyRetriever` except postprocessors.
     """
 
     store: Generations

@@ -159,8 +159,8 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
         score and the score of the search, both standardised. An outline is not reranked.
         See `load_reranker` to load a model once for several retrievers.
     postprocessors : sequence of BaseNodePostprocessor, optional
-        Applied in turn to the selected nodes, as in LlamaIndex. The result is what the last one
-        returns, in its order. If they drop nodes, pass a larger `top_k`.
+        Applied in turn to the selected nodes, as in LlamaIndex. The result is that of the last one,
+        in its order. If they drop nodes, pass a larger `top_k`.
 
     Raises
     ------

@@ -68,7 +68,7 @@ def selected(
 
 
 def complete_parents(found: Sequence[Found]) -> set[str]:
-    """Return the ids of the parents of which all children are among the nodes."""
+    """Return the ids of parents whose children are all among the nodes."""
     ids = {node.id for node, _ in found}
     return {node.id for node, _ in found if node.children and ids.issuperset(node.children)}
 
