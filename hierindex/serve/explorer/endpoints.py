@@ -276,7 +276,7 @@ class Index(View):
 
 
 class Nodes(View):
-    """Children of a node, or roots: those from a number on, or those around a given one."""
+    """Children of a node, or roots: from a given number on, or around a given one."""
 
     of: str | None = None
     start: int = Field(default=0, ge=0)

@@ -72,7 +72,7 @@ Cursor = Annotated[
 
 
 class Call(BaseModel):
-    """The arguments of a tool, which are those of the `Reader` method of the same name."""
+    """The arguments of a tool, which are the arguments of the `Reader` method of its name."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True)
     reply: ClassVar[Any]
