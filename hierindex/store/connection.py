@@ -183,8 +183,8 @@ _remote: defaultdict[str, Lock] = defaultdict(Lock)  # by URI; writers of this p
 class WriteLock:
     """The write lock of an index; one writer at a time holds it, in one thread.
 
-    In an object store, it excludes the writers of this process. Those of other processes are
-    stopped when they write, see `check_alone` and `Table`.
+    In an object store, it excludes the writers of this process. Writers of other processes fail
+    when they write, see `check_alone` and `Table`.
 
     Parameters
     ----------

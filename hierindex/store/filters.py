@@ -39,14 +39,14 @@ class Filter:
 
 @dataclass(frozen=True)
 class Filters:
-    """Filters of which all must hold, at least one must hold, or none may hold."""
+    """Several filters: all must hold, at least one must hold, or none may hold."""
 
     filters: "tuple[Filter | Filters, ...]" = ()
     condition: Literal["and", "or", "not"] = "and"
 
     @classmethod
     def of(cls, given: "MetadataFilters | Filters | None") -> "Filters | None":
-        """Convert LlamaIndex's filters to this form; None if there are none.
+        """Convert LlamaIndex's filters to this form; None if no filters are given.
 
         Raises
         ------

@@ -234,7 +234,7 @@ def row_of(node: Node) -> Row:
 def derived_columns(
     node_id: str, text: str, metadata: Mapping[str, Any], documents: Sequence[str]
 ) -> Row:
-    """Return the columns computed from others; `metadata` includes that of the document."""
+    """Return the columns computed from others; `metadata` includes the document's metadata."""
     return {
         "text_hash": hash_text(text),
         "words": folded(matched_words(metadata, text)),

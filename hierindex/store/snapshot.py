@@ -106,7 +106,7 @@ class Snapshot:
 
     @property
     def generation(self) -> int:
-        """The number of the generation: 1 for the first published one, 0 if there is none."""
+        """The number of the generation: 1 for the first published one, 0 for none."""
         return self.state[1]
 
     @property
@@ -406,8 +406,9 @@ def _read_by(passes: Passing, columns: Sequence[str]) -> tuple[str, ...]:
 def overview(snapshot: Snapshot) -> dict[str, Any]:
     """Return the numbers of documents, nodes and tokens, the roots, the models and the usage.
 
-    `titles` are the titles of the roots, in the same order. `precision` is that of the embedding
-    model, or None if it has no such setting. `read_in_part` lists for each file what was not read.
+    `titles` are the titles of the roots, in the same order. `precision` is the embedding model's,
+    or None if it has no such setting. `read_in_part` lists the files that were not read completely,
+    with the omitted parts.
 
     A node that passed up is counted at each level to which it belongs.
     """

@@ -228,7 +228,7 @@ class HierarchyStore(BasePydanticVectorStore):
 
         Links to deleted nodes are removed. A node that lost a parent or a child is marked as stale
         until it is written again; `HierarchicalIndex.info` counts the stale nodes, and
-        `HierarchicalIndex.regrow` builds the tree anew.
+        `HierarchicalIndex.regrow` builds the tree again.
         """
         _check_options("delete", delete_kwargs)
         delete_document(self._table, ref_doc_id)
