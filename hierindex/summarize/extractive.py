@@ -218,8 +218,8 @@ class SalientSentences:
     """The default extractor: salient sentences of all children, more of larger children.
 
     Sentences without content, and sentences that cannot be understood alone, are only used if there
-    are no others. Sentences are compared by TF-IDF weights, with the group as corpus.
-    `tests/benchmarks/extractive.py` chose the method and its constants.
+    are no others. Sentences are compared by TF-IDF weights, with the group as corpus. The method
+    and its constants were chosen by `tests/benchmarks/extractive.py`.
 
     Parameters
     ----------
@@ -262,7 +262,7 @@ class SalientSentences:
         return self._chosen(pool, np.array(weights), budget.costs(pool), budget.max_tokens)
 
     def best(self, group: Group) -> dict[int, Sentence]:
-        """Return the most informative sentence of each child among those understood alone."""
+        """Return each child's most informative sentence, of those that can be understood alone."""
         pool, weights = informative(group)
         alone = [_alone(sentence) for sentence in pool]
         _, p = self._relevance(pool, np.array(weights) * np.array(alone))

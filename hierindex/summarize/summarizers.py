@@ -123,7 +123,7 @@ def summarizer_from_dict(
     strict : bool
         See `TwoStageSummarizer`.
     **limits
-        Options of `LLMRewriter` that do not determine what it writes.
+        Options of `LLMRewriter` that do not affect its texts.
 
     Raises
     ------

@@ -96,7 +96,7 @@ class Budget:
     ----------
     max_tokens : int
     count : callable
-        Counts the tokens of each text: a sequence of n texts to (n,) int64.
+        Maps a sequence of n texts to their numbers of tokens, (n,) int64.
     """
 
     max_tokens: int
@@ -215,10 +215,10 @@ class Summarizer(Protocol):
     """Protocol of objects that write one summary for each group of a level.
 
     `to_dict` must return all settings that determine a summary, and no credentials; it is hashed
-    into the ids of summaries. Besides these settings, a summary may depend only on the budget and
-    on its group: the texts, kinds, sections and positions of the sentences, the names and sizes of
-    the children, and which sentences share a document. It must not depend on document ids or on
-    other groups.
+    into the ids of summaries. In addition to these settings, a summary may depend only on the
+    budget and on its group. Of the group, it may use the texts, kinds, sections and positions of
+    the sentences, the names and sizes of the children, and the information which sentences share a
+    document. It must not depend on document ids or on other groups.
     """
 
     @property
