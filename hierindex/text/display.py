@@ -222,7 +222,7 @@ def _block(text: str, style: str) -> str:
 
 
 def grounding_text(grounding: Json | None) -> str:
-    """Describe the check of the sentences that a model wrote; empty if there are none.
+    """Describe the check of the sentences that a model wrote; empty without such sentences.
 
     >>> grounding_text(dict(supported=9, dropped=1, faults=["names not in the sources: Bonn"]))
     '10 sentences by the model: 9 supported, 1 dropped (names not in the sources: Bonn)'

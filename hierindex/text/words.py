@@ -256,7 +256,7 @@ def is_abbreviated(text: str, at: int) -> bool:
 
 
 def language_of(text: str) -> str:
-    """Return the code of the most likely language of a text; "en" if there are no signs.
+    """Return the code of the most likely language of a text, or "en" by default.
 
     The most frequent function words decide. Without function words, the script decides if at least
     a tenth of the characters are in it.
@@ -312,7 +312,7 @@ def is_foreign(metadata: Mapping[str, Any], language: str) -> bool:
 
 
 def stemmer_of(language: str) -> Stemmer:
-    """Return Snowball's stemmer for a language, or the English one if there is none."""
+    """Return Snowball's stemmer for a language, or the English one by default."""
     name = LANGUAGE_NAMES.get(language, "").lower()
     return Stemmer(name if name in algorithms() else "english")
 
