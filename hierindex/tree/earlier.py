@@ -1,4 +1,4 @@
-"""The tree in an index, of which an update keeps everything that does not change.
+"""The tree in an index, from which an update keeps everything that does not change.
 
 The trees of changed documents are replaced. Above them, an update works level by level. It reads
 all nodes of the groups that lost a node or that a new node joins, and groups these nodes again.
@@ -171,7 +171,7 @@ class EarlierTree:
         return {i: p for i, p in several if len(p.documents) == 1 and p.documents[0] in documents}
 
     def document_levels(self) -> int:
-        """Return the number of levels of the trees of single documents; 0 if there are none.
+        """Return the number of levels of the trees of single documents, or 0.
 
         It is the highest level of a node that is a whole document.
         """

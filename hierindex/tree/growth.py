@@ -32,8 +32,8 @@ class Grown:
 
     `nodes` are embedded, level by level; empty if they were written to a `Sink`. `gone` are the ids
     of earlier nodes that the tree no longer has. `made` are the ids of all nodes that were grown to
-    replace earlier ones, including unchanged ones. `grounding` is that of all summaries that a
-    model wrote. `statistics` are of the nodes that were grouped.
+    replace earlier ones, including unchanged ones. `grounding` is the check of all summaries that a
+    model wrote. `statistics` cover the nodes that were grouped.
     """
 
     nodes: list[Node] = field(default_factory=list)

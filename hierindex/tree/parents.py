@@ -32,12 +32,12 @@ RANGES = frozenset(
 def merged_metadata(
     children: Sequence[Mapping[str, Any]], rules: Mapping[str, Merge] = {}
 ) -> dict[str, Any]:
-    """Merge the metadata of children into that of their parent.
+    """Merge the metadata of children into the metadata of their parent.
 
     A value that all children share is inherited. Pages and times (the keys in `RANGES`) become
     [min, max]. The section becomes the longest path of titles that all children share, and
-    `sections` lists those of the children. Any other key becomes a list of at most `MAX_DISTINCT`
-    distinct values.
+    `sections` lists the sections of the children. Any other key becomes a list of at most
+    `MAX_DISTINCT` distinct values.
 
     Parameters
     ----------

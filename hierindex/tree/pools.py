@@ -39,9 +39,9 @@ PoolRows = Sequence[Sequence[Row]]
 
 
 class GrownPools(NamedTuple):
-    """The result of growing pools, with the columns `GROUPED` of each leaf.
+    """The nodes grown over pools, and the columns `GROUPED` of each leaf.
 
-    A leaf without parents is among the grown nodes.
+    A leaf without parents is one of the grown nodes.
     """
 
     part: GrownPart

@@ -1,4 +1,4 @@
-"""Everything that determines a tree, with the models that grow it."""
+"""The settings and models that determine a tree."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ Merge = Callable[[list[Any]], Any]
 
 @dataclass(frozen=True)
 class Recipe:
-    """Everything that determines a tree except its chunks; and the models' caches and usage.
+    """Everything that determines a tree except its chunks: settings, models, and caches.
 
     Attributes
     ----------
