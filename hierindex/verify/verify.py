@@ -41,9 +41,9 @@ class Verification:
         Number of nodes that lost a parent or a child to a deletion; this is not an error.
     checks : tuple of Check
     repaired : tuple of str
-        Sentences on what was repaired.
+        Sentences on repairs that were made.
     left : tuple of str
-        Sentences on what to do about the remaining problems.
+        Sentences with advice on the remaining problems.
     """
 
     generation: int
