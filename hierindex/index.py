@@ -61,7 +61,7 @@ class HierarchicalIndex:
     ----------
     store : HierarchyStore or Table
     embed_model : BaseEmbedding or callable, optional
-        What the tree was built with; by default loaded by the name stored in the tree.
+        The model with which the tree was built; by default loaded by the name stored in the tree.
     last_build : BuildReport, optional
         Report of the last build or update made through this object.
     """
@@ -426,7 +426,7 @@ class HierarchicalIndex:
         Raises
         ------
         IndexNotFoundError
-            If there is no index any more.
+            If the index no longer exists.
         """
         from hierindex.store.snapshot import overview
 
@@ -667,8 +667,8 @@ class HierarchicalIndex:
         Parameters
         ----------
         *documents : str
-            Ids. The id of a mailbox deletes all its e-mails, that of an e-mail also its
-            attachments. Later updates skip these documents until their files are named.
+            Ids of documents. The id of a mailbox also deletes its e-mails, and the id of an e-mail
+            its attachments. Later updates skip these documents until their files are named.
         hierarchy, llm, dry_run, progress, **llm_options
             As in `update`.
 
@@ -703,7 +703,7 @@ class HierarchicalIndex:
         progress: "Progress | None" = None,
         **llm_options: Any,
     ) -> "BuildReport":
-        """Build the tree anew over the chunks of the index.
+        """Build the tree again over the chunks of the index.
 
         Use it after an `IngestionPipeline` has changed the index, which may leave stale nodes or
         several trees.

@@ -73,7 +73,7 @@ def loading(message: str) -> Iterator[None]:
     Parameters
     ----------
     message : str
-        Message of the error: what cannot be loaded, and what to do.
+        Message of the error: the model that cannot be loaded, and what to do.
 
     Raises
     ------

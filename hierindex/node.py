@@ -136,7 +136,7 @@ def titles_of(section: str) -> list[str]:
 
 
 def shared_section(sections: Iterable[str]) -> str:
-    """Return the longest path of titles with which all sections begin; empty if there is none.
+    """Return the longest path of titles with which all sections begin, or "".
 
     >>> shared_section(["Results › Timing", "Results › Memory › Peak"])
     'Results'

@@ -2,7 +2,7 @@
 
 Defaults in Python, the flags of commands, `HIERINDEX_<NAME>` in the environment and `<name> = ...`
 in hierindex.toml in the working directory are derived from here. A flag takes precedence over a
-variable, and a variable over the file. The help of a setting says what None means. API keys are not
+variable, and a variable over the file. The help of a setting explains None. API keys are not
 settings: `HIERINDEX_LLM_API_KEY` is read when a model is loaded, and is not stored.
 """
 

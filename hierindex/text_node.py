@@ -57,8 +57,8 @@ TEMPLATES = {"text_template": ["metadata_str", "content"], "metadata_template": 
 def from_text_node(node: BaseNode) -> Node:
     """Convert a LlamaIndex node to a node; its vector is None without an embedding.
 
-    If the node does not list its documents, its document is that of the SOURCE relationship or,
-    without one, the node itself.
+    If the node does not list its documents, its document is taken from the SOURCE relationship.
+    Without one, the node is its own document.
     """
     keys = record_keys(node.metadata)
     record: dict[str, Any] = json.loads(node.metadata[DETAILS]) if keys else {}
