@@ -200,7 +200,7 @@ class SearchSettings:
         ),
     ] = None
     top_k: Annotated[
-        Count | None, Help("N", "Maximum number of nodes. By default 10, of an outline 20.")
+        Count | None, Help("N", "Maximum number of nodes. By default 10, or 20 for an outline.")
     ] = None
     token_budget: Annotated[Count, Help("N", "Maximum tokens of all nodes together.")] = 2000
 
@@ -248,7 +248,7 @@ class LLMSettings:
         Help(
             "N",
             "Maximum tokens of a completion, reasoning included. By default 4 times the length of "
-            "a summary, and the server's limit for answers.",
+            "a summary for summaries, and the server's limit for answers to questions.",
         ),
     ] = None
     max_llm_tokens: Annotated[

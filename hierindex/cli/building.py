@@ -70,7 +70,7 @@ def build(
         bool,
         typer.Option(
             "--replace",
-            help="Replace the index even if its method or models change or most of its documents "
+            help="Replace the index even if its method or models change, or most of its documents "
             "would be removed.",
         ),
     ] = False,

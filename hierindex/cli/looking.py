@@ -120,7 +120,7 @@ def report(
     ] = None,
     ask: Annotated[
         list[str] | None,
-        typer.Option(metavar="QUESTION", help="A question to answer in it; repeat for more."),
+        typer.Option(metavar="QUESTION", help="Question to answer in the report; may be repeated."),
     ] = None,
     max_mb: Annotated[
         float,
@@ -161,7 +161,9 @@ def export(
     ],
     force: Annotated[
         bool,
-        typer.Option("--force", help="For markdown: overwrite files that were edited since."),
+        typer.Option(
+            "--force", help="For markdown: overwrite files that were edited since the last export."
+        ),
     ] = False,
     as_json: options.AsJson = False,
 ) -> None:

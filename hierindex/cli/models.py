@@ -79,7 +79,9 @@ def as_built(
     served = remembered.get("llm") or {}
     if flags.get("llm") == REMEMBERED:
         if not served:
-            raise InputError("--llm remembered: the index has no summaries of a language model.")
+            raise InputError(
+                "--llm remembered cannot be used: no language model wrote summaries of the index."
+            )
         flags = {"llm_base_url": served["base_url"], **flags, "llm": served["name"]}
     settings, wrote = load_settings(flag_of, **flags), _writer(remembered["summarizer"])
     if "llm" in flags and settings.llm != wrote:

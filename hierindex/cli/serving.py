@@ -91,9 +91,9 @@ def serve(
 ) -> None:
     """Serve queries of other programs over HTTP, until Ctrl-C.
 
-    The page at the root describes the endpoints, and /openapi.json does to
+    The page at the root describes the endpoints, as /openapi.json does for
     programs. Each request is answered from the newest generation of its index.
-    With --llm, the model answers everybody who can connect.
+    With --llm, everyone who can connect can use the model.
     """
     places = _by_name(index)
     from hierindex import serve as servers

@@ -101,7 +101,7 @@ class Documents:
     def of(self, file: BinaryIO, document_id: str, depth: int = 0) -> list[Document | Skipped]:
         """Return the document of a file or a part, and the documents inside it."""
         if not depth and (other := file_of(document_id)) != document_id:
-            raise UnreadableError(f"is named as a part of {quoted(other)} would be; rename it")
+            raise UnreadableError(f"has a name like a part of {quoted(other)}; rename it")
         suffix = Path(name_of(document_id)).suffix.lower()
         if reader := READERS.get(suffix):
             text, read, headings = read_once(reader, suffix, file, self.memory)
@@ -135,7 +135,7 @@ class Documents:
             read[LEFT_OUT] = [*read.get(LEFT_OUT, []), *left_out]
         document = _document(document_id, suffix, Reading(text, read, headings), **self.more)
         if depth and len(text) > self.room:
-            raise UnreadableError("has more text than fits in the file with other parts")
+            raise UnreadableError("has more text than the limit for all parts of a file together")
         self.room -= len(text) if depth else 0
         self._note(document, used)
         return [document, *inside]

@@ -110,7 +110,7 @@ def _merge(rows: list[list[str]], ranges: Iterable[bytes]) -> None:
         bottom, right = min(bottom, len(rows)), min(right, width)
         n_merged += width * (bottom - top + 1)  # as rows may become as long
         if n_merged > MAX_CELLS:
-            raise UnreadableError(f"has merged cells of more than {MAX_CELLS:,} places")
+            raise UnreadableError(f"has merged cells that span more than {MAX_CELLS:,} cells")
         merge(rows, top - 1, left - 1, bottom, right)
 
 

@@ -195,12 +195,14 @@ def _llama_index_errors(model: str, form: type[BaseModel] | None) -> Iterator[No
         if form is None or error.title != form.__name__:
             raise
         names = ", ".join(sorted({str(e["loc"][0]) for e in error.errors() if e["loc"]}))
-        raise HierindexError(f"{model} did not fill in the form; wrong fields: {names}.") from error
+        raise HierindexError(
+            f"{model} did not return a valid structured answer; wrong fields: {names}."
+        ) from error
     except ValueError as error:
         if NO_ROOM_SAID.search(str(error)):
             raise HierindexError(f"No answer can be made: {NO_ROOM}.") from error
         if form is not None and NO_FORM_SAID.match(str(error)):
-            raise HierindexError(f"{model} did not fill in the form.") from error
+            raise HierindexError(f"{model} did not return a valid structured answer.") from error
         raise
 
 

@@ -48,7 +48,9 @@ def levels_of(level: Level | Sequence[Level] | None) -> tuple[Level, ...]:
     require(are_known, "level", one_of, level)
     distinct: set[Level] = {0 if each == "chunks" else each for each in levels}
     if len(distinct) > 1 and distinct & ACROSS:
-        raise InputError(f"level 'documents' or 'sections' stands alone, got {list(levels)}.")
+        raise InputError(
+            f"level 'documents' or 'sections' cannot be combined with others, got {list(levels)}."
+        )
     return tuple(sorted(distinct, key=lambda each: (isinstance(each, str), each)))
 
 

@@ -138,8 +138,8 @@ def source_passages(snapshot: Snapshot, node: Node, context: int) -> list[Source
             found.append((span, stretch))
     if not found:
         raise NotFoundError(
-            f"The sources of node {node.id!r} cannot be shown: its chunks have no known place "
-            "in their documents. Build the index with the default splitter."
+            f"The sources of node {node.id!r} cannot be shown: its chunks have no known "
+            "position in their documents. Build the index with the default splitter."
         )
     return [stretch.around(span, context) for span, stretch in found]
 

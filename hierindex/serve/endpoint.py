@@ -88,7 +88,7 @@ class Places:
     def one(self) -> Iterator[None]:
         """Count a request while the block runs; raise BusyError if the limit is reached."""
         if not self._free.acquire(blocking=False):
-            raise BusyError(f"The server has {self._most} requests to answer; ask later.")
+            raise BusyError(f"The server has {self._most} requests in progress; try again later.")
         try:
             yield
         finally:

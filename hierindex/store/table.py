@@ -148,7 +148,7 @@ class Table:
         """
         if self._only is not None:
             raise InputError(
-                "A single generation is only read from; write with the store that it is of."
+                "A snapshot is read-only; write with the store from which it was taken."
             )
         return self.lock.held(what, patience)
 
@@ -314,7 +314,9 @@ class Table:
             sweep(self.uri, np.concatenate(held))
         except (sqlite3.DatabaseError, OSError) as error:
             if not purge:
-                logger.warning("What is not used stays in the cache %r: %s.", str(file), error)
+                logger.warning(
+                    "Unused entries could not be deleted from the cache %r: %s.", str(file), error
+                )
                 return
             try:
                 remove(file)

@@ -285,7 +285,7 @@ class Requests:
             If the service refuses or fails repeatedly.
         """
         deadline, left = self.rewriter.deadline, None
-        over = LimitError(f"the deadline of {deadline or 0:g} s is over")
+        over = LimitError(f"the deadline of {deadline or 0:g} s has passed")
         if deadline is not None:
             left = self.resources.started + deadline - time.monotonic()
             if left <= 0:

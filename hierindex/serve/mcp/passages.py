@@ -55,7 +55,7 @@ def named(snapshot: Snapshot, text: str) -> Named:
     if place and _is_document(snapshot, place[1]):
         start, end = int(place[2]), int(place[3])
         if start >= end:
-            raise InputError(f"A place begins before it ends, got {start} to {end}.")
+            raise InputError(f"A passage must start before it ends, got {start} to {end}.")
         return Named(None, place[1], start, end)
     ids = snapshot.ids_beginning(text) if text else []
     if text in ids or len(ids) == 1:
@@ -104,7 +104,7 @@ def extents(snapshot: Snapshot, what: Named) -> list[Span]:
         spans = [part for part in map(what.part_of, spans) if part.start < part.end]
     if not spans:
         raise InputError(
-            "The index holds no text of a document there, or its chunks have no known place."
+            "The index holds no text of a document there, or its chunks have no known position."
         )
     return spans
 

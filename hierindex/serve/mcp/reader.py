@@ -105,7 +105,7 @@ class Paging:
     def _start(self, cursor: str) -> int:
         parts = CURSOR.fullmatch(cursor)
         if parts is None:
-            raise InputError("This is no cursor; pass one as it was given, or none.")
+            raise InputError("The cursor is invalid; pass it unchanged, or omit it.")
         if int(parts[1]) != self.generation:
             raise InputError(
                 f"The cursor is of generation {parts[1]}, and the index has changed to generation "
@@ -259,10 +259,10 @@ class Reader:
 
 
 def _node_or_document(snapshot: Snapshot, text: str) -> str:
-    """Return the id of what a text names, unless that is a place."""
+    """Return the id that a text resolves to; raise InputError for a passage."""
     name = named(snapshot, text)
     if name.end is not None:
-        raise InputError(f"{text!r} is a place in a document, which `read` takes.")
+        raise InputError(f"{text!r} is a passage of a document; pass it to `read`.")
     return name.node or name.document
 
 
@@ -271,7 +271,7 @@ def _node(snapshot: Snapshot, name: str) -> Node:
     whole = Filters((Filter(PREFIX + "whole_document", name),))
     nodes = snapshot.nodes([name]) or snapshot.nodes(filters=whole)
     if not nodes:
-        raise InputError(f"No node is the whole of the document {name!r}; `outline` or `read` it.")
+        raise InputError(f"No node has exactly the chunks of {name!r}; `outline` or `read` it.")
     return nodes[0]
 
 
