@@ -105,8 +105,8 @@ class Cache:
     ) -> Iterator[None]:
         """Commit the statements inside, or roll them back if one fails.
 
-        Reads are inside as well: SQLite refuses a write after a read whose snapshot is older than
-        another process's write.
+        Reads are inside as well, because SQLite refuses a write after a read whose snapshot
+        is older than another process's write.
         """
         with self._lock:
             connection.execute(f"PRAGMA synchronous = {'FULL' if survives else 'NORMAL'}")
