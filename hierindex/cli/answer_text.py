@@ -57,7 +57,7 @@ def nodes_found(answer: dict[str, Any]) -> str:
 
 
 def _numbers(source: dict[str, Any], citations: Sequence[dict[str, Any]]) -> list[int]:
-    """Return the numbers of the citations that are of a node or of its passages."""
+    """Return the numbers of the citations that refer to a node or its passages."""
 
     def is_of(citation: dict[str, Any]) -> bool:
         if "node" in citation:

@@ -131,7 +131,7 @@ def options_of(
 
 
 def _note_cost(most: int, first: int, tokens: int) -> None:
-    """Print what an answer of several prompts costs before they are sent."""
+    """Print the cost of an answer that needs several prompts, before they are sent."""
     if most > 1:
         print_note(
             f"note: Sending at most {most:,} prompts; the first {first:,} have about "

@@ -316,7 +316,7 @@ def _print(report: "BuildReport", settings: "Settings", verbose: bool, as_json: 
 
 
 def _updated(report: dict[str, Any]) -> str:
-    """Format the report of an update as a line, and others for requests and skipped files."""
+    """Format the report of an update on one line, then requests and skipped files."""
     names = "; ".join([*changed(report["names"]), *moved(report)]) or "Nothing has changed."
     at, seconds = f"{datetime.now():%H:%M:%S}", f"{report['seconds']['total']:.1f} s"
     usage = [usage_of(report["usage"])] if report["usage"]["llm_calls"] else []

@@ -163,7 +163,7 @@ class Chat:
 
 
 def _way(asked: dict[str, Any]) -> str:
-    """Return in words what the options of `ask` search."""
+    """Describe in words what the options of `ask` search."""
     if asked["level"] is None:
         return f"in mode {asked['mode'] or 'auto'}"
     levels = asked["level"] if isinstance(asked["level"], list) else [asked["level"]]

@@ -120,7 +120,10 @@ def report(
     ] = None,
     ask: Annotated[
         list[str] | None,
-        typer.Option(metavar="QUESTION", help="Question to answer in the report; may be repeated."),
+        typer.Option(
+            metavar="QUESTION",
+            help="Question to answer in the report; may be repeated. None by default.",
+        ),
     ] = None,
     max_mb: Annotated[
         float,

@@ -106,7 +106,7 @@ def _writer(summarizer: Mapping[str, Any]) -> str | None:
 
 
 def _limits(settings: Settings) -> dict[str, Any]:
-    """Return the options of `LLMRewriter` that do not determine what it writes."""
+    """Return the options of `LLMRewriter` that do not affect its texts."""
     return {
         "concurrency": settings.llm_concurrency,
         "timeout": settings.llm_timeout,

@@ -38,7 +38,7 @@ def _new_index(index: str) -> str:
 
 
 def _place(check: Callable[[str], str]) -> Any:
-    """Return the flag of an index, checked before anything that takes long is imported."""
+    """Return the typer option --index, whose value is checked before slow imports."""
     return typer.Option(
         "--index",
         metavar="DIR",
@@ -108,7 +108,7 @@ def with_settings(names: str) -> Callable[[Function], Function]:
 def _flag(title: str, name: str, kind: Any, said: Help) -> Parameter:
     """Return the parameter from which typer makes the flag of a setting.
 
-    A flag takes any text, as `load_settings` reads values and says what was given.
+    A flag accepts any text, because `load_settings` parses values and reports invalid ones.
     """
     taken: Any = bool if kind is bool else list[str] if name in REPEATED else str
     option = typer.Option(help=said.text, metavar=said.value or None, rich_help_panel=title)

@@ -161,7 +161,7 @@ def _over_http(server: "Server[Any]", port: int) -> None:
 
 
 def _llm_of(settings: "Settings") -> "LLM | None":
-    """Return the language model of the settings, and say that it writes the answers."""
+    """Return the language model of the settings, and print that it writes the answers."""
     if settings.llm is None:
         return None
     from hierindex.cli.models import served_llm_of
@@ -172,7 +172,7 @@ def _llm_of(settings: "Settings") -> "LLM | None":
 
 
 def _by_name(indexes: list[str]) -> dict[str, str]:
-    """Return the places of indexes by their names; a single one may have the name ""."""
+    """Return the addresses of indexes by name; a single index may have the name ""."""
     from hierindex.serve import check_names
 
     places = dict[str, str]()

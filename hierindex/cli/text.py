@@ -78,7 +78,7 @@ def files_read(report: Mapping[str, Any]) -> str:
 
 
 def _files(files: Sequence[Mapping[str, Any]]) -> str:
-    """Format what was read of files, and what was not."""
+    """Format how much of the files was read, and which parts were not."""
     head = "path", "kind", "pages", "words"
     rows = table(("file", *head[1:]), ([each.get(key) for key in head] for each in files))
     left_out = ["; ".join(each["left_out"]) for each in files]
@@ -124,7 +124,7 @@ def _changes(counts: Mapping[str, int]) -> str:
 
 
 def _names(report: dict[str, Any]) -> list[str]:
-    """Return the lines of `changed`; none of a first build, as all documents are new."""
+    """Return the lines of `changed`, or none for a first build, in which all documents are new."""
     return changed(report["names"]) if any(report[what] for what in OUTCOMES[1:]) else []
 
 
@@ -228,14 +228,14 @@ def contents(contents: dict[str, Any]) -> str:
 
 
 def _title(node: Mapping[str, Any]) -> str:
-    """Return the title of a node, or the id of its document if the title is only a file's name."""
+    """Return a node's title, or its document's id if the title is only a file name."""
     title, document = str(node["title"]), str(node["document"] or "")
     path = PurePath(document)
     return document if title in (path.name, path.stem) else title
 
 
 def _size(node: Mapping[str, Any], title: str) -> Iterator[str]:
-    """Yield which documents a node stands for, unless its title tells, and how many chunks."""
+    """Yield the documents of a node, unless its title names them, and the number of its chunks."""
     if node["documents"] > 1:
         yield counted(node["documents"], "document")
     elif node["document"] and node["document"] != title:
@@ -247,7 +247,7 @@ def _size(node: Mapping[str, Any], title: str) -> Iterator[str]:
 def _branches(
     nodes: Sequence[Mapping[str, Any]], above: str | None = None
 ) -> Iterator[tuple[Mapping[str, Any], str]]:
-    """Yield nodes, each with what is before its title, which shows its parent."""
+    """Yield nodes, each with the lines to draw before its title to show its parent."""
     other, last, bar, end = PLAIN if terminal_width() is None else DRAWN
     for node in nodes:
         is_last = node is nodes[-1]
@@ -258,7 +258,7 @@ def _branches(
 
 
 def _cut(text: str, taken: int) -> str:
-    """Shorten a text to what is left of a line of the terminal, if there is one."""
+    """Shorten a text to the rest of a line of the terminal, if there is a terminal."""
     if (width := terminal_width()) is None:
         return text
     from rich.cells import cell_len, set_cell_size
@@ -293,7 +293,7 @@ def node_shown(node: dict[str, Any]) -> str:
 
 
 def _with_marks(node: dict[str, Any]) -> str:
-    """Return a node's text, with marks after the sentences that a model did not rewrite well."""
+    """Return a node's text, with marks after sentences that a model rewrote without support."""
     text, end, marks = node["text"], 0, marks_of(node["text"])
     parts = []
     for sentence in node["sentences"]:
@@ -304,7 +304,7 @@ def _with_marks(node: dict[str, Any]) -> str:
 
 
 def _passage(passage: dict[str, Any]) -> list[str]:
-    """Format a cited passage between marks in its context, in colour if the terminal has any."""
+    """Format a cited passage between marks in its context, in colour on a terminal."""
     at, to = CITED
     whole = "".join(passage[part] for part in ("before", "text", "after"))
     start, marks = len(passage["before"]), marks_of(whole)
