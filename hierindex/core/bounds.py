@@ -96,9 +96,10 @@ def bounded(
 
 
 def _gaps(document: Ints1d, heading: Ints1d | None) -> Floats1d:
-    """Return the height of what divides rows i - 1 and i, as entry i of (n_rows + 1,).
+    """Return the height of the boundary between rows i - 1 and i, as entry i of (n_rows + 1,).
 
-    That is infinite for documents, 1 for the highest headings, less for lower ones and 0 for none.
+    The height is infinite between documents, 1 at the highest headings, lower at lower
+    headings, and 0 without a heading.
     """
     levels = np.zeros(len(document), dtype=np.int64) if heading is None else heading
     heights = np.where(levels > 0, 1 / np.maximum(levels, 1), 0.0)
@@ -146,7 +147,7 @@ def _parts(X: Floats2d, n_tokens: Ints1d, caps: Caps, *, in_order: bool) -> list
 
 
 def _principal_order(X: Floats2d) -> Ints1d:
-    """Return the order of rows along their first principal component; ties keep theirs."""
+    """Return the order of rows along their first principal component; ties keep their order."""
     z = principal_components(X, 1)[:, 0].round(9)  # of equal rows, the last bits differ
     return np.argsort(z, kind="stable")
 

@@ -261,7 +261,7 @@ def partition(X: Floats2d, *, max_rows: int = MAX_POOL, seed: int = 0) -> Ints1d
 
 
 def _split(X: Floats2d, rows: Ints1d, max_rows: int, seed: int) -> list[Ints1d]:
-    """Return the places among `rows`, in canonical order, of two or more parts, ascending."""
+    """Return the positions in `rows`, in canonical order, of two or more parts, ascending."""
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.metrics import pairwise_distances_argmin

@@ -117,9 +117,10 @@ def _fewest_segments(n_tokens: Ints1d, caps: Caps) -> int:
 def _worth_by_end(rows: Rows, costs: Floats1d, caps: Caps) -> Floats2d:
     """Return the worth of the run of `longest - c` rows that ends with row j, as entry [j, c].
 
-    That is its cohesion less the costs of the headings that it crosses, and -inf for runs that
-    begin before the first row or exceed the caps. A single row's is so low that the cohesions and
-    costs of others, below n and 2 * n in total, cannot compensate for it.
+    The worth is the cohesion minus the costs of the headings that the run crosses. It is -inf
+    for runs that begin before the first row or exceed the caps. For a single row it is so low
+    that the cohesions and costs of other runs, below n and 2 * n in total, cannot compensate
+    for it.
     """
     n = len(rows)
     longest = min(n, caps.max_children)

@@ -61,7 +61,7 @@ class Revised:
 
 
 def _with_singles(before: csr_array) -> Membership:
-    """Return earlier memberships in which each row without a group is one."""
+    """Return earlier memberships in which each row without a group forms its own group."""
     alone = np.flatnonzero(np.diff(before.indptr) == 0)
     singles = eye_array(before.shape[0], format="csc")[:, alone]
     M = csr_array(hstack([before, singles], format="csr"))

@@ -67,7 +67,7 @@ def lexrank(S: "csr_array", restart: Floats1d | None = None) -> Floats1d:
 
 
 def _per_degree(degree: Floats1d) -> Floats1d:
-    """Return the probability of a step per unit of similarity; 0 for one that is like no other."""
+    """Return the probability of a step per unit of similarity; 0 without similar sentences."""
     return np.divide(DAMPING, degree, out=np.zeros(len(degree)), where=degree > 1e-9)
 
 

@@ -141,7 +141,7 @@ def group_names(groups: Sequence[Sequence[str]]) -> list[str]:
 def _name(
     titles: Sequence[Mapping[Words, str]], own: Counter[Words], contrast: Mapping[Words, float]
 ) -> str:
-    """Choose words one by one, each with the phrase that it mostly stands in."""
+    """Choose words one by one, each with the phrase in which it occurs most often."""
     forms = defaultdict[Words, Counter[str]](Counter)
     for title in titles:
         for words, form in title.items():
