@@ -111,7 +111,7 @@ def said(question: Question, texts: Mapping[str, str], answer: Answer) -> dict[M
 
 
 def _words(text: str) -> str:
-    """Return the words of a text in lower case, each between blanks."""
+    """Return the words of a text in lower case, each between spaces."""
     return f" {' '.join(WORD.findall(text.lower()))} "
 
 

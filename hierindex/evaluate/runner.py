@@ -255,7 +255,7 @@ def evaluate(
 def _read(
     data: Sequence[str | Path | Dataset], answers: bool, measures: Measures | None, notes: list[str]
 ) -> list[Dataset]:
-    """Return data sets of different names, and note what they lack.
+    """Return the data sets, which must have different names, and note missing parts.
 
     Questions without gold are kept for answers and for further measures.
     """
@@ -334,7 +334,7 @@ def _figures(
     notes: list[str],
     progress: Progress,
 ) -> dict[str, Figures]:
-    """Return the figures of each way but those that a note says were left out."""
+    """Return the figures of each method, except those that a note reports as left out."""
     figures: dict[str, Figures] = {way: defaultdict(dict) for way in ways}
     further, texts = measures or (lambda *_: {}), dataset.texts
     chunks = index.table.snapshot().nodes(filters=Filters((cuts([0]),)))
