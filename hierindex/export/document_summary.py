@@ -141,7 +141,7 @@ def _chunks(snapshot: Snapshot) -> dict[str, list[TextNode]]:
 def _summaries(
     index: HierarchicalIndex, snapshot: Snapshot, chunks: Mapping[str, Sequence[TextNode]]
 ) -> dict[str, BaseNode]:
-    """Return each document's summary with its vector, extracted where the tree has none."""
+    """Return each document's summary with its vector; extract one if the tree has none."""
     whole = snapshot.nodes(filters=Filters((WHOLE,)))
     summaries: dict[str, BaseNode] = {node.whole_document: to_text_node(node) for node in whole}
     without = sorted(chunks.keys() - summaries.keys())

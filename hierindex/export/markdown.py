@@ -153,7 +153,7 @@ def _tree(nodes: Sequence[Node]) -> Entry:
 
 
 def _pruned(entry: Entry) -> list[Entry]:
-    """Return a document, a group of at least two entries, or else what is in it."""
+    """Return a document, a group of at least two entries, or otherwise the entries themselves."""
     entry.entries = [each for below in reversed(entry.entries) for each in _pruned(below)]
     if len(entry.entries) > MOST_ENTRIES:
         parts = dict[int, list[Entry]]()
@@ -164,7 +164,7 @@ def _pruned(entry: Entry) -> list[Entry]:
 
 
 def _named(entry: Entry, folder: str, stood: Mapping[str, str]) -> list[Entry]:
-    """Return a group and all under it, with the names that most of their documents stood under."""
+    """Return a group and its entries, with the names that most of their documents had before."""
     entry.path, found = f"{folder}index.md", [entry]
     votes, names = Counter[tuple[Entry, str]](), dict[Entry, str]()
     for below in entry.entries:
@@ -221,7 +221,7 @@ def _page(entry: Entry, folder: Path, files: Mapping[str, Path | None], generate
 
 
 def _body(entry: Entry, notes: dict[Span, int]) -> list[str]:
-    """Return what a page says, everything once: in order under the headings, if it has any."""
+    """Return the text of a page, each passage once, in order below its headings, if any."""
     parts, said, last = list[str](), {below.line for below in entry.entries}, ("", "", "")
     found = [*_passages(entry)]
     if titled := any(place.section for place, *_ in found):
@@ -246,7 +246,7 @@ def _body(entry: Entry, notes: dict[Span, int]) -> list[str]:
 
 
 def _passages(entry: Entry) -> Iterator[tuple[Span, Node, str, str, Span | None]]:
-    """Yield what nodes quote: its place among headings, node, kind of block, text and source."""
+    """Yield the quotes of nodes: position among headings, node, kind of block, text and source."""
     for node in entry.nodes:
         whole = Span("", node.start, 0, section=shared_section(s.section for s in node.citations))
         for part in node.quotes:
@@ -264,7 +264,7 @@ def _on_one_line(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    r"""Return a text on one line as Markdown that shows it as it is.
+    r"""Return a text on one line as Markdown that displays it unchanged.
 
     >>> print(_escaped("# a_b *c* [[d]] 2 * 3 [e]"))
     \# a_b \*c\* \[[d]] 2 * 3 [e]
@@ -273,7 +273,7 @@ def _escaped(text: str) -> str:
 
 
 def _write(folder: Path, path: str, text: str) -> None:
-    """Write a file, or remove it and the folders that are empty without it."""
+    """Write a file, or remove it together with folders that become empty."""
     file = folder / path
     if text:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -286,5 +286,5 @@ def _write(folder: Path, path: str, text: str) -> None:
 
 
 def _digest(text: str) -> str:
-    """Return the digest of a text without what generated it, which alone is no change."""
+    """Return the digest of a text without its `generated` line, which alone is no change."""
     return sha256(re.sub(r"(?m)^generated: \{.*$", "", text, count=1).encode()).hexdigest()

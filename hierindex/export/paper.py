@@ -71,7 +71,7 @@ def _answer(question: str, answer: Json, notes: Notes) -> str:
 
 
 def _outline(first: Sequence[Json], second: Sequence[Json] = ()) -> str:
-    """Return blocks as a list, each with those of the next column that are inside of it."""
+    """Return blocks as a list, each with the blocks of the next column inside it."""
     ends = [*accumulate(block["share"] for block in first)]
     inside = defaultdict[int, list[Json]](list)
     for block, end in zip(second, accumulate(each["share"] for each in second), strict=True):

@@ -203,7 +203,7 @@ def plot_tree(
 
 
 def _broadest(icicle: Icicle, cells: Ints1d, most: int) -> list[int]:
-    """Return the cells of an ascending order that are not too many, all of one width or none."""
+    """Return the broadest cells up to a maximum; of one width, all or none are kept."""
     if len(cells) > most:
         width = icicle.x1[cells] - icicle.x0[cells]
         broader = cells[width > width[-1]]
@@ -213,7 +213,7 @@ def _broadest(icicle: Icicle, cells: Ints1d, most: int) -> list[int]:
 
 
 def _told(node: Mapping[str, Any]) -> str:
-    """Return what is shown when the pointer is over a box."""
+    """Return the text shown when the pointer is over a box."""
     heading = f"<b>{label(node['title'])}</b><br>"
     if "level" not in node:
         return heading + counted(node["chunks"], "chunk")
@@ -222,7 +222,7 @@ def _told(node: Mapping[str, Any]) -> str:
 
 
 def _drawn(nodes: Sequence[Mapping[str, Any]], total: int) -> str:
-    """Return which nodes are drawn."""
+    """Return the nodes to draw."""
     if len(nodes) == total:
         return counted(total, "node")
     least = min(node["chunks"] for node in nodes)
@@ -309,7 +309,7 @@ def plot_map(
 def _texts(
     snapshot: Snapshot, points: Sequence[Mapping[str, Any]], parents: Sequence[Mapping[str, str]]
 ) -> Iterator[str]:
-    """Yield what is shown above each point: its title, its parent's title and its text."""
+    """Yield the text shown above each point: its title, its parent's title and its text."""
     rows = snapshot.rows([point["id"] for point in points], columns=("id", "title", "text"))
     for point, row in zip(points, rows, strict=True):
         under = [parents[point["parent"]]["title"]] if point["parent"] is not None else []
@@ -327,7 +327,7 @@ def _coloured(levels: Sequence[Mapping[str, int]]) -> int:
 def _names_on_map(
     points: Sequence[Mapping[str, Any]], parents: Sequence[Mapping[str, Any]]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the names of parents at their places, or above or below those before them."""
+    """Yield the names of parents at their positions, moved up or down if they overlap."""
     sides = ([point[side] for point in points] for side in ("x", "y"))
     pixel = max(max(side) - min(side) for side in sides) / (MAP - HEAD - BOTTOM) or 1
     taken = list[tuple[float, float, float, float]]()

@@ -96,7 +96,7 @@ def to_html(
 def _report(
     index: HierarchicalIndex, of: str | None, ask: Sequence[str], max_bytes: int
 ) -> tuple[str, int, str | None]:
-    """Return the file, the number of its nodes, and what was left out."""
+    """Return the file, the number of its nodes, and the omitted parts."""
     snapshot = index.table.snapshot()
     snapshot.require()
     order = reading_order(snapshot)
@@ -129,7 +129,7 @@ def _report(
 
 
 class _Nodes:
-    """The nodes of a report, by position, and the bytes that are left for more."""
+    """The nodes of a report, by position, and the number of bytes left."""
 
     def __init__(self, snapshot: Snapshot, order: ReadingOrder, max_bytes: int) -> None:
         self.room = max_bytes
@@ -192,7 +192,7 @@ class _Nodes:
                 return
 
     def _add_text(self, position: int, row: dict[str, Any]) -> bool:
-        """Add the text of a node, and return whether there was room for it."""
+        """Add the text of a node; return whether it fitted."""
         node = {
             **self.listed[position],
             "text": row["text"],
@@ -210,14 +210,14 @@ class _Nodes:
         return True
 
     def _rows(self, positions: Sequence[int]) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Yield positions and the rows there, of which only some are in memory."""
+        """Yield positions and their rows, of which only some are in memory."""
         for start in range(0, len(positions), BATCH):
             some = positions[start : start + BATCH]
             rows = self._snapshot.rows(self._order.ids_at(some), columns=COLUMNS)
             yield from zip(some, rows, strict=True)
 
     def _quoted_first(self, chunks: Sequence[int], quotes: Iterable[Quote]) -> list[int]:
-        """Return the positions of chunks, those first whose text is the source of a quote."""
+        """Return the positions of chunks, first those whose text is the source of a quote."""
         starts = defaultdict[str, list[int]](list)
         for span in (quote.source for quote in quotes if quote.source):
             starts[span.document].append(span.start)

@@ -127,5 +127,5 @@ def _text(left: float, y: float, text: str) -> str:
 
 
 def _heads(level: int, nodes: int, tokens: int) -> tuple[str, str]:
-    """Return the name of a level, and its number of nodes."""
+    """Return the name of a level, and the number of its nodes."""
     return f"level {level}", counted(nodes, "node" if level else "chunk")
