@@ -261,7 +261,7 @@ class Job:
         return replace(report, dry_run=True, embedded_chunks=n_chunks, embedded_tokens=total)
 
     def _grown(self, rows: RowFile) -> Grown:
-        """Grow the tree, whose finished nodes are added to rows."""
+        """Grow the tree; finished nodes are added to `rows`."""
         with self.start(self.grower) as workers, RowFile(self.table.connection) as waiting:
             steps = deque[tuple[int, int]]()  # of parts that are being grown
 
@@ -280,7 +280,7 @@ class Job:
             return workers.grower.grower.above(grown, self.earlier(), aside, grow_pools)
 
     def _write(self, grown: Grown, rows: RowFile) -> int:
-        """Write what was grown and return the generation."""
+        """Write the grown nodes and return the generation."""
         revision, reader, grower = self.revision, rows.reader(), self.grower
         settings = settings_of(grower.hierarchy, grower.splitter, grower.chunk_size)
         if not revision.read:  # with no splitter

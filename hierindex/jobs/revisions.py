@@ -205,7 +205,7 @@ def _each(sources: Source | Sequence[Source]) -> Sequence[Source]:
 def _separated(
     sources: Sequence[Source],
 ) -> tuple[list[str | Path], list[Document], list[Skipped]]:
-    """Return the paths, the documents with text, and the blank ones as skipped."""
+    """Return the paths, the documents with text, and the documents without text as skipped."""
     paths = [source for source in sources if not isinstance(source, Document)]
     given = [well_formed(source) for source in sources if isinstance(source, Document)]
     blank = [Skipped(d.doc_id, "contains only white space") for d in given if not d.text.strip()]
@@ -223,7 +223,7 @@ def _origins(documents: Sequence[ReadDocument], files: Mapping[str, File]) -> di
 def _unread(
     skipped: Sequence[Skipped], files: Mapping[str, File], before: Documents
 ) -> dict[str, set[str]]:
-    """Return the documents held of each file and folder that could not be read."""
+    """Return the stored documents of each file and folder that could not be read."""
     inside: dict[str, set[str]] = {s.path: set() for s in skipped if s.is_unread}
     for document, origin in before.items() if inside else ():
         file = PurePath(file_of(document))
@@ -253,7 +253,7 @@ def _check_moved(places: Mapping[str, str], now: Documents, before: Documents) -
 
 
 def _check_sources(now: Documents, before: Documents, scope: Scope) -> None:
-    """Raise SourceError if a document has the id of one that stays and is of another source."""
+    """Raise SourceError if a document has the id of a kept document of another source."""
     for document, (_, source) in now.items():
         held = before.get(document)
         if held and held.read_from != source and not scope.has(document, held.read_from):
@@ -268,7 +268,7 @@ def _check_sources(now: Documents, before: Documents, scope: Scope) -> None:
 
 
 def _left_out(was: Remembered, now: Documents) -> dict[str, list[str]]:
-    """Return which deleted documents stay out: all that are not read again."""
+    """Return which deleted documents stay deleted: all that are not read again."""
     back = {(of.read_from, document_key(each)) for d, of in now.items() for each in wholes(d)}
     left = {
         source: [key for key in keys if (source, key) not in back]

@@ -136,7 +136,7 @@ def check_paths(paths: Sequence[str | Path], sources: Sequence[str], held: Docum
 
 
 def _check_not_held(path: str | Path, sources: Sequence[str], held: Documents) -> None:
-    """Raise SourceError if the index holds what was at a path that does not exist."""
+    """Raise SourceError if the index holds documents of a path that does not exist."""
     name = source_name(path) if str(path) else ""
     if name in sources:
         raise _lost(name) from None
@@ -180,7 +180,7 @@ def moved_sources(
 
 
 def _by_source(held: Documents, sources: Collection[str]) -> dict[str, list[str]]:
-    """Return the documents of each of some sources that has any."""
+    """Return the documents of each source that has any."""
     wanted, documents = {*sources}, dict[str, list[str]]()
     for document, origin in held.items() if wanted else ():
         if origin.read_from in wanted:
@@ -189,7 +189,7 @@ def _by_source(held: Documents, sources: Collection[str]) -> dict[str, list[str]
 
 
 def _placed(path: str, sources: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return a path as a part of the source around it, and that source; None outside of them."""
+    """Return a path as a part of the source around it, and that source, or None."""
     inside = PurePath(path)
     for around in (inside, *inside.parents):
         if source := sources.get(str(around)):
@@ -198,7 +198,7 @@ def _placed(path: str, sources: Mapping[str, str]) -> tuple[str, str] | None:
 
 
 def _target(path: str | Path) -> str:
-    """Return the name of what a path leads to."""
+    """Return the name of the file or folder that a path leads to."""
     return source_name(os.path.realpath(path))
 
 

@@ -149,7 +149,7 @@ def check_splitter(settings: StoredSettings, splitter: "NodeParser | None") -> N
 
 
 def _plain(splitter: "NodeParser | None") -> dict[str, Any] | None:
-    """Return the class of a splitter and those of its settings that are JSON values, but no key."""
+    """Return the class of a splitter and its settings that are JSON values, without keys."""
     if splitter is None:
         return None
     known = {
@@ -168,7 +168,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _shown(splitter: StoredSettings | None, other: StoredSettings | None) -> str:
-    """Return the class of a splitter, with the settings in which another of its class differs."""
+    """Return the class of a splitter, with the settings that differ from another one."""
     if splitter is None:
         return ""
     name = splitter["class_name"]

@@ -144,7 +144,7 @@ def settings_held(snapshot: Snapshot) -> StoredSettings:
 
 
 def _is_stale(snapshot: Snapshot) -> bool:
-    """Return whether nodes were deleted, or a pipeline added trees beside one another."""
+    """Return whether nodes were deleted, or a pipeline added further trees."""
     if snapshot.count(STALE):
         return True
     return not snapshot.is_built and len(snapshot.roots()) > 1

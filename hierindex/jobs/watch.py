@@ -135,7 +135,7 @@ def _place(source: str) -> tuple[int, int] | None:
 
 
 def _is_read(path: str, roots: Sequence[str]) -> bool:
-    """Return whether a file or folder of sources is one that may be read."""
+    """Return whether a file or folder of a source may be read."""
     if NAMELESS.fullmatch(Path(path).name):
         return False
     inside = (Path(path).relative_to(root) for root in roots if Path(path).is_relative_to(root))
