@@ -205,7 +205,7 @@ class LanguageModel:
 
     @property
     def _begins_within(self) -> bool | None:
-        """Return whether a reply is expected to go on with a thought of the chat template."""
+        """Return whether a reply is expected to continue a thought of the chat template."""
         return _begins_within.get(self.name, True if THINKS.search(self.name) else None)
 
     def _answer(self, prompt: str, response: R) -> R:
@@ -215,7 +215,7 @@ class LanguageModel:
         return self._checked(response, said, prompt, finish_reason(response))
 
     def _checked(self, answer: R, said: str, prompt: str, finish: str | None) -> R:
-        """Raise RequestError if nothing is left of what was said, or of what was cut off."""
+        """Raise RequestError if a reply is empty, or was cut off, after removing its thoughts."""
         begins = _begins_within.get(self.name, False) or begins_within(said, prompt)
         _begins_within[self.name] = begins
         if (said.strip() or finish in CUT) and not text_of(answer).strip():
@@ -251,7 +251,7 @@ class LanguageModel:
 
     @contextmanager
     def _watched(self, request: Request, note: Note) -> Iterator[None]:
-        """Classify the errors of a request and record it when it has ended."""
+        """Classify the errors of a request, and record it when it has ended."""
         request.goes_on, request.sent, fault = False, time.monotonic(), None
         try:
             yield
@@ -277,8 +277,8 @@ class LanguageModel:
     def _warn_of_cut(self, call: Call) -> None:
         """Warn once if fewer tokens were read than the prompt has words.
 
-        Each word has a token or more in the tokenizers of all known models, while their counts
-        differ from ours: Qwen's of Chinese are half of them.
+        In the tokenizers of all known models, each word has at least one token. Their
+        counts differ from LlamaIndex's: Qwen's counts for Chinese are half as large.
         """
         n_words = len(call.prompt.split())
         if 0 < call.prompt_tokens < n_words and self.name not in _cut:

@@ -26,7 +26,7 @@ def llm_tokenizer() -> Tokenizer:
 
 @cache
 def _default() -> Tokenizer | None:
-    """Return LlamaIndex's default from the file that comes with it; None if it is not there."""
+    """Return LlamaIndex's default from its bundled file; None if the file is missing."""
     package = find_spec("llama_index.core")
     file = Path(package.origin if package and package.origin else "")
     folder = file.parent / "_static" / "tiktoken_cache"
