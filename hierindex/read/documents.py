@@ -209,7 +209,7 @@ def _read(file: File, document_id: str, memory: Readings | None = None) -> list[
 
 
 def _check_kind(path: Path, found: os.stat_result) -> None:
-    """Raise an error unless a path is that of a file with content."""
+    """Raise an error unless a path is a file with content."""
     if stat.S_ISDIR(found.st_mode):
         if path.is_symlink():
             raise UnreadableError("is a link to a folder")

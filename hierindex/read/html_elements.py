@@ -121,7 +121,7 @@ def kind_of(tag: str, attributes: Mapping[str, str], inside: int) -> int:
 
 
 def _named(tag: str, attributes: Mapping[str, str], kind: int, inside: int) -> int:
-    """Return the kinds that classes and id tell."""
+    """Return the kinds that follow from classes and id."""
     names, name = attributes.get("class", ""), attributes.get("id", "")
     classes = names.split()
     if ("contents" in classes and "topic" in classes) or not CHROME_CLASSES.isdisjoint(classes):

@@ -148,7 +148,7 @@ def _plain(raw: str) -> str:
 
 
 def _texts(part: EmailMessage) -> Iterator[Reading]:
-    """Yield what is read of a part and those inside it."""
+    """Yield the readings of a part and of the parts inside it."""
     kind = part.get_content_type()
     if kind == "multipart/alternative" and part.is_multipart():
         yield from _alternatives(part)
@@ -184,7 +184,7 @@ def _parts(part: EmailMessage) -> Iterator[EmailMessage]:
 
 
 def _text(part: EmailMessage, kind: str) -> Reading:
-    """Return what is read of a part of text in the encoding that it has."""
+    """Return the reading of a text part in its encoding."""
     text, metadata, _ = decode(_content(part), part.get_content_charset(""))
     text, n_armoured = ARMOURED.subn("", text)
     note_left_out(metadata, {"PGP block": n_armoured})
@@ -195,7 +195,7 @@ def _text(part: EmailMessage, kind: str) -> Reading:
 
 
 def _alternatives(part: EmailMessage) -> Iterator[Reading]:
-    """Yield the plain text, or HTML that says more, and all invitations.
+    """Yield the plain text, or HTML if it has more text, and all invitations.
 
     The plain text is a stub if it lacks most words of the HTML.
     """
@@ -343,7 +343,7 @@ def read_outlook(file: BinaryIO) -> Reading:
 
 
 def _is_ole(file: BinaryIO) -> bool:
-    """Return whether a file begins as one that Outlook saved; it is read from its start again."""
+    """Return whether a file begins like one saved by Outlook, and go back to its start."""
     begins = file.read(len(OLE))
     file.seek(0)
     return begins == OLE

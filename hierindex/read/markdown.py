@@ -62,7 +62,7 @@ def read_markdown(file: BinaryIO) -> Reading:
 
 
 def _without_html(text: str, start: int) -> tuple[str, int]:
-    """Return Markdown with plain tables for those of HTML and no comments, and their number."""
+    """Return Markdown with plain tables instead of HTML ones and without comments; their number."""
     from markdown_it import MarkdownIt
 
     if not re.compile("<!--|<table", re.I).search(text, start):
@@ -93,7 +93,7 @@ def _without_html(text: str, start: int) -> tuple[str, int]:
 
 
 def _as_markdown(html: str) -> str:
-    """Return a table of HTML as one of Markdown, or as records."""
+    """Return an HTML table as a Markdown table, or as records."""
     rows, n_cells = list[str](), 0
     for line in html_lines(html):
         is_row = " | " in line and not line.startswith("\n")
@@ -256,7 +256,7 @@ def _notebook_cells(notebook: dict[str, Any], left_out: Counter[str]) -> Iterato
 
 
 def _said(output: dict[str, Any], left_out: Counter[str]) -> str:
-    """Return the beginning of an output, by preference Markdown; nothing of a traceback."""
+    """Return the beginning of an output, preferably as Markdown; nothing for a traceback."""
     if any(kind.startswith("image/") for kind in output):
         left_out["picture"] += 1
         return ""
@@ -283,7 +283,7 @@ def _beginning(text: str, left_out: Counter[str]) -> str:
 
 
 def _joined(lines: Any) -> str:
-    """Return a text that may be stored as lines, or not be there."""
+    """Return a text that may be stored as lines, or be missing."""
     return lines if isinstance(lines, str) else "".join(map(str, lines or []))
 
 

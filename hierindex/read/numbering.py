@@ -196,7 +196,7 @@ def displayed(value: float, code: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _format(code: str, is_negative: bool) -> Format | None:
-    """Return how a format shows numbers of a sign, or None if as they are."""
+    """Return the format for numbers of a sign, or None to show them unchanged."""
     if GENERAL.fullmatch(code) or len(code) > LONGEST or CONDITION.search(code):
         return None
     code = GENERAL.sub("0.##########", code)

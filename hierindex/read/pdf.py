@@ -103,7 +103,7 @@ def read_pdf(file: BinaryIO) -> Reading:
 
 
 def _not_read(pages: list["_Page"], n_attached: int) -> list[str]:
-    """Return what cannot be read as the text of pages."""
+    """Return the contents of pages that cannot be read as text."""
     n_images, n_comments = sum(p.is_image for p in pages), sum(p.n_comments for p in pages)
     have = "has" if n_images == 1 else "have"
     said = [f"{n_images} of {len(pages)} pages {have} no text"] if n_images else []
@@ -112,9 +112,10 @@ def _not_read(pages: list["_Page"], n_attached: int) -> list[str]:
 
 
 def _properties(pdf: "PdfDocument", first_page: str) -> dict[str, Any]:
-    """Return the title, the author and the date in the properties of a file, if they are sensible.
+    """Return the title, author and date in a file's properties, if they are plausible.
 
-    A title is not if it names a file or a program's new document, an author if it names no one.
+    A title is not plausible if it names a file or a program's new document, an author if it is
+    nobody's name.
     """
     title, author, created = (
         " ".join(_text(pdf.get_metadata_value, name).replace("\0", "").split())[:MAX_TITLE]
@@ -271,7 +272,7 @@ def _outline(pdf: "PdfDocument") -> list[Outlined]:
 
 
 def _joined(pages: list[list[Line]], placed: list[Placed]) -> Reading:
-    """Return the text of all pages and the headings at their places in it."""
+    """Return the text of all pages, and the headings at their offsets in it."""
     at = {(each.page, each.line): each for each in reversed(placed)}
     readings = list[Reading]()
     for number, page in enumerate(pages):

@@ -93,7 +93,7 @@ def outline_headings(pages: Sequence[Sequence[Line]], outline: Sequence[Outlined
 
 
 def _by_words(page: Sequence[Line]) -> dict[str, list[tuple[int, int]]]:
-    """Return the first line and number of lines of whatever reads like a title, by its letters."""
+    """Return the first line and number of lines of each possible title, by its letters."""
     places = defaultdict(list)
     for i in range(len(page)):
         text = ""
@@ -109,7 +109,7 @@ def _by_words(page: Sequence[Line]) -> dict[str, list[tuple[int, int]]]:
 def _find(
     entry: Outlined, number: int, page: Sequence[Line], places: dict[str, list[tuple[int, int]]]
 ) -> Placed | None:
-    """Return the place of an entry on a page."""
+    """Return the position of an entry on a page."""
     title = letters_of(entry.title)
     if not title:
         return None
@@ -141,7 +141,7 @@ def _find(
 
 
 def _apart(placed: Sequence[Placed]) -> list[Placed]:
-    """Leave out headings that begin within the one before."""
+    """Remove headings that begin within the previous one."""
     apart: list[Placed] = []
     for each in placed:
         last = apart[-1] if apart else None
@@ -161,7 +161,7 @@ def _unnumbered(text: str) -> str:
 
 
 def _end_of(letters: str, text: str) -> int:
-    """Return how many characters of a text have the letters with which it begins."""
+    """Return the number of characters of a text that contain the letters it begins with."""
     at = 0
     for i, character in enumerate(text):
         at += len(letters_of(character))

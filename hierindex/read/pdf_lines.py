@@ -117,15 +117,15 @@ def without_furniture(
 
 
 def _edge(page: Sequence[Line], side: int, number: int, label: str) -> Edge:
-    """Return the lines of a page from its top (1) or bottom (-1), one more than may be left out."""
+    """Return the lines of a page from its top (1) or bottom (-1), one more than may be removed."""
     lines = sorted((line for line in page if line.text.strip()), key=lambda line: -side * line.y)
     return [(line, [*_keys(line, side, number, label)]) for line in lines[: EDGE + 1]]
 
 
 def _recurring(edges: Iterable[tuple[int, Edge]]) -> tuple[dict[Furniture, int], set[Furniture]]:
-    """Return what is on most pages with text, or on most odd or even ones, and on how many.
+    """Return the lines on most pages, or on most odd or even ones, with numbers of pages.
 
-    And what is on pages that follow each other, but for numbers, and so is no heading.
+    Also return lines on consecutive pages that differ only in numbers; they are no headings.
     """
     pages_of: dict[Furniture, set[int]] = defaultdict(set)
     for number, edge in edges:
@@ -165,7 +165,7 @@ def _apart(
 
 
 def _keys(line: Line, side: int, number: int, label: str) -> Iterator[Furniture]:
-    """Yield a line's words as they are, with the page's number marked, and without numbers."""
+    """Yield a line's words unchanged, with the page's number marked, and without numbers."""
     text, y = " ".join(line.text.split()), round(line.y)
     if len(text) > MAX_HEAD:
         return
@@ -195,7 +195,7 @@ def _most_common(values: Iterable[float]) -> float:
 
 
 def _notes(dropped: Mapping[Furniture, list[str]], n_pages: int) -> list[str]:
-    """Return which lines were left out of how many pages, the most frequent first."""
+    """Return notes on removed lines and their numbers of pages, the most frequent first."""
     notes = []
     for key, lines in sorted(dropped.items(), key=lambda each: -len(each[1])):
         where = f"at the {'top' if key.side > 0 else 'bottom'} of {len(lines)} of {n_pages} pages"
@@ -231,7 +231,7 @@ class Vocabulary:
         return re.sub(HYPHEN, lambda found: "-" * self._is_hyphen(text, found.start()), text)
 
     def _is_hyphen(self, text: str, at: int) -> bool:
-        """Return whether a word has the hyphen that stands in a line."""
+        """Return whether a hyphen in a line belongs to the word."""
         before, after = text[max(0, at - AROUND) : at], text[at + 1 : at + AROUND]
         left, right = LAST.findall(before)[0], FIRST.findall(after)[0]
         if not (left and right and (left + right).isalpha()):

@@ -167,7 +167,7 @@ def rst_headings(text: str) -> Iterator[Heading]:
 
 
 def _is_title(lines: list[str]) -> bool:
-    """Return whether lines are a title between rules, of which the upper one may be empty."""
+    """Return whether lines are a title between rules; the upper rule may be empty."""
     if len(lines) < 3 or not RULE.match(lines[2]):
         return False
     over, title, under = lines[0].rstrip(), lines[1].rstrip(), lines[2].rstrip()

@@ -191,7 +191,7 @@ def _document(document_id: str, suffix: str, reading: Reading, **more: Any) -> D
 
 
 def _composed(text: str, headings: Sequence[Heading]) -> tuple[str, Sequence[Heading]]:
-    """Return a text as `_repaired` does, and the headings at their places in it."""
+    """Return a text as from `_repaired`, and the headings at their offsets in it."""
     if _repaired(text) == text:
         return text, headings
     starts = [0, *(heading.start for heading in headings), len(text)]
@@ -204,7 +204,7 @@ def _composed(text: str, headings: Sequence[Heading]) -> tuple[str, Sequence[Hea
 
 
 def _repaired(value: Any) -> Any:
-    """Return what a file says in its composed form, without surrogates and null characters."""
+    """Return a text in its composed form, without surrogates and null characters."""
     if isinstance(value, str):
         return composed(_paired(value).replace("\0", ""))
     if isinstance(value, dict):

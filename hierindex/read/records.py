@@ -137,12 +137,12 @@ def _table(rows: Iterable[list[str]]) -> tuple[Rows, Sequence[str], Rows]:
 
 
 def _width(row: Sequence[str]) -> int:
-    """Return how many values a row has apart from empty ones at its end."""
+    """Return the number of values in a row, without empty values at its end."""
     return max((i for i, value in enumerate(row, start=1) if value), default=0)
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
-    """Return names of columns with numbers at those that come again.
+    """Return column names; repeated names get numbers.
 
     >>> _distinct(["name", "price", "price", ""])
     ['name', 'price', 'price (2)', '']
@@ -207,7 +207,7 @@ def _members(key: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _fields(key: str, value: Any) -> Iterator[Field]:
-    """Yield the values within a value with their keys, lists of plain values as one."""
+    """Yield the values inside a value with their keys; a list of plain values is one value."""
     if _is_flat(value):
         yield key, _said(value)
     else:
@@ -216,7 +216,7 @@ def _fields(key: str, value: Any) -> Iterator[Field]:
 
 
 def _is_flat(value: Any) -> bool:
-    """Return whether a value is a plain one, or a list of such."""
+    """Return whether a value is plain, or a list of plain values."""
     if isinstance(value, list):
         return not any(isinstance(item, dict | list) for item in value)
     return not isinstance(value, dict)

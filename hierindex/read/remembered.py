@@ -75,7 +75,7 @@ def split_once(
 ) -> Sequence[str]:
     """Split a text, or recall the result if the same text was split before.
 
-    Splits whose chunks are not all parts of the text are not cached.
+    The result is not cached if a chunk is not a part of the text.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def split_once(
 
 @cache
 def _made_by() -> str:
-    """Identify the code that reads and splits."""
+    """Return an identifier of the code that reads and splits."""
     # The sources tell versions of an editable install apart.
     package = Path(__file__).parents[1]
     files = sorted(path for room in ("read", "text") for path in (package / room).glob("*.py"))

@@ -94,7 +94,7 @@ def _blocks(lines: list[tuple[list[str], int]]) -> Iterator[tuple[str, int]]:
 
 
 class _State(NamedTuple):
-    """What holds within a group."""
+    """The formatting state within a group."""
 
     encoding: str
     group: str = ""  # "note", or of what is no text
@@ -161,7 +161,7 @@ class _RtfText:
             self._starts = self._optional = False
 
     def _begins(self, word: str) -> bool:
-        """Return whether a word begins a group that is not the running text."""
+        """Return whether a word begins a group outside of the running text."""
         group = GROUPS.get(word, "")
         if word in COUNTED:
             self.left_out[COUNTED[word]] += self._is_text()

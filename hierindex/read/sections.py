@@ -111,7 +111,7 @@ class Sections:
 
 
 def _paths(headings: Sequence[Heading]) -> Iterator[str]:
-    """Yield the titles above each heading and its own, joined."""
+    """Yield the path of each heading: the titles above it and its own, joined."""
     above: list[Heading] = []
     for heading in headings:
         above = [*(each for each in above if each.level < heading.level), heading]

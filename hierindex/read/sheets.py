@@ -67,7 +67,7 @@ def _blocks(rows: Iterable[list[str]]) -> Iterator[str]:
 
 
 def _tables(rows: Iterable[list[str]]) -> Iterator[tuple[list[list[str]], int]]:
-    """Yield what blank rows separate; heads, and their number, with the values below them."""
+    """Yield the tables between blank rows: header rows, and their number, with the values."""
     heads: list[list[str]] = []
     for blank, group in groupby(rows, lambda row: not any(row)):
         if blank:
@@ -89,7 +89,7 @@ def _tables(rows: Iterable[list[str]]) -> Iterator[tuple[list[list[str]], int]]:
 
 
 def _continues(head: Sequence[str], table: Sequence[Sequence[str]]) -> bool:
-    """Return whether a table has the columns of another, and no head of its own."""
+    """Return whether a table has the columns of another one, and no header of its own."""
     named, columns = _columns([head]), _columns(table)
     return min(named) in columns and columns <= named and not is_header(table[0], table[1:])
 
@@ -99,7 +99,7 @@ def _columns(table: Iterable[Sequence[str]]) -> set[int]:
 
 
 def _merge(rows: list[list[str]], ranges: Iterable[bytes]) -> None:
-    """Repeat the texts of merged cells at each of their places."""
+    """Repeat the texts of merged cells in each of their positions."""
     from openpyxl.utils import range_boundaries
 
     width, n_merged = max(map(len, rows), default=0), 0
@@ -115,7 +115,7 @@ def _merge(rows: list[list[str]], ranges: Iterable[bytes]) -> None:
 
 
 def _said(cell: Any) -> str:
-    """Return the value of a cell as people see it."""
+    """Return the value of a cell as displayed."""
     value = cell.value
     if isinstance(value, int | float) and not isinstance(value, bool):
         return displayed(value, cell.number_format)

@@ -48,7 +48,7 @@ def read_powerpoint(file: BinaryIO) -> Reading:
 
 
 class _Slides:
-    """Reads slides, and counts what is left out."""
+    """Reads slides, and counts the omitted parts."""
 
     def __init__(self, unread: Counter[str]) -> None:
         self._unread = unread

@@ -101,7 +101,7 @@ class PlacedSentenceSplitter(SentenceSplitter):
         return chunks
 
     def _below(self, section: str, bare: BaseNode) -> BaseNode:
-        """Return a document as its chunks in a section are embedded."""
+        """Return a document with the metadata that its chunks in a section embed."""
         if not section or SECTION in bare.metadata:
             return bare
         hidden = bare.excluded_embed_metadata_keys
@@ -124,7 +124,7 @@ class PlacedSentenceSplitter(SentenceSplitter):
         return [*map(to_text_node, self._placed(nodes, parent_doc_map))]
 
     def _placed(self, nodes: list[BaseNode], parent_doc_map: Mapping[str, Document]) -> list[Node]:
-        """Return chunks with their offsets, and those of whole documents with their places."""
+        """Return chunks with their offsets; chunks of whole documents get page and section, too."""
         parents = [parent_doc_map.get(node.ref_doc_id or "") for node in nodes]
         bare = {name: _bare(each) for name, each in parent_doc_map.items()}
         nodes = super()._postprocess_parsed_nodes(nodes, bare)
@@ -305,7 +305,7 @@ def split_stretches(text: str) -> list[str]:
 
 
 def _sentences(text: str) -> list[str]:
-    """Cut a text where all but the first of its sentences begin."""
+    """Cut a text at the starts of its sentences, except the first."""
     # As one paragraph: cuts before the turns of meetings found less (qmsum).
     starts = [at for at, _ in bounds_in_prose(text, 0, len(text))][1:]
     return [text[at:to] for at, to in pairwise([0, *starts, len(text)]) if at < to]

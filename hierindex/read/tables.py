@@ -73,7 +73,7 @@ def title_in(row: Row) -> str:
 
 
 def _is_same(cell: str, other: str) -> bool:
-    """Return whether two places of a table have the same merged cell."""
+    """Return whether two positions of a table belong to the same merged cell."""
     return cell is other and isinstance(cell, Merged)
 
 
@@ -107,7 +107,7 @@ def are_names(row: Row) -> bool:
 
 
 def _divides(row: Row, above: Row) -> bool:
-    """Return whether a row divides the wide heads above it, and only these."""
+    """Return whether a row divides the wide headers above it, and only these."""
     widths = Counter(id(head) for head in above if isinstance(head, Merged))
     pairs = [*zip(above, row, strict=False)]
     divided = {cell for head, cell in pairs if widths[id(head)] > 1}
@@ -116,14 +116,14 @@ def _divides(row: Row, above: Row) -> bool:
 
 
 def _head(rows: Sequence[Row]) -> list[str]:
-    """Return the names of columns, each with those of all its rows."""
+    """Return the names of columns, each joined from all header rows."""
     width = max(map(len, rows))
     names = [[row[i] for row in rows if i < len(row) and row[i]] for i in range(width)]
     return [" / ".join(dict.fromkeys(each)) for each in names]
 
 
 def _values(row: Row) -> Row:
-    """Return the texts of a row; once if it is one cell that is as wide as the table."""
+    """Return the texts of a row, or a single one if one cell is as wide as the table."""
     if isinstance(row[0], Merged) and (title := title_in(row)):
         return [title]
     return row
@@ -220,7 +220,7 @@ def set_texts(rows: Sequence[HtmlRow], room: int) -> int:
 
 
 def _set_columns(rows: Sequence[HtmlRow], room: int) -> int:
-    """Set the columns of rows, repeating what spans several of them."""
+    """Set the columns of rows, repeating cells that span several columns."""
     above = dict[int, tuple[int, str]]()  # rows and text of what still spans a column
     for row in rows:
         columns, below, cells = list[str](), dict[int, tuple[int, str]](), iter(row.cells)
@@ -249,7 +249,7 @@ def _set_columns(rows: Sequence[HtmlRow], room: int) -> int:
 
 
 def _merged(heads: Sequence[Sequence[str]]) -> list[str]:
-    """Return the rows of a head as one.
+    """Return the rows of a header as one row.
 
     >>> _merged([["Room", "Rent", "Rent"], ["Room", "Summer", "Winter"]])
     ['Room', 'Rent Summer', 'Rent Winter']

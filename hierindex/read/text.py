@@ -228,7 +228,7 @@ def _fits(data: bytes, encoding: str) -> bool:
 
 
 def _is_utf8(data: bytes, named: str) -> bool:
-    """Return whether nearly all is UTF-8, or most if it is named so; the end may be cut off."""
+    """Return whether nearly all bytes are UTF-8, or most if declared so; the end may be cut off."""
     cut = CUT.search(data[-3:])
     data = data[: -len(cut[0])] if cut else data
     text = data.decode("utf-8", "surrogateescape")
@@ -239,7 +239,7 @@ def _is_utf8(data: bytes, named: str) -> bool:
 
 
 def _detected(data: bytes) -> str:
-    """Return the encoding that Firefox's detector finds, or the Windows-1252 that people have."""
+    """Return the encoding found by Firefox's detector, or Windows-1252 as used in practice."""
     from chardetng_py import detect
 
     sample = data[:HEAD]
@@ -253,7 +253,7 @@ def _detected(data: bytes) -> str:
 
 
 def _is_one_of(data: bytes, encoding: str, alphabets: Sequence[str]) -> bool:
-    """Return whether a text in the Latin script has the letters of one language, and no odd signs.
+    """Return whether a Latin text uses the letters of one language, and no odd signs.
 
     >>> [_is_one_of(text.encode("cp1252"), "cp1252", ["é"]) for text in ("£3 née", "z³oty", "ñu")]
     [True, False, False]
