@@ -166,7 +166,7 @@ class Answer:
         return visible(answer_text(self.to_json()), lines=True)
 
     def __repr__(self) -> str:
-        """Return the beginning of the text, and what it is made of."""
+        """Return the beginning of the text, and the numbers of passages or citations."""
         documents = {each.document for each in self.citations} - {""}
         n = f"{counted(len(self.citations), 'passage')} of {counted(len(documents), 'document')}"
         score = None if self.score is None else f"score={self.score:.2f}"

@@ -92,9 +92,9 @@ class BoundedTreeSummarize(TreeSummarize):
     def _read(
         self, question: str, texts: Sequence[str], variables: dict[str, Any], mark: str = ""
     ) -> tuple[Callable[[], Any], Calls]:
-        """Return what sends the last prompt, and the record of the calls.
+        """Return a function that sends the last prompt, and the record of the calls.
 
-        `mark` begins the name of the model's method for it: "a" for one that is awaited.
+        `mark` is the prefix of the model's method: "a" for an async one.
         """
         calls = Calls()
         template = self._summary_template.partial_format(query_str=question, **variables)
@@ -195,7 +195,7 @@ class Window(NamedTuple):
         return self.prompts(said)
 
     def length(self, text: str) -> int:
-        """Count the tokens of a text like the prompt helper."""
+        """Count the tokens of a text with the prompt helper's tokenizer."""
         return self.helper._token_counter.get_string_tokens(text)
 
     def shortened(self, text: str) -> str:

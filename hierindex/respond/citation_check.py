@@ -63,7 +63,7 @@ NO_CLAIM = re.compile(  # a negation and what it is about, or a heading
 
 
 def _joined(context_str: str | list[str], **_: object) -> str:
-    """Return the passages as a text; LlamaIndex's `SimpleSummarize` gives them as a list."""
+    """Join passages that LlamaIndex's `SimpleSummarize` passes as a list."""
     return context_str if isinstance(context_str, str) else "\n\n".join(context_str)
 
 
@@ -136,7 +136,7 @@ class PassageHelper(PromptHelper):
 
 
 def _between_lines(boundary: str, parts: Sequence[str]) -> list[str]:
-    """Add the lines that parts of passages lack."""
+    """Add the lines around passages where parts of passages lack them."""
     line = re.compile(rf"(?m)^{re.escape(boundary)}\[\d+\]$")
     whole, inside = [], ""  # the line of the passage in which a part ends
     for part in parts:
@@ -176,7 +176,7 @@ class Passages:
 
 
 def _passage(found: NodeWithScore, line: str) -> NodeWithScore:
-    """Return a node whose text stands between two lines."""
+    """Return a node with its text between two lines."""
     node = TextNode(
         id_=found.node_id,
         text=f"{line}\n{shown(found)}\n{line}",
@@ -193,9 +193,9 @@ def shown(found: NodeWithScore) -> str:
 
 
 def _place(node: BaseNode) -> str:
-    """Return the document, the section and the page of a node; empty if it has several.
+    """Return the document, section and page of a node; empty if it has several.
 
-    White space is collapsed, as titles come from documents.
+    White space is collapsed, because titles come from documents.
     """
     spans = from_text_node(node).citations
     if len({span.document for span in spans}) != 1:
@@ -319,7 +319,7 @@ def _add(
     marks: Marks,
     text: CitedText,
 ) -> str:
-    """Add what the check found to the metadata, and return the text with all signs."""
+    """Add the result of the check to the metadata, and return the text with all marks."""
     signed = _marked(_without_citations(text.parts), marks)
     added = {
         "answer": signed,
@@ -336,10 +336,10 @@ def _without_citations(parts: Sequence[Part]) -> str:
 
 
 def _statements(parts: Sequence[Part], numbers: tuple[int, ...]) -> list[Statement]:
-    """Return a claim for each citation, in order, and for each sentence that cites none.
+    """Return a statement for each citation, in order, and for each sentence without one.
 
-    A citation belongs to the sentence in or after which it stands, one at the beginning of a line
-    to the sentence that follows on the line.
+    A citation belongs to the sentence that contains or precedes it. At the beginning of a line,
+    it belongs to the sentence that follows.
     """
     text = _without_citations(parts)
     sentences = split_sentences(text)
@@ -369,7 +369,7 @@ def _statements(parts: Sequence[Part], numbers: tuple[int, ...]) -> list[Stateme
 
 
 def _says_something(sentence: Sentence) -> bool:
-    """Return whether a sentence makes a claim, and does not merely announce, ask or refuse."""
+    """Return whether a sentence makes a claim, and is no announcement, question or refusal."""
     text = LISTED.sub("", sentence.text, count=1)
     return (
         sentence.kind != "code"  # "heading" may be an answer of several, above a line
@@ -380,7 +380,7 @@ def _says_something(sentence: Sentence) -> bool:
 
 
 def _marked(text: str, marks: Marks) -> str:
-    """Return a text with its marks, whose citations are numbered in their order."""
+    """Return a text with marks; its citations are numbered in order."""
     numbers, labels = count(1), list[tuple[Statement, str]]()
     for claim, citation in marks:
         label = "[?]"
@@ -396,7 +396,7 @@ def _marked(text: str, marks: Marks) -> str:
 
 
 def _sentences(found: NodeWithScore) -> list[Sentence]:
-    """Return the sentences of a passage; an empty one if there are none."""
+    """Return the sentences of a passage, or one empty sentence."""
     node = from_text_node(found.node)
     sentences = split_sentences(node.text, node.quotes)
     distinct = [*{s.text: s for s in reversed(sentences)}.values()][::-1]
@@ -405,5 +405,5 @@ def _sentences(found: NodeWithScore) -> list[Sentence]:
 
 
 def _claim(sentence: str, question: str) -> str:
-    """Return a sentence, with the question if it is too short to be read alone."""
+    """Return a sentence, together with the question if it is too short to be understood alone."""
     return sentence if len(tokens(sentence)) >= MIN_WORDS else f"{question} {sentence}"

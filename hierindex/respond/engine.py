@@ -180,7 +180,7 @@ def answered(
 
 
 def _pieces(response: RESPONSE_TYPE) -> Iterable[str]:
-    """Return the pieces of a stream, or the whole text, which is empty if there is no answer."""
+    """Return the pieces of a stream, or the whole text, which may be empty."""
     if isinstance(response, StreamingResponse):
         return response.response_gen
     return [str(response)] if getattr(response, "response", None) else []
@@ -310,7 +310,7 @@ def can_stream(mode: str) -> bool:
 
 
 def _check_templates(options: Mapping[str, Any]) -> None:
-    """Check that the templates among the options have no field that is left empty."""
+    """Raise InputError if a template among the options has a field that nothing fills."""
     for name, template in options.items():
         if not isinstance(template, BasePromptTemplate):
             continue

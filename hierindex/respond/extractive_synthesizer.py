@@ -128,4 +128,4 @@ class ExtractiveSynthesizer(BaseSynthesizer):
         return {}
 
     def _update_prompts(self, prompts: PromptDictType) -> None:
-        """Ignore prompts, as none are used."""
+        """Ignore prompts, because none are used."""

@@ -100,7 +100,7 @@ def overview(retrieved: Retrieved, units: Sequence[Unit], budget: Budget) -> Ext
 def _line(
     node: Node, name: str, share: float | None, units: Sequence[Unit], first: int, most: int
 ) -> Passage:
-    """Return a sentence of a node, and what follows it, after its name and its share."""
+    """Return a sentence of a node and the text after it, preceded by its name and share."""
     known = "" if share is None else f"({percent(share)})"
     lead = " ".join(filter(None, (name, known))) + ":" * bool(name)
     last, n_words = first, units[first].n_words
@@ -112,7 +112,7 @@ def _line(
 
 
 def _name(node: Node) -> str:
-    """Return a node's title; of a part of a document without a heading, the document's name."""
+    """Return a node's title, or the document's name for a part of a document without heading."""
     title = " ".join(node.title.split())
     headings = {each for span in node.citations for each in titles_of(span.section)}
     first = titles_of(title.split(", ")[0].split(TITLES_SPAN)[0])
@@ -121,7 +121,7 @@ def _name(node: Node) -> str:
 
 
 def _parts(node: Node, snapshot: Snapshot | None, budget: Budget) -> str:
-    """Return the titles of a node's children, in half of a budget; empty if they are not known."""
+    """Return the titles of a node's children, within half of a budget; empty if unknown."""
     if not (node.children and snapshot):
         return ""
     rows = snapshot.rows(node.children, columns=("id", "title"))
@@ -131,7 +131,7 @@ def _parts(node: Node, snapshot: Snapshot | None, budget: Budget) -> str:
 
 
 def _more(names: Sequence[str], share: float | None, budget: Budget) -> str:
-    """Return how many parts are left out, their share, and those names that fit."""
+    """Return the number and share of the omitted parts, and those names that fit."""
     if not names:
         return ""
     known = "" if share is None else f" ({percent(share)})"
@@ -140,7 +140,7 @@ def _more(names: Sequence[str], share: float | None, budget: Budget) -> str:
 
 
 def _listed(said: str, names: Sequence[str], most: float, budget: Budget) -> str:
-    """Return a text with the names after it, each once, that fit so many tokens."""
+    """Return a text followed by distinct names that fit a number of tokens."""
     listed = [*dict.fromkeys(filter(None, names))]
     while listed and budget.count([f"{said}: {'; '.join(listed)}"])[0] > most:
         listed.pop()
@@ -215,7 +215,7 @@ def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract
 def _that_matter(
     question: str, asked: Asked, absent: Set[str], embedder: Embedder, scale: Scale
 ) -> frozenset[str]:
-    """Return those of some stems without whose words a question means something else."""
+    """Return the stems without which a question would mean something else."""
     words = [word for word in words_in(question) if asked.stem(word) in absent]
     if not 0 < len(words) <= MOST_ABSENT:
         return frozenset()
@@ -226,7 +226,7 @@ def _that_matter(
 
 
 def _words(asked: Asked, units: Sequence[Unit], titles: Sequence[Set[str]]) -> Floats1d:
-    """Return the share of the question's words that each unit has, rare words weighing more."""
+    """Return the share of the question's words in each unit; rare words weigh more."""
     stems = [asked.stems(unit.text) for unit in units]
     has = np.array([[word in of for word in asked.words] for of in stems], dtype=np.float64)
     above = np.array([[word in of for word in asked.words] for of in titles], dtype=np.float64)
@@ -274,9 +274,10 @@ def _windows(
 
 
 def _says_the_same(text: str, other: str) -> bool:
-    """Return whether the shorter of two sentences has nearly no word that the other lacks.
+    """Return whether the shorter of two sentences has almost no word that the other lacks.
 
-    A negation tells them apart, and so does a number or a name, of long ones only in the shorter.
+    Sentences differ if only one is negated. They also differ by a number or a name; in long
+    sentences, only by one in the shorter sentence.
 
     >>> _says_the_same("The pump failed in winter.", "The pump failed in winter, as before.")
     True

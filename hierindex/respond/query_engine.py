@@ -117,7 +117,7 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         passages: Passages | None,
         listing: Listing | None,
     ) -> RESPONSE_TYPE:
-        """Return a response with its citations and a listing; a refusal says what was searched."""
+        """Return a response with citations and a listing; a refusal names the searched part."""
         if self._citations and passages:
             self._citations.add_to(response, passages, query.query_str)
         if isinstance(response, Response) and _is_refused(response):
@@ -126,7 +126,7 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         return response if listing is None else _with_listing(response, listing)
 
     def _of_others(self, query: QueryBundle) -> Response | None:
-        """Answer from other documents than the question names, if it does, and say so."""
+        """Answer from other documents than the question names, if possible, and say so."""
         if not isinstance(self.retriever, HierarchyRetriever):
             return None
         nodes = self.with_retriever(self.retriever.others()).retrieve(query)

@@ -109,7 +109,7 @@ def units_of(nodes: Sequence[Node]) -> list[Unit]:
 
 
 def _told_of(node: Node) -> str:
-    """Return who wrote the document of a chunk, and when, as a record; empty if unknown."""
+    """Return the author and date of a chunk's document as a record; empty if unknown."""
     if node.level or len(node.documents) != 1:
         return ""
     told = {
@@ -127,7 +127,7 @@ def _told_of(node: Node) -> str:
 
 
 def _parts(text: str, block: Block) -> Iterator[tuple[int, int]]:
-    """Yield the bounds of the sentences of a block, or of its lines if they stand alone."""
+    """Yield the bounds of a block's sentences, or of its lines if each can be quoted alone."""
     bounds = stripped(text, block.start, block.end)
     if block.kind in UNDIVIDED:
         yield bounds
@@ -189,7 +189,7 @@ def window(units: Sequence[Unit], best: int, taken: Set[int]) -> tuple[int, int]
 
 
 def _reads_on(unit: Unit, best: Unit, last: Unit, announced: bool = False) -> bool:
-    """Return whether a passage around the best unit may go on from its last to another unit."""
+    """Return whether a passage around the best unit may be extended to another unit."""
     if unit.kind in (best.kind, last.kind):
         return unit.kind not in TITLES
     return unit.kind not in (NO_CONTENT if announced else UNDIVIDED)
@@ -240,7 +240,7 @@ def follows(unit: Unit, after: Unit) -> bool:
 
 
 def _lead(units: Sequence[Unit], first: int) -> str:
-    """Return the head of a table, what announces a list or code, or who speaks."""
+    """Return the text that introduces a unit: a table's header, a list's sentence, or a speaker."""
     if units[first].kind == "about":
         return units[first].text
     begins = first  # of the table, the list or the paragraph
