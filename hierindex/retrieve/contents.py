@@ -110,7 +110,7 @@ def entries(
 
 
 def _roots(snapshot: Snapshot, tree: Tree) -> list[str]:
-    """Return the roots in the order of their first documents, and of the places there."""
+    """Return the roots, sorted by their first documents and the positions in them."""
     ids = tree.ids.filter(tree.forest.parent == -1).to_pylist()
     rows = _read(snapshot, ids, "documents", "record")
     return [row["id"] for row in sorted(rows, key=_place)]
@@ -130,7 +130,7 @@ def _place(row: Mapping[str, Any]) -> tuple[str, int]:
 
 
 def _rows(ids: Any, among: "pa.ChunkedArray") -> Ints1d:
-    """Return the places of ids among others, -1 for those that are not there."""
+    """Return the positions of ids among other ids, -1 for missing ones."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -126,7 +126,7 @@ def cut_of(snapshot: Snapshot, levels: Sequence[Level]) -> Cut:
 
 
 def _others(snapshot: Snapshot) -> str:
-    """Return the levels that each index has."""
+    """Return the levels that every index has."""
     return f"top, chunks or a level from 0 to {snapshot.highest_level()}"
 
 

@@ -139,7 +139,7 @@ def asked_of(question: str) -> Asked:
 
 
 def _chunks(search: Search, words: Sequence[str]) -> "pa.Table":
-    """Return the chunks that have all words."""
+    """Return the chunks that contain all words."""
     filters = search.filters_within(cuts([0]))
     return having(search.snapshot.scope(filters, columns=("documents",)), words)
 

@@ -106,5 +106,5 @@ def densest(Z: Floats2d) -> Floats1d:
 
 
 def _spread(n: int, most: int) -> Ints1d:
-    """Return all of n numbers, or as many evenly spaced ones; ids that are hashes are a sample."""
+    """Return all numbers below n, or `most` evenly spaced ones; of hashed ids, this is a sample."""
     return np.arange(min(n, most)) * n // max(1, min(n, most))

@@ -140,7 +140,7 @@ def names_of_documents(snapshot: Snapshot) -> dict[str, list[str]]:
 
 
 def _forms(question: str) -> Iterator[tuple[int, int, str]]:
-    """Yield the start, the end and the form of all words in a row, the longest first at each."""
+    """Yield start, end and form of each run of words, the longest first at each start."""
     words = [*WORD.finditer(question)]
     for i, first in enumerate(words):
         for end in range(min(i + LONGEST, len(words)), i, -1):
@@ -154,7 +154,7 @@ def _form(name: str) -> str:
 
 
 def _is_file(name: str, document: str) -> bool:
-    """Return whether a name is one of a file, or an id that is no word and no title."""
+    """Return whether a name is a file name, or an id that is neither a word nor a title."""
     names = {name_of(each).lower() for each in wholes(document)}
     has_suffix = FILE.fullmatch(name) is not None and name.lower().rpartition("/")[2] in names
     return has_suffix or (name.lower() == document.lower() and ID.search(name) is not None)

@@ -153,7 +153,7 @@ def told(found: Sequence[Found], budget: int) -> list[Found]:
 
 
 def _excerpt(node: Node, sentences: Sequence[Sentence]) -> Node:
-    """Return a node with nothing but some of its sentences."""
+    """Return a node reduced to some of its sentences."""
     text, starts = joined(sentences)
     quotes = [
         quote._replace(at=quote.at - s.at + start, to=quote.to - s.at + start)
@@ -170,7 +170,7 @@ def whole_tree(snapshot: Snapshot) -> Tree:
 
 
 def _tree(rows: "pa.Table", *of: list[str]) -> Tree:
-    """Return the tree of some rows, or of those inside of documents and nodes."""
+    """Return the tree of some rows, or of the rows inside documents and nodes."""
     import pyarrow.compute as pc
 
     rows = rows.sort_by("id").combine_chunks()
@@ -182,7 +182,7 @@ def _tree(rows: "pa.Table", *of: list[str]) -> Tree:
 
 
 def _named(snapshot: Snapshot, of: Sequence[str]) -> tuple[list[str], list[str], Prefilter]:
-    """Return which ids are documents', those of nodes, and a condition that their rows meet."""
+    """Return the ids of documents, the ids of nodes, and a condition that their rows meet."""
     rows = snapshot.select("documents", where=snapshot.of_each_document)["documents"]
     inside = {d: {*wholes(d)}.intersection(of) for row in rows.to_pylist() for d in row}
     documents = [document for document, named in inside.items() if named]
@@ -195,7 +195,7 @@ def _named(snapshot: Snapshot, of: Sequence[str]) -> tuple[list[str], list[str],
 
 
 def _cosines(search: Search, where: Prefilter, ids: "pa.ChunkedArray") -> Floats1d:
-    """Return the similarities to the question of nodes among those that meet a condition."""
+    """Return the similarities of nodes to the question, among those that meet a condition."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -210,7 +210,7 @@ def _cosines(search: Search, where: Prefilter, ids: "pa.ChunkedArray") -> Floats
 
 
 def _inside(rows: "pa.Table", documents: list[str], node_ids: list[str]) -> Mask:
-    """Return which rows stand on these documents alone, or are one of these nodes or under one."""
+    """Return a mask of rows with text of these documents alone, and of these nodes' subtrees."""
     import pyarrow.compute as pc
 
     inside, lists = np.ones(len(rows), dtype=np.bool_), rows["documents"].combine_chunks()
@@ -223,7 +223,7 @@ def _inside(rows: "pa.Table", documents: list[str], node_ids: list[str]) -> Mask
 
 
 def _links(rows: "pa.Table") -> tuple[Ints1d, Ints1d]:
-    """Return each child among some rows and its parent there, a child's strongest parent first."""
+    """Return each child among some rows with its parent there, the strongest parent first."""
     import pyarrow.compute as pc
 
     lists = rows["parent_ids"].combine_chunks()

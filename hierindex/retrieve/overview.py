@@ -108,7 +108,7 @@ def of_overview(snapshot: Snapshot, of: str | None = None) -> dict[str, Any]:
 
 
 def _quote(snapshot: Snapshot, part: Found, sentence: Sentence) -> dict[str, Any] | None:
-    """Return a sentence of a part, with its name, share and place; None if that is unknown."""
+    """Return a sentence of a part, with its name, share and position; None if unknown."""
     node, share = part
     if (source := sentence.quote.source) is None:
         return None
@@ -119,7 +119,7 @@ def _quote(snapshot: Snapshot, part: Found, sentence: Sentence) -> dict[str, Any
 
 
 def _questions(blocks: Sequence[dict[str, Any]]) -> list[str]:
-    """Return a question about all, and two about the largest documents, or else sections.
+    """Return a question about the whole, and two about the largest documents or sections.
 
     Titles that are questions come first.
     """
@@ -138,10 +138,10 @@ def _questions(blocks: Sequence[dict[str, Any]]) -> list[str]:
 def _keys(
     snapshot: Snapshot, documents: Iterable[str]
 ) -> list[tuple[str, dict[str, str], dict[str, int]]]:
-    """Return each key that divides documents, its value of each, and the places of the commonest.
+    """Return the keys that divide documents, with their values and the most frequent values.
 
-    A key does if two documents have the same value on average, and its commonest values, of which
-    there are at least two, are those of half of the documents.
+    A key is used if each value has two documents on average, and if its most frequent values,
+    at least two, cover half of the documents.
     """
     of_each = defaultdict[str, dict[str, str]](dict)
     of_each["folder"] = folders_of(documents)

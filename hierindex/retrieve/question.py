@@ -104,7 +104,7 @@ class Search:
         return [Found(nodes[node_id], score) for node_id, score in ranked]
 
     def _shares(self, rows: "pa.Table") -> Floats1d:
-        """Return the weight of the vectors for each row, which is high if words say little."""
+        """Return the weight of the vectors for each row: high if its words mean little."""
         share = SHARE_OF_A_NAME if is_name(self.question) else DENSE_SHARE
         if not (language := known_language(self.question)):
             return np.full(rows.num_rows, share)
@@ -201,14 +201,14 @@ def in_reading_order(found: Sequence[Found]) -> list[int]:
 
 
 def _places(spans: Sequence[Span | None]) -> tuple[Ints1d, Floats1d, Floats1d]:
-    """Return documents, starts and ends; a passage without a span has a document of its own."""
+    """Return documents, starts and ends; a passage without a span gets its own document."""
     return places_of(
         [(s.document, s.start, s.end) if s else (i, 0, 0) for i, s in enumerate(spans)]
     )
 
 
 def _span(spans: Sequence[Span]) -> Span | None:
-    """Return the span around spans, or None if there are none or of several documents."""
+    """Return the span around some spans, or None if there are none or of several documents."""
     if len({span.document for span in spans}) != 1:
         return None
     start, end = min(span.start for span in spans), max(span.end for span in spans)

@@ -239,10 +239,10 @@ class Retrieval:
         return found, choice
 
     def _outlined(self, search: Search, choice: Choice) -> list[Found]:
-        """Return the outline that was chosen, the largest share first.
+        """Return the chosen outline, the largest share first.
 
-        It has nodes of the levels, if there are any that stand on the documents of the choice
-        alone.
+        It has nodes of the requested levels, if any of them have text of the chosen
+        documents alone.
         """
         budget, most = self.token_budget or TOKEN_BUDGET, self.top_k or PARTS
         made = partial(outline, search, budget, of=choice.documents, most=most, whole=True)

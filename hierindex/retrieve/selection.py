@@ -110,7 +110,7 @@ def without_copies(found: Sequence[Found], search: Search) -> list[Found]:
 
 
 def _quotes_of_copies(texts: Iterable[str], search: Search) -> defaultdict[str, list[Quotes]]:
-    """Return the quotes of all nodes of those texts that several nodes have."""
+    """Return the quotes of all nodes with these texts, for texts that several nodes have."""
     copied = search.snapshot.copied_texts()
     several = [text for text in texts if hash_text(text) in copied]
     quotes = defaultdict[str, list[Quotes]](list)
@@ -135,7 +135,7 @@ def merged(found: Sequence[Found], quotes: Iterable[Quotes]) -> Found:
 
 
 def _elsewhere(copies: Iterable[Quotes], quotes: Quotes) -> list[Quotes]:
-    """Return the copies that name a place which is not within those of the ones before."""
+    """Return the copies with a position that is not within those of earlier copies."""
     known, new = defaultdict[str, list[Span]](list), list[Quotes]()
     for span in _spans(quotes):
         known[span.document].append(span)
@@ -149,9 +149,9 @@ def _elsewhere(copies: Iterable[Quotes], quotes: Quotes) -> list[Quotes]:
 
 
 def _with_places(quotes: Quotes, copies: Sequence[Quotes]) -> tuple[Quote, ...]:
-    """Add the sources of the quotes of equal texts, and divide quotes where those end.
+    """Add the sources of the quotes of equal texts, and split quotes where those end.
 
-    Parts of the text that one of them does not quote, such as page breaks, are left out.
+    Parts of the text that some of them do not quote, such as page breaks, are left out.
     """
     every = (quotes, *copies)
     ends = sorted({end for each in every for quote in each for end in (quote.at, quote.to)})

@@ -180,13 +180,13 @@ def stretches_of(snapshot: Snapshot, document: str) -> list[Stretch]:
 
 
 def _around(span: Span, stretches: Iterable[Stretch]) -> Stretch | None:
-    """Return the stretch that has all of a passage."""
+    """Return the stretch that contains a passage completely."""
     around = (each for each in stretches if each.start <= span.start <= span.end <= each.end)
     return next(around, None)
 
 
 def _stretches(snapshot: Snapshot, documents: set[str]) -> dict[str, list[Stretch]]:
-    """Return the parts of documents between which text is missing."""
+    """Return the stretches of documents' texts, without the gaps."""
     filters = Filters((cuts([0]), of_documents([*documents])))
     rows = snapshot.rows(filters=filters, columns=COLUMNS) if documents else []
     chunks: dict[str, list[Chunk]] = {document: [] for document in documents}
@@ -198,7 +198,7 @@ def _stretches(snapshot: Snapshot, documents: set[str]) -> dict[str, list[Stretc
 
 
 def _joined(chunks: Iterable[Chunk]) -> list[Stretch]:
-    """Join the chunks of a document, which may overlap, where no text is missing between them."""
+    """Join the chunks of a document, which may overlap, unless text between them is missing."""
     runs, end, next_id = list[tuple[int, list[str], list[Span]]](), 0, ""
     for chunk in chunks:
         if not runs or (chunk.start > end and chunk.id != next_id):
@@ -214,7 +214,7 @@ def _joined(chunks: Iterable[Chunk]) -> list[Stretch]:
 
 
 def _without_start(text: str, is_cut: bool) -> str:
-    """Drop the part of a sentence, or of a word, with which a text begins."""
+    """Remove a partial sentence, or partial word, from the start of a text."""
     for boundary in (BOUNDARY, BLANK) if is_cut else ():
         if (match := boundary.search(text)) and match.end() < len(text):
             return text[match.end() :]
@@ -222,7 +222,7 @@ def _without_start(text: str, is_cut: bool) -> str:
 
 
 def _without_end(text: str, is_cut: bool) -> str:
-    """Drop the part of a sentence, or of a word, with which a text ends."""
+    """Remove a partial sentence, or partial word, from the end of a text."""
     for boundary in (BOUNDARY, BLANK) if is_cut else ():
         if ends := [match.end() for match in boundary.finditer(text) if match.start()]:
             return text[: ends[-1]].rstrip()
