@@ -108,7 +108,7 @@ def _answering(
 
 
 async def _left(request: Request, answering: "asyncio.Future[Any]") -> None:
-    """Wait until the client is gone, and give up the answer."""
+    """Wait until the client has disconnected, and abandon the answer."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
     answering.cancel()
@@ -136,7 +136,7 @@ def _event(name: str, data: Mapping[str, Any]) -> str:
 
 
 async def _body(request: Request) -> bytes:
-    """Return the body; of one that is too long, read all but keep nothing."""
+    """Return the body of a request; a body that is too long is read but not kept."""
     body, size = bytearray(), 0
     async for chunk in request.stream():
         size += len(chunk)

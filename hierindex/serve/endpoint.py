@@ -150,7 +150,7 @@ class Endpoint(BaseModel):
 
 
 def _object(body: bytes) -> dict[str, Any]:
-    """Return the JSON object of a body, its whole numbers as integers, such as 2.0."""
+    """Parse the JSON object of a body; whole numbers such as 2.0 become integers."""
     try:
         given = json.loads(body, parse_float=_number)
     except (ValueError, RecursionError):

@@ -42,7 +42,7 @@ def _described(schema: Mapping[str, Any]) -> str:
 
 
 def _kind(schema: Mapping[str, Any]) -> str:
-    """Return in words what values a schema allows."""
+    """Describe in words which values a schema allows."""
     if "enum" in schema:
         return ", ".join(filter(None, schema["enum"]))
     if "anyOf" in schema:

@@ -229,7 +229,7 @@ def of_search(snapshot: Snapshot, words: str, n: int) -> dict[str, Any]:
 
 
 def _matching_sentence(node: Stored, asked: Asked) -> dict[str, Any]:
-    """Return the sentence of a node's text that has most of the words, and where it stands."""
+    """Return the sentence that contains most of the words, and its position."""
     sentences = split_sentences(node.text, node.quotes)
     best = max(sentences, key=lambda each: len(asked.words & asked.stems(each.text)), default=None)
     source = best.quote.source if best else None

@@ -72,5 +72,5 @@ def _text(name: str) -> str:
 
 
 def _digest(text: str) -> str:
-    """Return the digest of a text as a policy has it."""
+    """Return the digest of a text for a content security policy."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -128,7 +128,7 @@ def _inside(snapshot: Snapshot, document: str) -> list[dict[str, Any]]:
 
 
 def _under(snapshot: Snapshot, node_id: str) -> list[dict[str, Any]]:
-    """Return the rows of the chunks under a node, or of the chunk that it is."""
+    """Return the rows of the chunks under a node, or of the node itself if it is a chunk."""
     chunks, ids = list[dict[str, Any]](), [node_id]
     while ids:
         rows = snapshot.rows(ids, columns=COLUMNS)

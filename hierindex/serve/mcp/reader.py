@@ -91,7 +91,7 @@ class Paging:
         self.start: int = self._start(cursor) if cursor else 0
 
     def rest(self, items: Sequence[T]) -> Sequence[T]:
-        """Return the items from the start of the part on."""
+        """Return the items that are not in earlier parts."""
         return items[self.start :]
 
     def next(self, end: int, total: int, step: str) -> Next:
@@ -267,7 +267,7 @@ def _node_or_document(snapshot: Snapshot, text: str) -> str:
 
 
 def _node(snapshot: Snapshot, name: str) -> Node:
-    """Return the node of an id, or the one that is the whole of a document."""
+    """Return the node with an id, or the node with exactly the chunks of a document."""
     whole = Filters((Filter(PREFIX + "whole_document", name),))
     nodes = snapshot.nodes([name]) or snapshot.nodes(filters=whole)
     if not nodes:
@@ -276,7 +276,7 @@ def _node(snapshot: Snapshot, name: str) -> Node:
 
 
 def _nodes(paging: Paging, entries: Iterable[Entry], total: int, step: str) -> Nodes:
-    """Return the part of a reply that begins with these entries, as many as fit."""
+    """Return the part of a reply that begins with these entries; as many as fit are returned."""
     results = fitting(entries)
     return {
         "generation": paging.generation,
@@ -287,7 +287,7 @@ def _nodes(paging: Paging, entries: Iterable[Entry], total: int, step: str) -> N
 
 
 def _documents(snapshot: Snapshot, filters: Filters | None) -> dict[str, Any]:
-    """Return the first documents that pass filters, by their ids, and how many do."""
+    """Return the first documents that pass filters, by id, and the number of all."""
     where = CHUNKS if filters else snapshot.of_each_document
     rows = snapshot.rows(filters=filters, where=where, columns=("id", "documents", "metadata"))
     titles = {row["documents"][0]: json.loads(row["metadata"]).get(TITLE) for row in rows}
@@ -302,7 +302,7 @@ def _with_url(found: Entry) -> Entry:
 
 
 def _joined(found: Sequence[SourcePassage]) -> tuple[str, list[Passage]]:
-    """Return the text of passages, and where each stands in it."""
+    """Return the text of passages, and the position of each in it."""
     texts, cited, at = list[str](), list[Passage](), 0
     for passage in found:
         texts.append(visible(passage.text, lines=True))

@@ -59,7 +59,7 @@ class Ancestor(TypedDict):
 
 
 class Nodes(TypedDict):
-    """Nodes in order, of `total`; `cursor` gets the next part, if there is one."""
+    """A page of nodes, in order; `total` counts all, and `cursor` requests the next page."""
 
     generation: int
     results: list[Entry]
@@ -76,7 +76,7 @@ class Document(TypedDict):
 
 
 class Outlined(Nodes):
-    """Nodes that summarise, and for the whole index the first of its `n_documents` documents."""
+    """Nodes that summarise; for the whole index also the first of its `n_documents` documents."""
 
     documents: NotRequired[list[Document]]
     n_documents: NotRequired[int]
@@ -90,7 +90,7 @@ class Children(Nodes):
 
 
 class Text(TypedDict):
-    """Text of documents, from character `start` of `total`; `cursor` gets the next part."""
+    """Text of documents from character `start`, of `total`; `cursor` requests the next part."""
 
     generation: int
     id: str

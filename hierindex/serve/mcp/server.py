@@ -235,7 +235,7 @@ def _warm(reader: "Future[Reader]") -> None:
 
 
 def _calls(*names: str) -> dict[str, type[Call]]:
-    """Return the calls by the names of the tools; with several indexes, each names one."""
+    """Return the calls by tool name; with several indexes, each call names one."""
     if len(names) == 1:
         return CALLS
     one = Annotated[Literal[names], Field(description="Its name.")]  # type: ignore[valid-type]
