@@ -262,7 +262,7 @@ class WriteLock:
             release(failed)
 
     def _acquired(self, what: str, patience: float) -> tuple[Callable[[bool], None], bool]:
-        """Acquire the lock; return what releases it, and whether a failed writer has left it."""
+        """Acquire the lock; return its release, and whether a failed writer has left it."""
         folder = self._connection.folder
         if folder is None:
             lock = _remote[self._connection.uri]

@@ -54,7 +54,7 @@ def doomed(
 
 
 def _delete_rows(gone: set[str], snapshot: Snapshot, table: Table) -> None:
-    """Write the remaining rows anew, without links to deleted ones, and remove all other files."""
+    """Write the remaining rows again, without links to deleted rows; remove all other files."""
     import pyarrow as pa
 
     linked, top = list[str](), 0

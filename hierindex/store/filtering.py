@@ -258,7 +258,7 @@ def with_ancestors(of: Set[str], parents: Mapping[str, Sequence[str]]) -> Set[st
 
 
 def _none_of(ids: Set[str], summaries: Set[str]) -> Prefilter:
-    """Return the condition that an id is none of these, written with the shorter list of ids."""
+    """Return the condition that excludes these ids, using the shorter list of ids."""
     others = summaries - ids
     return by_ids(others) if len(others) < len(ids) else ~by_ids(ids)
 
@@ -296,7 +296,7 @@ def metadata_keys(snapshot: "Snapshot") -> list[str]:
 
 
 def _unknown(key: str, there: list[str]) -> str:
-    """Return the message of an error on a key, given those that there are."""
+    """Return an error message about an unknown key, with the existing keys."""
     listed, n_more = map(_quoted, there[:MOST_LISTED]), len(there) - MOST_LISTED
     more = f" and {n_more} more" if n_more > 0 else ""
     ours = PREFIX + key
@@ -305,5 +305,5 @@ def _unknown(key: str, there: list[str]) -> str:
 
 
 def _quoted(key: str) -> str:
-    """Return a key, in quotes unless it is one word."""
+    """Return a key, in quotes unless it is a single word."""
     return key if WORD.fullmatch(key) else repr(key)

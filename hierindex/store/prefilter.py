@@ -193,7 +193,7 @@ def beginning(start: str) -> Prefilter:
 
 
 def _is_plain(text: str) -> bool:
-    """Return whether LanceDB reads a text in a condition as it is; it unescapes quotes twice."""
+    """Return whether LanceDB reads a text in a condition unchanged; it unescapes quotes twice."""
     if text.isascii():
         return "'" not in text
     return not any(character == "'" or "\ud800" <= character <= "\udfff" for character in text)

@@ -313,7 +313,7 @@ def _strings(metadata: Mapping[str, Any], keys: Sequence[str]) -> list[str]:
 
 
 def _in_words(date: str) -> str:
-    """Return a date of ISO 8601 as people write it in English, or ""."""
+    """Return an ISO 8601 date in the usual English form, or ""."""
     try:
         day = datetime.fromisoformat(date)
     except ValueError:

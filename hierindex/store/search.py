@@ -69,12 +69,12 @@ def _make_missing(table: "Table") -> None:
 
 
 def _made(table: "Table") -> dict[str, str]:
-    """Return the name of the index of each column that has one."""
+    """Return the name of each column's search index, for columns that have one."""
     return {column: index.name for index in table.list_indices() for column in index.columns}
 
 
 def _missing(n_rows: int, made: Collection[str]) -> dict[str, Any]:
-    """Return the configurations of the indices that pay off and are not made, by column."""
+    """Return the configurations of missing search indices that pay off, by column."""
     wanted = _wanted().items()
     return {c: config for c, (at, config) in wanted if n_rows >= at and c not in made}
 
@@ -114,7 +114,7 @@ def _pays_to_optimize(table: "Table") -> bool:
 
 
 def _lagging(table: "Table", n_rows: int) -> list[str]:
-    """Return the names of the indices that lack more rows than is bearable."""
+    """Return the names of the search indices that lack too many rows."""
     least, most = UNINDEXED_ROWS
     bearable = min(max(least, UNINDEXED_SHARE * n_rows), most)
     names = [index.name for index in table.list_indices()]
@@ -241,7 +241,7 @@ def diverse(
 def _few_pass(scope: Scope) -> bool:
     """Return whether so few rows pass that a partial search of the index would miss some.
 
-    Cached, as counting them takes a third of the time of a search.
+    Cached, because counting takes a third of the time of a search.
     """
     condition = scope.passes.where.sql
     if not condition:

@@ -137,7 +137,7 @@ class Snapshot:
 
     @property
     def is_built(self) -> bool:
-        """Whether all nodes are from a build and its updates, and none was added otherwise."""
+        """Whether all nodes come from a build and its updates, and none was added separately."""
         return bool(self.report().get("settings")) and ADDED not in self.details()
 
     @property

@@ -333,7 +333,7 @@ class Table:
             yield self._newest()
 
     def _recover(self) -> None:
-        """Undo what a failed writer has not published, and remove its files."""
+        """Remove the unpublished work of a failed writer, and its files."""
         with suppress(InputError):  # a build replaces what cannot be read
             table = self.connection.open()
             before = None if table is None else table.version
@@ -385,8 +385,8 @@ class Table:
     ) -> int:
         """Publish the table's version as the next generation, and remove the oldest.
 
-        By default, the report is that of the generation before. Nodes remain `added` beside the
-        tree of the last build until all rows are new.
+        By default, the report of the previous generation is kept. Nodes added outside of a
+        build are marked until all rows are written again.
         """
         tend(table)
         before = details_of(table.schema)  # empty if all rows are new

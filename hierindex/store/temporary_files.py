@@ -50,7 +50,7 @@ class WaitingFile:
         self._file.close()
 
     def _append(self, data: bytes) -> int:
-        """Write bytes at the end, and return where they start."""
+        """Write bytes at the end, and return their offset."""
         with self._connection.named_refusals():
             start, rest = self._file.seek(0, SEEK_END), memoryview(data)
             while rest:

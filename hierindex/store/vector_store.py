@@ -413,10 +413,10 @@ class HierarchyStore(BasePydanticVectorStore):
         return True
 
     def _nodes(self, given: Sequence[BaseNode]) -> list[Node]:
-        """Return LlamaIndex's nodes in our form, each with all of its documents.
+        """Convert LlamaIndex's nodes to nodes of hierindex, each with all of its documents.
 
-        Documents that a node does not name, see `to_text_node`, are those of its children, in
-        order, or of the same node in the index.
+        Documents that a node does not list, see `to_text_node`, are taken from its
+        children, in order, or from the same node in the index.
 
         Raises
         ------
@@ -488,7 +488,7 @@ def _words_of(query: VectorStoreQuery) -> str:
 
 
 def _check_options(method: str, given: Mapping[str, Any], *known: str) -> None:
-    """Raise InputError if a method is given an option that it does not have."""
+    """Raise InputError if a method does not support one of its options."""
     for name in given.keys() - {*known}:
         has = f"its options are {', '.join(known)}" if known else "it has none"
         raise InputError(f"HierarchyStore.{method} has no option {name!r}; {has}.")
