@@ -120,7 +120,7 @@ def weight_of(sentence: Sentence) -> float:
 
 
 def _alone(sentence: Sentence) -> float:
-    """Return how well a sentence is understood without another beside it."""
+    """Return how well a sentence is understood without its neighbours."""
     text = SPEAKER.sub("", sentence.text, count=1)
     words = tokens(text)
     telling = sum(word.lower() not in UNTITLED for word in words) / max(1, len(words))
@@ -129,7 +129,7 @@ def _alone(sentence: Sentence) -> float:
 
 
 def _of_titles(sentence: Sentence, words: Sequence[str]) -> float:
-    """Return the weight of a sentence by the titles above it, at least 1."""
+    """Return a sentence's weight from the titles above it, at least 1."""
     section = _section(sentence)
     titles = {*map(str.lower, tokens(f"{sentence.name} {section}"))} - UNTITLED
     weight = 1 + TITLED * len(titles.intersection(map(str.lower, words))) / max(1, len(titles))

@@ -107,7 +107,7 @@ class Sources:
         return Verdict(nearest, fault)
 
     def _far(self, sentence: str, similarity: Floats1d) -> dict[str, list[str]]:
-        """Return the numbers and names that stand only far from the nearest source."""
+        """Return the numbers and names that occur only far from the nearest source."""
         padded = np.pad(similarity, 1, constant_values=-1)
         around = np.maximum.reduce([padded[:-2], similarity, padded[2:]])
 
@@ -130,7 +130,7 @@ class Sources:
         return {kind: found for kind, found in far.items() if found}
 
     def _fault_of_meaning(self, sentence: str, similarity: Floats1d, order: Ints1d) -> str:
-        """Return why the words and the meaning of a sentence are not those of its sources."""
+        """Return why the words or meaning of a sentence do not match its sources."""
         words = {
             word: np.log1p(len(self._sources) / (1 + self._n_with[word]))
             for word in _content(sentence)
@@ -152,21 +152,21 @@ class Sources:
 
 
 def _listed(lacking: Mapping[str, Sequence[str]], where: str) -> str:
-    """Return what is lacking as a phrase; empty if nothing is."""
+    """Format missing facts as a phrase; empty if nothing is missing."""
     return "; ".join(
         f"{kind} {where}: {', '.join(dict.fromkeys(found))}" for kind, found in lacking.items()
     )
 
 
 def _differ_in_negation(sentence: str, source: str) -> bool:
-    """Return whether one of them is negated; a longer source may be in its other part."""
+    """Return whether only one is negated; a longer source may be negated in another part."""
     if NEGATION.search(sentence):
         return not NEGATION.search(source)
     return NEGATION.search(source) is not None and len(source) < LONGER * len(sentence)
 
 
 def _content(text: str) -> set[str]:
-    """Return the beginnings of the words that say something."""
+    """Return the stems of the words with content."""
     return {folded(word)[:STEM] for word in tokens(text) if word.lower() not in EVERY_STOP_WORD}
 
 

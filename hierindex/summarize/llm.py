@@ -346,7 +346,7 @@ class Requests:
         return Rewrite(written, calls.usage, title=title)
 
     def _written(self, text: str, calls: Calls) -> tuple[str, str]:
-        """Return the model's title and summary of a text; the cost counts even if it fails."""
+        """Return the model's title and summary of a text; the cost is counted even on failure."""
         prompt = self.rewriter.prompt_of(text, self.max_tokens)
         options, split = self.rewriter.options(self.max_tokens), self.rewriter.split
 

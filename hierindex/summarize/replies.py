@@ -135,7 +135,7 @@ def checked(
 
 
 def _is_copy(text: str, source: str) -> bool:
-    """Return whether most sentences stand in the source, ignoring punctuation and case."""
+    """Return whether most sentences occur in the source, ignoring punctuation and case."""
     said, letters = map(_letters, (s.text for s in split_sentences(text))), _letters(source)
     copied = [sentence in letters for sentence in said]
     return sum(copied) >= COPIED * len(copied)

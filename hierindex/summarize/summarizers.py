@@ -64,7 +64,7 @@ def as_summarizer(given: SummarizerLike) -> Summarizer:
 
 
 class _EachText:
-    """A rewriter that rewrites one text after the other."""
+    """A rewriter that handles one text after the other."""
 
     def rewrite(
         self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
