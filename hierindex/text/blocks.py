@@ -205,7 +205,7 @@ def is_code(line: str) -> bool:
 
 
 def _is_in_code(line: str, last: Line) -> bool:
-    """Return whether a line goes on with the code before it, or is what that printed."""
+    """Return whether a line continues the code before it, or is its output."""
     goes_on = line.startswith(INDENTS) or last.text.lstrip().startswith(PROMPTS)
     return last.kind == "code" and goes_on and PROSE_LINE.match(line) is None
 
@@ -230,7 +230,7 @@ def _is_title(line: str, after: str) -> bool:
 
 
 def _is_term(line: str, after: str) -> bool:
-    """Return whether a line is explained by the indented line after it, as in manual pages."""
+    """Return whether the indented line after a line explains it, as in manual pages."""
     words, explanation = line.lstrip(), after.lstrip()
     indents = len(line) - len(words), len(after) - len(explanation)
     goes_on = explanation[0].islower() and not words.isupper()  # "--quiet", "prints nothing."

@@ -128,7 +128,7 @@ def notes_of(answer: Json, advice: Advice | None = None) -> list[str]:
 
 
 def _unknown(answer: Json, advice: Advice) -> str:
-    """Return sentences on the documents that a question names and the index does not hold."""
+    """Return sentences on documents named by a question that are not in the index."""
     said = list[str]()
     for name, similar in (answer.get("unknown") or {}).items():
         near = f"; similar ids are {', '.join(map(repr, similar))}" if similar else ""
@@ -148,7 +148,7 @@ def counted(n: int, noun: str) -> str:
 
 
 def _quoted(answer: Json) -> list[str]:
-    """Return the passages as they stand in an answer, none if it is an overview."""
+    """Return the passages as they occur in an answer; none for an overview."""
     quoted = [_labelled(_text(each), n) for n, each in enumerate(answer.get("passages", ()), 1)]
     return quoted if BETWEEN.join(quoted) in answer["answer"] else []
 
@@ -162,14 +162,14 @@ def _labelled(text: str, n: int) -> str:
 
 
 def _citations(answer: Json) -> list[tuple[Json, str | None]]:
-    """Return each citation with the title of its document, None if it is not known."""
+    """Return each citation with its document's title, or None if unknown."""
     if passages := answer.get("passages"):
         return [(passage["citation"], passage["title"]) for passage in passages]
     return [(each, each.get("title")) for each in answer["citations"]]
 
 
 def _once(answer: Json) -> Iterator[str]:
-    """Yield the place of each passage, without what it has in common with the one before."""
+    """Yield the position of each passage, without the part it shares with the previous one."""
     above: Json = {}
     for citation, title in _citations(answer):
         if "document" not in citation:
@@ -185,7 +185,7 @@ def _once(answer: Json) -> Iterator[str]:
 
 
 def _cited(citation: Json, title: str | None) -> str:
-    """Return the place of a citation, its copies, and whether it is unsupported, or found."""
+    """Return the position of a citation, its copies, and whether it is unsupported or added."""
     if "document" not in citation:
         return "unknown location"
     first, *more = citation.get("also", ()) or [None]
@@ -197,7 +197,7 @@ def _cited(citation: Json, title: str | None) -> str:
 
 
 def _marked(text: str, best: str, plain: Format, strong: Format) -> str:
-    """Format a text, and where the words of `best` first stand in it, those as `strong` does."""
+    """Format a text; the first occurrence of the words `best` is formatted by `strong`."""
     words = r"\s+".join(map(re.escape, best.split()))
     if not words or (found := re.search(words, text)) is None:
         return plain(text)

@@ -111,7 +111,7 @@ def _hidden(pattern: re.Pattern[str], part: str, start: int) -> list[Mark]:
 
 
 def _inline(part: str, start: int) -> Iterator[Mark]:
-    """Yield the marks in a line: its signs are hidden, what is between them has a style."""
+    """Yield the marks in a line: its signs are hidden, and the text between them has a style."""
     for found in INLINE.finditer(part):
         at, to = found.span()
         if (name := found.lastgroup) is None:

@@ -223,9 +223,10 @@ def _joined(text: str, parts: Iterable[tuple[int, int]]) -> Iterator[tuple[int, 
 def _goes_on(text: str, start: int, at: int, to: int) -> bool:
     """Return whether `text[at:to]` belongs to the sentence `text[start:at]` before it.
 
-    It does if that began with a capital and this does not (after abbreviations in languages other
-    than English), if no blank is between them, if it has only closing marks, if it begins with the
-    particle after a Japanese quotation, or if before it are only a label or an abbreviation.
+    It does in five cases: the earlier text began with a capital and this one does not (after
+    abbreviations in languages other than English); no white space is between them; this text
+    has only closing marks; it begins with the particle after a Japanese quotation; or only a
+    label or an abbreviation is before it.
     """
     if text[at].islower() and _begins_with_a_capital(text, start, at):
         return NAME_ALONE.fullmatch(text, at, to) is None
