@@ -216,7 +216,7 @@ class EarlierTree:
         return to_nodes(rows)
 
     def _learn(self, rows: "pa.Table") -> list[str]:
-        """Note the places of rows, and return their ids."""
+        """Store the positions of rows, and return their ids."""
         found = rows.select(PLACE).to_pylist()
         for row in found:
             parents = dict(zip(row["parent_ids"], row["parent_weights"], strict=True))
@@ -375,11 +375,11 @@ class Cut:
         return {i: place.parents[i] for i, p in above.items() if p.level == self.level + 1}
 
     def _earlier(self, node: Node) -> str:
-        """Return the earlier node that a node is or continues; "" if it is new."""
+        """Return the earlier node that a node equals or continues; "" if it is new."""
         return self.follows.get(node.id, node.id if self.tree.is_unchanged(node.id) else "")
 
     def _joined(self, new: Floats2d, known: Sequence[Node], X: Floats2d) -> list[str]:
-        """Return the earlier group that each new row joins, given nodes with their vectors."""
+        """Return the earlier group that each new row joins, given nodes with vectors."""
         parents = [self._parents(self._earlier(node)) for node in known]
         groups = sorted({group for of in parents for group in of})
         if not groups:
@@ -391,7 +391,7 @@ class Cut:
     def _memberships(
         self, nodes: Sequence[Node], group_of: Mapping[str, str], groups: Sequence[str]
     ) -> csr_array:
-        """Return the weights of nodes in the earlier groups, and of new ones in what they join."""
+        """Return the weights of nodes in the earlier groups; new nodes join similar ones."""
         of = [(self._earlier(node), group_of.get(node.id, "")) for node in nodes]
         weights = [self._parents(earlier) if earlier else {group: 1.0} for earlier, group in of]
         return weight_matrix(weights, groups)  # no group is ""

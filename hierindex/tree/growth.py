@@ -229,7 +229,7 @@ class Growth:
         return None
 
     def _noted(self) -> list[Node]:
-        """Return all nodes, which are not kept, after noting what depends on all of the tree."""
+        """Return all nodes after setting the fields that depend on the whole tree."""
         earlier = self.earlier
         made, self.levels.made = self.levels.made, []
         nodes, documents = made, documents_alone(made)
@@ -242,7 +242,7 @@ class Growth:
         return [*made, *(earlier.changed if earlier else ())]
 
     def _all_tallies(self) -> list[Tally]:
-        """Return the tallies of all levels; of a tree that is changed, of what was grouped."""
+        """Return the tallies of all levels; in an update, only of the groups formed again."""
         within, across = added(self._tallies), [*self.levels.tallies]
         if within:  # the highest nodes of parts stand among those that they are grouped with
             top = replace(within.pop(), level=across[0].level)
@@ -256,7 +256,7 @@ def _of_one_root(nodes: Sequence[Node]) -> set[str]:
 
 
 def _rows(nodes: list[Node], pools: Pools | None) -> Iterator[Row]:
-    """Yield the rows of nodes, of which the list keeps none."""
+    """Yield the rows of nodes, and remove each node from the list."""
     if pools:
         alone = {node.id: node for node in nodes if node.level == 0}
         nodes[:] = [node for node in nodes if node.level > 0]
@@ -267,7 +267,7 @@ def _rows(nodes: list[Node], pools: Pools | None) -> Iterator[Row]:
 
 
 def _share(X: Floats2d, nodes: Sequence[Node]) -> None:
-    """Let vectors be the rows of a matrix, which is in memory, instead of copies."""
+    """Make vectors rows of a matrix that is in memory anyway, instead of copies."""
     for node, x in zip(nodes, X, strict=True):
         if np.array_equal(vector_of(node), x):
             node.vector = x

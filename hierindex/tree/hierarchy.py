@@ -340,7 +340,7 @@ class Hierarchy(TransformComponent):
 
     @property
     def _has_own_rules(self) -> bool:
-        """Whether the user's own code, of which only the name is known, shapes the tree."""
+        """Whether custom code affects the tree, of which only the name is known."""
         return bool(self.metadata_rules)
 
     def _caps(self) -> Caps:
@@ -356,7 +356,7 @@ class Hierarchy(TransformComponent):
         return open_cache(str(folder))
 
     def _with_held(self, given: list[Node], snapshot: Snapshot) -> list[Node]:
-        """Return chunks with those that the store holds of other documents; none if none is new."""
+        """Return chunks with the stored chunks of other documents; none if no chunk is new."""
         if not (given or snapshot.count(STALE)):
             return []
         was = snapshot.maker()
@@ -366,11 +366,11 @@ class Hierarchy(TransformComponent):
 
     @property
     def _compares_vectors(self) -> bool:
-        """Whether the embedding model judges the summaries."""
+        """Whether the embedding model is used to check summaries."""
         return "unsupported" in self._summarizer.to_dict()
 
     def _shaped_by(self) -> str:
-        """Return JSON of what determines a summary, apart from group and budget."""
+        """Return JSON of everything that determines a summary, except group and budget."""
         shaped_by: dict[str, Any] = {
             "summarizer": self._summarizer.to_dict(),
             "summary_tokens": self.summary_tokens,
@@ -389,7 +389,7 @@ def _by_document(chunks: Sequence[Node]) -> dict[str, list[Node]]:
 
 
 def _refuse_slice(hierarchy: object) -> NoReturn:
-    """Refuse to be sent to a process of a pipeline, which would make one tree of its slice."""
+    """Raise an error if a pipeline would send the hierarchy to a process with a slice of nodes."""
     raise InputError(
         "A hierarchy needs all nodes at once, and IngestionPipeline with num_workers slices them; "
         "run the pipeline without num_workers, or make the hierarchy in the process that has all "

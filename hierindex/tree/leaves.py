@@ -176,7 +176,7 @@ def _leaf(chunk: Node, node_id: str, renamed: Mapping[str, str], maker: Maker) -
 
 
 def _quotes(chunk: Node) -> tuple[Quote, ...]:
-    """Locate a chunk's text in its document, in parts of one page and section if they are known."""
+    """Locate a chunk in its document; parts have one page and section each, if known."""
     text, start = chunk.text, chunk.others.get("start_char_idx")
     if start is None:
         return (Quote(0, len(text), None),)
@@ -195,7 +195,7 @@ def _quotes(chunk: Node) -> tuple[Quote, ...]:
 
 
 def _quotes_text(quote: Quote, whole: Span, text: str) -> bool:
-    """Return whether a quote is of this text, and not of one that a splitter divided again."""
+    """Return whether a quote is of this text, and not of a text that was split again."""
     source = quote.source
     return (
         source is not None

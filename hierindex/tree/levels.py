@@ -167,9 +167,9 @@ class Levels:
 def _link(
     nodes: Sequence[Node], parents: list[Node | str], M: Membership, level: int, beside: Beside
 ) -> None:
-    """Note each node's parents, strongest first, or the level that it passes up to.
+    """Set each node's parents, strongest first, or the level to which it passes up.
 
-    A node that would pass up, but has parents beside these groups, stays with those parents.
+    A node that would pass up but has parents outside of these groups keeps those parents.
     """
     for i, node in enumerate(nodes):
         row = slice(M.indptr[i], M.indptr[i + 1])

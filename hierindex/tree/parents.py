@@ -154,7 +154,7 @@ def parents_of(
 def _parent(
     text_key: str, children: Sequence[Node], summary: Summary, level: int, recipe: Recipe
 ) -> Node:
-    """Make a group's parent; its own parents are noted later.
+    """Make the parent of a group; its own parents are set later.
 
     Metadata is excluded from the embedded text. An LLM sees the entries that are equal in all
     children and hidden in none.
@@ -207,7 +207,7 @@ def _summaries(
     recipe: Recipe,
     level: int,
 ) -> list[Summary]:
-    """Return one summary per group, from the cache where it has one."""
+    """Return one summary per group, from the cache if possible."""
     known = recipe.texts.recall_summaries(keys)
     first: dict[str, int] = {}
     for i, key in enumerate(keys):

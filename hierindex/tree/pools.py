@@ -104,7 +104,7 @@ class Pools:
         return sorted(range(len(tops)), key=leaves.__getitem__)
 
     def rows(self, alone: Mapping[str, Node]) -> Iterator[Row]:
-        """Yield the rows of all leaves in order; `alone` has the leaves that passed up.
+        """Yield the rows of all leaves in order; `alone` has the leaves without parents.
 
         The documents of an index are in this order.
         """
@@ -117,7 +117,7 @@ class Pools:
                 yield row_of(alone[leaf_id])
 
     def _put(self, part: GrownPart) -> GrownPart:
-        """Put leaves into the file, with the titles that documents give them; return the rest."""
+        """Store leaves in the file, with the titles from their documents; return the others."""
         leaves, chunks = part.tops, chunks_of(part.tops)
         note_documents(leaves, documents_alone(leaves), chunks)
         self._waiting.add(map(row_of, leaves))

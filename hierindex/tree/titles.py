@@ -159,9 +159,9 @@ def note_documents(nodes: Sequence[Node], documents: Set[str], chunks: Chunks) -
 def _chunks_under(
     nodes: Sequence[Node], documents: Set[str], chunks: Chunks
 ) -> dict[str, dict[str, Chunk]]:
-    """Return the chunks under each node that holds chunks of one of the documents alone.
+    """Return the chunks under each node whose chunks are of a single one of the documents.
 
-    They are by the node's id, each once, in order. A chunk is under itself.
+    They are by the node's id, each once, in order. A chunk counts as under itself.
     """
     under: dict[str, dict[str, Chunk]] = {}
     for node in nodes:
@@ -226,7 +226,7 @@ def titles_under(children: Sequence[Node]) -> tuple[str, ...]:
 
 
 def _names(children: Sequence[Node]) -> list[str]:
-    """Return the names of siblings; "" of groups whose documents are mostly the others', too."""
+    """Return the names of sibling groups; "" for groups that mostly share their documents."""
     names = group_names([child.titles or [child.document_name] for child in children])
     having = Counter(document for child in children for document in child.documents)
     distinct = {(child.document_name, child.documents) for child in children}
