@@ -152,7 +152,7 @@ class Links:
         return with_ancestors(of, {row["id"]: row["parent_ids"] for row in rows})
 
     def _check_ids(self) -> Check:
-        """No two rows have one id."""
+        """Check that no two rows have the same id."""
         import pyarrow.compute as pc
 
         found = Check("ids", len(self))
@@ -163,7 +163,7 @@ class Links:
         return found
 
     def _check_levels(self, up: Named, down: Named) -> Check:
-        """A parent's level is above its children's, so that no path upwards is a cycle."""
+        """Check that parents are above their children, so that no path upwards is a cycle."""
         level, (above, below) = self.table["level"].to_numpy(), down.pairs()
         keys = np.union1d(self._keys(*up.pairs()), self._keys(below, above))
         found = Check("levels", len(keys))
@@ -175,7 +175,7 @@ class Links:
         return found
 
     def _check_parents(self, up: Named, down: Named) -> Check:
-        """Parents and children exist and name each other."""
+        """Check that parents and children exist and refer to each other."""
         found, n = Check("parents and children", len(up.rows) + len(down.rows)), len(self)
         self._add_absent(found, up, "its parent")
         self._add_absent(found, down, "its child")
@@ -194,7 +194,7 @@ class Links:
         return found
 
     def _check_neighbours(self, before: Named, after: Named) -> Check:
-        """The previous and the next node exist and name each other."""
+        """Check that the previous and the next node exist and refer to each other."""
         found = Check("previous and next", len(before.rows) + len(after.rows))
         for named, back, noun in ((before, after, "previous"), (after, before, "next")):
             self._add_absent(found, named, f"its {noun} node")
@@ -255,7 +255,7 @@ class Rows:
     def checks(
         self, rows: "Iterable[pa.RecordBatch]", chunks: "Iterable[pa.RecordBatch]"
     ) -> list[Check]:
-        """Check rows with all columns of the table, then quotes with the columns `QUOTED`."""
+        """Check rows with all columns; then compare quotes with the columns `QUOTED` of chunks."""
         for batch in rows:
             self._check_vectors(batch)
             for row in batch.drop_columns(["vector"]).to_pylist():
@@ -291,7 +291,7 @@ class Rows:
             self._check_quote(quote, row)
 
     def _check_quote(self, quote: Quote, row: dict[str, Any]) -> None:
-        """Check a quote of a node within its text, and note the places that a summary quotes."""
+        """Check a quote of a node within its text; record the passages that a summary quotes."""
         self._quotes.checked += 1
         which, text = f"its quote of characters {quote.at} to {quote.to}", row["text"]
         lengths = {span.end - span.start for span in quote.sources}
@@ -306,7 +306,7 @@ class Rows:
                 self._places[span.document].append(place)
 
     def _compare(self, text: str, record: str) -> None:
-        """Compare the places within a chunk with its text."""
+        """Compare the quoted passages within a chunk with its text."""
         try:
             quotes = quotes_in(record)
         except UNREADABLE:  # which another check reports

@@ -134,7 +134,7 @@ def _verified(table: Table) -> Verification:
 
 @on_newest
 def _opened(table: Table, generation: int | None = None) -> Snapshot:
-    """Return a generation, read from its files: nothing that the store has cached is used."""
+    """Return a generation read from its files, without anything that the store has cached."""
     with damages():
         snapshot = Table(Connection(*table.connection.parameters)).snapshot(generation)
         snapshot.require()
@@ -153,7 +153,7 @@ def _read(snapshot: Snapshot, *columns: str) -> "Iterator[pa.RecordBatch]":
 
 
 def _check_cache(uri: str) -> Check:
-    """SQLite finds the cache whole, if there is one."""
+    """Check the integrity of the cache with SQLite, if there is a cache."""
     found, file = Check("cache"), cache_file(uri)
     if not file.exists():
         return found
@@ -172,7 +172,7 @@ def _check_cache(uri: str) -> Check:
 
 
 def _check_indices(snapshot: Snapshot) -> Check:
-    """The indices that pay off exist and can be read."""
+    """Check that the search indices that pay off exist and can be read."""
     found, table = Check("indices"), cast(Any, snapshot.require())
     with damages():
         for column in neglected(table):
@@ -189,7 +189,7 @@ def _check_indices(snapshot: Snapshot) -> Check:
 
 
 def _left(outcome: Verification, table: Table, *, repair: bool) -> Iterator[str]:
-    """Yield what to do about the problems that are left."""
+    """Yield advice on the remaining problems."""
     uri, file = quote(str(table.uri)), f"{table.connection.name}.lance"
     mendable = [name for name in outcome.failed if name in MENDABLE and not repair]
     if mendable:
