@@ -57,7 +57,7 @@ def _module_text(name: str) -> str:
 
 
 def _prose(thing: object) -> str:
-    """Return the paragraphs of a docstring that say something of its subject, as Markdown."""
+    """Return the informative paragraphs of a docstring, as Markdown."""
     paragraphs = SECTION.split(inspect.getdoc(thing) or "")[0].split("\n\n")
     prose = "\n\n".join(each for each in paragraphs if not ASIDE.match(each))
     return ROLE.sub(r"`\1`", NOTE.sub("", prose)).replace("``", "`").strip()

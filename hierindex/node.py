@@ -385,7 +385,7 @@ class Node:
         return self._with_metadata(LLM_HIDDEN)
 
     def _with_metadata(self, hidden: str) -> str:
-        """Return what LlamaIndex's `TextNode.get_content` does."""
+        """Return the same text as LlamaIndex's `TextNode.get_content`."""
         others = self.others
         each = others.get("metadata_template", "{key}: {value}")
         shown = others.get("metadata_separator", "\n").join(

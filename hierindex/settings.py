@@ -72,7 +72,7 @@ def _each(value: Any) -> list[Any]:
 
 
 def _levels(level: Any, read: Callable[[Any], Any]) -> Any:
-    """Read levels; a variable has several as a JSON list."""
+    """Parse levels; a variable has several levels as a JSON list."""
     try:
         given = json.loads(level) if isinstance(level, str) and level[:1] == "[" else level
         if given == [] or any(isinstance(each, bool) for each in _each(given)):

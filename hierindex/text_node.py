@@ -226,7 +226,7 @@ def _fields(info: RelatedNodeInfo) -> dict[str, Any]:
 
 
 def _linked(links: Mapping[NodeRelationship, Mapping[str, RelatedNodeInfo]]) -> dict[str, Any]:
-    """Return what links carry besides ids, by relationship and id."""
+    """Return the fields of links other than ids, by relationship and id."""
     details = {
         kind.name: {
             node_id: _fields(info)

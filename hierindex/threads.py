@@ -146,7 +146,7 @@ def _check_wanted() -> None:
 
 
 def _moments(seconds: float = inf) -> Iterator[float]:
-    """Yield how long to wait next, until the time is over; raise CancelledError if given up."""
+    """Yield the next waiting times until the time is over; raise CancelledError if abandoned."""
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0:
         _check_wanted()
