@@ -23,7 +23,7 @@ from hierindex.unsafe import visible
 WITH_LINES = {"text", "answer", "before", "after", "lead", "best"}
 """Keys of a result whose values keep their line breaks."""
 OF_NAMES = {"path", "document", "added", "changed", "removed", "renamed", "moved"}
-"""Keys of a result whose values are names of files, or lists of them."""
+"""Keys of a result whose values are file names, or lists of file names."""
 
 STYLE = re.compile(r"\x1b\[[\d;]*m")  # bold type
 
@@ -40,7 +40,7 @@ KEPT = {
     "export": "no unfinished file is left.",
     "report": "no unfinished file is left.",
 }
-"""What is left of the work of a command that changes something."""
+"""The work that is kept when a command is interrupted, by command."""
 
 
 def escape_unencodable() -> None:
