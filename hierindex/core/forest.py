@@ -41,7 +41,7 @@ class Forest:
         self.level: Ints1d = np.asarray(level, dtype=np.int64)
         child = child[np.argsort(level[child], kind="stable")]
         self.is_text: Mask = self.level == 0
-        """(n,) whether a row is text, which all other rows summarise."""
+        """(n,) whether a row is text; all other rows are summaries."""
         self._by_parent = np.argsort(parent, kind="stable")
         self._children = np.split(child, np.flatnonzero(np.diff(level[child])) + 1)
 
