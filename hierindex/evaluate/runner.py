@@ -121,7 +121,7 @@ WAYS: dict[str, Way] = {
     "hybrid": retrieved(level=0, by="hybrid"),
     "collapsed": retrieved(mode="collapsed"),
 }
-"""The default, chunks by vectors, by words and by both, and all levels at once."""
+"""Retrieval methods by name: the default, chunks by vectors, words or both, and all levels."""
 NAMED = {**WAYS, ANSWER: answered}
 
 
@@ -155,9 +155,9 @@ def _named(name: str) -> Way:
 
 
 Figures = dict[Measure, dict[int, float]]
-"""Figures of one way, by measure and by number of the question."""
+"""Figures of one retrieval method, by measure and question number."""
 Measures = Callable[[Question, Sequence[Passage], int | None], dict[Measure, float]]
-"""Figures of passages that fill a budget, or of a ranking, where the budget is None."""
+"""Further figures of passages within a budget, or of a ranking if the budget is None."""
 
 
 def evaluate(
