@@ -23,7 +23,7 @@ class Origin(NamedTuple):
 
 
 Documents = Mapping[str, Origin]
-"""The documents of an index by id, in the order in which its tree has them."""
+"""The documents of an index by id, in the order of its tree."""
 
 
 @dataclass(frozen=True)

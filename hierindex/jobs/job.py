@@ -157,7 +157,7 @@ class AtWork(NamedTuple):
 
 
 Engine = Callable[[Table, Progress], AbstractContextManager[AtWork]]
-"""What reads and grows the documents of an index."""
+"""Reads the documents of an index and grows its tree, for a `with` block."""
 
 
 @contextmanager

@@ -46,7 +46,7 @@ class ReadDocument(NamedTuple):
 
 
 InFile = tuple[str, "list[Document | Skipped]"]
-"""What is in a file, with its id."""
+"""The documents in a file, with the file's id."""
 
 EachFile = Callable[[Mapping[str, File]], Iterable[InFile]]
 """Reads files by document id."""

@@ -16,7 +16,7 @@ from hierindex.tree.growth import Grown
 STAGES = ("load", "read", "split", "embed", "cluster", "summarize", "link", "write")
 """Stages in order; "load" loads the model and the index, "link" connects the nodes."""
 OUTCOMES = ("added", "changed", "removed", "renamed", "unchanged")
-"""Of documents; names of fields of a report."""
+"""Outcomes for documents; also names of fields of a report."""
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ KINDS = {
 }
 BY_METHOD = {kind.method: kind for kind in KINDS.values()}
 BESIDE = ("embed_settings", "chunk_size", "splitter", "llm")
-"""StoredSettings beside those of `Hierarchy.settings`."""
+"""Stored settings in addition to `Hierarchy.settings`."""
 
 StoredSettings = Mapping[str, Any]
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 LLM_OPTIONS = ("concurrency", "timeout", "deadline", "token_limit", "record", "strict")
 
 Revise = Callable[[Documents, Remembered, ReadFiles], Revision]
-"""Returns what an index is to hold, given what it holds and remembers."""
+"""Returns the revision of an index, given its documents and stored state."""
 
 
 @dataclass(frozen=True)
