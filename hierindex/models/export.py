@@ -58,7 +58,7 @@ PROBES = (
 )
 
 UNEXPORTABLE = (RuntimeError, TypeError, ValueError, LookupError, AttributeError, AssertionError)
-"""Errors of models and torch's exporter for a model that cannot be exported."""
+"""Errors of models and of torch's exporter if a model cannot be exported."""
 
 OnTorch = EmbedModel | TorchCrossEncoder
 
