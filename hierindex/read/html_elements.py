@@ -79,7 +79,7 @@ NOTICES = re.compile(
     r"(?:back to )?top$|(?:skip|jump) to )",
     re.I,
 )
-"""Lines of headers and footers that are no content."""
+"""Lines of headers and footers that are not content."""
 SENTENCE_ENDS = tuple(".!?\u2026\u3002\uff01\uff1f")
 MARKED = re.compile(r"\[?\(?\w{1,3}[\]).] |[*†‡§]")  # as notes are
 PROSE = 40  # characters; navigation has shorter lines, or links

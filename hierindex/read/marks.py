@@ -11,7 +11,7 @@ from hierindex.read.html_elements import is_displayed
 
 SUPER, SUB, PLAIN = "super", "sub", ""
 UNSEEN_WORDS, STRUCK_WORDS = "word(s) not displayed", "word(s) struck out"
-"""Kinds of runs of text; those of the last two are omitted, and counted so."""
+"""Kinds of runs of text; runs of the last two kinds are omitted and counted."""
 ROMAN = [*zip((1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1), "m cm d cd c xc l xl x ix v "
     "iv i".split(), strict=True)]  # fmt: skip
 ORDINALS = frozenset("st nd rd th er ère re e ème me lle gr os as tm sm".split())

@@ -34,7 +34,7 @@ OLD = {
     ".ppt": "is an old PowerPoint file; save it as .pptx",
     ".xls": "is an old Excel file; save it as .xlsx",
 }
-"""Files that are not read, and what to do about it, by suffix."""
+"""Advice on files that are not read, by suffix."""
 
 CORE = "docProps/core.xml"
 NO_TITLE = re.compile(
@@ -45,7 +45,7 @@ NO_TITLE = re.compile(
     r"tiff?|jpe?g|png|eps|tmp)|[\W\d_]*)\W*",
     re.IGNORECASE | re.DOTALL,
 )
-"""What programs write in place of a title."""
+"""Placeholders that programs write instead of a title."""
 LIBRARIES = set("python-docx,steve canny,openpyxl,xlsxwriter,apache poi,phpword".split(","))
 """Authors in the templates of libraries, whose dates are those of the templates."""
 NO_AUTHOR = set(

@@ -28,7 +28,7 @@ PAGE_NUMBER = re.compile(rf"\0-?\d+\0(?:{TOTAL})?", re.I)  # as it is marked in 
 BESIDE_NUMBER = re.compile(rf"{PAGE_WORD}|\0{TOTAL}", re.I)
 
 Edge = Sequence[tuple[Line, Sequence["Furniture"]]]
-"""The outermost lines of a page at one side, with what may recur of them."""
+"""The outermost lines of a page on one side, with their possible recurring properties."""
 HYPHEN = "\ufffe"  # how PDFium reads a hyphen with the line end after it
 CONTROLS = dict(
     enumerate(

@@ -71,7 +71,7 @@ PARTS: dict[str, Callable[[BinaryIO], Iterator[tuple[str, bytes]]]] = {
     ".mbox": mail.mails,
     ".msg": mail.attachments,
 }
-"""What yields the files in a file, with their names, by suffix."""
+"""Functions that yield the files in a file, with their names, by suffix."""
 
 NAMED = {*plain.PYTHON, *plain.SUFFIXES}
 NAMED |= {*".html .htm .xhtml .xht .mbox .docx .docm .xlsx .xlsm .pdf".split()}

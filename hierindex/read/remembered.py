@@ -23,7 +23,7 @@ LIBRARIES = (
     "markdown-it-py olefile openpyxl pypdfium2 python-oxmsg python-pptx pyyaml "
     "sentencex"
 ).split()
-"""Distributions whose versions may change what is read, and where it is split."""
+"""Packages whose versions may change how files are read and split."""
 FILE_PATH = "file_path"  # LlamaIndex's
 FOLDER = "folder"
 SHOWN = {  # fields of a document that determine how its chunks show metadata

@@ -61,7 +61,7 @@ CHANGES: dict[str, Callable[[int | None], dict[str, Any]]] = {
     "nosupersub": lambda _: {"script": PLAIN},
     "uc": lambda n: {"n_fallback": max(0, n or 0)},
 }
-"""What words change in the state, by their number."""
+"""Changes of the state by control words, given their numbers."""
 
 
 def read_rtf(file: BinaryIO) -> Reading:

@@ -44,7 +44,7 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 GREEK = "ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖαβχδεφγηιϕκλμνοπθρστυϖωξψζ"
 SYMBOL = dict(zip(f"{LETTERS}\xa3\xb3\xb4\xb0\xb1\xb7\xae\xb9", f"{GREEK}≤≥\xd7°±•→≠", strict=True))
 WINGDINGS = dict(zip("\xfc\xfb\xfe\xfd\xa8\x6f\xe0\xa7", "✓✗☑☒☐☐→▪", strict=True))
-"""Characters of fonts with signs in place of letters."""
+"""Unicode characters for symbol fonts."""
 HEADING = re.compile(r"title|heading ?([1-9])?", re.IGNORECASE)  # the name of a style
 DEEPEST = 6  # level of a heading of Markdown
 FOLIO = set("page p seite s página pagina of von de sur di van".split())
