@@ -104,7 +104,7 @@ class Endpoint(BaseModel):
 
     method: ClassVar[Literal["GET", "POST"]] = "GET"
     alone: ClassVar[AbstractContextManager[Any]] = nullcontext()
-    """Held by the request that is being answered; a lock if there is work not to do twice."""
+    """Held while a request is answered; a lock prevents doing the same work twice."""
     reply: ClassVar[Any] = dict[str, Any]
     """The type of the answer, for its description."""
 
