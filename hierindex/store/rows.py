@@ -55,7 +55,7 @@ MONTHS = (
 AS_THEY_ARE = (
     "id text level level_max kind title n_tokens whole_document document_hash read_from".split()
 )
-"""Fields of a node that are columns of the same names."""
+"""Fields of a node that are stored in columns of the same names."""
 RECORDED = "quotes maker n_chunks titles written_title grounding".split()
 """Fields of a node in the column `record`, as JSON."""
 
