@@ -41,7 +41,7 @@ _names = """
     ru Russian ja Japanese ko Korean zh Chinese th Thai el Greek ar Arabic he Hebrew hi Hindi
 """.split()
 LANGUAGE_NAMES: dict[str, str] = dict(zip(_names[::2], _names[1::2], strict=True))
-"""In English, by their codes of ISO 639."""
+"""English names of languages, by ISO 639 code."""
 SCRIPTS = {
     "ja": re.compile("[\u3040-\u30ff]"),
     "ko": re.compile("[\uac00-\ud7af]"),
@@ -141,7 +141,7 @@ STOP_WORDS = {
 }
 """Function words, which nearly every text and question of a language has, by its code.
 
-Not among those of English are "no" and "not", which tell a negated question.
+The English ones do not include "no" and "not", which mark a negated question.
 """
 UNSEARCHED = frozenset(  # Lucene's list; without all of English, fewer facts are found
     """
@@ -150,7 +150,7 @@ these they this to was will with
 """.split()
 )
 QUESTION_WORDS = frozenset("what which who whom whose when where why how".split())
-"""Words that ask. Where they are rare, as in papers, BM25 takes them for what is asked about."""
+"""Question words. In texts where they are rare, such as papers, BM25 gives them high weights."""
 ENGLISH_WORDS = frozenset(  # among those of other languages, which say something in English
     "allen car comment contra dan door dove era gilt hat hay hem man men nun per pod pour pro "
     "reeds sea sin sue tom van war".split()
