@@ -49,7 +49,7 @@ Parts = Iterable[Sequence[Node]]
 """Chunks of all documents, those of one document in one part."""
 
 Finished = Callable[[Iterable[Row]], None]
-"""Takes rows of nodes that nothing changes any more."""
+"""Receives rows of nodes that will not change any more."""
 
 
 class Sink(NamedTuple):

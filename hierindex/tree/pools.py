@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 AT_ONCE = 1024  # leaves whose columns `GROUPED` are dictionaries at once
 GROUPED = pa.schema([schema(1).field(name) for name in ("parent_ids", "parent_weights")])
-"""Columns of a leaf that its pool decides."""
+"""Columns of a leaf that are set when its pool is grouped."""
 
 PoolRows = Sequence[Sequence[Row]]
 """Rows of the leaves of some pools, with the titles that their documents give them."""
@@ -65,7 +65,7 @@ class Pools:
 
     def __init__(self, recipe: Recipe, waiting: RowFile, most: int) -> None:
         self.chunks: dict[str, Chunk] = {}
-        """What the leaves in the file say of their documents, by id, in order."""
+        """The documents and sections of the leaves in the file, by id, in order."""
         self._recipe, self._waiting, self._most = recipe, waiting, most
         self._numbers: list[int] = []  # of the leaves that have been grouped
         self._grouped: list[pa.Table] = []  # theirs
