@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MOST_SHOWN = 10  # problems of a check
 LINKS = "id level parent_ids child_ids previous_id next_id stale".split()
-"""Columns that are held in memory for all nodes; texts and vectors are not among them."""
+"""Columns that are in memory for all nodes, without texts and vectors."""
 QUOTED = "level", "text", "record"  # columns of the chunks
 ABSENT = -1  # the position of an id that no node has
 TOLERANCE = 1e-3  # of the length of a vector of 32-bit floats

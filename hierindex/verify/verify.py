@@ -24,7 +24,7 @@ MENDABLE = {
     "cache": "The damaged cache was removed; the next build computes again what it held.",
     "indices": "The search indices were created again.",
 }
-"""Checks whose problems may be repaired without a model, and what was done if they hold."""
+"""Checks whose problems can be repaired without a model, and notes on the repair."""
 
 
 @dataclass(frozen=True)
