@@ -48,7 +48,7 @@ REQUIRED = {
     "less_than": "less than {lt}",
     "less_than_equal": "at most {le}",
 }
-"""What a value must be, by pydantic's type of an error or the first word of it."""
+"""The requirement on a value, by pydantic's error type or its first word."""
 
 
 def without_password(text: str) -> str:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 TOML_FILE = "hierindex.toml"
 PREFIX = "HIERINDEX_"
 OTHER_VARIABLES = ("LLM_API_KEY",)
-"""Variables that are no settings, without their prefix."""
+"""Variables that are not settings, without their prefix."""
 
 # Defaults of arguments that are no settings.
 OUTLINE_TOKENS = 1000

@@ -37,7 +37,7 @@ from hierindex.node import (
 
 DETAILS = "hierindex"
 RECORD_KEYS = ("hierindex_level", "hierindex_level_max", DETAILS)
-"""Metadata keys of ours."""
+"""Metadata keys of hierindex."""
 
 NODE_TYPES = {kind.class_name(): kind for kind in (TextNode, IndexNode, ImageNode)}
 """Types that nodes are restored to; nodes of other types become a `TextNode`."""
@@ -51,7 +51,7 @@ SOURCE, PARENT = NodeRelationship.SOURCE, NodeRelationship.PARENT
 PREVIOUS, NEXT, CHILD = NodeRelationship.PREVIOUS, NodeRelationship.NEXT, NodeRelationship.CHILD
 LINKS = PARENT, CHILD, PREVIOUS, NEXT
 TEMPLATES = {"text_template": ["metadata_str", "content"], "metadata_template": ["key", "value"]}
-"""Templates of a node, and what they are formatted with."""
+"""Templates of a node, and their fields."""
 
 
 def from_text_node(node: BaseNode) -> Node:
