@@ -40,9 +40,9 @@ MARKUP = re.compile(
 
 @dataclass(eq=False)
 class Entry:
-    """A group of documents with its entries, or a document, which has none.
+    """A document, or a group of documents and groups (`entries`).
 
-    `nodes` are the nodes whose text is written for it.
+    `nodes` are the nodes whose text is written to its file.
     """
 
     title: str
