@@ -67,10 +67,11 @@ def without_furniture(
 ) -> tuple[list[list[Line]], list[str]]:
     """Remove running heads, running feet and page numbers.
 
-    A line is removed only if it is among the outermost lines of most pages, or of most odd or most
-    even pages. It must have the same height and the same words there, hardly a larger font than the
-    text, and a distance from it. Page numbers may differ. A line with other numbers is kept once,
-    because it may be the number of an account or a standard. A page with no other text is kept.
+    A line is removed only if it meets four conditions. It is among the outermost lines of most
+    pages, or of most odd or most even pages. It has the same height and the same words there. Its
+    font is hardly larger than that of the text. And it is at a distance from the text. Page numbers
+    may differ. A line with other numbers is kept once, because it may be the number of an account
+    or a standard. A page with no other text is kept.
 
     Returns
     -------
