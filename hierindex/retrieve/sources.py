@@ -24,8 +24,8 @@ PARAGRAPH = re.compile(r".{1,4000}?(?:\n(?:[^\S\n]*\n)+|\Z)|.{1,4000}\n|.{1,4000
 class SourcePassage:
     """A passage that a node cites: the `text` of `citation`, between `before` and `after`.
 
-    The text is assembled from the chunks of the index. White space between chunks is not stored:
-    one character is shown as a line break, several as an empty line.
+    The text is assembled from the chunks of the index. White space between chunks is not stored. It
+    is shown as a line break if it was one character, otherwise as an empty line.
     """
 
     citation: Span
