@@ -38,8 +38,8 @@ def doomed(
 ) -> list[Node]:
     """Return the nodes that a deletion by ids, by filters or by both removes.
 
-    A deletion by filters alone also removes summaries that lose a child and have text of a deleted
-    chunk's document, because their text may contain that chunk.
+    A deletion by filters alone also removes a summary if it loses a child and is derived from the
+    document of a deleted chunk, because its text may contain that chunk.
     """
     if filters is not None:
         filters = with_known_keys(snapshot, filters, strict=True)
