@@ -95,7 +95,11 @@ class Part(NamedTuple):
         return [*self.above, *self.titles] if len(self.titles) == 1 else self.above
 
     def name(self, outer: Sequence[str]) -> str:
-        """Return its titles below outer ones: all of them, the first and last, or the first few."""
+        """Return a name from its titles, below the titles `outer` of its parent.
+
+        The name has all titles, the first and the last, or the first few, depending on their
+        length.
+        """
         titles = [title for title in self.titles if any(map(str.isalpha, title))]
         name = ", ".join(titles)
         if len(titles) > 1 and len(name) > MAX_TITLE:
