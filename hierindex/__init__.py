@@ -1,6 +1,6 @@
 """Turns a collection of documents into a tree of summaries that can be asked at any level.
 
-The public names stand in `__init__.pyi`; each is imported when it is first used.
+The public names are listed in `__init__.pyi`; each is imported on first use.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""The cache file of an index: vectors, texts of models and readings, by what shaped them."""
+"""The cache file of an index: vectors, completions, summaries, and documents as read and split."""
 
 import json
 import logging
@@ -36,8 +36,8 @@ LEVEL = 1  # of compression; higher ones save little, and take longer than readi
 class Entry(NamedTuple):
     """A value with its key.
 
-    `of` is the hash of the node's text or of the document that it is of, see `sweep`; None if that
-    is not known yet, and `ALWAYS` if it says nothing of any.
+    `of` is the hash of the text that the value was computed from: a node's text, or a document; see
+    `sweep`. It is None while that is not known, and `ALWAYS` if the value contains no text.
     """
 
     key: str
@@ -46,10 +46,10 @@ class Entry(NamedTuple):
 
 
 class Cache:
-    """Values by digests of everything that determines them.
+    """A key-value store in SQLite; a key is a digest of everything that determines the value.
 
-    They are written as they arrive, so that a build that is killed has to repeat little. Threads
-    may share it. If it fails, a warning is logged and the build continues without it.
+    Values are written as they arrive, so that a killed build can resume. Threads may share a cache.
+    If it fails, a warning is logged and the build continues without it.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class Cache:
         self._lock = Lock()
 
     def recall(self, keys: Sequence[str]) -> dict[str, bytes]:
-        """Return the values under these keys, of those that have one."""
+        """Return the values of the keys that the cache has."""
         if (connection := self._connection) is None:
             return {}
         with tolerated(), self._transaction(connection):
@@ -71,10 +71,10 @@ class Cache:
         return {}
 
     def keep(self, entries: Iterable[Entry], *, is_costly: bool = False) -> None:
-        """Store entries in place of others with their keys.
+        """Store entries, replacing those with the same keys.
 
-        If they are costly, they are on the disk when this returns; otherwise a power cut may lose
-        them, and those after them, until some that are.
+        Costly entries are on disk when this returns. Others may be lost in a power cut, until the
+        next costly ones are stored.
         """
         if (connection := self._connection) is None:
             return
@@ -84,7 +84,7 @@ class Cache:
             )
 
     def mark(self, keys: Iterable[str], of: int) -> None:
-        """Set what the values under these keys are of."""
+        """Record the hash of the text that the values under these keys were computed from."""
         if (connection := self._connection) is None:
             return
         with tolerated(), self._transaction(connection, survives=False):
@@ -105,8 +105,8 @@ class Cache:
     ) -> Iterator[None]:
         """Commit the statements inside, or roll them back if one fails.
 
-        Reads are inside as well: SQLite refuses a write after a read whose snapshot is older than
-        another process's write.
+        Reads are inside as well, because SQLite refuses a write after a read whose snapshot
+        is older than another process's write.
         """
         with self._lock:
             connection.execute(f"PRAGMA synchronous = {'FULL' if survives else 'NORMAL'}")
@@ -127,9 +127,9 @@ def tolerated() -> Iterator[None]:
 def open_cache(uri: str) -> Iterator[Cache]:
     """Open the cache of an index for the `with` block.
 
-    A damaged file is replaced by an empty one. If the file cannot be used, a warning is logged
-    and nothing is cached. A new file is removed again, with its new folders, if the block finds
-    that there is nothing to index.
+    A damaged file is replaced by an empty one. If the file cannot be used, a warning is logged and
+    nothing is cached. If the block finds nothing to index, a new file is removed again, with its
+    new folders.
 
     Parameters
     ----------
@@ -153,9 +153,9 @@ def open_cache(uri: str) -> Iterator[Cache]:
 
 
 def sweep(uri: str, held: Ints1d) -> None:
-    """Delete the values that are of nothing that an index holds, so that none is of deleted text.
+    """Delete values computed from texts that the index no longer holds, such as deleted documents.
 
-    The index has a cache.
+    The cache must exist.
 
     Parameters
     ----------
@@ -184,7 +184,10 @@ def sweep(uri: str, held: Ints1d) -> None:
 
 
 def cache_file(uri: str) -> Path:
-    """Return the path of an index's cache: in its folder, or in the user's cache if remote."""
+    """Return the path of an index's cache.
+
+    It is in the index's folder, or for a remote index in the user's cache folder.
+    """
     if "://" not in uri:
         return Path(uri) / FILE
     return user_cache_path("hierindex", appauthor=False) / "indexes" / digest(uri) / FILE
@@ -236,7 +239,7 @@ def _is_busy(error: BaseException) -> bool:
 
 @dataclass(frozen=True)
 class Vectors:
-    """Unit vectors by embedded text and model, so that one text always has bit-identical ones.
+    """A cache of unit vectors by text and model, so that a text always gets bit-identical vectors.
 
     Parameters
     ----------
@@ -244,7 +247,7 @@ class Vectors:
     model : str or None
         Fingerprint of the embedding model; without one, nothing is kept.
     texts : Mapping[str, str]
-        The text of the node whose vector it is, by what is embedded of it, if that is more.
+        The text of a node by its embedded text, if this includes more, such as metadata.
     """
 
     cache: Cache
@@ -272,12 +275,12 @@ class Vectors:
 
 @dataclass(frozen=True)
 class Texts:
-    """Texts that models wrote: completions, by their prompts, and the summaries made of them."""
+    """A cache of texts that models wrote: completions by prompt, and the summaries made of them."""
 
     cache: Cache
 
     def recall(self, key: str) -> str | None:
-        """Return the completion under a key; None if there is none."""
+        """Return the completion under a key, or None."""
         found = self.cache.recall([key]).get(key)
         return None if found is None else found.decode("utf-8", "surrogatepass")
 
@@ -287,7 +290,7 @@ class Texts:
         self.cache.keep([entry], is_costly=True)
 
     def assign(self, keys: Sequence[str], summary: str) -> None:
-        """Note which summary completions were used for, so that they are deleted with it."""
+        """Record which completions a summary was made of, so that they are deleted with it."""
         self.cache.mark(keys, hash_text(summary))
 
     def recall_summaries(self, keys: Sequence[str]) -> dict[str, tuple[str, str]]:
@@ -308,13 +311,13 @@ class Texts:
 
 @dataclass
 class Readings:
-    """JSON values that reading and splitting compute, by digests of their input."""
+    """A cache of JSON values that are computed when documents are read and split."""
 
     cache: Cache
     _recent: set[str] = field(default_factory=set)
 
     def recall(self, key: str) -> Any:
-        """Return the value under a key; None if there is none, or if it is damaged."""
+        """Return the value under a key; None if it is missing or damaged."""
         found = self.cache.recall([key]).get(key)
         if found is None:
             return None
@@ -326,7 +329,7 @@ class Readings:
         return value
 
     def keep(self, key: str, value: Any) -> None:
-        """Store a JSON value; a string says why nothing was read, and stays."""
+        """Store a JSON value. A string is the reason why nothing was read; it is never swept."""
         data = json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
         of = ALWAYS if isinstance(value, str) else None
         self.cache.keep([Entry(key, zlib.compress(data, LEVEL), of)])
@@ -334,10 +337,10 @@ class Readings:
             self._recent.add(key)
 
     def recent(self) -> set[str]:
-        """Return the keys of what was recalled and stored since the last call."""
+        """Return the keys recalled or stored since the last call."""
         recent, self._recent = self._recent, set()
         return recent
 
     def note(self, document: str, keys: Set[str]) -> None:
-        """Note that what is under these keys was read for a document, given its hash."""
+        """Record that the values under these keys were read for a document with this hash."""
         self.cache.mark(keys, hash_text(document))

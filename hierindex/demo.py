@@ -1,4 +1,4 @@
-"""Demo documents from scikit-learn's docstrings, which every installation has."""
+"""Demo documents from scikit-learn's docstrings, which are installed with hierindex."""
 
 import importlib
 import inspect
@@ -23,9 +23,9 @@ NOTE = re.compile(r"\s*(?:\[\d+\]_?|Read more in [^.]*\.)")
 
 
 def demo_documents() -> "list[Document]":
-    """Return one document per public module of scikit-learn, of its docstrings' prose.
+    """Return one document for each public module of scikit-learn, with its docstrings' prose.
 
-    Each is read as the Markdown file that has a section for every class and function.
+    Each is read like a Markdown file with a section for every class and function.
     """
     import sklearn
     from llama_index.core.schema import Document
@@ -57,7 +57,7 @@ def _module_text(name: str) -> str:
 
 
 def _prose(thing: object) -> str:
-    """Return the paragraphs of a docstring that say something of its subject, as Markdown."""
+    """Return the informative paragraphs of a docstring, as Markdown."""
     paragraphs = SECTION.split(inspect.getdoc(thing) or "")[0].split("\n\n")
     prose = "\n\n".join(each for each in paragraphs if not ASIDE.match(each))
     return ROLE.sub(r"`\1`", NOTE.sub("", prose)).replace("``", "`").strip()

@@ -48,7 +48,7 @@ REQUIRED = {
     "less_than": "less than {lt}",
     "less_than_equal": "at most {le}",
 }
-"""What a value must be, by pydantic's type of an error or the first word of it."""
+"""The requirement on a value, by pydantic's error type or its first word."""
 
 
 def without_password(text: str) -> str:
@@ -63,7 +63,7 @@ def without_password(text: str) -> str:
 
 
 def nearest(name: str, known: Iterable[str], prefix: str = "") -> str:
-    """Return the end of a sentence on an unknown name: the most similar known one, if any is.
+    """Return the end of a sentence about an unknown name: the most similar known name, if any.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def nearest(name: str, known: Iterable[str], prefix: str = "") -> str:
 
 
 def requirement(error: Mapping[str, Any]) -> str:
-    """Return what a value must be, and the value, from an error of pydantic.
+    """Describe an error of pydantic: the requirement and the value.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def requirement(error: Mapping[str, Any]) -> str:
 
 
 def shown(value: Any) -> str:
-    """Return an invalid value as an error shows it.
+    """Format an invalid value for an error message.
 
     Examples
     --------
@@ -124,7 +124,7 @@ class InputError(HierindexError, ValueError):
 
     @classmethod
     def of_field(cls, error: "ValidationError", named: Callable[[str], str] = str) -> "InputError":
-        """Return the first error that pydantic found, as one sentence, with `named` the field."""
+        """Return the first error of pydantic as one sentence; `named` formats the field's name."""
         first = error.errors()[0]
         field = named(".".join(map(str, first["loc"])))
         if first["type"] == "missing":
@@ -141,7 +141,7 @@ class SourceError(InputError):
 
 
 class NotFoundError(InputError):
-    """The index does not hold the node, document or key, or nothing that fits the budget."""
+    """The index does not hold the node, document or key, or no node fits the token budget."""
 
 
 class LevelError(NotFoundError):
@@ -153,7 +153,7 @@ class IndexNotFoundError(NotFoundError):
 
     @classmethod
     def at(cls, uri: str) -> "IndexNotFoundError":
-        """Return the error on an address."""
+        """Return the error for an address."""
         return cls(
             f"{uri!r} holds no index; build one with `hierindex build SOURCE --index {uri}`."
         )
@@ -174,7 +174,7 @@ class ModelError(HierindexError):
 
 
 class LimitError(HierindexError):
-    """A build has reached `token_limit` or `deadline` of its language model."""
+    """A build has reached the token limit or the deadline of its language model."""
 
     exit_status = 2
 
@@ -184,7 +184,7 @@ class SummaryError(HierindexError):
 
 
 class WindowWarning(UserWarning):
-    """A text or a prompt exceeds the window of its model, which reads only a part of it."""
+    """A text or a prompt is too long for its model's window, so only a part of it is read."""
 
 
 class FallbackWarning(UserWarning):

@@ -61,7 +61,7 @@ class HierarchicalIndex:
     ----------
     store : HierarchyStore or Table
     embed_model : BaseEmbedding or callable, optional
-        What the tree was built with; by default loaded by the name stored in the tree.
+        The model with which the tree was built; by default loaded by the name stored in the tree.
     last_build : BuildReport, optional
         Report of the last build or update made through this object.
     """
@@ -203,7 +203,7 @@ class HierarchicalIndex:
         return cls(table, embed_model)
 
     def at(self, snapshot: "Snapshot") -> Self:
-        """Return a read-only copy of this index that always reads this snapshot."""
+        """Return a read-only copy of this index that always reads the given snapshot."""
         index = copy(self)
         index.table, index._store = self.table.at(snapshot), None
         return index
@@ -225,7 +225,7 @@ class HierarchicalIndex:
         return as_llama_index(self.encoder())
 
     def encoder(self) -> "EmbedModel":
-        """Return the model of `embed_model` without LlamaIndex's wrapper; indexes share it."""
+        """Return the model of `embed_model` without LlamaIndex's wrapper; it is loaded once."""
         if self._embed_model is not None:
             return self._embed_model
         maker = self.table.snapshot().maker()
@@ -363,7 +363,7 @@ class HierarchicalIndex:
         Returns
         -------
         list[RetrievedNode]
-            In reading order. The text of a node is reduced to the chosen sentences, with their
+            In reading order. The text of a node is reduced to the selected sentences, with their
             citations. Its score is its share of the text, weighted by similarity to the question.
 
         Raises
@@ -426,7 +426,7 @@ class HierarchicalIndex:
         Raises
         ------
         IndexNotFoundError
-            If there is no index any more.
+            If the index no longer exists.
         """
         from hierindex.store.snapshot import overview
 
@@ -667,8 +667,8 @@ class HierarchicalIndex:
         Parameters
         ----------
         *documents : str
-            Ids. The id of a mailbox deletes all its e-mails, that of an e-mail also its
-            attachments. Later updates skip these documents until their files are named.
+            Ids of documents. The id of a mailbox also deletes its e-mails, and the id of an e-mail
+            its attachments. Later updates skip these documents until their files are named.
         hierarchy, llm, dry_run, progress, **llm_options
             As in `update`.
 
@@ -703,7 +703,7 @@ class HierarchicalIndex:
         progress: "Progress | None" = None,
         **llm_options: Any,
     ) -> "BuildReport":
-        """Build the tree anew over the chunks of the index.
+        """Build the tree again over the chunks of the index.
 
         Use it after an `IngestionPipeline` has changed the index, which may leave stale nodes or
         several trees.

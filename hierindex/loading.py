@@ -1,4 +1,4 @@
-"""Loading of Hugging Face models and of libraries of extras, and the device that torch uses."""
+"""Loading of Hugging Face models and of optional libraries, and choice of torch's device."""
 
 import logging
 import platform
@@ -28,7 +28,8 @@ EXTRAS = {
 def accelerator() -> str | None:
     """Return torch's name of the available accelerator, or None.
 
-    Importing torch takes seconds, so without a driver this answers None unless torch is imported.
+    Importing torch takes seconds. So without a GPU driver, None is returned unless torch is already
+    imported.
     """
     if "torch" not in sys.modules and not _may_have_one():
         return None
@@ -72,7 +73,7 @@ def loading(message: str) -> Iterator[None]:
     Parameters
     ----------
     message : str
-        Of the error: what cannot be loaded, and how to mend it.
+        Message of the error: the model that cannot be loaded, and what to do.
 
     Raises
     ------
@@ -89,12 +90,12 @@ def loading(message: str) -> Iterator[None]:
 
 
 def load_transformer(kind: str, name: str, message: str, **options: Any) -> tuple[Any, Any]:
-    """A model of one of transformers' auto classes, by name or folder, and its tokenizer.
+    """Load a model by one of transformers' auto classes, from a name or folder, and its tokenizer.
 
     Raises
     ------
     ModelError
-        With this message, if the model is not there or not whole.
+        If the model is missing or incomplete; `message` is the text of the error.
     """
     import transformers
 
@@ -126,7 +127,7 @@ def quiet() -> Iterator[None]:
 def only_local(name: str) -> bool:
     """Return whether a model must come from this machine: it is a folder, or the hub is offline.
 
-    Checked here because the hub's client retries for over a minute before it uses its cache.
+    Checked here because the hub's client would retry for over a minute before it uses its cache.
     """
     from huggingface_hub import constants
 
@@ -143,12 +144,12 @@ def only_local(name: str) -> bool:
 
 @contextmanager
 def extra(name: str, what: str) -> Iterator[None]:
-    """Name an extra if an import fails because it is not installed.
+    """Raise an error that names the missing extra if an import in the block fails.
 
     Parameters
     ----------
     name : str
-        Of the extra.
+        Name of the extra.
     what : str
         The beginning of the error, such as "The explorer needs".
 

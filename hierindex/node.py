@@ -48,7 +48,7 @@ to_json: Callable[[Any], str] = _encoder.encode
 
 
 def page_in(metadata: Mapping[str, Any]) -> tuple[int | None, str]:
-    """Return the page that metadata name, and its label if that is not a number.
+    """Return the page in a node's metadata, and its label if the label is not a number.
 
     >>> page_in({"page_label": "7"}), page_in({"page_label": "xii"})
     ((7, ''), (None, 'xii'))
@@ -110,7 +110,7 @@ class Span(NamedTuple):
 
 
 def place_of(citation: Mapping[str, Any], title: str | None = None) -> str:
-    """Return where a span is, given as JSON, with a title instead of its document and anchor.
+    """Format the position of a citation; a title replaces its document and anchor.
 
     >>> place_of({"document": "a.md", "section": ["Results", "Timing"], "page": 4})
     'a.md › Results › Timing, page 4'
@@ -136,7 +136,7 @@ def titles_of(section: str) -> list[str]:
 
 
 def shared_section(sections: Iterable[str]) -> str:
-    """Return the longest path of titles with which all sections begin; empty if there is none.
+    """Return the longest path of titles with which all sections begin, or "".
 
     >>> shared_section(["Results › Timing", "Results › Memory › Peak"])
     'Results'
@@ -147,15 +147,15 @@ def shared_section(sections: Iterable[str]) -> str:
 
 
 class Quote(NamedTuple):
-    """A part `text[at:to]` of a node's text and its source in a document.
+    """A part `text[at:to]` of a node's text, with its source in a document.
 
     Attributes
     ----------
     at, to : int
         Character offsets in the node's text; `to` is exclusive.
     source : Span or None
-        If `verbatim`, where the document has the same characters; otherwise the source sentence
-        that is most similar. None if no source supports the part, or if it is unknown.
+        If `verbatim`, the position of the same characters in the document; otherwise the most
+        similar sentence of the sources. None if no source supports the part, or if it is unknown.
     verbatim : bool
         Whether the part is quoted; False if a model wrote it.
     beside : tuple of Span
@@ -174,7 +174,7 @@ class Quote(NamedTuple):
         return (*([] if self.source is None else [self.source]), *self.beside)
 
     def part(self, at: int, to: int) -> "Quote":
-        """Return the quote of `text[at:to]`, a part of this one, and of verbatim sources."""
+        """Return the quote of `text[at:to]`, a part of this one; verbatim sources are cut to it."""
         if not self.verbatim:
             return self._replace(at=at, to=to)
 
@@ -231,10 +231,10 @@ class Grounding:
 
 
 class Maker(NamedTuple):
-    """What grew a tree; all of it is empty for a chunk that is in no tree.
+    """The settings and models that grew a tree; all fields are empty for a chunk outside any tree.
 
-    `embed_settings` is JSON of the settings that distinguish embedding models of one name; it is
-    empty if the model reveals neither name nor settings.
+    `embed_settings` is JSON of the settings that distinguish embedding models of the same name. It
+    is empty if the model has neither name nor settings.
     """
 
     method: str = ""
@@ -245,7 +245,7 @@ class Maker(NamedTuple):
 
 @dataclass(slots=True)
 class Node:
-    """A chunk or a summary, with its place in the tree.
+    """A chunk or a summary, with its position in the tree.
 
     Attributes
     ----------
@@ -267,7 +267,7 @@ class Node:
     children : tuple of str
         Ids.
     previous, next : str
-        Ids of the chunks beside it; "" for none.
+        Ids of the previous and the next chunk; "" for none.
     quotes : tuple of Quote
         The parts of the text with their sources.
     n_tokens : int
@@ -330,7 +330,7 @@ class Node:
 
     @property
     def citations(self) -> list[Span]:
-        """The distinct sources of the text, in its order."""
+        """The distinct sources of the text, in the order of the text."""
         return list(dict.fromkeys(source for q in self.quotes for source in q.sources))
 
     @property
@@ -376,16 +376,16 @@ class Node:
 
     @property
     def embedded_text(self) -> str:
-        """The text with the metadata that are embedded."""
+        """The text with the metadata to embed."""
         return self._with_metadata(EMBED_HIDDEN)
 
     @property
     def llm_text(self) -> str:
-        """The text with the metadata that a language model reads."""
+        """The text with the metadata that a language model gets to read."""
         return self._with_metadata(LLM_HIDDEN)
 
     def _with_metadata(self, hidden: str) -> str:
-        """Return what LlamaIndex's `TextNode.get_content` does."""
+        """Return the same text as LlamaIndex's `TextNode.get_content`."""
         others = self.others
         each = others.get("metadata_template", "{key}: {value}")
         shown = others.get("metadata_separator", "\n").join(
@@ -424,7 +424,7 @@ class Heading(NamedTuple):
     """A heading of a document; `level` counts from 1, `start` is its first character's offset.
 
     `anchor` is the nearest anchor of an HTML page at or before the heading. A document's metadata
-    holds headings in the order of the text, as lists.
+    holds its headings as lists, in the order of the text.
     """
 
     level: int
@@ -453,7 +453,7 @@ def _is_heading(entry: Any) -> bool:
 
 
 def for_chunks(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a document's metadata without the lists of its headings and page labels."""
+    """Return a document's metadata for its chunks, without the headings and page labels."""
     lists = {HEADINGS} if headings_in(metadata) else set()
     if PAGES in metadata:
         lists.add(PAGE_LABELS)

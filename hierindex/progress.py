@@ -1,4 +1,4 @@
-"""Progress reports of long operations, and the seconds that they spend."""
+"""Progress reports of long operations, and the seconds that they take."""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -10,8 +10,8 @@ from typing import NamedTuple, Protocol, runtime_checkable
 class Progress(Protocol):
     """Protocol of progress callbacks: `progress(stage, done, total, cost)`.
 
-    `stage` is a name, `done` and `total` count steps. `cost` is a text such as the tokens spent so
-    far if a language model is used, else "".
+    `stage` is a name; `done` and `total` are numbers of steps. `cost` is a text, such as the tokens
+    spent so far if a language model is used, else "".
     """
 
     def __call__(self, stage: str, done: int, total: int, cost: str = "", /) -> None:
@@ -23,7 +23,7 @@ def silent(stage: str, done: int, total: int, cost: str = "", /) -> None:
 
 
 class Timing(NamedTuple):
-    """Seconds that a stage took; `level` is the one it created, None if it concerns all."""
+    """Seconds that a stage took; `level` is the one it made, None if it concerns all levels."""
 
     stage: str
     level: int | None
@@ -54,7 +54,7 @@ class Stopwatch:
             self.add([Timing(stage, level, time.perf_counter() - start)])
 
     def add(self, timings: Iterable[Timing]) -> None:
-        """Add what was measured elsewhere."""
+        """Add timings measured elsewhere."""
         for stage, level, spent in timings:
             self._seconds[stage, level] = self._seconds.get((stage, level), 0.0) + spent
 

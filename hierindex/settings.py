@@ -1,8 +1,8 @@
 """Settings: the name, type, limits, default and help of each, declared once.
 
-The defaults of Python, the flags of commands, `HIERINDEX_<NAME>` in the environment and
-`<name> = ...` in hierindex.toml in the working directory come from here; a flag is preferred to a
-variable, and a variable to the file. The help of a setting says what None means. API keys are not
+Defaults in Python, the flags of commands, `HIERINDEX_<NAME>` in the environment and `<name> = ...`
+in hierindex.toml in the working directory are derived from here. A flag takes precedence over a
+variable, and a variable over the file. The help of a setting explains None. API keys are not
 settings: `HIERINDEX_LLM_API_KEY` is read when a model is loaded, and is not stored.
 """
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 TOML_FILE = "hierindex.toml"
 PREFIX = "HIERINDEX_"
 OTHER_VARIABLES = ("LLM_API_KEY",)
-"""Variables that are no settings, without their prefix."""
+"""Variables that are not settings, without their prefix."""
 
 # Defaults of arguments that are no settings.
 OUTLINE_TOKENS = 1000
@@ -40,9 +40,9 @@ RIVALS = {"llm": "summarizer", "summarizer": "llm", "mode": "level", "level": "m
 
 
 class Help(NamedTuple):
-    """What a help page says of a setting: what its value is, and what it sets.
+    """The help of a setting: the placeholder for its value, and a description.
 
-    A page adds the default, unless it is None or False.
+    Help pages add the default, unless it is None or False.
     """
 
     value: str
@@ -55,7 +55,7 @@ class Help(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """Makes pydantic call a function with a value, and with what reads it as its type."""
+    """A pydantic validator that calls a function with a value and the parser of its type."""
 
     check: Callable[[Any, Callable[[Any], Any]], Any]
 
@@ -72,7 +72,7 @@ def _each(value: Any) -> list[Any]:
 
 
 def _levels(level: Any, read: Callable[[Any], Any]) -> Any:
-    """Read levels; a variable has several as a JSON list."""
+    """Parse levels; a variable has several levels as a JSON list."""
     try:
         given = json.loads(level) if isinstance(level, str) and level[:1] == "[" else level
         if given == [] or any(isinstance(each, bool) for each in _each(given)):
@@ -200,7 +200,7 @@ class SearchSettings:
         ),
     ] = None
     top_k: Annotated[
-        Count | None, Help("N", "Maximum number of nodes. By default 10, of an outline 20.")
+        Count | None, Help("N", "Maximum number of nodes. By default 10, or 20 for an outline.")
     ] = None
     token_budget: Annotated[Count, Help("N", "Maximum tokens of all nodes together.")] = 2000
 
@@ -248,7 +248,7 @@ class LLMSettings:
         Help(
             "N",
             "Maximum tokens of a completion, reasoning included. By default 4 times the length of "
-            "a summary, and the server's limit for answers.",
+            "a summary for summaries, and the server's limit for answers to questions.",
         ),
     ] = None
     max_llm_tokens: Annotated[
@@ -273,7 +273,7 @@ class Settings(LLMSettings, AnswerSettings, SearchSettings, SummarySettings, Tre
     """All settings."""
 
     def chosen(self, names: str) -> dict[str, Any]:
-        """Return the settings of these names, which are separated by spaces."""
+        """Return the settings with these names, separated by spaces, as a dict."""
         return {name: getattr(self, name) for name in names.split()}
 
 
@@ -291,7 +291,7 @@ NAMES = {field.name: field.default for field in fields(Settings)}
 
 
 def load_settings(named: Callable[[str], str] = str, /, **flags: Any) -> Settings:
-    """Load the settings; flags that are None or an empty list count as not given.
+    """Load the settings; flags that are None or an empty list count as missing.
 
     Raises
     ------
@@ -348,7 +348,7 @@ def flag_of(name: str) -> str:
 
 
 def misnamed_variables() -> Iterator[str]:
-    """Yield a sentence on each variable that has our prefix and sets nothing."""
+    """Yield a sentence for each variable that has the prefix of hierindex but is not a setting."""
     known = [*OTHER_VARIABLES, *map(str.upper, NAMES)]
     for variable in sorted(os.environ):
         prefix, name = variable[: len(PREFIX)], variable[len(PREFIX) :].upper()

@@ -1,8 +1,8 @@
-"""The one LlamaIndex form of a node: a `TextNode`, both ways.
+"""Conversion of nodes to LlamaIndex's `TextNode` and back.
 
-LlamaIndex's metadata are one dictionary, which vector stores filter. A node's place in the tree is
-stored there as the plain numbers `hierindex_level` and `hierindex_level_max`, by which any store
-can filter, and one JSON string, `hierindex`, for the rest.
+LlamaIndex's metadata are one dictionary, which vector stores filter. It has two numbers for a
+node's position in the tree, `hierindex_level` and `hierindex_level_max`, by which any store can
+filter, and one JSON string, `hierindex`, for all other fields.
 """
 
 import json
@@ -37,7 +37,7 @@ from hierindex.node import (
 
 DETAILS = "hierindex"
 RECORD_KEYS = ("hierindex_level", "hierindex_level_max", DETAILS)
-"""Metadata keys of ours."""
+"""Metadata keys of hierindex."""
 
 NODE_TYPES = {kind.class_name(): kind for kind in (TextNode, IndexNode, ImageNode)}
 """Types that nodes are restored to; nodes of other types become a `TextNode`."""
@@ -51,13 +51,14 @@ SOURCE, PARENT = NodeRelationship.SOURCE, NodeRelationship.PARENT
 PREVIOUS, NEXT, CHILD = NodeRelationship.PREVIOUS, NodeRelationship.NEXT, NodeRelationship.CHILD
 LINKS = PARENT, CHILD, PREVIOUS, NEXT
 TEMPLATES = {"text_template": ["metadata_str", "content"], "metadata_template": ["key", "value"]}
-"""Templates of a node, and what they are formatted with."""
+"""Templates of a node, and their fields."""
 
 
 def from_text_node(node: BaseNode) -> Node:
-    """Return the node of a LlamaIndex node, whose vector is None if it has no embedding.
+    """Convert a LlamaIndex node to a node; its vector is None without an embedding.
 
-    A node that names no documents is from that of its SOURCE relationship, or its own document.
+    If the node does not list its documents, its document is taken from the SOURCE relationship.
+    Without one, the node is its own document.
     """
     keys = record_keys(node.metadata)
     record: dict[str, Any] = json.loads(node.metadata[DETAILS]) if keys else {}
@@ -102,13 +103,13 @@ def from_text_node(node: BaseNode) -> Node:
 
 
 def chunk_of(node: BaseNode) -> Node:
-    """Return a chunk to grow a tree over.
+    """Convert a LlamaIndex node to a chunk over which a tree can be grown.
 
     Raises
     ------
     InputError
-        If it is not a text node, is a summary, has a template that cannot be formatted, or uses a
-        metadata key that hierindex writes; names the node.
+        If the node is not a text node, is a summary, has a template that cannot be formatted, or
+        uses a metadata key of hierindex; the message names the node.
     """
     if not isinstance(node, TextNode | Document) or isinstance(node, ImageNode):
         raise InputError(
@@ -132,9 +133,10 @@ def chunk_of(node: BaseNode) -> Node:
 
 
 def to_text_node(node: Node) -> TextNode:
-    """Return the LlamaIndex node, with its embedding if there is a vector.
+    """Convert a node to a LlamaIndex node, with its embedding if there is a vector.
 
-    Its PARENT is the strongest parent; the others are in its record, which lists 1,000 documents.
+    Its PARENT is the strongest parent. The other parents are in the JSON string `hierindex`, which
+    lists at most 1,000 documents.
     """
     others = dict(node.others)
     linked: dict[str, dict[str, Any]] = others.pop("linked", {})
@@ -187,12 +189,12 @@ def check_text_node(node: BaseNode) -> None:
 
 
 def record_keys(metadata: Mapping[str, Any]) -> Sequence[str]:
-    """Return the metadata keys that are hierindex's; empty if it did not make the node."""
+    """Return the metadata keys of hierindex's own; empty if it did not make the node."""
     return RECORD_KEYS if {DETAILS, RECORD_KEYS[0]} <= metadata.keys() else ()
 
 
 def more_documents(node: BaseNode) -> int:
-    """Return how many documents a node is from beside those that its metadata name."""
+    """Return the number of a node's documents that its metadata do not list."""
     if not record_keys(node.metadata):
         return 0
     number: int = json.loads(node.metadata[DETAILS]).get("more_documents", 0)
@@ -200,7 +202,7 @@ def more_documents(node: BaseNode) -> int:
 
 
 def metadata_of(node: Node) -> dict[str, Any]:
-    """Return the metadata entries that store a node's place in the tree."""
+    """Return the metadata entries that store a node's position in the tree."""
     if node.maker is None:
         return {}
     details = {name: getattr(node, name) for name in DETAILED.split()} | node.maker._asdict()
@@ -224,7 +226,7 @@ def _fields(info: RelatedNodeInfo) -> dict[str, Any]:
 
 
 def _linked(links: Mapping[NodeRelationship, Mapping[str, RelatedNodeInfo]]) -> dict[str, Any]:
-    """Return what links carry besides ids, by relationship and id."""
+    """Return the fields of links other than ids, by relationship and id."""
     details = {
         kind.name: {
             node_id: _fields(info)

@@ -1,4 +1,4 @@
-"""Blocking functions in daemon threads, whose callers may be interrupted or give them up."""
+"""Blocking functions in daemon threads; their callers may be interrupted or abandon them."""
 
 import asyncio
 import time
@@ -21,9 +21,9 @@ _given_up: ContextVar[tuple[Event, ...]] = ContextVar("given_up", default=())
 
 
 class Pool:
-    """At most so many daemon threads, which run functions in the order in which they came.
+    """A pool of at most `most` daemon threads, which run functions in order of arrival.
 
-    A thread ends when nothing waits for it. None keeps the process alive.
+    A thread ends when no function is waiting. Threads do not keep the process alive.
     """
 
     def __init__(self, n_threads: int) -> None:
@@ -34,7 +34,7 @@ class Pool:
     def start(self, function: Callable[[], T]) -> Future[T]:
         """Run a function in a copy of this context, and return its future.
 
-        One that is given up before it has begun is not run.
+        A function that is cancelled before it has started is not run.
         """
         future: Future[T] = Future()
         future.set_running_or_notify_cancel()
@@ -112,7 +112,7 @@ def each(
 
 
 async def in_daemon_thread(function: Callable[[], T], pool: Pool | None = None) -> T:
-    """Run a blocking function in a thread, which is told if this is cancelled."""
+    """Run a blocking function in a thread, where `is_given_up` is true after cancellation."""
     with may_be_given_up():
         result = asyncio.wrap_future((pool or Pool(1)).start(function))
         try:
@@ -125,7 +125,7 @@ async def in_daemon_thread(function: Callable[[], T], pool: Pool | None = None) 
 
 @contextmanager
 def may_be_given_up() -> Iterator[Event]:
-    """Yield the event that `is_given_up` tells of in all that is started here; the end sets it."""
+    """Yield an event, set when the block ends; `is_given_up` is then true in its threads."""
     given_up = Event()
     token = _given_up.set((*_given_up.get(), given_up))
     try:
@@ -136,7 +136,7 @@ def may_be_given_up() -> Iterator[Event]:
 
 
 def is_given_up() -> bool:
-    """Return whether nobody waits for this any more, see `each` and `may_be_given_up`."""
+    """Return whether the caller has abandoned this thread; see `each` and `may_be_given_up`."""
     return any(given_up.is_set() for given_up in _given_up.get())
 
 
@@ -146,7 +146,7 @@ def _check_wanted() -> None:
 
 
 def _moments(seconds: float = inf) -> Iterator[float]:
-    """Yield how long to wait next, until the time is over; raise CancelledError if given up."""
+    """Yield the next waiting times until the time is over; raise CancelledError if abandoned."""
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0:
         _check_wanted()
@@ -154,25 +154,25 @@ def _moments(seconds: float = inf) -> Iterator[float]:
 
 
 def pause(seconds: float) -> None:
-    """Sleep. As all that waits here, it raises CancelledError if it is given up meanwhile."""
+    """Sleep; raise CancelledError if the caller abandons this thread meanwhile."""
     for moment in _moments(seconds):
         time.sleep(moment)
 
 
 def wait_until(changed: Condition, is_true: Callable[[], bool]) -> None:
-    """Wait on a condition until something is true."""
+    """Wait on a condition until a function returns True."""
     for moment in _moments():
         if changed.wait_for(is_true, moment):
             return
 
 
 def within(seconds: float, function: Callable[[], T]) -> T:
-    """Return the result of a function, which is abandoned in its thread if it takes longer.
+    """Return the result of a function; abandon it in its thread after some seconds.
 
     Raises
     ------
     TimeoutError
-        If it takes longer.
+        If the function takes longer.
     """
     result = started(function)
     for moment in _moments(seconds):

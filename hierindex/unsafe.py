@@ -1,4 +1,4 @@
-"""Characters that are not shown, or change how what is beside them is shown."""
+"""Invisible characters, and characters that change how their neighbours are displayed."""
 
 import json
 import re
@@ -13,7 +13,7 @@ UNSAFE = re.compile(
 
 
 def visible(text: str, *, lines: bool = False) -> str:
-    r"""Escape the characters that are not shown, or change what is beside them, in JSON notation.
+    r"""Escape invisible characters, and those that change their neighbours, in JSON notation.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def visible(text: str, *, lines: bool = False) -> str:
 
 
 def beginning(text: str, most: int) -> str:
-    r"""Return the first characters of a text on one line, without those that control others.
+    r"""Return the beginning of a text on one line, without invisible or control characters.
 
     >>> beginning("one two\nthree", 9)
     'one two…'

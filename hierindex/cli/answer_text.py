@@ -1,4 +1,4 @@
-"""Texts of answers for a terminal."""
+"""Answers formatted for a terminal."""
 
 from collections.abc import Sequence
 from math import inf
@@ -16,7 +16,7 @@ HANG = 2  # columns by which further lines of a node are indented
 
 
 def answered(answer: dict[str, Any], *, verbose: bool = False) -> str:
-    """Format an answer with its places, and on request what was searched and found for it."""
+    """Format an answer with its citations; if `verbose`, also the searched and found nodes."""
     advice = dict(ADVICE)
     if score := answer.get("score"):
         low = f"The best answer has a score of {score:.2f}; a lower --min-score prints it."
@@ -26,13 +26,13 @@ def answered(answer: dict[str, Any], *, verbose: bool = False) -> str:
 
 
 def noted(answer: dict[str, Any], *, verbose: bool = False) -> str:
-    """Format what `answered` has after the text of an answer, to be printed after a stream."""
+    """Format what `answered` adds after an answer's text, to print it after a streamed answer."""
     notes = [*map(wrapped, notes_of(answer, ADVICE)), *(details(answer) if verbose else [])]
     return "".join(f"\n\n{note}" for note in notes)
 
 
 def details(answer: dict[str, Any]) -> list[str]:
-    """Return what was searched for an answer and why, what was found, and what it cost."""
+    """Return lines on the search for an answer: its reason, the nodes found, usage and times."""
     why = f"Searched {answer['why']}." if "why" in answer else ""
     usage = usage_of(answer["usage"]) if answer["usage"]["llm_calls"] else ""
     spent = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in answer["seconds"].items())
@@ -40,7 +40,7 @@ def details(answer: dict[str, Any]) -> list[str]:
 
 
 def nodes_found(answer: dict[str, Any]) -> str:
-    """Format the source nodes of an answer after the numbers of its citations, these first."""
+    """Format the source nodes of an answer, cited ones first, with their citation numbers."""
     if not answer["sources"]:
         return ""
     rows = [(_numbers(source, answer["citations"]), source) for source in answer["sources"]]
@@ -57,7 +57,7 @@ def nodes_found(answer: dict[str, Any]) -> str:
 
 
 def _numbers(source: dict[str, Any], citations: Sequence[dict[str, Any]]) -> list[int]:
-    """Return the numbers of the citations that are of a node or of its passages."""
+    """Return the numbers of the citations that refer to a node or its passages."""
 
     def is_of(citation: dict[str, Any]) -> bool:
         if "node" in citation:

@@ -111,7 +111,7 @@ def compare(
 def options_of(
     opened: "HierarchicalIndex", settings: "Settings", where: list[str] | None
 ) -> dict[str, Any]:
-    """Return the options of `HierarchicalIndex.ask` that settings and filters stand for."""
+    """Return the options of `HierarchicalIndex.ask` for these settings and filters."""
     from hierindex.respond.asking import options_of_ask
     from hierindex.retrieve.conditions import known_filters
 
@@ -131,7 +131,7 @@ def options_of(
 
 
 def _note_cost(most: int, first: int, tokens: int) -> None:
-    """Print what an answer of several prompts costs before they are sent."""
+    """Print the cost of an answer that needs several prompts, before they are sent."""
     if most > 1:
         print_note(
             f"note: Sending at most {most:,} prompts; the first {first:,} have about "

@@ -70,7 +70,7 @@ def build(
         bool,
         typer.Option(
             "--replace",
-            help="Replace the index even if its method or models change or most of its documents "
+            help="Replace the index even if its method or models change, or most of its documents "
             "would be removed.",
         ),
     ] = False,
@@ -133,7 +133,7 @@ def _cluster(address: str | None) -> "Engine":
 
 
 def print_estimate(estimate: "BuildReport", settings: "Settings", as_json: bool) -> None:
-    """Print an estimate, with its prices if the settings have prices of tokens."""
+    """Print an estimate, with its price if the settings have token prices."""
     prices = settings.prompt_price or 0.0, settings.completion_price or 0.0
     price = estimate.price(*prices) if any(prices) else None
     print_result({**estimate.to_json(), "price": price}, as_json, estimated)
@@ -316,7 +316,7 @@ def _print(report: "BuildReport", settings: "Settings", verbose: bool, as_json: 
 
 
 def _updated(report: dict[str, Any]) -> str:
-    """Format the report of an update as a line, and others for requests and skipped files."""
+    """Format the report of an update on one line, then requests and skipped files."""
     names = "; ".join([*changed(report["names"]), *moved(report)]) or "Nothing has changed."
     at, seconds = f"{datetime.now():%H:%M:%S}", f"{report['seconds']['total']:.1f} s"
     usage = [usage_of(report["usage"])] if report["usage"]["llm_calls"] else []

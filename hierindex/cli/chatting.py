@@ -1,4 +1,4 @@
-"""The command that answers one question after the other."""
+"""The `chat` command."""
 
 import io
 import re
@@ -67,7 +67,7 @@ class Chat:
     asked : dict
         Options of its `ask`.
     where : list of str, optional
-        Conditions that the filters among the options stand for.
+        The `--where` conditions, as text.
     """
 
     def __init__(
@@ -163,7 +163,7 @@ class Chat:
 
 
 def _way(asked: dict[str, Any]) -> str:
-    """Return in words what the options of `ask` search."""
+    """Describe in words what the options of `ask` search."""
     if asked["level"] is None:
         return f"in mode {asked['mode'] or 'auto'}"
     levels = asked["level"] if isinstance(asked["level"], list) else [asked["level"]]

@@ -1,4 +1,4 @@
-"""The command that evaluates ways to retrieve."""
+"""The `evaluate` command."""
 
 from contextlib import closing
 from functools import partial
@@ -38,7 +38,8 @@ def evaluate(
     against: Annotated[
         str | None,
         typer.Option(
-            metavar="WAY", help="Baseline of the comparison; by default dense, or else the first."
+            metavar="WAY",
+            help="Baseline of the comparison; by default dense, or the first if that is missing.",
         ),
     ] = None,
     limit: Annotated[
@@ -69,13 +70,13 @@ def evaluate(
 
     A BEIR folder is read as well, and a JSON file of LlamaIndex's
     EmbeddingQAFinetuneDataset. Judgements of documents that the corpus lacks
-    count as not found, and a document with the id of a query is no result of
-    that query.
+    count as not found, and a document with the id of a query does not count
+    as its result.
 
-    With --ways answer, coverage and documents are of what is cited, answer is
-    of the text, words is the length of the answer, and refused the share of
-    answers that say that nothing answers the question. Questions without an
-    expected answer are asked, too: they should be refused.
+    With --ways answer, coverage and documents measure the citations, answer
+    measures the text, words is its length, and refused is the share of
+    refusals. Questions without an expected answer are asked, too: they should
+    be refused.
     """
     if not all(budget.strip().isdecimal() for budget in budgets.split(",")):
         raise InputError(f"--budgets takes numbers such as 500,2000, got {budgets!r}.")

@@ -97,7 +97,7 @@ def outline(
     where: options.Where = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Summarise the index, or a part of it, within a token budget, by its own sentences."""
+    """Summarise the index, or a part of it, in its own sentences within a token budget."""
     from hierindex.index import HierarchicalIndex
     from hierindex.respond.answer import outline_json
     from hierindex.retrieve.conditions import known_filters
@@ -120,7 +120,10 @@ def report(
     ] = None,
     ask: Annotated[
         list[str] | None,
-        typer.Option(metavar="QUESTION", help="A question to answer in it; repeat for more."),
+        typer.Option(
+            metavar="QUESTION",
+            help="Question to answer in the report; may be repeated. None by default.",
+        ),
     ] = None,
     max_mb: Annotated[
         float,
@@ -161,7 +164,9 @@ def export(
     ],
     force: Annotated[
         bool,
-        typer.Option("--force", help="For markdown: overwrite files that were edited since."),
+        typer.Option(
+            "--force", help="For markdown: overwrite files that were edited since the last export."
+        ),
     ] = False,
     as_json: options.AsJson = False,
 ) -> None:

@@ -1,4 +1,4 @@
-"""Language models, summarisers and hierarchies from settings."""
+"""Make language models, summarisers and hierarchies from settings."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -23,7 +23,7 @@ REMEMBERED = "remembered"  # the language model of an index
 
 
 def llm_of(settings: Settings) -> "LLM | None":
-    """Return the language model that the settings name, if any."""
+    """Return the language model named in the settings, or None."""
     if settings.llm is None:
         return None
     if settings.llm_base_url is None:
@@ -39,7 +39,7 @@ def llm_of(settings: Settings) -> "LLM | None":
 
 
 def served_llm_of(settings: Settings) -> "LLM | None":
-    """Return the model of `llm_of` for queries, with limited concurrency."""
+    """Return the language model for queries, with retries and limited concurrency, or None."""
     from hierindex.models.llm import with_retries
 
     llm = llm_of(settings)
@@ -47,7 +47,7 @@ def served_llm_of(settings: Settings) -> "LLM | None":
 
 
 def hierarchy_of(settings: Settings) -> Hierarchy:
-    """Return the hierarchy that the settings describe, with its models loaded."""
+    """Return the hierarchy described by the settings, with its models loaded."""
     summarizer = _summarizer(settings)
     name = settings.embed_model or DEFAULT_EMBED_MODEL
     is_exact = settings.precision == "float32"
@@ -62,14 +62,14 @@ def hierarchy_of(settings: Settings) -> Hierarchy:
 def as_built(
     remembered: Mapping[str, Any], flags: dict[str, Any]
 ) -> tuple[Settings, dict[str, Any]]:
-    """Return the settings of an update, and its language model with options of its requests.
+    """Return the settings of an update, and its language model with its request options.
 
     Parameters
     ----------
     remembered : Mapping
-        What the index remembers, see `settings_of`.
+        Settings stored in the index, see `settings_of`.
     flags : dict
-        Those of the command line. `llm` may be "remembered".
+        Flags of the command line. `llm` may be "remembered".
 
     Raises
     ------
@@ -79,7 +79,9 @@ def as_built(
     served = remembered.get("llm") or {}
     if flags.get("llm") == REMEMBERED:
         if not served:
-            raise InputError("--llm remembered: the index has no summaries of a language model.")
+            raise InputError(
+                "--llm remembered cannot be used: no language model wrote summaries of the index."
+            )
         flags = {"llm_base_url": served["base_url"], **flags, "llm": served["name"]}
     settings, wrote = load_settings(flag_of, **flags), _writer(remembered["summarizer"])
     if "llm" in flags and settings.llm != wrote:
@@ -104,7 +106,7 @@ def _writer(summarizer: Mapping[str, Any]) -> str | None:
 
 
 def _limits(settings: Settings) -> dict[str, Any]:
-    """Return the options of `LLMRewriter` that do not determine what it writes."""
+    """Return the options of `LLMRewriter` that do not affect its texts."""
     return {
         "concurrency": settings.llm_concurrency,
         "timeout": settings.llm_timeout,

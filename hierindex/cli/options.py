@@ -1,4 +1,4 @@
-"""Arguments and options that commands have in common, and the flags of settings."""
+"""Arguments and options shared by several commands, and the flags of settings."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -23,7 +23,7 @@ REPEATED = ("level",)  # flags that may be given several times
 
 
 def checked_index(index: str) -> str:
-    """Return the place of an index; raise IndexNotFoundError if there is none."""
+    """Return the address of an index; raise IndexNotFoundError if it does not exist."""
     from hierindex.store.connection import TABLE, Connection
 
     Connection(index, TABLE).require()
@@ -38,7 +38,7 @@ def _new_index(index: str) -> str:
 
 
 def _place(check: Callable[[str], str]) -> Any:
-    """Return the flag of an index, checked before anything that takes long is imported."""
+    """Return the typer option --index, whose value is checked before slow imports."""
     return typer.Option(
         "--index",
         metavar="DIR",
@@ -73,8 +73,8 @@ Where = Annotated[
 def with_settings(names: str) -> Callable[[Function], Function]:
     """Give a command a flag for each named field of `Settings`.
 
-    The flags take the place of the command's parameter `settings`, which gets the settings as
-    loaded with these flags, or of its parameter `flags`, which gets those that are given.
+    The flags replace the command's parameter `settings` or `flags`. `settings` receives the loaded
+    settings with the given flags applied, `flags` only the given flags.
     """
     flags = [
         _flag(title, *declared)
@@ -108,7 +108,7 @@ def with_settings(names: str) -> Callable[[Function], Function]:
 def _flag(title: str, name: str, kind: Any, said: Help) -> Parameter:
     """Return the parameter from which typer makes the flag of a setting.
 
-    A flag takes any text, as `load_settings` reads values and says what was given.
+    A flag accepts any text, because `load_settings` parses values and reports invalid ones.
     """
     taken: Any = bool if kind is bool else list[str] if name in REPEATED else str
     option = typer.Option(help=said.text, metavar=said.value or None, rich_help_panel=title)

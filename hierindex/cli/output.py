@@ -1,4 +1,4 @@
-"""Printing of results and errors, and what Ctrl-C leaves."""
+"""Printing of results, notes and errors, and handling of Ctrl-C."""
 
 import codecs
 import json
@@ -23,7 +23,7 @@ from hierindex.unsafe import visible
 WITH_LINES = {"text", "answer", "before", "after", "lead", "best"}
 """Keys of a result whose values keep their line breaks."""
 OF_NAMES = {"path", "document", "added", "changed", "removed", "renamed", "moved"}
-"""Keys of a result whose values are names of files, or lists of them."""
+"""Keys of a result whose values are file names, or lists of file names."""
 
 STYLE = re.compile(r"\x1b\[[\d;]*m")  # bold type
 
@@ -40,11 +40,11 @@ KEPT = {
     "export": "no unfinished file is left.",
     "report": "no unfinished file is left.",
 }
-"""What is left of the work of a command that changes something."""
+"""The work that is kept when a command is interrupted, by command."""
 
 
 def escape_unencodable() -> None:
-    """Have standard output escape, in JSON notation too, what its encoding does not contain."""
+    """Make standard output escape characters that its encoding lacks, in JSON notation."""
 
     def escape(error: UnicodeError) -> tuple[str, int]:
         if not isinstance(error, UnicodeEncodeError):
@@ -65,7 +65,7 @@ def print_result(
 ) -> None:
     """Print a result as one JSON object, or as `text` formats it.
 
-    `indent` is that of the JSON object, which is one line if it is None.
+    `indent` is the indentation of the JSON object; None prints it on one line.
     """
     if as_json:
         typer.echo(visible(json.dumps(result, ensure_ascii=False, indent=indent), lines=True))
@@ -74,17 +74,17 @@ def print_result(
 
 
 def terminal_width(stream: TextIO | None = None) -> int | None:
-    """Return the columns of the terminal that standard output, or a stream, is; None if none."""
+    """Return the width of the terminal in columns, or None if the stream is not a terminal."""
     stream = stream or sys.stdout
     is_terminal = stream is not None and stream.isatty()  # None if it was closed
     return get_terminal_size().columns if is_terminal else None
 
 
 def wrapped(text: str, hang: int | None = None, stream: TextIO | None = None) -> str:
-    """Wrap the lines of a text to the width of the terminal that a stream is, if it is one.
+    """Wrap the lines of a text to the width of the terminal, if the stream is one.
 
-    Further lines are indented by `hang` columns, by default as the line is. The stream is standard
-    output by default.
+    Continuation lines are indented by `hang` columns, by default like the line itself. The stream
+    is standard output by default.
     """
     width = terminal_width(stream)
     if width is None:
@@ -103,12 +103,12 @@ def _filled(line: str, width: int, hang: int | None) -> str:
 
 
 def print_piece(text: str) -> None:
-    """Print a piece of a text as soon as it is known."""
+    """Print a piece of a streamed text at once."""
     typer.echo(visible(text, lines=True), nl=False)
 
 
 def print_note(sentence: str) -> None:
-    """Print a sentence on one line of standard error, without passwords of URLs."""
+    """Print a note on one line of standard error, with passwords removed from URLs."""
     line = visible(re.sub(r"[ \t\r\n]+", " ", without_password(sentence)).strip())
     if sys.stderr is not None:  # it is if it was closed from the start
         note = wrapped(f"hierindex: {line}", stream=sys.stderr)
@@ -116,13 +116,13 @@ def print_note(sentence: str) -> None:
 
 
 def note_next(sentence: str, *command: str, as_json: bool) -> None:
-    """Print what to do next and the command for it, unless a program reads the result."""
+    """Print a suggestion and its command, unless the output is JSON."""
     if not as_json:
         print_note(f"note: {sentence}: {shlex.join(['hierindex', *command])}")
 
 
 def note_if_empty(found: Sequence[Any], conditions: Sequence[str] | None) -> None:
-    """Print the conditions of `--where` if nothing was found under them."""
+    """If nothing was found, print the conditions of `--where` that were applied."""
     if conditions and not found:
         flags = " ".join(f"--where {condition!r}" for condition in conditions)
         print_note(f"note: Nothing was found with {flags}; leave out a condition.")
@@ -143,7 +143,7 @@ def _readable(value: Any, key: str = "") -> Any:
 
 
 class Command(TyperCommand):
-    """A command that says after Ctrl-C what is kept."""
+    """A command that prints after Ctrl-C which work is kept."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
@@ -156,7 +156,7 @@ class Command(TyperCommand):
 
 @contextmanager
 def until_stopped(sentence: str) -> Iterator[None]:
-    """End the block with Ctrl-C and SIGTERM, and print a sentence then."""
+    """Run the block until Ctrl-C or SIGTERM, then print a sentence."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Progress of long commands: one line on a terminal, a sentence every half minute elsewhere."""
+"""Progress of long commands: one line on a terminal, otherwise a sentence every half minute."""
 
 import sys
 import time
@@ -83,15 +83,15 @@ class _Stage:
 
 
 class ShownProgress:
-    """A `Progress` that is shown until it is closed, and again from the next call on.
+    """A `Progress` display, shown until it is closed and again from the next call on.
 
-    A terminal shows what was done and, on the last line, what is done now. Elsewhere a sentence is
-    printed every half minute.
+    A terminal shows the finished steps and, on the last line, the current one. Elsewhere a sentence
+    is printed every half minute.
 
     Parameters
     ----------
     loaded : str
-        What is loaded before the first call.
+        Text about what is loaded before the first call.
     """
 
     def __init__(self, loaded: str) -> None:
@@ -125,7 +125,7 @@ class ShownProgress:
         return Group(*(Text(line, "dim", no_wrap=True, overflow="ellipsis") for line in lines))
 
     def close(self) -> None:
-        """Remove the lines."""
+        """Remove the progress lines."""
         self._stages.clear()
         if self._live is not None:
             self._live.stop()
@@ -142,7 +142,7 @@ def _shown(progress: ShownProgress) -> Live | None:
 
 
 def duration(seconds: float, digits: int = 0) -> str:
-    """Return a time in its largest units."""
+    """Format a duration in seconds, minutes or hours."""
     if seconds < 100:
         return f"{seconds:.{digits}f} s"
     hours, minutes = divmod(round(seconds / 60), 60)

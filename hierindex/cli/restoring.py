@@ -41,7 +41,7 @@ def verify(
 
 
 def verified(outcome: dict[str, Any]) -> str:
-    """Format the outcome of a verification: a table of checks, problems and what to do."""
+    """Format the result of a verification: a table of checks, problems, and advice."""
     rows = [(check["name"], check["checked"], check["count"]) for check in outcome["checks"]]
     parts = [table(("check", "checked", "problems"), rows), *_problems(outcome["checks"])]
     if outcome["ok"]:
@@ -51,7 +51,7 @@ def verified(outcome: dict[str, Any]) -> str:
 
 
 def _problems(checks: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield the problems of each check that does not hold."""
+    """Yield the problems of each failed check."""
     for check in checks:
         lines = [": ".join(filter(None, (p["where"], p["what"]))) for p in check["problems"]]
         if more := check["count"] - len(lines):
@@ -109,13 +109,13 @@ def listed(held: dict[str, Any]) -> str:
 
 
 def _rolled_back(made: dict[str, Any]) -> str:
-    """Format a generation, and how its documents and sources differ from those before."""
+    """Format a generation and its differences from the one before: documents and sources."""
     names, sources = changed(made["names"]), changed(made["sources"], " sources")
     return "\n".join([listed({"generations": [made]}), *names, *sources])
 
 
 def _changes(generation: dict[str, Any]) -> str:
-    """Return the kind of a write, and the numbers of what it changed."""
+    """Return the kind of a write, and the numbers of its changes."""
     what, changes = str(generation["what"]), generation["changes"]
     if "generation" in changes:
         return f"{what} to generation {changes['generation']}"

@@ -91,9 +91,9 @@ def serve(
 ) -> None:
     """Serve queries of other programs over HTTP, until Ctrl-C.
 
-    The page at the root describes the endpoints, and /openapi.json does to
+    The page at the root describes the endpoints, as /openapi.json does for
     programs. Each request is answered from the newest generation of its index.
-    With --llm, the model answers everybody who can connect.
+    With --llm, everyone who can connect can use the model.
     """
     places = _by_name(index)
     from hierindex import serve as servers
@@ -161,7 +161,7 @@ def _over_http(server: "Server[Any]", port: int) -> None:
 
 
 def _llm_of(settings: "Settings") -> "LLM | None":
-    """Return the language model of the settings, and say that it writes the answers."""
+    """Return the language model of the settings, and print that it writes the answers."""
     if settings.llm is None:
         return None
     from hierindex.cli.models import served_llm_of
@@ -173,7 +173,7 @@ def _llm_of(settings: "Settings") -> "LLM | None":
 
 
 def _by_name(indexes: list[str]) -> dict[str, str]:
-    """Return the places of indexes by their names; a single one may have the name ""."""
+    """Return the addresses of indexes by name; a single index may have the name ""."""
     from hierindex.serve import check_names
 
     places = dict[str, str]()

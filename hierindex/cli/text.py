@@ -41,7 +41,7 @@ STATISTICS = {
 
 
 def built(report: dict[str, Any], columns: Mapping[str, str] = SIZES) -> str:
-    """Format the report of a build, an update or a deletion, with columns of its statistics."""
+    """Format the report of a build, an update or a deletion, with these columns of statistics."""
     generation, seconds = report["generation"], f"{report['seconds']['total']:.1f} s"
     levels = [{n: level[key] for key, n in columns.items()} for level in report["statistics"]]
     lines = [f"Generation {generation}: {_changes(report)}, {seconds}.", *_names(report)]
@@ -60,7 +60,7 @@ def built(report: dict[str, Any], columns: Mapping[str, str] = SIZES) -> str:
 
 
 def files_read(report: Mapping[str, Any]) -> str:
-    """Return a table of the files of a build; of many, of those that were read in part."""
+    """Return a table of the files of a build; if there are many, only of those read in part."""
     read, skipped = report["files"], report["skipped"]
     partly = [each for each in read if each["left_out"]]
     n_read, n_files = (
@@ -78,7 +78,7 @@ def files_read(report: Mapping[str, Any]) -> str:
 
 
 def _files(files: Sequence[Mapping[str, Any]]) -> str:
-    """Format what was read of files, and what was not."""
+    """Format how much of the files was read, and which parts were not."""
     head = "path", "kind", "pages", "words"
     rows = table(("file", *head[1:]), ([each.get(key) for key in head] for each in files))
     left_out = ["; ".join(each["left_out"]) for each in files]
@@ -86,7 +86,7 @@ def _files(files: Sequence[Mapping[str, Any]]) -> str:
 
 
 def not_read(files: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a line for each file, up to ten, that was read in part."""
+    """Return a line for each file that was read in part, up to ten."""
     partly = [each for each in files if each["left_out"]]
     lines = [f"Not read of {each['path']}: {'; '.join(each['left_out'])}." for each in partly]
     n_more = len(lines) - MOST_NAMED
@@ -124,12 +124,12 @@ def _changes(counts: Mapping[str, int]) -> str:
 
 
 def _names(report: dict[str, Any]) -> list[str]:
-    """Return the lines of `changed`; none of a first build, as all documents are new."""
+    """Return the lines of `changed`, or none for a first build, in which all documents are new."""
     return changed(report["names"]) if any(report[what] for what in OUTCOMES[1:]) else []
 
 
 def changed(names: Mapping[str, Sequence[Any]], of: str = "") -> list[str]:
-    """Return a line for each outcome that has documents, with the names of some."""
+    """Return a line for each outcome, with the names of some of its documents."""
     return [
         f"{outcome.capitalize()}{of}: "
         + some([n if isinstance(n, str) else " to ".join(n) for n in those])
@@ -139,7 +139,7 @@ def changed(names: Mapping[str, Sequence[Any]], of: str = "") -> list[str]:
 
 
 def some(names: Sequence[str]) -> str:
-    """Return the first ten names, and how many there are besides."""
+    """Return the first ten names, and the number of the others."""
     rest = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
     return ", ".join(names[:MOST_NAMED]) + rest
 
@@ -171,7 +171,7 @@ def estimated(estimate: dict[str, Any]) -> str:
 
 
 def timed(report: dict[str, Any]) -> str:
-    """Format the report of a build with its statistics, and the seconds of each stage and level."""
+    """Format the report of a build with its statistics and the seconds of each stage and level."""
     spent = {(t["stage"], t["level"]): t["seconds"] for t in report["timings"]}
     levels = [level["level"] for level in report["statistics"]]
     rows = [
@@ -208,9 +208,10 @@ def _levels(levels: Sequence[Mapping[str, int | float | str | None]]) -> str:
 
 
 def contents(contents: dict[str, Any]) -> str:
-    """Format a table of contents, a node on each line, below its parent.
+    """Format a table of contents, one node per line, children below their parent.
 
-    Titles are shortened to the width of a terminal, ids of documents are whole, to be copied.
+    Titles are shortened to the width of the terminal. Document ids are printed in full, so that
+    they can be copied.
     """
     lines = [f"level  {'id'.ljust(ID_WIDTH)}  title"]
     for node, branch in _branches(contents["nodes"]):
@@ -227,14 +228,14 @@ def contents(contents: dict[str, Any]) -> str:
 
 
 def _title(node: Mapping[str, Any]) -> str:
-    """Return the title of a node, or the id of its document if the title is only a file's name."""
+    """Return a node's title, or its document's id if the title is only a file name."""
     title, document = str(node["title"]), str(node["document"] or "")
     path = PurePath(document)
     return document if title in (path.name, path.stem) else title
 
 
 def _size(node: Mapping[str, Any], title: str) -> Iterator[str]:
-    """Yield which documents a node stands for, unless its title tells, and how many chunks."""
+    """Yield the documents of a node, unless its title names them, and the number of its chunks."""
     if node["documents"] > 1:
         yield counted(node["documents"], "document")
     elif node["document"] and node["document"] != title:
@@ -246,7 +247,7 @@ def _size(node: Mapping[str, Any], title: str) -> Iterator[str]:
 def _branches(
     nodes: Sequence[Mapping[str, Any]], above: str | None = None
 ) -> Iterator[tuple[Mapping[str, Any], str]]:
-    """Yield nodes, each with what is before its title, which shows its parent."""
+    """Yield nodes, each with the lines to draw before its title to show its parent."""
     other, last, bar, end = PLAIN if terminal_width() is None else DRAWN
     for node in nodes:
         is_last = node is nodes[-1]
@@ -257,7 +258,7 @@ def _branches(
 
 
 def _cut(text: str, taken: int) -> str:
-    """Shorten a text to what is left of a line of the terminal, if there is one."""
+    """Shorten a text to the rest of a line of the terminal, if there is a terminal."""
     if (width := terminal_width()) is None:
         return text
     from rich.cells import cell_len, set_cell_size
@@ -292,7 +293,7 @@ def node_shown(node: dict[str, Any]) -> str:
 
 
 def _with_marks(node: dict[str, Any]) -> str:
-    """Return a node's text, with marks after the sentences that a model did not rewrite well."""
+    """Return a node's text, with marks after sentences that a model rewrote without support."""
     text, end, marks = node["text"], 0, marks_of(node["text"])
     parts = []
     for sentence in node["sentences"]:
@@ -303,7 +304,7 @@ def _with_marks(node: dict[str, Any]) -> str:
 
 
 def _passage(passage: dict[str, Any]) -> list[str]:
-    """Format a cited passage between marks in its context, in colour if the terminal has any."""
+    """Format a cited passage between marks in its context, in colour on a terminal."""
     at, to = CITED
     whole = "".join(passage[part] for part in ("before", "text", "after"))
     start, marks = len(passage["before"]), marks_of(whole)
@@ -338,7 +339,7 @@ def exported(report: dict[str, Any]) -> str:
 
 
 def bold(text: str) -> str:
-    """Return a text in bold type, if the terminal has it."""
+    """Return a text in bold type, if the terminal supports it."""
     if terminal_width() is None or "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb":
         return text
     return "\n".join(typer.style(line, bold=True) for line in text.split("\n"))
@@ -354,13 +355,13 @@ def usage_of(usage: dict[str, int]) -> str:
 
 
 def places(citations: Sequence[dict[str, Any]]) -> str:
-    """Return the first two places of citations, and how many there are besides."""
+    """Format the first two citations, and the number of the others."""
     rest = f" and {len(citations) - 2} more" if len(citations) > 2 else ""
     return ", ".join(map(place, citations[:2])) + rest
 
 
 def place(citation: dict[str, Any]) -> str:
-    """Return the document of a citation with its anchor, section, page and characters."""
+    """Format a citation: its document, anchor, section, page and characters."""
     return f"{place_of(citation)} ({citation['start']}-{citation['end']})"
 
 
@@ -376,7 +377,7 @@ def table(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
 
 
 def with_last_column(rows: str, head: str, texts: Iterable[str]) -> str:
-    """Put a last column of texts beside the rows of a table, wrapped on a terminal."""
+    """Add a last column of texts to the rows of a table, wrapped to the terminal."""
     lines = rows.split("\n")
     margin = max(map(len, lines)) + 2
     return "\n".join(
@@ -386,7 +387,7 @@ def with_last_column(rows: str, head: str, texts: Iterable[str]) -> str:
 
 
 def number(value: float | str | None) -> str:
-    """Format a number; a text stays as it is."""
+    """Format a number; a text is returned unchanged."""
     match value:
         case None:
             return ""
@@ -398,5 +399,5 @@ def number(value: float | str | None) -> str:
 
 
 def price_of(price: float) -> str:
-    """Format a price; below 1 in hundredths of a cent, of which a small build costs some."""
+    """Format a price; below 1 with four decimals, as a small build costs little."""
     return f"{price:,.2f}" if price >= 1 else f"{price:.4f}"

@@ -22,7 +22,7 @@ from hierindex.errors import InputError
 
 @dataclass(frozen=True)
 class Caps:
-    """Largest sizes of a group of two or more rows."""
+    """Maximum tokens and rows of a group of two or more rows."""
 
     max_tokens: int
     max_children: int
@@ -33,7 +33,7 @@ class Caps:
         require(is_whole(children, 2), "max_children", "a whole number of at least 2", children)
 
     def hold(self, n_tokens: int, n_rows: int) -> bool:
-        """Return whether rows may form one group; a single row always may."""
+        """Return whether rows fit the caps; a single row always does."""
         return n_rows == 1 or (n_rows <= self.max_children and n_tokens <= self.max_tokens)
 
 
@@ -96,9 +96,10 @@ def bounded(
 
 
 def _gaps(document: Ints1d, heading: Ints1d | None) -> Floats1d:
-    """Return the height of what divides rows i - 1 and i, as entry i of (n_rows + 1,).
+    """Return the height of the boundary between rows i - 1 and i, as entry i of (n_rows + 1,).
 
-    That is infinite for documents, 1 for the highest headings, less for lower ones and 0 for none.
+    The height is infinite between documents, 1 at the highest headings, lower at lower
+    headings, and 0 without a heading.
     """
     levels = np.zeros(len(document), dtype=np.int64) if heading is None else heading
     heights = np.where(levels > 0, 1 / np.maximum(levels, 1), 0.0)
@@ -146,7 +147,7 @@ def _parts(X: Floats2d, n_tokens: Ints1d, caps: Caps, *, in_order: bool) -> list
 
 
 def _principal_order(X: Floats2d) -> Ints1d:
-    """Return the order of rows along their first principal component; ties keep theirs."""
+    """Return the order of rows along their first principal component; ties keep their order."""
     z = principal_components(X, 1)[:, 0].round(9)  # of equal rows, the last bits differ
     return np.argsort(z, kind="stable")
 

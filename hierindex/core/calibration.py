@@ -10,7 +10,7 @@ TELLS = 1e-3  # smallest difference of matching and random pairs that is signifi
 
 
 class Scale(NamedTuple):
-    """A scale of similarity from 0, a random pair's, to 1, a matching pair's.
+    """A scale of similarity: 0 is the mean of random pairs, 1 the mean of matching pairs.
 
     Values on it are comparable between embedding models.
     """
@@ -40,7 +40,7 @@ class Scale(NamedTuple):
     def shares(self, similarity: Floats1d) -> Floats1d:
         """Convert similarities to the scale; values may lie outside [0, 1].
 
-        All are 1 if matching pairs are no more similar than random ones.
+        All values are 1 if matching pairs are no more similar than random ones.
 
         >>> scale = Scale.of(np.array([[0.7, 0.2], [0.2, 0.9]]))
         >>> scale.shares(np.array([0.2, 0.5, 0.8])).round(2).tolist()

@@ -16,7 +16,7 @@ LEAST_FOCUS = 0.5  # with 0, long answers are found less well; with 1, the docum
 def places_of(
     spans: Sequence[tuple[Hashable, float, float]],
 ) -> tuple[Ints1d, Floats1d, Floats1d]:
-    """Return the documents of passages, numbered by first appearance, their starts and their ends.
+    """Return three arrays of passages: document numbers by first appearance, starts, ends.
 
     >>> [array.tolist() for array in places_of([("b", 3, 9), ("a", 0, 4), ("b", 0, 3)])]
     [[0, 1, 0], [3.0, 0.0, 0.0], [9.0, 4.0, 3.0]]
@@ -33,7 +33,7 @@ def nearness(document: Ints1d, start: Floats1d, end: Floats1d) -> Floats2d:
     Parameters
     ----------
     document : (n,) int
-        A passage whose place is unknown has a document number that no other passage has.
+        A passage with an unknown position must have a document number of its own.
     start, end : (n,) floats
 
     Returns
@@ -45,7 +45,7 @@ def nearness(document: Ints1d, start: Floats1d, end: Floats1d) -> Floats2d:
     Raises
     ------
     InputError
-        If the arrays differ in length, a place is not finite, or an end is before its start.
+        If the arrays differ in length, a position is not finite, or an end is before its start.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def nearness(document: Ints1d, start: Floats1d, end: Floats1d) -> Floats2d:
 
 
 def reach(scores: Floats1d, K: Floats2d) -> float:
-    """Estimate how many passages in a row are relevant: p' K p / p' p, from 1 to n.
+    """Estimate how many consecutive passages are relevant: p' K p / p' p, from 1 to n.
 
     p is the softmax of the scores, K the `nearness`.
     """

@@ -1,4 +1,4 @@
-"""A tree as arrays: cuts that stand for all of it, and its rows in reading order."""
+"""A tree as arrays: cuts that cover all of its text, and its rows in reading order."""
 
 from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
@@ -15,14 +15,14 @@ SHARPNESS = 0.25  # from 0.5 on, fewer topics are told for a question about all 
 
 
 class Forest:
-    """Rows with their parents.
+    """The parent and the level of each row of one or several trees.
 
     Parameters
     ----------
     parent : (n,) int
         Row of each row's parent, -1 for a root.
     level : (n,) int
-        0 for text; a parent's level is above those of its children.
+        0 for text; a parent's level is above the levels of its children.
 
     Raises
     ------
@@ -41,38 +41,38 @@ class Forest:
         self.level: Ints1d = np.asarray(level, dtype=np.int64)
         child = child[np.argsort(level[child], kind="stable")]
         self.is_text: Mask = self.level == 0
-        """(n,) whether a row is text, which all other rows summarise."""
+        """(n,) whether a row is text; all other rows are summaries."""
         self._by_parent = np.argsort(parent, kind="stable")
         self._children = np.split(child, np.flatnonzero(np.diff(level[child])) + 1)
 
     def summed(self, x: Floats1d | Mask) -> Floats1d:
-        """Return the sum of x over each row and the rows under it, (n,) float64."""
+        """Return the sum of x over each row and its descendants, (n,) float64."""
         total = np.array(x, dtype=np.float64)
         for child in self._children:
             np.add.at(total, self.parent[child], total[child])
         return total
 
     def children(self, row: int) -> Ints1d:
-        """Return the rows under a row, or the roots if it is -1, ascending."""
+        """Return the children of a row, or the roots if it is -1, ascending."""
         order = self._by_parent
         at, to = np.searchsorted(self.parent, [row, row + 1], sorter=order)
         return order[at:to]
 
     def highest(self, marked: Mask) -> Ints1d:
-        """Return the highest marked row above each row or at it, -1 if there is none; (n,)."""
+        """Return each row's highest marked ancestor, the row itself included, or -1; (n,)."""
         found = np.where(marked, np.arange(len(marked)), -1)
         for child, parent in self.down():
             found[child] = np.where(found[parent] == -1, found[child], found[parent])
         return found
 
     def down(self) -> Iterator[tuple[Ints1d, Ints1d]]:
-        """Yield the rows of each level that have a parent, and their parents, from the top."""
+        """Yield the rows of each level that have a parent, and their parents, from the top down."""
         for child in reversed(self._children):
             yield child, self.parent[child]
 
 
 def shares(forest: Forest, n_tokens: Ints1d, cosine: Floats1d | None = None) -> Floats1d:
-    """Return each row's share of all text, by tokens.
+    """Return the share of all tokens that lies under each row.
 
     Parameters
     ----------
@@ -81,8 +81,8 @@ def shares(forest: Forest, n_tokens: Ints1d, cosine: Floats1d | None = None) -> 
     n_tokens : (n,) int
         At least 1.
     cosine : (n,) floats, optional
-        Similarities to a question. Text then counts for more the more similar it is: by
-        exp(z / 4), z the similarity in standard deviations from the mean.
+        Similarities to a question. Text then has a weight of exp(z / 4), with z the similarity in
+        standard deviations from the mean.
 
     Returns
     -------
@@ -100,10 +100,10 @@ def shares(forest: Forest, n_tokens: Ints1d, cosine: Floats1d | None = None) -> 
 
 
 def select_cut(forest: Forest, share: Floats1d, may: Mask, first: Mask, most: int) -> Ints1d:
-    """Select about as many rows as wanted that together stand for all text.
+    """Select about `most` rows that together cover all text.
 
-    From the roots down, the row with the largest share is replaced by its children, as long as
-    there are not too many.
+    Starts at the roots. The row with the largest share is replaced by its children until that would
+    give too many rows.
 
     Parameters
     ----------
@@ -115,8 +115,8 @@ def select_cut(forest: Forest, share: Floats1d, may: Mask, first: Mask, most: in
     first : (n,) bool
         Which rows are replaced before others, whatever their shares.
     most : int
-        Maximum number of rows. If more have no common ancestor that may be selected, those of
-        the largest shares are.
+        Maximum number of rows. If more rows have no common ancestor that may be selected, only
+        those with the largest shares are selected.
 
     Returns
     -------
@@ -150,14 +150,15 @@ def select_cut(forest: Forest, share: Floats1d, may: Mask, first: Mask, most: in
 class Icicle:
     """The rows of a forest in preorder, each over an interval of the text.
 
-    A position is a row's place in preorder: the rows under it follow it. All attributes are (n,)
-    int64, by position.
+    A position is a row's index in preorder; the rows under it follow directly. All attributes are
+    (n,) int64, by position.
 
     Parameters
     ----------
     forest : Forest
     place : (n,) int
-        Orders the rows of one parent, and the roots; equal ones are in the order of the rows.
+        Sort key for the rows of one parent, and for the roots; equal keys keep the order of the
+        rows.
 
     Attributes
     ----------
@@ -169,7 +170,7 @@ class Icicle:
     end
         Position after the last row under it.
     x0, x1
-        The interval of its text, counted in rows of text; empty if there is none under it.
+        The interval of its text, counted in rows of text; empty if no text is under it.
     depth
         Number of rows above it.
     level
@@ -206,7 +207,7 @@ class Icicle:
         return int(self._position[row])
 
     def part(self, of: int | None) -> slice:
-        """Return the positions of a row and the rows under it, or of all rows."""
+        """Return the positions of a row and its descendants, or of all rows."""
         return slice(0, len(self.row)) if of is None else slice(of, int(self.end[of]))
 
     def span(self, of: int | None) -> tuple[int, int]:
@@ -222,7 +223,7 @@ class Icicle:
         return np.asarray(part.start + np.flatnonzero(own))
 
     def path(self, of: int) -> list[int]:
-        """Return the positions from the root down to a row's parent."""
+        """Return the positions of a row's ancestors, from the root down."""
         path = list[int]()
         while (of := int(self.parent[of])) >= 0:
             path.append(of)
@@ -236,20 +237,20 @@ class Icicle:
         return first, second
 
     def cells(self, of: int | None, start: float, end: float, n: int) -> Ints1d:
-        """Return the positions of the n rows that are over the most text, the broadest first.
+        """Return the positions of the n rows that cover the most text, the broadest first.
 
         Parameters
         ----------
         of : int, optional
             Position of a row: only it and the rows under it are returned.
         start, end : float
-            Only rows that are over some of the text between these places are returned.
+            Only rows that cover some text in this interval are returned.
         n : int
 
         Returns
         -------
         (n_cells,) int64
-            A row comes after all rows above it. One without text under it is left out.
+            A row comes after all rows above it. Rows without text under them are left out.
         """
         part, cells = self.part(of), self._broadest
         inside = (cells >= part.start) & (cells < part.stop)

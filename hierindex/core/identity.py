@@ -25,7 +25,7 @@ def digest(*fields: str) -> str:
 
 
 def hash_text(text: str) -> int:
-    """Return a hash of 64 bits; another text may have it, too.
+    """Return a hash of 64 bits, which another text may share.
 
     >>> hash_text("a") == hash_text("a"), hash_text("a") == hash_text("b")
     (True, False)
@@ -35,9 +35,9 @@ def hash_text(text: str) -> int:
 
 
 def leaf_ids(namespace: str, documents: Sequence[str], texts: Sequence[str]) -> list[str]:
-    """Return an id per chunk, from its document, its text and the occurrence of that text.
+    """Return an id for each chunk, from its document, its text and the occurrence of that text.
 
-    It does not depend on the position, so inserting a chunk keeps the ids of those after it.
+    Ids do not depend on positions, so the ids after an inserted chunk stay the same.
 
     >>> ids = leaf_ids("", ["a", "a", "a"], ["x", "y", "x"])
     >>> len(set(ids)), ids[1:] == leaf_ids("", ["a", "a"], ["y", "x"])
@@ -52,17 +52,17 @@ def leaf_ids(namespace: str, documents: Sequence[str], texts: Sequence[str]) -> 
 
 
 def parent_id(children: Sequence[str], text_key: str) -> str:
-    """Return the id of a summary, from its children's ids and a digest of how its text is made."""
+    """Return the id of a summary, from its children's ids and a digest of how it was written."""
     return digest("parent", text_key, *children)
 
 
 def document_key(document_id: str) -> str:
-    """Return a digest by which an index remembers a document that was deleted."""
+    """Return the digest under which an index remembers a deleted document."""
     return digest("document", document_id)
 
 
 def wholes(document_id: str) -> list[str]:
-    """Return a document's id, and the ids of all that it is a part of, the file's last.
+    """Return a document's id, followed by the ids of the documents that contain it, the file last.
 
     The parts of a file are the e-mails of a mailbox and the attachments of an e-mail.
 
@@ -77,12 +77,12 @@ def wholes(document_id: str) -> list[str]:
 
 
 def file_of(document_id: str) -> str:
-    """Return the id of the file that a document is, or is a part of."""
+    """Return the id of the file that contains a document, or is it."""
     return wholes(document_id)[-1]
 
 
 def name_of(document_id: str) -> str:
-    """Return the name of a document's file, or of the part that the document is.
+    """Return the file name of a document, or the name of a part of a file.
 
     >>> name_of("in/tea.eml#menu.pdf"), name_of("in/tea#1.txt")
     ('menu.pdf', 'tea#1.txt')

@@ -33,9 +33,9 @@ def one_hot(labels: Ints1d) -> Membership:
 def from_groups(groups: Sequence[Ints1d], weights: Sequence[Floats1d], n_rows: int) -> Membership:
     """Return the membership of explicit groups in canonical form.
 
-    Groups hold row indices in any order and positive weights; every row is in at least one. Equal
-    groups are merged, a group of one row that has another group is dropped, rows are normalised
-    and columns sorted.
+    Groups hold row indices in any order and have positive weights; every row is in at least one.
+    Equal groups are merged, and a group of one row is dropped if the row is in another group. Rows
+    are normalised and columns sorted.
     """
     total: dict[tuple[int, ...], Floats1d] = {}
     for group, weight in zip(groups, weights, strict=True):

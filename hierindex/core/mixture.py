@@ -1,4 +1,4 @@
-"""RAPTOR's clustering: reduce the dimensions, fit a Gaussian mixture, globally and then locally.
+"""RAPTOR's clustering: dimension reduction and a Gaussian mixture, first globally, then locally.
 
 Sarthi et al., RAPTOR: Recursive Abstractive Processing for Tree-Organized Retrieval
 (ICLR 2024), section 3.
@@ -54,7 +54,7 @@ def posteriors(Z: Floats2d, shape: Shape, number: int) -> Floats2d:
 def best_posteriors(Z: Floats2d, shape: Shape, *, most: int) -> Floats2d:
     """Fit mixtures of up to min(most, 50) components; return the responsibilities of the best.
 
-    A coarse grid of numbers is tried first, then midpoints around the best one; each number is
+    A coarse grid of numbers is tried first, then midpoints around the best one. Each number is
     fitted once. The lowest BIC wins. The result is (n_rows, n_components); rows sum to 1.
     """
     fits: dict[int, GaussianMixture] = {}
@@ -104,8 +104,8 @@ class Mixture:
         Mean number of rows per group in the second pass, at least 2 and 14 by default. If None, the
         BIC chooses the number of groups, as in the first pass and in RAPTOR.
     min_weight : float in (0, 1]
-        Minimum posterior for a row to join a group besides its most likely one; 0.25 by default.
-        Lower values give more overlap.
+        Minimum posterior for a row to join a group in addition to its most likely one; 0.25 by
+        default. Lower values give more overlap.
     max_parents : {1, 2, 3}
         Maximum number of groups that a row joins; 3 by default.
     reg_covar : float
@@ -198,7 +198,7 @@ def _in_two_passes(X: Floats2d, model: Mixture, seed: int) -> Membership:
 
 
 def strongest(P: csr_array, model: Mixture) -> Membership:
-    """Return the membership in the groups that each row joins."""
+    """Return the memberships that `min_weight` and `max_parents` allow."""
     row = np.repeat(np.arange(P.shape[0]), np.diff(P.indptr))
     order = np.lexsort((P.indices, -P.data, row))  # each row's groups, strongest first
     rank = np.arange(P.nnz) - P.indptr[row]
@@ -261,7 +261,7 @@ def partition(X: Floats2d, *, max_rows: int = MAX_POOL, seed: int = 0) -> Ints1d
 
 
 def _split(X: Floats2d, rows: Ints1d, max_rows: int, seed: int) -> list[Ints1d]:
-    """Return the places among `rows`, in canonical order, of two or more parts, ascending."""
+    """Return the positions in `rows`, in canonical order, of two or more parts, ascending."""
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.metrics import pairwise_distances_argmin

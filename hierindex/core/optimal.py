@@ -1,8 +1,9 @@
 """Optimal segmentation by dynamic programming: the segments of greatest total cohesion.
 
-The cohesion of a segment is the length of the sum of its rows, the objective of spherical
-k-means, less a cost for each heading that it crosses. It favours segments of one row, so their
-number is fixed, and single rows are cut off only if the caps or the number require it.
+The cohesion of a segment is the length of the sum of its rows, minus a cost for each heading that
+it crosses. The length is the objective of spherical k-means. Cohesion favours segments of one row.
+So the number of segments is fixed, and single rows are cut off only if the caps or the number
+require it.
 """
 
 from dataclasses import dataclass
@@ -20,18 +21,18 @@ WORTH_A_SEGMENT = 2.0  # cost of a heading, in tests/benchmarks/segments.py
 
 
 def crossing_costs(heading: Ints1d) -> Floats1d:
-    """Return what a group loses by crossing the heading before each row of a document.
+    """Return the cost of a segment that crosses the heading before each row of a document.
 
     A heading that divides sections of n and m rows costs 2 * sqrt(n * m / (n + m)), halved for each
-    level below the highest that divides the document. That is the statistic of a change in mean
-    (Sen and Srivastava 1975), by 2, as far as unit vectors can be apart. So it is cheap to
-    join a short section to another, and expensive to join two long ones.
+    level below the highest that divides the document. This is the statistic of a change in mean
+    (Sen and Srivastava 1975), times 2, the largest distance of unit vectors. So it is cheap to join
+    a short section to another, and expensive to join two long ones.
 
     Parameters
     ----------
     heading : (n_rows,) int
-        Level of the highest heading between a row and the one before it, 0 for none. That of the
-        first row, such as the title, divides nothing.
+        Level of the highest heading between a row and the one before it, 0 for none. The heading of
+        the first row, such as the title, divides nothing.
 
     Returns
     -------
@@ -116,9 +117,10 @@ def _fewest_segments(n_tokens: Ints1d, caps: Caps) -> int:
 def _worth_by_end(rows: Rows, costs: Floats1d, caps: Caps) -> Floats2d:
     """Return the worth of the run of `longest - c` rows that ends with row j, as entry [j, c].
 
-    That is its cohesion less the costs of the headings that it crosses, and -inf for runs that
-    begin before the first row or exceed the caps. A single row's is so low that the cohesions and
-    costs of others, below n and 2 * n in total, cannot compensate for it.
+    The worth is the cohesion minus the costs of the headings that the run crosses. It is -inf
+    for runs that begin before the first row or exceed the caps. For a single row it is so low
+    that the cohesions and costs of other runs, below n and 2 * n in total, cannot compensate
+    for it.
     """
     n = len(rows)
     longest = min(n, caps.max_children)

@@ -17,7 +17,7 @@ RRF = 60  # Cormack, Clarke and Buettcher 2009
 
 
 def cosines(X: Floats2d, q: NDArray[np.floating]) -> Floats1d:
-    """Return the cosine similarity of each row to a vector; that of a zero vector is 0.
+    """Return the cosine similarity of each row to a vector; for a zero vector it is 0.
 
     >>> cosines(np.array([[3.0, 4.0], [0.0, 0.0]]), np.array([2.0, 0.0])).tolist()
     [0.6, 0.0]
@@ -167,7 +167,7 @@ def reading_order(relevance: Floats1d, document: Ints1d, start: Floats1d) -> Int
 
 
 def finite(x: Floats1d, what: str) -> Floats1d:
-    """Convert to floats; raise InputError if one is not finite."""
+    """Convert to floats; raise InputError if a value is not finite."""
     x = np.asarray(x, dtype=np.float64)
     if not np.isfinite(x).all():
         raise InputError(f"The {what} must be finite, got {x[~np.isfinite(x)][0]}.")

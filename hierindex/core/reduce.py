@@ -35,8 +35,8 @@ def principal_coordinates(X: Floats2d, n_dims: int) -> Floats2d:
 def principal_components(X: Floats2d, n_dims: int) -> Floats2d:
     """Return the first principal components of rows, (n_rows, n_dims) float64.
 
-    Columns are fewer if `X` has fewer rows or columns. They are those of scikit-learn's PCA, except
-    for signs: the value of largest magnitude in each is positive.
+    Columns are fewer if `X` has fewer rows or columns. They equal scikit-learn's PCA except for
+    signs: the value of largest magnitude in each is positive.
 
     Notes
     -----
@@ -76,10 +76,10 @@ def umap_coordinates(X: Floats2d, n_dims: int, *, n_neighbors: int, seed: int) -
 
 
 def plane_coordinates(X: Floats2d) -> Floats2d:
-    """Return places on a plane where similar unit vectors are near each other: t-SNE.
+    """Return t-SNE coordinates in the plane: similar unit vectors are near each other.
 
-    Distances mean something between neighbours only. The places depend on the order of the rows,
-    and on nothing random.
+    Only distances between neighbours are meaningful. The coordinates depend on the order of the
+    rows; nothing is random.
 
     Parameters
     ----------
@@ -94,9 +94,9 @@ def plane_coordinates(X: Floats2d) -> Floats2d:
     Notes
     -----
     O(n_rows^2 * n_dims) for neighbours, and O(n_rows * log(n_rows)) for each of 350 iterations, on
-    one thread: 2.5 s for 2,000 rows, 9 s for 5,000. On 2,000 chunks of books it keeps 0.54 of the
-    nearest ten, and UMAP 0.46, whose functions compile for half a minute on first use.
-    L. van der Maaten, Accelerating t-SNE using Tree-Based Algorithms (2014).
+    one thread: 2.5 s for 2,000 rows, 9 s for 5,000. On 2,000 chunks of books, t-SNE keeps 0.54 of
+    the nearest ten rows and UMAP 0.46. UMAP's functions also compile for half a minute on first
+    use. L. van der Maaten, Accelerating t-SNE using Tree-Based Algorithms (2014).
     """
     Z = np.zeros((len(X), 2))
     if (X[:1] == X).all():

@@ -1,4 +1,4 @@
-"""Revision of an earlier tree: rows stay in their groups, new rows join those of similar rows."""
+"""Revision of an earlier tree: rows stay in their groups; new rows join groups of similar rows."""
 
 from dataclasses import dataclass
 
@@ -20,10 +20,10 @@ CROWDED = 2  # a group of more than so many times the caps is clustered anew, ot
 
 @dataclass(frozen=True)
 class Revised:
-    """Groups rows as they were grouped before; a grouper does what must be done anew.
+    """A grouper that keeps earlier groups and regroups only what must change.
 
-    Groups that exceed the caps are divided, and a row that is left alone joins the nearest group;
-    all other groups stay as they are. A level without earlier groups is grouped anew.
+    Groups that exceed the caps are split, and a row that is left alone joins the nearest group. All
+    other groups stay as they are. `grouper` groups a level that has no earlier groups.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Revised:
 
 
 def _with_singles(before: csr_array) -> Membership:
-    """Return earlier memberships in which each row without a group is one."""
+    """Return earlier memberships in which each row without a group forms its own group."""
     alone = np.flatnonzero(np.diff(before.indptr) == 0)
     singles = eye_array(before.shape[0], format="csc")[:, alone]
     M = csr_array(hstack([before, singles], format="csr"))
@@ -69,7 +69,7 @@ def _with_singles(before: csr_array) -> Membership:
 
 
 def joined(new: Floats2d, grouped: Floats2d, M: csr_array) -> Ints1d:
-    """Return the group of most of each new row's nearest grouped rows, (n_new,) int.
+    """Assign each new row to the group that most of its nearest grouped rows are in, (n_new,) int.
 
     Parameters
     ----------
@@ -96,9 +96,9 @@ def joined(new: Floats2d, grouped: Floats2d, M: csr_array) -> Ints1d:
 
 
 def continued(M: Membership, before: csr_array) -> Ints1d:
-    """Return the earlier group that each group continues, -1 for none, (n_groups,) int.
+    """Return the earlier group that each group continues, or -1, (n_groups,) int.
 
-    That is the earlier group of most of its rows, and each earlier group is continued once.
+    A group continues the earlier group of most of its rows. Each earlier group is continued once.
 
     Parameters
     ----------

@@ -38,14 +38,14 @@ def one_thread() -> Generator[None]:
 class Rows:
     """The nodes of a level as arrays, in document order.
 
-    `X` is (n_rows, n_dims) unit vectors, `n_tokens` (n_rows,) token counts. `document` (n_rows,)
-    is equal for rows of one document, and negative and unique for a row of several. `level` is 0
-    for the leaves. `heading` (n_rows,) is the level of the highest heading between a row and the
-    one before it, 1 for the highest there is and 0 for none.
+    `X` holds unit vectors, (n_rows, n_dims), and `n_tokens` token counts, (n_rows,). Rows of one
+    document have the same number in `document`, (n_rows,); a row of several documents has a
+    negative number of its own. `level` is 0 for the leaves. `heading`, (n_rows,), is the level of
+    the highest heading between a row and the one before it: 1 is the top level, 0 means no heading.
 
-    In a tree that is revised, `before` (n_rows, n_groups) has the weights of rows in the groups of
-    an earlier tree; a row without any was alone. `is_part` says whether the level has other rows,
-    which keep their groups. See `hierindex.core.revision.Revised`.
+    When an existing tree is revised, `before` holds the weights of the rows in its groups, (n_rows,
+    n_groups); a row that was in no group has an empty row. `is_part` is true if only some rows of
+    the level are given and the others keep their groups. See `hierindex.core.revision.Revised`.
     """
 
     X: Floats2d
@@ -82,7 +82,7 @@ class Rows:
 def unit_rows(X: NDArray[Any]) -> Floats2d:
     """Return `X` as float32 or float64; raise InputError unless it is a matrix of unit vectors.
 
-    It is copied only if it has another dtype. The error names the first wrong row.
+    It is copied only if it has another dtype. The error names the first invalid row.
     """
     if X.ndim != 2:
         raise InputError(f"Rows must be a matrix with one vector each, got {X.ndim} axes.")
@@ -114,12 +114,12 @@ def canonical_order(X: Floats2d) -> Ints1d:
 
 
 def blocks(X: NDArray[T]) -> Iterator[NDArray[T]]:
-    """Yield consecutive rows, so that what is computed of them takes little memory."""
+    """Yield blocks of consecutive rows, to limit the memory of computations on them."""
     return (X[start : start + BLOCK] for start in range(0, len(X), BLOCK))
 
 
 def distinct_rows(X: Floats2d, order: Ints1d) -> Ints1d:
-    """Return the first place of each distinct row in the canonical order of some rows.
+    """Return the first position of each distinct row in the canonical order of the rows.
 
     >>> distinct_rows(np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]), np.array([0, 2, 1])).tolist()
     [0, 2]

@@ -67,7 +67,7 @@ def lexrank(S: "csr_array", restart: Floats1d | None = None) -> Floats1d:
 
 
 def _per_degree(degree: Floats1d) -> Floats1d:
-    """Return the probability of a step per unit of similarity; 0 for one that is like no other."""
+    """Return the probability of a step per unit of similarity; 0 without similar sentences."""
     return np.divide(DAMPING, degree, out=np.zeros(len(degree)), where=degree > 1e-9)
 
 
@@ -85,7 +85,7 @@ def opening(document: Ints1d) -> Floats1d:
 
 
 def contrast(S: "csr_array", part: Ints1d) -> Floats1d:
-    """Return how much the words of each sentence are those of its part, and not of the others.
+    """Return how typical the words of each sentence are of its part, compared to other parts.
 
     Parameters
     ----------
@@ -96,8 +96,8 @@ def contrast(S: "csr_array", part: Ints1d) -> Floats1d:
     Returns
     -------
     (n_sentences,) floats
-        The product of a sentence with the mean of its part, to which is added by how much that
-        exceeds the mean of all.
+        The product of a sentence with m + max(m - a, 0), where m is the mean of its part and a the
+        mean of all sentences.
     """
     from scipy.sparse import csr_array
 
@@ -119,10 +119,11 @@ def select_sentences(
     part: Ints1d | None = None,
     size: Floats1d | None = None,
 ) -> Ints1d:
-    """Select sentences of each part by `MarginalRelevance` under a token budget.
+    """Select sentences of each part by `MarginalRelevance` within a token budget.
 
-    Each part has a sentence before any has a second one, the largest first; after that, a part has
-    sentences in proportion to its size. Near duplicates of a selected sentence are skipped.
+    Each part gets one sentence before any part gets a second one, starting with the largest part.
+    After that, parts get sentences in proportion to their sizes. Near duplicates of a selected
+    sentence are skipped.
 
     Parameters
     ----------
@@ -134,7 +135,7 @@ def select_sentences(
         the larger of budget / n_parts and 30 tokens, if it can.
     redundancy : float in [0, 1]
     part : (n_sentences,) int, optional
-        The part of each sentence, from 0; by default, all are of one.
+        The part of each sentence, from 0; by default there is one part.
     size : (n_parts,) positive floats, optional
         By default, the tokens of each part.
 

@@ -20,8 +20,8 @@ CANCELLED = 1e-5  # squared length per unit vector of a sum below which it is ro
 def squared_lengths(X: Floats2d, longest: int) -> Floats2d:
     """Return |x_a + ... + x_{a+l-1}|^2 as entry [l, a] of a (longest + 1, n_rows) float64 array.
 
-    Empty runs and those beyond the end have 0. A run of l rows follows from two runs of l - 1 and
-    their overlap: O(n_rows * longest * n_dims), without a copy of `X`.
+    Empty runs and runs beyond the end have 0. A run of l rows is computed from two runs of l - 1
+    rows and their overlap, in O(n_rows * longest * n_dims), without a copy of `X`.
     """
     n = len(X)
     Q = np.zeros((longest + 1, n))

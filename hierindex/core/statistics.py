@@ -21,8 +21,8 @@ BLOCK = 256  # rows per block of distances
 class LevelStatistics:
     """Statistics of a level and of how it groups the level below.
 
-    The last four are None for the leaves. In a build of many documents or pools, the silhouette of
-    a node is compared with the groups of those that are grown at once.
+    The last four are None for the leaves. Where documents or pools are grown separately,
+    silhouettes compare a node only with groups that are grown together with it.
     """
 
     level: int
@@ -40,11 +40,11 @@ class LevelStatistics:
 
 @dataclass(frozen=True)
 class Tally:
-    """Sums over a level, and over the level below it, which it groups; parts of a level add up.
+    """Sums over a level and the level below it; the tallies of parts of a level can be added.
 
-    `families` are the groups of two rows and more, and `children` their rows. `links` count the
-    memberships of the rows below, `similarity` sums their cosines to their centroids, and
-    `silhouettes` their silhouettes, None if there is one group.
+    `families` counts the groups of two or more rows, and `children` their rows. `links` counts the
+    memberships of the rows below. `similarity` is the sum of their cosines to their centroids.
+    `silhouettes` is the sum of their silhouettes, None if there is one group.
     """
 
     level: int
@@ -59,7 +59,7 @@ class Tally:
 
     @classmethod
     def of(cls, rows: Rows, below: Rows | None = None, M: Membership | None = None) -> Self:
-        """Count the rows of a level, which are the groups of those below."""
+        """Count the rows of a level, which are groups of the rows of the level below."""
         counted = rows.level, len(rows), int(rows.n_tokens.sum())
         if below is None or M is None:
             return cls(*counted)
@@ -87,7 +87,7 @@ class Tally:
         return Tally(self.level, silhouettes=sum(known) if known else None, **sums)
 
     def passing(self, level: int) -> "Tally":
-        """Return the tally of the same rows as they pass up to a higher level, each alone."""
+        """Return the tally of the same rows passed up to a higher level, each as a group of one."""
         silhouettes = 0.0 if self.nodes > 1 else None
         return Tally(
             level,
@@ -100,7 +100,7 @@ class Tally:
         )
 
     def statistics(self) -> LevelStatistics:
-        """Return the means."""
+        """Return the statistics: means of the sums."""
         if not self.below:
             return LevelStatistics(self.level, self.nodes, self.tokens, None, None, None, None)
         return LevelStatistics(
@@ -117,14 +117,17 @@ class Tally:
 def tallies(layers: Sequence[Membership], levels: Sequence[Rows]) -> list[Tally]:
     """Return the tallies of levels, the lowest first; `layers` group the rows of all but the last.
 
-    The first has no level below.
+    The lowest level has none below.
     """
     above = zip(levels[1:], levels, layers, strict=False)
     return [*map(Tally.of, levels[:1]), *(Tally.of(*each) for each in above)]
 
 
 def added(parts: Sequence[Sequence[Tally]]) -> list[Tally]:
-    """Add up the tallies of trees side by side, whose highest rows pass up to the highest level."""
+    """Add up the tallies of separate trees.
+
+    The rows of a tree's top level pass up to the highest level of all.
+    """
     height = max(map(len, parts), default=0)
     even = [[*part, *map(part[-1].passing, range(len(part), height))] for part in parts]
     return [reduce(add, level) for level in zip(*even, strict=True)]

@@ -36,7 +36,7 @@ Words = tuple[str, ...]
 
 
 def first_words(text: str, most: int = MAX_TITLE) -> str:
-    r"""Return the first words of a text on one line, of at most `most` characters together.
+    r"""Return the first words of a text on one line, at most `most` characters in all.
 
     >>> first_words("Aims and\n means", 11)
     'Aims and'
@@ -48,7 +48,7 @@ def first_words(text: str, most: int = MAX_TITLE) -> str:
 
 
 def without_markup(text: str) -> str:
-    """Return a text without the marks of Markdown at the start of its lines and around words.
+    """Remove Markdown marks at the start of lines and around words.
 
     >>> without_markup("## **Aims** of it")
     'Aims of it'
@@ -57,7 +57,7 @@ def without_markup(text: str) -> str:
 
 
 def listed(names: Sequence[str], most: int = MAX_TITLE) -> str:
-    """Return as many different names as have at most `most` characters with commas between them.
+    """Join as many different names with commas as fit `most` characters.
 
     >>> listed(["Sails", "Stones", "Sails", "Wheels and gears"], 15)
     'Sails, Stones'
@@ -72,7 +72,7 @@ def listed(names: Sequence[str], most: int = MAX_TITLE) -> str:
 
 
 def without_shared_prefix(names: Sequence[str]) -> list[str]:
-    """Return names without the beginning that all have, as file names in a folder often do.
+    """Remove the beginning that all names share, as file names in a folder often do.
 
     >>> without_shared_prefix(["book--ch1-old-mills", "book--ch1-sails"])
     ['old mills', 'sails']
@@ -92,10 +92,10 @@ def without_shared_prefix(names: Sequence[str]) -> list[str]:
 
 
 def group_names(groups: Sequence[Sequence[str]]) -> list[str]:
-    """Return a name for each of several groups of documents, from the titles of its documents.
+    """Return a name for each group of documents, made from the titles of the documents.
 
-    A few titles are the name themselves, if they are short enough together. Otherwise it is made
-    of words and short phrases that stand in many titles of the group and in few of its siblings'.
+    If the group has few and short titles, the name lists them. Otherwise it consists of words and
+    short phrases that are frequent in the group's titles and rare in those of its siblings.
 
     Parameters
     ----------
@@ -109,9 +109,9 @@ def group_names(groups: Sequence[Sequence[str]]) -> list[str]:
 
     Notes
     -----
-    A word weighs the number of titles with it, of which those that the name covers already count
-    less, times log(its share of the group's titles / its share of the siblings'). Titles without a
-    word, such as numbers, follow if they are the most.
+    The weight of a word is the number of titles that contain it, times log(its share of the group's
+    titles / its share of the siblings' titles). Titles that the name already covers count less.
+    Titles without words, such as numbers, are added if most titles are of this kind.
 
     Examples
     --------
@@ -141,7 +141,7 @@ def group_names(groups: Sequence[Sequence[str]]) -> list[str]:
 def _name(
     titles: Sequence[Mapping[Words, str]], own: Counter[Words], contrast: Mapping[Words, float]
 ) -> str:
-    """Choose words one by one, each with the phrase that it mostly stands in."""
+    """Choose words one by one, each with the phrase in which it occurs most often."""
     forms = defaultdict[Words, Counter[str]](Counter)
     for title in titles:
         for words, form in title.items():

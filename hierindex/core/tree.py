@@ -24,8 +24,9 @@ EmbedGroups = Callable[[Rows, Membership], Rows]
 class Tree:
     """Memberships of each level's rows in the next level's: `layers[l]` is (n_l, n_{l+1}).
 
-    A group of one row is no new node: the row itself passes up. Only a first layer by document
-    gives every document a node. `levels` are the rows of all levels, the leaves first.
+    A group of one row makes no new node: the row itself passes up. An exception is a first layer by
+    document, which gives every document a node. `levels` are the rows of all levels, the leaves
+    first.
     """
 
     layers: tuple[Membership, ...]
@@ -48,7 +49,8 @@ def grow_tree(
         A grouper is done if it returns None or as many groups as rows. The latter is allowed on
         the leaves, for one summary per short document, and for a part of a level.
     embed_groups : EmbedGroups
-        If the rows are part of a level (`Rows.is_part`), it may add others.
+        Returns the rows of the groups. If the rows are part of a level (`Rows.is_part`), it may add
+        others.
     max_levels : int, optional
         Levels above the leaves; unlimited by default.
 
@@ -120,7 +122,7 @@ class ByMixture:
         return M if M is not None and M.shape[1] < len(rows) else None
 
     def pools(self, X: Floats2d) -> list[Ints1d]:
-        """Return the rows of each pool of similar rows, which are clustered by themselves."""
+        """Return the row indices of each pool; pools are clustered separately."""
         if len(X) <= self.max_pool:
             return [np.arange(len(X))]
         return groups_of(one_hot(partition(X, max_rows=self.max_pool, seed=self.seed)))

@@ -1,4 +1,4 @@
-"""Evaluation data: documents, and questions whose gold is known."""
+"""Evaluation data: documents, and questions with known answers (gold)."""
 
 import csv
 import json
@@ -34,7 +34,7 @@ class Question:
     within : str, optional
         Id of a document: only this document is searched.
     without : str, optional
-        Id of a document that is not searched, nor are summaries with text of it.
+        Id of a document to exclude from the search, with all summaries of its text.
     spans : tuple of Span
         Gold: passages that answer the question.
     documents : tuple of str
@@ -150,7 +150,7 @@ def read_dataset(path: str | Path) -> Dataset:
 
 @contextmanager
 def _naming(what: str) -> Iterator[None]:
-    """Name what cannot be read in an error."""
+    """Raise InputError with the name of the file or field that cannot be read."""
     try:
         yield
     except InputError:
@@ -195,7 +195,7 @@ def _asked(queries: Iterable[tuple[str, str]], gold: Mapping[str, Sequence[str]]
 
 
 def _lines(path: Path, parse: Callable[[dict[str, Any]], T]) -> list[T]:
-    """Parse the JSON object on each line of a file, which an error names with the line."""
+    """Parse the JSON object on each line of a file; errors name the line."""
     try:
         data = path.read_bytes()  # bytes, so that a line that is not UTF-8 is named, too
     except OSError as error:
@@ -237,7 +237,7 @@ def _spans(texts: Mapping[str, str], row: Mapping[str, Any]) -> Iterator[Span]:
 
 
 def _texts(field: str, row: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the texts of a list, none if there is no list."""
+    """Return the texts of a list, or none if it is not a list."""
     texts = row.get(field) or []
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise TypeError(f"{field} must be a list of texts, got {texts!r}")

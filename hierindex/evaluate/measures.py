@@ -1,4 +1,4 @@
-"""Measures of retrieval with their intervals, and the report of an evaluation."""
+"""Measures of retrieval with their confidence intervals, and the report of an evaluation."""
 
 import math
 import re
@@ -30,7 +30,7 @@ Measure = tuple[str, int | None]
 
 
 class Passage(NamedTuple):
-    """What a node returns: its text, and the passages of documents that it stands on."""
+    """A retrieved text and the passages of documents that it is based on."""
 
     id: str
     text: str
@@ -38,7 +38,7 @@ class Passage(NamedTuple):
 
     @classmethod
     def of(cls, node: "Node | BaseNode") -> Self:
-        """Return the passage of a node of ours, or of another with offsets in its document."""
+        """Return the passage of a node of hierindex, or of LlamaIndex if its offsets are known."""
         node = node if isinstance(node, Node) else Node.of(node)
         if node.maker is not None:
             return cls(node.id, node.text, tuple(node.citations))
@@ -49,12 +49,12 @@ class Passage(NamedTuple):
 
 @lru_cache(maxsize=100_000)
 def count_tokens(text: str) -> int:
-    """Count the tokens of a text by LlamaIndex's global tokenizer, as retrievers do."""
+    """Count the tokens of a text with LlamaIndex's global tokenizer, as retrievers do."""
     return len(llm_tokenizer()(text))
 
 
 def fill(passages: Iterable[Passage], budget: int) -> list[Passage]:
-    """Return the passages that fit a token budget, taken in order; one that does not is skipped."""
+    """Return the passages that fit a token budget, in order; skip those that do not fit."""
     kept = []
     for passage in passages:
         if (n_tokens := count_tokens(passage.text)) <= budget:
@@ -66,7 +66,7 @@ def fill(passages: Iterable[Passage], budget: int) -> list[Passage]:
 def held(
     question: Question, texts: Mapping[str, str], kept: Sequence[Passage], budget: int | None
 ) -> dict[Measure, float]:
-    """Return what passages that fill a budget hold of a question's gold, from 0 to 1.
+    """Measure how much of a question's gold is in the passages that fit a budget, from 0 to 1.
 
     `coverage` is the number of characters of gold spans that are returned, divided by the number
     that fits the budget; `documents` is the share of gold documents; `answer` tells whether an
@@ -76,7 +76,7 @@ def held(
     ----------
     question : Question
     texts : Mapping[str, str]
-        Of the documents, by id.
+        Texts of the documents, by id.
     kept : Sequence[Passage]
     budget : int, optional
         Tokens; without it, `coverage` is the share of the characters of gold spans.
@@ -98,10 +98,10 @@ def held(
 
 
 def said(question: Question, texts: Mapping[str, str], answer: Answer) -> dict[Measure, float]:
-    """Return what the citations and the text of an answer hold of a question's gold.
+    """Measure how much of a question's gold is in the citations and the text of an answer.
 
-    Besides the measures of `held` without a budget, `words` is the number of words of the answer,
-    and `refused` tells whether it says that nothing answers the question.
+    Has the measures of `held` without a budget. In addition, `words` is the number of words of the
+    answer, and `refused` tells whether the answer is a refusal.
     """
     places = (place for each in answer.citations for place in (each, *each.also))
     spans = tuple(Span(place.document, place.start, place.end) for place in places)
@@ -111,12 +111,12 @@ def said(question: Question, texts: Mapping[str, str], answer: Answer) -> dict[M
 
 
 def _words(text: str) -> str:
-    """Return the words of a text in lower case, each between blanks."""
+    """Return the words of a text in lower case, each between spaces."""
     return f" {' '.join(WORD.findall(text.lower()))} "
 
 
 def n_covered(gold: Iterable[Span], spans: Iterable[Span]) -> int:
-    """Count the characters of gold spans that lie in some of the spans.
+    """Count the characters of gold spans that are covered by other spans.
 
     >>> n_covered([Span("a", 0, 10)], [Span("a", 4, 8), Span("a", 6, 12), Span("b", 0, 10)])
     6
@@ -133,11 +133,11 @@ def n_covered(gold: Iterable[Span], spans: Iterable[Span]) -> int:
 
 
 def ranked(question: Question, passages: Sequence[Passage]) -> dict[Measure, float]:
-    """Return the figures of a ranking of at most ten passages.
+    """Return the measures of a ranking of at most ten passages.
 
-    `hit@1` and `hit@5` tell whether one of the first passages is relevant; `MRR@10` is 1 divided
-    by the place of the first relevant one, or 0. A passage is relevant if it is of a gold
-    document, or holds at least 41 characters or half of a gold span.
+    `hit@1` and `hit@5` tell whether one of the first passages is relevant; `MRR@10` is 1 divided by
+    the rank of the first relevant one, or 0. A passage is relevant if it is from a gold document,
+    or contains at least 41 characters or half of a gold span.
     """
     hits = (place for place, each in enumerate(passages, 1) if _is_relevant(question, each))
     first = next(hits, math.inf)
@@ -155,7 +155,7 @@ def _is_relevant(question: Question, passage: Passage) -> bool:
 
 
 def interval(values: Floats1d, groups: Sequence[Hashable]) -> tuple[float, float]:
-    """Return the ends of the 95% interval of a mean, by percentiles of 2,000 resamples.
+    """Return the ends of the 95% confidence interval of a mean, from 2,000 bootstrap resamples.
 
     Groups, such as documents, are drawn with replacement, each with all its values, because
     questions about one document are not independent. Davison and Hinkley, Bootstrap Methods and
@@ -203,10 +203,10 @@ class Report:
     Parameters
     ----------
     against : str
-        The baseline that the others are compared with.
+        Name of the baseline method.
     rows : list[Row]
     notes : list[str]
-        What was left out, and why.
+        Notes on questions and methods that were not measured.
     seconds : float
     """
 
@@ -226,9 +226,9 @@ class Report:
 def table(report: Mapping[str, Any], width: int | None = None) -> str:
     """Format the dict of `Report.to_json`: a Markdown table for each kind of question.
 
-    A cell has the mean, and the 95% interval of its difference to the baseline. Measures of other
-    ways are in a table of their own. A table wider than `width` columns is split into several
-    tables with fewer measures.
+    A cell has the mean, and the 95% interval of its difference to the baseline. Methods with
+    different measures are in separate tables. A table wider than `width` columns is split into
+    several tables with fewer measures.
     """
     blocks = []
     for data, kind in dict.fromkeys((row["data"], row["kind"]) for row in report["rows"]):

@@ -1,4 +1,4 @@
-"""The runner: asks every question in every way, and compares what comes back."""
+"""Runs an evaluation: asks every question by every retrieval method and compares the results."""
 
 import json
 import math
@@ -54,9 +54,9 @@ SPARE = 1.5  # nodes to fill a budget with, as some may not fit
 
 @dataclass(frozen=True)
 class Asked:
-    """A question, the index of its data set, and the question as LlamaIndex's retrievers take it.
+    """A question, the index of its data set, and the question as a LlamaIndex `QueryBundle`.
 
-    The `bundle` has the question's embedding.
+    `bundle` holds the question's embedding.
     """
 
     question: Question
@@ -65,7 +65,7 @@ class Asked:
 
     @property
     def filters(self) -> Filters:
-        """What `within` and `without` of the question say, for `as_retriever` and `ask`."""
+        """The question's `within` and `without` as filters for `as_retriever` and `ask`."""
         within, without = self.question.within, self.question.without
         searched = () if within is None else (of_documents([within]),)
         excluded = () if without is None else (Filters((of_documents([without]),), "not"),)
@@ -121,17 +121,17 @@ WAYS: dict[str, Way] = {
     "hybrid": retrieved(level=0, by="hybrid"),
     "collapsed": retrieved(mode="collapsed"),
 }
-"""The default, chunks by vectors, by words and by both, and all levels at once."""
+"""Retrieval methods by name: the default, chunks by vectors, words or both, and all levels."""
 NAMED = {**WAYS, ANSWER: answered}
 
 
 def ways_of(ways: Sequence[str] | Mapping[str, Way] | None) -> dict[str, Way]:
-    """Return ways by their names, those of `WAYS` if None; a mapping may have others.
+    """Return retrieval methods by name, by default the ones in `WAYS`; a mapping may add others.
 
     Raises
     ------
     InputError
-        If there is no way of a name, or none at all.
+        If a name is unknown, or no method is named.
     """
     chosen = WAYS if ways is None else ways
     require(len(chosen) > 0, "ways", "one way or more", chosen)
@@ -141,7 +141,7 @@ def ways_of(ways: Sequence[str] | Mapping[str, Way] | None) -> dict[str, Way]:
 
 
 def of_levels(index: HierarchicalIndex) -> dict[str, Way]:
-    """Return the ways that search one level of summaries each."""
+    """Return retrieval methods that each search one level of summaries."""
     levels = (each["level"] for each in index.info()["levels"])
     return {name: _named(name) for name in (f"level-{level}" for level in levels if level)}
 
@@ -155,9 +155,9 @@ def _named(name: str) -> Way:
 
 
 Figures = dict[Measure, dict[int, float]]
-"""Figures of one way, by measure and by number of the question."""
+"""Figures of one retrieval method, by measure and question number."""
 Measures = Callable[[Question, Sequence[Passage], int | None], dict[Measure, float]]
-"""Figures of passages that fill a budget, or of a ranking, where the budget is None."""
+"""Further figures of passages within a budget, or of a ranking if the budget is None."""
 
 
 def evaluate(
@@ -189,8 +189,7 @@ def evaluate(
         Token budgets of the retrieved text, counted by LlamaIndex's global tokenizer; 500 and 2,000
         by default.
     against : str, optional
-        Baseline that the others are compared with; by default "dense", or else the first that is
-        not "answer".
+        Baseline of the comparison; by default "dense", or the first method other than "answer".
     limit : int, optional
         Maximum number of questions per data set, evenly spaced; no limit by default.
     index : str or Path, optional
@@ -221,16 +220,16 @@ def evaluate(
     -----
     `coverage` is the number of characters of gold passages that are returned, divided by the number
     that fits the token budget; `documents` is the share of gold documents; `answer` is the share of
-    questions with a gold answer word for word. `hit@1`, `hit@5` and `MRR@10` are of rankings of ten
-    passages, of which one is relevant if it is of a gold document, or has at least 41 characters or
-    half of a gold passage.
+    questions with a gold answer word for word. `hit@1`, `hit@5` and `MRR@10` are measured on
+    rankings of ten passages, where a passage is relevant if it is from a gold document, or has at
+    least 41 characters or half of a gold passage.
 
-    Of the way "answer", `coverage` and `documents` measure what is cited, `answer` the text that is
-    shown, all without a budget; `words` is the mean number of words, and `refused` the share of
+    For the method "answer", `coverage` and `documents` measure the citations and `answer` the text
+    of the answer, without a budget; `words` is the mean number of words, and `refused` the share of
     answers that say that nothing answers the question. Questions without gold have only `words` and
-    `refused`; if they have no kind, theirs is "without gold", so that right and wrong refusals are
-    not mixed. A function of `ways` may return an `Answer`, too; it is asked the questions without
-    gold if its name is "answer".
+    `refused`. Their default kind is "without gold", so that correct and wrong refusals are not
+    mixed. A function of `ways` may return an `Answer`, too; it is asked the questions without gold
+    if its name is "answer".
     """
     started = time.perf_counter()
     chosen = ways_of(ways)
@@ -256,7 +255,7 @@ def evaluate(
 def _read(
     data: Sequence[str | Path | Dataset], answers: bool, measures: Measures | None, notes: list[str]
 ) -> list[Dataset]:
-    """Return data sets of different names, and note what they lack.
+    """Return the data sets, which must have different names, and note missing parts.
 
     Questions without gold are kept for answers and for further measures.
     """
@@ -291,7 +290,7 @@ def _has_gold(question: Question) -> bool:
 
 
 def spread(questions: Sequence[Question], limit: int | None) -> list[Question]:
-    """Return at most so many questions, evenly spaced; all without a limit."""
+    """Return at most `limit` questions, evenly spaced; all without a limit."""
     n = min(limit or len(questions), len(questions))
     return [questions[i * len(questions) // n] for i in range(n)]
 
@@ -335,7 +334,7 @@ def _figures(
     notes: list[str],
     progress: Progress,
 ) -> dict[str, Figures]:
-    """Return the figures of each way but those that a note says were left out."""
+    """Return the figures of each method, except those that a note reports as left out."""
     figures: dict[str, Figures] = {way: defaultdict(dict) for way in ways}
     further, texts = measures or (lambda *_: {}), dataset.texts
     chunks = index.table.snapshot().nodes(filters=Filters((cuts([0]),)))

@@ -1,6 +1,6 @@
-"""The tree for other programs: files, other libraries' indexes, figures.
+"""Exports of the tree: files, indexes of other libraries, figures.
 
-The public names stand in `__init__.pyi`; each is imported when it is first used.
+The public names are listed in `__init__.pyi`; each is imported on first use.
 """
 
 import lazy_loader

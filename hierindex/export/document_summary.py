@@ -78,7 +78,7 @@ def to_document_summary_index(
 def persist_document_summary_index(
     index: HierarchicalIndex, folder: str | Path, *, embed_summaries: bool = True
 ) -> int:
-    """Write the `DocumentSummaryIndex` to a new folder, for `load_index_from_storage`.
+    """Write the `DocumentSummaryIndex` to a new folder, to be loaded by `load_index_from_storage`.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def _chunks(snapshot: Snapshot) -> dict[str, list[TextNode]]:
 def _summaries(
     index: HierarchicalIndex, snapshot: Snapshot, chunks: Mapping[str, Sequence[TextNode]]
 ) -> dict[str, BaseNode]:
-    """Return each document's summary with its vector, extracted where the tree has none."""
+    """Return each document's summary with its vector; extract one if the tree has none."""
     whole = snapshot.nodes(filters=Filters((WHOLE,)))
     summaries: dict[str, BaseNode] = {node.whole_document: to_text_node(node) for node in whole}
     without = sorted(chunks.keys() - summaries.keys())

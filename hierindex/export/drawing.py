@@ -1,4 +1,4 @@
-"""Colours of pictures, which are those of the explorer's page, and names that fit into boxes."""
+"""Colours of pictures, the same as on the explorer's page, and titles cut to fit boxes."""
 
 import re
 from collections import defaultdict
@@ -26,14 +26,14 @@ def colours(scheme: str = "light") -> dict[str, str]:
 
 
 def shades(n: int, scheme: str = "light") -> list[str]:
-    """Return a colour for each of n levels, from the chunks up; text in `ink` is legible on all."""
+    """Return a colour for each of n levels, the chunks first; text in `ink` is legible on all."""
     first, last = ([*bytes.fromhex(colours(scheme)[end][1:])] for end in ("tint", "warm"))
     steps = np.linspace(first, last, n).round().astype(int)  # (n, 3)
     return ["#" + bytes(step).hex() for step in steps.tolist()]
 
 
 def names_of(titles: Sequence[str], parents: Sequence[int]) -> list[str]:
-    """Return the titles of nodes without what those of all children of their parent begin with."""
+    """Return titles without the beginning shared by all children of the same parent."""
     siblings = defaultdict[int, list[str]](list)
     for title, parent in zip(titles, parents, strict=True):
         siblings[parent].append(title)
@@ -42,7 +42,7 @@ def names_of(titles: Sequence[str], parents: Sequence[int]) -> list[str]:
 
 
 def fitted(text: str, width: int, most: int) -> list[str]:
-    """Return a text on at most `most` lines of at most `width` characters, the last one cut inside.
+    """Wrap a text to `most` lines of `width` characters; the middle of a long last line is cut.
 
     >>> fitted("The old mill and the names of its sails", 14, 2)
     ['The old mill', 'and the… sails']

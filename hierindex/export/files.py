@@ -1,4 +1,4 @@
-"""Trees as JSON and Parquet, and what exports have in common: order of nodes, new files."""
+"""Trees as JSON and Parquet, and helpers for all exports: order of nodes, new files."""
 
 import json
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ READ = [*NODE_COLUMNS, "vector"]
 
 
 def ordered_nodes(snapshot: Snapshot) -> list[Node]:
-    """Return all nodes without vectors, sorted by level, documents, place in them and id.
+    """Return all nodes without vectors, sorted by level, documents, position and id.
 
     Raises
     ------

@@ -39,8 +39,8 @@ class HierarchyDocumentRetriever(BaseRetriever):
     k : int, optional
         Maximum number of documents, instead of the retriever's `top_k`.
     filter : MetadataFilters or dict, optional
-        Metadata filters that every document must pass, besides the retriever's own. A dict maps
-        metadata keys to a value, or to a list of values of which one must match.
+        Metadata filters that every document must pass, in addition to the retriever's own. A dict
+        maps metadata keys to a value, or to a list of values of which one must match.
 
     Notes
     -----

@@ -40,7 +40,10 @@ MARKUP = re.compile(
 
 @dataclass(eq=False)
 class Entry:
-    """A group with its entries, or a document, which has none; the nodes are what it says."""
+    """A document, or a group of documents and groups (`entries`).
+
+    `nodes` are the nodes whose text is written to its file.
+    """
 
     title: str
     nodes: Sequence[Node] = ()
@@ -51,7 +54,7 @@ class Entry:
 
     @property
     def line(self) -> str:
-        """The titles of a group's entries, as far as they fit, or a document's first sentence."""
+        """The titles of a group's entries that fit, or a document's first sentence."""
         if self.entries:
             return listed(without_shared_prefix([entry.title for entry in self.entries]), 200)
         lines = (_on_one_line(text) for *_, kind, text, _ in _passages(self) if kind == "paragraph")
@@ -63,15 +66,15 @@ def to_markdown(index: HierarchicalIndex, folder: str | Path, *, force: bool = F
 
     Each group of documents is a folder with an `index.md`, and each document one file, under its
     strongest parent. Front matter is in the Open Knowledge Format 0.2. Only files whose content
-    changed are written, so that a file whose other content is the same keeps the time and version
-    in `generated` of when it was written. Files that no longer belong to the tree are removed.
+    changed are written, so `generated` has the time and version of the last change. Files that no
+    longer belong to the tree are removed.
 
     Parameters
     ----------
     index : HierarchicalIndex
     folder : str or Path
-        Folder to write to; missing folders are created. Its `.hierindex.json` holds digests of
-        what was written, and where each document stands: names stay when titles change.
+        Folder to write to; missing folders are created. Its `.hierindex.json` holds digests of what
+        was written, and the file of each document, so that names stay when titles change.
     force : bool
         Whether to overwrite files of the tree that were edited since; by default they are kept.
         Files that were not written by an export are never touched.
@@ -85,8 +88,8 @@ def to_markdown(index: HierarchicalIndex, folder: str | Path, *, force: bool = F
     Raises
     ------
     IndexNotFoundError, InputError
-        If there is no index, it is empty, a link in the folder leads out of it, its
-        `.hierindex.json` is damaged, or the folder cannot be written.
+        If there is no index, it is empty, a link in the folder leads outside, its `.hierindex.json`
+        is damaged, or the folder cannot be written.
     """
     with writing(folder):
         return _brought_up_to_date(index, Path(folder).absolute(), force)
@@ -150,7 +153,7 @@ def _tree(nodes: Sequence[Node]) -> Entry:
 
 
 def _pruned(entry: Entry) -> list[Entry]:
-    """Return a document, a group of at least two entries, or else what is in it."""
+    """Return a document, a group of at least two entries, or otherwise the entries themselves."""
     entry.entries = [each for below in reversed(entry.entries) for each in _pruned(below)]
     if len(entry.entries) > MOST_ENTRIES:
         parts = dict[int, list[Entry]]()
@@ -161,7 +164,7 @@ def _pruned(entry: Entry) -> list[Entry]:
 
 
 def _named(entry: Entry, folder: str, stood: Mapping[str, str]) -> list[Entry]:
-    """Return a group and all under it, with the names that most of their documents stood under."""
+    """Return a group and its entries, with the names that most of their documents had before."""
     entry.path, found = f"{folder}index.md", [entry]
     votes, names = Counter[tuple[Entry, str]](), dict[Entry, str]()
     for below in entry.entries:
@@ -220,7 +223,7 @@ def _page(entry: Entry, folder: Path, files: Mapping[str, Path | None], generate
 
 
 def _body(entry: Entry, notes: dict[Span, int]) -> list[str]:
-    """Return what a page says, everything once: in order under the headings, if it has any."""
+    """Return the text of a page, each passage once, in order below its headings, if any."""
     parts, said, last = list[str](), {below.line for below in entry.entries}, ("", "", "")
     found = [*_passages(entry)]
     if titled := any(place.section for place, *_ in found):
@@ -245,7 +248,7 @@ def _body(entry: Entry, notes: dict[Span, int]) -> list[str]:
 
 
 def _passages(entry: Entry) -> Iterator[tuple[Span, Node, str, str, Span | None]]:
-    """Yield what nodes quote: its place among headings, node, kind of block, text and source."""
+    """Yield the quotes of nodes: position among headings, node, kind of block, text and source."""
     for node in entry.nodes:
         whole = Span("", node.start, 0, section=shared_section(s.section for s in node.citations))
         for part in node.quotes:
@@ -263,7 +266,7 @@ def _on_one_line(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    r"""Return a text on one line as Markdown that shows it as it is.
+    r"""Return a text on one line as Markdown that displays it unchanged.
 
     >>> print(_escaped("# a_b *c* [[d]] 2 * 3 [e]"))
     \# a_b \*c\* \[[d]] 2 * 3 [e]
@@ -272,7 +275,7 @@ def _escaped(text: str) -> str:
 
 
 def _write(folder: Path, path: str, text: str) -> None:
-    """Write a file, or remove it and the folders that are empty without it."""
+    """Write a file, or remove it together with folders that become empty."""
     file = folder / path
     if text:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -285,5 +288,5 @@ def _write(folder: Path, path: str, text: str) -> None:
 
 
 def _digest(text: str) -> str:
-    """Return the digest of a text without what generated it, which alone is no change."""
+    """Return the digest of a text without its `generated` line, which alone is no change."""
     return sha256(re.sub(r"(?m)^generated: \{.*$", "", text, count=1).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""The part of a report that is read from its beginning to its end, and printed."""
+"""The part of a report that is read like a paper: overview, answers, outline and sources."""
 
 from bisect import bisect
 from collections import defaultdict
@@ -15,10 +15,10 @@ Json = Mapping[str, Any]
 
 
 def paper(title: str, about: Json, overview: Json, answers: Mapping[str, Json]) -> str:
-    """Return what is read of an index as HTML without styles.
+    """Return the readable part of a report as HTML without styles.
 
-    It has the overview, answers by their questions, the outline of two levels and the passages, to
-    which numbers lead.
+    It has the overview, the answers to the questions, an outline of two levels, and numbered
+    passages that the text links to.
     """
     notes = Notes()
     written = f"generation {about['generation']}, written by hierindex {__version__}"
@@ -34,13 +34,13 @@ def paper(title: str, about: Json, overview: Json, answers: Mapping[str, Json]) 
 
 
 class Notes:
-    """The footnotes of a paper: its passages, by number."""
+    """The footnotes of a report: its passages, by number."""
 
     def __init__(self) -> None:
         self._links = dict[str, str]()  # by place
 
     def of(self, passage: Json) -> str:
-        """Return the number of a passage, which links to it; empty if the place is unknown."""
+        """Return the number of a passage, as a link to it; empty if its position is unknown."""
         if "document" not in passage:
             return ""
         title = passage.get("title") or passage["document"]
@@ -53,7 +53,7 @@ class Notes:
         return f'<sup><a href="{inert(self._links[said])}">{n}</a></sup>'
 
     def html(self) -> str:
-        """Return the list of the passages."""
+        """Return the numbered list of passages."""
         links = self._links.items()
         items = [f'<li><a href="{inert(link)}">{inert(said)}</a></li>' for said, link in links]
         return f"<h2>Sources</h2><ol>{''.join(items)}</ol>" if items else ""
@@ -72,7 +72,7 @@ def _answer(question: str, answer: Json, notes: Notes) -> str:
 
 
 def _outline(first: Sequence[Json], second: Sequence[Json] = ()) -> str:
-    """Return blocks as a list, each with those of the next column that are inside of it."""
+    """Return blocks as a list, each with the blocks of the next column inside it."""
     ends = [*accumulate(block["share"] for block in first)]
     inside = defaultdict[int, list[Json]](list)
     for block, end in zip(second, accumulate(each["share"] for each in second), strict=True):

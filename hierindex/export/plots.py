@@ -62,9 +62,9 @@ def graph_objects() -> Any:
 
 
 def label(text: str, most: int = TITLE) -> str:
-    """Return the beginning of a text on one line, so that Plotly shows it as it is.
+    """Return the beginning of a text on one line, escaped for Plotly.
 
-    Plotly takes tags for formatting and what is between dollars for TeX.
+    Plotly reads tags as formatting and text between dollar signs as TeX.
 
     >>> label("<b>costs $5</b>", 12)
     '&lt;b&gt;costs &#36;5…'
@@ -73,7 +73,7 @@ def label(text: str, most: int = TITLE) -> str:
 
 
 def lines(text: str) -> str:
-    """Return the beginning of a text on lines of at most 70 characters, as Plotly shows it."""
+    """Return the beginning of a text in lines of at most 70 characters, escaped for Plotly."""
     return "<br>".join(map(_escaped, wrap(beginning(text, TEXT), LINE)))
 
 
@@ -99,7 +99,7 @@ def require_chunks(snapshot: Snapshot) -> None:
 
 
 def look(title: str, below: str, **layout: Any) -> dict[str, Any]:
-    """Return the layout of a figure with a title and a line below it; both are Plotly's text."""
+    """Return the layout of a figure with a title and a line below it, both already escaped."""
     colour = colours()
     font = {"family": colour["words"], "size": 13, "color": colour["ink"]}
     return {
@@ -121,9 +121,9 @@ def plot_tree(
     """Draw the tree, or the subtree of a node, as an icicle chart.
 
     A node is a box; its height is the number of chunks under it, its colour the level, and its
-    children are to the right of it in reading order. A click enlarges a box, and all of its title
-    and the beginning of its text are shown when the pointer is over it. The more boxes are beside
-    each other, the higher is the figure.
+    children are to the right of it in reading order. A click enlarges a box. Pointing at a box
+    shows its whole title and the beginning of its text. The more boxes stand side by side, the
+    taller the figure.
 
     Parameters
     ----------
@@ -131,8 +131,8 @@ def plot_tree(
     node_id : str, optional
         Id or unique id prefix of the node to draw; by default all roots.
     max_nodes : int
-        Maximum number of nodes to draw, those with most chunks; 1,000 by default. Of nodes with the
-        same number of chunks, all or none are drawn.
+        Maximum number of nodes to draw; 1,000 by default. Nodes with the most chunks are drawn. Of
+        nodes with the same number of chunks, all or none are drawn.
 
     Returns
     -------
@@ -203,7 +203,7 @@ def plot_tree(
 
 
 def _broadest(icicle: Icicle, cells: Ints1d, most: int) -> list[int]:
-    """Return the cells of an ascending order that are not too many, all of one width or none."""
+    """Return the broadest cells up to a maximum; of one width, all or none are kept."""
     if len(cells) > most:
         width = icicle.x1[cells] - icicle.x0[cells]
         broader = cells[width > width[-1]]
@@ -213,7 +213,7 @@ def _broadest(icicle: Icicle, cells: Ints1d, most: int) -> list[int]:
 
 
 def _told(node: Mapping[str, Any]) -> str:
-    """Return what is shown when the pointer is over a box."""
+    """Return the text shown when the pointer is over a box."""
     heading = f"<b>{label(node['title'])}</b><br>"
     if "level" not in node:
         return heading + counted(node["chunks"], "chunk")
@@ -222,7 +222,7 @@ def _told(node: Mapping[str, Any]) -> str:
 
 
 def _drawn(nodes: Sequence[Mapping[str, Any]], total: int) -> str:
-    """Return which nodes are drawn."""
+    """Return the nodes to draw."""
     if len(nodes) == total:
         return counted(total, "node")
     least = min(node["chunks"] for node in nodes)
@@ -235,8 +235,8 @@ def plot_map(
 ) -> "Figure":
     """Draw the chunks as points of a plane, similar ones near each other, coloured by parent.
 
-    The names of parents stand where most of their points are, as far as there is room, those with
-    most points first.
+    The name of a parent is written where most of its points are. If there is no room for all names,
+    parents with more points come first.
 
     Parameters
     ----------
@@ -245,8 +245,8 @@ def plot_map(
         Level of the parents that colour the points; the 8 parents with most points get a colour.
         By default the highest level with at least 8 nodes, or else the lowest above the chunks.
     max_chunks : int
-        Maximum number of points. More than 2,000 (the default) are never drawn; of more chunks, a
-        sample is.
+        Maximum number of points. 2,000 by default and at most. If there are more chunks, a sample
+        is drawn.
 
     Returns
     -------
@@ -309,7 +309,7 @@ def plot_map(
 def _texts(
     snapshot: Snapshot, points: Sequence[Mapping[str, Any]], parents: Sequence[Mapping[str, str]]
 ) -> Iterator[str]:
-    """Yield what is shown above each point: its title, its parent's title and its text."""
+    """Yield the text shown above each point: its title, its parent's title and its text."""
     rows = snapshot.rows([point["id"] for point in points], columns=("id", "title", "text"))
     for point, row in zip(points, rows, strict=True):
         under = [parents[point["parent"]]["title"]] if point["parent"] is not None else []
@@ -327,7 +327,7 @@ def _coloured(levels: Sequence[Mapping[str, int]]) -> int:
 def _names_on_map(
     points: Sequence[Mapping[str, Any]], parents: Sequence[Mapping[str, Any]]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the names of parents at their places, or above or below those before them."""
+    """Yield the names of parents at their positions, moved up or down if they overlap."""
     sides = ([point[side] for point in points] for side in ("x", "y"))
     pixel = max(max(side) - min(side) for side in sides) / (MAP - HEAD - BOTTOM) or 1
     taken = list[tuple[float, float, float, float]]()

@@ -1,4 +1,4 @@
-"""Export of a tree as one HTML file, which shows it in a browser without a network."""
+"""Export of a tree as one HTML file that can be explored in a browser offline."""
 
 import json
 from bisect import bisect_left
@@ -34,7 +34,7 @@ COLUMNS = ("id", "kind", "text", "record")
 
 @dataclass(frozen=True)
 class Report:
-    """What was written: the number of nodes and bytes, and what was left out, in a sentence."""
+    """Result of an export: the numbers of nodes and bytes, and a sentence on omitted parts."""
 
     nodes: int
     bytes: int
@@ -53,9 +53,9 @@ def to_html(
     ask: Sequence[str] = (),
     max_bytes: int = MAX_BYTES,
 ) -> Report:
-    """Write the tree as one HTML file, which is read and printed, and explored without a server.
+    """Write the tree as one HTML file, to read, print, and explore offline.
 
-    It begins with what the index holds, answers, and an outline, with their sources.
+    It begins with a description of the index, answers and an outline, with their sources.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def to_html(
     of : str, optional
         Id or unique id prefix of a node: write only its subtree. By default the whole tree.
     ask : sequence of str
-        Questions whose answers the report has; not with `of`.
+        Questions to answer in the report; not with `of`.
     max_bytes : int
         Maximum size of the file, 5,000,000 by default. If it would be larger, texts are left out,
         first those of chunks that no summary quotes, then those of other chunks, then those of
@@ -74,13 +74,13 @@ def to_html(
     Returns
     -------
     Report
-        Numbers of nodes and bytes, and a sentence on what was left out.
+        Numbers of nodes and bytes, and a sentence on omitted parts.
 
     Raises
     ------
     IndexNotFoundError, InputError
-        If there is no index, it is empty, no node matches, the highest level does not fit, the
-        file exists or cannot be written, or there are questions to a subtree.
+        If there is no index, it is empty, no node matches, the highest level does not fit, the file
+        exists or cannot be written, or `ask` and `of` are both given.
     """
     require(is_whole(max_bytes, 1), "max_bytes", "an integer of at least 1", max_bytes)
     if of is not None and ask:
@@ -96,7 +96,7 @@ def to_html(
 def _report(
     index: HierarchicalIndex, of: str | None, ask: Sequence[str], max_bytes: int
 ) -> tuple[str, int, str | None]:
-    """Return the file, the number of its nodes, and what was left out."""
+    """Return the file, the number of its nodes, and the omitted parts."""
     snapshot = index.table.snapshot()
     snapshot.require()
     order = reading_order(snapshot)
@@ -129,7 +129,7 @@ def _report(
 
 
 class _Nodes:
-    """The nodes of a report, by position, and the bytes that are left for more."""
+    """The nodes of a report, by position, and the number of bytes left."""
 
     def __init__(self, snapshot: Snapshot, order: ReadingOrder, max_bytes: int) -> None:
         self.room = max_bytes
@@ -192,7 +192,7 @@ class _Nodes:
                 return
 
     def _add_text(self, position: int, row: dict[str, Any]) -> bool:
-        """Add the text of a node, and return whether there was room for it."""
+        """Add the text of a node; return whether it fitted."""
         node = {
             **self.listed[position],
             "text": row["text"],
@@ -210,14 +210,14 @@ class _Nodes:
         return True
 
     def _rows(self, positions: Sequence[int]) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Yield positions and the rows there, of which only some are in memory."""
+        """Yield positions and their rows, of which only some are in memory."""
         for start in range(0, len(positions), BATCH):
             some = positions[start : start + BATCH]
             rows = self._snapshot.rows(self._order.ids_at(some), columns=COLUMNS)
             yield from zip(some, rows, strict=True)
 
     def _quoted_first(self, chunks: Sequence[int], quotes: Iterable[Quote]) -> list[int]:
-        """Return the positions of chunks, those first whose text is the source of a quote."""
+        """Return the positions of chunks, first those whose text is the source of a quote."""
         starts = defaultdict[str, list[int]](list)
         for span in (quote.source for quote in quotes if quote.source):
             starts[span.document].append(span.start)

@@ -1,4 +1,4 @@
-"""Export of a tree as a picture."""
+"""Export of a tree as an SVG picture."""
 
 from collections.abc import Iterator
 from html import escape
@@ -26,10 +26,10 @@ LETTER, PAD = 6.5, 4  # pixels: wider than most letters, and before a text
 def to_svg(index: HierarchicalIndex, path: str | Path) -> int:
     """Draw the tree to a new SVG file: a column for each level, the chunks on the right.
 
-    The heading is the name of the index and its numbers of documents and tokens. The height of a
-    node is the number of chunks under it, in reading order; it spans the columns of all levels that
-    it belongs to. Colours follow the reader's light or dark theme. Nodes less than 1.5 pixels high
-    are left out, so a level takes at most about 10 kB.
+    The heading gives the name of the index and the numbers of its documents and tokens. The height
+    of a node is the number of chunks under it, in reading order; it spans the columns of all levels
+    that it belongs to. Colours follow the reader's light or dark theme. Nodes less than 1.5 pixels
+    high are left out, so a level takes at most about 10 kB.
 
     Parameters
     ----------
@@ -127,5 +127,5 @@ def _text(left: float, y: float, text: str) -> str:
 
 
 def _heads(level: int, nodes: int, tokens: int) -> tuple[str, str]:
-    """Return the name of a level, and its number of nodes."""
+    """Return the name of a level, and the number of its nodes."""
     return f"level {level}", counted(nodes, "node" if level else "chunk")

@@ -1,1 +1,1 @@
-"""Documents to an index: what it holds and is to hold, builds, updates, deletions, estimates."""
+"""Builds, updates and deletions of an index, with estimates and reports."""

@@ -1,4 +1,4 @@
-"""Building the tree of sources."""
+"""Building of an index from sources."""
 
 import dataclasses
 import os
@@ -36,7 +36,7 @@ def build_tree(
     progress: Progress | None = None,
     engine: Engine | None = None,
 ) -> BuildReport:
-    """Build the tree of sources; see `HierarchicalIndex.build`."""
+    """Build the tree of the sources; see `HierarchicalIndex.build`."""
     progress, watch = progress or hierarchy.progress, Stopwatch()
     if not dry_run:
         check_writable(table.uri)
@@ -76,7 +76,7 @@ def build_tree(
 def publish_moved(
     revision: Revision, table: Table, watch: Stopwatch, *, dry_run: bool = False
 ) -> BuildReport:
-    """Publish the new paths of sources, if any have moved, and the tree as it is."""
+    """Publish the new paths of sources that have moved, with an unchanged tree."""
     generation = table.snapshot().generation
     if revision.moved and not dry_run:
         with watch("write"):
@@ -88,7 +88,7 @@ def publish_moved(
 
 
 def held_by(table: Table) -> Snapshot:
-    """Return what an index holds: nothing if another version of hierindex wrote it."""
+    """Return the newest snapshot of an index, empty if another version of hierindex wrote it."""
     try:
         return table.snapshot()
     except FormatError:  # the build replaces it

@@ -1,4 +1,4 @@
-"""What an index holds of each document, and what a build, an update or a deletion changes."""
+"""Changes of documents by a build, an update or a deletion, and the state stored in an index."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -23,16 +23,16 @@ class Origin(NamedTuple):
 
 
 Documents = Mapping[str, Origin]
-"""The documents of an index by id, in the order in which its tree has them."""
+"""The documents of an index by id, in the order of its tree."""
 
 
 @dataclass(frozen=True)
 class Remembered:
-    """What an index remembers of the build that made it.
+    """The state that a build stores in the index for later updates.
 
-    `sources` are absolute paths, `settings` those of the hierarchy and the splitter, see
-    `settings_of`, and `left_out` has, for each source, digests of the ids of documents that were
-    deleted from the index.
+    `sources` are absolute paths. `settings` are those of the hierarchy and the splitter, see
+    `settings_of`. `left_out` maps each source to the digests of ids of documents that were deleted
+    from the index.
     """
 
     sources: Sequence[str] = field(default_factory=list)
@@ -41,13 +41,13 @@ class Remembered:
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> Self:
-        """Return what the report of the last build says; nothing if a pipeline made the index."""
+        """Read it from the report of the last build; empty if a pipeline made the index."""
         report = snapshot.report()
         fields = {name: report[name] for name in cls.__dataclass_fields__ if name in report}
         return cls(**fields)
 
     def moved(self, places: Mapping[str, str]) -> Self:
-        """Return the same of sources that have moved, given their new paths by the old ones."""
+        """Return a copy with the new paths of moved sources, given by their old paths."""
         return replace(
             self,
             sources=[places.get(source, source) for source in self.sources],
@@ -59,8 +59,8 @@ class Remembered:
 class ChangedDocuments:
     """Ids of the documents that were added, changed, removed and renamed.
 
-    A document that was removed and added again with the same content under another id is renamed
-    alone; `renamed` has pairs of its old and its new id.
+    A document that was removed and added again with the same content under another id counts as
+    renamed only; `renamed` has pairs of its old and new id.
     """
 
     added: Sequence[str] = ()
@@ -70,7 +70,7 @@ class ChangedDocuments:
 
     @classmethod
     def between(cls, before: Documents, after: Documents) -> Self:
-        """Compare documents; one whose hash is unknown has changed if it was read again."""
+        """Compare two states; a document with an unknown hash has changed if it was read again."""
         both = before.keys() & after.keys()
         gone = defaultdict[str, list[str]](list)  # ids by known hash
         for document, origin in before.items():
@@ -93,7 +93,7 @@ class ChangedDocuments:
 
 @dataclass(frozen=True)
 class Changes:
-    """Numbers of documents by outcome, see `ChangedDocuments`."""
+    """Numbers of added, changed, removed, renamed and unchanged documents."""
 
     added: int
     changed: int
@@ -104,24 +104,24 @@ class Changes:
 
 @dataclass(frozen=True)
 class Revision:
-    """What an index is to hold next.
+    """The documents that an index will hold next.
 
-    A build reads all documents and keeps none, an update reads those that changed and keeps the
-    others as they are in the index, and a deletion reads none.
+    A build reads all documents and keeps none. An update reads changed documents and keeps the
+    others unchanged. A deletion reads none.
 
     Attributes
     ----------
     before, after : Documents
-        What the index holds, and what it is to hold.
+        The documents that the index holds, and those that it will hold.
     read : Sequence[ReadDocument]
-        The documents of `after` that are split anew; the others are kept.
+        The documents of `after` that are split again; the others are kept.
     skipped : Sequence[Skipped]
     was, remembered : Remembered
-        What the index remembers, and what it is to remember, except for the settings.
+        The state stored in the index before and after, except for the settings.
     moved : Mapping[str, str]
-        New paths of sources that have moved, by the old ones.
+        New paths of moved sources, by their old paths.
     anew : bool
-        Whether all of the tree is grown again, even if no document changes.
+        Whether the whole tree is grown again, even if no document changes.
     """
 
     before: Documents
@@ -140,7 +140,7 @@ class Revision:
 
     @property
     def changes(self) -> Changes:
-        """Their numbers."""
+        """The number of documents of each outcome."""
         n_each = {outcome: len(ids) for outcome, ids in vars(self.names).items()}
         n_both = len(self.before.keys() & self.after.keys())
         return Changes(**n_each, unchanged=n_both - n_each["changed"])
@@ -152,13 +152,13 @@ class Revision:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the tree already is what it is to be; its sources may have moved."""
+        """Whether the tree would stay the same; its sources may have moved."""
         same = self.before.keys() == self.after.keys()
         remembered = self.was.moved(self.moved) == self.remembered
         return same and remembered and not self.read and not self.anew
 
     def report(self, settings: Mapping[str, Any], usage: Usage) -> dict[str, Any]:
-        """Return what is stored with the next generation, see `Snapshot.report`."""
+        """Return the details that are stored with the next generation, see `Snapshot.report`."""
         remembered = replace(self.remembered, settings=settings)
         return {
             **asdict(remembered),
@@ -168,9 +168,9 @@ class Revision:
 
 
 def held_documents(snapshot: Snapshot) -> dict[str, Origin]:
-    """Return the documents of an index, see `in_order`; those of no source as they were written.
+    """Return the documents of an index, see `in_order`; those without a source stay as written.
 
-    The hash of a document is unknown if its chunks disagree: some were deleted or added by others.
+    The hash of a document is unknown if its chunks disagree, because others deleted or added some.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -192,7 +192,7 @@ def held_documents(snapshot: Snapshot) -> dict[str, Origin]:
 
 
 def moved_documents(documents: Documents, places: Mapping[str, str]) -> dict[str, Origin]:
-    """Return documents of sources that have moved, given their new paths by the old ones."""
+    """Return the documents with the new paths of moved sources, given by their old paths."""
     if not places:
         return {**documents}
     return {
@@ -202,10 +202,10 @@ def moved_documents(documents: Documents, places: Mapping[str, str]) -> dict[str
 
 
 def difference(before: Snapshot, after: Snapshot) -> dict[str, Any]:
-    """Return in what one generation of an index differs from another, as JSON values.
+    """Return the differences between two generations of an index, as JSON values.
 
-    `names` are those of `ChangedDocuments`, and `sources` the absolute paths that the generation
-    alone remembers (`added`), or the one before alone (`removed`).
+    `names` has the fields of `ChangedDocuments`. `sources` are the absolute paths that only the
+    later generation remembers (`added`), or only the earlier one (`removed`).
     """
     names = ChangedDocuments.between(held_documents(before), held_documents(after))
     was, now = (Remembered.of(snapshot).sources for snapshot in (before, after))
@@ -217,7 +217,7 @@ def difference(before: Snapshot, after: Snapshot) -> dict[str, Any]:
 
 
 def chunks_per_document(snapshot: Snapshot) -> dict[str, int]:
-    """Count the chunks that an index holds of each document."""
+    """Count the chunks of each document in an index."""
     import pyarrow.compute as pc
 
     rows = snapshot.select("documents", where=CHUNKS)
@@ -226,7 +226,7 @@ def chunks_per_document(snapshot: Snapshot) -> dict[str, int]:
 
 
 def kept_chunks(snapshot: Snapshot, documents: Collection[str]) -> list[Node]:
-    """Return the chunks of documents as the index holds them, each document's in reading order."""
+    """Return the stored chunks of some documents, each document's in reading order."""
     chunks = snapshot.chunks(of_documents(documents)) if documents else []
     return [chunk for chunk in chunks if chunk.documents[0] in documents]
 
@@ -237,12 +237,12 @@ def check_losses(what: str, n_lost: int, before: Documents, instead: str) -> Non
     Parameters
     ----------
     what : str
-        What would lose them.
+        The operation, as the subject of the message.
     n_lost : int
     before : Documents
-        What the index holds.
+        The documents that the index holds.
     instead : str
-        What the caller can do, as the end of the sentence.
+        What the caller can do instead, as the end of the message.
     """
     if 2 * n_lost > len(before):
         raise InputError(
@@ -252,7 +252,7 @@ def check_losses(what: str, n_lost: int, before: Documents, instead: str) -> Non
 
 
 def in_order(documents: Documents, sources: Sequence[str]) -> dict[str, Origin]:
-    """Return documents in the order of their sources and paths, those of no source last."""
+    """Return documents in the order of their sources and paths, those without a source last."""
     place = {source: i for i, source in enumerate(sources)}
 
     def key(document: str) -> tuple[int, list[str]]:

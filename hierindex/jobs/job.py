@@ -1,4 +1,4 @@
-"""A job: the parts of a tree are grown, here or by an engine, and the tree is published."""
+"""A job grows the parts of a tree, in this process or by an engine, and publishes the tree."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -37,18 +37,18 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Part:
-    """Documents whose trees are grown at once.
+    """Documents whose trees are grown together.
 
     Attributes
     ----------
     origins : Documents
-        Of these documents, in their order.
+        The documents, in order.
     held : Sequence[Node]
-        The chunks that an index holds of some of them.
+        Stored chunks of the documents that are not read again.
     read : Sequence[Document]
-        The others.
+        The documents that are read.
     n_before, n_read : int
-        Number of documents that are read in the parts before, and in all parts.
+        Numbers of documents to read in the earlier parts, and in all parts.
     """
 
     origins: Documents
@@ -60,14 +60,14 @@ class Part:
 
 @dataclass(frozen=True)
 class PartGrower:
-    """Grows parts of a tree, with what one process needs for it.
+    """Grows parts of a tree within one process.
 
     Attributes
     ----------
     hierarchy : Hierarchy
     splitter : NodeParser or None
     chunk_size : int or None
-        Of the splitter, if there is none.
+        Chunk size of the default splitter, if `splitter` is None.
     cache : Cache
     progress : Progress
     """
@@ -80,11 +80,11 @@ class PartGrower:
 
     @cached_property
     def grower(self) -> Grower:
-        """What grows trees over chunks."""
+        """The object that grows trees over chunks."""
         return self.hierarchy.grower(self.cache, self.progress)
 
     def chunks(self, part: Part) -> list[Node]:
-        """Return the chunks of all documents of a part, in their order, with their origins."""
+        """Return the chunks of all documents of a part, in order, with their origins."""
 
         def progress(stage: str, done: int, total: int, cost: str = "", /) -> None:
             self.progress(stage, part.n_before + done, part.n_read)
@@ -117,7 +117,7 @@ class PartGrower:
 
 
 class Map(Protocol):
-    """Maps a method of `PartGrower`."""
+    """Protocol of functions that map a method of `PartGrower` over items."""
 
     def __call__(self, method: Callable[[PartGrower, S], T], items: Iterable[S], /) -> Iterator[T]:
         """Yield what the method returns for each item, in order."""
@@ -125,17 +125,17 @@ class Map(Protocol):
 
 
 class Workers(NamedTuple):
-    """What grows the parts of a tree.
+    """The workers that grow the parts of a tree.
 
     Attributes
     ----------
     map : Map
     grower : PartGrower
-        Of this process, for the levels above parts.
+        The grower of this process, for the levels above the parts.
     n_parts : int
-        Number of parts, about, that all are at work on.
+        About how many parts are grown at the same time.
     progress : Progress
-        Is told of parts that others have grown.
+        Reports parts that other processes have grown.
     """
 
     map: Map
@@ -149,7 +149,7 @@ Start = Callable[[PartGrower], AbstractContextManager[Workers]]
 
 
 class AtWork(NamedTuple):
-    """The engine of one build: its cache, and what reads files and starts workers."""
+    """The running engine of one build: its cache, its file reader and the start of its workers."""
 
     cache: Cache
     read: ReadFiles
@@ -157,18 +157,18 @@ class AtWork(NamedTuple):
 
 
 Engine = Callable[[Table, Progress], AbstractContextManager[AtWork]]
-"""What reads and grows the documents of an index."""
+"""Reads the documents of an index and grows its tree, for a `with` block."""
 
 
 @contextmanager
 def start_here(grower: PartGrower) -> Iterator[Workers]:
-    """Let this process grow all parts; see `Start`."""
+    """Grow all parts in this process; see `Start`."""
     yield Workers(lambda method, items: map(partial(method, grower), items), grower)
 
 
 @contextmanager
 def in_this_process(table: Table, progress: Progress) -> Iterator[AtWork]:
-    """Read and grow in this process; see `Engine`."""
+    """Read files and grow trees in this process; see `Engine`."""
     with open_cache(table.uri) as cache:
         each = partial(each_file, progress=progress, memory=Readings(cache))
         with file_reader(table, each) as read:
@@ -177,21 +177,21 @@ def in_this_process(table: Table, progress: Progress) -> Iterator[AtWork]:
 
 @dataclass(frozen=True)
 class Job:
-    """A revision of an index, and what it takes to grow its tree.
+    """A revision of an index, and everything needed to grow its tree.
 
     Attributes
     ----------
     revision : Revision
     table : Table
     snapshot : Snapshot
-        Of what the index holds.
+        Snapshot of the index before the revision.
     grower : PartGrower
-        Of this process.
+        The grower of this process.
     watch : Stopwatch
     purge : bool
-        Whether nothing of earlier generations may remain in the index.
+        Whether to remove all earlier generations from the index.
     start : Start
-        Starts what grows the parts of the tree.
+        Starts the workers that grow the parts of the tree.
     """
 
     revision: Revision
@@ -205,14 +205,14 @@ class Job:
 
     @property
     def is_anew(self) -> bool:
-        """Whether the whole tree is grown, instead of what changes of the one that there is."""
+        """Whether the whole tree is grown again, instead of only the changed groups."""
         return self.revision.anew or not self.snapshot.exists
 
     def parts(self, n_parts: int = 1) -> Iterator[Part]:
-        """Yield the documents to grow a tree over, in at least so many parts if possible, in order.
+        """Yield the documents to grow a tree over in order, if possible in `n_parts` parts or more.
 
-        These are the documents that were read, and if all of the tree is grown, the others that
-        the index holds.
+        These are the documents that were read. If the whole tree is grown again, the documents that
+        the index keeps are included.
         """
         after, read = self.revision.after, {each.doc_id: each for each in self.revision.read}
         with self.watch("load"):
@@ -228,7 +228,7 @@ class Job:
             n_before += len(loaded)
 
     def earlier(self) -> EarlierTree | None:
-        """Return the tree that the index holds; None if all of it is grown anew."""
+        """Return the stored tree to update, or None if the whole tree is grown again."""
         if self.is_anew:
             return None
         revision = self.revision
@@ -236,7 +236,7 @@ class Job:
         return EarlierTree(self.snapshot, changed, [*revision.after])
 
     def publish(self) -> BuildReport:
-        """Grow the tree and publish it in place of the one that the index holds."""
+        """Grow the tree and publish it as the next generation."""
         with RowFile(self.table.connection) as rows:
             grown = self._grown(rows)
             with self.watch("write"):
@@ -246,9 +246,9 @@ class Job:
         return reported(self.revision, grown, generation, self.watch)
 
     def estimate(self) -> BuildReport:
-        """Report what `publish` would do, from a tree with extracts in the place of summaries.
+        """Report what `publish` would do, from a tree with extracts instead of summaries.
 
-        The chunks are embedded, and their vectors are cached for the job. The index stays as it is.
+        The chunks are embedded, and their vectors are cached for the job. The index is unchanged.
         """
         hierarchy, cache = self.grower.hierarchy, self.grower.cache
         chunks = [*chain.from_iterable(map(self.grower.chunks, self.parts()))]
@@ -261,7 +261,7 @@ class Job:
         return replace(report, dry_run=True, embedded_chunks=n_chunks, embedded_tokens=total)
 
     def _grown(self, rows: RowFile) -> Grown:
-        """Grow the tree, whose finished nodes are added to rows."""
+        """Grow the tree; finished nodes are added to `rows`."""
         with self.start(self.grower) as workers, RowFile(self.table.connection) as waiting:
             steps = deque[tuple[int, int]]()  # of parts that are being grown
 
@@ -280,7 +280,7 @@ class Job:
             return workers.grower.grower.above(grown, self.earlier(), aside, grow_pools)
 
     def _write(self, grown: Grown, rows: RowFile) -> int:
-        """Write what was grown and return the generation."""
+        """Write the grown nodes and return the generation."""
         revision, reader, grower = self.revision, rows.reader(), self.grower
         settings = settings_of(grower.hierarchy, grower.splitter, grower.chunk_size)
         if not revision.read:  # with no splitter

@@ -1,4 +1,4 @@
-"""Documents that are read, of which only one at a time need be in memory."""
+"""Documents that were read; only one at a time needs to be in memory."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,7 +25,7 @@ class ReadDocument(NamedTuple):
     document_hash : str
         See `content_hash`.
     n_chunks : int
-        That it will have, about.
+        Approximate number of chunks.
     file : FileContent
     load : callable
         Returns the document.
@@ -39,21 +39,21 @@ class ReadDocument(NamedTuple):
 
     @classmethod
     def of(cls, document: "Document", load: "Callable[[], Document] | None" = None) -> Self:
-        """Describe a document; without `load`, it stays in memory."""
+        """Describe a document; without `load`, it is kept in memory."""
         load = load or (lambda: document)
         n_chunks, file = 1 + len(document.text) // CHUNK, FileContent.of(document)
         return cls(document.doc_id, content_hash(document), n_chunks, file, load)
 
 
 InFile = tuple[str, "list[Document | Skipped]"]
-"""What is in a file, with its id."""
+"""The documents in a file, with the file's id."""
 
 EachFile = Callable[[Mapping[str, File]], Iterable[InFile]]
 """Reads files by document id."""
 
 
 class ReadFiles(Protocol):
-    """Reads files by document id."""
+    """Protocol of functions that read files, given by document id."""
 
     def __call__(self, files: Mapping[str, File]) -> tuple[list[ReadDocument], list[Skipped]]:
         """Return the documents and the files that are skipped, in the order of the files."""
@@ -61,7 +61,7 @@ class ReadFiles(Protocol):
 
 @contextmanager
 def file_reader(table: Table, each_file: EachFile) -> Iterator[ReadFiles]:
-    """Give what reads files into documents that wait in a temporary file of an index.
+    """Yield a function that reads files; the documents are kept in a temporary file of the index.
 
     Parameters
     ----------

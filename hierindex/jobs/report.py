@@ -16,7 +16,7 @@ from hierindex.tree.growth import Grown
 STAGES = ("load", "read", "split", "embed", "cluster", "summarize", "link", "write")
 """Stages in order; "load" loads the model and the index, "link" connects the nodes."""
 OUTCOMES = ("added", "changed", "removed", "renamed", "unchanged")
-"""Of documents; names of fields of a report."""
+"""Outcomes for documents; also names of fields of a report."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class BuildReport:
 
 
 def reported(revision: Revision, grown: Grown, generation: int, watch: Stopwatch) -> BuildReport:
-    """Return the report of a revision, given what was grown for it."""
+    """Return the report of a revision and of the tree that was grown for it."""
     spent = dict[tuple[str, int | None], float]()
     for stage, level, seconds in (*watch.timings, *grown.timings):
         spent[stage, level] = spent.get((stage, level), 0.0) + seconds

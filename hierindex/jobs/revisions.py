@@ -1,4 +1,4 @@
-"""What an index is to hold after a build, an update or a deletion."""
+"""Revisions: the documents that an index will hold after a build, an update or a deletion."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -37,7 +37,7 @@ KEPT = "; its earlier content is kept"
 
 
 def checked(sources: Source | Sequence[Source]) -> Sequence[Source]:
-    """Return the sources as a sequence, checked as far as possible without reading files.
+    """Return the sources as a sequence, checked without reading files.
 
     Raises
     ------
@@ -82,16 +82,15 @@ def updated(
 ) -> Revision:
     """Return the revision that reads sources again, or for the first time.
 
-    A document is kept as it is in the index if no source to read holds it, if its content is the
-    same, or if its file cannot be read. A document that is given without text is removed. A new
-    source replaces one that cannot be found if most documents of that are in it, see
-    `moved_sources`.
+    A document is kept if it is in none of the sources to read, if its content is the same, or if
+    its file cannot be read. A LlamaIndex document without text is removed. A new source replaces a
+    missing one if it contains most of its documents, see `moved_sources`.
 
     Parameters
     ----------
     sources : str, Path or Document, or a sequence of them, or None
-        A file or a folder within a source that the index remembers stands for that part of it;
-        None stands for all sources that the index remembers.
+        A file or folder inside a remembered source updates only that part of it. None means all
+        remembered sources.
     before : Documents
     was : Remembered
     read : ReadFiles
@@ -102,7 +101,7 @@ def updated(
         If a source cannot be found, nothing remains to index, or a document has the id of a
         document of another source.
     InputError
-        If more than half of the documents would be lost: removed with no new ones for them.
+        If more than half of the documents would be removed without new ones in their place.
     """
     sources_given = _each(() if sources is None else sources)
     _check_ids([each for each in sources_given if isinstance(each, Document)])
@@ -161,14 +160,14 @@ def updated(
 def without(
     documents: Collection[str], before: Documents, was: Remembered, read: ReadFiles | None = None
 ) -> Revision:
-    """Return the revision that keeps all but some documents, perhaps all, and reads none.
+    """Return the revision that removes some documents, or all, and reads none.
 
-    A mailbox stands for all its e-mails, and an e-mail for its attachments, too.
+    The id of a mailbox also removes its e-mails, and the id of an e-mail its attachments.
 
     Raises
     ------
     InputError
-        If the index does not hold a document, or holds no other.
+        If a document is not in the index, or no document would remain.
     """
     source_of = {each: of.read_from for d, of in before.items() for each in wholes(d)}
     for document in documents:
@@ -206,7 +205,7 @@ def _each(sources: Source | Sequence[Source]) -> Sequence[Source]:
 def _separated(
     sources: Sequence[Source],
 ) -> tuple[list[str | Path], list[Document], list[Skipped]]:
-    """Return the paths, the documents with text, and the blank ones as skipped."""
+    """Return the paths, the documents with text, and the documents without text as skipped."""
     paths = [source for source in sources if not isinstance(source, Document)]
     given = [well_formed(source) for source in sources if isinstance(source, Document)]
     blank = [Skipped(d.doc_id, "contains only white space") for d in given if not d.text.strip()]
@@ -224,7 +223,7 @@ def _origins(documents: Sequence[ReadDocument], files: Mapping[str, File]) -> di
 def _unread(
     skipped: Sequence[Skipped], files: Mapping[str, File], before: Documents
 ) -> dict[str, set[str]]:
-    """Return the documents held of each file and folder that could not be read."""
+    """Return the stored documents of each file and folder that could not be read."""
     inside: dict[str, set[str]] = {s.path: set() for s in skipped if s.is_unread}
     for document, origin in before.items() if inside else ():
         file = PurePath(file_of(document))
@@ -254,7 +253,7 @@ def _check_moved(places: Mapping[str, str], now: Documents, before: Documents) -
 
 
 def _check_sources(now: Documents, before: Documents, scope: Scope) -> None:
-    """Raise SourceError if a document has the id of one that stays and is of another source."""
+    """Raise SourceError if a document has the id of a kept document of another source."""
     for document, (_, source) in now.items():
         held = before.get(document)
         if held and held.read_from != source and not scope.has(document, held.read_from):
@@ -269,7 +268,7 @@ def _check_sources(now: Documents, before: Documents, scope: Scope) -> None:
 
 
 def _left_out(was: Remembered, now: Documents) -> dict[str, list[str]]:
-    """Return which deleted documents stay out: all that are not read again."""
+    """Return which deleted documents stay deleted: all that are not read again."""
     back = {(of.read_from, document_key(each)) for d, of in now.items() for each in wholes(d)}
     left = {
         source: [key for key in keys if (source, key) not in back]

@@ -1,4 +1,4 @@
-"""The parts of its sources that an update of an index reads."""
+"""The parts of its sources that an update reads."""
 
 import os
 from collections import Counter
@@ -30,9 +30,9 @@ class Scope:
     parts : Mapping[str, str]
         The source of each part, both as absolute paths; a source is a part of itself.
     roots : Mapping[str, str or Path]
-        The path of each source whose files are found; none for a file that was removed.
+        The path where each source is found; a removed file has none.
     is_named : bool
-        Whether the parts were named, and are not all that the index remembers.
+        Whether parts were named; otherwise they are all remembered sources.
     """
 
     parts: Mapping[str, str]
@@ -41,13 +41,13 @@ class Scope:
 
     @classmethod
     def of_all(cls, sources: Sequence[str], held: Documents) -> Self:
-        """Return all sources that an index remembers.
+        """Return the scope of all sources that an index remembers.
 
         Raises
         ------
         SourceError
-            If one is missing, unless it was a single file in a folder that still exists, and other
-            documents remain.
+            If a source is missing. A single file may be missing if its folder still exists and
+            other documents remain.
         """
         roots = {source: source_path(source) for source in sources if _is_there(source)}
         missing = _by_source(held, [source for source in sources if source not in roots])
@@ -61,7 +61,7 @@ class Scope:
 
     @classmethod
     def of_named(cls, paths: Sequence[str | Path], sources: Sequence[str]) -> Self:
-        """Return new sources, and sources that an index remembers or parts of them.
+        """Return the scope of the named paths: new sources, remembered sources or parts of them.
 
         Raises
         ------
@@ -99,13 +99,13 @@ class Scope:
         return False
 
     def names(self, file: File) -> bool:
-        """Return whether a file itself was named."""
+        """Return whether the file itself was named, and not only a folder around it."""
         return self.is_named and source_name(file.path) in self.parts
 
     def files(self, held: Documents) -> tuple[dict[str, File], dict[str, str]]:
-        """Return the files to read, and links to documents that are held and not read again.
+        """Return the files to read, and links to stored documents that are not read again.
 
-        Both are by document id; of a link, the id of its document is given.
+        Both are by document id; the value of a link is the id of the document that it points to.
 
         Raises
         ------
@@ -125,7 +125,7 @@ class Scope:
 
 
 def check_paths(paths: Sequence[str | Path], sources: Sequence[str], held: Documents) -> None:
-    """Raise SourceError if a named path does not exist; tell what the index holds of it."""
+    """Raise SourceError if a named path does not exist; the message names its stored documents."""
     for path in paths:
         try:
             check_source(path)
@@ -136,7 +136,7 @@ def check_paths(paths: Sequence[str | Path], sources: Sequence[str], held: Docum
 
 
 def _check_not_held(path: str | Path, sources: Sequence[str], held: Documents) -> None:
-    """Raise SourceError if the index holds what was at a path that does not exist."""
+    """Raise SourceError if the index holds documents of a path that does not exist."""
     name = source_name(path) if str(path) else ""
     if name in sources:
         raise _lost(name) from None
@@ -159,10 +159,10 @@ def _lost(source: str) -> SourceError:
 def moved_sources(
     paths: Sequence[str | Path], sources: Sequence[str], held: Documents
 ) -> dict[str, str]:
-    """Return the new paths of sources that an index remembers and that are missing.
+    """Return the new paths of missing sources, by their old paths.
 
-    Such a source has moved to a path that is named and new, if that has files with the ids of
-    most of its documents.
+    A missing source has moved to a named new path if that contains files with the ids of most of
+    its documents.
     """
     places, known = dict[str, str](), {source: source for source in sources}
     missing = _by_source(held, [source for source in sources if not _is_there(source)])
@@ -180,7 +180,7 @@ def moved_sources(
 
 
 def _by_source(held: Documents, sources: Collection[str]) -> dict[str, list[str]]:
-    """Return the documents of each of some sources that has any."""
+    """Return the documents of each source that has any."""
     wanted, documents = {*sources}, dict[str, list[str]]()
     for document, origin in held.items() if wanted else ():
         if origin.read_from in wanted:
@@ -189,7 +189,7 @@ def _by_source(held: Documents, sources: Collection[str]) -> dict[str, list[str]
 
 
 def _placed(path: str, sources: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return a path as a part of the source around it, and that source; None outside of them."""
+    """Return a path as a part of the source around it, and that source, or None."""
     inside = PurePath(path)
     for around in (inside, *inside.parents):
         if source := sources.get(str(around)):
@@ -198,7 +198,7 @@ def _placed(path: str, sources: Mapping[str, str]) -> tuple[str, str] | None:
 
 
 def _target(path: str | Path) -> str:
-    """Return the name of what a path leads to."""
+    """Return the name of the file or folder that a path leads to."""
     return source_name(os.path.realpath(path))
 
 

@@ -1,4 +1,4 @@
-"""The settings that an index remembers: written by a build, compared and used by an update."""
+"""The settings stored in an index: written by a build, compared and used by an update."""
 
 import json
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ KINDS = {
 }
 BY_METHOD = {kind.method: kind for kind in KINDS.values()}
 BESIDE = ("embed_settings", "chunk_size", "splitter", "llm")
-"""StoredSettings beside those of `Hierarchy.settings`."""
+"""Stored settings in addition to `Hierarchy.settings`."""
 
 StoredSettings = Mapping[str, Any]
 
@@ -37,9 +37,9 @@ StoredSettings = Mapping[str, Any]
 def settings_of(
     hierarchy: Hierarchy, splitter: "NodeParser | None", chunk_size: int | None
 ) -> dict[str, Any]:
-    """Return what an index remembers: all that determines its tree, and no key.
+    """Return the settings to store in an index: all that determine its tree, without keys.
 
-    Of a language model with an address, that is remembered, without user name and password.
+    For a language model with an address, the address is stored without user name and password.
     """
     settings = {
         **hierarchy.settings(),
@@ -53,7 +53,7 @@ def settings_of(
 
 
 def settings_in(maker: Maker) -> dict[str, Any]:
-    """Return what the nodes of an index say that a pipeline made."""
+    """Return the settings stored in the nodes of an index that a pipeline made."""
     kind = BY_METHOD.get(maker.method)
     return {
         "class_name": kind.class_name() if kind else "",
@@ -80,7 +80,7 @@ def hierarchy_of(
     llm : LLM or callable, optional
         The language model that wrote the summaries.
     **limits
-        Options of `LLMRewriter` that do not determine what it writes, and `strict`.
+        Options of `LLMRewriter` that do not affect its texts, and `strict`.
 
     Raises
     ------
@@ -149,7 +149,7 @@ def check_splitter(settings: StoredSettings, splitter: "NodeParser | None") -> N
 
 
 def _plain(splitter: "NodeParser | None") -> dict[str, Any] | None:
-    """Return the class of a splitter and those of its settings that are JSON values, but no key."""
+    """Return the class of a splitter and its settings that are JSON values, without keys."""
     if splitter is None:
         return None
     known = {
@@ -168,7 +168,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _shown(splitter: StoredSettings | None, other: StoredSettings | None) -> str:
-    """Return the class of a splitter, with the settings in which another of its class differs."""
+    """Return the class of a splitter, with the settings that differ from another one."""
     if splitter is None:
         return ""
     name = splitter["class_name"]

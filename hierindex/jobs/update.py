@@ -1,4 +1,4 @@
-"""Updates of an index, deletions from it, and growing its tree again."""
+"""Updates, deletions, and growing the tree again."""
 
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 LLM_OPTIONS = ("concurrency", "timeout", "deadline", "token_limit", "record", "strict")
 
 Revise = Callable[[Documents, Remembered, ReadFiles], Revision]
-"""Returns what an index is to hold, given what it holds and remembers."""
+"""Returns the revision of an index, given its documents and stored state."""
 
 
 @dataclass(frozen=True)
 class UpdateOptions:
     """The models and options of an update; None means as stored in the index.
 
-    `llm_options` are limits of `LLMRewriter` and `strict`, see `hierarchy_of`. `may_differ` says
-    whether the hierarchy may be another than the one of the index, and `purge` whether nothing of
-    earlier generations may remain in the index.
+    `llm_options` are limits of `LLMRewriter` and `strict`, see `hierarchy_of`. `may_differ` allows
+    another hierarchy than the one of the index. `purge` removes all earlier generations from the
+    index.
     """
 
     hierarchy: Hierarchy | None = None
@@ -66,7 +66,7 @@ class UpdateOptions:
                 raise InputError(f"There is no option {name!r}.")
 
     def checked_hierarchy(self, settings: StoredSettings) -> Hierarchy:
-        """Return the hierarchy to grow the tree with; raise InputError if it contradicts."""
+        """Return the hierarchy to grow with; raise InputError if it contradicts `settings`."""
         hierarchy = self.hierarchy or hierarchy_of(
             settings, self.embed_model, self.llm, **self.llm_options
         )
@@ -78,7 +78,7 @@ class UpdateOptions:
 def revise(
     table: Table, what: str, change: Revise, given: UpdateOptions, *, dry_run: bool = False
 ) -> BuildReport:
-    """Change what an index holds, and publish its tree.
+    """Change the documents of an index, and publish the updated tree.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def revise(
     IndexNotFoundError
         If the store holds no index.
     InputError
-        If what is given contradicts what the index remembers.
+        If the options contradict the settings stored in the index.
     """
     table.snapshot().require()
     if not dry_run:
@@ -139,12 +139,12 @@ def _revised(table: Table, change: Revise, given: UpdateOptions, *, dry_run: boo
 
 
 def settings_held(snapshot: Snapshot) -> StoredSettings:
-    """Return the settings that an index remembers, or else what its nodes say."""
+    """Return the settings stored in an index or, if there are none, in its nodes."""
     return Remembered.of(snapshot).settings or settings_in(snapshot.maker())
 
 
 def _is_stale(snapshot: Snapshot) -> bool:
-    """Return whether nodes were deleted, or a pipeline added trees beside one another."""
+    """Return whether nodes were deleted, or a pipeline added further trees."""
     if snapshot.count(STALE):
         return True
     return not snapshot.is_built and len(snapshot.roots()) > 1

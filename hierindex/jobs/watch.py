@@ -60,9 +60,9 @@ def reports(
     sources : sequence of str
         Files and folders.
     failed : callable, optional
-        Called with the error of an update that failed; by default the error is raised. The update
-        is tried again with the next change or, unless it has used up its budget for models, after
-        half a minute. An error that is repeated without a change is not passed on again.
+        Called with the error of a failed update; by default the error is raised. The update is
+        retried at the next change, or after half a minute unless it has reached a limit of tokens
+        or time. An error that repeats without a change is reported once.
     """
     due, said = 0.0, ""  # `due` by time.monotonic
     for changed in changes(sources):
@@ -83,9 +83,10 @@ def reports(
 
 
 def changes(sources: Sequence[str]) -> Iterator[bool]:
-    """Yield about twice a second whether files of sources have changed and are at rest again.
+    """Yield about twice a second whether files of the sources have changed.
 
-    Sources that do not exist are waited for. Files that are not read are ignored.
+    A series of changes is reported when it has ended. Missing sources are waited for. Changes to
+    files that would not be read are ignored.
 
     Raises
     ------
@@ -134,7 +135,7 @@ def _place(source: str) -> tuple[int, int] | None:
 
 
 def _is_read(path: str, roots: Sequence[str]) -> bool:
-    """Return whether a file or folder of sources is one that may be read."""
+    """Return whether a file or folder of a source may be read."""
     if NAMELESS.fullmatch(Path(path).name):
         return False
     inside = (Path(path).relative_to(root) for root in roots if Path(path).is_relative_to(root))

@@ -1,4 +1,4 @@
-"""Language models of OpenAI-compatible servers, by name."""
+"""Clients for OpenAI-compatible servers."""
 
 import os
 import re
@@ -67,7 +67,7 @@ def load_llm(
 
 
 def show_error(response: httpx.Response) -> None:
-    """Give an error that a server sends with status 200, as LM Studio does, one of its own."""
+    """Set an error status if a response with status 200 has an error as body, as from LM Studio."""
     if response.is_success and "json" in response.headers.get("Content-Type", ""):
         response.read()
         with suppress(ValueError, AttributeError):

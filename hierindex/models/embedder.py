@@ -66,13 +66,13 @@ class Embedder:
 
     @cached_property
     def window(self) -> int | None:
-        """Most tokens that the model reads, special ones included; None if unknown."""
+        """Maximum tokens that the model reads, special ones included; None if unknown."""
         window = getattr(self.embed_model, "max_length", None)
         return int(window) if window else None
 
     @property
     def room(self) -> int:
-        """Most tokens of a text that the model reads whole; `sys.maxsize` if unknown."""
+        """Maximum tokens of a text, without special ones; `sys.maxsize` if it is unknown."""
         return sys.maxsize if self.window is None else self.window - self.n_special_tokens
 
     @cached_property
@@ -101,9 +101,9 @@ class Embedder:
 
     @cached_property
     def counted_by(self) -> str | None:
-        """Digest of the tokenizer that counts; None if it is unknown.
+        """Digest of the tokenizer that counts tokens; None if unknown.
 
-        LlamaIndex's global tokenizer is known while it is one of tiktoken's.
+        LlamaIndex's global tokenizer is identified only if it is one of tiktoken's.
         """
         if self._tokenizer is not None:
             return digest(self._tokenizer.to_str())
@@ -139,7 +139,7 @@ class Embedder:
         return getattr(self.embed_model, "_model", None)
 
     def warn_of_summaries(self, max_tokens: int) -> None:
-        """Warn if summaries of this length exceed the window."""
+        """Warn if summaries of this length are longer than the window."""
         if max_tokens > self.room:
             warnings.warn(
                 f"summary_tokens is {max_tokens}, more than the window of {self.window} tokens "
@@ -149,7 +149,7 @@ class Embedder:
             )
 
     def warn_of_cut(self, n_tokens: NDArray[np.int64]) -> None:
-        """Warn if chunks of these lengths exceed the window."""
+        """Warn if chunks of these lengths are longer than the window."""
         if self.window is not None and (n_over := int((n_tokens > self.window).sum())):
             warnings.warn(
                 f"{n_over} of {len(n_tokens)} chunks are longer than the {self.window} tokens "
@@ -169,7 +169,7 @@ class Embedder:
     ) -> Floats2d:
         """Return unit vectors, (n_texts, n_dims) float32, computed in length-sorted batches.
 
-        Repeated texts are embedded once, and those that the cache `memory` holds not at all.
+        Repeated texts are embedded once. Texts in the cache `memory` are not embedded.
         """
         distinct = dict.fromkeys(texts)
         known = {} if memory is None else memory.recall(texts)

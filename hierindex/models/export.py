@@ -58,16 +58,17 @@ PROBES = (
 )
 
 UNEXPORTABLE = (RuntimeError, TypeError, ValueError, LookupError, AttributeError, AssertionError)
-"""Errors of models and torch's exporter for a model that cannot be exported."""
+"""Errors of models and of torch's exporter if a model cannot be exported."""
 
 OnTorch = EmbedModel | TorchCrossEncoder
 
 
 def file_digest(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal; computed again when it is another one or has changed.
+    """Return the SHA-256 of a file in hexadecimal, computed again only if the file has changed.
 
-    It is kept in the user's cache folder. A file is known by its path, inode, size and times of
-    change; the last of them, which the system sets, cannot be put back by who replaces a file.
+    Digests are cached in the user's cache folder. A file is identified by its path, inode, size and
+    times of modification and status change. The time of status change cannot be set by a program
+    that replaces the file.
     """
     path = path.resolve()
     stat = path.stat()
@@ -97,7 +98,7 @@ def exported_folder(source: Path, use: str, load: Callable[[], OnTorch]) -> Path
     source : Path
         Folder of the model's files, whose digest names the export.
     use : str
-        Names the export, too: what the model is used as, or the name by which LlamaIndex finds its
+        Also part of the export's name: the kind of model, or the name by which LlamaIndex finds its
         prompts.
     load : Callable
         Loads the model on torch, if it has to be exported.
@@ -105,8 +106,8 @@ def exported_folder(source: Path, use: str, load: Callable[[], OnTorch]) -> Path
     Returns
     -------
     Path or None
-        None if the model cannot be exported, or its results would differ; that is recorded, and
-        the export is not tried again.
+        None if the model cannot be exported, or its results would differ. The failure is recorded,
+        and the export is not tried again.
     """
     cache = _cache() / "openvino"
     try:
@@ -118,7 +119,7 @@ def exported_folder(source: Path, use: str, load: Callable[[], OnTorch]) -> Path
 
 
 def _found_or_made(folder: Path, load: Callable[[], OnTorch]) -> Path:
-    """Return the folder, with an export or with the reason why this torch cannot export."""
+    """Return the folder with an export, or with the reason why this torch cannot export."""
     if folder.exists() and not _is_whole(folder):
         logger.info("The exported model in %s is damaged and exported again.", folder)
         shutil.rmtree(folder, ignore_errors=True)
@@ -132,12 +133,12 @@ def _found_or_made(folder: Path, load: Callable[[], OnTorch]) -> Path:
 
 
 def _reason() -> str:
-    """Name of the file that says why there is no export; other versions try again."""
+    """Name of the file with the reason for a missing export; other versions try again."""
     return f"not-exportable-by-torch-{version('torch')}-openvino-{version('openvino')}.txt"
 
 
 def _export(model: Any, source: str, folder: Path) -> None:
-    """Write the graph, tokenizer and card, or the reason why there are none."""
+    """Write the graph, tokenizer and card, or the reason why they are missing."""
     try:
         X = _results(model)
         transformer = model._model  # HuggingFaceEmbedding has no public name for it
@@ -224,12 +225,12 @@ def _results(model: OnTorch | OpenVinoCrossEncoder) -> Floats2d:
 
 
 def _distance(X: Floats2d, Y: Floats2d) -> float:
-    """Return the largest distance of two results, relative to the longest one."""
+    """Return the largest distance between two results, relative to the longest result."""
     return float(np.linalg.norm(X - Y, axis=1).max() / np.linalg.norm(X, axis=1).max())
 
 
 def _publish(made: Path, folder: Path) -> None:
-    """Move a complete export to its place, unless another process has done so."""
+    """Move a complete export to its folder, unless another process has done so."""
     try:
         made.rename(folder)
     except OSError:
@@ -249,7 +250,7 @@ def _is_whole(folder: Path) -> bool:
 
 
 def _digest(source: Path, use: str) -> str:
-    """Return a digest of all that shapes the results, the format and what the processor can."""
+    """Return a digest of the model, the format and the processor's abilities."""
     whole = hashlib.sha256(f"{FORMAT}\0{use}\0{fastest_precision()}".encode())
     for path in sorted(source.rglob("*")):
         inside = path.relative_to(source)

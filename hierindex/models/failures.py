@@ -53,7 +53,7 @@ MOST_SAID = 300  # characters of a service's reason
 
 @dataclass(frozen=True)
 class Failure:
-    """Meaning of a failed request.
+    """The meaning of a failed request.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class Failure:
 
 
 class RequestError(HierindexError):
-    """Raised when a request has failed for good, though others may succeed; `failure` says why."""
+    """A request failed after all retries, though other requests may succeed; `failure` says why."""
 
     def __init__(self, model: str, failure: Failure) -> None:
         mend = "; lower token_budget (--token-budget)" if failure.kind == "length" else ""
@@ -144,19 +144,19 @@ def request_errors() -> tuple[type[Exception], ...]:
 
 
 def is_refused(error: Exception) -> bool:
-    """Return whether the service rejected the request without working on it."""
+    """Return whether the service rejected the request without processing it."""
     status = _status(error)
     return status is not None and status >= 400 and status not in TIMED_OUT
 
 
 def refuses_all(error: BaseException | None) -> bool:
-    """Return whether an error concerns the service and not the text of the request."""
+    """Return whether an error would occur with any text: it concerns the service."""
     status = _status(error) if error is not None else None
     return error is not None and (status is None or status in MEANING or _code(error) in USED_UP)
 
 
 def reason_in(body: Any) -> str:
-    """Return the reason in the body of an error; empty if there is none, or a web page.
+    """Return the reason in the body of an error; empty if it has none or is a web page.
 
     >>> reason_in({"error": {"message": "No such model."}}), reason_in({"detail": "Busy."})
     ('No such model.', 'Busy.')

@@ -1,4 +1,4 @@
-"""Models of LlamaIndex that call plain functions, which embed texts or answer prompts."""
+"""LlamaIndex models that call plain functions, to embed texts or to answer prompts."""
 
 from collections.abc import Callable
 from inspect import ismethod
@@ -18,9 +18,9 @@ LLMLike = LLM | Callable[[str], str]
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """Return the name by which an index remembers a function.
+    """Return the name under which an index stores a function.
 
-    The parentheses tell it from the name of a model, which could be loaded.
+    It ends with parentheses, unlike the name of a model that could be loaded.
 
     Raises
     ------
@@ -39,16 +39,16 @@ def name_of(function: Callable[..., Any]) -> str:
 
 
 def checked_text(written: object, name: str) -> str:
-    """Return what a function wrote; raise ModelError if it is no text."""
+    """Return the text that a function returned; raise ModelError if it is not a string."""
     if not isinstance(written, str):
         raise ModelError(f"{name} must return text, got {written!r:.100}.")
     return written
 
 
 class FunctionEmbedding(BatchEmbedding):
-    """An embedding model that calls a function of texts, also for a question.
+    """An embedding model that calls a function, for texts and for questions.
 
-    The name of a function does not say what it computes, so no vector is cached.
+    The name of a function does not identify what it computes, so no vector is cached.
     """
 
     function: Callable[..., Any] = Field(exclude=True, repr=False)
@@ -74,13 +74,13 @@ class FunctionLLM(CustomLLM):
 
     @property
     def metadata(self) -> LLMMetadata:
-        """The name of the function."""
+        """Metadata with the name of the function as the model's name."""
         name = getattr(self.function, "__qualname__", type(self.function).__name__)
         return LLMMetadata(model_name=f"{name}()")
 
     @llm_completion_callback()
     def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
-        """Return what the function returns for a prompt."""
+        """Return the function's answer to a prompt."""
         written = self.function(prompt)
         return CompletionResponse(text=checked_text(written, self.metadata.model_name))
 
@@ -91,7 +91,7 @@ class FunctionLLM(CustomLLM):
 
 
 def as_llm(given: LLMLike | None) -> LLM | None:
-    """Return the language model that an `llm` argument stands for.
+    """Convert an `llm` argument to a LlamaIndex language model.
 
     Raises
     ------

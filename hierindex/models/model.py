@@ -1,4 +1,4 @@
-"""The protocol of embedding models, and what distinguishes two of them."""
+"""The protocol of embedding models, and the settings that tell models apart."""
 
 import hashlib
 import json
@@ -37,7 +37,7 @@ class EmbedModel(Protocol):
 
     @property
     def model_name(self) -> str:
-        """Its name, or "unknown"."""
+        """The model's name, or "unknown"."""
         ...
 
     def get_query_embedding(self, query: str) -> list[float]:
@@ -54,12 +54,12 @@ EmbedLike = EmbedModel | Callable[[list[str]], Sequence[Sequence[float]] | NDArr
 
 
 def is_function(given: object) -> TypeGuard[Callable[..., Any]]:
-    """Return whether an object can be called, and is no class."""
+    """Return whether an object is callable and not a class."""
     return callable(given) and not isinstance(given, type)
 
 
 def as_embed_model(given: EmbedLike) -> EmbedModel:
-    """Return the embedding model that an `embed_model` argument stands for.
+    """Convert an `embed_model` argument to an embedding model.
 
     Raises
     ------
@@ -77,17 +77,17 @@ def as_embed_model(given: EmbedLike) -> EmbedModel:
 
 
 def model_name(embed_model: EmbedModel) -> str:
-    """Return a model's name, as `load_embed_model` takes it, or its class if it has no name."""
+    """Return a model's name for `load_embed_model`, or its class if it has no name."""
     if embed_model.model_name == "unknown" and hasattr(embed_model, "class_name"):
         return cast(str, embed_model.class_name())
     return embed_model.model_name
 
 
 def fingerprint(embed_model: EmbedModel) -> str | None:
-    """Return a digest of all that shapes a model's vectors; None if that is unknown.
+    """Return a digest of everything that determines a model's vectors, or None if unknown.
 
-    It is unknown for a folder, whose name does not identify the weights, and for a model without
-    a name.
+    It is unknown for a model in a folder, because the folder's name does not identify the weights,
+    and for a model without a name.
     """
     if hasattr(embed_model, "fingerprint"):
         return cast(str | None, embed_model.fingerprint)
@@ -102,16 +102,16 @@ def fingerprint(embed_model: EmbedModel) -> str | None:
 
 
 def folder_state(name: str) -> str:
-    """Return the files of a model's folder with their sizes and times; empty for another name."""
+    """Return the files of a model's folder with sizes and times; empty if it is not a folder."""
     files = [(path, path.stat()) for path in (sorted(Path(name).rglob("*")) if name else ())]
     return "".join(f"{path} {stat.st_size} {stat.st_mtime_ns}\n" for path, stat in files)
 
 
 def identity(embed_model: EmbedModel) -> str:
-    """Return the settings that distinguish models of one name, as JSON; empty if unknown.
+    """Return the settings that distinguish models of the same name, as JSON; empty if unknown.
 
-    Address, batch size, timeout and key are not among them, so an index and its questions may
-    differ in these; in the precision, which is among them, they may differ as well.
+    Address, batch size, timeout and key are not included, because they may differ between an index
+    and its questions. The precision is included, but may differ too.
     """
     keys = [key for key in DISTINCTIVE if key in vars(embed_model)]
     if embed_model.model_name == "unknown" and not keys:
@@ -120,14 +120,14 @@ def identity(embed_model: EmbedModel) -> str:
 
 
 def built_precision(settings: str) -> Precision:
-    """Return the precision in an `identity`; float32 if the model has no choice of it."""
+    """Return the precision in an `identity`; float32 if the model has no such setting."""
     return "bfloat16" if json.loads(settings or "{}").get("precision") == "bfloat16" else "float32"
 
 
 def must_agree(settings: str) -> dict[str, Any]:
-    """Return those settings of an `identity` that compared vectors must have in common.
+    """Return the settings of an `identity` that must be equal for vectors to be comparable.
 
-    The precision is none of them: vectors in both have a cosine of at least 0.999.
+    The precision is not among them: vectors of both precisions have a cosine of at least 0.999.
     """
     return {key: value for key, value in json.loads(settings or "{}").items() if key != "precision"}
 
@@ -165,7 +165,7 @@ def check_same_model(embed_model: EmbedModel, name: str, built_by: str) -> None:
 
 
 def is_same_name(one: str, other: str) -> bool:
-    """Return whether names may be of one model, from a hub, a folder or a short name."""
+    """Return whether two names may be of the same model, from a hub, a folder or a short name."""
     both_of_a_hub = all(name.count("/") == 1 and not Path(name).is_dir() for name in (one, other))
     return one == other or (not both_of_a_hub and _last_part(one) == _last_part(other))
 

@@ -34,7 +34,7 @@ WIDTH = 16  # tokens; lengths that are no multiple of it take a fifth longer in 
 
 @cache
 def openvino() -> "Core":
-    """Return OpenVINO's interface; the package that reports its import to Google is not loaded."""
+    """Return OpenVINO's interface; its package that reports the import to Google is not loaded."""
     sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # not importable
     from openvino import Core, Tensor
 
@@ -62,9 +62,10 @@ def _release() -> None:
 
 
 def compiled(graph: Path, precision: Precision) -> "CompiledModel":
-    """Return a graph that runs on as many texts at once as there are cores, each on one thread.
+    """Compile a graph that runs on as many texts at once as there are cores, one thread each.
 
-    Several threads may add numbers in another order, and the result would depend on their number.
+    With several threads per text, numbers are added in another order, and results would depend on
+    the number of threads.
     """
     settings = {
         "INFERENCE_PRECISION_HINT": HINTS[precision],
@@ -78,7 +79,7 @@ def compiled(graph: Path, precision: Precision) -> "CompiledModel":
 def outputs(
     graph: "CompiledModel", inputs: Iterable[Mapping[str, NDArray[np.int64]]]
 ) -> list[list[float]]:
-    """Return the first row of a graph's output for each of the inputs, which run side by side."""
+    """Return the first row of a graph's output for each input; inputs run in parallel."""
     from openvino import AsyncInferQueue
 
     rows: dict[int, list[float]] = {}
@@ -105,10 +106,10 @@ def n_cores() -> int:
 class Card:
     """Facts about an exported model that its graph and tokenizer do not contain.
 
-    `source` is a digest of all that shapes its results. `window` is the most tokens that it reads,
-    special ones included, and `padding` the token that fills them up. `query_prompt` precedes a
-    question and `text_prompt` a text. `precision` is the fastest one that keeps its results.
-    `digests` are the SHA-256 of the other files.
+    `source` is a digest of everything that determines the model's results. `window` is the maximum
+    number of tokens that it reads, special ones included, and `padding` the padding token.
+    `query_prompt` precedes a question and `text_prompt` a text. `precision` is the fastest
+    precision that preserves the results. `digests` are the SHA-256 of the other files.
     """
 
     source: str
@@ -129,15 +130,15 @@ class Card:
         (folder / CARD).write_text(json.dumps(asdict(self), indent=1), "utf-8")
 
     def at_most(self, precision: Precision) -> Precision:
-        """Return bfloat16 if that is given and keeps the model's results, else float32."""
+        """Return bfloat16 if requested and if it preserves the model's results, else float32."""
         return "float32" if precision == "float32" else self.precision
 
 
 class Exported:
-    """An exported model, whose graph, tokenizer and card are read when they are first needed.
+    """An exported model; its graph, tokenizer and card are read on first use.
 
-    Each text is a run on one thread, padded to a multiple of 16 tokens, and as many run at once as
-    there are cores. So a result depends only on its text and the precision, to the last bit; on
+    Each text runs on one thread, padded to a multiple of 16 tokens, and as many texts run at once
+    as there are cores. So a result depends only on its text and the precision, to the last bit. On
     two cores this is as fast as batches.
 
     Parameters
@@ -154,7 +155,7 @@ class Exported:
         _in_use.add(self)
 
     def results(self, texts: Sequence[str], question: str | None = None) -> list[list[float]]:
-        """Return the result of each text, or of each pair of the question and a text."""
+        """Return the result of each text, or of each pair of a question and a text."""
         # Longest first, so that no core is still busy with a long text at the end.
         order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
         found = outputs(self._graph, (self._inputs(question, texts[i]) for i in order))
@@ -205,7 +206,7 @@ class Exported:
 
 
 class OpenVinoEncoder(Exported):
-    """An exported sentence-transformers model, which is an `EmbedModel`.
+    """An exported sentence-transformers model that implements `EmbedModel`.
 
     A vector depends only on its text and the precision, to the last bit.
 
@@ -224,12 +225,12 @@ class OpenVinoEncoder(Exported):
 
     @property
     def max_length(self) -> int:
-        """Most tokens that the model reads, special ones included."""
+        """Maximum tokens that the model reads, special ones included."""
         return self.card.window
 
     @property
     def fingerprint(self) -> str:
-        """Digest of all that shapes a text's vector, with the precision."""
+        """Digest of everything that determines a text's vector, with the precision."""
         return f"{self.card.source} {self.precision}"
 
     def get_query_embedding(self, query: str) -> list[float]:
@@ -241,9 +242,9 @@ class OpenVinoEncoder(Exported):
         return self.results([self.card.text_prompt + text for text in texts])
 
     def kept_vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the vectors of texts that each process needs, (n_texts, n_dims).
+        """Return the vectors of fixed texts that every process needs, (n_texts, n_dims).
 
-        They are kept in a file beside the export, which saves a question a quarter of a second.
+        They are stored in a file beside the export, which saves a quarter of a second per question.
         """
         name = digest(self.precision, *texts)[:16]
         path = self.folder / f"vectors-{name}.npy"
@@ -259,13 +260,13 @@ class OpenVinoEncoder(Exported):
 
 
 def encoder_of(model: object) -> OpenVinoEncoder | None:
-    """Return the encoder of a model on OpenVINO, which LlamaIndex's form of it has inside."""
+    """Return the OpenVINO encoder of a model, also of one wrapped for LlamaIndex, or None."""
     encoder = getattr(model, "encoder", model)
     return encoder if isinstance(encoder, OpenVinoEncoder) else None
 
 
 def whole_tokenizer(content: str) -> "Tokenizer":
-    """Load a tokenizer from the text of a tokenizer.json, without truncation and padding."""
+    """Load a tokenizer from the text of a tokenizer.json, without truncation or padding."""
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_str(content)
@@ -278,12 +279,12 @@ class Reranker(Protocol):
     """Scores texts for a question."""
 
     def rank(self, question: str, texts: Sequence[str]) -> Sequence[float]:
-        """Return a finite score for each text, on any scale, higher for better ones."""
+        """Return a finite score for each text, on any scale; higher is better."""
         ...
 
 
 class OpenVinoCrossEncoder(Exported):
-    """An exported cross-encoder, which `load_reranker` returns; scores are logits.
+    """An exported cross-encoder, as returned by `load_reranker`; scores are logits.
 
     Parameters
     ----------

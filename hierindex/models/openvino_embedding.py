@@ -1,4 +1,4 @@
-"""LlamaIndex's form of embedding models on OpenVINO."""
+"""Embedding models on OpenVINO, wrapped for LlamaIndex."""
 
 import asyncio
 from functools import cached_property
@@ -32,7 +32,7 @@ class BatchEmbedding(BaseEmbedding):
 
 
 class OpenVinoEmbedding(BatchEmbedding):
-    """An exported sentence-transformers model, which `load_embed_model` returns on a CPU.
+    """An exported sentence-transformers model, as `load_embed_model` returns it on a CPU.
 
     A vector depends only on its text and the precision, to the last bit.
 
@@ -56,17 +56,17 @@ class OpenVinoEmbedding(BatchEmbedding):
 
     @cached_property
     def encoder(self) -> OpenVinoEncoder:
-        """The model itself."""
+        """The wrapped model."""
         return OpenVinoEncoder(Path(self.folder), self.precision, self.model_name)
 
     @property
     def max_length(self) -> int:
-        """Most tokens that the model reads, special ones included."""
+        """Maximum tokens that the model reads, special ones included."""
         return self.encoder.max_length
 
     @property
     def fingerprint(self) -> str:
-        """Digest of all that shapes a text's vector, with the precision."""
+        """Digest of everything that determines a text's vector, with the precision."""
         return self.encoder.fingerprint
 
     def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
@@ -77,7 +77,7 @@ class OpenVinoEmbedding(BatchEmbedding):
 
 
 def as_llama_index(model: EmbedModel) -> BaseEmbedding:
-    """Return LlamaIndex's form of a model that `load_encoder` returned, with the same graph."""
+    """Wrap a model returned by `load_encoder` for LlamaIndex; the graph is shared."""
     if not isinstance(model, OpenVinoEncoder):
         return cast(BaseEmbedding, model)
     form = OpenVinoEmbedding(

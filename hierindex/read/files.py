@@ -1,4 +1,4 @@
-"""The files of sources, by document id."""
+"""The files of the sources, by document id."""
 
 import os
 import re
@@ -35,14 +35,14 @@ class Skipped:
     is_unread: bool = False
 
     def to_json(self) -> dict[str, str]:
-        """Return what the command line prints of it."""
+        """Return the file's path and the reason, as the command line prints them."""
         return {"path": self.path, "reason": self.reason}
 
 
 class File(NamedTuple):
-    """A file, and the absolute path of the source that it was found in.
+    """A file with the absolute path of the source in which it was found.
 
-    `left_out` are keys of documents that are not to be read, see `document_key`.
+    `left_out` holds the keys of documents not to read, see `document_key`.
     """
 
     path: Path
@@ -73,21 +73,21 @@ def files_of(sources: Iterable[str | Path]) -> dict[str, File]:
 
 
 def source_name(source: str | Path) -> str:
-    """Return the absolute path of a source, by which an index remembers it."""
+    """Return the absolute path of a source, the name under which an index stores it."""
     return valid_name(os.path.normpath(Path(source).absolute()))
 
 
 def source_path(name: str) -> Path:
-    """Return the path of a source by the name under which an index remembers it."""
+    """Return the path of a source from the name under which an index stores it."""
     data = ESCAPED.sub(lambda match: bytes.fromhex(match[1].decode()), name.encode())
     path = Path(os.fsdecode(data))
     return path if os.path.lexists(path) else Path(name)
 
 
 def file_in(source: str, document: str) -> Path | None:
-    """Return the file that a document, or the whole that it is a part of, was read from.
+    """Return the file that a document, or the mailbox or e-mail around it, was read from.
 
-    None if it is not there any more, or is outside of its source.
+    None if it no longer exists, or is outside its source.
     """
     top = source_path(source).resolve()
     path = top if top.is_file() else source_path(f"{source}/{file_of(document)}").resolve()
@@ -95,7 +95,7 @@ def file_in(source: str, document: str) -> Path | None:
 
 
 def check_source(source: str | Path) -> None:
-    """Raise SourceError if a file or folder does not exist, InputError if it is no path."""
+    """Raise SourceError if a file or folder does not exist, InputError if it is not a path."""
     if not isinstance(source, str | os.PathLike):
         raise InputError(f"A source must be a path or a Document, got {type(source).__name__}.")
     if not (name := str(source)):
@@ -108,7 +108,7 @@ def check_source(source: str | Path) -> None:
 
 
 def check_sources(sources: Sequence[str | Path]) -> None:
-    """Raise SourceError if a source does not exist, or none has a file; reads no file."""
+    """Raise SourceError if a source does not exist, or no source has a file; reads no file."""
     for source in sources:
         check_source(source)
     if not any(True for source in sources for _ in _files(Path(source))):
@@ -116,7 +116,7 @@ def check_sources(sources: Sequence[str | Path]) -> None:
 
 
 def nothing_to_index(sources: Sequence[str | Path], skipped: Sequence[Skipped] = ()) -> SourceError:
-    """Return the error that no document was read from sources."""
+    """Return the error for sources from which no document could be read."""
     names = ", ".join(repr(str(source)) for source in sources)
     nothing = f"Nothing to index in {names}" if names else "Nothing to index"
     if not skipped:
@@ -144,7 +144,7 @@ def _files(source: Path) -> Iterator[tuple[str, Path]]:
 
 
 def is_hidden(name: str) -> bool:
-    """Return whether a file or folder of this name in a source is not read, as backups are not."""
+    """Return whether files and folders of this name are skipped, like hidden files and backups."""
     return name.startswith(".") or name.endswith((".lance", "~"))
 
 
@@ -158,7 +158,7 @@ def valid_name(name: str) -> str:
 
 
 def quoted(name: str) -> str:
-    r"""Return a file name, quoted as a shell reads it if it has characters that cannot be printed.
+    r"""Return a file name, quoted for a shell if it contains unprintable characters.
 
     >>> print(quoted("the plan.txt"), quoted("the\nplan.txt"))
     the plan.txt $'the\nplan.txt'

@@ -1,4 +1,4 @@
-"""HTML files: the text and the headings of their content."""
+"""HTML files: the text and headings of their main content."""
 
 import re
 from collections import Counter
@@ -61,12 +61,12 @@ ABOUT |= dict.fromkeys(
 
 
 def read_html(file: BinaryIO) -> Reading:
-    """Return the text of the content with its headings; title, author and date as metadata.
+    """Return the text and headings of the main content; title, author and date are metadata.
 
-    Navigation, tables of contents and what is not displayed are left out, and of headers,
-    footers and asides what says nothing; see `main_content`. Pictures of the content are
-    counted. Each block has lines of its own, each table row one line with its cells separated by
-    ``|``, or with their headers if the table is long; `pre` is kept as it is.
+    Navigation, tables of contents and hidden elements are left out, and so are headers, footers and
+    asides without text of their own; see `main_content`. Pictures in the content are counted. Each
+    block has lines of its own. A table row is one line with cells separated by ``|``, or a record
+    with the headers if the table is long. `pre` is kept unchanged.
     """
     html, metadata, _ = read_text(file)
     root = _tree(html)
@@ -90,7 +90,7 @@ def html_lines(html: str) -> list[str]:
 
 
 def _about(root: Element, headings: Sequence[Heading]) -> dict[str, Any]:
-    """Return the title, the authors and the date of a page, or "" for what it does not say."""
+    """Return the title, the authors and the date of a page, or "" for missing ones."""
     said: dict[str, list[str]] = {"title": [], "author": [], "date": []}
     said["title"] += ["".join(title.itertext()).strip() for title in root.iter("title")][:1]
     for meta in root.iter("meta"):
@@ -161,7 +161,7 @@ class _Tree(TreeBuilder):
 
 
 class _Around(NamedTuple):
-    """What is around an element: the kinds, the outer part of the page, and a link."""
+    """The context of an element: the kinds, the outer part of the page, and a link."""
 
     inside: int = 0
     region: int = 0
@@ -216,7 +216,7 @@ class _Page:
             self._mark = ""
 
     def _note(self, element: Element, kind: int) -> None:
-        """Note an element's anchor, its level if it is a heading, and the numbers of a list."""
+        """Record an element's anchor, its level if it is a heading, and the numbers of a list."""
         tag = element.tag
         if kind & kinds.HEADING:
             self._level = int(tag[1])
@@ -241,7 +241,7 @@ class _Page:
                 self._parts.append((" ", around.link))
 
     def _read_link(self, element: Element, around: _Around) -> None:
-        """Read a link, but not one that is only a sign, and a number as the mark of a note."""
+        """Read a link, unless it is only a sign; a number is read as the mark of a note."""
         href, start = element.get("href", ""), len(self._parts)
         is_here = href.startswith("#")
         link = kinds.CONTENTS if is_here else kinds.LINKED if href else 0
@@ -348,7 +348,7 @@ _READ = {
 
 
 def _anchor_of(element: Element) -> str:
-    """Return where a link to an element leads, or "" for a button, which may be hidden."""
+    """Return the target of a link to an element, or "" for a button, which may be hidden."""
     if element.tag == "button":
         return ""
     name = element.get("name", "") if element.tag == "a" else ""
@@ -356,7 +356,7 @@ def _anchor_of(element: Element) -> str:
 
 
 def _why_not(element: Element, kind: int, inside: int) -> str:
-    """Return why the words of an element are not read, or "" if they may be."""
+    """Return why the words of an element are not read, or "" if they are read."""
     if kind & kinds.STRUCK:
         return STRUCK_WORDS
     if kind & kinds.UNSEEN and (not kind & kinds.BLOCK or (kind | inside) & kinds.CELL):

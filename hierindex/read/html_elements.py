@@ -1,4 +1,4 @@
-"""Elements of HTML: what they are for, and which lines of a page are its content."""
+"""HTML elements: their roles, and which lines of a page are its main content."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -79,7 +79,7 @@ NOTICES = re.compile(
     r"(?:back to )?top$|(?:skip|jump) to )",
     re.I,
 )
-"""Lines of headers and footers that are no content."""
+"""Lines of headers and footers that are not content."""
 SENTENCE_ENDS = tuple(".!?\u2026\u3002\uff01\uff1f")
 MARKED = re.compile(r"\[?\(?\w{1,3}[\]).] |[*†‡§]")  # as notes are
 PROSE = 40  # characters; navigation has shorter lines, or links
@@ -87,19 +87,20 @@ LABEL = 12  # bytes; a shorter word is a label
 
 
 def kind_of(tag: str, attributes: Mapping[str, str], inside: int) -> int:
-    """Return what an element is, by its tag, role, id, classes and style.
+    """Return the kinds of an element, from its tag, role, id, classes and style.
 
     Parameters
     ----------
     tag : str
     attributes : Mapping[str, str]
     inside : int
-        Kinds of the elements around it.
+        Kinds of the enclosing elements.
 
     Returns
     -------
     int
-        Bits of this module. What is around the content within a line is also hidden.
+        Combined bit flags of this module. Inline elements that are not content are marked as
+        hidden.
     """
     kind = TAGS.get(tag, 0)
     if tag == "button" and inside & (HEADING | TERM):  # it unfolds what this heads
@@ -120,7 +121,7 @@ def kind_of(tag: str, attributes: Mapping[str, str], inside: int) -> int:
 
 
 def _named(tag: str, attributes: Mapping[str, str], kind: int, inside: int) -> int:
-    """Return the kinds that classes and id tell."""
+    """Return the kinds that follow from classes and id."""
     names, name = attributes.get("class", ""), attributes.get("id", "")
     classes = names.split()
     if ("contents" in classes and "topic" in classes) or not CHROME_CLASSES.isdisjoint(classes):
@@ -150,7 +151,7 @@ def _shown_as(tag: str, attributes: Mapping[str, str], kind: int) -> int:
 
 
 def is_displayed(tag: str, attributes: Mapping[str, str]) -> bool:
-    """Return whether an element is shown, maybe once it is unfolded like a tab or an answer."""
+    """Return whether an element is displayed, perhaps only after a click, as in a tab."""
     if "hidden" not in attributes and not NOT_DISPLAYED.search(attributes.get("style", "")):
         return True
     names = f"{attributes.get('class', '')} {attributes.get('id', '')}"
@@ -159,7 +160,7 @@ def is_displayed(tag: str, attributes: Mapping[str, str]) -> bool:
 
 
 def is_picture(tag: str, attributes: Mapping[str, str]) -> bool:
-    """Return whether an element is a picture that has a description, and no icon.
+    """Return whether an element is a picture with a description, and not an icon.
 
     >>> is_picture("img", {"alt": "A map"}), is_picture("img", {"alt": "Print", "width": "16px"})
     (True, False)
@@ -171,7 +172,7 @@ def is_picture(tag: str, attributes: Mapping[str, str]) -> bool:
 
 
 def is_action(button: Element) -> bool:
-    """Return whether a button does something; others show the answer to what they say."""
+    """Return whether a button triggers an action; other buttons unfold an answer to their label."""
     if button.get("type") in ("submit", "reset"):
         return True
     if "aria-controls" in button.attrib or UNFOLDS.search(button.get("class", "")):
@@ -181,9 +182,9 @@ def is_action(button: Element) -> bool:
 
 
 class Line(NamedTuple):
-    """A block of text, the kinds of its elements, and its level and anchor if it is a heading.
+    """A block of text, the kinds of its elements, and if it is a heading its level and anchor.
 
-    `region` numbers the page header, footer or aside where it is; 0 if it is in none.
+    `region` is the number of the page header, footer or aside that contains the line, or 0.
     """
 
     text: str
@@ -193,16 +194,17 @@ class Line(NamedTuple):
     region: int = 0
 
     def headings(self) -> list[Heading]:
-        """Return the line as a heading, if it is one."""
+        """Return a list of the line as a heading; empty if it is not a heading."""
         return [Heading(self.level, self.text[:MAX_TITLE], 0, self.anchor)] if self.level else []
 
 
 def main_content(lines: list[Line], n_articles: int = 0) -> list[Line]:
-    """Return the lines of the content; all lines if there are no others than navigation.
+    """Return the lines of the main content, or all lines if everything is navigation.
 
-    Content is what is not known to be navigation. Of headers, footers and asides, and of what is
-    outside of `main` (or of `article` elements with most of the text), lines of links to other
-    pages are left out, and all if there are only single words beside them.
+    Lines are content unless they are known to be navigation. Two kinds of regions are checked
+    further: headers, footers and asides, and text outside of `main` (or outside of `article`
+    elements that have most of the text). Lines of links to other pages are removed from them. If
+    only single words remain, the whole region is removed.
     """
     around = CHROME | CONTENTS | UNSEEN
     content = [line for line in lines if not line.inside & around]

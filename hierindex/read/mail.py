@@ -1,4 +1,4 @@
-"""E-mails, mailboxes and invitations, also those that Outlook saved."""
+"""E-mails, mailboxes and invitations, including those saved by Outlook."""
 
 import re
 from codecs import BOM_UTF8
@@ -79,11 +79,11 @@ DISPLAY = {"To": 0x0E04, "Cc": 0x0E03}  # properties: the recipients' names, bet
 
 
 def read_mail(file: BinaryIO) -> Reading:
-    """Return subject, texts and names of attachments; sender, recipients and date as metadata.
+    """Return subject, texts and attachment names; sender, recipients and date are metadata.
 
-    Texts are all parts of text, forwarded messages and invitations, in their order; of
-    alternatives, the plain one unless the HTML says more. A file without the header of an e-mail
-    is read as text.
+    The texts are all text parts, forwarded messages and invitations, in order. Of alternative
+    parts, the plain text is read unless the HTML has more text. A file without an e-mail header is
+    read as text.
     """
     data = read_bytes(file)
     with reading_as("an e-mail"):
@@ -102,9 +102,9 @@ def _parsed(data: bytes) -> EmailMessage:
 def mail_reading(
     message: EmailMessage, metadata: dict[str, Any], *, inside: bool = False
 ) -> Reading:
-    """Return what is read of an e-mail with such metadata, see `read_mail`.
+    """Return the reading of an e-mail with the given metadata, see `read_mail`.
 
-    If it is inside another, sender, recipients and date are text as well, and it has a heading
+    An e-mail inside another one has sender, recipients and date in its text as well, and a heading
     even without a subject.
     """
     title = metadata.get(TITLE, metadata.get("from", "Message") if inside else "")
@@ -148,7 +148,7 @@ def _plain(raw: str) -> str:
 
 
 def _texts(part: EmailMessage) -> Iterator[Reading]:
-    """Yield what is read of a part and those inside it."""
+    """Yield the readings of a part and of the parts inside it."""
     kind = part.get_content_type()
     if kind == "multipart/alternative" and part.is_multipart():
         yield from _alternatives(part)
@@ -184,7 +184,7 @@ def _parts(part: EmailMessage) -> Iterator[EmailMessage]:
 
 
 def _text(part: EmailMessage, kind: str) -> Reading:
-    """Return what is read of a part of text in the encoding that it has."""
+    """Return the reading of a text part in its encoding."""
     text, metadata, _ = decode(_content(part), part.get_content_charset(""))
     text, n_armoured = ARMOURED.subn("", text)
     note_left_out(metadata, {"PGP block": n_armoured})
@@ -195,7 +195,7 @@ def _text(part: EmailMessage, kind: str) -> Reading:
 
 
 def _alternatives(part: EmailMessage) -> Iterator[Reading]:
-    """Yield the plain text, or HTML that says more, and all invitations.
+    """Yield the plain text, or HTML if it has more text, and all invitations.
 
     The plain text is a stub if it lacks most words of the HTML.
     """
@@ -218,7 +218,7 @@ def _words(readings: Iterable[Reading]) -> set[str]:
 
 
 def attachments(file: BinaryIO) -> Iterator[tuple[str, bytes]]:
-    """Yield name and content of an e-mail's attachments; instead of no text, a zero byte."""
+    """Yield name and content of each attachment; an empty attachment yields a zero byte."""
     message = _as_email(file) if _is_ole(file) else _parsed(read_bytes(file))
     for part in _attached(message, also_forwarded=True):
         kind, name = part.get_content_type(), part.get_filename() or "unnamed"
@@ -239,16 +239,16 @@ def _content(part: EmailMessage) -> bytes:
 
 
 def read_mailbox(file: BinaryIO) -> Reading:
-    """Return nothing for a file in mbox format, of which `mails` are the documents, or the text."""
+    """Return an empty reading for a mailbox, which `mails` splits; read other files as text."""
     data = read_bytes(file)
     return decode(data) if POSTED.match(data) is None else Reading("", {})
 
 
 def mails(file: BinaryIO) -> Iterator[tuple[str, bytes]]:
-    """Yield the e-mails of a file in mbox format, of copies of one the last.
+    """Yield the name and content of each e-mail in a file in mbox format; of copies, the last.
 
-    Their names are their times in UTC, subjects and digests of what does not change when others
-    come or go, or when they are marked as read.
+    A name consists of the time in UTC, the subject and a digest. The digest does not change when
+    other e-mails are added or removed, or when the e-mail is marked as read.
     """
     each = POSTED.split(read_bytes(file))[1:]
     yield from {_label(mail): QUOTED.sub(rb"\1", BETWEEN.sub(b"", mail)) for mail in each}.items()
@@ -269,12 +269,12 @@ def _label(mail: bytes) -> str:
 
 
 def short_digest(data: bytes) -> str:
-    """Return what tells one file from others of its name."""
+    """Return a short digest that distinguishes files of the same name."""
     return sha256(data).hexdigest()[:6]
 
 
 def read_web_archive(file: BinaryIO) -> Reading:
-    """Return the page in a file as which a browser saves it with its pictures, and its frames."""
+    """Return the page, with its frames, in a web archive that a browser saved."""
     data = read_bytes(file)
     with reading_as("a web archive"):
         message = _parsed(data)
@@ -291,13 +291,13 @@ def read_web_archive(file: BinaryIO) -> Reading:
 
 
 def read_calendar(file: BinaryIO) -> Reading:
-    """Return the events of a calendar, or the text as it is if it has none."""
+    """Return the events of a calendar, or the unchanged text if it has no events."""
     text, metadata, _ = read_text(file)
     return Reading(as_lines(text) or text, metadata)
 
 
 def as_lines(calendar: str) -> str:
-    r"""Return the fields of a calendar's events that people read.
+    r"""Return the fields of a calendar's events that are meant for people.
 
     >>> as_lines("BEGIN:VEVENT\nSUMMARY:Tea\\, cake\nDTSTART:20240514T100000Z\nEND:VEVENT")
     'Summary: Tea, cake\nStart: 2024-05-14 10:00 UTC'
@@ -334,7 +334,7 @@ def _time(match: re.Match[str]) -> str:
 
 
 def read_outlook(file: BinaryIO) -> Reading:
-    """Return what `read_mail` returns of an e-mail; other files with the suffix are text."""
+    """Read an Outlook message like `read_mail`; other files with its suffix are read as text."""
     if not _is_ole(file):
         return read_text(file)
     with reading_as("an Outlook message"):
@@ -343,7 +343,7 @@ def read_outlook(file: BinaryIO) -> Reading:
 
 
 def _is_ole(file: BinaryIO) -> bool:
-    """Return whether a file begins as one that Outlook saved; it is read from its start again."""
+    """Return whether a file begins like one saved by Outlook, and go back to its start."""
     begins = file.read(len(OLE))
     file.seek(0)
     return begins == OLE

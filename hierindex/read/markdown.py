@@ -51,7 +51,7 @@ def read_markdown(file: BinaryIO) -> Reading:
     """Return the text of a file, the entries of its front matter, and its headings.
 
     The rows of long tables become records with their headers. Comments and embedded pictures are
-    left out, and tables of HTML become those of Markdown.
+    left out, and HTML tables become Markdown tables.
     """
     text, metadata, _ = read_text(file)
     text, n_embedded = without_embedded(text)
@@ -62,7 +62,7 @@ def read_markdown(file: BinaryIO) -> Reading:
 
 
 def _without_html(text: str, start: int) -> tuple[str, int]:
-    """Return Markdown with plain tables for those of HTML and no comments, and their number."""
+    """Return Markdown with plain tables instead of HTML ones and without comments; their number."""
     from markdown_it import MarkdownIt
 
     if not re.compile("<!--|<table", re.I).search(text, start):
@@ -93,7 +93,7 @@ def _without_html(text: str, start: int) -> tuple[str, int]:
 
 
 def _as_markdown(html: str) -> str:
-    """Return a table of HTML as one of Markdown, or as records."""
+    """Return an HTML table as a Markdown table, or as records."""
     rows, n_cells = list[str](), 0
     for line in html_lines(html):
         is_row = " | " in line and not line.startswith("\n")
@@ -105,9 +105,9 @@ def _as_markdown(html: str) -> str:
 
 
 def markdown_reading(text: str, metadata: dict[str, Any], start: int = 0) -> Reading:
-    """Return the headings of Markdown after an offset, and its text with long tables as records.
+    """Return Markdown with its long tables as records, and its headings after an offset.
 
-    Tables in lists and quotes are left as they are.
+    Tables in lists and quotes are unchanged.
     """
     headings = list(markdown_headings(text, start))
     parts, done, ends, growths = list[str](), 0, list[int](), [0]
@@ -154,9 +154,9 @@ def _cells(row: str) -> list[str]:
 
 
 def front_matter(text: str) -> tuple[dict[str, Any], int]:
-    r"""Return the scalars and lists of scalars in a text's front matter, and where it ends.
+    r"""Return the scalars and lists of scalars in a text's front matter, and its end.
 
-    Dates become strings. Keys with a meaning of ours, such as "page", are omitted.
+    Dates become strings. Keys that hierindex uses itself, such as "page", are omitted.
 
     >>> front_matter("---\ntitle: The log\ndate: 1901-02-03\n---\nText.")
     ({'title': 'The log', 'date': '1901-02-03'}, 40)
@@ -192,7 +192,7 @@ def _is_scalar(value: Any) -> bool:
 
 
 def markdown_headings(text: str, start: int = 0) -> Iterator[Heading]:
-    r"""Yield the headings of CommonMark after an offset, apart from those in lists and quotes.
+    r"""Yield the headings of CommonMark after an offset, except those in lists and quotes.
 
     >>> found = markdown_headings("# The *first*\n\nText.\n\nThe second\n---\n")
     >>> [(heading.level, heading.title, heading.start) for heading in found]
@@ -223,9 +223,9 @@ def _shown(parts: "Sequence[Token]", kinds: Collection[str]) -> str:
 
 
 def read_notebook(file: BinaryIO) -> Reading:
-    """Return the cells as Markdown, with code and the beginnings of its outputs in fences.
+    """Return the cells as Markdown; code and the beginnings of its outputs are in fences.
 
-    Outputs in Markdown have no fence. A file that is no notebook is read as JSON.
+    Outputs in Markdown have no fence. A file that is not a notebook is read as JSON.
     """
     text, metadata, _ = read_text(file)
     left_out = Counter[str]()
@@ -256,7 +256,7 @@ def _notebook_cells(notebook: dict[str, Any], left_out: Counter[str]) -> Iterato
 
 
 def _said(output: dict[str, Any], left_out: Counter[str]) -> str:
-    """Return the beginning of an output, by preference Markdown; nothing of a traceback."""
+    """Return the beginning of an output, preferably as Markdown; nothing for a traceback."""
     if any(kind.startswith("image/") for kind in output):
         left_out["picture"] += 1
         return ""
@@ -283,7 +283,7 @@ def _beginning(text: str, left_out: Counter[str]) -> str:
 
 
 def _joined(lines: Any) -> str:
-    """Return a text that may be stored as lines, or not be there."""
+    """Return a text that may be stored as lines, or be missing."""
     return lines if isinstance(lines, str) else "".join(map(str, lines or []))
 
 

@@ -1,4 +1,4 @@
-"""Marks that files show without spelling them: numbers of lists, scripts, struck text, formulas."""
+"""Marks without text of their own: list numbers, superscripts, struck text, formulas."""
 
 import re
 from collections import Counter, defaultdict
@@ -11,7 +11,7 @@ from hierindex.read.html_elements import is_displayed
 
 SUPER, SUB, PLAIN = "super", "sub", ""
 UNSEEN_WORDS, STRUCK_WORDS = "word(s) not displayed", "word(s) struck out"
-"""Kinds of runs of text; those of the last two are omitted, and counted so."""
+"""Kinds of runs of text; runs of the last two kinds are omitted and counted."""
 ROMAN = [*zip((1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1), "m cm d cd c xc l xl x ix v "
     "iv i".split(), strict=True)]  # fmt: skip
 ORDINALS = frozenset("st nd rd th er ère re e ème me lle gr os as tm sm".split())
@@ -48,7 +48,7 @@ MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 
 
 def joined_runs(runs: Iterable[tuple[str, str]], unread: Counter[str]) -> str:
-    """Join runs of text of the kinds of this module, and count what is omitted."""
+    """Join runs of text with their kinds, such as superscript, and count the omitted ones."""
     joined = ""
     for kind, group in groupby(runs, key=lambda run: run[0]):
         text = "".join(text for _, text in group)
@@ -82,7 +82,7 @@ def label(number: int, shape: str) -> str:
 
 
 def superscript(text: str, before: str, *, is_linked: bool) -> str:
-    r"""Return a superscript as text, so that no number becomes another one.
+    r"""Return a superscript as text, so that numbers are not joined to another number.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def superscript(text: str, before: str, *, is_linked: bool) -> str:
     before : str
         The character before it, or "".
     is_linked : bool
-        Whether it is a link, as marks of notes are.
+        Whether it is a link, like the mark of a footnote.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def superscript(text: str, before: str, *, is_linked: bool) -> str:
 
 
 def subscript(text: str, before: str) -> str:
-    """Return a subscript as text: H2O, but not a longer number.
+    """Return a subscript as text: H2O, but a subscript after a digit is marked with "_".
 
     >>> subscript("2", "H"), subscript("2", "0"), subscript("i+1", "x")
     ('2', '_2', '_(i+1)')
@@ -126,13 +126,13 @@ def subscript(text: str, before: str) -> str:
 
 
 def grouped(text: str) -> str:
-    """Return a script in parentheses if it is more than a word or number."""
+    """Return a script, in parentheses unless it is a single word or number."""
     text = text.strip()
     return text if SIMPLE.fullmatch(text) else f"({text})"
 
 
 def item_marks(ordered: Element) -> Iterator[tuple[Element, str]]:
-    """Yield the items of a numbered list with their numbers as text."""
+    """Yield the items of a numbered list, each with its number as text."""
     items = [each for each in ordered.iterfind("li") if is_displayed("li", each.attrib)]
     named = re.findall(
         r"\w+", f"{ordered.get('class', '')} {ordered.get('style', '')}".replace("-", "")
@@ -153,7 +153,7 @@ def _integer(value: str | None, otherwise: int) -> int:
 
 
 def formula(math: Element) -> str:
-    """Return MathML as text, once: its alternative text, its TeX, or what it shows."""
+    """Return MathML as text: its alternative text, its TeX source, or the displayed symbols."""
     if alternative := math.get("alttext", "").strip():
         return DISPLAYED.sub(r"\1", alternative)
     for part in math.iter():

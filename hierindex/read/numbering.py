@@ -1,4 +1,4 @@
-"""Numbers that office programs show: of cells in their formats, of headings and lists."""
+"""Numbers as office programs display them: in cells, headings and lists."""
 
 import math
 import re
@@ -34,7 +34,7 @@ MOST_DAYS = 2_958_466  # to the year 10000
 
 
 class Level(NamedTuple):
-    """How the paragraphs of a level are numbered."""
+    """The numbering of the paragraphs of a level."""
 
     start: int = 1
     format: str = ""
@@ -48,23 +48,23 @@ Levels = dict[int, Level]
 
 
 def value(element: Any, path: str) -> str:
-    """Return the value of the first element at a path, or "" if there is none."""
+    """Return the value of the first element at a path, or ""."""
     found = element.find(path)
     return "" if found is None else found.get(VAL) or ""
 
 
 def whole(text: str | None, default: int = 0) -> int:
-    """Return a whole number of at most nine digits, or the default."""
+    """Parse a whole number of at most nine digits; return the default for other texts."""
     return int(text) if text and text.isdecimal() and len(text) < 10 else default
 
 
 class Numbering:
-    """Counts the numbered paragraphs of a document in their order.
+    """Counts the numbered paragraphs of a document, in order.
 
     Parameters
     ----------
     root : element or empty sequence
-        Of the part `numbering.xml`.
+        Root element of the part `numbering.xml`.
     """
 
     def __init__(self, root: Any) -> None:
@@ -90,16 +90,16 @@ class Numbering:
             self._lists[num.get(f"{W}numId", "")] = name, abstract.get(name, {}) | replaced, starts
 
     def next(self, num: str, level: str, style: str) -> tuple[str, int]:
-        """Count a paragraph, and return its number, or "" if it has none, and its level.
+        """Count a paragraph; return its number, or "" if it has none, and its level.
 
         Parameters
         ----------
         num : str
             Id of the list.
         level : str
-            In the list; if it is "", the one to which the style belongs.
+            Level in the list; if "", the level to which the style belongs.
         style : str
-            Id of the style of the paragraph.
+            Id of the paragraph's style.
         """
         name, levels, starts = self._lists.get(num, ("", {}, {}))
         belongs = (at for at, each in levels.items() if style and each.style == style)
@@ -144,7 +144,7 @@ def _levels(elements: Iterable[Any]) -> Levels:
 
 
 def formatted(n: int, kind: str) -> str:
-    """Return a number in a format of Word; in Arabic digits if the format is another.
+    """Format a number as Word does; in Arabic digits if the format is unknown.
 
     >>> [formatted(28, kind) for kind in ("lowerLetter", "upperRoman", "hebrew1")]
     ['bb', 'XXVIII', '28']
@@ -159,7 +159,7 @@ def formatted(n: int, kind: str) -> str:
 
 
 class Format(NamedTuple):
-    """A section of a number format."""
+    """One section of a number format."""
 
     before: str
     after: str
@@ -170,9 +170,10 @@ class Format(NamedTuple):
 
 
 def displayed(value: float, code: str) -> str:
-    """Return a number as a format of a spreadsheet displays it, and dates as in ISO 8601.
+    """Format a number as a spreadsheet displays it, and dates in ISO 8601.
 
-    Formats with exponents, fractions or conditions show the number itself. Zero is always shown.
+    With formats for exponents, fractions or conditions, the number itself is returned. Zero is
+    always shown.
 
     >>> displayed(0.125, "0.0%"), displayed(-1234.5, '#,##0.00 "EUR"'), displayed(7, "000")
     ('12.5%', '-1,234.50 EUR', '007')
@@ -195,7 +196,7 @@ def displayed(value: float, code: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _format(code: str, is_negative: bool) -> Format | None:
-    """Return how a format shows numbers of a sign, or None if as they are."""
+    """Return the format for numbers of a sign, or None to show them unchanged."""
     if GENERAL.fullmatch(code) or len(code) > LONGEST or CONDITION.search(code):
         return None
     code = GENERAL.sub("0.##########", code)

@@ -1,4 +1,4 @@
-"""Files of office programs and books: how they are opened, and what they say of themselves."""
+"""Office files and books: opening them, and reading their properties."""
 
 import posixpath
 import re
@@ -34,7 +34,7 @@ OLD = {
     ".ppt": "is an old PowerPoint file; save it as .pptx",
     ".xls": "is an old Excel file; save it as .xlsx",
 }
-"""Files that are not read, and what to do about it, by suffix."""
+"""Advice on files that are not read, by suffix."""
 
 CORE = "docProps/core.xml"
 NO_TITLE = re.compile(
@@ -45,7 +45,7 @@ NO_TITLE = re.compile(
     r"tiff?|jpe?g|png|eps|tmp)|[\W\d_]*)\W*",
     re.IGNORECASE | re.DOTALL,
 )
-"""What programs write in place of a title."""
+"""Placeholders that programs write instead of a title."""
 LIBRARIES = set("python-docx,steve canny,openpyxl,xlsxwriter,apache poi,phpword".split(","))
 """Authors in the templates of libraries, whose dates are those of the templates."""
 NO_AUTHOR = set(
@@ -67,7 +67,7 @@ MOST_POINTS = 10_000  # of a chart
 
 
 class Block(NamedTuple):
-    """A paragraph, a table or the like; its level if it is a heading, its depth if in a list."""
+    """A paragraph, a table or another block, with its heading level and its depth in a list."""
 
     text: str
     level: int = 0
@@ -75,7 +75,7 @@ class Block(NamedTuple):
 
 
 def read_old(suffix: str, file: BinaryIO) -> Reading:
-    """Say what to do about a file of an older format; read other files with its suffix as text."""
+    """Raise an error with advice for files of older formats; read other files as text."""
     if file.read(len(OLE)) == OLE:
         raise UnreadableError(OLD[suffix])
     file.seek(0)
@@ -84,7 +84,7 @@ def read_old(suffix: str, file: BinaryIO) -> Reading:
 
 @contextmanager
 def unpacked(file: BinaryIO, kind: str) -> Iterator[ZipFile]:
-    """Open a zip file, and say why it cannot be read."""
+    """Open a zip file; raise an error with the reason if it cannot be read."""
     if file.read(len(OLE)) == OLE:
         raise UnreadableError("is encrypted, or not in the format of its suffix")
     with reading_as(kind), ZipFile(file) as parts, warnings.catch_warnings(action="ignore"):
@@ -93,13 +93,13 @@ def unpacked(file: BinaryIO, kind: str) -> Iterator[ZipFile]:
 
 
 def check_growth(n_bytes: int) -> None:
-    """Raise an error if a file becomes so many bytes larger when it is unpacked."""
+    """Raise an error if a file grows by too many bytes when it is unpacked."""
     if n_bytes > MAX_GROWTH:
         raise UnreadableError(f"grows by {n_bytes:,} bytes when unpacked, more than {MAX_GROWTH:,}")
 
 
 def parsed(data: bytes) -> Any:
-    """Return the root of XML, without entities, and with one form of each alternative content."""
+    """Return the root of XML, without entities and with one choice of each alternative content."""
     from lxml import etree
 
     if b"purl.oclc.org" in data[:5000]:
@@ -111,7 +111,7 @@ def parsed(data: bytes) -> Any:
 
 
 def choose(root: Any) -> None:
-    """Replace each alternative content by its first form."""
+    """Replace each alternative content by its first choice."""
     from lxml import etree
 
     etree.strip_elements(root, f"{COMPATIBILITY}Fallback", with_tail=False)
@@ -119,7 +119,7 @@ def choose(root: Any) -> None:
 
 
 def properties(parts: ZipFile) -> dict[str, Any]:
-    """Return the title, the author and the day of a file's properties, if they are sensible."""
+    """Return the title, author and date in a file's properties, if they are plausible."""
     if CORE not in parts.namelist():
         return {}
     root = parsed(parts.read(CORE))
@@ -138,7 +138,7 @@ def properties(parts: ZipFile) -> dict[str, Any]:
 
 
 def unread_parts(parts: ZipFile) -> Counter[str]:
-    """Count the pictures, the comments and, of workbooks, the charts of a file."""
+    """Count the pictures, the comments and, in workbooks, the charts of a file."""
     names = parts.namelist()
     found = Counter(
         {kind: sum(sign in name for name in names) for kind, sign in UNREAD_PARTS.items()}
@@ -150,7 +150,7 @@ def unread_parts(parts: ZipFile) -> Counter[str]:
 
 
 def as_reading(blocks: Iterable[Block], metadata: dict[str, Any], unread: Counter[str]) -> Reading:
-    """Return the Markdown of blocks with their headings, and what was not read as metadata.
+    """Return blocks as Markdown with their headings; omitted parts are listed in the metadata.
 
     The items of a list follow each other without blank lines.
     """
@@ -171,9 +171,9 @@ def as_reading(blocks: Iterable[Block], metadata: dict[str, Any], unread: Counte
 
 
 def read_epub(file: BinaryIO) -> Reading:
-    """Return the text of a book's chapters in their order, and its title, authors and date.
+    """Return the text of a book's chapters in order, with its title, authors and date.
 
-    The chapters are read as the main content of one page of HTML, see `read_html`.
+    The chapters are read as the main content of one HTML page, see `read_html`.
     """
     with unpacked(file, "EPUB") as parts:
         container = parsed(parts.read("META-INF/container.xml"))

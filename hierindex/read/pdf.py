@@ -43,12 +43,12 @@ Y_OF_VIEW = {1: 1, 3: 0, 5: 3, 7: 0}
 
 
 def read_pdf(file: BinaryIO) -> Reading:
-    """Return the text of the pages, how many there are, their labels, and the headings.
+    """Return the text of the pages, their number and labels, and the headings.
 
-    Running heads and page numbers are left out. Headings are those of the outline or, without one,
-    short lines in a larger or bolder font than the text. Title, author and date are those of the
-    file's properties; without a title there, it is the one heading above all others, if the text
-    begins with it, by the outline or by the fonts.
+    Running heads and page numbers are left out. Headings are taken from the outline. Without an
+    outline, they are short lines in a larger or bolder font than the text. Title, author and date
+    are from the file's properties. If the title is missing there, the only heading of the highest
+    level is used, if the text begins with it.
     """
     import pypdfium2
 
@@ -103,7 +103,7 @@ def read_pdf(file: BinaryIO) -> Reading:
 
 
 def _not_read(pages: list["_Page"], n_attached: int) -> list[str]:
-    """Return what cannot be read as the text of pages."""
+    """Return the contents of pages that cannot be read as text."""
     n_images, n_comments = sum(p.is_image for p in pages), sum(p.n_comments for p in pages)
     have = "has" if n_images == 1 else "have"
     said = [f"{n_images} of {len(pages)} pages {have} no text"] if n_images else []
@@ -112,9 +112,10 @@ def _not_read(pages: list["_Page"], n_attached: int) -> list[str]:
 
 
 def _properties(pdf: "PdfDocument", first_page: str) -> dict[str, Any]:
-    """Return the title, the author and the date in the properties of a file, if they are sensible.
+    """Return the title, author and date in a file's properties, if they are plausible.
 
-    A title is not if it names a file or a program's new document, an author if it names no one.
+    A title is not plausible if it names a file or a program's new document, an author if it is
+    nobody's name.
     """
     title, author, created = (
         " ".join(_text(pdf.get_metadata_value, name).replace("\0", "").split())[:MAX_TITLE]
@@ -271,7 +272,7 @@ def _outline(pdf: "PdfDocument") -> list[Outlined]:
 
 
 def _joined(pages: list[list[Line]], placed: list[Placed]) -> Reading:
-    """Return the text of all pages and the headings at their places in it."""
+    """Return the text of all pages, and the headings at their offsets in it."""
     at = {(each.page, each.line): each for each in reversed(placed)}
     readings = list[Reading]()
     for number, page in enumerate(pages):

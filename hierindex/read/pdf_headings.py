@@ -34,7 +34,7 @@ Font = tuple[float, bool]
 
 @dataclass(slots=True)
 class Line:
-    """A line of a page: its height above the page's lower edge and its font, in points."""
+    """A line of a page, with its height above the lower edge and its font size, in points."""
 
     text: str
     y: float
@@ -55,9 +55,9 @@ class Outlined(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """A heading: its level, page, first line on the page, and its lines and characters.
+    """A heading: its level, page, first line on the page, and numbers of lines and characters.
 
-    It is the whole of its lines if `n_characters` is 0.
+    It fills its lines completely if `n_characters` is 0.
     """
 
     level: int
@@ -68,12 +68,12 @@ class Placed(NamedTuple):
 
 
 def outline_headings(pages: Sequence[Sequence[Line]], outline: Sequence[Outlined]) -> list[Placed]:
-    """Place the outline's entries at the lines that have their words.
+    """Find the lines of the pages that contain the words of the outline's entries.
 
     Returns
     -------
     list[Placed]
-        In the order of the pages; empty if less than half of the entries, or only one, are found.
+        In the order of the pages; empty if fewer than half of the entries, or only one, are found.
     """
     indices: dict[int, dict[str, list[tuple[int, int]]]] = {}
     found: dict[tuple[int, int], Placed] = {}
@@ -93,7 +93,7 @@ def outline_headings(pages: Sequence[Sequence[Line]], outline: Sequence[Outlined
 
 
 def _by_words(page: Sequence[Line]) -> dict[str, list[tuple[int, int]]]:
-    """Return the first line and number of lines of whatever reads like a title, by its letters."""
+    """Return the first line and number of lines of each possible title, by its letters."""
     places = defaultdict(list)
     for i in range(len(page)):
         text = ""
@@ -109,7 +109,7 @@ def _by_words(page: Sequence[Line]) -> dict[str, list[tuple[int, int]]]:
 def _find(
     entry: Outlined, number: int, page: Sequence[Line], places: dict[str, list[tuple[int, int]]]
 ) -> Placed | None:
-    """Return the place of an entry on a page."""
+    """Return the position of an entry on a page."""
     title = letters_of(entry.title)
     if not title:
         return None
@@ -141,7 +141,7 @@ def _find(
 
 
 def _apart(placed: Sequence[Placed]) -> list[Placed]:
-    """Leave out headings that begin within the one before."""
+    """Remove headings that begin within the previous one."""
     apart: list[Placed] = []
     for each in placed:
         last = apart[-1] if apart else None
@@ -151,7 +151,7 @@ def _apart(placed: Sequence[Placed]) -> list[Placed]:
 
 
 def letters_of(text: str) -> str:
-    """Return the letters and digits of a text, in one form and case."""
+    """Return the letters and digits of a text, normalised and in lower case."""
     return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold()))
 
 
@@ -161,7 +161,7 @@ def _unnumbered(text: str) -> str:
 
 
 def _end_of(letters: str, text: str) -> int:
-    """Return how many characters of a text have the letters with which it begins."""
+    """Return the number of characters of a text that contain the letters it begins with."""
     at = 0
     for i, character in enumerate(text):
         at += len(letters_of(character))
@@ -171,12 +171,12 @@ def _end_of(letters: str, text: str) -> int:
 
 
 def font_headings(pages: Sequence[Sequence[Line]]) -> list[Placed]:
-    """Return the short lines whose font is larger or bolder than that of the text.
+    """Return the short lines in a larger or bolder font than the text, as headings.
 
     Returns
     -------
     list[Placed]
-        Their levels are the ranks of their fonts, the largest first.
+        Level 1 has the largest font.
     """
     n_characters: Counter[Font] = Counter()
     n_lines: Counter[Font] = Counter()

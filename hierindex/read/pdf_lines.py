@@ -1,4 +1,4 @@
-"""Lines of PDF files: without running heads and page numbers, and with whole words."""
+"""Lines of PDF files: removal of running heads and page numbers, and of hyphens at line ends."""
 
 import re
 from collections import Counter, defaultdict
@@ -28,7 +28,7 @@ PAGE_NUMBER = re.compile(rf"\0-?\d+\0(?:{TOTAL})?", re.I)  # as it is marked in 
 BESIDE_NUMBER = re.compile(rf"{PAGE_WORD}|\0{TOTAL}", re.I)
 
 Edge = Sequence[tuple[Line, Sequence["Furniture"]]]
-"""The outermost lines of a page at one side, with what may recur of them."""
+"""The outermost lines of a page on one side, with their possible recurring properties."""
 HYPHEN = "\ufffe"  # how PDFium reads a hyphen with the line end after it
 CONTROLS = dict(
     enumerate(
@@ -49,10 +49,11 @@ ADDRESS = re.compile(r"[@/\\_]|\w[.:]\w")
 
 
 class Furniture(NamedTuple):
-    """What recurs of a line: its side, 1 for the top, its height, and its words.
+    """The position and words of a line in a page margin, to compare the margins of pages.
 
-    Its kind is "words", "number" if it is nothing but the page's number, or "doubt" if its other
-    numbers differ from page to page: such a line is text but no heading.
+    `side` is 1 for the top. `kind` is "words", or "number" if the line is only the page number, or
+    "doubt" if it has other numbers that differ from page to page. A line in doubt is kept as text,
+    but is no heading.
     """
 
     side: int
@@ -64,19 +65,20 @@ class Furniture(NamedTuple):
 def without_furniture(
     pages: Sequence[list[Line]], labels: Sequence[str]
 ) -> tuple[list[list[Line]], list[str]]:
-    """Leave out running heads, running feet and page numbers.
+    """Remove running heads, running feet and page numbers.
 
-    A line is one of them only if it is among the outermost lines of most pages, or of most odd
-    or most even pages, at one height, with the same words, in hardly a larger font, and apart
-    from the text. A number may differ if it is the page's. A line with other numbers is kept
-    once, as they may be those of an account or a standard. A page of nothing else is kept.
+    A line is removed only if it meets four conditions. It is among the outermost lines of most
+    pages, or of most odd or most even pages. It has the same height and the same words there. Its
+    font is hardly larger than that of the text. And it is at a distance from the text. Page numbers
+    may differ. A line with other numbers is kept once, because it may be the number of an account
+    or a standard. A page with no other text is kept.
 
     Returns
     -------
     list[list[Line]]
-        The other lines of each page.
+        The remaining lines of each page.
     list[str]
-        Which lines were left out, for people.
+        Descriptions of the removed lines, for people.
     """
     edges: list[tuple[int, Edge]] = [
         (number, _edge(page, side, number, labels[number]))
@@ -116,15 +118,15 @@ def without_furniture(
 
 
 def _edge(page: Sequence[Line], side: int, number: int, label: str) -> Edge:
-    """Return the lines of a page from its top (1) or bottom (-1), one more than may be left out."""
+    """Return the lines of a page from its top (1) or bottom (-1), one more than may be removed."""
     lines = sorted((line for line in page if line.text.strip()), key=lambda line: -side * line.y)
     return [(line, [*_keys(line, side, number, label)]) for line in lines[: EDGE + 1]]
 
 
 def _recurring(edges: Iterable[tuple[int, Edge]]) -> tuple[dict[Furniture, int], set[Furniture]]:
-    """Return what is on most pages with text, or on most odd or even ones, and on how many.
+    """Return the lines on most pages, or on most odd or even ones, with numbers of pages.
 
-    And what is on pages that follow each other, but for numbers, and so is no heading.
+    Also return lines on consecutive pages that differ only in numbers; they are no headings.
     """
     pages_of: dict[Furniture, set[int]] = defaultdict(set)
     for number, edge in edges:
@@ -164,7 +166,7 @@ def _apart(
 
 
 def _keys(line: Line, side: int, number: int, label: str) -> Iterator[Furniture]:
-    """Yield a line's words as they are, with the page's number marked, and without numbers."""
+    """Yield a line's words unchanged, with the page's number marked, and without numbers."""
     text, y = " ".join(line.text.split()), round(line.y)
     if len(text) > MAX_HEAD:
         return
@@ -194,7 +196,7 @@ def _most_common(values: Iterable[float]) -> float:
 
 
 def _notes(dropped: Mapping[Furniture, list[str]], n_pages: int) -> list[str]:
-    """Return which lines were left out of how many pages, the most frequent first."""
+    """Return notes on removed lines and their numbers of pages, the most frequent first."""
     notes = []
     for key, lines in sorted(dropped.items(), key=lambda each: -len(each[1])):
         where = f"at the {'top' if key.side > 0 else 'bottom'} of {len(lines)} of {n_pages} pages"
@@ -207,12 +209,12 @@ def _notes(dropped: Mapping[Furniture, list[str]], n_pages: int) -> list[str]:
 
 
 def with_letters(text: str) -> str:
-    """Return the text of a line with letters for ligatures and without control characters."""
+    """Return a line with letters instead of ligatures, and without control characters."""
     return BESIDE_LATIN.sub(lambda found: found[0].translate(CONTROLS), text).translate(LETTERS)
 
 
 class Vocabulary:
-    """The words of a document that are not divided at the end of a line."""
+    """The words of a document that are not divided at line ends."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self._counts: Counter[str] = Counter()
@@ -222,15 +224,15 @@ class Vocabulary:
                     self._counts.update({word, *re.split(r"[-\u2010]", word)})
 
     def undivided(self, text: str) -> str:
-        """Join the words of a line that are divided by line ends.
+        """Join the words of a line that line ends divide.
 
-        The hyphen is kept beside digits, within addresses and before capital letters, and where
-        the document has the two parts but not the joined word.
+        The hyphen is kept next to digits, in addresses, before capital letters, and if the document
+        contains the two parts but not the joined word.
         """
         return re.sub(HYPHEN, lambda found: "-" * self._is_hyphen(text, found.start()), text)
 
     def _is_hyphen(self, text: str, at: int) -> bool:
-        """Return whether a word has the hyphen that stands in a line."""
+        """Return whether a hyphen in a line belongs to the word."""
         before, after = text[max(0, at - AROUND) : at], text[at + 1 : at + AROUND]
         left, right = LAST.findall(before)[0], FIRST.findall(after)[0]
         if not (left and right and (left + right).isalpha()):

@@ -1,4 +1,4 @@
-"""Texts by lines: plain text, reStructuredText, source code and subtitles, with their headings."""
+"""Text files read line by line: plain text, reStructuredText, source code and subtitles."""
 
 import ast
 import re
@@ -62,12 +62,12 @@ GROWING = re.compile(r"<\d\d:\d\d[^<>]*><c>")  # words as they are recognised; l
 
 
 def read_unnamed(file: BinaryIO) -> Reading:
-    """Return the text of a file whose suffix does not say what it is.
+    """Return the text of a file with an unknown suffix.
 
     Raises
     ------
     UnreadableError
-        If it is markup that is no text.
+        If it is markup that cannot be read as text.
     """
     begin = file.read(HEAD).lstrip()
     file.seek(0)
@@ -91,10 +91,10 @@ def read_plain(file: BinaryIO) -> Reading:
 
 
 def plain_headings(text: str) -> Sequence[Heading]:
-    r"""Return the lines that are numbered like sections, or none if they may be something else.
+    r"""Return the lines that are numbered like sections, or none if they may be a list.
 
-    They must stand alone between blank lines and count from 0 or 1 without a gap. If they are
-    few, more than a tenth of all lines, or have no text between them, they may be a list.
+    They must stand between blank lines and count from 0 or 1 without a gap. If they are few, are
+    more than a tenth of all lines, or have no text between them, they are taken for a list.
 
     >>> text = "1. Aims\n\nText.\n\n1.1 Scope\n\nText.\n\n2. Means\n\n" + "Text.\n" * 30
     >>> [(heading.level, heading.title) for heading in plain_headings(text)]
@@ -129,7 +129,7 @@ def _follows(number: Sequence[int], last: Sequence[int]) -> bool:
 
 
 def read_rst(file: BinaryIO) -> Reading:
-    """Return the text of a file without its comments, and its headings."""
+    """Return the text of a reStructuredText file without comments, and its headings."""
     text, metadata, _ = read_text(file)
     text, n_comments = COMMENT.subn("", text)
     note_left_out(metadata, {"comment": n_comments})
@@ -137,7 +137,7 @@ def read_rst(file: BinaryIO) -> Reading:
 
 
 def rst_headings(text: str) -> Iterator[Heading]:
-    r"""Yield the underlined titles, whose levels follow from the order of their styles.
+    r"""Yield the underlined titles; a style's level is its order of appearance.
 
     >>> found = rst_headings("One\n===\n\nText.\n\nTwo\n---\n")
     >>> [(heading.level, heading.title, heading.start) for heading in found]
@@ -145,7 +145,7 @@ def rst_headings(text: str) -> Iterator[Heading]:
 
     Notes
     -----
-    The rule is that of docutils, which does not tell where a title begins.
+    The rule is the one of docutils, which does not report the positions of titles.
     """
     lines = text.split("\n")
     styles: dict[tuple[str, bool], int] = {}  # levels by mark and whether it is above, too
@@ -167,7 +167,7 @@ def rst_headings(text: str) -> Iterator[Heading]:
 
 
 def _is_title(lines: list[str]) -> bool:
-    """Return whether lines are a title between rules, of which the upper one may be empty."""
+    """Return whether lines are a title between rules; the upper rule may be empty."""
     if len(lines) < 3 or not RULE.match(lines[2]):
         return False
     over, title, under = lines[0].rstrip(), lines[1].rstrip(), lines[2].rstrip()
@@ -186,7 +186,7 @@ def _plain(title: str) -> str:
 
 
 def read_python(file: BinaryIO) -> Reading:
-    """Return the text of a file, its classes and functions, and its docstring's first line."""
+    """Return the text of a file; classes and functions are headings, the docstring is the title."""
     text, metadata, _ = read_text(file)
     try:
         if len(text) > MAX_PARSED:
@@ -201,7 +201,7 @@ def read_python(file: BinaryIO) -> Reading:
 
 
 def read_source(file: BinaryIO) -> Reading:
-    """Return the text of a file, whose sections begin after blank lines."""
+    """Return the text of a source file; its sections begin after blank lines."""
     text, metadata, _ = read_text(file)
     return Reading(text, metadata, _after_blank_lines(text))
 
@@ -235,7 +235,7 @@ def _of_python(module: ast.Module, text: str) -> Iterator[Heading]:
 
 
 def read_subtitles(file: BinaryIO) -> Reading:
-    """Return a line for each cue of SubRip or WebVTT: the time, the speaker if named, the words.
+    """Return a line for each cue of SubRip or WebVTT: time, speaker if named, and words.
 
     A file without cues is read as text.
     """

@@ -1,4 +1,4 @@
-"""The readers of files by suffix, and the documents of a file: its own, and those of its parts."""
+"""Readers for file suffixes, and the documents in a file: its own and those of its parts."""
 
 import json
 import re
@@ -71,7 +71,7 @@ PARTS: dict[str, Callable[[BinaryIO], Iterator[tuple[str, bytes]]]] = {
     ".mbox": mail.mails,
     ".msg": mail.attachments,
 }
-"""What yields the files in a file, with their names, by suffix."""
+"""Functions that yield the files in a file, with their names, by suffix."""
 
 NAMED = {*plain.PYTHON, *plain.SUFFIXES}
 NAMED |= {*".html .htm .xhtml .xht .mbox .docx .docm .xlsx .xlsm .pdf".split()}
@@ -80,17 +80,17 @@ NAMED |= {*".html .htm .xhtml .xht .mbox .docx .docm .xlsx .xlsm .pdf".split()}
 
 @dataclass
 class Documents:
-    """Reads the documents of a file: its own, and those of its parts.
+    """Reads the documents in a file: its own and those of its parts.
 
     Attributes
     ----------
     memory : Readings or None
     left_out : Set[str]
-        Keys of documents that are not to be read.
+        Keys of documents not to read.
     more : Mapping[str, str]
-        Metadata of all.
+        Metadata to add to all documents.
     room : int
-        Characters that the texts of parts may still have together.
+        Maximum number of characters of all remaining parts together.
     """
 
     memory: Readings | None = None
@@ -99,9 +99,9 @@ class Documents:
     room: int = MAX_BYTES
 
     def of(self, file: BinaryIO, document_id: str, depth: int = 0) -> list[Document | Skipped]:
-        """Return the document of a file or a part, and those inside it."""
+        """Return the document of a file or a part, and the documents inside it."""
         if not depth and (other := file_of(document_id)) != document_id:
-            raise UnreadableError(f"is named as a part of {quoted(other)} would be; rename it")
+            raise UnreadableError(f"has a name like a part of {quoted(other)}; rename it")
         suffix = Path(name_of(document_id)).suffix.lower()
         if reader := READERS.get(suffix):
             text, read, headings = read_once(reader, suffix, file, self.memory)
@@ -135,7 +135,7 @@ class Documents:
             read[LEFT_OUT] = [*read.get(LEFT_OUT, []), *left_out]
         document = _document(document_id, suffix, Reading(text, read, headings), **self.more)
         if depth and len(text) > self.room:
-            raise UnreadableError("has more text than fits in the file with other parts")
+            raise UnreadableError("has more text than the limit for all parts of a file together")
         self.room -= len(text) if depth else 0
         self._note(document, used)
         return [document, *inside]
@@ -191,7 +191,7 @@ def _document(document_id: str, suffix: str, reading: Reading, **more: Any) -> D
 
 
 def _composed(text: str, headings: Sequence[Heading]) -> tuple[str, Sequence[Heading]]:
-    """Return a text as `_repaired` does, and the headings at their places in it."""
+    """Return a text as from `_repaired`, and the headings at their offsets in it."""
     if _repaired(text) == text:
         return text, headings
     starts = [0, *(heading.start for heading in headings), len(text)]
@@ -204,7 +204,7 @@ def _composed(text: str, headings: Sequence[Heading]) -> tuple[str, Sequence[Hea
 
 
 def _repaired(value: Any) -> Any:
-    """Return what a file says in its composed form, without surrogates and null characters."""
+    """Return a text in its composed form, without surrogates and null characters."""
     if isinstance(value, str):
         return composed(_paired(value).replace("\0", ""))
     if isinstance(value, dict):
@@ -223,7 +223,7 @@ def _paired(text: str) -> str:
 
 
 def well_formed(document: Document) -> Document:
-    """Return the document, or a copy without surrogates, which UTF-8 cannot encode."""
+    """Return the document, or a copy without surrogates, which cannot be encoded in UTF-8."""
     values = json.dumps(document.to_dict(), ensure_ascii=False, default=str)
     paired = _paired(values)
     return document if paired == values else type(document).from_json(paired)

@@ -1,4 +1,4 @@
-"""Tables and JSON: records with their keys, which chunks do not tear apart."""
+"""Tables and JSON as records, each value with its key; chunks do not split short records."""
 
 import csv
 import json
@@ -26,9 +26,9 @@ Field = tuple[str, str]
 
 
 def as_record(fields: Iterable[Field]) -> str:
-    r"""Return `key: value; key: value`, without empty values.
+    r"""Join fields to `key: value; key: value`, without empty values.
 
-    Values that are long or have several lines stand on lines of their own.
+    A value that is long or has several lines stands on its own line.
 
     >>> as_record([("id", "3"), ("", "Ada"), ("born", ""), ("note", "One.\nTwo.")])
     'id: 3; Ada\nnote: One.\nTwo.'
@@ -39,10 +39,10 @@ def as_record(fields: Iterable[Field]) -> str:
 
 
 def is_header(row: Sequence[str], below: Iterable[Sequence[str]]) -> bool:
-    """Return whether the first row of a table names its columns.
+    """Return whether the first row of a table is a header that names the columns.
 
-    Most columns have names; these are distinct, have a letter or are a year, and are no value of
-    their column.
+    In a header, most cells are filled and distinct. Each has a letter or is a year, and is not also
+    a value of its column.
 
     >>> is_header(["name", "1990"], [["Ada", "3"]]), is_header(["Ada", "3"], [["Bob", "3"]])
     (True, False)
@@ -57,7 +57,7 @@ def is_header(row: Sequence[str], below: Iterable[Sequence[str]]) -> bool:
 
 
 def records_of(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Yield rows as records; a value beyond the header has no key."""
+    """Yield rows as records; values beyond the last column of the header have no key."""
     for row in rows:
         keys = chain(header, [""] * (len(row) - len(header)))
         if record := as_record(zip(keys, row, strict=False)):
@@ -65,7 +65,7 @@ def records_of(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator
 
 
 def records_of_table(rows: Sequence[Sequence[str]], *, named: bool = False) -> list[str]:
-    """Return the rows of a table that is too long for a chunk as records, with their header.
+    """Return the rows of a table too long for a chunk as records, with their header.
 
     Parameters
     ----------
@@ -87,19 +87,19 @@ def records_of_table(rows: Sequence[Sequence[str]], *, named: bool = False) -> l
 
 
 def as_block(records: Iterable[str]) -> str:
-    """Return the records of a table as a block of Markdown, which blank lines surround.
+    """Return the records of a table as a block of Markdown, surrounded by blank lines.
 
-    It begins and ends with a line end, so that all records are divided from what stands beside
+    The block begins and ends with a line end, so that records are separated from the text around
     them as from each other.
     """
     return f"\n{BETWEEN.join(records)}\n"
 
 
 def read_csv(file: BinaryIO) -> Reading:
-    """Return the rows of a table as records, or the text as it is if it has no header.
+    """Return the rows of a table as records, or the unchanged text if it has no header.
 
-    Lines above the header, such as titles, stand above the records. The delimiter is that of a
-    line `sep=`, or the one that divides the rows best.
+    Lines above the header, such as titles, are kept above the records. The delimiter is given by a
+    line `sep=`, or is the character that divides the rows best.
     """
     text, metadata, _ = read_text(file)
     said = SEPARATOR.match(text)
@@ -137,12 +137,12 @@ def _table(rows: Iterable[list[str]]) -> tuple[Rows, Sequence[str], Rows]:
 
 
 def _width(row: Sequence[str]) -> int:
-    """Return how many values a row has apart from empty ones at its end."""
+    """Return the number of values in a row, without empty values at its end."""
     return max((i for i, value in enumerate(row, start=1) if value), default=0)
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
-    """Return names of columns with numbers at those that come again.
+    """Return column names; repeated names get numbers.
 
     >>> _distinct(["name", "price", "price", ""])
     ['name', 'price', 'price (2)', '']
@@ -162,11 +162,11 @@ def _rows(text: str, delimiter: str) -> Iterator[list[str]]:
 
 
 def read_json(file: BinaryIO) -> Reading:
-    """Return the records of JSON or JSON Lines, or the text as it is if it is neither.
+    """Return the records of JSON or JSON Lines, or the unchanged text if it is neither.
 
-    A record is an item of a list, a member of an object, or those of its consecutive members
-    that have one value or a list of values. A long record is divided likewise. Keys are joined
-    by dots, and numbers are written as in the file.
+    A record is an item of a list, a member of an object, or a run of consecutive members with one
+    value or a list of values each. A long record is divided in the same way. Keys are joined by
+    dots, and numbers are written as in the file.
     """
     text, metadata, _ = read_text(file)
     try:
@@ -207,7 +207,7 @@ def _members(key: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _fields(key: str, value: Any) -> Iterator[Field]:
-    """Yield the values within a value with their keys, lists of plain values as one."""
+    """Yield the values inside a value with their keys; a list of plain values is one value."""
     if _is_flat(value):
         yield key, _said(value)
     else:
@@ -216,7 +216,7 @@ def _fields(key: str, value: Any) -> Iterator[Field]:
 
 
 def _is_flat(value: Any) -> bool:
-    """Return whether a value is a plain one, or a list of such."""
+    """Return whether a value is plain, or a list of plain values."""
     if isinstance(value, list):
         return not any(isinstance(item, dict | list) for item in value)
     return not isinstance(value, dict)

@@ -1,4 +1,4 @@
-"""What was read and split before, recalled by digests of contents."""
+"""Results of reading and splitting, recalled from the cache by digests of their input."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ LIBRARIES = (
     "markdown-it-py olefile openpyxl pypdfium2 python-oxmsg python-pptx pyyaml "
     "sentencex"
 ).split()
-"""Distributions whose versions may change what is read, and where it is split."""
+"""Packages whose versions may change how files are read and split."""
 FILE_PATH = "file_path"  # LlamaIndex's
 FOLDER = "folder"
 SHOWN = {  # fields of a document that determine how its chunks show metadata
@@ -38,13 +38,13 @@ SHOWN = {  # fields of a document that determine how its chunks show metadata
 def read_once(
     read: Callable[[BinaryIO], Reading], suffix: str, file: BinaryIO, memory: Readings | None
 ) -> Reading:
-    """Read a file, or recall what the same reader has read of a file with the same bytes.
+    """Read a file, or recall the result if the same reader has read the same bytes before.
 
     Parameters
     ----------
     read : callable
     suffix : str
-        Of the file's name, which identifies the reader.
+        Suffix of the file's name, which identifies the reader.
     file : BinaryIO
     memory : Readings or None
     """
@@ -73,7 +73,9 @@ def read_once(
 def split_once(
     split: Callable[[], Sequence[str]], text: str, settings: str, memory: Readings | None
 ) -> Sequence[str]:
-    """Split a text, or recall where it was split; only parts of the text are remembered.
+    """Split a text, or recall the result if the same text was split before.
+
+    The result is not cached if a chunk is not a part of the text.
 
     Parameters
     ----------
@@ -102,7 +104,7 @@ def split_once(
 
 @cache
 def _made_by() -> str:
-    """Identify the code that reads and splits."""
+    """Return an identifier of the code that reads and splits."""
     # The sources tell versions of an editable install apart.
     package = Path(__file__).parents[1]
     files = sorted(path for room in ("read", "text") for path in (package / room).glob("*.py"))
@@ -117,17 +119,17 @@ def _version(name: str) -> str:
 
 
 def named_by(document_id: str) -> dict[str, str]:
-    """Return the metadata that the id of a file's document determines."""
+    """Return the metadata that follow from a document's id."""
     file = file_of(document_id)
     folder = Path(file).parent.as_posix()
     return {FILE_NAME: name_of(document_id), FILE_PATH: file, FOLDER: folder}
 
 
 def content_hash(document: "Document") -> str:
-    """Return a digest of a document's text and metadata, equal for a file that was renamed.
+    """Return a digest of a document's text and metadata; renaming the file does not change it.
 
-    It covers what determines the document's chunks, except its id and the day when its file was
-    last modified.
+    It covers everything that determines the document's chunks, except the id and the date of the
+    file's last modification.
     """
     named = named_by(document.doc_id)
     named[TITLE] = named[FILE_NAME]  # of files without a title of their own

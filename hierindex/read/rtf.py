@@ -61,11 +61,11 @@ CHANGES: dict[str, Callable[[int | None], dict[str, Any]]] = {
     "nosupersub": lambda _: {"script": PLAIN},
     "uc": lambda n: {"n_fallback": max(0, n or 0)},
 }
-"""What words change in the state, by their number."""
+"""Changes of the state by control words, given their numbers."""
 
 
 def read_rtf(file: BinaryIO) -> Reading:
-    """Return the text of Rich Text Format, with notes in brackets and a line for a table's row."""
+    """Return the text of a Rich Text file, with notes in brackets and table rows as lines."""
     data = read_bytes(file)
     if not data[:HEAD].lstrip().startswith(b"{\\rtf"):
         return decode(data)
@@ -94,7 +94,7 @@ def _blocks(lines: list[tuple[list[str], int]]) -> Iterator[tuple[str, int]]:
 
 
 class _State(NamedTuple):
-    """What holds within a group."""
+    """The formatting state within a group."""
 
     encoding: str
     group: str = ""  # "note", or of what is no text
@@ -161,7 +161,7 @@ class _RtfText:
             self._starts = self._optional = False
 
     def _begins(self, word: str) -> bool:
-        """Return whether a word begins a group that is not the running text."""
+        """Return whether a word begins a group outside of the running text."""
         group = GROUPS.get(word, "")
         if word in COUNTED:
             self.left_out[COUNTED[word]] += self._is_text()

@@ -1,4 +1,4 @@
-"""Sections and places: the parts into which headings divide a document, and pages."""
+"""Sections, into which headings divide a document, and pages."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -29,7 +29,7 @@ LINE = re.compile(r"[^\W_].*")  # with a letter or digit
 
 
 def headings_of(document: BaseNode) -> list[Heading]:
-    """Return the headings in a document's metadata that are inside its text, in order."""
+    """Return the headings in a document's metadata that are inside its text, sorted by start."""
     end = len(document.get_content(MetadataMode.NONE))
     inside = (h for h in headings_in(document.metadata) if 0 <= h.start < end)
     return sorted(inside, key=lambda heading: heading.start)
@@ -40,7 +40,7 @@ def split_at_headings(
 ) -> Iterator[str]:
     r"""Split a text before headings, so that each part begins with a heading.
 
-    A part that is short is continued by the sections that follow it below the same heading.
+    A short part also includes the following sections below the same heading.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def split_at_headings(
     Yields
     ------
     str
-        Parts that together are the text.
+        The parts; joined, they are the text.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def split_at_headings(
 
 
 class Sections:
-    """The sections of a document by their places.
+    """The sections of a document, looked up by character offset.
 
     Parameters
     ----------
@@ -92,25 +92,26 @@ class Sections:
         self._places = [places[i] for i in first]  # path and anchor
 
     def at(self, start: int) -> tuple[str, str]:
-        """Return the path of titles above a character and the nearest anchor before it."""
+        """Return the path of titles above an offset and the nearest anchor before it."""
         i = bisect_right(self._starts, start)
         return self._places[i - 1] if i else ("", "")
 
     def starts(self, start: int, end: int) -> list[int]:
-        """Return where sections start within `text[start:end]`, its first character excluded."""
+        """Return the starts of the sections inside `text[start:end]`, except at `start`."""
         return self._starts[bisect_right(self._starts, start) : bisect_left(self._starts, end)]
 
     def paths(self, start: int, end: int) -> list[str]:
-        """Return the paths of titles of all sections of `text[start:end]`.
+        """Return the title paths of all sections of `text[start:end]`.
 
-        Text before the first heading is in no section, and counts only if there is nothing else.
+        Text before the first heading is in no section. It has an empty path, which is returned only
+        if there is no other.
         """
         first = max(0, bisect_right(self._starts, start) - 1)
         return [path for path, _ in self._places[first : bisect_left(self._starts, end)]]
 
 
 def _paths(headings: Sequence[Heading]) -> Iterator[str]:
-    """Yield the titles above each heading and its own, joined."""
+    """Yield the path of each heading: the titles above it and its own, joined."""
     above: list[Heading] = []
     for heading in headings:
         above = [*(each for each in above if each.level < heading.level), heading]
@@ -125,17 +126,17 @@ def _paths(headings: Sequence[Heading]) -> Iterator[str]:
 
 
 class Places:
-    """The pages and sections of a document, by the characters of its text, and its language.
+    """The pages and sections of a document, looked up by character offset, and its language.
 
     Parameters
     ----------
     document : BaseNode
-        With the metadata that readers write: pages, their labels, and headings.
+        Document with the metadata written by readers: pages, their labels, and headings.
 
     Attributes
     ----------
     language : str
-        Code of the language; "" if it is not known, or given in the metadata.
+        Code of the language; "" if it is unknown, or already in the metadata.
     """
 
     def __init__(self, document: BaseNode) -> None:
@@ -155,11 +156,11 @@ class Places:
         self._breaks = breaks if self.is_paged or isinstance(metadata.get(PAGE), int) else []
 
     def page(self, start: int) -> int | None:
-        """Return the page of a character; None if it is unknown."""
+        """Return the page at an offset, or None if unknown."""
         return None if self._page is None else self._page + bisect_left(self._breaks, start)
 
     def span(self, start: int, end: int) -> Span:
-        """Return a passage with the page, section and anchor of its start."""
+        """Return the span of a passage, with the page, section and anchor of its start."""
         page, label = self.page(start), self._label
         if page is not None and self._labels[page - 1 : page] not in ([], [str(page)]):
             label = str(self._labels[page - 1])
@@ -169,14 +170,14 @@ class Places:
         return Span(self._document, start, end, page, section, label, anchor)
 
     def quotes(self, text: str, start: int) -> tuple[Quote, ...]:
-        """Return a quote for each part of a chunk that has one page and one section.
+        """Return the quotes of a chunk: one for each run of text on one page and in one section.
 
         Parameters
         ----------
         text : str
-            Of the chunk.
+            Text of the chunk.
         start : int
-            Of the chunk in the document.
+            Offset of the chunk in the document.
         """
         end = start + len(text)
         inside = slice(bisect_left(self._breaks, start), bisect_left(self._breaks, end))

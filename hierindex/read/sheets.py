@@ -1,4 +1,4 @@
-"""Excel files: their Markdown."""
+"""Excel files as Markdown."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,9 +20,9 @@ UNKNOWN = re.compile(rb"</(?:\w+:)?f>\s*(?:<(?:\w+:)?v(?:\s*/|></(?:\w+:)?v)>)?\
 
 
 def read_excel(file: BinaryIO) -> Reading:
-    """Return the Markdown of visible sheets: sections with the tables that blank rows separate.
+    """Return the visible sheets as Markdown: a section for each, tables separated by blank rows.
 
-    Numbers are read as displayed; of formulas, the last results. Long tables become records.
+    Numbers are read as displayed, and formulas as their last results. Long tables become records.
     """
     with unpacked(file, "Excel") as parts:
         from openpyxl import load_workbook
@@ -67,7 +67,7 @@ def _blocks(rows: Iterable[list[str]]) -> Iterator[str]:
 
 
 def _tables(rows: Iterable[list[str]]) -> Iterator[tuple[list[list[str]], int]]:
-    """Yield what blank rows separate; heads, and their number, with the values below them."""
+    """Yield the tables between blank rows: header rows, and their number, with the values."""
     heads: list[list[str]] = []
     for blank, group in groupby(rows, lambda row: not any(row)):
         if blank:
@@ -89,7 +89,7 @@ def _tables(rows: Iterable[list[str]]) -> Iterator[tuple[list[list[str]], int]]:
 
 
 def _continues(head: Sequence[str], table: Sequence[Sequence[str]]) -> bool:
-    """Return whether a table has the columns of another, and no head of its own."""
+    """Return whether a table has the columns of another one, and no header of its own."""
     named, columns = _columns([head]), _columns(table)
     return min(named) in columns and columns <= named and not is_header(table[0], table[1:])
 
@@ -99,7 +99,7 @@ def _columns(table: Iterable[Sequence[str]]) -> set[int]:
 
 
 def _merge(rows: list[list[str]], ranges: Iterable[bytes]) -> None:
-    """Repeat the texts of merged cells at each of their places."""
+    """Repeat the texts of merged cells in each of their positions."""
     from openpyxl.utils import range_boundaries
 
     width, n_merged = max(map(len, rows), default=0), 0
@@ -110,12 +110,12 @@ def _merge(rows: list[list[str]], ranges: Iterable[bytes]) -> None:
         bottom, right = min(bottom, len(rows)), min(right, width)
         n_merged += width * (bottom - top + 1)  # as rows may become as long
         if n_merged > MAX_CELLS:
-            raise UnreadableError(f"has merged cells of more than {MAX_CELLS:,} places")
+            raise UnreadableError(f"has merged cells that span more than {MAX_CELLS:,} cells")
         merge(rows, top - 1, left - 1, bottom, right)
 
 
 def _said(cell: Any) -> str:
-    """Return the value of a cell as people see it."""
+    """Return the value of a cell as displayed."""
     value = cell.value
     if isinstance(value, int | float) and not isinstance(value, bool):
         return displayed(value, cell.number_format)

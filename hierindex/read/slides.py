@@ -1,4 +1,4 @@
-"""PowerPoint files: their Markdown."""
+"""PowerPoint files as Markdown."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -28,7 +28,7 @@ EQUATION = "{http://schemas.microsoft.com/office/drawing/2010/main}m"
 
 
 def read_powerpoint(file: BinaryIO) -> Reading:
-    """Return the Markdown of slides: sections that their titles head, with tables and notes.
+    """Return the slides as Markdown: sections headed by the slides' titles, with tables and notes.
 
     Shapes are read from top to bottom and from left to right; hidden slides are left out.
     """
@@ -48,7 +48,7 @@ def read_powerpoint(file: BinaryIO) -> Reading:
 
 
 class _Slides:
-    """Reads slides, and counts what is left out."""
+    """Reads slides, and counts the omitted parts."""
 
     def __init__(self, unread: Counter[str]) -> None:
         self._unread = unread

@@ -45,14 +45,14 @@ LINE = re.compile(r".*\n|.+")
 
 
 class PlacedSentenceSplitter(SentenceSplitter):
-    """LlamaIndex's sentence splitter, at headings, without overlap and with exact offsets.
+    """A LlamaIndex sentence splitter that splits at headings, without overlap, with exact offsets.
 
-    A chunk ends where a section of the document ends. Only a section of less than a quarter of
-    `chunk_size` shares its chunk with those that follow below the same heading. Within a section,
-    LlamaIndex makes chunks of the sentences that `chunking_tokenizer_fn` finds.
+    A chunk ends where a section of the document ends. Only a section shorter than a quarter of
+    `chunk_size` shares its chunk with the following sections below the same heading. Within a
+    section, LlamaIndex makes chunks of the sentences that `chunking_tokenizer_fn` finds.
 
-    LlamaIndex allows for overlap when it locates chunks, so it places repeated text too early,
-    and it gives the chunks of a document's part offsets within that part.
+    LlamaIndex allows for overlap when it locates chunks, so it locates repeated text too early. If
+    a document is split in parts, it counts offsets from the start of the part.
     """
 
     _sizes: dict[str, int] = PrivateAttr(default_factory=dict)  # tokens of short texts
@@ -101,7 +101,7 @@ class PlacedSentenceSplitter(SentenceSplitter):
         return chunks
 
     def _below(self, section: str, bare: BaseNode) -> BaseNode:
-        """Return a document as its chunks in a section are embedded."""
+        """Return a document with the metadata that its chunks in a section embed."""
         if not section or SECTION in bare.metadata:
             return bare
         hidden = bare.excluded_embed_metadata_keys
@@ -110,11 +110,11 @@ class PlacedSentenceSplitter(SentenceSplitter):
         return bare.model_copy(update=update)
 
     def is_prefix(self, titles: str) -> bool:
-        """Return whether titles are so short that the chunks below them are embedded with them."""
+        """Return whether titles are short enough to be embedded with the chunks below them."""
         return self._token_size(titles) <= self.chunk_size // PREFIX
 
     def chunks_of(self, document: Document, memory: Readings | None = None) -> list[Node]:
-        """Return the chunks of a document; `memory` recalls where it was split."""
+        """Return the chunks of a document; `memory` caches where it was split."""
         parsed = self._parse_nodes([document], memory=memory)
         return self._placed(parsed, {document.node_id: document})
 
@@ -124,7 +124,7 @@ class PlacedSentenceSplitter(SentenceSplitter):
         return [*map(to_text_node, self._placed(nodes, parent_doc_map))]
 
     def _placed(self, nodes: list[BaseNode], parent_doc_map: Mapping[str, Document]) -> list[Node]:
-        """Return chunks with their offsets, and those of whole documents with their places."""
+        """Return chunks with their offsets; chunks of whole documents get page and section, too."""
         parents = [parent_doc_map.get(node.ref_doc_id or "") for node in nodes]
         bare = {name: _bare(each) for name, each in parent_doc_map.items()}
         nodes = super()._postprocess_parsed_nodes(nodes, bare)
@@ -184,8 +184,8 @@ def sentence_splitter(
     embed_model : BaseEmbedding or callable, optional
         Model whose tokenizer counts tokens; the bundled model by default.
     chunk_size : int, optional
-        Maximum tokens of a chunk, embedded metadata included. By default as many as the model
-        reads besides its special tokens, or 256 if its window is unknown.
+        Maximum tokens of a chunk, embedded metadata included. By default as many as fit the model's
+        window with its special tokens, or 256 if the window is unknown.
 
     Returns
     -------
@@ -213,8 +213,8 @@ def split_documents(
 ) -> list[Node]:
     """Split documents into chunks, with their first pages and their sections as metadata.
 
-    Only the splitter of `sentence_splitter` ends chunks where sections end, and has what it split
-    before recalled by `memory`.
+    Only the splitter of `sentence_splitter` ends chunks at section ends and uses the cache
+    `memory`.
 
     Raises
     ------
@@ -285,9 +285,9 @@ def _with(key: str, keys: Sequence[str]) -> list[str]:
 
 
 def split_stretches(text: str) -> list[str]:
-    r"""Split a text into sentences and rows of tables, and a single one of them into lines.
+    r"""Split a text into sentences and table rows; a single sentence or row is split into lines.
 
-    The parts join to the text.
+    Joined, the parts are the text.
 
     >>> split_stretches("It is so. It was.\n| a. | B |")
     ['It is so. ', 'It was.\n', '| a. | B |']
@@ -305,7 +305,7 @@ def split_stretches(text: str) -> list[str]:
 
 
 def _sentences(text: str) -> list[str]:
-    """Cut a text where all but the first of its sentences begin."""
+    """Cut a text at the starts of its sentences, except the first."""
     # As one paragraph: cuts before the turns of meetings found less (qmsum).
     starts = [at for at, _ in bounds_in_prose(text, 0, len(text))][1:]
     return [text[at:to] for at, to in pairwise([0, *starts, len(text)]) if at < to]

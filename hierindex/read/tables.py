@@ -1,4 +1,4 @@
-"""Tables: cells below their heads, and rows as lines, Markdown or records."""
+"""Tables: cells below their headers, and rows as lines, Markdown or records."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -23,16 +23,16 @@ MAX_SPANNED = 10_000_000  # characters of a page; more spanned cells are not rep
 
 
 class Merged(str):
-    """The text of merged cells: the same object stands at each of their places in a table."""
+    """The text of merged cells; the same object stands in each of their positions in a table."""
 
 
 def repeated(text: str) -> str:
-    """Return the text of merged cells as it is at all but the first of their places."""
+    """Return the text of merged cells for all but the first of their positions."""
     return text if len(text) <= MAX_REPEATED else ""
 
 
 def merge(rows: list[list[str]], top: int, left: int, bottom: int, right: int) -> None:
-    """Repeat the first of merged cells at each of their places."""
+    """Copy the text of merged cells to each of their positions."""
     cell = Merged(rows[top][left])
     for row in rows[top:bottom]:
         row.extend([""] * (right - len(row)))
@@ -41,14 +41,14 @@ def merge(rows: list[list[str]], top: int, left: int, bottom: int, right: int) -
 
 
 def table_blocks(rows: Sequence[Row], n_named: int = 0) -> Iterator[str]:
-    """Yield the titles above a table, and its Markdown or, if it is long, its records.
+    """Yield the titles above a table, then the table as Markdown or, if it is long, as records.
 
     Parameters
     ----------
     rows : sequence of sequences of str
-        With a `Merged` at each place of merged cells.
+        Merged cells have a `Merged` in each of their positions.
     n_named : int
-        Rows that are known to name the columns; there may be more, see `n_heads`.
+        Number of rows known to be headers; there may be more, see `n_heads`.
     """
     rows = _without_copies([row for row in rows if any(row)])
     while rows and (title := title_in(rows[0])):
@@ -67,18 +67,18 @@ def _without_copies(rows: Sequence[Row]) -> Sequence[Row]:
 
 
 def title_in(row: Row) -> str:
-    """Return the only text of a row, or nothing if there are several."""
+    """Return the only text of a row, or "" if it has several."""
     first, *more = [*filter(None, row)] or [""]
     return first if all(_is_same(cell, first) for cell in more) else ""
 
 
 def _is_same(cell: str, other: str) -> bool:
-    """Return whether two places of a table have the same merged cell."""
+    """Return whether two positions of a table belong to the same merged cell."""
     return cell is other and isinstance(cell, Merged)
 
 
 def markdown_table(rows: Sequence[Row]) -> str:
-    """Return a table of Markdown without empty columns, or its records if it is long.
+    """Return a table as Markdown without empty columns, or as records if it is long.
 
     The first row is its header.
     """
@@ -91,7 +91,7 @@ def markdown_table(rows: Sequence[Row]) -> str:
 
 
 def n_heads(rows: Sequence[Row], n_named: int = 0) -> int:
-    """Return how many rows name the columns: one, and those that are known to or divide it."""
+    """Return the number of header rows: one, plus the known ones and those that subdivide it."""
     n = 1
     while n < min(MOST_HEADS, len(rows) - 1) and are_names(rows[n]):
         is_short = all(len(name) <= LONGEST_HEAD for name in rows[n])
@@ -102,12 +102,12 @@ def n_heads(rows: Sequence[Row], n_named: int = 0) -> int:
 
 
 def are_names(row: Row) -> bool:
-    """Return whether all texts of a row can name columns."""
+    """Return whether all texts of a row can be column names."""
     return all(NAME.fullmatch(cell) for cell in row if cell)
 
 
 def _divides(row: Row, above: Row) -> bool:
-    """Return whether a row divides the wide heads above it, and only these."""
+    """Return whether a row divides the wide headers above it, and only these."""
     widths = Counter(id(head) for head in above if isinstance(head, Merged))
     pairs = [*zip(above, row, strict=False)]
     divided = {cell for head, cell in pairs if widths[id(head)] > 1}
@@ -116,14 +116,14 @@ def _divides(row: Row, above: Row) -> bool:
 
 
 def _head(rows: Sequence[Row]) -> list[str]:
-    """Return the names of columns, each with those of all its rows."""
+    """Return the names of columns, each joined from all header rows."""
     width = max(map(len, rows))
     names = [[row[i] for row in rows if i < len(row) and row[i]] for i in range(width)]
     return [" / ".join(dict.fromkeys(each)) for each in names]
 
 
 def _values(row: Row) -> Row:
-    """Return the texts of a row; once if it is one cell that is as wide as the table."""
+    """Return the texts of a row, or a single one if one cell is as wide as the table."""
     if isinstance(row[0], Merged) and (title := title_in(row)):
         return [title]
     return row
@@ -142,9 +142,9 @@ class Cell(NamedTuple):
 class HtmlRow:
     """A table row: its cells, and where its lines start and end.
 
-    `has_blocks` says whether it has headings, code or tables. `columns` are those of the table, or
-    none if the row is no data, such as a title across all of them; such a row has no `text`, and
-    keeps its lines.
+    `has_blocks` tells whether it contains headings, code or tables. `columns` are those of the
+    table; they are empty if the row is not data, such as a title across all columns. Such a row has
+    no `text` and keeps its lines.
     """
 
     start: int
@@ -155,7 +155,7 @@ class HtmlRow:
     text: str | None = None
 
     def is_header(self) -> bool:
-        """Return whether all cells with text are headers."""
+        """Return whether all non-empty cells are headers."""
         return all(cell.is_header for cell in self.cells if cell.text)
 
 
@@ -166,7 +166,7 @@ def span(cell: Element, name: str) -> int:
 
 
 def table_lines(lines: Sequence[Line], rows: Sequence[HtmlRow]) -> list[Line]:
-    """Return the lines from the first row on, with one line for each row that has a text."""
+    """Return the lines from the first row on; a row with a `text` becomes one line."""
     found, at = list[Line](), rows[0].start
     for row in rows:
         found += lines[at : row.start]
@@ -184,18 +184,18 @@ def table_lines(lines: Sequence[Line], rows: Sequence[HtmlRow]) -> list[Line]:
 
 
 def set_texts(rows: Sequence[HtmlRow], room: int) -> int:
-    """Set the columns and texts of rows: each head is one, and the rows of a long table records.
+    """Set the columns and texts of rows: one line for each header, records for a long table.
 
     Parameters
     ----------
     rows : sequence of HtmlRow
     room : int
-        How many characters of cells may be repeated.
+        Maximum number of characters of repeated cells.
 
     Returns
     -------
     int
-        How many may still be repeated.
+        The number that is left.
     """
     room = _set_columns(rows, room)
     data = [row for row in rows if row.columns]
@@ -220,7 +220,7 @@ def set_texts(rows: Sequence[HtmlRow], room: int) -> int:
 
 
 def _set_columns(rows: Sequence[HtmlRow], room: int) -> int:
-    """Set the columns of rows, repeating what spans several of them."""
+    """Set the columns of rows, repeating cells that span several columns."""
     above = dict[int, tuple[int, str]]()  # rows and text of what still spans a column
     for row in rows:
         columns, below, cells = list[str](), dict[int, tuple[int, str]](), iter(row.cells)
@@ -249,7 +249,7 @@ def _set_columns(rows: Sequence[HtmlRow], room: int) -> int:
 
 
 def _merged(heads: Sequence[Sequence[str]]) -> list[str]:
-    """Return the rows of a head as one.
+    """Return the rows of a header as one row.
 
     >>> _merged([["Room", "Rent", "Rent"], ["Room", "Summer", "Winter"]])
     ['Room', 'Rent Summer', 'Rent Winter']

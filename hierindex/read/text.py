@@ -1,4 +1,4 @@
-"""Text files: whether they are text, and in which encoding."""
+"""Text files: detection of binary data and of encodings."""
 
 import codecs
 import re
@@ -83,7 +83,7 @@ WITH_ZEROS = tuple(mark for mark, encoding in BOMS.items() if encoding != "utf-8
 
 
 class Reading(NamedTuple):
-    """What is read of a file: its text, its metadata, and its headings in the order of the text."""
+    """The result of reading a file: text, metadata, and headings in the order of the text."""
 
     text: str
     metadata: dict[str, Any]
@@ -96,7 +96,7 @@ class UnreadableError(Exception):
 
 @contextmanager
 def reading_as(kind: str) -> Iterator[None]:
-    """Say of a file that is malformed, or that needs an extra, why it cannot be read as a kind."""
+    """Turn errors for a malformed file or a missing extra into one that names the kind of file."""
     try:
         yield
     except ImportError as error:
@@ -106,9 +106,9 @@ def reading_as(kind: str) -> Iterator[None]:
 
 
 def joined(readings: Iterable[Reading], level: int = 0, between: str = "\n\n") -> Reading:
-    """Return several readings as one, with headings that are so many levels lower.
+    """Join several readings into one; heading levels are increased by `level`.
 
-    Of their metadata, it has the first encoding and all that was left out.
+    Its metadata have the first encoding and everything that was left out.
     """
     texts, headings, start = list[str](), list[Heading](), 0
     metadata: dict[str, Any] = {}
@@ -129,16 +129,17 @@ def read_text(file: BinaryIO) -> Reading:
 
 
 def decode(data: bytes, declared: str = "") -> Reading:
-    r"""Return the text of bytes, with ``\n`` at line ends; the encoding is metadata.
+    r"""Decode bytes to text with ``\n`` as line end; the encoding is metadata.
 
-    The first that fits: the byte order mark; UTF-8, also if a few bytes are not; the declared
-    encoding, as browsers take its name; the detected one.
+    Uses the first of these that fits: the encoding of the byte order mark; UTF-8, even if a few
+    bytes are invalid; the declared encoding, with its name read as in browsers; the detected
+    encoding.
 
     Parameters
     ----------
     data : bytes
     declared : str
-        Label of an encoding. By default, the one that the data name, as HTML, XML and Python do.
+        Label of an encoding; by default the one declared in the data, as in HTML, XML and Python.
 
     Raises
     ------
@@ -172,7 +173,7 @@ def decode(data: bytes, declared: str = "") -> Reading:
 
 
 def counted(n: int, what: str) -> str:
-    """Return a number of things; "(s)" stands where the plural has an s, if not at the end.
+    """Format a number of things; "(s)" marks where a plural s goes, if not at the end.
 
     >>> counted(1, "picture"), counted(2000, "picture"), counted(1, "word(s) struck out")
     ('1 picture', '2,000 pictures', '1 word struck out')
@@ -182,7 +183,7 @@ def counted(n: int, what: str) -> str:
 
 
 def note_left_out(metadata: dict[str, Any], counts: Mapping[str, int]) -> None:
-    """Add to the metadata of a file how many things of each kind were not read."""
+    """Record in a file's metadata how many things of each kind were not read."""
     if phrases := [counted(n, what) for what, n in counts.items() if n]:
         metadata[LEFT_OUT] = [*metadata.get(LEFT_OUT, []), *phrases]
 
@@ -227,7 +228,7 @@ def _fits(data: bytes, encoding: str) -> bool:
 
 
 def _is_utf8(data: bytes, named: str) -> bool:
-    """Return whether nearly all is UTF-8, or most if it is named so; the end may be cut off."""
+    """Return whether nearly all bytes are UTF-8, or most if declared so; the end may be cut off."""
     cut = CUT.search(data[-3:])
     data = data[: -len(cut[0])] if cut else data
     text = data.decode("utf-8", "surrogateescape")
@@ -238,7 +239,7 @@ def _is_utf8(data: bytes, named: str) -> bool:
 
 
 def _detected(data: bytes) -> str:
-    """Return the encoding that Firefox's detector finds, or the Windows-1252 that people have."""
+    """Return the encoding found by Firefox's detector, or Windows-1252 as used in practice."""
     from chardetng_py import detect
 
     sample = data[:HEAD]
@@ -252,7 +253,7 @@ def _detected(data: bytes) -> str:
 
 
 def _is_one_of(data: bytes, encoding: str, alphabets: Sequence[str]) -> bool:
-    """Return whether a text in the Latin script has the letters of one language, and no odd signs.
+    """Return whether a Latin text uses the letters of one language, and no odd signs.
 
     >>> [_is_one_of(text.encode("cp1252"), "cp1252", ["é"]) for text in ("£3 née", "z³oty", "ñu")]
     [True, False, False]
@@ -275,7 +276,7 @@ def is_binary_head(data: bytes) -> bool:
 
 
 def without_embedded(text: str) -> tuple[str, int]:
-    """Return a text without the files that URIs embed, such as pictures in base64; their number.
+    """Return a text without files embedded in URIs, such as base64 pictures, and their number.
 
     >>> without_embedded("![map](data:image/png;base64,iVBORw0KGgo=) of Lier")
     ('![map]() of Lier', 1)
@@ -284,7 +285,7 @@ def without_embedded(text: str) -> tuple[str, int]:
 
 
 def read_bytes(file: BinaryIO) -> bytes:
-    """Return the content of a file, unless it is too large or begins like no text."""
+    """Return the content of a file; raise an error if it is too large or not text."""
     data = file.read(HEAD)
     if is_binary_head(data):
         raise UnreadableError("is not text")

@@ -1,4 +1,4 @@
-"""Word files: their Markdown."""
+"""Word files as Markdown."""
 
 import posixpath
 import re
@@ -44,7 +44,7 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 GREEK = "ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖαβχδεφγηιϕκλμνοπθρστυϖωξψζ"
 SYMBOL = dict(zip(f"{LETTERS}\xa3\xb3\xb4\xb0\xb1\xb7\xae\xb9", f"{GREEK}≤≥\xd7°±•→≠", strict=True))
 WINGDINGS = dict(zip("\xfc\xfb\xfe\xfd\xa8\x6f\xe0\xa7", "✓✗☑☒☐☐→▪", strict=True))
-"""Characters of fonts with signs in place of letters."""
+"""Unicode characters for symbol fonts."""
 HEADING = re.compile(r"title|heading ?([1-9])?", re.IGNORECASE)  # the name of a style
 DEEPEST = 6  # level of a heading of Markdown
 FOLIO = set("page p seite s página pagina of von de sur di van".split())
@@ -59,7 +59,7 @@ Run = tuple[str, str]  # kind and text, see `joined_runs`
 
 
 class Style(NamedTuple):
-    """What a style and those that it is based on say of paragraphs and runs."""
+    """The properties that a style and its base styles set for paragraphs and runs."""
 
     level: int  # of headings
     is_title: bool
@@ -69,7 +69,7 @@ class Style(NamedTuple):
 
 
 def read_word(file: BinaryIO) -> Reading:
-    """Return the Markdown of a Word file.
+    """Return a Word file as Markdown.
 
     Numbers of headings and lists, merged cells, notes, equations, charts, text boxes, page headers
     and footers are read; hidden, struck and deleted text, pictures and comments are not.
@@ -189,7 +189,7 @@ class _Word:
                 yield from self._inline(child, marks)
 
     def _table(self, table: Any) -> Iterator[Block]:
-        """Yield a table, or the blocks of its cells if they are no data."""
+        """Yield a table, or the blocks of its cells if it is used for layout."""
         rows, inside, n_heads = list[list[str]](), list[Block](), 0
         is_layout = table.find(f".//{W}tbl") is not None
         for row in _within(table, f"{W}tr"):
@@ -236,7 +236,7 @@ class _Word:
             yield self._xml(name)
 
     def _part(self, kind: str) -> Any:
-        """Return the root of the part of a kind, or nothing if there is none."""
+        """Return the root of a part of a given kind, or an empty tuple if there is none."""
         names = (name for of, name in self._links.values() if of == kind and name in self._names)
         return next(map(self._xml, names), ())
 
@@ -281,7 +281,7 @@ class _Styles(dict[str, Style]):
 
 
 def _level(element: Any) -> int | None:
-    """Return the level of headings of a style or paragraph, 0 of text, or None if it says none."""
+    """Return the heading level of a style or paragraph, 0 for text, or None if unspecified."""
     if outline := value(element, f"{W}pPr/{W}outlineLvl"):
         return min(int(outline) + 1, DEEPEST) if outline in [*"012345678"] else 0
     match = HEADING.fullmatch(value(element, f"{W}name"))
@@ -307,7 +307,7 @@ def _span(element: Any, path: str, default: int) -> int:
 
 
 def _symbol(element: Any) -> str:
-    """Return a character of a font, as far as it is known."""
+    """Return a character of a symbol font, if it is known."""
     try:
         code = int(element.get(f"{W}char", ""), 16)
     except ValueError:
@@ -319,7 +319,7 @@ def _symbol(element: Any) -> str:
 
 
 def _within(element: Any, tag: str) -> Iterator[Any]:
-    """Yield the rows of a table, or the cells of a row, also those in controls and insertions."""
+    """Yield the rows of a table, or cells of a row, including those in controls and insertions."""
     for child in element:
         if child.tag == tag:
             yield child

@@ -48,7 +48,7 @@ class Source:
     path: list[str]
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain dictionaries, lists and numbers."""
+        """Return the fields as dictionaries, lists and numbers."""
         return {**vars(self), "citations": [each.to_json() for each in self.citations]}
 
 
@@ -82,7 +82,7 @@ class Passage:
         return cls(**{**data, "citation": Citation.from_json(data["citation"])})
 
     def to_json(self) -> dict[str, Any]:
-        """Return texts, and the citation as a dictionary."""
+        """Return the texts, and the citation as a dictionary."""
         return {**vars(self), "citation": self.citation.to_json()}
 
 
@@ -153,7 +153,7 @@ class Answer:
     calls: SkipJsonSchema[list[Call]] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain dictionaries, lists and numbers, without calls and without None."""
+        """Return the fields as dictionaries, lists and numbers, without calls and without None."""
         data = asdict(self) | {
             name: [each.to_json() for each in getattr(self, name)]
             for name in ("citations", "sources", "passages")
@@ -166,7 +166,7 @@ class Answer:
         return visible(answer_text(self.to_json()), lines=True)
 
     def __repr__(self) -> str:
-        """Return the beginning of the text, and what it is made of."""
+        """Return the beginning of the text, and the numbers of passages or citations."""
         documents = {each.document for each in self.citations} - {""}
         n = f"{counted(len(self.citations), 'passage')} of {counted(len(documents), 'document')}"
         score = None if self.score is None else f"score={self.score:.2f}"
@@ -178,7 +178,7 @@ class Answer:
 
 
 def listing_said(listing: Listing | None, refused: bool) -> str:
-    """Return what the text of an answer ends with if there is a listing."""
+    """Return the text that a listing adds to the end of an answer, or ""."""
     if listing is None:
         return ""
     partial = "" if refused or not listing.chunks else "This answer may not be complete. "
@@ -186,7 +186,7 @@ def listing_said(listing: Listing | None, refused: bool) -> str:
 
 
 def sources_of(retrieved: Retrieved, scores: Mapping[str, float]) -> list[Source]:
-    """Return what was found as the sources of an answer, with their scores by id, if known."""
+    """Convert retrieved nodes to the sources of an answer, with their scores by id if known."""
     return [
         Source(
             id=node.id,
@@ -211,7 +211,7 @@ def _citations(node: Node) -> list[Citation]:
 
 
 def outline_json(outlined: Retrieved) -> dict[str, Any]:
-    """Return the nodes of an outline as sources of an answer, and the sum of their tokens."""
+    """Return the nodes of an outline like sources of an answer, and the sum of their tokens."""
     tokens = llm_tokenizer()
     return {
         "nodes": [source.to_json() for source in sources_of(outlined, {})],

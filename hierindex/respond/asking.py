@@ -1,4 +1,4 @@
-"""A question to an index, in a response mode: quoted here, or answered by LlamaIndex."""
+"""Answering a question in a response mode, by quotes or by LlamaIndex."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -38,7 +38,7 @@ GIVEN_APART = {"llm", "response_mode", "retriever", "embed_model"}
 
 
 def choose_mode(response_mode: str | None, llm: "LLMLike | None") -> str:
-    """Return the response mode; by default it depends on whether there is an LLM.
+    """Return the response mode; the default depends on whether there is an LLM.
 
     Raises
     ------
@@ -75,8 +75,8 @@ def query_engine_of(
     """Return a query engine; see `HierarchicalIndex.as_query_engine`.
 
     Options are checked before the embedding model is loaded. As in LlamaIndex, options of the
-    synthesizer can be given directly, of which templates, `use_async` and `verbose` are ignored by
-    modes without them, and a template of "compact" makes this the default mode.
+    synthesizer can be given directly. Templates, `use_async` and `verbose` are ignored by modes
+    that do not have them. A template of "compact" makes this the default mode.
     """
     from hierindex.respond.engine import SYNTHESIZERS, options_of, query_engine
 
@@ -109,8 +109,8 @@ def ask(
 ) -> Answer:
     """Answer a question; see `HierarchicalIndex.ask`.
 
-    Extracts are quoted without LlamaIndex, whose import takes longer than the answer, unless one of
-    its options is given. `load` returns the embedding model.
+    Quoted answers are made without LlamaIndex, whose import takes longer than the answer, unless
+    one of its options is given. `load` returns the embedding model.
     """
     mode, llamas = choose_mode(response_mode, llm), SYNTHESIZER | POSTPROCESSORS
     given = options.get("synthesizer") or {}
@@ -148,7 +148,7 @@ def options_of_ask(
     before: Callable[[int, int, int], None] | None = None,
     **retriever: Any,
 ) -> dict[str, Any]:
-    """Return options of `ask`, of which a response mode gets those that it has.
+    """Return options of `ask` that the response mode supports.
 
     See `BoundedTreeSummarize` for `before`.
     """

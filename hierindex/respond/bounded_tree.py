@@ -32,8 +32,8 @@ class BoundedTreeSummarize(TreeSummarize):
     """LlamaIndex's `TreeSummarize` with a bounded number of calls.
 
     Texts that fit into one prompt take one call, as in LlamaIndex. Otherwise they are packed into
-    at most as many prompts as LlamaIndex makes (a text is only split if it is too long for one),
-    and the next round summarises the answers. Answers are truncated to half a prompt, at the end
+    at most as many prompts as LlamaIndex makes, and the next round summarises the answers. A text
+    is split only if it is too long for a prompt. Answers are truncated to half a prompt, at the end
     of a sentence, so each round has at most half as many calls as the previous one: n prompts take
     fewer than 2n + log2(n) + 1 calls, whatever the model answers.
 
@@ -92,9 +92,9 @@ class BoundedTreeSummarize(TreeSummarize):
     def _read(
         self, question: str, texts: Sequence[str], variables: dict[str, Any], mark: str = ""
     ) -> tuple[Callable[[], Any], Calls]:
-        """Return what sends the last prompt, and the record of the calls.
+        """Return a function that sends the last prompt, and the record of the calls.
 
-        `mark` begins the name of the model's method for it: "a" for one that is awaited.
+        `mark` is the prefix of the model's method: "a" for an async one.
         """
         calls = Calls()
         template = self._summary_template.partial_format(query_str=question, **variables)
@@ -126,8 +126,8 @@ def _checked(answer: RESPONSE_TEXT_TYPE, calls: Calls) -> RESPONSE_TEXT_TYPE:
 class Window(NamedTuple):
     """The part of a model's context window that a template leaves free.
 
-    `room` is in tokens of the helper's tokenizer, by default LlamaIndex's global one; `padding`
-    are tokens reserved for text outside the template.
+    `room` is in tokens of the helper's tokenizer, by default LlamaIndex's global one. `padding` is
+    the number of tokens reserved for text outside the template.
     """
 
     helper: PromptHelper
@@ -162,9 +162,9 @@ class Window(NamedTuple):
         return cls(helper, template, llm, room, padding)
 
     def prompts(self, texts: Sequence[str]) -> list[str]:
-        """Join texts to those of as many prompts as LlamaIndex makes, or fewer.
+        """Join texts into as many prompts as LlamaIndex makes, or fewer.
 
-        Texts are whole, unless one does not fit a prompt.
+        Texts are split only if they do not fit a prompt.
         """
         packed = self.helper.repack(self.template, texts, padding=self.padding, llm=self.llm)
         if len(packed) == 1:
@@ -182,7 +182,7 @@ class Window(NamedTuple):
         return list(map(BETWEEN.join, whole)) if len(whole) <= len(packed) else packed
 
     def read_on(self, answers: Sequence[str]) -> list[str]:
-        """Return the texts of the prompts that read the answers to others.
+        """Return the prompt texts of the next round, which summarise the given answers.
 
         Raises
         ------
@@ -195,13 +195,14 @@ class Window(NamedTuple):
         return self.prompts(said)
 
     def length(self, text: str) -> int:
-        """Count the tokens of a text, as the helper does when it packs."""
+        """Count the tokens of a text with the prompt helper's tokenizer."""
         return self.helper._token_counter.get_string_tokens(text)
 
     def shortened(self, text: str) -> str:
         """Truncate a text so that two such texts fit one prompt.
 
-        It ends with a sentence and its citations, or if the first is too long, within it.
+        It ends after a sentence and its citations, or within the first sentence if that is too
+        long.
         """
         most = self.room // PAIR - N_BETWEEN
         if self.length(text) <= most:

@@ -1,4 +1,4 @@
-"""Conversations over an index: LlamaIndex's chat engines, and questions that follow others."""
+"""Conversations: LlamaIndex's chat engines, and follow-up questions."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -45,7 +45,7 @@ def chat_engine(
     chat_mode: str,
     options: Mapping[str, Any],
 ) -> BaseChatEngine:
-    """Return a chat engine of LlamaIndex over a retriever or a query engine.
+    """Return a LlamaIndex chat engine over a retriever or a query engine.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def chat_engine(
     Raises
     ------
     InputError
-        If there is no LLM or no such mode, or the options cannot be combined.
+        If there is no LLM, the mode does not exist, or the options cannot be combined.
     """
     mode = str(getattr(chat_mode, "value", chat_mode))
     if mode not in CHAT_ENGINES:
@@ -89,7 +89,7 @@ def chat_engine(
 
 
 def memory_for(llm: LLM, history: Sequence[ChatMessage] | None = None) -> BaseMemory:
-    """Return a memory that keeps the last messages, at most a quarter of a model's window.
+    """Return a memory of the last messages, limited to a quarter of the model's window.
 
     LlamaIndex's `Memory`, which its chat engines use by default, keeps messages in an SQLite
     database that it never closes, and lets them fill the window.
@@ -99,7 +99,7 @@ def memory_for(llm: LLM, history: Sequence[ChatMessage] | None = None) -> BaseMe
 
 
 class Turn(NamedTuple):
-    """A question, as it was put and as it was searched for, with its answer."""
+    """A question as asked and as searched, with its answer."""
 
     question: str
     searched: str
@@ -107,11 +107,11 @@ class Turn(NamedTuple):
 
 
 class Conversation:
-    """Questions to an index, each of which may refer to those before it if there is an LLM.
+    """A series of questions to an index; with an LLM, they may refer to earlier ones.
 
-    The LLM rewrites a question that follows others with the prompt of LlamaIndex's
+    The LLM rewrites a follow-up question, with the prompt of LlamaIndex's
     `CondenseQuestionChatEngine`, so that it can be understood alone. Without an LLM, questions are
-    searched for as they are. A question whose answer fails is not remembered.
+    searched for unchanged. If the answer to a question fails, the question is not remembered.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Citations: their places, and how numbers in brackets in an answer are parsed."""
+"""Citations: their positions, and parsing of numbers in brackets in an answer."""
 
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping
@@ -47,7 +47,7 @@ class Citation:
     page_label, anchor : str
         As in `Span`.
     section : tuple of str
-        Titles above the place, the outermost first.
+        Titles above the passage, the outermost first.
     title : str
         The document's title, if it has one.
     node : str
@@ -79,7 +79,7 @@ class Citation:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Return the citation that `to_json` returned, such as one of a response's metadata."""
+        """Restore a citation from `to_json`, for example from a response's metadata."""
         also = tuple(map(Citation.from_json, data.get("also", ())))
         return cls(**{**data, "section": tuple(data.get("section", ())), "also": also})
 
@@ -100,7 +100,7 @@ class Citation:
 
 
 class Cited(NamedTuple):
-    """The passages that are cited at a place of a text, and the blanks before it."""
+    """The numbers of the passages cited at one point of a text, and the white space before it."""
 
     blanks: str
     numbers: tuple[int, ...]
@@ -110,7 +110,7 @@ Part = str | Cited
 
 
 def numbers_in(text: str) -> set[int]:
-    """Return the numbers that stand in brackets in a text.
+    """Return the numbers in brackets in a text.
 
     >>> sorted(numbers_in("Two [3], three [5-7] and more [sic] [1999]."))
     [3, 5, 6, 7, 1999]
@@ -122,7 +122,7 @@ def numbers_in(text: str) -> set[int]:
 
 
 def cited_end(text: str, end: int) -> int:
-    """Return where the citations end that follow `text[:end]`; `end` if there are none.
+    """Return the end of the citations that follow `text[:end]`, or `end` if there are none.
 
     >>> cited_end("One. [3][4] Two.", 4)
     11
@@ -132,12 +132,12 @@ def cited_end(text: str, end: int) -> int:
 
 
 class CitedText:
-    """A model's answer, in which citations of known passages are found as it comes.
+    """A streamed answer of a model, in which citations of known passages are found.
 
-    Citations of unknown passages are left out and counted. Code between backticks has no citations.
-    Numbers in brackets are an index and no citation directly after a variable of one small letter,
-    as in "a[1]". Round brackets cite a known passage as "(passage 3)", or at the end of a sentence
-    or a line as "(3)".
+    Citations of unknown passages are removed and counted. Code between backticks has no citations.
+    A number in brackets directly after a single small letter is an array index, as in "a[1]", and
+    not a citation. Round brackets cite a known passage as "(passage 3)", or at the end of a
+    sentence or line as "(3)".
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ numbers=(7,)), '.']
         self._code = ""  # the backticks that began it
 
     def read(self, piece: str) -> list[Part]:
-        """Return the parts that are complete with another piece of the text."""
+        """Add a piece of the text; return the parts that are now complete."""
         text = self._held + piece
         unfinished = UNFINISHED.search(text)
         end = unfinished.start() if unfinished else len(text)
@@ -171,7 +171,7 @@ numbers=(7,)), '.']
         return self._add(text[:end])
 
     def end(self) -> list[Part]:
-        """Return the rest of the parts, at the end of the text."""
+        """Return the remaining parts at the end of the text."""
         return self._add(self._held, "\n")
 
     def _add(self, text: str, after: str = "") -> list[Part]:
@@ -217,7 +217,7 @@ numbers=(7,)), '.']
 
 
 def written(parts: Iterable[Part], labels: Iterator[str]) -> str:
-    """Return the text of parts, with the next label for each number.
+    """Join parts to a text, with the next label for each cited number.
 
     >>> written(["It rained", Cited(" ", (7, 3)), "."], iter(["[1]", "[2?]"]))
     'It rained [1][2?].'

@@ -1,4 +1,4 @@
-"""Answers of language models that cite numbered passages: prompts, passages, and the check."""
+"""Answers of language models with cited passages: prompts, passages, and the citation check."""
 
 import asyncio
 import re
@@ -63,7 +63,7 @@ NO_CLAIM = re.compile(  # a negation and what it is about, or a heading
 
 
 def _joined(context_str: str | list[str], **_: object) -> str:
-    """Return the passages as a text; LlamaIndex's `SimpleSummarize` gives them as a list."""
+    """Join passages that LlamaIndex's `SimpleSummarize` passes as a list."""
     return context_str if isinstance(context_str, str) else "\n\n".join(context_str)
 
 
@@ -95,10 +95,9 @@ TEMPLATES: dict[str, BasePromptTemplate] = {
 
 
 class PassageHelper(PromptHelper):
-    """LlamaIndex's prompt helper, for texts that begin with one of the `Passages`.
+    """LlamaIndex's prompt helper for texts that begin with one of the `Passages`.
 
-    A passage that does not fit one prompt is cut into several, each between two lines with its
-    number.
+    A passage too long for one prompt is cut into several, each between two lines with its number.
     """
 
     def repack(
@@ -109,7 +108,7 @@ class PassageHelper(PromptHelper):
         llm: LLM | None = None,
         tools: list["BaseTool"] | None = None,
     ) -> list[str]:
-        """Join texts and cut them wherever a prompt is full."""
+        """Join texts, and start a new prompt whenever one is full."""
         cut = partial(super().repack, prompt, text_chunks, llm=llm, tools=tools)
         return self._whole(cut, text_chunks, padding)
 
@@ -121,7 +120,7 @@ class PassageHelper(PromptHelper):
         llm: LLM | None = None,
         tools: list["BaseTool"] | None = None,
     ) -> list[str]:
-        """Cut off what does not fit one prompt."""
+        """Cut off the texts that do not fit one prompt."""
         cut = partial(super().truncate, prompt, text_chunks, llm=llm, tools=tools)
         return self._whole(cut, text_chunks, padding)
 
@@ -137,7 +136,7 @@ class PassageHelper(PromptHelper):
 
 
 def _between_lines(boundary: str, parts: Sequence[str]) -> list[str]:
-    """Add the lines that parts of passages lack."""
+    """Add the lines around passages where parts of passages lack them."""
     line = re.compile(rf"(?m)^{re.escape(boundary)}\[\d+\]$")
     whole, inside = [], ""  # the line of the passage in which a part ends
     for part in parts:
@@ -152,16 +151,16 @@ def _between_lines(boundary: str, parts: Sequence[str]) -> list[str]:
 
 
 class Passages:
-    """The numbered passages that are read for one question.
+    """The numbered passages that a model reads for one question.
 
-    A passage stands between two equal lines, which end with its number: a digest of all texts,
-    which stands in none of them. No number stands in brackets in a text, so a reference that a
-    model copies from a passage cites nothing.
+    A passage stands between two equal lines that end with its number. They begin with a digest of
+    all texts, which occurs in none of them. Passages get only numbers that no text has in brackets,
+    so a reference that a model copies from a passage is not taken for a citation.
 
     Parameters
     ----------
     found : sequence of NodeWithScore
-        In the order in which they are read.
+        The nodes, in the order in which they are read.
     """
 
     def __init__(self, found: Sequence[NodeWithScore]) -> None:
@@ -177,7 +176,7 @@ class Passages:
 
 
 def _passage(found: NodeWithScore, line: str) -> NodeWithScore:
-    """Return a node whose text stands between two lines."""
+    """Return a node with its text between two lines."""
     node = TextNode(
         id_=found.node_id,
         text=f"{line}\n{shown(found)}\n{line}",
@@ -188,15 +187,15 @@ def _passage(found: NodeWithScore, line: str) -> NodeWithScore:
 
 
 def shown(found: NodeWithScore) -> str:
-    """Return a node's place, if it has a single one, and its text with its metadata."""
+    """Return a node's text with its metadata, below its position if it has exactly one."""
     place, text = _place(found.node), found.get_content(MetadataMode.LLM)
     return f"{place}\n{text}" if place else text
 
 
 def _place(node: BaseNode) -> str:
-    """Return the document, the section and the page of a node; empty if it has several.
+    """Return the document, section and page of a node; empty if it has several.
 
-    White space is collapsed, as titles come from documents.
+    White space is collapsed, because titles come from documents.
     """
     spans = from_text_node(node).citations
     if len({span.document for span in spans}) != 1:
@@ -208,9 +207,9 @@ def _place(node: BaseNode) -> str:
 
 
 class Statement(NamedTuple):
-    """A sentence of an answer, and the numbers of the passages of which one may support it.
+    """A sentence of an answer, and the numbers of the passages that may support it.
 
-    `at` is where it is marked in the text without citations, after `blanks`. `cites` are the
+    `at` is the offset of its mark in the text without citations, after `blanks`. `cites` are the
     numbers of all passages that the model cites for it.
     """
 
@@ -227,20 +226,20 @@ Check = Callable[[Sequence[Part]], Marks]
 
 
 class CitationCheck:
-    """Resolves the citations of a model's answers, compares them with their passages, adds others.
+    """Resolves and checks the citations of a model's answers, and adds missing ones.
 
-    In the text, citations are numbered from 1 in their order, and those of unknown passages are
-    removed. One that is not supported is written as "[2?]"; see `judged`, by which the facts of a
-    sentence may stand in any passage that it cites. A sentence without a citation gets that of the
-    most similar sentence that supports it, written as "[3*]", or if there is none, "[?]". Refusals,
-    questions, headings, lines that end with a colon and sentences of fewer than four words get
-    nothing. A stream has only the model's citations, without these signs.
+    In the text, citations are numbered from 1 in their order, and citations of unknown passages are
+    removed. An unsupported citation is written as "[2?]", see `judged`; the facts of a sentence may
+    be in any passage that it cites. A sentence without a citation gets the citation of the most
+    similar sentence that supports it, written as "[3*]", or "[?]" if no sentence supports it.
+    Refusals, questions, headings, lines that end with a colon and sentences of fewer than four
+    words get nothing. A stream has only the model's citations, without these signs.
 
     `response.metadata` has the `answer` with all signs, and `citations`, one for each number, see
     `Citation.to_json`; each is the sentence of the passage that is most similar to the sentence of
-    the answer. Those that were found follow the model's if the answer is streamed. `unsupported`
-    are the sentences with "[?]", and `citations_removed` is the number of removed citations. A
-    stream adds all when it ends.
+    the answer. In a streamed answer, added citations follow the model's. `unsupported` are the
+    sentences with "[?]", and `citations_removed` is the number of removed citations. A stream adds
+    all when it ends.
 
     Parameters
     ----------
@@ -251,7 +250,7 @@ class CitationCheck:
         self._embedder = Embedder(embed_model)
 
     def add_to(self, response: RESPONSE_TYPE, passages: Passages, question: str) -> None:
-        """Resolve the citations of a response, or of its stream as it is read."""
+        """Resolve the citations of a response, or of a streamed response as it is read."""
         text, check = CitedText(passages.by_number), partial(self._check, passages, question)
         if isinstance(response, StreamingResponse):
             pieces = response.response_gen
@@ -320,7 +319,7 @@ def _add(
     marks: Marks,
     text: CitedText,
 ) -> str:
-    """Add what the check found to the metadata, and return the text with all signs."""
+    """Add the result of the check to the metadata, and return the text with all marks."""
     signed = _marked(_without_citations(text.parts), marks)
     added = {
         "answer": signed,
@@ -337,10 +336,10 @@ def _without_citations(parts: Sequence[Part]) -> str:
 
 
 def _statements(parts: Sequence[Part], numbers: tuple[int, ...]) -> list[Statement]:
-    """Return a claim for each citation, in order, and for each sentence that cites none.
+    """Return a statement for each citation, in order, and for each sentence without one.
 
-    A citation belongs to the sentence in or after which it stands, one at the beginning of a line
-    to the sentence that follows on the line.
+    A citation belongs to the sentence that contains or precedes it. At the beginning of a line,
+    it belongs to the sentence that follows.
     """
     text = _without_citations(parts)
     sentences = split_sentences(text)
@@ -370,7 +369,7 @@ def _statements(parts: Sequence[Part], numbers: tuple[int, ...]) -> list[Stateme
 
 
 def _says_something(sentence: Sentence) -> bool:
-    """Return whether a sentence makes a claim, and does not merely announce, ask or refuse."""
+    """Return whether a sentence makes a claim, and is no announcement, question or refusal."""
     text = LISTED.sub("", sentence.text, count=1)
     return (
         sentence.kind != "code"  # "heading" may be an answer of several, above a line
@@ -381,7 +380,7 @@ def _says_something(sentence: Sentence) -> bool:
 
 
 def _marked(text: str, marks: Marks) -> str:
-    """Return a text with its marks, whose citations are numbered in their order."""
+    """Return a text with marks; its citations are numbered in order."""
     numbers, labels = count(1), list[tuple[Statement, str]]()
     for claim, citation in marks:
         label = "[?]"
@@ -397,7 +396,7 @@ def _marked(text: str, marks: Marks) -> str:
 
 
 def _sentences(found: NodeWithScore) -> list[Sentence]:
-    """Return the sentences of a passage; an empty one if there are none."""
+    """Return the sentences of a passage, or one empty sentence."""
     node = from_text_node(found.node)
     sentences = split_sentences(node.text, node.quotes)
     distinct = [*{s.text: s for s in reversed(sentences)}.values()][::-1]
@@ -406,5 +405,5 @@ def _sentences(found: NodeWithScore) -> list[Sentence]:
 
 
 def _claim(sentence: str, question: str) -> str:
-    """Return a sentence, with the question if it is too short to be read alone."""
+    """Return a sentence, together with the question if it is too short to be understood alone."""
     return sentence if len(tokens(sentence)) >= MIN_WORDS else f"{question} {sentence}"

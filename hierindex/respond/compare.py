@@ -28,7 +28,7 @@ class Attempt:
     error: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain values, without those that are the same in all modes."""
+        """Return the fields as plain values, except fields that are the same in all modes."""
         if self.answer is None:
             return {"mode": self.mode, "error": self.error}
         data = self.answer.to_json()
@@ -60,7 +60,7 @@ class Comparison:
     why: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain dictionaries, lists and numbers, without None."""
+        """Return the fields as dictionaries, lists and numbers, without None."""
         return {
             "question": self.question,
             **({} if self.why is None else {"why": self.why}),
@@ -90,12 +90,12 @@ def compare(
     response_modes : sequence of str, optional
         By default all modes that answer; without an LLM, "extractive" only.
     synthesizer : dict, optional
-        As in `HierarchicalIndex.as_query_engine`; each mode takes the options that it has.
+        As in `HierarchicalIndex.as_query_engine`; each mode takes the options that it supports.
 
     Raises
     ------
     InputError
-        If a mode is unknown or needs an LLM and none is given, or if no mode has an option.
+        If a mode is unknown, an LLM is needed and missing, or an option is supported by no mode.
     ModelError
         If the LLM cannot be used. Any other failure is recorded in its mode's attempt.
     """

@@ -89,7 +89,7 @@ class Asked:
     embed_model: BaseEmbedding
 
     def sources(self, nodes: Sequence[NodeWithScore]) -> list[Source]:
-        """Convert nodes, of these or others, to sources of an answer."""
+        """Convert nodes, whether retrieved for the question or not, to sources of an answer."""
         retrieved, known = retrieved_of(self.retrieved.question, nodes), self.scores
         if any(node.node_id not in known for node in nodes):
             known = scores(retrieved, self.embed_model)
@@ -105,7 +105,7 @@ def asked(question: str, retriever: BaseRetriever, embed_model: BaseEmbedding) -
     InputError
         If the question is empty.
     ModelError, HierindexError
-        If the embedding model cannot be reached, or fails.
+        If the embedding model cannot be reached or fails.
     """
     watch = Stopwatch()
     with watch("embed"):
@@ -126,7 +126,7 @@ def answered(
 ) -> Answer:
     """Return the answer of an engine from retrieved nodes; `llm` is the engine's model, if any.
 
-    `show` is called with each piece of the answer's text; of a stream, as soon as it comes.
+    `show` is called with each piece of the answer's text, for a stream as soon as it arrives.
 
     Raises
     ------
@@ -180,7 +180,7 @@ def answered(
 
 
 def _pieces(response: RESPONSE_TYPE) -> Iterable[str]:
-    """Return the pieces of a stream, or the whole text, which is empty if there is no answer."""
+    """Return the pieces of a stream, or the whole text, which may be empty."""
     if isinstance(response, StreamingResponse):
         return response.response_gen
     return [str(response)] if getattr(response, "response", None) else []
@@ -195,12 +195,14 @@ def _llama_index_errors(model: str, form: type[BaseModel] | None) -> Iterator[No
         if form is None or error.title != form.__name__:
             raise
         names = ", ".join(sorted({str(e["loc"][0]) for e in error.errors() if e["loc"]}))
-        raise HierindexError(f"{model} did not fill in the form; wrong fields: {names}.") from error
+        raise HierindexError(
+            f"{model} did not return a valid structured answer; wrong fields: {names}."
+        ) from error
     except ValueError as error:
         if NO_ROOM_SAID.search(str(error)):
             raise HierindexError(f"No answer can be made: {NO_ROOM}.") from error
         if form is not None and NO_FORM_SAID.match(str(error)):
-            raise HierindexError(f"{model} did not fill in the form.") from error
+            raise HierindexError(f"{model} did not return a valid structured answer.") from error
         raise
 
 
@@ -214,10 +216,10 @@ def query_engine(
 ) -> ReadingOrderEngine:
     """Return a query engine; "tree_summarize" uses `BoundedTreeSummarize`.
 
-    Answers are written from the nodes in reading order, see `ReadingOrderEngine`. Those of a
+    Answers are written from the nodes in reading order, see `ReadingOrderEngine`. Answers of a
     language model cite them, see `CitationCheck`, except in mode "generation" and in structured
-    answers. The default templates ask for citations; other templates are used as they are, and
-    the passages that they show are numbered, too.
+    answers. The default templates ask for citations. Other templates are used unchanged; their
+    passages are numbered, too.
 
     Parameters
     ----------
@@ -271,12 +273,12 @@ def query_engine(
 
 
 def taken_by(mode: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that a mode has.
+    """Return the options that a mode supports.
 
     Raises
     ------
     InputError
-        If no mode has one of the options.
+        If an option is supported by no mode.
     """
     all_known = {name for kind in SYNTHESIZERS.values() for name in options_of(kind)}
     if wrong := [name for name in options if name not in all_known]:
@@ -308,7 +310,7 @@ def can_stream(mode: str) -> bool:
 
 
 def _check_templates(options: Mapping[str, Any]) -> None:
-    """Check that the templates among the options have no field that is left empty."""
+    """Raise InputError if a template among the options has a field that nothing fills."""
     for name, template in options.items():
         if not isinstance(template, BasePromptTemplate):
             continue

@@ -1,4 +1,4 @@
-"""How well texts answer a question, from 0 to 1, by their meaning and their words."""
+"""Scores in [0, 1] of how well texts answer a question, by meaning and by words."""
 
 import re
 from collections.abc import Collection, Set
@@ -53,12 +53,12 @@ WORD = re.compile(  # pairs of characters in scripts without blanks, and numbers
 
 @dataclass(frozen=True)
 class Asked:
-    """The words of a question, by their stems.
+    """The words of a question, reduced to stems.
 
-    `words` are those that do not merely ask. `numbers` and `names` are among them; names are
-    words with a capital within a sentence, but in German, and what is in quotation marks, in
-    another script, or looks like code. `is_lookup` tells that there are no other words, as in
-    "Jack Ruby" or "chapter-3.md". `language` is "" if it is not known.
+    `words` are the words with content, without question words. `numbers` and `names` are among
+    them. A name is a capitalised word within a sentence (except in German), a quoted word, a word
+    in another script, or a word that looks like code. `is_lookup` is true if there are no other
+    words, as in "Jack Ruby" or "chapter-3.md". `language` is "" if unknown.
     """
 
     words: frozenset[str]
@@ -70,7 +70,7 @@ class Asked:
 
     @classmethod
     def of(cls, question: str) -> Self:
-        """Read a question.
+        """Parse a question.
 
         >>> asked = Asked.of("Where was Ada Lovelace in 1833?")
         >>> [sorted(words) for words in (asked.words, asked.names, asked.numbers)]
@@ -109,7 +109,7 @@ class Asked:
         return folded(self.stemmer.stemWord(word.lower()))
 
     def stems(self, text: str) -> set[str]:
-        """Return the stems of the words of a text, also of words without their accents."""
+        """Return the stems of the words of a text, with and without accents."""
         stems = {*map(folded, self.stemmer.stemWords([*words_of(text)]))}
         if not text.isascii():
             stems.update(self.stemmer.stemWords([*words_of(folded(text))]))
@@ -120,7 +120,7 @@ class Asked:
         return is_foreign(node.metadata, self.language)
 
     def lacks(self, told: Set[str]) -> frozenset[str]:
-        """Return the numbers and names that are not among stems."""
+        """Return the numbers and names that are missing from the stems `told`."""
         return (self.numbers | self.names) - told
 
     def score(self, likeness: float, told: list[set[str]], *, across: bool = False) -> float:
@@ -133,7 +133,7 @@ class Asked:
         told : list of set of str
             The stems of each text, the best text first.
         across : bool
-            Whether the best text is in another language, so that its words say little.
+            Whether the best text is in another language, so that shared words mean little.
         """
         if not self.words or not told:
             return 0.0
@@ -157,21 +157,21 @@ def words_of(text: str) -> dict[str, None]:
 
 
 def words_in(text: str) -> dict[str, None]:
-    """Return the distinct words of a text as they are written, in order."""
+    """Return the distinct words of a text in their original case, in order."""
     return dict.fromkeys(a or b for a, b in WORD.findall(text.replace("_", " ")))
 
 
 def text_about(node: Node) -> str:
-    """Return a node's text with its titles, section, file names and documents."""
+    """Return a node's text with its titles, section, file names and document ids."""
     words = matched_words(node.metadata, node.text)
     return " ".join([words, *node.documents[:MOST_DOCUMENTS]])
 
 
 def scores(retrieved: Retrieved, model: EmbedModel) -> dict[str, float]:
-    """Return how well each node alone answers, by id; one of an overview keeps its share.
+    """Return how well each node answers by itself, by id; nodes of an overview keep their shares.
 
-    Vectors are read from the snapshot that the nodes were found in; without one the result is
-    empty.
+    Vectors are read from the snapshot in which the nodes were found. Without a snapshot, the result
+    is empty.
     """
     question, snapshot, found = retrieved.question, retrieved.snapshot, retrieved.found
     if snapshot is None or not found:

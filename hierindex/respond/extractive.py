@@ -1,4 +1,4 @@
-"""Answers without a language model, made of cited passages of the nodes that were found."""
+"""Answers without a language model, made of cited passages of the retrieved nodes."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ MIN_SCORE = AnswerSettings.min_score  # chosen by tests/benchmarks/refusals.py
 
 
 class Extractive:
-    """Answers with passages; see `ExtractiveSynthesizer` for the arguments and their errors."""
+    """Answers questions by passages; see `ExtractiveSynthesizer` for the arguments and errors."""
 
     def __init__(
         self,
@@ -41,16 +41,16 @@ class Extractive:
         self._min_score = min_score or 0.0
 
     def extracted(self, retrieved: Retrieved) -> Extract:
-        """Return the passages that answer a question, none if they do not do so well enough."""
+        """Return the passages that answer a question, or none if their score is too low."""
         found = extract(retrieved, self.embedder, self._budget)
         refused = not found.passages or found.score < self._min_score
         return replace(found, passages=[], refused=True) if refused else found
 
     def answer(self, retrieval: Retrieval, question: str) -> Answer:
-        """Find nodes for a question and answer it from them, in their reading order.
+        """Retrieve nodes for a question and answer it from them, in reading order.
 
-        If a question names documents that do not answer it, others may. A question that asks which
-        documents have some words is answered by passages with these words.
+        If the documents that a question names do not answer it, other documents may. A question for
+        the documents that contain some words is answered by passages with these words.
         """
         watch, words = Stopwatch(), asked_of(question)
         with watch("embed"):
@@ -89,18 +89,18 @@ class Extractive:
 
 
 def read_in_order(retrieved: Retrieved) -> Retrieved:
-    """Return what was found in reading order."""
+    """Return the retrieved nodes in reading order."""
     order = in_reading_order(retrieved.found)
     return replace(retrieved, found=[retrieved.found[i] for i in order])
 
 
 def from_others_said(why: str | None) -> str:
-    """Return what an answer from other documents than the question names begins with."""
+    """Return the introduction of an answer from other documents than the question names."""
     return f"{(why or '').partition(': ')[2]}; other documents have:\n\n"
 
 
 def no_answer(retrieval: Retrieval | None = None) -> str:
-    """Return a sentence saying that nothing answers in what is searched.
+    """Return a sentence saying that nothing in the searched part of the index answers.
 
     >>> no_answer()
     'Nothing in the index answers this.'

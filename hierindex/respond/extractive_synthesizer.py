@@ -27,7 +27,7 @@ class ExtractiveSynthesizer(BaseSynthesizer):
     document's metadata can be a passage, too. A passage is chosen by its best sentence, item or
     row, which is scored by three things: the share of the question's words in it or in the titles
     above it (rare words weigh more), its similarity to the question, and the rank of its node.
-    Passages that are much worse than the best are not shown, and no fact is shown twice. Front
+    Passages with much lower scores than the best are not shown, and no fact is shown twice. Front
     matter, references and tables of contents are quoted only if they match words of the question.
 
     A question about the whole index ("What is this about?") is answered by an overview: a paragraph
@@ -108,7 +108,7 @@ class ExtractiveSynthesizer(BaseSynthesizer):
         return await asyncio.to_thread(self.synthesize, query, nodes, additional_source_nodes)
 
     def get_response(self, query_str: str, text_chunks: Sequence[str], **kwargs: Any) -> str:
-        """Return the passages that answer, from texts without sources."""
+        """Return the answering passages of texts without sources."""
         nodes = [NodeWithScore(node=TextNode(text=text)) for text in text_chunks]
         retrieved = self._retrieved(QueryBundle(query_str), nodes)
         return self._extractive.extracted(retrieved).answer(NO_ANSWER, numbered=False)
@@ -128,4 +128,4 @@ class ExtractiveSynthesizer(BaseSynthesizer):
         return {}
 
     def _update_prompts(self, prompts: PromptDictType) -> None:
-        """Ignore prompts, as none are used."""
+        """Ignore prompts, because none are used."""

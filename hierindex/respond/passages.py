@@ -1,4 +1,4 @@
-"""Passages of nodes that answer a question, without a language model."""
+"""Selection of the passages of nodes that answer a question, without a language model."""
 
 import re
 from collections.abc import Sequence, Set
@@ -58,11 +58,11 @@ MOST_EMBEDDED = 16  # units; each takes about as long as a search
 
 
 def overview(retrieved: Retrieved, units: Sequence[Unit], budget: Budget) -> Extract:
-    """Return a line for each node: its title, its share of the text, and its best sentence.
+    """Return an overview: for each node its title, share of the text, and best sentence.
 
-    Lines are in the order of the nodes. If not all fit the budget, those of the largest shares are
-    kept, or of the best scores without shares, which only nodes of an outline have; the others are
-    named. A single node has more of its text, and the titles of its children.
+    Lines are in the order of the nodes. If not all fit the budget, the nodes with the largest
+    shares are kept and the others are only named. Only nodes of an outline have shares; for others,
+    the best scores are kept. A single node has more of its text, and the titles of its children.
     """
     sentences = [
         Sentence(text, quote.at, quote.to, quote, k, kind, name_of_part(retrieved.found[k].node))
@@ -101,7 +101,7 @@ def overview(retrieved: Retrieved, units: Sequence[Unit], budget: Budget) -> Ext
 def _line(
     node: Node, name: str, share: float | None, units: Sequence[Unit], first: int, most: int
 ) -> Passage:
-    """Return a sentence of a node, and what follows it, after its name and its share."""
+    """Return a sentence of a node and the text after it, preceded by its name and share."""
     known = "" if share is None else f"({percent(share)})"
     lead = " ".join(filter(None, (name, known))) + ":" * bool(name)
     last, n_words = first, units[first].n_words
@@ -113,7 +113,7 @@ def _line(
 
 
 def _parts(node: Node, snapshot: Snapshot | None, budget: Budget) -> str:
-    """Return the titles of a node's children, in half of a budget; empty if they are not known."""
+    """Return the titles of a node's children, within half of a budget; empty if unknown."""
     if not (node.children and snapshot):
         return ""
     rows = snapshot.rows(node.children, columns=("id", "title"))
@@ -123,7 +123,7 @@ def _parts(node: Node, snapshot: Snapshot | None, budget: Budget) -> str:
 
 
 def _more(names: Sequence[str], share: float | None, budget: Budget) -> str:
-    """Return how many parts are left out, their share, and those names that fit."""
+    """Return the number and share of the omitted parts, and those names that fit."""
     if not names:
         return ""
     known = "" if share is None else f" ({percent(share)})"
@@ -132,7 +132,7 @@ def _more(names: Sequence[str], share: float | None, budget: Budget) -> str:
 
 
 def _listed(said: str, names: Sequence[str], most: float, budget: Budget) -> str:
-    """Return a text with the names after it, each once, that fit so many tokens."""
+    """Return a text followed by distinct names that fit a number of tokens."""
     listed = [*dict.fromkeys(filter(None, names))]
     while listed and budget.count([f"{said}: {'; '.join(listed)}"])[0] > most:
         listed.pop()
@@ -140,19 +140,19 @@ def _listed(said: str, names: Sequence[str], most: float, budget: Budget) -> str
 
 
 def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract:
-    """Find the passages of nodes that answer a question, or an `overview` if it asks for one.
+    """Return the passages of nodes that answer a question, or an `overview` if it asks for one.
 
-    The units of the nodes are scored by the share of the question's words that they have, of
-    which rare ones weigh more, by their similarity to the question, and by the rank of their
-    node. The passages are the windows around the best.
+    The units of the nodes are scored by three things: the share of the question's words that they
+    contain (rare words weigh more), their similarity to the question, and the rank of their node.
+    The passages are the windows around the best units.
 
     Parameters
     ----------
     retrieved : Retrieved
     embedder : Embedder
-        Of the question and the units.
+        The model that embeds the question and the units.
     budget : Budget
-        Of all passages.
+        Maximum tokens of all passages together.
     """
     question, nodes = retrieved.question, [node for node, _ in retrieved.found]
     units = units_of(nodes)
@@ -207,7 +207,7 @@ def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract
 def _that_matter(
     question: str, asked: Asked, absent: Set[str], embedder: Embedder, scale: Scale
 ) -> frozenset[str]:
-    """Return those of some stems without whose words a question means something else."""
+    """Return the stems without which a question would mean something else."""
     words = [word for word in words_in(question) if asked.stem(word) in absent]
     if not 0 < len(words) <= MOST_ABSENT:
         return frozenset()
@@ -218,7 +218,7 @@ def _that_matter(
 
 
 def _words(asked: Asked, units: Sequence[Unit], titles: Sequence[Set[str]]) -> Floats1d:
-    """Return the share of the question's words that each unit has, rare words weighing more."""
+    """Return the share of the question's words in each unit; rare words weigh more."""
     stems = [asked.stems(unit.text) for unit in units]
     has = np.array([[word in of for word in asked.words] for of in stems], dtype=np.float64)
     above = np.array([[word in of for word in asked.words] for of in titles], dtype=np.float64)
@@ -266,9 +266,10 @@ def _windows(
 
 
 def _says_the_same(text: str, other: str) -> bool:
-    """Return whether the shorter of two sentences has nearly no word that the other lacks.
+    """Return whether the shorter of two sentences has almost no word that the other lacks.
 
-    A negation tells them apart, and so does a number or a name, of long ones only in the shorter.
+    Sentences differ if only one is negated. They also differ by a number or a name; in long
+    sentences, only by one in the shorter sentence.
 
     >>> _says_the_same("The pump failed in winter.", "The pump failed in winter, as before.")
     True

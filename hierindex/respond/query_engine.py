@@ -1,4 +1,4 @@
-"""A query engine whose synthesizer reads nodes as numbered passages in reading order."""
+"""A query engine whose synthesizer reads the nodes as numbered passages in reading order."""
 
 import asyncio
 from collections.abc import Sequence
@@ -34,9 +34,9 @@ class ReadingOrderEngine(RetrieverQueryEngine):
     """A query engine that answers from nodes in reading order; its sources stay best first.
 
     Laitenberger, Manning and Liu (EMNLP 2025) measured better answers from chunks in the order of
-    their document than from chunks by rank. Nodes that postprocessors returned are read in the
-    order of the postprocessors. An answer to a question that counts or lists ends with the text of
-    a `Listing`, whose fields are `listing` in the metadata.
+    their document than from chunks by rank. If there are postprocessors, nodes are read in the
+    order of their results. An answer to a question that counts or lists ends with the text of a
+    `Listing`; its fields are in `listing` in the metadata.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         nodes: list[NodeWithScore],
         additional_source_nodes: Sequence[NodeWithScore] | None = None,
     ) -> RESPONSE_TYPE:
-        """Return the answer to a question from nodes, which are best first."""
+        """Return the answer to a question from nodes, given best first."""
         passages, read = self._read(nodes)
         listing = self._listing(query_bundle, nodes)  # a later write may remove the generation
         response = super().synthesize(query_bundle, read, additional_source_nodes)
@@ -83,14 +83,14 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         return await asyncio.to_thread(self._finished, query_bundle, response, passages, listing)
 
     def with_retriever(self, retriever: BaseRetriever) -> "ReadingOrderEngine":
-        """Return an engine with another retriever."""
+        """Return a copy of the engine with another retriever."""
         engine = copy(self)
         engine._retriever = retriever
         return engine
 
     @property
     def retrieval(self) -> Retrieval | None:
-        """The options of a `HierarchyRetriever`; None if the engine has another one."""
+        """The `HierarchyRetriever` of the engine; None if the engine has another retriever."""
         retriever = self.retriever
         return retriever if isinstance(retriever, HierarchyRetriever) else None
 
@@ -117,7 +117,7 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         passages: Passages | None,
         listing: Listing | None,
     ) -> RESPONSE_TYPE:
-        """Return a response with its citations and a listing; a refusal says what was searched."""
+        """Return a response with citations and a listing; a refusal names the searched part."""
         if self._citations and passages:
             self._citations.add_to(response, passages, query.query_str)
         if isinstance(response, Response) and _is_refused(response):
@@ -126,7 +126,7 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         return response if listing is None else _with_listing(response, listing)
 
     def _of_others(self, query: QueryBundle) -> Response | None:
-        """Answer from other documents than the question names, if it does, and say so."""
+        """Answer from other documents than the question names, if possible, and say so."""
         if not isinstance(self.retriever, HierarchyRetriever):
             return None
         nodes = self.with_retriever(self.retriever.others()).retrieve(query)

@@ -1,4 +1,4 @@
-"""Parts of nodes that can be quoted, and the passages around them."""
+"""The parts of nodes that can be quoted, and the passages around them."""
 
 import re
 from bisect import bisect_right
@@ -32,10 +32,11 @@ RULE = re.compile(r"[\s|:+=-]+")  # below the head of a table
 
 
 class Unit(NamedTuple):
-    """A sentence, an item, a row or a line of a node's text.
+    """A sentence, list item, table row or line of a node's text.
 
-    `node` and `block` are the indices of its node and of its block of all nodes, `kind` that of
-    the block, and `quote` its places in the node and in the document.
+    `node` is the index of its node, and `block` the index of its block among the blocks of all
+    nodes. `kind` is the kind of the block. `quote` has its positions in the node and in the
+    document.
     """
 
     node: int
@@ -47,18 +48,18 @@ class Unit(NamedTuple):
 
     @property
     def opens_document(self) -> bool:
-        """Whether it stands at the beginning of its document."""
+        """Whether it is at the beginning of its document."""
         return self.quote.source is not None and self.quote.source.start == 0
 
 
 @dataclass(frozen=True)
 class Extract:
-    """The passages that answer, the best first, with a score in [0, 1].
+    """The passages that answer a question, the best first, with a score in [0, 1].
 
-    `more` says what an overview leaves out, and `after_lead` separates leads from texts. `missing`
-    are the numbers, names and quoted words of the question that stand neither in the passages nor
-    in titles above them, and, if no sentence is very similar to the question, the other words that
-    no node has and without which it means something else.
+    `more` describes what an overview leaves out, and `after_lead` separates leads from texts.
+    `missing` has the numbers, names and quoted words of the question that are neither in the
+    passages nor in titles above them. If no sentence is very similar to the question, it also has
+    other important words that no node contains.
     """
 
     passages: list[Passage]
@@ -70,11 +71,11 @@ class Extract:
 
     @property
     def best(self) -> str:
-        """What matches the question best; empty if there are no passages."""
+        """The text that matches the question best; "" without passages."""
         return self.passages[0].best if self.passages else ""
 
     def answer(self, no_answer: str, *, numbered: bool = True) -> str:
-        """Return the passages, each with its number in brackets, or the sentence for none."""
+        """Return the passages, each with its number in brackets, or `no_answer` without any."""
         shown = [
             self.after_lead.join(filter(None, (p.lead, p.text))) + f" [{i}]" * numbered
             for i, p in enumerate(self.passages, start=1)
@@ -85,7 +86,7 @@ class Extract:
 def units_of(nodes: Sequence[Node]) -> list[Unit]:
     """Return the parts of nodes that can be quoted, in order.
 
-    Before those of the first node of each document stands what its metadata tell of it.
+    The first node of each document is preceded by parts for the facts in its metadata.
     """
     units, n_blocks, known = list[Unit](), 0, set[tuple[str, ...]]()
     for i, node in enumerate(nodes):
@@ -108,7 +109,7 @@ def units_of(nodes: Sequence[Node]) -> list[Unit]:
 
 
 def _told_of(node: Node) -> str:
-    """Return who wrote the document of a chunk, and when, as a record; empty if unknown."""
+    """Return the author and date of a chunk's document as a record; empty if unknown."""
     if node.level or len(node.documents) != 1:
         return ""
     told = {
@@ -126,7 +127,7 @@ def _told_of(node: Node) -> str:
 
 
 def _parts(text: str, block: Block) -> Iterator[tuple[int, int]]:
-    """Yield the bounds of the sentences of a block, or of its lines if they stand alone."""
+    """Yield the bounds of a block's sentences, or of its lines if each can be quoted alone."""
     bounds = stripped(text, block.start, block.end)
     if block.kind in UNDIVIDED:
         yield bounds
@@ -142,10 +143,11 @@ def _parts(text: str, block: Block) -> Iterator[tuple[int, int]]:
 
 
 def window(units: Sequence[Unit], best: int, taken: Set[int]) -> tuple[int, int]:
-    """Return the first and the last unit of the passage around a unit.
+    """Return the first and last unit of the passage around the unit `best`.
 
-    It is the whole block if that has at most 60 words, otherwise sentences of it. What has fewer
-    than 30 words is extended by whole blocks beside it, and a title by what follows.
+    The passage is the whole block if it has at most 60 words, otherwise some of its sentences. If
+    it has fewer than 30 words, neighbouring whole blocks are added. A title is extended by the text
+    that follows.
     """
 
     def words(first: int, last: int) -> int:
@@ -187,7 +189,7 @@ def window(units: Sequence[Unit], best: int, taken: Set[int]) -> tuple[int, int]
 
 
 def _reads_on(unit: Unit, best: Unit, last: Unit, announced: bool = False) -> bool:
-    """Return whether a passage around the best unit may go on from its last to another unit."""
+    """Return whether a passage around the best unit may be extended to another unit."""
     if unit.kind in (best.kind, last.kind):
         return unit.kind not in TITLES
     return unit.kind not in (NO_CONTENT if announced else UNDIVIDED)
@@ -196,22 +198,25 @@ def _reads_on(unit: Unit, best: Unit, last: Unit, announced: bool = False) -> bo
 def passage_of(
     units: Sequence[Unit], nodes: Sequence[Node], run: tuple[int, int], best: int
 ) -> Passage:
-    """Return the passage from one unit to another, around the best."""
+    """Return the passage from one unit to another that contains the unit `best`."""
     node = nodes[units[best].node]
     return quoted(node, units[run[0]], units[run[1]], _lead(units, run[0]), units[best].text)
 
 
 def quoted(node: Node, first: Unit, last: Unit, lead: str, best: str) -> Passage:
-    """Return a passage of a node; of several documents, it is titled by the id of its own."""
+    """Return a passage of a node.
+
+    Its title is the node's document title, or the document's id if the node has several documents.
+    """
     citation = citation_of(node, first.quote, last.quote)
     title = node.document_title or citation.document
     return Passage(node.text[first.quote.at : last.quote.to], lead, best, title, citation)
 
 
 def citation_of(of: Node, first: Quote, last: Quote, **others: Any) -> Citation:
-    """Return the place from one quote of a node to another, with those of copies as `also`.
+    """Return the citation from one quote of a node to another, with copies in `also`.
 
-    `others` are further fields of the citation; by default hierindex quotes the text.
+    `others` are further fields of the citation; by default it is a quote by hierindex.
     """
     pairs = zip(first.sources, last.sources, strict=False)
     spans = [a._replace(end=b.end) for a, b in pairs if a.document == b.document]
@@ -225,7 +230,7 @@ def citation_of(of: Node, first: Quote, last: Quote, **others: Any) -> Citation:
 
 
 def follows(unit: Unit, after: Unit) -> bool:
-    """Return whether a unit directly follows another in a node and in its document."""
+    """Return whether a unit directly follows another, in the node and in the document."""
     if unit.node != after.node:
         return False
     a, b = unit.quote.source, after.quote.source
@@ -235,7 +240,7 @@ def follows(unit: Unit, after: Unit) -> bool:
 
 
 def _lead(units: Sequence[Unit], first: int) -> str:
-    """Return the head of a table, what announces a list or code, or who speaks."""
+    """Return the text that introduces a unit: a table's header, a list's sentence, or a speaker."""
     if units[first].kind == "about":
         return units[first].text
     begins = first  # of the table, the list or the paragraph

@@ -1,4 +1,4 @@
-"""Reading order of an index, its table of contents, and its outline."""
+"""Reading order, table of contents and outline of an index."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -31,7 +31,7 @@ FIRST_LOOK = 40  # most nodes if no depth is given
 
 
 class ReadingOrder(NamedTuple):
-    """The nodes of a tree by their positions in preorder, see `Icicle`."""
+    """The nodes of a tree, looked up by their positions in preorder; see `Icicle`."""
 
     ids: "pa.ChunkedArray"
     """Sorted."""
@@ -61,9 +61,9 @@ class ReadingOrder(NamedTuple):
 
 @once
 def reading_order(snapshot: Snapshot) -> ReadingOrder:
-    """Return all nodes in reading order. Cached: 100 MB for a million.
+    """Return the reading order of all nodes. Cached: 100 MB for a million nodes.
 
-    Children are in the order of their parent's links, roots in that of their documents.
+    Children are in the order of their parent's links, and roots in the order of their documents.
     """
     import pyarrow.compute as pc
 
@@ -83,12 +83,12 @@ def reading_order(snapshot: Snapshot) -> ReadingOrder:
 def entries(
     snapshot: Snapshot, order: ReadingOrder, positions: Sequence[int], n_characters: int = 0
 ) -> list[dict[str, Any]]:
-    """Return what a table of contents says of nodes, and the first characters of their texts.
+    """Return the entries of nodes in a table of contents, with the first characters of their texts.
 
     Returns
     -------
     list[dict]
-        `id`, `title`, `level`, `document` (the one that a node is the whole of, or None), the
+        `id`, `title`, `level`, `document` (the id if the node is a whole document, or None), the
         numbers of `documents`, `chunks` and `children` under it, and `text`.
     """
     icicle, texts = order.icicle, ("text",) if n_characters else ()
@@ -110,7 +110,7 @@ def entries(
 
 
 def _roots(snapshot: Snapshot, tree: Tree) -> list[str]:
-    """Return the roots in the order of their first documents, and of the places there."""
+    """Return the roots, sorted by their first documents and the positions in them."""
     ids = tree.ids.filter(tree.forest.parent == -1).to_pylist()
     rows = _read(snapshot, ids, "documents", "record")
     return [row["id"] for row in sorted(rows, key=_place)]
@@ -130,7 +130,7 @@ def _place(row: Mapping[str, Any]) -> tuple[str, int]:
 
 
 def _rows(ids: Any, among: "pa.ChunkedArray") -> Ints1d:
-    """Return the places of ids among others, -1 for those that are not there."""
+    """Return the positions of ids among other ids, -1 for missing ones."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -140,7 +140,7 @@ def _rows(ids: Any, among: "pa.ChunkedArray") -> Ints1d:
 
 @on_newest
 def contents(table: Table, node_id: str | None, depth: int | None) -> dict[str, Any]:
-    """Return the titles of a tree, or of the nodes under one; see `HierarchicalIndex.tree`."""
+    """Return a table of contents of a tree or subtree; see `HierarchicalIndex.tree`."""
     require(depth is None or is_whole(depth, 0), "depth", "an integer of at least 0", depth)
     snapshot = table.snapshot()
     snapshot.require()

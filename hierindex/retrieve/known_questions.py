@@ -1,4 +1,4 @@
-"""Known questions and answers, on which an embedding model's similarities are calibrated."""
+"""Questions with known answers, used to calibrate the similarities of an embedding model."""
 
 import math
 import re
@@ -87,7 +87,7 @@ all-MiniLM-L6-v2 knows few of them.
 """
 
 OF_A_PART = frozenset("wo wer wem wann dónde quién quiénes cuándo".split())
-"""Words that such a question has not."""
+"""Words that do not occur in such a question."""
 
 THRESHOLD = 0.9  # of the score of `about_the_whole`; chosen on two thirds of the evaluation data
 
@@ -124,9 +124,9 @@ Summarize the discussion about the price.
 
 
 def known_vectors(model: EmbedModel) -> list[Floats2d]:
-    """Return the vectors of the known questions, of their answers, and of those without answers.
+    """Return the vectors of the known questions, their answers, and questions without answers.
 
-    They are embedded as texts, in one batch instead of a request each, once for each model.
+    They are embedded as texts, which takes one batch instead of a request for each, once per model.
     """
     encoder = encoder_of(model)
 
@@ -140,12 +140,12 @@ def known_vectors(model: EmbedModel) -> list[Floats2d]:
 
 
 class AboutTheWhole(NamedTuple):
-    """Whether a question is about the whole, and its score.
+    """Whether a question is about the whole index or document, with a score.
 
-    The score is the similarity to the nearest question about the whole, on a scale where 0 is
-    that of a question about a detail and 1 that of another question about the whole; it is at
-    most 0 if a question of `ABOUT_A_PART` is nearer. It is NaN if the model does not tell them
-    apart: if their means are not as far apart as their standard deviations.
+    The score is the similarity to the nearest known question about the whole. On its scale, 0 is
+    the similarity of a question about a detail and 1 that of another question about the whole. It
+    is at most 0 if a question of `ABOUT_A_PART` is nearer. It is NaN if the model cannot
+    distinguish the two kinds: if their means are closer than their standard deviations.
     """
 
     decided: bool
@@ -179,16 +179,16 @@ def _only_of_the_whole(question: str) -> bool:
 
 
 def about_the_whole(text: str, embedding: Sequence[float], model: EmbedModel) -> AboutTheWhole:
-    """Decide whether a question is about the whole: whether its score is at least 0.9.
+    """Decide whether a question is about the whole: its score is at least 0.9.
 
-    A question that has no other words than `WORDS_OF_THE_WHOLE` and stop words is, too.
+    A question that consists of `WORDS_OF_THE_WHOLE` and stop words is about the whole, too.
 
     Parameters
     ----------
     text : str
     embedding : (n_dims,) floats
     model : EmbedModel
-        The model of the vector.
+        The model that made the vector.
     """
     if _only_of_the_whole(text):
         return AboutTheWhole(True, 1.0)

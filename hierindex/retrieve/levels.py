@@ -1,4 +1,4 @@
-"""The option `level`: reading it, checking it, and the nodes of levels."""
+"""The option `level`: parsing, checks, and the nodes of levels."""
 
 import json
 from collections import defaultdict
@@ -22,14 +22,14 @@ WITH_LEVEL = ("level", "traversal")
 
 
 class Cut(NamedTuple):
-    """The nodes of levels, as `Search.best` is restricted to them."""
+    """The nodes of one or several levels, as restrictions for `Search.best`."""
 
     filters: Filters
     highest_of: frozenset[str] | None = None
 
 
 def levels_of(level: Level | Sequence[Level] | None) -> tuple[Level, ...]:
-    """Return the distinct levels: numbers in ascending order, with 0 for "chunks", then words.
+    """Return the distinct levels: numbers in ascending order ("chunks" is 0), then words.
 
     Raises
     ------
@@ -48,12 +48,14 @@ def levels_of(level: Level | Sequence[Level] | None) -> tuple[Level, ...]:
     require(are_known, "level", one_of, level)
     distinct: set[Level] = {0 if each == "chunks" else each for each in levels}
     if len(distinct) > 1 and distinct & ACROSS:
-        raise InputError(f"level 'documents' or 'sections' stands alone, got {list(levels)}.")
+        raise InputError(
+            f"level 'documents' or 'sections' cannot be combined with others, got {list(levels)}."
+        )
     return tuple(sorted(distinct, key=lambda each: (isinstance(each, str), each)))
 
 
 def check_mode(mode: str, levels: Sequence[Level]) -> None:
-    """Raise InputError if a mode does not take these levels."""
+    """Raise InputError if a mode does not support these levels."""
     if levels and mode not in WITH_LEVEL:
         raise InputError(f"level needs mode {' or '.join(WITH_LEVEL)}, got mode {mode!r}.")
     if mode == "level" and not levels:
@@ -71,21 +73,21 @@ def ids_at(snapshot: Snapshot, level: Level) -> frozenset[str]:
     Raises
     ------
     InputError
-        If it is no level.
+        If `level` is not a valid level.
     LevelError
-        If the tree does not have it.
+        If the tree does not have the level.
     """
     cut = cut_of(snapshot, levels_of(level))
     return frozenset(snapshot.ids(cut.filters, Prefilter(), highest_of=cut.highest_of))
 
 
 def numbers(snapshot: Snapshot, levels: Sequence[Level]) -> list[int]:
-    """Return levels with the number of "top".
+    """Return the levels with "top" replaced by its number.
 
     Raises
     ------
     LevelError
-        If the tree, where it exists, lacks one of them.
+        If there is a tree and it lacks one of the levels.
     """
     highest = snapshot.highest_level()
     found = [each if isinstance(each, int) else highest for each in levels]
@@ -96,12 +98,12 @@ def numbers(snapshot: Snapshot, levels: Sequence[Level]) -> list[int]:
 
 
 def cut_of(snapshot: Snapshot, levels: Sequence[Level]) -> Cut:
-    """Return the nodes of levels.
+    """Return the cut that contains the nodes of these levels.
 
     Raises
     ------
     LevelError
-        If the tree, where it exists, lacks one of the levels.
+        If there is a tree and it lacks one of the levels.
     """
     if not snapshot.exists or ACROSS.isdisjoint(levels):
         return Cut(cuts(numbers(snapshot, levels)))
@@ -124,13 +126,13 @@ def cut_of(snapshot: Snapshot, levels: Sequence[Level]) -> Cut:
 
 
 def _others(snapshot: Snapshot) -> str:
-    """Return the levels that each index has."""
+    """Return the levels that every index has."""
     return f"top, chunks or a level from 0 to {snapshot.highest_level()}"
 
 
 @once
 def documents_lacking_a_node(snapshot: Snapshot) -> tuple[int, int]:
-    """Return how many documents there are, and how many lack a node of all their chunks."""
+    """Return the number of documents, and how many have no node over exactly their chunks."""
     import pyarrow.compute as pc
 
     rows = snapshot.select("documents", "whole_document")
@@ -141,11 +143,11 @@ def documents_lacking_a_node(snapshot: Snapshot) -> tuple[int, int]:
 
 @once
 def summaries_of_sections(snapshot: Snapshot) -> frozenset[str] | None:
-    """Return the ids of the summaries of sections and their parts; None if there is no section.
+    """Return the ids of the summaries of sections and subsections; None without sections.
 
-    The chunks under such a summary are of one document, and either all of one section, or share
-    more titles than all chunks of the document with a section do. Cached: reads the metadata of
-    all nodes with a section.
+    All chunks under such a summary are of one document. They are of one section, or share more
+    titles than all chunks of the document that are in a section. Cached: reads the metadata of all
+    nodes in sections.
     """
     in_section = Prefilter(has_any([hash_entry("has", SECTION)]))
     columns = ("id", "level", "documents", "metadata")

@@ -1,4 +1,4 @@
-"""Questions that count or list, and all documents that have their words."""
+"""Questions that count or list, and the documents that contain their words."""
 
 import re
 from collections import Counter
@@ -46,9 +46,9 @@ WORD = re.compile(r"[^\W_]+(?:['\u2019.][^\W_]+)*")
 
 
 class Asked(NamedTuple):
-    """The words that a question counts or lists, and whether it asks for the documents with them.
+    """The words that a question counts or lists, and whether it asks for documents with them.
 
-    There are no words if the question does neither, or has none that say something.
+    There are no words if the question does neither, or has only words without content.
     """
 
     words: list[str]
@@ -57,12 +57,12 @@ class Asked(NamedTuple):
 
 @dataclass(frozen=True)
 class Listing:
-    """The documents with chunks that have the words of a question.
+    """The documents with chunks that contain the words of a question.
 
     Parameters
     ----------
     text : str
-        What was found in a sentence, which names ten documents.
+        A sentence on the result that names up to ten documents.
     words : list of str
         Words that each of the chunks has, in any form that the index matches.
     lacking : list of str
@@ -82,10 +82,10 @@ class Listing:
 
 
 def listing(search: Search) -> Listing | None:
-    """List the documents that have the words of a question that counts or lists.
+    """List the documents that contain the words of a question that counts or lists.
 
-    If no chunk has all words, the chunks with the rarest are listed, and with those of the other
-    words that stand beside it.
+    If no chunk contains all words, the chunks with the rarest word are listed, narrowed by the
+    other words that occur together with it.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def listing(search: Search) -> Listing | None:
     Returns
     -------
     Listing or None
-        None if the question does not count or list, or has no words beside those that ask.
+        None if the question does not count or list, or has no words but question words.
     """
     asked = asked_of(search.question).words
     if not asked:
@@ -122,10 +122,10 @@ def listing(search: Search) -> Listing | None:
 
 
 def asked_of(question: str) -> Asked:
-    """Return what a question that counts or lists asks for, without the words that ask.
+    """Parse a question that counts or lists, without its question words.
 
-    Unless no others are left, nouns that name any document, verbs such as "mention", and words
-    that say little are dropped.
+    Nouns for any document, verbs such as "mention", and words with little content are dropped,
+    unless no others are left.
     """
     asks = ASKS.search(question)
     rest = WORD.findall(question[asks.end() :]) if asks else []
@@ -139,7 +139,7 @@ def asked_of(question: str) -> Asked:
 
 
 def _chunks(search: Search, words: Sequence[str]) -> "pa.Table":
-    """Return the chunks that have all words."""
+    """Return the chunks that contain all words."""
     filters = search.filters_within(cuts([0]))
     return having(search.snapshot.scope(filters, columns=("documents",)), words)
 

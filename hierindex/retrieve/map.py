@@ -1,4 +1,4 @@
-"""The map of an index: its chunks as points of a plane, and the node that each belongs to."""
+"""The map of an index: its chunks as points in the plane, and the node that each belongs to."""
 
 from typing import Any
 
@@ -15,24 +15,25 @@ MAX_POINTS = 2_000  # chunks; 5,000 take three times as long, and cover each oth
 
 
 def chunk_map(snapshot: Snapshot, level: Level = 1, n: int = MAX_POINTS) -> dict[str, Any]:
-    """Return the places of chunks on a plane, where similar chunks are near each other.
+    """Return coordinates of chunks in the plane; similar chunks are near each other.
 
     Parameters
     ----------
     snapshot : Snapshot
     level : int or {"top", "documents", "sections", "chunks"}
-        Of the parents.
+        Level of the parents.
     n : int
-        Maximum number of points, at most 2,000 of which are placed.
+        Maximum number of points; never more than 2,000.
 
     Returns
     -------
     dict
-        `points`, in the order of their ids, are dicts of `id`, `x`, `y` and `parent`: the place in
-        `parents` of the node of the level that the chunk is under, by strongest parents, or None
-        if there is none but itself. `parents`, the one with most points first, are dicts of `id`,
-        `title`, and `x` and `y` of the point of theirs that the most are near. `chunks` is how many
-        chunks the index has; the points are a sample if they are fewer.
+        `points`, in the order of their ids, are dicts of `id`, `x`, `y` and `parent`. `parent` is
+        the index in `parents` of the chunk's ancestor at the level, by strongest parents, or None
+        if it has no ancestor there. `parents`, the one with most points first, are dicts of `id`,
+        `title`, `x` and `y`, where `x` and `y` are those of the point in the densest part of its
+        points. `chunks` is the number of chunks in the index; if it is larger than the number of
+        points, these are a sample.
 
     Raises
     ------
@@ -43,7 +44,7 @@ def chunk_map(snapshot: Snapshot, level: Level = 1, n: int = MAX_POINTS) -> dict
 
     Notes
     -----
-    See `plane_coordinates` for the places and what they cost. They are computed once for each
+    See `plane_coordinates` for the method and its cost. Coordinates are computed once per
     generation, for all levels and from the same sample.
     """
     require(is_whole(n, 1), "n", "an integer of at least 1", n)
@@ -77,9 +78,10 @@ def chunk_map(snapshot: Snapshot, level: Level = 1, n: int = MAX_POINTS) -> dict
 
 @once
 def chunk_places(snapshot: Snapshot) -> tuple[Ints1d, Floats2d]:
-    """Return the rows of the chunks in the whole tree, (n,), and their coordinates, (n, 2).
+    """Return the row numbers of the chunks in the tree, (n,), and their coordinates, (n, 2).
 
-    Of more than 2,000 chunks, they are those of a sample. The rows are in the order of their ids.
+    If there are more than 2,000 chunks, a sample is returned. The rows are in the order of their
+    ids.
     """
     tree = whole_tree(snapshot)
     chunks = np.flatnonzero(tree.forest.is_text)
@@ -91,7 +93,7 @@ def chunk_places(snapshot: Snapshot) -> tuple[Ints1d, Floats2d]:
 
 
 def densest(Z: Floats2d) -> Floats1d:
-    """Return the point of Z, (n, 2), whose nearest quarter of the others is the nearest.
+    """Return the point of Z, (n, 2), with the smallest radius that contains a quarter of Z.
 
     >>> densest(np.array([[0, 0], [5, 5], [6, 5], [5, 7], [9, 0]]))
     array([5, 5])
@@ -104,5 +106,5 @@ def densest(Z: Floats2d) -> Floats1d:
 
 
 def _spread(n: int, most: int) -> Ints1d:
-    """Return all of n numbers, or as many evenly spaced ones; ids that are hashes are a sample."""
+    """Return all numbers below n, or `most` evenly spaced ones; of hashed ids, this is a sample."""
     return np.arange(min(n, most)) * n // max(1, min(n, most))

@@ -37,8 +37,8 @@ NUMBER = re.compile(r"^\d+[\W_]+(?=[^\W_]+[\W_])")  # before several words, as i
 class Named(NamedTuple):
     """The documents that a question names, and the question with "it" in place of their names.
 
-    `unknown` are the names of files in the question that no document has. `files` are the
-    documents that it names by a file name with its suffix, or by an id with a number or "_".
+    `unknown` has the file names in the question that no document has. `files` has the documents
+    named by a file name with suffix, or by an id with a number or "_".
     """
 
     documents: tuple[str, ...]
@@ -58,10 +58,10 @@ def named(question: str, snapshot: Snapshot) -> Named:
 
 
 def named_in(question: str, documents: Mapping[str, Sequence[str]]) -> Named:
-    """Find the documents that a question names, at most ten of them.
+    """Find the documents that a question names, at most ten.
 
-    A name is not recognised if its words ask about a text, as "overview" does, if it is a number
-    or a word in lower case without its suffix, or if "'s" follows.
+    Some names are not recognised: names that are words for asking about a text, such as "overview";
+    a number or a word in lower case without its suffix; and names followed by "'s".
 
     Parameters
     ----------
@@ -92,18 +92,19 @@ def named_in(question: str, documents: Mapping[str, Sequence[str]]) -> Named:
 
 
 def unknown_names(question: str, snapshot: Snapshot) -> dict[str, list[str]]:
-    """Return the names of files in a question that no document has.
+    """Return the file names in a question that no document has.
 
-    Each has the ids of at most three documents with similar names, the most similar first.
+    The value of each is a list of the ids of at most three documents with similar names, the most
+    similar first.
     """
     unknown = named(question, snapshot).unknown
     return {file: similar_documents(file, snapshot) for file in unknown}
 
 
 def similar_documents(name: str, snapshot: Snapshot) -> list[str]:
-    """Return the ids of at most three documents with names similar to one, the most similar first.
+    """Return the ids of at most three documents with names similar to `name`, best first.
 
-    Folders in the name are of no account.
+    Folders in the name are ignored.
     """
     documents = names_of_documents(snapshot)
     near = get_close_matches(_form(name.rpartition("/")[2]), documents)
@@ -114,9 +115,9 @@ def similar_documents(name: str, snapshot: Snapshot) -> list[str]:
 def names_of_documents(snapshot: Snapshot) -> dict[str, list[str]]:
     """Return the ids of documents by their names.
 
-    Names are ids, and the titles and file names that documents' summaries have in their metadata:
-    as they are, without folders, without the suffix, and without a number before them. They are
-    written as words in lower case with blanks between them. Cached: for 100,000 documents, 5 s.
+    Names are ids, and the titles and file names in the metadata of documents' summaries: unchanged,
+    without folders, without the suffix, and without a leading number. They are written as words in
+    lower case, separated by spaces. Cached: for 100,000 documents, 5 s.
     """
     chunks = snapshot.select("documents", where=snapshot.of_each_document)["documents"]
     every_id = {document for row in chunks.to_pylist() for document in row}
@@ -139,7 +140,7 @@ def names_of_documents(snapshot: Snapshot) -> dict[str, list[str]]:
 
 
 def _forms(question: str) -> Iterator[tuple[int, int, str]]:
-    """Yield the start, the end and the form of all words in a row, the longest first at each."""
+    """Yield start, end and form of each run of words, the longest first at each start."""
     words = [*WORD.finditer(question)]
     for i, first in enumerate(words):
         for end in range(min(i + LONGEST, len(words)), i, -1):
@@ -153,7 +154,7 @@ def _form(name: str) -> str:
 
 
 def _is_file(name: str, document: str) -> bool:
-    """Return whether a name is one of a file, or an id that is no word and no title."""
+    """Return whether a name is a file name, or an id that is neither a word nor a title."""
     names = {name_of(each).lower() for each in wholes(document)}
     has_suffix = FILE.fullmatch(name) is not None and name.lower().rpartition("/")[2] in names
     return has_suffix or (name.lower() == document.lower() and ID.search(name) is not None)

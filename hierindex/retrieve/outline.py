@@ -1,4 +1,4 @@
-"""Outlines: sentences of the parts of an index, or of a part of it, within a token budget."""
+"""Outlines: selected sentences from the parts of an index, within a token budget."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -33,7 +33,7 @@ COLUMNS = ("id", "level", "n_tokens", "parent_ids", "whole_document")
 
 
 class Tree(NamedTuple):
-    """The rows that may be selected, in the order of their ids."""
+    """The rows of a tree that may be selected, in the order of their ids."""
 
     ids: "pa.ChunkedArray"
     n_tokens: Ints1d
@@ -53,44 +53,45 @@ def outline(
     question: bool = False,
     whole: bool = False,
 ) -> list[Found]:
-    """Return the parts of an index with sentences of each, none an ancestor of another.
+    """Return the parts of an index with sentences of each; no part is an ancestor of another.
 
     Parameters
     ----------
     search : Search
-        Nodes must pass its filters.
+        The question; nodes must pass its filters.
     budget : int
         Maximum tokens of all sentences together, counted by LlamaIndex's global tokenizer.
     of : sequence of str, optional
-        Ids of documents or mailboxes, and ids or unique id prefixes of nodes. Nodes must stand on
-        these documents alone, or be one of these nodes or under one. By default, the whole index.
+        Ids of documents or mailboxes, and ids or unique id prefixes of nodes. Only nodes with text
+        of these documents alone, these nodes, and nodes under them are used. By default the whole
+        index.
     at : Cut, optional
-        Nodes of levels, which alone are selected.
+        Select only nodes of these levels.
     most : int, optional
         Maximum number of parts; never more than one for every 20 tokens of the budget.
     question : bool
-        Whether text counts for more the more similar it is to the question.
+        Whether text that is more similar to the question gets more weight.
     whole : bool
-        Whether documents are parts as a whole, if there are several.
+        Whether documents are not divided into parts, if there are several.
 
     Returns
     -------
     list[Found]
         Nodes whose text is reduced to the chosen sentences, in reading order, documents in the
-        order of their ids. A score is the share of the text that the node stands for; of the text
-        that passes the filters, if any of it does.
+        order of their ids. A score is the node's share of the text that passes the filters, or of
+        all text if none passes.
 
     Raises
     ------
     NotFoundError
-        If no sentence fits the budget, or there is no document or node of an id.
+        If no sentence fits the budget, or no document or node has an id in `of`.
 
     Notes
     -----
     In a tree with several parents per node, a node is under the strongest parent that may be
-    selected. See `select_cut` for the choice of the parts: groups of documents are opened before
-    documents are. See `SalientSentences` for that of the sentences. The columns of all rows are
-    read, or those of the documents named by `of`, and the vectors if there is a question.
+    selected. See `select_cut` for the selection of parts; groups of documents are divided before
+    documents are. See `SalientSentences` for the selection of sentences. The columns of all rows
+    are read, or those of the documents named by `of`, and the vectors if there is a question.
     """
     snapshot = search.snapshot
     if not snapshot.exists:
@@ -126,7 +127,7 @@ def outline(
 
 
 def told(found: Sequence[Found], budget: int) -> list[Found]:
-    """Return parts with the sentences that are chosen of each; those without any are left out.
+    """Return the parts with their selected sentences; parts without any are left out.
 
     Raises
     ------
@@ -161,7 +162,7 @@ def name_of_part(node: Node) -> str:
 
 
 def _excerpt(node: Node, sentences: Sequence[Sentence]) -> Node:
-    """Return a node with nothing but some of its sentences."""
+    """Return a node reduced to some of its sentences."""
     text, starts = joined(sentences)
     quotes = [
         quote._replace(at=quote.at - s.at + start, to=quote.to - s.at + start)
@@ -178,7 +179,7 @@ def whole_tree(snapshot: Snapshot) -> Tree:
 
 
 def _tree(rows: "pa.Table", *of: list[str]) -> Tree:
-    """Return the tree of some rows, or of those inside of documents and nodes."""
+    """Return the tree of some rows, or of the rows inside documents and nodes."""
     import pyarrow.compute as pc
 
     rows = rows.sort_by("id").combine_chunks()
@@ -190,7 +191,7 @@ def _tree(rows: "pa.Table", *of: list[str]) -> Tree:
 
 
 def _named(snapshot: Snapshot, of: Sequence[str]) -> tuple[list[str], list[str], Prefilter]:
-    """Return which ids are documents', those of nodes, and a condition that their rows meet."""
+    """Return the ids of documents, the ids of nodes, and a condition that their rows meet."""
     rows = snapshot.select("documents", where=snapshot.of_each_document)["documents"]
     inside = {d: {*wholes(d)}.intersection(of) for row in rows.to_pylist() for d in row}
     documents = [document for document, named in inside.items() if named]
@@ -203,7 +204,7 @@ def _named(snapshot: Snapshot, of: Sequence[str]) -> tuple[list[str], list[str],
 
 
 def _cosines(search: Search, where: Prefilter, ids: "pa.ChunkedArray") -> Floats1d:
-    """Return the similarities to the question of nodes among those that meet a condition."""
+    """Return the similarities of nodes to the question, among those that meet a condition."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -218,7 +219,7 @@ def _cosines(search: Search, where: Prefilter, ids: "pa.ChunkedArray") -> Floats
 
 
 def _inside(rows: "pa.Table", documents: list[str], node_ids: list[str]) -> Mask:
-    """Return which rows stand on these documents alone, or are one of these nodes or under one."""
+    """Return a mask of rows with text of these documents alone, and of these nodes' subtrees."""
     import pyarrow.compute as pc
 
     inside, lists = np.ones(len(rows), dtype=np.bool_), rows["documents"].combine_chunks()
@@ -231,7 +232,7 @@ def _inside(rows: "pa.Table", documents: list[str], node_ids: list[str]) -> Mask
 
 
 def _links(rows: "pa.Table") -> tuple[Ints1d, Ints1d]:
-    """Return each child among some rows and its parent there, a child's strongest parent first."""
+    """Return each child among some rows with its parent there, the strongest parent first."""
     import pyarrow.compute as pc
 
     lists = rows["parent_ids"].combine_chunks()
@@ -241,7 +242,7 @@ def _links(rows: "pa.Table") -> tuple[Ints1d, Ints1d]:
 
 
 def is_in(ids: "pa.ChunkedArray", values: Iterable[str]) -> Mask:
-    """Return which ids are among some values, (n_ids,)."""
+    """Return a mask of the ids that are among some values, (n_ids,)."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,4 +1,4 @@
-"""What an index holds at a glance: its parts by their share of the text, and in its own words."""
+"""The overview of an index: its parts by their shares of the text, with quotes."""
 
 import json
 import re
@@ -38,15 +38,15 @@ def of_whole(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def of_overview(snapshot: Snapshot, of: str | None = None) -> dict[str, Any]:
-    """Return what an index or the node `of` holds: blocks, quotes, and questions to ask.
+    """Return an overview of an index or of the node `of`: blocks, quotes, and questions to ask.
 
-    Each of up to three `columns` has nodes that together stand for all text, in reading order: few
-    groups, more groups, documents, or parts of documents. A `share` is that of the text. `keys` are
-    what tells documents apart, each with its commonest `values`: their folder, type, the first word
-    of their names, or a key of their metadata. The `values` of a block are indices into these,
-    one for each key, of what most of its documents have; None if that is another value. `quotes`
-    are of the largest parts, `parts` is the number of all parts, and `questions` are about the
-    largest documents, or sections.
+    There are up to three `columns`. The nodes of a column together cover all text, in reading
+    order: few groups, more groups, documents, or parts of documents. A `share` is a share of the
+    text. `keys` are properties that distinguish documents, each with its most frequent `values`:
+    the folder, the type, the first word of the name, or a metadata key. The `values` of a block are
+    indices into these lists, one for each key, for the value that most of its documents have; None
+    if that value is not listed. `quotes` are from the largest parts, `parts` is the number of all
+    parts, and `questions` are about the largest documents or sections.
     """
     order, tree = reading_order(snapshot), whole_tree(snapshot)
     forest, icicle = tree.forest, order.icicle
@@ -109,7 +109,7 @@ def of_overview(snapshot: Snapshot, of: str | None = None) -> dict[str, Any]:
 
 
 def _quote(snapshot: Snapshot, part: Found, sentence: Sentence) -> dict[str, Any] | None:
-    """Return a sentence of a part, with its name, share and place; None if that is unknown."""
+    """Return a sentence of a part, with its name, share and position; None if unknown."""
     node, share = part
     if (source := sentence.quote.source) is None:
         return None
@@ -126,7 +126,7 @@ def _quote(snapshot: Snapshot, part: Found, sentence: Sentence) -> dict[str, Any
 
 
 def _questions(blocks: Sequence[dict[str, Any]]) -> list[str]:
-    """Return a question about all, and two about the largest documents, or else sections.
+    """Return a question about the whole, and two about the largest documents or sections.
 
     Titles that are questions come first.
     """
@@ -178,7 +178,7 @@ def _commonest(of: Mapping[str, str], documents: Iterable[str]) -> str:
 
 
 def folders_of(documents: Iterable[str]) -> dict[str, str]:
-    """Return the folder of each document below the folder that all are in, "" for that one.
+    """Return the folder of each document below the common folder of all, "" for the common one.
 
     >>> folders_of(["a/b/c.md", "a/d/e/f.md", "a/g.md"])
     {'a/b/c.md': 'b', 'a/d/e/f.md': 'd', 'a/g.md': ''}
@@ -190,7 +190,7 @@ def folders_of(documents: Iterable[str]) -> dict[str, str]:
 
 
 def titles_of_documents(snapshot: Snapshot, documents: list[str] | None = None) -> dict[str, str]:
-    """Return the titles of documents, by default of all, that have one in their metadata."""
+    """Return the titles in the metadata of documents, by default of all documents."""
     where = snapshot.of_each_document
     if documents is not None:
         where &= of_documents(documents)
@@ -203,6 +203,6 @@ def titles_of_documents(snapshot: Snapshot, documents: list[str] | None = None) 
 
 
 def title_in(row: dict[str, Any]) -> str | None:
-    """Return the title of a row's document in its metadata."""
+    """Return the title of a row's document from its metadata, or None."""
     title = json.loads(row["metadata"]).get(TITLE)
     return title if isinstance(title, str) else None

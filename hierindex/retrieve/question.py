@@ -1,4 +1,4 @@
-"""A question against a snapshot: searches of all or part of the tree."""
+"""A question and a snapshot: searches of the whole tree or of parts of it."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -53,10 +53,11 @@ class Search:
         among: Sequence[str] | None = None,
         highest_of: frozenset[str] | None = None,
     ) -> list[Found]:
-        """Return at most n nodes, best first, that pass the filters and lie in all these parts.
+        """Return at most n nodes, best first, that pass the filters and are in all given parts.
 
-        `among` restricts the search further, to the nodes with these ids, and `highest_of` to
-        the chunks and the summaries with these ids that have no parent among these summaries.
+        `among` restricts the search to the nodes with these ids. `highest_of` restricts it to
+        chunks and to the summaries with these ids, without those that have a parent among these
+        summaries.
         """
         in_context = self.by == "context"
         if not self.snapshot.exists or (among is not None and not among):
@@ -74,7 +75,7 @@ class Search:
         return list(map(Found, to_nodes(rows), rows["score"].to_pylist()))
 
     def filters_within(self, *parts: Part) -> Filters | None:
-        """Combine the filters of the question with parts of the tree."""
+        """Combine the filters of the question with restrictions to parts of the tree."""
         filters = (*parts, *([] if self.filters is None else [self.filters]))
         return Filters(filters) if filters else None
 
@@ -103,7 +104,7 @@ class Search:
         return [Found(nodes[node_id], score) for node_id, score in ranked]
 
     def _shares(self, rows: "pa.Table") -> Floats1d:
-        """Return the weight of the vectors for each row, which is high if words say little."""
+        """Return the weight of the vectors for each row: high if its words mean little."""
         share = SHARE_OF_A_NAME if is_name(self.question) else DENSE_SHARE
         if not (language := known_language(self.question)):
             return np.full(rows.num_rows, share)
@@ -114,7 +115,7 @@ class Search:
 def is_name(question: str) -> bool:
     """Return whether a question is a single word, or up to five that all begin with capitals.
 
-    In scripts without blanks between words, up to five characters are a word.
+    In scripts without spaces between words, up to five characters count as one word.
 
     >>> is_name("chapter-3.md"), is_name("Jack Ruby"), is_name("pump failures")
     (True, True, False)
@@ -149,7 +150,7 @@ def rank_in_context(
     lexical: Mapping[str, float],
     share: float | Floats1d = DENSE_SHARE,
 ) -> list[tuple[str, float]]:
-    """Rank the nodes that searches found by their scores in context.
+    """Rank the nodes found by searches by their scores in context.
 
     Parameters
     ----------
@@ -157,7 +158,7 @@ def rank_in_context(
         `COLUMNS` of distinct nodes of one level.
     question : (n_dims,) floats
     lexical : mapping of str to float
-        Scores by words by id; a node that it lacks has a score of 0.
+        Lexical scores by id; a missing node has a score of 0.
     share : float or (n_rows,) floats in [0, 1]
         Weight of the vectors, see `blended`.
 
@@ -170,10 +171,9 @@ def rank_in_context(
 
     Notes
     -----
-    Nodes are neighbours in reading order if their spans are. A node that quotes several
-    documents, or without a known place in its document, has no neighbours. Neither the
-    neighbours that no search found nor what the summaries above lend to a score improves the
-    ranking.
+    Nodes are neighbours in reading order if their spans are. A node that quotes several documents,
+    or has no known position, has no neighbours. Adding neighbours that no search found, or the
+    scores of the summaries above, does not improve the ranking.
     """
     if not rows.num_rows:
         return []
@@ -192,7 +192,7 @@ def rank_in_context(
 def in_reading_order(found: Sequence[Found]) -> list[int]:
     """Return the order of nodes by document and start, the document of the best node first.
 
-    A node that quotes several documents, or has no known place, counts as a document of its own.
+    A node that quotes several documents, or has no known position, counts as a document of its own.
     """
     relevance = np.array([each.score for each in found], dtype=np.float64)
     sources = [[quote.source for quote in each.node.quotes if quote.source] for each in found]
@@ -201,14 +201,14 @@ def in_reading_order(found: Sequence[Found]) -> list[int]:
 
 
 def _places(spans: Sequence[Span | None]) -> tuple[Ints1d, Floats1d, Floats1d]:
-    """Return documents, starts and ends; a passage without a span has a document of its own."""
+    """Return documents, starts and ends; a passage without a span gets its own document."""
     return places_of(
         [(s.document, s.start, s.end) if s else (i, 0, 0) for i, s in enumerate(spans)]
     )
 
 
 def _span(spans: Sequence[Span]) -> Span | None:
-    """Return the span around spans, or None if there are none or of several documents."""
+    """Return the span around some spans, or None if there are none or of several documents."""
     if len({span.document for span in spans}) != 1:
         return None
     start, end = min(span.start for span in spans), max(span.end for span in spans)

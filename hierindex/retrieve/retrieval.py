@@ -72,8 +72,8 @@ class Question(NamedTuple):
 class Choice(NamedTuple):
     """Whether to answer from an outline or from chunks, and why.
 
-    `documents` are the ids of those that the outline or the chunks are of; None for all. It is
-    empty if there are none of them.
+    `documents` are the ids of the documents to use; None for all. It is empty if none of the named
+    documents exist.
     """
 
     outline: bool = False
@@ -82,7 +82,7 @@ class Choice(NamedTuple):
 
 
 class Generations(Protocol):
-    """Has snapshots of an index."""
+    """Protocol of objects that provide the newest snapshot of an index."""
 
     def snapshot(self) -> Snapshot:
         """Return the newest generation."""
@@ -91,11 +91,10 @@ class Generations(Protocol):
 
 @dataclass(frozen=True)
 class Retrieved:
-    """The nodes that were found for a question, best first.
+    """The nodes retrieved for a question, best first.
 
-    `snapshot` is what was searched, None if that is unknown.
-    `why` is the reason for chunks or an outline if mode "auto" chose, `shares` are those of an
-    outline's nodes by id.
+    `snapshot` is the searched generation, None if unknown. `why` is the reason why mode "auto"
+    chose chunks or an outline. `shares` are the shares of an outline's nodes, by id.
     """
 
     question: Question
@@ -128,7 +127,7 @@ def path_of(node: Node, snapshot: Snapshot) -> list[str]:
 class Retrieval:
     """Finds the nodes of a tree most similar to a question; see `HierarchyRetriever`.
 
-    Its options are those of `HierarchyRetriever`, without postprocessors.
+    It has the options of `HierarchyRetriever` except postprocessors.
     """
 
     store: Generations
@@ -175,7 +174,7 @@ class Retrieval:
     def narrowed(
         self, top_k: int | None = None, filters: "MetadataFilters | Filters | None" = None
     ) -> Self:
-        """Return this retrieval with another `top_k`, or with filters besides its own."""
+        """Return a copy of this retrieval with another `top_k`, or with additional filters."""
         require(top_k is None or is_whole(top_k, 1), "top_k", "an integer of at least 1", top_k)
         narrow, also = copy(self), Filters.of(filters)
         narrow.top_k = top_k or self.top_k
@@ -185,7 +184,7 @@ class Retrieval:
         return narrow
 
     def others(self) -> Self:
-        """Exclude the documents that the question names; find nothing if it names none."""
+        """Exclude the documents that the question names; if it names none, find nothing."""
         retrieval = copy(self)
         retrieval._others = True
         return retrieval
@@ -196,7 +195,7 @@ class Retrieval:
 
     @on_newest
     def find(self, question: Question) -> Retrieved:
-        """Return the nodes that are found for a question in the newest generation."""
+        """Return the nodes of the newest generation that are found for a question."""
         search = self.search(question)
         found, choice = self._results(search)
         shares = {each.node.id: each.score for each in found} if choice.outline else {}
@@ -213,7 +212,7 @@ class Retrieval:
         return Search(snapshot, *question, self._by, filters, self.partial_summaries)
 
     def listing(self, retrieved: Retrieved) -> Listing | None:
-        """Return all documents that have the words of a question that counts or lists."""
+        """Return all documents with the words of a question that counts or lists, or None."""
         snapshot = retrieved.snapshot
         if snapshot is None or not snapshot.exists:
             return None
@@ -240,10 +239,10 @@ class Retrieval:
         return found, choice
 
     def _outlined(self, search: Search, choice: Choice) -> list[Found]:
-        """Return the outline that was chosen, the largest share first.
+        """Return the chosen outline, the largest share first.
 
-        It has nodes of the levels, if there are any that stand on the documents of the choice
-        alone.
+        It has nodes of the requested levels, if any of them have text of the chosen
+        documents alone.
         """
         budget, most = self.token_budget or TOKEN_BUDGET, self.top_k or PARTS
         made = partial(outline, search, budget, of=choice.documents, most=most, whole=True)
@@ -281,7 +280,7 @@ KNOWN = {*signature(Retrieval).parameters, "postprocessors"} - {"store", "embed_
 
 
 def retriever_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options of `HierarchyRetriever` under our names.
+    """Return options of `HierarchyRetriever` with LlamaIndex's names replaced by ours.
 
     Raises
     ------
@@ -311,9 +310,9 @@ def embedded(question: str, model: EmbedModel) -> Question:
     Raises
     ------
     InputError
-        If it is empty, or a single letter.
+        If the question is empty or a single letter.
     ModelError, HierindexError
-        If the embedding model cannot be reached, or fails.
+        If the embedding model cannot be reached or fails.
     """
     check_question(question)
     question = without_surrogates(question)  # a shell passes on any byte
@@ -332,8 +331,8 @@ def check_question(question: str) -> None:
 def reranked(found: Sequence[Found], question: str, reranker: Reranker) -> list[Found]:
     """Order nodes by the mean of a cross-encoder's scores and their own, both standardised.
 
-    The cross-encoder reads the text that was embedded. Returned scores are standard deviations
-    from the mean.
+    The cross-encoder reads the embedded text. Returned scores are standard deviations from the
+    mean.
 
     Raises
     ------
@@ -359,7 +358,7 @@ def reranked(found: Sequence[Found], question: str, reranker: Reranker) -> list[
 
 
 def check_rerank(rerank: object, mode: str, levels: Sequence[Level], whole: bool) -> None:
-    """Raise InputError if an option is not a reranker, or cannot be combined with others."""
+    """Raise InputError if `rerank` is not a reranker, or cannot be combined with other options."""
     model = isinstance(rerank, str) or callable(getattr(rerank, "rank", None))
     require(model, "rerank", "a model's name or an object with rank(question, texts)", rerank)
     if mode == "collapsed" or any(levels):
@@ -370,11 +369,11 @@ def check_rerank(rerank: object, mode: str, levels: Sequence[Level], whole: bool
 
 
 def choose(search: Search, model: EmbedModel, levels: Sequence[Level] = ()) -> Choice:
-    """Choose by the similarity of a question to questions about the whole.
+    """Choose an outline or chunks, by comparing a question to questions about the whole.
 
-    A question that names documents, and that is about the whole with "it" in place of their
-    names, is answered by an outline of these documents. If it names files instead that are no
-    documents, the outline is empty. A question that asks which documents have some words is
+    A question that names documents is compared with "it" in place of their names. If it is about
+    the whole, it is answered by an outline of these documents. The outline is empty if it names
+    only files that are not in the index. A question for the documents that contain some words is
     answered from chunks.
 
     Parameters
@@ -383,7 +382,7 @@ def choose(search: Search, model: EmbedModel, levels: Sequence[Level] = ()) -> C
     model : EmbedModel
         The model of the question's vector.
     levels : sequence of int or str
-        Of an outline; by default all.
+        Levels of an outline; by default all.
     """
     where = f"level {', '.join(map(str, levels))}" if levels else "all levels"
     documents, rest, unknown, files = named(search.question, search.snapshot)
@@ -407,7 +406,7 @@ def choose(search: Search, model: EmbedModel, levels: Sequence[Level] = ()) -> C
 
 
 def restricted(search: Search, choice: Choice, *, others: bool) -> tuple[Search, Choice]:
-    """Restrict a search to the documents of a choice, or to others, and say so."""
+    """Restrict a search to the chosen documents, or to all others, and note it in the reason."""
     documents = choice.documents or ()
     part: Part = of_documents(documents)
     if others:

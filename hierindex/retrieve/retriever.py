@@ -65,7 +65,7 @@ class RetrievedNode(NodeWithScore):
 
 
 def retrieved_of(question: Question, nodes: Sequence[NodeWithScore]) -> Retrieved:
-    """Return LlamaIndex's nodes as what was found for a question."""
+    """Convert LlamaIndex's nodes to the nodes retrieved for a question."""
     placed = [node for node in nodes if isinstance(node, RetrievedNode)]
     return Retrieved(
         question,
@@ -77,13 +77,13 @@ def retrieved_of(question: Question, nodes: Sequence[NodeWithScore]) -> Retrieve
 
 
 def retrieved_nodes(retrieved: Retrieved) -> list[RetrievedNode]:
-    """Return what was found as LlamaIndex's nodes."""
+    """Convert retrieved nodes to LlamaIndex's nodes."""
     nodes = [NodeWithScore(node=to_text_node(node), score=score) for node, score in retrieved.found]
     return placed(nodes, retrieved)
 
 
 def placed(nodes: Sequence[NodeWithScore], retrieved: Retrieved) -> list[RetrievedNode]:
-    """Return nodes with their paths; a postprocessor may have made others of them."""
+    """Return nodes with their paths in the tree; postprocessors may have replaced the nodes."""
     found = {node.id: node for node, _ in retrieved.found}
     return [
         RetrievedNode(
@@ -159,8 +159,8 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
         score and the score of the search, both standardised. An outline is not reranked.
         See `load_reranker` to load a model once for several retrievers.
     postprocessors : sequence of BaseNodePostprocessor, optional
-        Applied in turn to the selected nodes, as in LlamaIndex. The result is what the last one
-        returns, in its order. If they drop nodes, pass a larger `top_k`.
+        Applied in turn to the selected nodes, as in LlamaIndex. The result is that of the last one,
+        in its order. If they drop nodes, pass a larger `top_k`.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Selection of results: document by document, from the roots down, without copies, in a budget."""
+"""Selection of results: by document, from the roots down, without copies, within a budget."""
 
 import re
 from collections import defaultdict
@@ -68,7 +68,7 @@ def selected(
 
 
 def complete_parents(found: Sequence[Found]) -> set[str]:
-    """Return ids of the parents all of whose children are among the nodes."""
+    """Return the ids of parents whose children are all among the nodes."""
     ids = {node.id for node, _ in found}
     return {node.id for node, _ in found if node.children and ids.issuperset(node.children)}
 
@@ -82,7 +82,7 @@ def best_texts(best: Callable[[int], list[Found]], n: int) -> list[Found]:
     Parameters
     ----------
     best : callable
-        Returns at most a number of nodes, best first.
+        Returns at most the given number of nodes, best first.
     n : int
     """
     most = n
@@ -96,11 +96,11 @@ def best_texts(best: Callable[[int], list[Found]], n: int) -> list[Found]:
 
 
 def without_copies(found: Sequence[Found], search: Search) -> list[Found]:
-    """Return one node for each text, with the places of all nodes of this text in the index.
+    """Return one node for each text, with the positions of all nodes of this text in the index.
 
-    Of several it is the one of the lowest level, of the document whose id comes first, with the
-    best score and the rank of the best. So chunks of a document and of its copy become those of
-    one document. Places must pass the filters of the search.
+    Of several nodes, the one of the lowest level is kept, then the one whose document id comes
+    first. It gets the best score and rank of them. So copies of a document are merged into one of
+    the documents. Positions must pass the filters of the search.
     """
     copies = defaultdict[str, list[Found]](list)
     for node in found:
@@ -110,7 +110,7 @@ def without_copies(found: Sequence[Found], search: Search) -> list[Found]:
 
 
 def _quotes_of_copies(texts: Iterable[str], search: Search) -> defaultdict[str, list[Quotes]]:
-    """Return the quotes of all nodes of those texts that several nodes have."""
+    """Return the quotes of all nodes with these texts, for texts that several nodes have."""
     copied = search.snapshot.copied_texts()
     several = [text for text in texts if hash_text(text) in copied]
     quotes = defaultdict[str, list[Quotes]](list)
@@ -127,7 +127,7 @@ def _quotes_of_copies(texts: Iterable[str], search: Search) -> defaultdict[str, 
 
 
 def merged(found: Sequence[Found], quotes: Iterable[Quotes]) -> Found:
-    """Return the first of nodes by level and place, with all places of quotes of its text."""
+    """Return the first node by level and position, with the positions of all `quotes` added."""
     node = min((each.node for each in found), key=lambda n: (n.level, _first_place(n.quotes)))
     if new := _elsewhere(sorted(quotes, key=_first_place), node.quotes):
         node = replace(node, quotes=_with_places(node.quotes, new))
@@ -135,7 +135,7 @@ def merged(found: Sequence[Found], quotes: Iterable[Quotes]) -> Found:
 
 
 def _elsewhere(copies: Iterable[Quotes], quotes: Quotes) -> list[Quotes]:
-    """Return the copies that name a place which is not within those of the ones before."""
+    """Return the copies with a position that is not within those of earlier copies."""
     known, new = defaultdict[str, list[Span]](list), list[Quotes]()
     for span in _spans(quotes):
         known[span.document].append(span)
@@ -149,9 +149,9 @@ def _elsewhere(copies: Iterable[Quotes], quotes: Quotes) -> list[Quotes]:
 
 
 def _with_places(quotes: Quotes, copies: Sequence[Quotes]) -> tuple[Quote, ...]:
-    """Add the sources of the quotes of equal texts, and divide quotes where those end.
+    """Add the sources of the quotes of equal texts, and split quotes where those end.
 
-    Parts of the text that one of them does not quote, such as page breaks, are left out.
+    Parts of the text that some of them do not quote, such as page breaks, are left out.
     """
     every = (quotes, *copies)
     ends = sorted({end for each in every for quote in each for end in (quote.at, quote.to)})
@@ -191,7 +191,9 @@ def best_of_documents(search: Search, n: int, *, n_documents: int) -> list[Found
 
 
 def all_of_documents(search: Search, *, n_documents: int) -> list[Found]:
-    """Return all chunks of those documents in reading order, the best document first.
+    """Return all chunks of the documents with the best summaries, in reading order.
+
+    The best document is first.
 
     Each chunk has the score of its document.
 
@@ -211,7 +213,7 @@ def all_of_documents(search: Search, *, n_documents: int) -> list[Found]:
 def title_pages(search: Search, found: Sequence[Found]) -> list[Found]:
     """Return the first chunks of the best documents if a question asks who wrote something.
 
-    They have the score of the best node.
+    They get the score of the best node.
     """
     if not WROTE.search(search.question) or not found:
         return []

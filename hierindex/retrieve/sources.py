@@ -24,8 +24,8 @@ PARAGRAPH = re.compile(r".{1,4000}?(?:\n(?:[^\S\n]*\n)+|\Z)|.{1,4000}\n|.{1,4000
 class SourcePassage:
     """A passage that a node cites: the `text` of `citation`, between `before` and `after`.
 
-    The text is assembled from the chunks of the index. White space between chunks is not stored:
-    one character is shown as a line break, several as an empty line.
+    The text is assembled from the chunks of the index. White space between chunks is not stored. It
+    is shown as a line break if it was one character, otherwise as an empty line.
     """
 
     citation: Span
@@ -46,9 +46,9 @@ class SourcePassage:
 
 
 class Stretch(NamedTuple):
-    """A part of a document's text that the index holds, from character `start`.
+    """A stretch of a document's text, from character `start`, that the index holds.
 
-    `sources` are the parts of its chunks, each with its page, section and anchor.
+    `sources` are the spans of its chunks, each with its page, section and anchor.
     """
 
     start: int
@@ -57,11 +57,11 @@ class Stretch(NamedTuple):
 
     @property
     def end(self) -> int:
-        """The end of the part, exclusive."""
+        """The end of the stretch, exclusive."""
         return self.start + len(self.text)
 
     def paragraphs(self) -> Iterator[tuple[int, str]]:
-        """Yield the start and the text of each paragraph, up to the next one; see `PARAGRAPH`."""
+        """Yield the start and text of each paragraph, including the gap after it."""
         for match in PARAGRAPH.finditer(self.text):
             yield self.start + match.start(), match[0]
 
@@ -81,9 +81,9 @@ class Stretch(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """A chunk at a known place, and the id of the next one, if only white space is between.
+    """A chunk at a known position, and the id of the next chunk if only white space is between.
 
-    `sources` are its parts, each with its page, section and anchor.
+    `sources` are the spans of the chunk, each with its page, section and anchor.
     """
 
     start: int
@@ -94,7 +94,7 @@ class Chunk(NamedTuple):
 
     @classmethod
     def of(cls, row: dict[str, Any]) -> Self | None:
-        """Return the chunk of a row; None if its place is unknown or its text was edited."""
+        """Return the chunk of a row; None if its position is unknown or its text was edited."""
         quotes = quotes_in(row["record"])
         sources = tuple(quote.source for quote in quotes if quote.source)
         if not quotes or quotes[0].source is None or not quotes[0].verbatim:
@@ -104,15 +104,15 @@ class Chunk(NamedTuple):
 
 
 def source_passages(snapshot: Snapshot, node: Node, context: int) -> list[SourcePassage]:
-    """Return the passages that a node cites, those of one document in the order of its text.
+    """Return the passages that a node cites; those of one document are in reading order.
 
-    Adjoining citations are one passage, with the page, section and anchor of its start.
+    Adjacent citations become one passage, with the page, section and anchor of its start.
 
     Parameters
     ----------
     snapshot : Snapshot
     node : Node
-        Of this snapshot.
+        A node of this snapshot.
     context : int
         Maximum characters before and after each passage.
 
@@ -138,19 +138,19 @@ def source_passages(snapshot: Snapshot, node: Node, context: int) -> list[Source
             found.append((span, stretch))
     if not found:
         raise NotFoundError(
-            f"The sources of node {node.id!r} cannot be shown: its chunks have no known place "
-            "in their documents. Build the index with the default splitter."
+            f"The sources of node {node.id!r} cannot be shown: its chunks have no known "
+            "position in their documents. Build the index with the default splitter."
         )
     return [stretch.around(span, context) for span, stretch in found]
 
 
 def passages_at(snapshot: Snapshot, spans: Sequence[Span], context: int) -> list[SourcePassage]:
-    """Return passages of documents, each with the page, section and anchor at which it begins.
+    """Return passages of documents, each with the page, section and anchor of its start.
 
     Raises
     ------
     NotFoundError
-        If the index does not hold one of them.
+        If the index does not hold the text of a passage.
     """
     stretches, found = _stretches(snapshot, {span.document for span in spans}), []
     for span in spans:
@@ -167,12 +167,12 @@ def passages_at(snapshot: Snapshot, spans: Sequence[Span], context: int) -> list
 
 
 def stretches_of(snapshot: Snapshot, document: str) -> list[Stretch]:
-    """Return the parts of a document between which text is missing.
+    """Return the stretches of a document's text that the index holds, without the gaps.
 
     Raises
     ------
     NotFoundError
-        If the index holds no text of it at a known place.
+        If the index holds no text of the document at a known position.
     """
     if stretches := _stretches(snapshot, {document})[document]:
         return stretches
@@ -180,13 +180,13 @@ def stretches_of(snapshot: Snapshot, document: str) -> list[Stretch]:
 
 
 def _around(span: Span, stretches: Iterable[Stretch]) -> Stretch | None:
-    """Return the stretch that has all of a passage."""
+    """Return the stretch that contains a passage completely."""
     around = (each for each in stretches if each.start <= span.start <= span.end <= each.end)
     return next(around, None)
 
 
 def _stretches(snapshot: Snapshot, documents: set[str]) -> dict[str, list[Stretch]]:
-    """Return the parts of documents between which text is missing."""
+    """Return the stretches of documents' texts, without the gaps."""
     filters = Filters((cuts([0]), of_documents([*documents])))
     rows = snapshot.rows(filters=filters, columns=COLUMNS) if documents else []
     chunks: dict[str, list[Chunk]] = {document: [] for document in documents}
@@ -198,7 +198,7 @@ def _stretches(snapshot: Snapshot, documents: set[str]) -> dict[str, list[Stretc
 
 
 def _joined(chunks: Iterable[Chunk]) -> list[Stretch]:
-    """Join the chunks of a document, which may overlap, where no text is missing between them."""
+    """Join the chunks of a document, which may overlap, unless text between them is missing."""
     runs, end, next_id = list[tuple[int, list[str], list[Span]]](), 0, ""
     for chunk in chunks:
         if not runs or (chunk.start > end and chunk.id != next_id):
@@ -214,7 +214,7 @@ def _joined(chunks: Iterable[Chunk]) -> list[Stretch]:
 
 
 def _without_start(text: str, is_cut: bool) -> str:
-    """Drop the part of a sentence, or of a word, with which a text begins."""
+    """Remove a partial sentence, or partial word, from the start of a text."""
     for boundary in (BOUNDARY, BLANK) if is_cut else ():
         if (match := boundary.search(text)) and match.end() < len(text):
             return text[match.end() :]
@@ -222,7 +222,7 @@ def _without_start(text: str, is_cut: bool) -> str:
 
 
 def _without_end(text: str, is_cut: bool) -> str:
-    """Drop the part of a sentence, or of a word, with which a text ends."""
+    """Remove a partial sentence, or partial word, from the end of a text."""
     for boundary in (BOUNDARY, BLANK) if is_cut else ():
         if ends := [match.end() for match in boundary.finditer(text) if match.start()]:
             return text[: ends[-1]].rstrip()

@@ -1,4 +1,4 @@
-"""The connection to a Ray cluster, and its errors as sentences."""
+"""Connecting to a Ray cluster, and its errors as one-sentence messages."""
 
 import logging
 import os
@@ -22,13 +22,14 @@ PATIENCE = 6.0  # seconds in which an address must answer
 
 @contextmanager
 def cluster(address: str | None) -> Iterator[None]:
-    """Connect to a cluster for a `with` block, unless this process is connected already.
+    """Connect to a cluster for a `with` block, unless this process is already connected.
 
     Parameters
     ----------
     address : str or None
-        `host:port` of the head node. None stands for the cluster that `RAY_ADDRESS` or `ray start`
-        names on this machine, or else for one of this machine alone that ends with the block.
+        `host:port` of the head node. If None, the cluster in `RAY_ADDRESS` or started by `ray
+        start` on this machine is used. If there is none, a cluster on this machine is started for
+        the block.
 
     Raises
     ------
@@ -71,14 +72,14 @@ def cluster(address: str | None) -> Iterator[None]:
 
 
 def result_of(reference: Any) -> Any:
-    """Return what a reference of Ray stands for.
+    """Return the result of a Ray reference.
 
     Raises
     ------
     BaseException
-        What the task raised.
+        The exception of the task.
     HierindexError
-        If the cluster lost it.
+        If the cluster lost the result.
     """
     import ray
     from ray.exceptions import RayError
@@ -98,7 +99,7 @@ def result_of(reference: Any) -> Any:
 def in_order(
     references: Iterable[Any], at_once: int, result_of: Callable[[Any], Any] = result_of
 ) -> Iterator[Any]:
-    """Yield the results of calls in order, of which so many are under way at once.
+    """Yield the results of calls in order, with at most `at_once` calls running.
 
     Parameters
     ----------
@@ -119,14 +120,14 @@ def in_order(
 
 @cache
 def code_version() -> str:
-    """Return the version of hierindex, with a digest of its code that tells editions apart."""
+    """Return the version of hierindex with a digest of its code."""
     folder = Path(hierindex.__file__).parent
     sources = (path.read_text("utf-8") for path in sorted(folder.rglob("*.py")))
     return f"{version('hierindex')} ({digest(*sources)[:12]})"
 
 
 def check_code(expected: str) -> None:
-    """Raise InputError if this process has other code than the one that started a build."""
+    """Raise InputError if this process runs other code than the process that started the build."""
     if code_version() != expected:
         raise InputError(
             f"The build was started by hierindex {expected}, but a worker on "

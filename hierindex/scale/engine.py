@@ -124,7 +124,7 @@ class RayEngine:
 def _map(
     workers: Sequence[Any], sent: Any, watched: Any, method: Any, items: Iterable[Any]
 ) -> Iterator[Any]:
-    """Yield what workers return for each item, in order; see `Map`."""
+    """Yield the workers' result for each item, in order; see `Map`."""
     calls = (
         worker.grow.remote(sent, method, item)
         for worker, item in zip(cycle(workers), items, strict=False)
@@ -136,7 +136,7 @@ def _map(
 
 
 def _watched(actor: Any, progress: Progress, reference: Any) -> Any:
-    """Return what a reference stands for; report what the language model does meanwhile."""
+    """Return the result of a reference; meanwhile report progress of the language model."""
     import ray
 
     waiting = [reference]

@@ -1,4 +1,4 @@
-"""What runs on the machines of a cluster, and the models that they share."""
+"""Code that runs on the machines of a cluster, and the models that they share."""
 
 import pickle
 import platform
@@ -37,12 +37,12 @@ REPORTED = FallbackWarning, WindowWarning
 
 
 class Shared:
-    """The actor that owns the cache of an index, and asks the language model.
+    """The actor that owns the cache of an index and calls the language model.
 
     Parameters
     ----------
     uri : str
-        Of the index.
+        Address of the index.
     """
 
     def __init__(self, uri: str) -> None:
@@ -63,16 +63,16 @@ class Shared:
         self._cache.mark(keys, of)
 
     def begin(self, rewriter: LLMRewriter) -> None:
-        """Set the language model; the usage and the deadline of a build begin."""
+        """Set the language model, and start counting the usage and deadline of a build."""
         self._rewriter = rewriter
         self._resources = Resources(completions=Texts(self._cache), progress=self._note)
 
     def rewrite(self, texts: Sequence[str], max_tokens: int) -> list[Rewrite]:
-        """Rewrite texts by the language model, after those of earlier calls."""
+        """Rewrite texts with the language model, after the texts of earlier calls."""
         return self._rewriter.rewrite(texts, max_tokens=max_tokens, resources=self._resources)
 
     def correct(self, claims: Sequence[tuple[str, str, Sequence[str]]]) -> list[Rewrite]:
-        """Have the language model correct sentences, each given with its fault and its sources."""
+        """Let the language model correct sentences, each given with its fault and its sources."""
         return self._rewriter.correct(claims, self._resources)
 
     def _note(self, stage: str, done: int, total: int, cost: str = "", /) -> None:
@@ -89,13 +89,13 @@ class Shared:
 
 
 class SharedCache(Cache):
-    """A cache that the actor owns, for any process of the cluster."""
+    """The cache of the actor, for any process of the cluster."""
 
     def __init__(self, actor: Any) -> None:
         self._actor = actor
 
     def recall(self, keys: Sequence[str]) -> dict[str, bytes]:
-        """Return the values under these keys, of those that have one."""
+        """Return the values of the keys that the cache has."""
         return cast(dict[str, bytes], result_of(self._actor.recall.remote(keys)))
 
     def keep(self, entries: Iterable[Entry], *, is_costly: bool = False) -> None:
@@ -103,17 +103,17 @@ class SharedCache(Cache):
         result_of(self._actor.keep.remote([*entries], is_costly))
 
     def mark(self, keys: Iterable[str], of: int) -> None:
-        """Set what the values under these keys are of."""
+        """Record the hash of the text that the values under these keys were computed from."""
         result_of(self._actor.mark.remote([*keys], of))
 
 
 class SharedRewriter:
-    """A rewriter whose texts are rewritten where the actor runs; see `Rewriter`.
+    """A rewriter that sends texts to the actor, which rewrites them; see `Rewriter`.
 
     Parameters
     ----------
     rewriter : LLMRewriter
-        Of the actor.
+        The rewriter of the actor.
     actor : Shared
     result_of : callable
         Waits for the result of a reference.
@@ -149,13 +149,13 @@ class SharedRewriter:
 
 
 def language_model(grower: PartGrower) -> LLMRewriter | None:
-    """Return what asks the language model of a grower; None if it has none."""
+    """Return the rewriter of a grower that uses a language model, or None."""
     rewriter = getattr(grower.hierarchy._summarizer, "rewriter", None)
     return rewriter if isinstance(rewriter, LLMRewriter) else None
 
 
 def asking(grower: PartGrower, rewriter: SharedRewriter) -> PartGrower:
-    """Return a grower whose texts another rewriter rewrites."""
+    """Return a copy of a grower with another rewriter."""
     hierarchy = grower.hierarchy.model_copy()
     hierarchy._summarizer = copy(hierarchy._summarizer)
     vars(hierarchy._summarizer)["rewriter"] = rewriter
@@ -167,9 +167,9 @@ Grown = tuple[bytes, list[tuple[type[Warning], str]]]
 
 
 def sendable(grower: PartGrower, actor: Any) -> Callable[[], PartGrower]:
-    """Return what makes a grower on another machine, with the cache of the actor `Shared`.
+    """Return a function that makes a copy of a grower on another machine, with the shared cache.
 
-    It raises InputError if the embedding model of the other machine is not the same.
+    The function raises InputError if the embedding model on the other machine differs.
     """
     hierarchy, cache = grower.hierarchy, SharedCache(actor)
     unset = dict.fromkeys(("embed_model", "summarizer", "store", "cache"))
@@ -200,7 +200,7 @@ def _made(
 
 
 def _loading(model: "BaseEmbedding") -> "Callable[[], BaseEmbedding]":
-    """Return what loads a model on another machine, whose folders and devices may differ."""
+    """Return a function that loads a model on another machine with other folders and devices."""
     if isinstance(model, OpenVinoEmbedding):
         return partial(load_embed_model, model.model_name, precision=model.precision)
     if model.class_name() == "HuggingFaceEmbedding":
@@ -209,17 +209,17 @@ def _loading(model: "BaseEmbedding") -> "Callable[[], BaseEmbedding]":
 
 
 class Worker:
-    """The actor that grows parts of a tree, with models that it loads once."""
+    """The actor that grows parts of a tree, with models loaded once."""
 
     def __init__(self) -> None:
         self._grower: PartGrower | None = None
 
     def check(self, code: str) -> None:
-        """Raise InputError if this process has other code than the one that started a build."""
+        """Raise InputError if this process runs other code than the one that started the build."""
         check_code(code)
 
     def grow(self, sent: list[Any], method: Callable[[PartGrower, Any], Any], item: Any) -> Grown:
-        """Call a method of the `PartGrower` that a reference in a list makes, on the first call."""
+        """Call a method of a `PartGrower`; the function in `sent` makes it on the first call."""
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             if self._grower is None:  # also after another process has died in its place
@@ -231,6 +231,6 @@ class Worker:
 
 
 def read(code: str, files: Mapping[str, File], memory: Readings) -> list[InFile]:
-    """Read files by document id; `code` is of the process that started the build."""
+    """Read files by document id; `code` is the version of the process that started the build."""
     check_code(code)
     return [*each_file(files, memory=memory)]

@@ -1,6 +1,6 @@
-"""Servers of an index: a page in the browser, and questions of programs over HTTP.
+"""Servers of an index: a web page for people, and an HTTP API for programs.
 
-Both need the extra `serve`. `hierindex mcp` serves agents.
+Both need the extra `serve`. `hierindex mcp` is for agents.
 """
 
 import re
@@ -27,7 +27,7 @@ def explore(
     host: str = HOST,
     llm: "LLMLike | None" = None,
 ) -> "Explorer":
-    """Start the explorer, a web page of the index, in a thread; see `Explorer`.
+    """Start the explorer, a web page for an index, in a thread; see `Explorer`.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def serve(
     Parameters
     ----------
     index : HierarchicalIndex or mapping of str to HierarchicalIndex
-        Of several, the paths begin with the name: `/minutes/query`.
+        With several indexes, paths begin with the index's name: `/minutes/query`.
     port : int, optional
         By default 8734, or a free port if it is in use; 0 for a free port.
     host : str
@@ -81,8 +81,8 @@ def serve(
     Raises
     ------
     InputError
-        If the extra `serve` is not installed, or the address or port cannot be used, or a
-        name has other characters than letters, digits, `_`, `-` and `.`.
+        If the extra `serve` is not installed, or the address or port cannot be used, or a name
+        contains other characters than letters, digits, `_`, `-` and `.`.
     """
     with extra("serve", "The server needs"):
         from hierindex.serve.questions import QuestionServer
@@ -90,7 +90,7 @@ def serve(
 
 
 def check_names(names: "Iterable[str]") -> None:
-    """Raise InputError unless each name can stand in a URL."""
+    """Raise InputError unless each name can be part of a URL."""
     for name in names:
         if not re.fullmatch("[A-Za-z0-9_][A-Za-z0-9_.-]*", name):
             raise InputError(

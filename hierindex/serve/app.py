@@ -1,4 +1,4 @@
-"""A web application of endpoints that read indexes, and its description by OpenAPI."""
+"""A web application of endpoints that read indexes, with an OpenAPI description."""
 
 import asyncio
 import json
@@ -40,14 +40,14 @@ def application(
     pages: Sequence[BaseRoute] = (),
     at: str = "/",
 ) -> Starlette:
-    """Return the application: pages, the endpoints by their names, and a description of those.
+    """Return the application: pages, endpoints by name, and the description of the endpoints.
 
-    By default the pages describe the endpoints, at `/` and `/docs`; `/openapi.json` does by OpenAPI
-    3.1. The path of an endpoint begins with `at`, after the name of an index unless that is empty.
-    Each request is answered from the generation that is the newest then, and the header
-    `Hierindex-Generation` has its number. A client that accepts events gets the pieces of an
-    answer's text as events `text`, then the whole as `answer`, or an `error`. An error is a JSON
-    object `{"error": sentence}`.
+    By default, the pages at `/` and `/docs` and the OpenAPI 3.1 document at `/openapi.json`
+    describe the endpoints. The path of an endpoint begins with the name of its index, unless that
+    is empty, and then `at`. Each request is answered from the newest generation; the header
+    `Hierindex-Generation` has its number. A client that accepts events receives the pieces of an
+    answer's text as events `text`, then the whole answer as `answer`, or an `error`. An error is a
+    JSON object `{"error": sentence}`.
     """
     names = [] if "" in indexes else [*indexes]
     by_path = {f"{'/{index}' * bool(names)}{at}{name}": each for name, each in endpoints.items()}
@@ -108,7 +108,7 @@ def _answering(
 
 
 async def _left(request: Request, answering: "asyncio.Future[Any]") -> None:
-    """Wait until the client is gone, and give up the answer."""
+    """Wait until the client has disconnected, and abandon the answer."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
     answering.cancel()
@@ -136,7 +136,7 @@ def _event(name: str, data: Mapping[str, Any]) -> str:
 
 
 async def _body(request: Request) -> bytes:
-    """Return the body; of one that is too long, read all but keep nothing."""
+    """Return the body of a request; a body that is too long is read but not kept."""
     body, size = bytearray(), 0
     async for chunk in request.stream():
         size += len(chunk)
@@ -159,9 +159,9 @@ async def _refused(request: Request, error: Exception) -> Response:
 def described(
     endpoints: Mapping[str, type[Endpoint]], indexes: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Return the description of endpoints by their paths, as a document of OpenAPI 3.1.
+    """Return an OpenAPI 3.1 document that describes the endpoints, given by their paths.
 
-    `indexes` are the names that `{index}` in a path may stand for.
+    `indexes` are the possible values of `{index}` in a path.
     """
     schemas: dict[str, Any] = {"Error": ERROR}
     names = {"enum": [*indexes], "description": "In the path."}

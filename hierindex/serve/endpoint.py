@@ -1,4 +1,4 @@
-"""A request that is answered from the newest generation of an index, and how it is refused."""
+"""Requests that are answered from the newest generation of an index, and their errors."""
 
 import json
 import logging
@@ -39,7 +39,7 @@ STATUSES = {NotFoundError: 404, InputError: 400, BusyError: 429, ModelError: 503
 
 
 class Place(TypedDict, total=False):
-    """Characters `start` to `end` (exclusive) of a document; page and section are its start's."""
+    """Characters `start` to `end` (exclusive) of a document; page and section are the start's."""
 
     document: Required[str]
     start: Required[int]
@@ -51,7 +51,7 @@ class Place(TypedDict, total=False):
 
 
 def status_of(error: Exception) -> int:
-    """Return the status of an error.
+    """Return the HTTP status of an error.
 
     >>> status_of(InputError("The question is empty."))
     400
@@ -60,7 +60,7 @@ def status_of(error: Exception) -> int:
 
 
 def sentence_on(error: Exception) -> str:
-    """Return what an error says, and log one that nobody foresaw."""
+    """Return the message of an error for the client; log unexpected errors."""
     from hierindex.store.connection import damage
 
     known = error if isinstance(error, HierindexError) else damage(error)
@@ -70,7 +70,7 @@ def sentence_on(error: Exception) -> str:
 
 
 class Places:
-    """The places of requests of a kind."""
+    """A limit on concurrent requests of one kind."""
 
     def __init__(self) -> None:
         self._most = MOST_AT_ONCE
@@ -78,9 +78,9 @@ class Places:
 
     @contextmanager
     def one(self) -> Iterator[None]:
-        """Take a place while the block runs; raise BusyError if all are taken."""
+        """Count a request while the block runs; raise BusyError if the limit is reached."""
         if not self._free.acquire(blocking=False):
-            raise BusyError(f"The server has {self._most} requests to answer; ask later.")
+            raise BusyError(f"The server has {self._most} requests in progress; try again later.")
         try:
             yield
         finally:
@@ -88,7 +88,7 @@ class Places:
 
 
 class Endpoint(BaseModel):
-    """A request; its fields are the parameters of a URL, or with POST the keys of a JSON object."""
+    """A request; its fields are parameters of a URL or, with POST, keys of a JSON object."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(
         extra="forbid", frozen=True, allow_inf_nan=False
@@ -96,13 +96,13 @@ class Endpoint(BaseModel):
 
     method: ClassVar[Literal["GET", "POST"]] = "GET"
     alone: ClassVar[AbstractContextManager[Any]] = nullcontext()
-    """Held by the request that is being answered; a lock if there is work not to do twice."""
+    """Held while a request is answered; a lock prevents doing the same work twice."""
     reply: ClassVar[Any] = dict[str, Any]
     """The type of the answer, for its description."""
 
     @classmethod
     def parsed(cls, query: "QueryParams", body: bytes) -> Self:
-        """Return the request of a URL's parameters and a body.
+        """Parse a request from the parameters of a URL and a body.
 
         Raises
         ------
@@ -124,7 +124,7 @@ class Endpoint(BaseModel):
         )
 
     def answer(self, index: "HierarchicalIndex", headers: dict[str, str]) -> dict[str, Any]:
-        """Return the answer from the newest generation, whose number the headers are given."""
+        """Return the answer from the newest generation, and write its number to the headers."""
 
         @on_newest
         def answered() -> dict[str, Any]:
@@ -138,11 +138,11 @@ class Endpoint(BaseModel):
 
     @abstractmethod
     def answer_from(self, index: "HierarchicalIndex") -> dict[str, Any]:
-        """Return the answer of an index at one generation."""
+        """Return the answer from one generation of the index."""
 
 
 def _object(body: bytes) -> dict[str, Any]:
-    """Return the JSON object of a body, its whole numbers as integers, such as 2.0."""
+    """Parse the JSON object of a body; whole numbers such as 2.0 become integers."""
     try:
         given = json.loads(body, parse_float=_number)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""The page that describes a server's endpoints to people."""
+"""The web page that describes a server's endpoints."""
 
 from collections.abc import Iterator, Mapping
 from html import escape
@@ -12,7 +12,7 @@ LIMITS = {"minimum": "from", "maximum": "to"}
 
 
 def page_of(description: Mapping[str, Any], root: str) -> str:
-    """Return the page of a description by OpenAPI; the paths of an index begin with the root."""
+    """Return the page for an OpenAPI description; `root` is the beginning of the paths."""
     page = Template((FOLDER / "api.html").read_text("utf-8"))
     endpoints = "\n".join(_endpoints(description["paths"]))
     return page.substitute(root=escape(root.rstrip("/")), endpoints=endpoints)
@@ -42,7 +42,7 @@ def _described(schema: Mapping[str, Any]) -> str:
 
 
 def _kind(schema: Mapping[str, Any]) -> str:
-    """Return in words what values a schema allows."""
+    """Describe in words which values a schema allows."""
     if "enum" in schema:
         return ", ".join(filter(None, schema["enum"]))
     if "anyOf" in schema:

@@ -1,4 +1,4 @@
-"""The server of questions: what it is asked, what it answers, and the server itself."""
+"""The HTTP API of indexes: requests, responses and server."""
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -65,7 +65,7 @@ Where = Annotated[
 
 
 class FoundNode(TypedDict):
-    """A node with the score of the search; `path` are the ids from its parent up to the root."""
+    """A node with its search score; `path` has the ids from its parent up to the root."""
 
     id: str
     level: int
@@ -90,14 +90,14 @@ class Outlined(TypedDict):
 
 
 class Parent(TypedDict):
-    """A parent of a node, and the share of the node that is the parent's."""
+    """A parent of a node, and the parent's weight."""
 
     id: str
     weight: float
 
 
 class PassageInContext(Place):
-    """A passage of a document: `text`, with the text around it from `before_start` on."""
+    """A passage of a document: `text`, with its context from character `before_start` on."""
 
     before_start: int
     before: str
@@ -107,7 +107,7 @@ class PassageInContext(Place):
 
 
 class Block(TypedDict):
-    """A part of a node's text, from `start` to `end` (exclusive), and what it is."""
+    """A part of a node's text, from `start` to `end` (exclusive), and its kind."""
 
     start: int
     end: int
@@ -115,7 +115,7 @@ class Block(TypedDict):
 
 
 class Shown(TypedDict):
-    """A node: its text, its place in the tree, and what it cites."""
+    """A node: its text, its position in the tree, and its citations."""
 
     id: str
     title: str
@@ -137,7 +137,7 @@ class Shown(TypedDict):
 
 
 class Healthy(TypedDict):
-    """The version of hierindex, and the generation that is the newest."""
+    """The version of hierindex, and the newest generation."""
 
     version: str
     generation: int
@@ -152,14 +152,14 @@ class Question(Endpoint):
 
 @dataclass(frozen=True, kw_only=True)
 class BoundedSearch(SearchSettings):
-    """Settings of a search, with upper limits."""
+    """Search settings with upper limits."""
 
     top_k: Annotated[Count, Le(1000)] | None = SearchSettings.top_k
     token_budget: Tokens = SearchSettings.token_budget
 
 
 class Retrieve(Question, BoundedSearch):  # type: ignore[misc]  # it is frozen, as all endpoints
-    """The nodes that are found for a question."""
+    """The nodes retrieved for a question."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(json_schema_extra=LEVELS)
     reply: ClassVar[Any] = Found
@@ -167,7 +167,7 @@ class Retrieve(Question, BoundedSearch):  # type: ignore[misc]  # it is frozen, 
     where: Where = Field(default=[])
 
     def answer_from(self, index: HierarchicalIndex) -> dict[str, Any]:
-        """Return the nodes as sources of an answer, but with the scores of the search alone."""
+        """Return the nodes like the sources of an answer, but with search scores only."""
         retrieval = index.as_retriever(**self.options(index))
         retrieved = retrieval.find(retrieval.embedded(self.question))
         nodes = [source.to_json() for source in sources_of(retrieved, {})]
@@ -201,7 +201,7 @@ class Written(Query):  # type: ignore[misc]
 
 
 class Outline(Question):
-    """The nodes that summarise an index, or a part of it, best within a token budget."""
+    """The nodes that best summarise an index, or a part of it, within a token budget."""
 
     reply: ClassVar[Any] = Outlined
     of: list[str] = Field(default=[])
@@ -217,7 +217,7 @@ class Outline(Question):
 
 
 class Show(Question):
-    """A node by its id or a prefix of it; on request, also the passages that it cites."""
+    """A node by its id or a prefix of it, optionally with the passages that it cites."""
 
     reply: ClassVar[Any] = Shown
     node: str
@@ -225,7 +225,7 @@ class Show(Question):
     context: Annotated[int, Ge(0), Le(100_000)] = CONTEXT
 
     def answer_from(self, index: HierarchicalIndex) -> dict[str, Any]:
-        """Return the node's text, place in the tree and citations."""
+        """Return the node's text, position in the tree and citations."""
         shown = index.describe(self.node)
         if self.source:
             passages = index.sources(shown["id"], context=self.context)
@@ -255,7 +255,7 @@ class QuestionServer(Server):
     Parameters
     ----------
     index : HierarchicalIndex or mapping of str to HierarchicalIndex
-        Of several, the paths begin with the name: `/minutes/query`.
+        With several indexes, paths begin with the index's name: `/minutes/query`.
     port : int, optional
         By default 8734, or a free port if it is in use; 0 for a free port.
     host : str
@@ -276,7 +276,7 @@ class QuestionServer(Server):
     Raises
     ------
     InputError
-        If the address or port cannot be used, or a name has other characters than letters,
+        If the address or port cannot be used, or a name contains other characters than letters,
         digits, `_`, `-` and `.`.
     """
 

@@ -1,4 +1,4 @@
-"""A server in a thread of this process: where it listens, and who may ask it there."""
+"""A server in a thread of this process: its address, and protection against other sites."""
 
 import ipaddress
 import os
@@ -40,21 +40,20 @@ PATIENCE = 2  # seconds for the requests that are being answered when it is clos
 
 
 class Guard:
-    """An ASGI application that answers another one's requests, unless a foreign page sends them.
+    """An ASGI middleware that refuses requests from pages of other sites.
 
-    A link to the page from elsewhere is answered, as the page has no data.
+    A link to the page from another site is allowed, because the page itself contains no data.
 
     Parameters
     ----------
     app : ASGIApp
     hosts : collection of str, optional
-        Values of the header Host that are answered, in lower case, see `hosts_of`; by default all,
-        which needs a token. A page
-        of another site whose name was made to stand for this address, by "DNS rebinding", sends
-        its own name.
+        Accepted values of the header Host, in lower case, see `hosts_of`. By default all are
+        accepted; then a token is needed. This protects against DNS rebinding: a page of another
+        site whose name was made to resolve to this address still sends its own name.
     token : str, optional
-        If given, a request needs it in the header `Authorization: Bearer TOKEN`, or in a cookie,
-        which the address of the page with the token sets.
+        If given, a request needs it in the header `Authorization: Bearer TOKEN` or in a cookie. The
+        cookie is set by opening the page's address with the token.
     """
 
     def __init__(
@@ -107,7 +106,7 @@ class Guard:
 
 
 def hosts_of(names: Iterable[str], port: int) -> set[str]:
-    """Return what browsers send as the header Host for names of a server.
+    """Return the values of the header Host that browsers send for names of a server.
 
     >>> sorted(hosts_of(["Desk"], 80))
     ['desk', 'desk:80']
@@ -126,17 +125,17 @@ def _refused(sentence: str) -> Response:
 
 @dataclass(frozen=True)
 class Address:
-    """A host and port that are listened at.
+    """A socket that listens at a host and port.
 
     Parameters
     ----------
     bound : socket
     url : str
-        Of the root, with the token if there is one.
+        URL of the root, with the token if there is one.
     hosts : set of str, optional
-        Values of the header Host that are answered; None for all.
+        Accepted values of the header Host; None for all.
     token : str, optional
-        Which a request needs. Given if other machines can reach the address.
+        Token that a request needs; set if other machines can reach the address.
     """
 
     bound: socket.socket
@@ -146,7 +145,7 @@ class Address:
 
     @classmethod
     def at(cls, host: str, ports: Iterable[int]) -> Self:
-        """Listen at the first port that is free, 0 for any; raise InputError if none is."""
+        """Listen at the first free port (0 means any); raise InputError if none is free."""
         bound = _bound(host, ports)
         number = bound.getsockname()[1]
         own, every = _is_loopback(host), host in ("0.0.0.0", "::")
@@ -182,20 +181,20 @@ def _is_loopback(host: str) -> bool:
 
 
 class Server:
-    """A server that answers until it is closed, as by the end of `with`.
+    """A server that answers until it is closed, for example at the end of a `with` block.
 
     Parameters
     ----------
     app : ASGIApp
     address : Address
     warm : iterable of callable
-        Called in threads at the start, so that the first request need not wait.
+        Called in threads at the start, so that the first request does not wait.
 
     Attributes
     ----------
     url : str
     token : str or None
-        Which a request needs.
+        Token that a request needs.
     """
 
     def __init__(
@@ -233,7 +232,7 @@ class Server:
         self.close()
 
     def close(self) -> None:
-        """Stop; requests that are being answered are given 2 seconds."""
+        """Stop the server; running requests are given 2 seconds."""
         self._server.should_exit = True
         self._ended.wait()
         wait(self._warming)

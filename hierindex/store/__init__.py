@@ -1,1 +1,1 @@
-"""The multilevel index in LanceDB."""
+"""The index in LanceDB: a table with all levels of a tree."""

@@ -1,4 +1,4 @@
-"""The connection to a LanceDB database, its errors in plain sentences, and the write lock."""
+"""The connection to a LanceDB database, its errors as one-sentence messages, and the write lock."""
 
 import json
 import os
@@ -38,18 +38,18 @@ A_MOMENT = 0.005  # seconds between two attempts
 
 
 class AccessError(InputError):
-    """The operating system or another writer prevents an access; a write may be unfinished."""
+    """The operating system or another writer prevents access; a write may be incomplete."""
 
 
 class Connection:
-    """A connection to a LanceDB database, made on first use, that opens one table of it.
+    """A connection to one table of a LanceDB database, made on first use.
 
     Parameters
     ----------
     uri : str
         A folder, or a URI of an object store.
     name : str
-        Of the table.
+        Name of the table.
     storage_options : dict[str, str], optional
         Credentials, region and endpoint of the object store; never part of a repr.
 
@@ -78,7 +78,7 @@ class Connection:
             raise InputError(f"An index must be a folder, but {uri!r} is a file; name a folder.")
 
     def require(self) -> None:
-        """Raise IndexNotFoundError if the folder has no table; this imports nothing."""
+        """Raise IndexNotFoundError if the folder has no table; nothing is imported."""
         with self.named_refusals():
             has_table = self.folder is None or Path(self.folder, f"{self.name}.lance").is_dir()
         if not has_table:
@@ -86,7 +86,7 @@ class Connection:
 
     @property
     def parameters(self) -> tuple[str, str, dict[str, str] | None]:
-        """What another process needs for the same connection."""
+        """The arguments with which another process can make the same connection."""
         return self._database, self.name, self._storage_options
 
     def connect(self) -> "DBConnection":
@@ -112,14 +112,14 @@ class Connection:
                 raise
 
     def conflict(self) -> AccessError:
-        """Return the error of the second of two writers."""
+        """Return the error for the second of two concurrent writers."""
         return AccessError(
             f"The index {self.uri!r} was written by another process at the same time; try again."
         )
 
     @contextmanager
     def named_refusals(self) -> Iterator[None]:
-        """Turn what the operating system or another writer prevents into one sentence.
+        """Turn errors of the operating system or of concurrent writes into one-sentence messages.
 
         Raises
         ------
@@ -158,7 +158,7 @@ class DamagedError(HierindexError):
 
 
 def damage(error: Exception) -> DamagedError | None:
-    """Return the error of LanceDB as one of a damaged index; None if it is another one."""
+    """Convert an error of LanceDB to one about a damaged index; None if it is another error."""
     if not isinstance(error, LANCEDB) and type(error).__name__ != PANIC:
         return None
     return DamagedError(error) if NAMED.search(str(error)) else None
@@ -166,7 +166,7 @@ def damage(error: Exception) -> DamagedError | None:
 
 @contextmanager
 def damages() -> Iterator[None]:
-    """Raise DamagedError for any error of LanceDB; use it around calls of LanceDB alone."""
+    """Turn any error of LanceDB into DamagedError; use it only around calls of LanceDB."""
     try:
         yield
     except HierindexError:
@@ -181,25 +181,25 @@ _remote: defaultdict[str, Lock] = defaultdict(Lock)  # by URI; writers of this p
 
 
 class WriteLock:
-    """The lock of an index, which one writer at a time holds, in one thread.
+    """The write lock of an index; one writer at a time holds it, in one thread.
 
-    In an object store, it excludes the writers of this process. Those of other processes are
-    stopped when they write, see `check_alone` and `Table`.
+    In an object store, it excludes the writers of this process. Writers of other processes fail
+    when they write, see `check_alone` and `Table`.
 
     Parameters
     ----------
     connection : Connection
     recover : callable
-        Undoes what a failed writer has left.
+        Undoes the unfinished work of a failed writer.
     newest : callable
         Returns the number of the newest generation.
 
     Attributes
     ----------
     what : str
-        What the writer does.
+        What the writer does, such as "build".
     generation : int
-        The newest that the writer knows, of an object store.
+        The newest generation that the writer knows, in an object store.
     """
 
     def __init__(
@@ -213,16 +213,16 @@ class WriteLock:
         self._thread: int | None = None  # of the writer
 
     def check_alone(self, newest: int) -> None:
-        """Raise AccessError if the newest generation is one that another process has published.
+        """Raise AccessError if another process has published a newer generation.
 
-        In a folder, the lock excludes that.
+        In a folder, the lock makes this impossible.
         """
         if self._connection.folder is None and newest != self.generation:
             raise self._connection.conflict()
 
     @contextmanager
     def held(self, what: str, patience: float | None = None) -> Iterator[None]:
-        """Exclude all other writers for the `with` block, which may be inside another one.
+        """Hold the lock during a `with` block, which may be nested.
 
         Parameters
         ----------
@@ -234,7 +234,7 @@ class WriteLock:
         Raises
         ------
         InputError
-            If another writer holds the lock for longer.
+            If another writer holds the lock for longer than `patience`.
         """
         if self._thread == get_ident():
             yield
@@ -262,7 +262,7 @@ class WriteLock:
             release(failed)
 
     def _acquired(self, what: str, patience: float) -> tuple[Callable[[bool], None], bool]:
-        """Acquire the lock; return what releases it, and whether a failed writer has left it."""
+        """Acquire the lock; return its release, and whether a failed writer has left it."""
         folder = self._connection.folder
         if folder is None:
             lock = _remote[self._connection.uri]

@@ -38,8 +38,8 @@ def doomed(
 ) -> list[Node]:
     """Return the nodes that a deletion by ids, by filters or by both removes.
 
-    A deletion by filters alone also removes a summary that has lost a child and is derived from
-    a document of a deleted chunk, because its text may contain that chunk.
+    A deletion by filters alone also removes a summary if it loses a child and is derived from the
+    document of a deleted chunk, because its text may contain that chunk.
     """
     if filters is not None:
         filters = with_known_keys(snapshot, filters, strict=True)
@@ -54,7 +54,7 @@ def doomed(
 
 
 def _delete_rows(gone: set[str], snapshot: Snapshot, table: Table) -> None:
-    """Write the remaining rows anew, without links to deleted ones, and remove all other files."""
+    """Write the remaining rows again, without links to deleted rows; remove all other files."""
     import pyarrow as pa
 
     linked, top = list[str](), 0

@@ -1,8 +1,8 @@
 """Rows that pass metadata filters: chunks by their metadata, summaries by their chunks.
 
 A filter on the node itself (`hierindex_level`, ...) is evaluated on its row. Any other filter is
-evaluated on chunks: a summary passes if every chunk under it does, so that no summary reveals
-an excluded chunk. The merged metadata of a summary are not used, as their lists are truncated.
+evaluated on chunks: a summary passes if every chunk under it passes, so that no summary reveals an
+excluded chunk. The merged metadata of summaries are not used, because their lists are truncated.
 """
 
 import re
@@ -54,13 +54,13 @@ class Passing:
     ----------
     filters : Filters, optional
     where : Prefilter
-        A condition that all of them meet; if it is `exact`, no other row does.
+        A condition that all these rows meet. If it is `exact`, no other row meets it.
     of_node : Filters, optional
-        The filters on a summary itself; None if summaries are filtered as chunks are.
+        The filters on a summary itself; None if summaries are filtered like chunks.
     outside : set of str
         Ids of the summaries that fail because of the chunks under them.
     highest_of : set of str, optional
-        Ids of summaries; only these and chunks pass, and none with a parent among these.
+        Ids of summaries. Only these and chunks pass, but none with a parent among these summaries.
     """
 
     filters: Filters | None = None
@@ -99,7 +99,7 @@ def passing(
     partial: bool = False,
     highest_of: frozenset[str] | None = None,
 ) -> Passing:
-    """Find the rows of a snapshot that pass filters; warn of keys that no chunk has.
+    """Find the rows of a snapshot that pass filters; warn about keys that no chunk has.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def _has_level(of_node: Sequence[Part], levels: Iterable[int]) -> bool:
 
 
 class Outside(NamedTuple):
-    """Ids of the summaries that fail; `others` is the condition that excludes them."""
+    """Ids of the summaries that fail filters; `others` is the condition that excludes them."""
 
     ids: frozenset[str]
     others: Prefilter
@@ -162,9 +162,9 @@ def outside(snapshot: "Snapshot", filters: Filters, *, partial: bool) -> Outside
     Parameters
     ----------
     snapshot : Snapshot
-        Caches the result for its version.
+        Snapshot that caches the result.
     filters : Filters
-        On chunks, possibly combined with filters on the node itself.
+        Filters on chunks, possibly combined with filters on the node itself.
     partial : bool
     """
     kept: dict[str, Outside] = snapshot.known.setdefault("outside", {})
@@ -182,7 +182,7 @@ def outside(snapshot: "Snapshot", filters: Filters, *, partial: bool) -> Outside
 
 
 def without_a_passing_chunk(snapshot: "Snapshot", filters: Filters | None) -> Set[str]:
-    """Return the ids of the summaries under which no chunk passes the filters on chunks."""
+    """Return the ids of summaries with no chunk under them that passes the filters on chunks."""
     parts = conjuncts(filters) if filters is not None else []
     of_chunks = [part for part in parts if is_of_node(part) is False]
     if not of_chunks:
@@ -249,7 +249,7 @@ def incomplete(snapshot: "Snapshot") -> Set[str]:
 
 
 def with_ancestors(of: Set[str], parents: Mapping[str, Sequence[str]]) -> Set[str]:
-    """Return the ids of nodes and of all nodes above them, given the parents of nodes by id."""
+    """Return the ids of nodes and of all their ancestors, given the parents of nodes by id."""
     reached, coming = set[str](), set(of)
     while coming:
         reached |= coming
@@ -258,21 +258,21 @@ def with_ancestors(of: Set[str], parents: Mapping[str, Sequence[str]]) -> Set[st
 
 
 def _none_of(ids: Set[str], summaries: Set[str]) -> Prefilter:
-    """Return the condition that an id is none of these, written with the shorter list of ids."""
+    """Return the condition that excludes these ids, using the shorter list of ids."""
     others = summaries - ids
     return by_ids(others) if len(others) < len(ids) else ~by_ids(ids)
 
 
 def with_known_keys(snapshot: "Snapshot", filters: Filters, *, strict: bool = False) -> Filters:
-    """Return filters that match nothing by a key that no chunk has, and warn of it.
+    """Replace conditions on keys that no chunk has by ones that match nothing, with a warning.
 
-    The key `documents` is ours unless a chunk has it in its metadata. Reads digests alone, and the
-    metadata of all chunks for the message of an error.
+    The key `documents` means hierindex's own unless a chunk has it in its metadata. Only digests
+    are read; an error message also needs the metadata of all chunks.
 
     Raises
     ------
     NotFoundError
-        If `strict`, and no chunk has one of the keys; it names those that there are.
+        If `strict` and a key is in no chunk; the message names the existing keys.
     """
     asked = keys(filters)
     known = {key: key for key in asked if key in OURS or snapshot.has_key(key)}
@@ -296,7 +296,7 @@ def metadata_keys(snapshot: "Snapshot") -> list[str]:
 
 
 def _unknown(key: str, there: list[str]) -> str:
-    """Return the message of an error on a key, given those that there are."""
+    """Return an error message about an unknown key, with the existing keys."""
     listed, n_more = map(_quoted, there[:MOST_LISTED]), len(there) - MOST_LISTED
     more = f" and {n_more} more" if n_more > 0 else ""
     ours = PREFIX + key
@@ -305,5 +305,5 @@ def _unknown(key: str, there: list[str]) -> str:
 
 
 def _quoted(key: str) -> str:
-    """Return a key, in quotes unless it is one word."""
+    """Return a key, in quotes unless it is a single word."""
     return key if WORD.fullmatch(key) else repr(key)

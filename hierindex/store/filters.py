@@ -1,4 +1,4 @@
-"""Metadata filters, and what they mean; `prefilter` evaluates them in LanceDB as far as it can."""
+"""Metadata filters and their meaning; `prefilter` evaluates them in LanceDB as far as possible."""
 
 import json
 import operator
@@ -39,14 +39,14 @@ class Filter:
 
 @dataclass(frozen=True)
 class Filters:
-    """Filters that must all hold, of which one must hold, or of which none may."""
+    """Several filters: all must hold, at least one must hold, or none may hold."""
 
     filters: "tuple[Filter | Filters, ...]" = ()
     condition: Literal["and", "or", "not"] = "and"
 
     @classmethod
     def of(cls, given: "MetadataFilters | Filters | None") -> "Filters | None":
-        """Return LlamaIndex's filters in this form, or these; None if there are none.
+        """Convert LlamaIndex's filters to this form; None if no filters are given.
 
         Raises
         ------
@@ -85,14 +85,14 @@ Part = Filter | Filters
 
 
 def filtered_by(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row's values by filter key: its metadata, its document's, and its columns."""
+    """Return a row's values by filter key: metadata, its document's metadata, and columns."""
     source = json.loads(row["source"])["metadata"] if row["source"] else {}
     metadata = json.loads(row["metadata"])
     return {**source, **metadata, DOCUMENTS: row["documents"], **columns_of(row)}
 
 
 def columns_of(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row's values of the keys `OF_NODE`."""
+    """Return a row's values for the keys `OF_NODE`."""
     return {PREFIX + column: row[column] for column in COLUMNS}
 
 
@@ -127,7 +127,7 @@ EVERYTHING = Filters()
 
 
 def with_known(filters: Filters, known: Mapping[str, str], instead: Filters = NOTHING) -> Filters:
-    """Rename the keys of filters; a condition on one that is not known matches nothing.
+    """Rename the keys of filters; a condition on an unknown key matches nothing.
 
     Parameters
     ----------
@@ -135,8 +135,8 @@ def with_known(filters: Filters, known: Mapping[str, str], instead: Filters = NO
     known : mapping of str to str
         New keys by the old ones.
     instead : Filters
-        What replaces a condition on an unknown key. Inside a NOT it is the opposite, so that the
-        NOT matches nothing, too.
+        Replaces a condition on an unknown key. Inside a NOT the opposite is used, so that the NOT
+        matches nothing, too.
     """
     if filters.condition == "not":
         instead = EVERYTHING if instead == NOTHING else NOTHING
@@ -167,7 +167,7 @@ def conjuncts(filters: Part) -> list[Part]:
 
 
 def residual(filters: Part, place: Mapping[str, Any]) -> Part | bool:
-    """Return the filters left for the chunks under a node, or the result if the node decides it.
+    """Return the filters left to evaluate on chunks under a node, or the result if it is known.
 
     Parameters
     ----------

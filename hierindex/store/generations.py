@@ -1,7 +1,7 @@
-"""Generations: versions of a table that are published by a tag, and what is kept of them.
+"""Generations: versions of a table that are published by a tag, and their cleanup.
 
-A generation is a LanceDB version with a tag. Readers open the newest tagged version; versions
-without a tag are seen by nobody.
+A generation is a LanceDB version with a tag. Readers open the newest tagged version. They never see
+versions without a tag.
 """
 
 import json
@@ -45,12 +45,12 @@ def published(table: "Table") -> dict[int, int]:
 
 
 def publish(table: "Table", generation: int, details: dict[str, Any]) -> None:
-    """Publish the table's version as a generation, with details that are stored in it.
+    """Publish the table's current version as a generation, with details stored in it.
 
     Raises
     ------
     RuntimeError
-        If another writer has published this generation; it is a "conflict".
+        If another writer has published this generation; the message contains "conflict".
     """
     text = json.dumps(details, ensure_ascii=False)
     table.update_field_metadata({"path": "id", "metadata": {DETAILS: text}})
@@ -58,38 +58,38 @@ def publish(table: "Table", generation: int, details: dict[str, Any]) -> None:
 
 
 def claim(table: "Table") -> None:
-    """Commit a change to the table's newest version that excludes all others by `claim`.
+    """Commit a change to the table's newest version; only one writer can do so per version.
 
     Raises
     ------
     RuntimeError
-        If another writer has committed one to this version; it is a "conflict".
+        If another writer has done so before; the message contains "conflict".
     """
     table.update_field_metadata({"path": "id", "metadata": {CLAIMED: now()}})
 
 
 def details_of(schema: "pa.Schema") -> dict[str, Any]:
-    """Return the details with which a version was published; empty if it was not."""
+    """Return the details that a version was published with; empty if it was not published."""
     stored = schema.field("id").metadata or {}
     details: dict[str, Any] = json.loads(stored.get(DETAILS.encode(), b"{}"))
     return details
 
 
 def now() -> str:
-    """Return the time of a generation, in ISO format and UTC."""
+    """Return the current time in ISO format and UTC, for a generation."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def keep_last(table: "Table", n: int, *, alone: bool) -> None:
-    """Remove all but the last generations, and the files that these do not need.
+    """Remove all but the last n generations, and the files that only the others need.
 
-    LanceDB joins small fragments whenever it removes files, so files are only removed where there
-    are none to join: after a build, after a deletion, and after about every 16th addition.
+    LanceDB joins small fragments whenever it removes files. So files are only removed when there
+    are no fragments to join: after a build, after a deletion, and after about every 16th addition.
 
     Parameters
     ----------
     table : Table
-        At its newest version.
+        Table at its newest version.
     n : int
         Number of generations to keep.
     alone : bool
@@ -118,14 +118,14 @@ def renew(table: "Table") -> None:
 def prune(table: "Table", *, alone: bool) -> None:
     """Remove the versions before the oldest generation, and the files that only they need.
 
-    A failure is logged, as the next write tries again.
+    A failure is only logged, because the next write tries again.
 
     Parameters
     ----------
     table : Table
-        At its newest version.
+        Table at its newest version.
     alone : bool
-        Whether no other process can be writing, so that files of killed writers are removed, too.
+        Whether no other process can be writing; then files of killed writers are removed, too.
     """
     oldest = min(published(table).values())
     written = times(table)[oldest]
@@ -144,7 +144,7 @@ def prune(table: "Table", *, alone: bool) -> None:
 
 
 def times(table: "Table") -> dict[int, datetime]:
-    """Return when each version of a table was written, as naive local time."""
+    """Return the time of each version of a table, as naive local time."""
     versions = table.list_versions()
     return {each["version"]: each["timestamp"] for each in versions}
 
@@ -156,7 +156,7 @@ def is_missing(error: Exception) -> bool:
 
 @contextmanager
 def removals() -> Iterator[None]:
-    """Turn LanceDB's error for files that a writer has removed into GenerationError."""
+    """Turn LanceDB's error for files that another writer removed into GenerationError."""
     try:
         yield
     except (RuntimeError, ValueError) as error:
@@ -169,7 +169,7 @@ def removals() -> Iterator[None]:
 
 
 def on_newest(ask: Ask) -> Ask:
-    """Make a function ask again if the generation that it reads is removed meanwhile.
+    """Decorate a function to run again if the generation that it reads is removed meanwhile.
 
     The function must open the newest generation whenever it is called.
     """

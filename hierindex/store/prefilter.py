@@ -1,9 +1,9 @@
 """Metadata filters as conditions that LanceDB evaluates.
 
-Each row lists one digest for each metadata key and one for each value. A condition tests whether
-that list contains a digest, which a LABEL_LIST index answers, and no user input enters the SQL.
-A filter that no condition expresses exactly becomes one that passes more rows, never fewer;
-`holds` then decides in Python.
+Each row has one digest for each metadata key and one for each value. A condition tests whether the
+row's list of digests contains a digest, for which there is a LABEL_LIST index. No user input
+becomes part of the SQL. A filter that cannot be expressed exactly becomes a condition that passes
+more rows, never fewer; `holds` then decides in Python.
 """
 
 import math
@@ -39,9 +39,9 @@ TYPE_OF = {"id": str, "kind": str, "level": int, "level_max": int, "whole_docume
 def row_digests(node_id: str, metadata: Mapping[str, Any], documents: Sequence[str]) -> list[str]:
     """Return the digests of a row, distinct and sorted.
 
-    The kind `node` hashes the row's id. For each metadata key, `has` hashes the key, `is` a scalar
-    value and `item` each item of a list; `empty` marks an empty list and `more` a list of more
-    than `MOST_ITEMS` items, which are not hashed.
+    There are several kinds of digests. `node` is of the row's id. For each metadata key, `has` is
+    of the key, `is` of a scalar value and `item` of each item of a list. `empty` marks an empty
+    list, and `more` a list of more than `MOST_ITEMS` items, which have no digests.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def _entry_digests(key: str, value: Any) -> Iterator[str]:
 
 @lru_cache(maxsize=2**16, typed=True)  # untyped, it would take 1, 1.0 and True for one argument
 def hash_entry(kind: Kind, key: str, value: Scalar | None = None) -> str:
-    """Return a digest of 32 hexadecimal digits; equal numbers of different types have the same."""
+    """Return a digest of 32 hexadecimal digits, the same for equal numbers of different types."""
     parts = [part.encode("utf-8", "surrogatepass") for part in (kind, key, _written(value))]
     # The lengths keep ("ab", "c") and ("a", "bc") apart.
     return blake2b(b"".join(b"%d:%b" % (len(p), p) for p in parts), digest_size=16).hexdigest()
@@ -95,7 +95,7 @@ def _written(value: Scalar | None) -> str:
 
 
 def has_any(digests: Iterable[str]) -> str:
-    """Return the SQL condition that a row lists at least one of these digests."""
+    """Return the SQL condition that a row has at least one of these digests."""
     listed = ", ".join(f"'{d}'" for d in sorted(set(digests)))
     return f"array_has_any(digests, [{listed}])" if listed else "false"
 
@@ -113,7 +113,7 @@ class Prefilter:
         Written by LanceDB's expressions, or made of hexadecimal digests and fixed words only:
         its expressions cannot test for members of a list. Empty if every row passes.
     exact : bool
-        Whether it passes only rows that the filters pass.
+        Whether all rows that meet it pass the filters; otherwise they must be checked.
     """
 
     sql: str = ""
@@ -193,14 +193,14 @@ def beginning(start: str) -> Prefilter:
 
 
 def _is_plain(text: str) -> bool:
-    """Return whether LanceDB reads a text in a condition as it is; it unescapes quotes twice."""
+    """Return whether LanceDB reads a text in a condition unchanged; it unescapes quotes twice."""
     if text.isascii():
         return "'" not in text
     return not any(character == "'" or "\ud800" <= character <= "\udfff" for character in text)
 
 
 def prefilter(filters: Filters) -> Prefilter:
-    """Return the condition of filters; see `holds` for their meaning."""
+    """Convert filters to a condition; see `holds` for their meaning."""
     parts = [prefilter(f) if isinstance(f, Filters) else _of_one(f) for f in filters.filters]
     match filters.condition:
         case "or":

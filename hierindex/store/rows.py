@@ -1,8 +1,8 @@
-"""The table form of a node: the columns and format of the table, and rows, both ways.
+"""Conversion of nodes to rows and back: the columns and format of the table.
 
-Each fact is stored in one column: links in `parent_ids`, `child_ids`, `previous_id` and
-`next_id`, the user's metadata in `metadata`, the place in the tree in `level` and the columns
-next to it.
+Each fact is stored in one column. Links are in `parent_ids`, `child_ids`, `previous_id` and
+`next_id`, the user's metadata in `metadata`, and the position in the tree in `level` and the
+columns next to it.
 """
 
 import json
@@ -55,13 +55,13 @@ MONTHS = (
 AS_THEY_ARE = (
     "id text level level_max kind title n_tokens whole_document document_hash read_from".split()
 )
-"""Fields of a node that are columns of the same names."""
+"""Fields of a node that are stored in columns of the same names."""
 RECORDED = "quotes maker n_chunks titles written_title grounding".split()
 """Fields of a node in the column `record`, as JSON."""
 
 
 def schema(n_dims: int) -> pa.Schema:
-    """Return the table's schema, which new metadata keys never change.
+    """Return the table's schema, which does not depend on metadata keys.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ Row = dict[str, Any]
 
 
 def to_table(nodes: Sequence[Node]) -> pa.Table:
-    """Convert nodes to rows; of several nodes with one id, the last is kept.
+    """Convert nodes to rows; if several nodes have the same id, the last one is kept.
 
     Raises
     ------
@@ -199,7 +199,7 @@ def row_of(node: Node) -> Row:
     Raises
     ------
     InputError
-        If its metadata are not JSON or its text is not Unicode.
+        If the node's metadata are not JSON or its text is not Unicode.
     """
     documents = list(node.documents)
     try:
@@ -234,7 +234,7 @@ def row_of(node: Node) -> Row:
 def derived_columns(
     node_id: str, text: str, metadata: Mapping[str, Any], documents: Sequence[str]
 ) -> Row:
-    """Return the columns that follow from others, given metadata with those of the document."""
+    """Return the columns computed from others; `metadata` includes the document's metadata."""
     return {
         "text_hash": hash_text(text),
         "words": folded(matched_words(metadata, text)),
@@ -243,7 +243,7 @@ def derived_columns(
 
 
 def parent_columns(parents: Sequence[tuple[str, float]]) -> Row:
-    """Return the columns of a node's parents, given their ids with weights."""
+    """Return the columns for a node's parents, given their ids with weights."""
     return {
         "parent_ids": [node_id for node_id, _ in parents],
         "parent_weights": [weight for _, weight in parents],
@@ -285,7 +285,7 @@ def quotes_in(record: str) -> tuple[Quote, ...]:
 
 
 def matched_words(metadata: Mapping[str, Any], text: str) -> str:
-    r"""Return what a question's words are matched with: names, people, dates and text.
+    r"""Return the text that a question's words are matched with: names, people, dates and text.
 
     Names are titles, file names and section; people are authors, senders and recipients.
 
@@ -313,7 +313,7 @@ def _strings(metadata: Mapping[str, Any], keys: Sequence[str]) -> list[str]:
 
 
 def _in_words(date: str) -> str:
-    """Return a date of ISO 8601 as people write it in English, or ""."""
+    """Return an ISO 8601 date in the usual English form, or ""."""
     try:
         day = datetime.fromisoformat(date)
     except ValueError:
@@ -322,9 +322,9 @@ def _in_words(date: str) -> str:
 
 
 def describe(node: Node) -> dict[str, Any]:
-    """Return a node's text, place in the tree, links and sources as JSON values; no vector.
+    """Return a node's text, position in the tree, links and sources as JSON values; no vector.
 
-    `documents` names the first 1,000, and `more_documents` is the number of the others; `blocks`
+    `documents` has the first 1,000 ids, and `more_documents` is the number of the others. `blocks`
     are the parts of the text with their kinds, see `Block`. `sentences` are the bounds of the
     sentences of a summary that a model wrote, each "verbatim", "supported" or "unsupported".
     """
@@ -355,6 +355,6 @@ def _checked(quote: Quote) -> dict[str, Any]:
 
 
 def json_metadata(node: Node) -> dict[str, Any]:
-    """Return a node's metadata as JSON values, with None for numbers that JSON lacks."""
+    """Return a node's metadata as JSON values; numbers that JSON cannot express become None."""
     values: dict[str, Any] = json.loads(json.dumps(node.metadata), parse_constant=lambda _: None)
     return values

@@ -1,4 +1,4 @@
-"""Search of a LanceDB table by vector, by words, or by both, and the indices for it."""
+"""Search of a LanceDB table by vectors, by words, or by both, and the search indices."""
 
 import logging
 import sys
@@ -43,10 +43,10 @@ WIDER = 8  # factor by which the limit grows while too few rows pass
 
 
 def tend(table: "Table") -> None:
-    """Create missing indices that pay off, compact small fragments and index new rows.
+    """Create missing search indices that pay off, compact small fragments and index new rows.
 
-    LanceDB also searches rows that are not indexed, so nothing is lost if this fails, as when
-    two processes maintain one table.
+    LanceDB also searches rows that are not indexed. So nothing is lost if this fails, for example
+    because two processes maintain one table.
     """
     try:
         _make_missing(table)
@@ -69,12 +69,12 @@ def _make_missing(table: "Table") -> None:
 
 
 def _made(table: "Table") -> dict[str, str]:
-    """Return the name of the index of each column that has one."""
+    """Return the name of each column's search index, for columns that have one."""
     return {column: index.name for index in table.list_indices() for column in index.columns}
 
 
 def _missing(n_rows: int, made: Collection[str]) -> dict[str, Any]:
-    """Return the configurations of the indices that pay off and are not made, by column."""
+    """Return the configurations of missing search indices that pay off, by column."""
     wanted = _wanted().items()
     return {c: config for c, (at, config) in wanted if n_rows >= at and c not in made}
 
@@ -114,7 +114,7 @@ def _pays_to_optimize(table: "Table") -> bool:
 
 
 def _lagging(table: "Table", n_rows: int) -> list[str]:
-    """Return the names of the indices that lack more rows than is bearable."""
+    """Return the names of the search indices that lack too many rows."""
     least, most = UNINDEXED_ROWS
     bearable = min(max(least, UNINDEXED_SHARE * n_rows), most)
     names = [index.name for index in table.list_indices()]
@@ -123,7 +123,7 @@ def _lagging(table: "Table", n_rows: int) -> list[str]:
 
 
 def neglected(table: "Table") -> list[str]:
-    """Return the columns whose indices pay off and are missing, and the indices that lack rows."""
+    """Return the columns that need a search index, and the search indices that lack rows."""
     n_rows = table.count_rows()
     return [*_missing(n_rows, _made(table)), *_lagging(table, n_rows)]
 
@@ -135,11 +135,11 @@ class Scope:
     Parameters
     ----------
     snapshot : Snapshot
-        Its table exists.
+        A snapshot whose table exists.
     passes : Passing
         The rows that pass the query's filters.
     columns : tuple of str
-        Columns to return beside the score, with those that the filters read.
+        Columns to return with the score, including those that the filters read.
     """
 
     snapshot: "Snapshot"
@@ -147,7 +147,7 @@ class Scope:
     columns: tuple[str, ...] = tuple(NODE_COLUMNS)
 
     def search(self, sought: "list[float] | MatchQuery | None" = None) -> Any:
-        """Return a search of LanceDB among the rows that meet its condition."""
+        """Return a LanceDB search restricted to the rows that meet the condition."""
         search = self.snapshot.require().search(sought).with_row_id(True)
         return self.passes.where.narrow(search)
 
@@ -155,8 +155,8 @@ class Scope:
 def nearest(scope: Scope, vector: list[float], n_rows: int) -> "pa.Table":
     """Return the rows with the most similar vectors, best first, with their cosine as `score`.
 
-    The search is exact in tables without a vector index and among few rows. Otherwise the index
-    chooses candidates, which are ordered by their exact cosine.
+    The search is exact in tables without a vector index and among few rows. Otherwise the vector
+    index picks candidates, which are ordered by their exact cosine.
     """
     is_exact = scope.snapshot.n_rows() < VECTOR_ROWS or _few_pass(scope)
 
@@ -174,7 +174,7 @@ def nearest(scope: Scope, vector: list[float], n_rows: int) -> "pa.Table":
 def matching(scope: Scope, text: str, n_rows: int) -> "pa.Table":
     """Return the rows that best match a text's words, best first, with their BM25 as `score`.
 
-    The title, file name, section, people and dates of a row count as its words, too.
+    The title, file name, section, people and dates of a row also count as its words.
     """
 
     def search(limit: int) -> "pa.Table":
@@ -186,7 +186,7 @@ def matching(scope: Scope, text: str, n_rows: int) -> "pa.Table":
 
 
 def having(scope: Scope, words: Sequence[str]) -> "pa.Table":
-    """Return all rows that have each of these words, which are matched as in `matching`."""
+    """Return all rows that contain each of these words, matched as in `matching`."""
     from lancedb.query import FullTextOperator
 
     query = scope.search(_words(" ".join(words), operator=FullTextOperator.AND))
@@ -212,7 +212,7 @@ def fused(
 
 
 def united(*tables: "pa.Table", columns: Sequence[str]) -> "pa.Table":
-    """Return columns of the rows of tables, one after the other, each id once."""
+    """Concatenate some columns of tables, keeping the first row of each id."""
     import pyarrow as pa
 
     rows = pa.concat_tables([table.select(columns) for table in tables])
@@ -226,7 +226,7 @@ def diverse(
     """Choose rows by maximal marginal relevance (Carbonell and Goldstein 1998), best first.
 
     `score` is threshold * cosine to the question - (1 - threshold) * the highest cosine to a row
-    chosen before; it never rises down the list.
+    chosen before. Scores never rise down the list.
     """
     rows = nearest(replace(scope, columns=(*scope.columns, "vector")), vector, candidates)
     if not rows.num_rows:
@@ -241,7 +241,7 @@ def diverse(
 def _few_pass(scope: Scope) -> bool:
     """Return whether so few rows pass that a partial search of the index would miss some.
 
-    Cached, as counting them takes a third of the time of a search.
+    Cached, because counting takes a third of the time of a search.
     """
     condition = scope.passes.where.sql
     if not condition:

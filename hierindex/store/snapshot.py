@@ -1,4 +1,4 @@
-"""One generation of the table, from which a question is answered."""
+"""Snapshots: a question is answered from one generation of the table."""
 
 import json
 from collections import Counter
@@ -41,7 +41,7 @@ BATCH = 8192  # rows
 
 
 def once(read: Callable[[Read], T]) -> Callable[[Read], T]:
-    """Cache what a function or method returns for all snapshots of one generation."""
+    """Cache the result of a function or method for all snapshots of one generation."""
 
     @wraps(read)
     def cached(snapshot: Read) -> T:
@@ -53,25 +53,25 @@ def once(read: Callable[[Read], T]) -> Callable[[Read], T]:
 
 
 class Snapshot:
-    """A generation of the table, which later writes do not change, and facts of its tree.
+    """A generation of the table, which later writes do not change, and facts about its tree.
 
-    A question reads from one snapshot, so that all it reads belongs to one tree.
+    A question reads from one snapshot, so all that it reads is from one tree.
 
     Parameters
     ----------
     uri : str
-        Of the index, for error messages.
+        Address of the index, for error messages.
     table : Table, optional
         Opened at this generation; None if nothing is published.
     schema : Schema, optional
-        Of the table.
+        Schema of the table.
     state : (bytes, int)
         The table's random name, and the number of the generation.
     known : dict
-        Cache shared by the snapshots of one generation. Its values must be small beside the table:
-        numbers, the parents of summaries, the summaries of sections, the tree's rows, the names of
-        documents, the hashes of copied texts, the places of chunks on the map, and the reading
-        order.
+        Cache shared by the snapshots of one generation. Its values must be small compared to the
+        table: numbers, the parents of summaries, the summaries of sections, the tree's rows, the
+        names of documents, the hashes of copied texts, the coordinates of chunks on the map, and
+        the reading order.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Snapshot:
 
     @property
     def generation(self) -> int:
-        """The number of the generation: 1 for the first that was published, 0 if none was."""
+        """The number of the generation: 1 for the first published one, 0 for none."""
         return self.state[1]
 
     @property
@@ -127,7 +127,7 @@ class Snapshot:
         return self._table
 
     def details(self) -> dict[str, Any]:
-        """Return what was written with the generation: `time`, `what`, `changes` and `report`."""
+        """Return the details stored with the generation: `time`, `what`, `changes` and `report`."""
         return {} if self._schema is None else details_of(self._schema)
 
     def report(self) -> dict[str, Any]:
@@ -137,16 +137,16 @@ class Snapshot:
 
     @property
     def is_built(self) -> bool:
-        """Whether all nodes are of a build and its updates, and none was added beside them."""
+        """Whether all nodes come from a build and its updates, and none was added separately."""
         return bool(self.report().get("settings")) and ADDED not in self.details()
 
     @property
     def of_each_document(self) -> Prefilter:
-        """The condition of chunks at the ends of documents and beside lost chunks.
+        """A condition that selects the chunks at the ends of documents and next to missing chunks.
 
-        These are the chunks that have no neighbour on one side: the first and the last one of each
-        document, and those beside a lost one. Chunks that were added may have any links, so that
-        then all are read.
+        These are the chunks without a neighbour on one side: the first and the last chunk of each
+        document, and those next to a missing one. If chunks were added directly, their links are
+        unreliable, so all chunks are selected.
         """
         return END_CHUNKS if self.is_built else CHUNKS
 
@@ -156,7 +156,7 @@ class Snapshot:
             check_dimension(self._schema, n_dims, "the question has")
 
     def columns(self, *names: str, node_ids: Collection[str] | None = None) -> dict[str, list[Any]]:
-        """Return columns of these nodes or of all; empty if the table does not exist."""
+        """Return columns of some or all nodes; empty if the table does not exist."""
         where = None if node_ids is None else by_ids(node_ids)
         columns: dict[str, list[Any]] = self.select(*names, where=where).to_pydict()
         return columns
@@ -165,7 +165,8 @@ class Snapshot:
         """Yield columns of the rows that meet a condition, in batches of up to 8,192.
 
         Without a condition, only one batch is in memory: LanceDB reads ahead of a query, up to 2
-        GiB, so each batch is one of its own. With a condition, it would seek from the first row.
+        GiB, so each batch is a query of its own. With a condition this is not done, because each
+        query would start at the first row.
 
         Raises
         ------
@@ -248,7 +249,7 @@ class Snapshot:
 
     @once
     def maker(self) -> Maker:
-        """Return what made the tree, as any node names it; all empty if no hierarchy did."""
+        """Return the `Maker` of the tree; all fields are empty if no hierarchy made it."""
         first = to_nodes(self.read(self.require().search().select(NODE_COLUMNS).limit(1)))
         return next((node.maker for node in first if node.maker), Maker())
 
@@ -259,7 +260,7 @@ class Snapshot:
 
     @once
     def copied_texts(self) -> frozenset[int]:
-        """Return the hashes of texts that several nodes have; reads 8 bytes of each node."""
+        """Return the hashes of texts that several nodes have; reads 8 bytes per node."""
         import pyarrow.compute as pc
 
         counts = self.select("text_hash")["text_hash"].value_counts()
@@ -267,7 +268,7 @@ class Snapshot:
         return frozenset(counts.field("values").filter(several).to_pylist())
 
     def has_key(self, key: str) -> bool:
-        """Return whether any chunk's metadata have a value for a key; reads digests alone."""
+        """Return whether the metadata of any chunk have a key; reads only digests."""
         found: set[str] = self.known.setdefault("keys", set())
         if key not in found:
             has = CHUNKS & Prefilter(has_any([hash_entry("has", key)]))
@@ -284,7 +285,7 @@ class Snapshot:
 
     @once
     def level_sizes(self) -> dict[int, int]:
-        """Return how many nodes have each level as their own, in ascending order of levels."""
+        """Return the number of nodes by their own level, in ascending order of levels."""
         counts = self.select("level")["level"].value_counts().to_pylist()
         return dict(sorted((each["values"], each["counts"]) for each in counts))
 
@@ -321,7 +322,7 @@ class Snapshot:
         highest_of: frozenset[str] | None = None,
         columns: Sequence[str] = NODE_COLUMNS,
     ) -> Scope:
-        """Return the rows to search: those that pass filters, of these ids if they are given.
+        """Return the rows to search: those that pass filters and, if given, have one of the ids.
 
         See `Passing` for `highest_of`. The table must exist.
         """
@@ -351,7 +352,7 @@ class Snapshot:
         highest_of: frozenset[str] | None = None,
         columns: Sequence[str] = (*NODE_COLUMNS, "vector"),
     ) -> list[dict[str, Any]]:
-        """Return columns of the rows of `nodes` that meet a condition, `id` among them.
+        """Return columns, `id` among them, of the rows of `nodes` that meet a condition.
 
         See `Passing` for `highest_of`.
         """
@@ -375,12 +376,13 @@ class Snapshot:
         return sorted(node_id for node_id in ids if node_id.startswith(start))
 
     def id_beginning(self, start: str, *, or_document: bool = False) -> str:
-        """Return the id that is a text, or the only one that begins with it.
+        """Return the id equal to a text, or the only id that begins with it.
 
         Raises
         ------
         NotFoundError
-            If no id or more than one begins with it; `or_document` adds that no document has it.
+            If no id or more than one begins with the text. With `or_document`, the message also
+            says that no document has this id.
         """
         ids = self.ids_beginning(start)
         if start not in ids and len(ids) != 1:
@@ -392,7 +394,7 @@ class Snapshot:
         return start if start in ids else ids[0]
 
     def node_beginning(self, start: str) -> Node:
-        """Return the node whose id is a text, or the only one whose id begins with it."""
+        """Return the node whose id is equal to a text, or the only one whose id begins with it."""
         return self.nodes([self.id_beginning(start)])[0]
 
 
@@ -402,12 +404,13 @@ def _read_by(passes: Passing, columns: Sequence[str]) -> tuple[str, ...]:
 
 
 def overview(snapshot: Snapshot) -> dict[str, Any]:
-    """Return the numbers of documents, nodes and tokens, the roots, models and usage.
+    """Return the numbers of documents, nodes and tokens, the roots, the models and the usage.
 
-    `titles` are those of the roots, in the same order; `precision` is that of the embedding model,
-    None if it has no choice of it; `read_in_part` tells of files what was not read.
+    `titles` are the titles of the roots, in the same order. `precision` is the embedding model's,
+    or None if it has no such setting. `read_in_part` lists the files that were not read completely,
+    with the omitted parts.
 
-    A node that passed up is counted at each level that it belongs to.
+    A node that passed up is counted at each level to which it belongs.
     """
     maker = snapshot.maker()
     roots = snapshot.select("id", "title", where=ROOTS).to_pydict()
@@ -449,10 +452,10 @@ def _read_in_part(snapshot: Snapshot) -> list[dict[str, Any]]:
 
 
 def generation_json(snapshot: Snapshot) -> dict[str, Any]:
-    """Return the number, time and size of a generation, what wrote it and what that changed.
+    """Return a generation's number, time and size, the kind of write, and its changes.
 
-    The keys are `generation`; `time`, when it was published; `documents`, `levels` and `nodes`,
-    how many it has; `what`, such as "build" or "add"; and `changes`, numbers by kind of change.
+    The keys are `generation`; `time`, when it was published; the numbers of `documents`, `levels`
+    and `nodes`; `what`, such as "build" or "add"; and `changes`, numbers by kind of change.
     """
     details = snapshot.details()
     return {

@@ -1,4 +1,4 @@
-"""The table of an index: its generations, and writes to it."""
+"""The table of an index: its generations, and writing to it."""
 
 import logging
 import sqlite3
@@ -43,17 +43,17 @@ PURGED = "purge"  # entry of details: all earlier generations are removed
 
 
 class Table:
-    """A table of generations.
+    """The table of an index, with several generations.
 
-    In an object store, where no lock excludes the writers of other processes, the second of two
-    fails: it finds another generation than when it took the lock, LanceDB refuses its commit,
-    because each writer's first one is exclusive, or its generation exists already.
+    In an object store, no lock excludes the writers of other processes, so the second of two
+    writers fails. It may find a newer generation than when it took the lock. LanceDB may refuse its
+    commit, because each writer's first commit is exclusive. Or its generation may already exist.
 
     Parameters
     ----------
     connection : Connection
     keep : int
-        Number of generations that stay after a write.
+        Number of generations to keep after a write.
     """
 
     def __init__(self, connection: Connection, keep: int = 2) -> None:
@@ -72,18 +72,18 @@ class Table:
 
     @property
     def uri(self) -> str:
-        """Of the index."""
+        """Address of the index."""
         return self.connection.uri
 
     def at(self, snapshot: Snapshot) -> Self:
-        """Return this table with a snapshot instead of the newest generation, to read from."""
+        """Return a read-only copy of this table that always reads the given snapshot."""
         table = copy(self)
         table._only = snapshot
         return table
 
     @on_newest
     def snapshot(self, generation: int | None = None) -> Snapshot:
-        """Return a generation, by default the newest; snapshots of one share a cache.
+        """Return a generation, by default the newest; its snapshots share a cache.
 
         Raises
         ------
@@ -131,31 +131,31 @@ class Table:
         return [generation_json(self.snapshot(number)) for number in self.generations()]
 
     def writing(self, what: str, patience: float | None = 0) -> AbstractContextManager[None]:
-        """Exclude all other writers for a `with` block, in which this table can be written.
+        """Exclude all other writers during a `with` block, in which this table can be written.
 
         Parameters
         ----------
         what : str
-            What is done, such as "build"; other writers and `generations` show it.
+            The kind of write, such as "build"; shown to other writers and in `generations`.
         patience : float or None
             Seconds to wait for another writer; see `WriteLock.held`.
 
         Raises
         ------
         InputError
-            If this is a table to read from, see `at`, or another writer is at work; the error
-            names it.
+            If this table is read-only, see `at`, or another writer holds the lock; the message says
+            what it does.
         """
         if self._only is not None:
             raise InputError(
-                "A single generation is only read from; write with the store that it is of."
+                "A snapshot is read-only; write with the store from which it was taken."
             )
         return self.lock.held(what, patience)
 
     def upsert(self, rows: "pa.Table", *, alone: bool = False) -> None:
         """Insert rows, replacing those with the same id, and publish the table.
 
-        If they are to be `alone`, they replace all rows.
+        With `alone`, they replace all rows.
 
         Raises
         ------
@@ -209,11 +209,11 @@ class Table:
         Parameters
         ----------
         rows : RecordBatchReader or None
-            At least one; None stands for none.
+            The new rows; None if there are none.
         report : dict
-            Of the build; stored with the rows, see `Snapshot.report`.
+            Report of the build, stored with the rows; see `Snapshot.report`.
         changes : dict, optional
-            Numbers by kind of change, which `generations` shows; by default the report's.
+            Numbers by kind of change, shown by `generations`; by default those of the report.
         purge : bool
             Whether to remove all earlier generations, so that no file contains their text.
 
@@ -251,7 +251,7 @@ class Table:
         report, purge
             See `replace`.
         moved : Mapping[str, str], optional
-            New paths of sources, by the old ones. All rows are then written again.
+            New paths of moved sources, by their old paths. If given, all rows are written again.
         """
         if purge or moved:
             every = with_the_rest(rows, {*gone}, self.snapshot(), moved)
@@ -292,14 +292,14 @@ class Table:
                 self.connection.connect().drop_table(self.connection.name)
 
     def sweep_cache(self, *, purge: bool = False) -> None:
-        """Delete from the cache what no node of a generation uses, deleted text with it.
+        """Delete from the cache everything that no generation uses, including deleted text.
 
-        If that fails, all of the cache is deleted if nothing may remain (`purge`).
+        If that fails and no deleted text may remain (`purge`), the whole cache is deleted.
 
         Raises
         ------
         InputError
-            If that fails, too.
+            If the whole cache cannot be deleted either.
         """
         if not (file := cache_file(self.uri)).exists():
             return
@@ -314,7 +314,9 @@ class Table:
             sweep(self.uri, np.concatenate(held))
         except (sqlite3.DatabaseError, OSError) as error:
             if not purge:
-                logger.warning("What is not used stays in the cache %r: %s.", str(file), error)
+                logger.warning(
+                    "Unused entries could not be deleted from the cache %r: %s.", str(file), error
+                )
                 return
             try:
                 remove(file)
@@ -331,7 +333,7 @@ class Table:
             yield self._newest()
 
     def _recover(self) -> None:
-        """Undo what a failed writer has not published, and remove its files."""
+        """Remove the unpublished work of a failed writer, and its files."""
         with suppress(InputError):  # a build replaces what cannot be read
             table = self.connection.open()
             before = None if table is None else table.version
@@ -383,8 +385,8 @@ class Table:
     ) -> int:
         """Publish the table's version as the next generation, and remove the oldest.
 
-        By default, the report is that of the generation before. Nodes remain `added` beside the
-        tree of the last build until all rows are new.
+        By default, the report of the previous generation is kept. Nodes added outside of a
+        build are marked until all rows are written again.
         """
         tend(table)
         before = details_of(table.schema)  # empty if all rows are new
@@ -413,10 +415,10 @@ def with_the_rest(
     snapshot: Snapshot,
     moved: Mapping[str, str] | None = None,
 ) -> "pa.RecordBatchReader":
-    """Return the rows of a snapshot, without deleted ones and with new ones in place of old ones.
+    """Return the rows of a snapshot without deleted rows, with new rows replacing old ones.
 
-    They are read from the snapshot in batches while they are written; rows with new ids follow.
-    `moved` has new paths of sources by the old ones.
+    They are read from the snapshot in batches while they are written. Rows with new ids follow at
+    the end. `moved` has the new paths of moved sources, by their old paths.
     """
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -1,4 +1,4 @@
-"""Temporary files of an index, in which rows and documents wait during a build."""
+"""Temporary files of an index, which hold rows and documents during a build."""
 
 import json
 from array import array
@@ -25,15 +25,15 @@ AT_ONCE = 1024  # rows that are a table in memory
 
 
 class WaitingFile:
-    """A file without a name, which vanishes with its process, open during a `with` block.
+    """A temporary file without a name, open during a `with` block; it vanishes with the process.
 
-    It lies in the folder of the index, which needs room for what is built anyway. While there is
-    no folder, and for an object store, it lies where the system keeps temporary files.
+    It is in the folder of the index, which needs space for the build anyway. If the folder does not
+    exist yet, or the index is in an object store, it is in the system's folder for temporary files.
 
     Parameters
     ----------
     connection : Connection
-        To the index.
+        Connection to the index.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -50,7 +50,7 @@ class WaitingFile:
         self._file.close()
 
     def _append(self, data: bytes) -> int:
-        """Write bytes at the end, and return where they start."""
+        """Write bytes at the end, and return their offset."""
         with self._connection.named_refusals():
             start, rest = self._file.seek(0, SEEK_END), memoryview(data)
             while rest:
@@ -68,7 +68,7 @@ class DocumentFile(WaitingFile):
     """Documents in a temporary file."""
 
     def add(self, document: "Document") -> "partial[Document]":
-        """Add a document of JSON values, and return what reads it again."""
+        """Add a document with JSON values, and return a function that reads it again."""
         data = json.dumps(document.to_dict(), ensure_ascii=False).encode()
         return partial(self._at, self._append(data), len(data))
 
@@ -79,7 +79,7 @@ class DocumentFile(WaitingFile):
 
 
 class RowFile(WaitingFile):
-    """Rows of nodes in a temporary file, by number."""
+    """Rows of nodes in a temporary file, accessed by number."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
@@ -120,7 +120,7 @@ class RowFile(WaitingFile):
         return X
 
     def reader(self) -> "pa.RecordBatchReader | None":
-        """Return the rows in the order in which they were added; None if there are none."""
+        """Return the rows in the order of their addition; None if there are none."""
         import pyarrow as pa
 
         if not len(self):

@@ -162,7 +162,7 @@ class HierarchyStore(BasePydanticVectorStore):
         return self._table.snapshot(generation)
 
     def at(self, snapshot: Snapshot) -> Self:
-        """Return a read-only copy of this store that always reads this snapshot."""
+        """Return a read-only copy of this store that always reads the given snapshot."""
         store = self.model_copy()
         store._table = self._table.at(snapshot)
         return store
@@ -190,8 +190,8 @@ class HierarchyStore(BasePydanticVectorStore):
         """Insert nodes, replacing those with the same id, and return their ids.
 
         If a hierarchy with this `store` made the nodes, they replace all nodes of the store. Warns
-        if the store then has roots that are not among these nodes: this happens if a pipeline
-        passes on only changed documents to a hierarchy without `store`.
+        if the store then has roots other than these nodes, which happens if a pipeline passes only
+        changed documents to a hierarchy without `store`.
 
         Raises
         ------
@@ -220,7 +220,7 @@ class HierarchyStore(BasePydanticVectorStore):
         return [node.node_id for node in nodes]
 
     def await_tree(self, generation: int, node_ids: Set[str]) -> None:
-        """Let the next `add` of exactly these nodes replace all that a generation holds."""
+        """Let the next `add` of exactly these nodes replace all nodes of a generation."""
         self._awaited = generation, node_ids
 
     def delete(self, /, ref_doc_id: str, **delete_kwargs: Any) -> None:
@@ -228,7 +228,7 @@ class HierarchyStore(BasePydanticVectorStore):
 
         Links to deleted nodes are removed. A node that lost a parent or a child is marked as stale
         until it is written again; `HierarchicalIndex.info` counts the stale nodes, and
-        `HierarchicalIndex.regrow` builds the tree anew.
+        `HierarchicalIndex.regrow` builds the tree again.
         """
         _check_options("delete", delete_kwargs)
         delete_document(self._table, ref_doc_id)
@@ -413,10 +413,10 @@ class HierarchyStore(BasePydanticVectorStore):
         return True
 
     def _nodes(self, given: Sequence[BaseNode]) -> list[Node]:
-        """Return LlamaIndex's nodes in our form, each with all of its documents.
+        """Convert LlamaIndex's nodes to nodes of hierindex, each with all of its documents.
 
-        Documents that a node does not name, see `to_text_node`, are those of its children, in
-        order, or of the same node in the index.
+        Documents that a node does not list, see `to_text_node`, are taken from its
+        children, in order, or from the same node in the index.
 
         Raises
         ------
@@ -488,7 +488,7 @@ def _words_of(query: VectorStoreQuery) -> str:
 
 
 def _check_options(method: str, given: Mapping[str, Any], *known: str) -> None:
-    """Raise InputError if a method is given an option that it does not have."""
+    """Raise InputError if a method does not support one of its options."""
     for name in given.keys() - {*known}:
         has = f"its options are {', '.join(known)}" if known else "it has none"
         raise InputError(f"HierarchyStore.{method} has no option {name!r}; {has}.")

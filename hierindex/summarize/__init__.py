@@ -1,6 +1,6 @@
-"""Summaries of groups: extracts, rewriting by a model, and what is checked of it.
+"""Summaries of groups: extracts, rewriting by a model, and checks of the rewrites.
 
-The public names stand in `__init__.pyi`; each is imported when it is first used.
+The public names are listed in `__init__.pyi`; each is imported on first use.
 """
 
 import lazy_loader

@@ -48,7 +48,7 @@ class BertExtractor:
         np.random.set_state(state)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings that determine the choice."""
+        """Return the settings that determine which sentences are chosen."""
         return {"bert": self.model_name}
 
     def extract(self, groups: Sequence[Group], budget: Budget) -> list[list[Sentence]]:

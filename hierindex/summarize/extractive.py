@@ -1,4 +1,4 @@
-"""Extractive summaries, made of verbatim sentences of the children."""
+"""Extractive summaries: verbatim sentences of the children."""
 
 import re
 from collections.abc import Hashable, Sequence, Set
@@ -80,13 +80,13 @@ DENSITY = 0.8  # 0 prefers long sentences, 1 those with few words beside those t
 
 
 def weight_of(sentence: Sentence) -> float:
-    """Return how well a sentence can stand in a summary, above 0; 1 for most whole sentences.
+    """Return how suitable a sentence is for a summary, above 0; 1 for most complete sentences.
 
-    Whole sentences of prose that need no other weigh most. Those that lean on what stands before
-    or elsewhere, that ask, or that have few words of their own weigh less; rows, captions and
-    stubs less again; and front matter, lists of references, contents and code next to nothing.
-    Those of an abstract, an introduction or the like, and those with words of the titles above
-    them, weigh more.
+    Complete sentences of prose that can be understood alone weigh most. Sentences that refer to
+    other text, questions, and sentences with few words of their own weigh less. Rows, captions and
+    stubs weigh less again, and front matter, reference lists, contents and code almost nothing.
+    Sentences of an abstract or introduction, and sentences with words of the titles above them,
+    weigh more.
 
     Notes
     -----
@@ -120,7 +120,7 @@ def weight_of(sentence: Sentence) -> float:
 
 
 def _alone(sentence: Sentence) -> float:
-    """Return how well a sentence is understood without another beside it."""
+    """Return how well a sentence is understood without its neighbours."""
     text = SPEAKER.sub("", sentence.text, count=1)
     words = tokens(text)
     telling = sum(word.lower() not in UNTITLED for word in words) / max(1, len(words))
@@ -129,7 +129,7 @@ def _alone(sentence: Sentence) -> float:
 
 
 def _of_titles(sentence: Sentence, words: Sequence[str]) -> float:
-    """Return the weight of a sentence by the titles above it, at least 1."""
+    """Return a sentence's weight from the titles above it, at least 1."""
     section = _section(sentence)
     titles = {*map(str.lower, tokens(f"{sentence.name} {section}"))} - UNTITLED
     weight = 1 + TITLED * len(titles.intersection(map(str.lower, words))) / max(1, len(titles))
@@ -142,10 +142,10 @@ def _section(sentence: Sentence) -> str:
 
 
 def informative(sentences: Sequence[Sentence]) -> tuple[list[Sentence], list[float]]:
-    """Drop repeated sentences, and those that say little beside others of their child.
+    """Drop repeated sentences, and sentences that say little compared to others of their child.
 
-    The others are returned with their weights. What stands before the first section of a document
-    is taken for its introduction.
+    The remaining sentences are returned with their weights. Text before the first section of a
+    document counts as its introduction.
 
     >>> from hierindex.text.sentences import split_sentences
     >>> [s.text for s in informative(split_sentences("Chapter 2. The host was not at home."))[0]]
@@ -208,7 +208,7 @@ class Extractor(Protocol):
     """Protocol of objects that choose verbatim sentences of each group within a budget."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings that determine the choice."""
+        """Return the settings that determine which sentences are chosen."""
 
     def extract(self, groups: Sequence[Group], budget: Budget) -> list[list[Sentence]]:
         """Return at least one sentence of each group, in reading order."""
@@ -218,8 +218,8 @@ class SalientSentences:
     """The default extractor: salient sentences of all children, more of larger children.
 
     Sentences without content, and sentences that cannot be understood alone, are only used if there
-    are no others. Sentences are compared by TF-IDF weights, with the group as corpus.
-    `tests/benchmarks/extractive.py` chose the method and its constants.
+    are no others. Sentences are compared by TF-IDF weights, with the group as corpus. The method
+    and its constants were chosen by `tests/benchmarks/extractive.py`.
 
     Parameters
     ----------
@@ -239,7 +239,7 @@ class SalientSentences:
         self.by = by
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings that determine the choice."""
+        """Return the settings that determine which sentences are chosen."""
         return {"method": self.by, "redundancy": REDUNDANCY}
 
     def extract(self, groups: Sequence[Group], budget: Budget) -> list[list[Sentence]]:
@@ -257,12 +257,12 @@ class SalientSentences:
         return extracts
 
     def select(self, group: Group, budget: Budget) -> list[Sentence]:
-        """Return the chosen sentences of a group; none is cut, and none may fit."""
+        """Return the selected sentences of a group, uncut; empty if none fits."""
         pool, weights = informative(group)
         return self._chosen(pool, np.array(weights), budget.costs(pool), budget.max_tokens)
 
     def best(self, group: Group) -> dict[int, Sentence]:
-        """Return the sentence of each child that tells most and is understood alone, by number."""
+        """Return each child's most informative sentence, of those that can be understood alone."""
         pool, weights = informative(group)
         alone = [_alone(sentence) for sentence in pool]
         _, p = self._relevance(pool, np.array(weights) * np.array(alone))
@@ -334,7 +334,7 @@ class ExtractiveSummarizer:
 
 
 def beginning(sentence: Sentence, budget: Budget) -> Sentence:
-    """Return as much of a sentence as fits a budget, see `Budget.beginning`."""
+    """Return as much of a sentence as fits a budget; see `Budget.beginning`."""
     text = budget.beginning(sentence.text).rstrip() or sentence.text[:1]
     return replace(sentence, text=text, to=sentence.at + len(text))
 

@@ -1,4 +1,4 @@
-"""Facts of a sentence that its sources lack: numbers with units, names, and quoted words."""
+"""Facts in a sentence that its sources lack: numbers with units, names, and quoted words."""
 
 import re
 from collections.abc import Iterator
@@ -57,7 +57,7 @@ STEM = 5  # letters that forms of a name share, such as "Germany" and "German"
 
 
 class Facts:
-    """The facts of a text, by which sentences about it are judged."""
+    """The facts of a text, against which sentences about it are checked."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -70,7 +70,7 @@ class Facts:
 
     @cached_property
     def measures(self) -> dict[Decimal, set[str]]:
-        """The units of numbers that have any."""
+        """The units of numbers that have a unit, by value."""
         found: dict[Decimal, set[str]] = {}
         for values, unit in measures_in(self.text, NUMBER, SPELLED):
             for value in values:
@@ -79,7 +79,7 @@ class Facts:
 
     @cached_property
     def words(self) -> set[str]:
-        """All words, their first letters, months of dates, and acronyms of names."""
+        """All words, their first letters, the months in dates, and acronyms of names."""
         words = {folded(word) for word in tokens(self.text)}
         months = {MONTHS[int(n) - 1] for n in ISO_DATE.findall(self.text) if 0 < int(n) < 13}
         spelled = {re.sub(r"\W|_", "", each).lower() for each in LETTERS.findall(self.text)}
@@ -90,15 +90,16 @@ class Facts:
         return words | {word[:STEM] for word in words} | months | spelled | acronyms
 
     def has_name(self, name: str) -> bool:
-        """Return whether a name stands in the text in some form, or by its initials."""
+        """Return whether a name occurs in the text, in some form or by its initials."""
         return not self.words.isdisjoint({(word := folded(name)), word[:STEM]})
 
     def lack(self, sentence: str) -> dict[str, list[str]]:
-        """Return what a sentence claims and the text lacks, by kind.
+        """Return the facts of a sentence that the text lacks, by kind.
 
-        Forms are folded: 1,200 and 1.2 thousand, 2026-04-05 and 5 April, plurals, possessives,
-        acronyms, and numbers as they are spoken. Quoted words may stand in another order, and
-        numbers in words are not compared, as people count.
+        Different forms of a fact are equal: 1,200 and 1.2 thousand, 2026-04-05 and 5 April,
+        plurals, possessives, acronyms, and spoken forms of numbers. Quoted words may be in another
+        order. Numbers written as words in the sentence are not checked, because they often count
+        things.
 
         >>> Facts("On 4 April, Anna Berg paid 1.2 thousand euros.").lack(
         ...     "Berg's firm paid 1,200 dollars in May, and 30 more to Cole.")
@@ -131,7 +132,7 @@ def folded(word: str) -> str:
 
 
 def names_in(sentence: str) -> Iterator[str]:
-    """Yield capitalised words, the first of a sentence only before another; none in German.
+    """Yield capitalised words; a sentence's first word only before another one; none in German.
 
     >>> list(names_in("Yesterday the team met Anna-Maria Berg, the CEO. Old Mill Road was shut."))
     ['Anna', 'Maria', 'Berg', 'CEO', 'Mill', 'Road']
@@ -148,10 +149,10 @@ def names_in(sentence: str) -> Iterator[str]:
 
 
 def values_in(text: str) -> Iterator[tuple[str, set[Decimal]]]:
-    """Yield each number in digits with its possible values; each part of a date is one.
+    """Yield each number in digits with its possible values, also each part of a date.
 
-    A number that can be read in two ways has both values: "1.200" is 1.2, or 1200 where points
-    group digits, and "5 m" is five, or five million.
+    An ambiguous number has several values: "1.200" is 1.2, or 1200 if points group digits, and "5
+    m" is five, or five million.
     """
     for match in NUMBER.finditer(text):
         number, scale = match[1], (match[2] or "").lower()
@@ -171,8 +172,8 @@ def values_in(text: str) -> Iterator[tuple[str, set[Decimal]]]:
 def numbers_in(text: str) -> set[Decimal]:
     """Return the values of all numbers in a text, in digits or English words.
 
-    A number in several words also has the values of its words and beginnings, and two numbers
-    below 100 in a row those of a price or a year as it is spoken.
+    A number of several words also has the values of its single words and beginnings. Two
+    consecutive numbers below 100 also have the value of a spoken price or year.
 
     >>> sorted(map(str, numbers_in("The 4th of twenty-five, 12.50 of 1,200")))
     ['12.50', '1200', '20', '25', '4', '5']
@@ -196,7 +197,7 @@ def numbers_in(text: str) -> set[Decimal]:
 
 
 def measures_in(text: str, *numbers: re.Pattern[str]) -> Iterator[tuple[set[Decimal], str]]:
-    """Yield the values of numbers of these forms that have a unit, and the unit."""
+    """Yield the values and the unit of each number with a unit; `numbers` are patterns."""
     for match in (match for form in numbers for match in form.finditer(text)):
         before = text[max(0, match.start() - 1) : match.start()]
         after = UNIT.match(text, match.end())

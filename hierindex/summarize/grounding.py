@@ -1,4 +1,4 @@
-"""Whether the sentences of a text are supported by its sources, and by which."""
+"""Checks whether the sentences of a text are supported by its sources, and by which ones."""
 
 import re
 from collections import Counter
@@ -39,9 +39,9 @@ NEGATION = re.compile(
 
 
 class Verdict(NamedTuple):
-    """The indices of a sentence's most similar sources, best first, and why none supports it.
+    """The indices of the sources most similar to a sentence, best first, and its fault.
 
-    `fault` is "" if it is supported.
+    `fault` says why no source supports the sentence; "" if one does.
     """
 
     sources: tuple[int, ...]
@@ -51,20 +51,20 @@ class Verdict(NamedTuple):
 def judged(
     pairs: Sequence[Pair], embed: Embed | None, also_known: Sequence[str] = ()
 ) -> list[list[Verdict]]:
-    """Judge each sentence of each pair by its sources.
+    """Check each sentence of each pair against its sources.
 
-    A sentence is supported if the sources have its numbers, units, names and quoted words, not far
-    from what is most similar to it; if it is similar to a source, by the embedding model and by its
-    words; and if a source with most of its words is negated as it is. Paraphrases of the same
-    facts are not told apart from statements of other relations between them.
+    A sentence is supported if three things hold. The sources contain its numbers, units, names and
+    quoted words, near the most similar source. It is similar to a source, by the embedding model
+    and by its words. It is negated like a source with most of its words, if there is one. A
+    sentence that relates the same facts in a wrong way is not detected.
 
     Parameters
     ----------
     pairs : sequence of Pair
     embed : Embed, optional
-        By default similarity is that of words, and only facts and negation are judged.
+        By default, similarity is computed from words, and only facts and negation are checked.
     also_known : sequence of str, optional
-        A text for each pair, whose facts count as known.
+        A text for each pair; facts in it are accepted.
     """
     if not pairs:
         return []
@@ -84,7 +84,7 @@ def judged(
 
 
 class Sources:
-    """The sentences that a text was written from; with a scale, similarity is judged."""
+    """The source sentences of a text; if a scale is given, similarity is checked, too."""
 
     def __init__(self, sources: Sequence[str], scale: Scale | None, also_known: str = "") -> None:
         self._sources, self._scale = sources, scale
@@ -93,7 +93,7 @@ class Sources:
         self._n_with = Counter(word for words in self._words for word in words)
 
     def verdict(self, sentence: str, similarity: Floats1d) -> Verdict:
-        """Judge a sentence by its similarity to each source, (n_sources,)."""
+        """Check a sentence, given its similarity to each source, (n_sources,)."""
         order = np.argsort(-similarity, kind="stable")
         least = NEARLY * similarity[order[0]]
         nearest = tuple(
@@ -107,7 +107,7 @@ class Sources:
         return Verdict(nearest, fault)
 
     def _far(self, sentence: str, similarity: Floats1d) -> dict[str, list[str]]:
-        """Return the numbers and names that stand only far from the nearest source."""
+        """Return the numbers and names that occur only far from the nearest source."""
         padded = np.pad(similarity, 1, constant_values=-1)
         around = np.maximum.reduce([padded[:-2], similarity, padded[2:]])
 
@@ -130,7 +130,7 @@ class Sources:
         return {kind: found for kind, found in far.items() if found}
 
     def _fault_of_meaning(self, sentence: str, similarity: Floats1d, order: Ints1d) -> str:
-        """Return why the words and the meaning of a sentence are not those of its sources."""
+        """Return why the words or meaning of a sentence do not match its sources."""
         words = {
             word: np.log1p(len(self._sources) / (1 + self._n_with[word]))
             for word in _content(sentence)
@@ -152,26 +152,26 @@ class Sources:
 
 
 def _listed(lacking: Mapping[str, Sequence[str]], where: str) -> str:
-    """Return what is lacking as a phrase; empty if nothing is."""
+    """Format missing facts as a phrase; empty if nothing is missing."""
     return "; ".join(
         f"{kind} {where}: {', '.join(dict.fromkeys(found))}" for kind, found in lacking.items()
     )
 
 
 def _differ_in_negation(sentence: str, source: str) -> bool:
-    """Return whether one of them is negated; a longer source may be in its other part."""
+    """Return whether only one is negated; a longer source may be negated in another part."""
     if NEGATION.search(sentence):
         return not NEGATION.search(source)
     return NEGATION.search(source) is not None and len(source) < LONGER * len(sentence)
 
 
 def _content(text: str) -> set[str]:
-    """Return the beginnings of the words that say something."""
+    """Return the stems of the words with content."""
     return {folded(word)[:STEM] for word in tokens(text) if word.lower() not in EVERY_STOP_WORD}
 
 
 def known_scale(embed: Embed) -> Scale:
-    """Return the scale of an embedding model's similarity of a sentence to its sources."""
+    """Return the scale of similarities between sentences and their sources for a model."""
     model = getattr(embed, "__self__", embed)  # a bound method does not outlive the call
     S, T, _ = SUPPORT.vectors(model, embed)
     return Scale.of(S @ T.T, nearest=True)
@@ -183,7 +183,7 @@ class KnownPairs:
     Parameters
     ----------
     pairs : str
-        Two lines per pair: a text, and a text that belongs to it and to no other.
+        Two lines per pair: a text, and the text that matches only this one.
     beside : sequence of str
         Further texts to embed in the same batch.
     """
@@ -196,12 +196,12 @@ class KnownPairs:
         self._lock = Lock()
 
     def vectors(self, model: object, embed: Embed) -> list[Floats2d]:
-        """Return the vectors of the first texts, of the second, and of the texts beside.
+        """Return the vectors of the first texts, of the second texts, and of the texts in `beside`.
 
         Parameters
         ----------
         model : object
-            The vectors are cached until it is garbage-collected.
+            The model; vectors are cached until it is garbage-collected.
         embed : Embed
             The model's embedding function, called once per model, also by several threads.
         """

@@ -1,4 +1,4 @@
-"""Abstractive summaries by any LlamaIndex language model, with a cache; long texts are halved."""
+"""Abstractive summaries by LlamaIndex language models, with a cache; long texts are halved."""
 
 import json
 import re
@@ -106,7 +106,7 @@ def check_prompt(template: str) -> None:
 def summary_prompt(text: str, *, max_tokens: int, template: str = SUMMARY_PROMPT) -> str:
     """Fill in the prompt for one group.
 
-    The fence is a line that the text cannot contain. It is a hash of the text, so the same text
+    The fence is a line that cannot occur in the text. It is a hash of the text, so the same text
     gives the same prompt.
     """
     text = SURROGATE.sub("\ufffd", text)  # invalid in UTF-8 and JSON
@@ -236,7 +236,7 @@ class LLMRewriter:
     def correct(
         self, claims: Sequence[tuple[str, str, Sequence[str]]], resources: Resources
     ) -> list[Rewrite]:
-        """Return a rewrite of each sentence, given with its fault and its nearest sources."""
+        """Return a correction of each sentence, given with its fault and its nearest sources."""
         correction = copy(self)
         correction.prompt = CORRECTION_PROMPT
         texts = [
@@ -246,7 +246,7 @@ class LLMRewriter:
         return correction.rewrite(texts, max_tokens=CORRECTED, resources=resources)
 
     def language_model(self, max_tokens: int, resources: Resources) -> LanguageModel:
-        """Return what sends the requests of one level, with this rewriter's limits."""
+        """Return the `LanguageModel` for the requests of one level, with this rewriter's limits."""
         usage, tokens = resources.usage, None
         if self.token_limit is not None:
             spent = usage.prompt_tokens + usage.completion_tokens
@@ -255,7 +255,7 @@ class LLMRewriter:
         return LanguageModel(self.llm, limit, self.timeout, self.wait, tokens, has_answered)
 
     def options(self, max_tokens: int) -> dict[str, Any]:
-        """Return the option max_tokens if the model has it."""
+        """Return the option `max_tokens` if the model supports it."""
         if "max_tokens" not in type(self.llm).model_fields:
             return {}
         return {"max_tokens": self.completion_tokens(max_tokens)}
@@ -263,7 +263,7 @@ class LLMRewriter:
 
 @dataclass
 class Requests:
-    """The requests of one level; adds what they cost to `resources.usage`."""
+    """The requests of one level; their cost is added to `resources.usage`."""
 
     rewriter: LLMRewriter
     model: LanguageModel
@@ -282,10 +282,10 @@ class Requests:
             If the token limit is reached, after the requests in flight have ended, or if the
             deadline has passed, which abandons them.
         ModelError
-            If the service refuses, or fails repeatedly.
+            If the service refuses or fails repeatedly.
         """
         deadline, left = self.rewriter.deadline, None
-        over = LimitError(f"the deadline of {deadline or 0:g} s is over")
+        over = LimitError(f"the deadline of {deadline or 0:g} s has passed")
         if deadline is not None:
             left = self.resources.started + deadline - time.monotonic()
             if left <= 0:
@@ -346,7 +346,7 @@ class Requests:
         return Rewrite(written, calls.usage, title=title)
 
     def _written(self, text: str, calls: Calls) -> tuple[str, str]:
-        """Return the model's title and summary of a text; the cost counts even if it fails."""
+        """Return the model's title and summary of a text; the cost is counted even on failure."""
         prompt = self.rewriter.prompt_of(text, self.max_tokens)
         options, split = self.rewriter.options(self.max_tokens), self.rewriter.split
 

@@ -1,4 +1,4 @@
-"""Answers of a language model: their titles, and checks that they are summaries."""
+"""Answers of a language model: titles, and checks that they are summaries."""
 
 import re
 from collections.abc import Callable
@@ -53,10 +53,11 @@ Split = Callable[[str], tuple[str, str]]
 
 
 def split_title(answer: str) -> tuple[str, str]:
-    r"""Return the title on the first line of an answer, empty if it has none, and the rest.
+    r"""Split an answer into the title on its first line, "" if there is none, and the rest.
 
-    The line begins with "Title:", in one of some languages, or is a heading or bold in Markdown.
-    A title of more than `MAX_TITLE` characters is cut; a line of `MIN_TEXT` or more is text.
+    The title line begins with "Title:", in one of several languages, or is a heading or bold text
+    in Markdown. A title of more than `MAX_TITLE` characters is cut. A line of `MIN_TEXT` characters
+    or more is text.
 
     >>> split_title('**Title:** "The ferry"\n\nIt was cancelled.')
     ('The ferry', 'It was cancelled.')
@@ -85,7 +86,7 @@ def untitled(answer: str) -> tuple[str, str]:
 def checked(
     response: CompletionResponse, prompt: str, source: str, max_tokens: int, split: Split = untitled
 ) -> tuple[str, str]:
-    """Return the title and the summary in a response, without the model's thoughts before them.
+    """Return the title and the summary in a response, without the model's thoughts.
 
     Parameters
     ----------
@@ -101,7 +102,7 @@ def checked(
     Raises
     ------
     UnusableError
-        If it is cut off, empty, a refusal, an echo of the prompt or far too long.
+        If the summary is cut off, empty, a refusal, an echo of the prompt or far too long.
     """
     finish = finish_reason(response)
     if finish in FILTERED:
@@ -134,7 +135,7 @@ def checked(
 
 
 def _is_copy(text: str, source: str) -> bool:
-    """Return whether most sentences stand in the source, ignoring punctuation and case."""
+    """Return whether most sentences occur in the source, ignoring punctuation and case."""
     said, letters = map(_letters, (s.text for s in split_sentences(text))), _letters(source)
     copied = [sentence in letters for sentence in said]
     return sum(copied) >= COPIED * len(copied)

@@ -1,4 +1,4 @@
-"""Rewrites of extracts by a model, and what becomes of their sentences."""
+"""Rewrites of extracts by a model, and the check of their sentences."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ class Rewrite:
     title : str
         "" if the model was not asked for a title.
     key : str
-        Cache key of the completion; "" if the text was made of several completions.
+        Cache key of the completion; "" if the text combines several completions.
     """
 
     text: str | None
@@ -38,7 +38,7 @@ class Rewrite:
 
 
 def of_each(texts: Sequence[str], rewrites: Mapping[str, Rewrite]) -> list[Rewrite]:
-    """Return the rewrite of each text; repetitions of a text count as cached."""
+    """Return the rewrite of each text; repeated texts count as cached."""
     seen, listed = set[str](), []
     for text in texts:
         rewrite = rewrites[text]
@@ -51,7 +51,7 @@ def of_each(texts: Sequence[str], rewrites: Mapping[str, Rewrite]) -> list[Rewri
 
 
 class Rewriter(Protocol):
-    """Protocol of objects that summarise texts in their own words."""
+    """Protocol of objects that rewrite texts as summaries."""
 
     @property
     def name(self) -> str:
@@ -68,10 +68,10 @@ class Rewriter(Protocol):
 
 @dataclass
 class Piece:
-    """A sentence of a rewrite with the characters before it, and what became of it.
+    """A sentence of a rewrite, the characters before it, and the outcome of its check.
 
-    `sources` are the most similar sentences of the extract, by index, best first, and `repeats`
-    the part of the extract that it is, if it is verbatim.
+    `sources` are the indices of the most similar sentences of the extract, best first. If the
+    sentence is verbatim, `repeats` is the part of the extract that it repeats.
     """
 
     before: str
@@ -83,12 +83,12 @@ class Piece:
 
     @property
     def is_unsupported(self) -> bool:
-        """Whether no source supports it, also after a correction."""
+        """Whether no source supports the sentence, even after a correction."""
         return bool(self.fault) and self.outcome == "supported"
 
 
 class Draft:
-    """A rewrite while its sentences are checked against the extract that was rewritten."""
+    """A rewrite whose sentences are being checked against the extract."""
 
     def __init__(self, rewrite: Rewrite, sentences: Group, extract: Group, given: str) -> None:
         ends = [sentence.to for sentence in sentences]
@@ -105,12 +105,12 @@ class Draft:
 
     @property
     def place(self) -> str:
-        """What the rewrite is of, for messages."""
+        """The rewritten group, as named in messages."""
         source = self.extract[0].quote.source
         return f"the group of {source.document!r} at {source.start}" if source else "a group"
 
     def judge(self, verdicts: Sequence[Verdict]) -> None:
-        """Take over the verdict on each sentence."""
+        """Store the verdict on each sentence."""
         for piece, verdict in zip(self.pieces, verdicts, strict=True):
             piece.sources = verdict.sources
             piece.repeats = _repeated(piece.text, self.extract)
@@ -122,7 +122,7 @@ class Draft:
         return piece.text, piece.fault, [self.extract[row].text for row in piece.sources]
 
     def correct(self, i: int, other: "Draft") -> None:
-        """Replace a sentence by that of another draft if it is supported; add the cost anyway."""
+        """Replace a sentence by the corrected one if that is supported; always add the cost."""
         self.usage += other.usage
         self.keys += other.keys
         before, fault = self.pieces[i].before, self.pieces[i].fault
@@ -131,7 +131,7 @@ class Draft:
                 self.pieces[i] = replace(piece, before=before, fault=fault, outcome="corrected")
 
     def summary(self, unsupported: str, budget: Budget) -> Summary | None:
-        """Return the summary of what is left, or None if nothing is."""
+        """Return the summary of the remaining sentences, or None if none remains."""
         kept = list[Piece]()
         said = {piece.text for piece in self.pieces}
         for piece in self.pieces:
@@ -177,7 +177,7 @@ class Draft:
 
 
 def judge(drafts: Sequence[Draft], resources: Resources) -> None:
-    """Judge the sentences of drafts, and leave out titles with numbers that the extract lacks."""
+    """Check the sentences of drafts, and drop titles with numbers that the extract lacks."""
     written = [draft for draft in drafts if draft.pieces]
     pairs = [([p.text for p in d.pieces], [s.text for s in d.extract]) for d in written]
     verdicts = judged(pairs, resources.embed, [draft.given for draft in written])

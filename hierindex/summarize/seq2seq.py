@@ -75,7 +75,7 @@ class Seq2SeqRewriter:
         self._model = model.to(self.device).eval()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle what loads the model, on the device that the other process has."""
+        """Pickle the arguments that load the model, on the device of the other process."""
         return partial(type(self), num_beams=self.num_beams), (self.name,)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Summarisers made from a name, a language model or a description, and their rehearsals."""
+"""Making summarisers from names, language models or descriptions, and copies for estimates."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +26,7 @@ SummarizerLike = Summarizer | LLM | SummarizeFunction | str | None
 
 
 def as_summarizer(given: SummarizerLike) -> Summarizer:
-    """Return the summariser that a `summarizer` argument stands for.
+    """Convert a `summarizer` argument to a summariser.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def as_summarizer(given: SummarizerLike) -> Summarizer:
 
 
 class _EachText:
-    """A rewriter that rewrites one text after the other."""
+    """A rewriter that handles one text after the other."""
 
     def rewrite(
         self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
@@ -82,10 +82,9 @@ class _EachText:
 
 
 class FunctionRewriter(_EachText):
-    """A rewriter that calls a function for one text after the other, with a cache.
+    """A rewriter that calls a function for one text at a time, with a cache.
 
-    A text has no rewrite if the function raises a RuntimeError or what clients of models raise, see
-    `request_errors`.
+    A text has no rewrite if the function raises a RuntimeError or an exception of `request_errors`.
     """
 
     def __init__(self, function: SummarizeFunction) -> None:
@@ -93,7 +92,7 @@ class FunctionRewriter(_EachText):
         self._function = function
 
     def to_dict(self) -> dict[str, Any]:
-        """Return module and name of the function; its code is not compared."""
+        """Return the module and name of the function; its code is not compared."""
         return {"function": self.name, "module": self._function.__module__}
 
     def _rewrite(self, text: str, max_tokens: int, resources: Resources) -> Rewrite:
@@ -114,22 +113,22 @@ class FunctionRewriter(_EachText):
 def summarizer_from_dict(
     data: Mapping[str, Any], llm: LLMLike | None = None, *, strict: bool = False, **limits: Any
 ) -> Summarizer:
-    """Return the summariser that a `to_dict` describes.
+    """Return the summariser described by the dict of `to_dict`.
 
     Parameters
     ----------
     data : Mapping
     llm : LLM or callable, optional
-        The language model that it names.
+        The language model named in `data`.
     strict : bool
         See `TwoStageSummarizer`.
     **limits
-        Options of `LLMRewriter` that do not determine what it writes.
+        Options of `LLMRewriter` that do not affect its texts.
 
     Raises
     ------
     InputError
-        If it cannot be made from its description alone; names the argument to pass.
+        If an argument is missing; the message names it.
     """
     rewriter = data.get("rewriter", {})
     if "llm" in rewriter and llm is None:
@@ -165,9 +164,9 @@ def _rewriter(data: Mapping[str, Any], llm: LLMLike | None, limits: Mapping[str,
 def rehearsed(summarizer: Summarizer) -> Summarizer:
     """Return a copy of the summariser that sends no requests.
 
-    Groups and extracts stay the same. Cached rewrites are used; the beginning of the extract
-    stands in for the others. The usage counts the requests that would be sent, the tokens of
-    their prompts and the maximum tokens of their answers.
+    Groups and extracts stay the same. Cached rewrites are used; other rewrites are replaced by the
+    beginning of the extract. The usage counts the requests that would be sent, the tokens of their
+    prompts and the maximum tokens of their answers.
 
     Raises
     ------

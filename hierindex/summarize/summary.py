@@ -96,17 +96,17 @@ class Budget:
     ----------
     max_tokens : int
     count : callable
-        Counts the tokens of each text: a sequence of n texts to (n,) int64.
+        Maps a sequence of n texts to their numbers of tokens, (n,) int64.
     """
 
     max_tokens: int
     count: CountTokens
 
     def costs(self, sentences: Sequence[Sentence]) -> NDArray[np.int64]:
-        """Count the tokens of each sentence with a blank before it, (n_sentences,).
+        """Count the tokens of each sentence with a space before it, (n_sentences,).
 
-        Without the blank, a sentence can have more tokens. As a sentence of more than half of the
-        budget may be the only one, the larger count is used for it.
+        Without the space, a sentence can have more tokens. A sentence longer than half of the
+        budget may be the only one, so the larger of both counts is used for it.
         """
         costs = self.count([f" {sentence.text}" for sentence in sentences])
         long = np.flatnonzero(2 * costs > self.max_tokens)
@@ -116,14 +116,14 @@ class Budget:
         return costs
 
     def trimmed(self, sentences: Sequence[Sentence], names: Sequence[str] = ()) -> list[Sentence]:
-        """Drop the last sentences, but for the first, until the joined text fits."""
+        """Drop sentences from the end, except the first one, until the joined text fits."""
         kept = list(sentences)
         while kept[1:] and not self.fits(joined(kept, names)[0]):
             kept.pop()
         return kept
 
     def beginning(self, text: str) -> str:
-        """Return as much of a text as fits when it is halved, at a blank if possible."""
+        """Halve a text until it fits, at a space if possible, and return its beginning."""
         while len(text) > 1 and not self.fits(text):
             half = text[: len(text) // 2]
             text = half.rpartition(" ")[0].rstrip() or half.rstrip()
@@ -134,7 +134,7 @@ class Budget:
         return bool(self.count([text])[0] <= self.max_tokens)
 
     def beside(self, names: Sequence[str]) -> "Budget":
-        """Return the budget less the tokens of names, or all of it if under 1/4 would be left."""
+        """Return the budget minus the tokens of names, or all of it if under 1/4 would be left."""
         used = int(self.count(["\n".join(names)])[0]) + 2 * len(names) if names else 0
         left = self.max_tokens - used
         return replace(self, max_tokens=left if 4 * left >= self.max_tokens else self.max_tokens)
@@ -215,10 +215,10 @@ class Summarizer(Protocol):
     """Protocol of objects that write one summary for each group of a level.
 
     `to_dict` must return all settings that determine a summary, and no credentials; it is hashed
-    into the ids of summaries. Besides these settings, a summary may depend only on the budget and
-    on its group: the texts, kinds, sections and positions of the sentences, the names and sizes of
-    the children, and which sentences share a document. It must not depend on document ids or on
-    other groups.
+    into the ids of summaries. In addition to these settings, a summary may depend only on the
+    budget and on its group. Of the group, it may use the texts, kinds, sections and positions of
+    the sentences, the names and sizes of the children, and the information which sentences share a
+    document. It must not depend on document ids or on other groups.
     """
 
     @property
@@ -235,19 +235,20 @@ class Summarizer(Protocol):
 
 
 def with_title(title: str, text: str) -> str:
-    """Return an answer that `checked.split_title` splits into this title and text."""
+    """Format a title and a text as an answer that `replies.split_title` splits again."""
     return f"Title: {title}\n{text}" if title else text
 
 
 def joined(sentences: Sequence[Sentence], names: Iterable[str] = ()) -> tuple[str, list[int]]:
-    r"""Return a text of sentences, and where each begins in it.
+    r"""Join sentences to a text; return it and the start of each sentence.
 
     Parameters
     ----------
     sentences : Sequence[Sentence]
         In the order of their children.
     names : Iterable[str]
-        Of children, each once and in order. With names, the text is a list, with a line for each.
+        Names of children, each once and in order. With names, the text is a list with a line for
+        each name.
 
     Examples
     --------
@@ -273,7 +274,7 @@ def joined(sentences: Sequence[Sentence], names: Iterable[str] = ()) -> tuple[st
 
 
 def names_of(group: Group) -> list[str]:
-    """Return the names of the children of a group, each once; none within a document."""
+    """Return the distinct names of the children of a group; empty within a document."""
     return [*filter(None, dict.fromkeys(sentence.name for sentence in group))]
 
 

@@ -128,7 +128,7 @@ class TwoStageSummarizer:
         return self._summaries(groups, drafts, budget)
 
     def _correct(self, drafts: Sequence[Draft], budget: Budget, resources: Resources) -> None:
-        """Have the sentences that are not supported written anew, if the model can."""
+        """Let the model correct unsupported sentences, if it can."""
         wrong = [
             (draft, i) for draft in drafts for i, piece in enumerate(draft.pieces) if piece.fault
         ]
@@ -186,7 +186,7 @@ class TwoStageSummarizer:
 
 
 def _leading(sentences: list[Sentence], budget: Budget) -> list[Sentence]:
-    """Return the first sentences that fit the budget, or the beginning of the first."""
+    """Return the first sentences that fit the budget, or the beginning of the first one."""
     n = int((np.cumsum(budget.costs(sentences)) <= budget.max_tokens).sum())
     if not n:
         return [beginning(each, budget) for each in sentences[:1]]

@@ -1,4 +1,4 @@
-"""Words: characters, sentences, the blocks that they stand in, and words that say little."""
+"""Text processing: characters, sentences, blocks, and words by language."""
 
 import lazy_loader
 

@@ -96,9 +96,9 @@ NUMBER = re.compile(r"[\W\d]*")  # before the words of a title
 class Block(NamedTuple):
     """The part `text[start:end]` of a text.
 
-    `kind` is "paragraph", "heading", "item" of a list, "row" of a table, "record", which is a row
-    with its head as in "Name: Ash; Age: 40", "code", "quotation", "caption", "footnote",
-    "reference", "contents", "front matter", or "furniture" as rules and page numbers are.
+    `kind` is one of these: "paragraph", "heading", "item" (of a list), "row" (of a table), "record"
+    (a row with the header, as in "Name: Ash; Age: 40"), "code", "quotation", "caption", "footnote",
+    "reference", "contents", "front matter", or "furniture" (rules and page numbers).
     """
 
     start: int
@@ -107,7 +107,7 @@ class Block(NamedTuple):
 
     @property
     def prose(self) -> bool:
-        """Whether it is made of sentences, and not code, rows or front matter."""
+        """Whether it consists of sentences, and not of code, rows or front matter."""
         return self.kind not in NO_PROSE
 
 
@@ -120,7 +120,7 @@ class Line(NamedTuple):
 
 
 def split_blocks(text: str) -> Iterator[Block]:
-    r"""Yield the blocks of a text in order; only blank text lies between them.
+    r"""Yield the blocks of a text in order; only white space is between them.
 
     >>> text = "# Title\nIt begins. It\ngoes on.\n| a | b |"
     >>> [text[block.start : block.end] for block in split_blocks(text)]
@@ -140,8 +140,8 @@ def split_blocks(text: str) -> Iterator[Block]:
 def blocks_of(node: Node) -> list[Block]:
     """Return the blocks of a node's text, each within one of its quotes.
 
-    The title of a section is a heading, also if it has no mark, and what stands below "References"
-    or "Contents" is of these kinds.
+    The title of a section is a heading even if it is not marked as one. Text below "References" or
+    "Contents" has these kinds.
     """
     if not node.quotes:
         return [*split_blocks(node.text)]
@@ -192,7 +192,7 @@ def _lines(text: str) -> Iterator[Line]:
 
 
 def is_code(line: str) -> bool:
-    """Return whether a line is code, of which some sign is needed.
+    """Return whether a line is code; some sign of code is required.
 
     >>> is_code("x = f(1)"), is_code("It is called with 1, as in f(1).")
     (True, False)
@@ -205,7 +205,7 @@ def is_code(line: str) -> bool:
 
 
 def _is_in_code(line: str, last: Line) -> bool:
-    """Return whether a line goes on with the code before it, or is what that printed."""
+    """Return whether a line continues the code before it, or is its output."""
     goes_on = line.startswith(INDENTS) or last.text.lstrip().startswith(PROMPTS)
     return last.kind == "code" and goes_on and PROSE_LINE.match(line) is None
 
@@ -230,7 +230,7 @@ def _is_title(line: str, after: str) -> bool:
 
 
 def _is_term(line: str, after: str) -> bool:
-    """Return whether a line is explained by the indented line after it, as in manual pages."""
+    """Return whether the indented line after a line explains it, as in manual pages."""
     words, explanation = line.lstrip(), after.lstrip()
     indents = len(line) - len(words), len(after) - len(explanation)
     goes_on = explanation[0].islower() and not words.isupper()  # "--quiet", "prints nothing."

@@ -1,4 +1,4 @@
-"""Characters: one form for texts that look the same."""
+"""Unicode characters: one form for texts that look the same."""
 
 import re
 from unicodedata import is_normalized, normalize
@@ -14,7 +14,7 @@ ACCENT = re.compile("[\u0300-\u036f]")  # not the marks of kana and Indic script
 
 
 def composed(text: str) -> str:
-    r"""Return a text in NFC, in which soft hyphens are left out.
+    r"""Return a text in NFC, without soft hyphens.
 
     >>> composed("Mu\u0308ll\xadabfuhr")
     'Müllabfuhr'
@@ -25,7 +25,7 @@ def composed(text: str) -> str:
 
 
 def folded(text: str) -> str:
-    r"""Return what the words of a text are searched by: NFKC without unseen characters and accents.
+    r"""Return the search form of a text: NFKC without invisible characters and accents.
 
     >>> folded("\uff21\uff22 \ufb01nds r\xe9sum\xe9, Stra\xdfe, \u30ac")
     'AB finds resume, Strasse, \u30ac'

@@ -1,4 +1,4 @@
-"""Answers as people read them, as text or HTML, with the place of each passage above it."""
+"""Answers formatted for people, as text or HTML, each passage below its position."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -21,7 +21,7 @@ Format = Callable[[str], str]
 
 
 class Part(NamedTuple):
-    """A part of an answer, the place to show above it, and its words that match best."""
+    """A part of an answer, the position to show above it, and its best-matching words."""
 
     text: str
     place: str = ""
@@ -42,7 +42,7 @@ def answer_text(
     strong : callable
         Formats the words that match best.
     advice : mapping, optional
-        What to add where an answer is "refused" or "cut_off", or a document is "unknown".
+        Text to add if an answer is "refused" or "cut_off", or a document is "unknown".
     """
     parts = [
         "\n".join(filter(None, (line(place), _marked(line(text), best, str, strong))))
@@ -58,16 +58,16 @@ def answer_html(answer: Json) -> str:
 
 
 def passage_html(text: str, head: str = "", best: str = "") -> str:
-    """Format a text as HTML, with a line above it, and some of its words in bold type."""
+    """Format a text as HTML, with a line above it and some of its words in bold type."""
     marked = _marked(text, best, inert, lambda words: f"<b>{inert(words)}</b>")
     quoted = f'<div dir="auto" style="white-space:pre-wrap;margin-bottom:0.7em">{marked}</div>'
     return f"{_block(head, QUIET) if head else ''}{quoted}"
 
 
 def overview_html(overview: Json, note: Callable[[Json], str] | None = None) -> str:
-    """Format the quotes of an overview as HTML, each with its place, or with what `note` returns.
+    """Format the quotes of an overview as HTML, each with its position or the result of `note`.
 
-    There are no styles in it.
+    It contains no styles.
     """
     rows = [
         f'<tr><td>{percent(quote["share"])}</td><td dir="auto"><b>{inert(quote["name"])}</b><br>'
@@ -81,13 +81,13 @@ def overview_html(overview: Json, note: Callable[[Json], str] | None = None) -> 
 
 
 def facts_of(overview: Json, time: str | None) -> str:
-    """Return the size of an index, and the day of its generation, in a line."""
+    """Return one line with the size of an index and the date of its generation."""
     sizes = [counted(overview[f"{noun}s"], noun) for noun in ("document", "token")]
     return " · ".join([*sizes, *filter(None, [(time or "")[:10]])])
 
 
 def percent(share: float) -> str:
-    """Format a share.
+    """Format a share as a percentage.
 
     >>> percent(0.234), percent(0.002)
     ('23%', 'less than 1%')
@@ -96,7 +96,7 @@ def percent(share: float) -> str:
 
 
 def parts_of(answer: Json, advice: Advice | None = None) -> list[Part]:
-    """Return the passages of an answer, and what its text has before, between and after them."""
+    """Split an answer into parts: its passages, and the text before, between and after them."""
     text, parts = answer["answer"], list[Part]()
     if answer["refused"]:
         first, *listing = text.partition(BETWEEN)
@@ -113,7 +113,7 @@ def parts_of(answer: Json, advice: Advice | None = None) -> list[Part]:
 
 
 def notes_of(answer: Json, advice: Advice | None = None) -> list[str]:
-    """Return what to show after the text: a list of places, and what was not found."""
+    """Return notes to show after the text: other positions, and missing words."""
     advised, notes = (advice or {}).get("cut_off", ""), list[str]()
     if answer.get("cut_off"):
         notes.append(f"The answer is cut off at the model's limit of tokens{advised}.")
@@ -128,7 +128,7 @@ def notes_of(answer: Json, advice: Advice | None = None) -> list[str]:
 
 
 def _unknown(answer: Json, advice: Advice) -> str:
-    """Return sentences on the documents that a question names and the index does not hold."""
+    """Return sentences on documents named by a question that are not in the index."""
     said = list[str]()
     for name, similar in (answer.get("unknown") or {}).items():
         near = f"; similar ids are {', '.join(map(repr, similar))}" if similar else ""
@@ -148,7 +148,7 @@ def counted(n: int, noun: str) -> str:
 
 
 def _quoted(answer: Json) -> list[str]:
-    """Return the passages as they stand in an answer, none if it is an overview."""
+    """Return the passages as they occur in an answer; none for an overview."""
     quoted = [_labelled(_text(each), n) for n, each in enumerate(answer.get("passages", ()), 1)]
     return quoted if BETWEEN.join(quoted) in answer["answer"] else []
 
@@ -162,14 +162,14 @@ def _labelled(text: str, n: int) -> str:
 
 
 def _citations(answer: Json) -> list[tuple[Json, str | None]]:
-    """Return each citation with the title of its document, None if it is not known."""
+    """Return each citation with its document's title, or None if unknown."""
     if passages := answer.get("passages"):
         return [(passage["citation"], passage["title"]) for passage in passages]
     return [(each, each.get("title")) for each in answer["citations"]]
 
 
 def _once(answer: Json) -> Iterator[str]:
-    """Yield the place of each passage, without what it has in common with the one before."""
+    """Yield the position of each passage, without the part it shares with the previous one."""
     above: Json = {}
     for citation, title in _citations(answer):
         if "document" not in citation:
@@ -185,7 +185,7 @@ def _once(answer: Json) -> Iterator[str]:
 
 
 def _cited(citation: Json, title: str | None) -> str:
-    """Return the place of a citation, its copies, and whether it is unsupported, or found."""
+    """Return the position of a citation, its copies, and whether it is unsupported or added."""
     if "document" not in citation:
         return "unknown location"
     first, *more = citation.get("also", ()) or [None]
@@ -197,7 +197,7 @@ def _cited(citation: Json, title: str | None) -> str:
 
 
 def _marked(text: str, best: str, plain: Format, strong: Format) -> str:
-    """Format a text, and where the words of `best` first stand in it, those as `strong` does."""
+    """Format a text; the first occurrence of the words `best` is formatted by `strong`."""
     words = r"\s+".join(map(re.escape, best.split()))
     if not words or (found := re.search(words, text)) is None:
         return plain(text)
@@ -209,7 +209,7 @@ def _shown(text: str) -> str:
 
 
 def inert(text: str) -> str:
-    """Return a text as HTML that shows it."""
+    """Escape a text for HTML."""
     return escape(visible(text, lines=True))
 
 
@@ -222,7 +222,7 @@ def _block(text: str, style: str) -> str:
 
 
 def grounding_text(grounding: Json | None) -> str:
-    """Say what became of the sentences that a model wrote, and why; empty if there are none.
+    """Describe the check of the sentences that a model wrote; empty without such sentences.
 
     >>> grounding_text(dict(supported=9, dropped=1, faults=["names not in the sources: Bonn"]))
     '10 sentences by the model: 9 supported, 1 dropped (names not in the sources: Bonn)'

@@ -1,4 +1,4 @@
-"""Stored text as people read it: without markup, with whole paragraphs, by offsets."""
+"""Display of stored text: without markup, with joined lines, by character offsets."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -46,7 +46,7 @@ STYLES = {"code": "code", "strong": "strong", "emphasis": "emphasis", "slanted":
 
 
 class Mark(NamedTuple):
-    """How `text[start:end]` is shown: as the text `shown`, or as it is if that is None.
+    """How `text[start:end]` is displayed: as the text `shown`, or unchanged if that is None.
 
     `style` is "heading", "code", "block" (of code, or of rows), "strong", "emphasis" or "".
     """
@@ -58,10 +58,10 @@ class Mark(NamedTuple):
 
 
 def marks_of(text: str) -> list[Mark]:
-    """Return what is shown otherwise than it is stored, in order; styles precede what is in them.
+    """Return the parts that are not displayed as stored, in order; styles come before nested parts.
 
-    The signs of Markdown and reStructuredText are hidden, links and roles show their words, and
-    the lines of a paragraph are joined. Code and rows of tables stay as they are.
+    The marks of Markdown and reStructuredText are hidden, links and roles show their words, and the
+    lines of a paragraph are joined. Code and table rows are unchanged.
     """
     marks = list[Mark]()
     for block in split_blocks(text):
@@ -88,7 +88,7 @@ def marks_of(text: str) -> list[Mark]:
 def displayed(
     text: str, start: int = 0, end: int | None = None, marks: Sequence[Mark] | None = None
 ) -> str:
-    r"""Return `text[start:end]` as it is shown, with the `marks_of` the text.
+    r"""Return `text[start:end]` as it is displayed, using the `marks_of` the text.
 
     >>> displayed("## On *mills*\n\nSee :class:`~wind.Mill` and the `key`.")
     'On mills\n\nSee Mill and the key.'
@@ -114,7 +114,7 @@ def _hidden(pattern: re.Pattern[str], part: str, start: int) -> list[Mark]:
 
 
 def _inline(part: str, start: int) -> Iterator[Mark]:
-    """Yield the marks in a line: its signs are hidden, what is between them has a style."""
+    """Yield the marks in a line: its signs are hidden, and the text between them has a style."""
     for found in INLINE.finditer(part):
         at, to = found.span()
         if (name := found.lastgroup) is None:

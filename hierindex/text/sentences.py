@@ -87,17 +87,17 @@ class Sentence:
 
     @cached_property
     def quote(self) -> Quote:
-        """Its positions in the node and in a document."""
+        """The quote of the sentence: its positions in the node and in a document."""
         return self.within.part(self.at, self.to)
 
     @property
     def document(self) -> str | None:
-        """The document in which it stands; None if that is unknown."""
+        """The document that contains the sentence; None if unknown."""
         return self.within.source and self.within.source.document
 
     @property
     def excerpt(self) -> Excerpt:
-        """The position in the child."""
+        """The position of the sentence in the child."""
         return Excerpt(self.child, self.at, self.to)
 
 
@@ -115,7 +115,7 @@ def split_sentences(
     child : int
         The index of the text's node in its group.
     name, size : str, float
-        What the node is called in a list, and the amount of text under it.
+        The node's name in a list, and the amount of text under it.
 
     Returns
     -------
@@ -138,7 +138,7 @@ def split_sentences(
 
 
 def tokens(text: str) -> list[str]:
-    """Return the words of a text, and its single characters in scripts without blanks.
+    """Return the words of a text; in scripts without spaces, its single characters.
 
     >>> tokens("It's 10.30.")
     ['It', 's', '10', '30']
@@ -150,7 +150,7 @@ def tokens(text: str) -> list[str]:
 
 
 def stripped(text: str, at: int, to: int) -> tuple[int, int]:
-    """Return the bounds of `text[at:to]` without leading and trailing blanks.
+    """Return the bounds of `text[at:to]` without leading and trailing white space.
 
     >>> stripped(" ab  ", 0, 5)
     (1, 3)
@@ -169,7 +169,7 @@ def _bounds(text: str, block: Block) -> Iterable[tuple[int, int]]:
 
 
 def bounds_in_prose(text: str, at: int, to: int) -> Iterator[tuple[int, int]]:
-    """Yield the bounds of the sentences of `text[at:to]`, which is taken for one paragraph."""
+    """Yield the bounds of the sentences of `text[at:to]`, which is treated as one paragraph."""
     return _joined(text, _parts(text, *stripped(text, at, to)))
 
 
@@ -223,9 +223,10 @@ def _joined(text: str, parts: Iterable[tuple[int, int]]) -> Iterator[tuple[int, 
 def _goes_on(text: str, start: int, at: int, to: int) -> bool:
     """Return whether `text[at:to]` belongs to the sentence `text[start:at]` before it.
 
-    It does if that began with a capital and this does not (after abbreviations in languages other
-    than English), if no blank is between them, if it has only closing marks, if it begins with the
-    particle after a Japanese quotation, or if before it are only a label or an abbreviation.
+    It does in five cases: the earlier text began with a capital and this one does not (after
+    abbreviations in languages other than English); no white space is between them; this text
+    has only closing marks; it begins with the particle after a Japanese quotation; or only a
+    label or an abbreviation is before it.
     """
     if text[at].islower() and _begins_with_a_capital(text, start, at):
         return NAME_ALONE.fullmatch(text, at, to) is None

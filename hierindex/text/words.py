@@ -1,4 +1,4 @@
-"""Words by language: abbreviations that end no sentence, stop words and stems."""
+"""Words by language: abbreviations that do not end a sentence, stop words and stems."""
 
 import re
 from collections import Counter, defaultdict
@@ -41,7 +41,7 @@ _names = """
     ru Russian ja Japanese ko Korean zh Chinese th Thai el Greek ar Arabic he Hebrew hi Hindi
 """.split()
 LANGUAGE_NAMES: dict[str, str] = dict(zip(_names[::2], _names[1::2], strict=True))
-"""In English, by their codes of ISO 639."""
+"""English names of languages, by ISO 639 code."""
 SCRIPTS = {
     "ja": re.compile("[\u3040-\u30ff]"),
     "ko": re.compile("[\uac00-\ud7af]"),
@@ -141,7 +141,7 @@ STOP_WORDS = {
 }
 """Function words, which nearly every text and question of a language has, by its code.
 
-Not among those of English are "no" and "not", which tell a negated question.
+The English ones do not include "no" and "not", which mark a negated question.
 """
 UNSEARCHED = frozenset(  # Lucene's list; without all of English, fewer facts are found
     """
@@ -150,7 +150,7 @@ these they this to was will with
 """.split()
 )
 QUESTION_WORDS = frozenset("what which who whom whose when where why how".split())
-"""Words that ask. Where they are rare, as in papers, BM25 takes them for what is asked about."""
+"""Question words. In texts where they are rare, such as papers, BM25 gives them high weights."""
 ENGLISH_WORDS = frozenset(  # among those of other languages, which say something in English
     "allen car comment contra dan door dove era gilt hat hay hem man men nun per pod pour pro "
     "reeds sea sin sue tom van war".split()
@@ -238,9 +238,9 @@ CHINESE_QUESTION_CHARACTERS = frozenset("什么麼怎哪谁誰何几幾吗嗎呢
 
 
 def is_abbreviated(text: str, at: int) -> bool:
-    """Return whether before a place is an abbreviation after which a sentence goes on.
+    """Return whether an abbreviation before an offset means that the sentence continues.
 
-    After a number, it may be a unit, which ends sentences, too.
+    After a number, an abbreviation may be a unit, which can end a sentence.
 
     >>> is_abbreviated("De brug is dicht, zei dhr. Jansen tegen de krant.", 27)
     True
@@ -256,9 +256,10 @@ def is_abbreviated(text: str, at: int) -> bool:
 
 
 def language_of(text: str) -> str:
-    """Return the code of the language that a text is most likely in, or "en".
+    """Return the code of the most likely language of a text, or "en" by default.
 
-    The most frequent function words decide; otherwise the script of a tenth of the characters.
+    The most frequent function words decide. Without function words, the script decides if at least
+    a tenth of the characters are in it.
 
     >>> language_of("De brug is dicht, zei dhr. Jansen gisteren tegen de krant.")
     'nl'
@@ -269,7 +270,7 @@ def language_of(text: str) -> str:
 
 
 def known_language(text: str) -> str:
-    """Return a text's language, or "" if neither its function words nor its script identify it.
+    """Return a text's language, or "" if neither function words nor script identify it.
 
     >>> known_language("Wann fährt das Schiff zur Insel?"), known_language("Los Angeles")
     ('de', '')
@@ -295,7 +296,7 @@ def _identified(text: str) -> tuple[str, bool]:
 
 
 def is_foreign(metadata: Mapping[str, Any], language: str) -> bool:
-    """Return whether a node is in another language; False if one of the two is not known.
+    """Return whether a node is in another language; False if one of the languages is unknown.
 
     >>> is_foreign({"language": "de-AT"}, "en"), is_foreign({"language": ["de", "en"]}, "en")
     (True, False)
@@ -311,15 +312,15 @@ def is_foreign(metadata: Mapping[str, Any], language: str) -> bool:
 
 
 def stemmer_of(language: str) -> Stemmer:
-    """Return Snowball's stemmer of a language, or that of English if it has none."""
+    """Return Snowball's stemmer for a language, or the English one by default."""
     name = LANGUAGE_NAMES.get(language, "").lower()
     return Stemmer(name if name in algorithms() else "english")
 
 
 def without_question_words(text: str) -> str:
-    """Leave out "what", "how" and the like, unless a text has no other words to be searched.
+    """Remove "what", "how" and the like, unless a text has no other words to search for.
 
-    In capitals or in quotation marks they may be names and stay.
+    Words in capitals or quotation marks stay, because they may be names.
 
     >>> without_question_words("What does the WHO advise?"), without_question_words("Who is it?")
     ('does the WHO advise?', 'Who is it?')

@@ -1,9 +1,8 @@
-"""The tree that an index holds, of which an update keeps what does not change.
+"""The tree in an index, from which an update keeps everything that does not change.
 
-The trees of changed documents are replaced. Above them, an update goes up level by level: the
-groups that lost a node, and those that a new node joins, are read with all of their nodes and
-grouped again, and the parents that change are the new nodes of the next level. All other groups
-stay as they are, and are not read.
+The trees of changed documents are replaced. Above them, an update works level by level. It reads
+all nodes of the groups that lost a node or that a new node joins, and groups these nodes again.
+Parents that change are the new nodes of the next level. All other groups are kept and not read.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
@@ -39,7 +38,7 @@ PLACE = ("id", "level", "level_max", "parent_ids", "parent_weights", "child_ids"
 
 
 class Place(NamedTuple):
-    """Where a node stands in the tree: its level, its parents with weights, and its children."""
+    """A node's position in the tree: its level, its parents with weights, and its children."""
 
     level: int
     level_max: int
@@ -49,14 +48,14 @@ class Place(NamedTuple):
 
 
 class EarlierTree:
-    """The tree that an index holds, as one growth replaces it.
+    """The tree in an index, during an update that replaces parts of it.
 
     Parameters
     ----------
     snapshot : Snapshot
-        Of an index that exists.
+        Snapshot of an existing index.
     documents : Collection[str]
-        Ids of the documents that are removed, or whose chunks are given again.
+        Ids of the documents that are removed or replaced.
     order : Sequence[str]
         Ids of all documents of the new tree.
 
@@ -64,7 +63,7 @@ class EarlierTree:
     ----------
     snapshot : Snapshot
     gone : set[str]
-        Ids of the nodes that the new tree does not have.
+        Ids of the nodes that are not in the new tree.
     """
 
     def __init__(
@@ -79,28 +78,28 @@ class EarlierTree:
 
     @property
     def changed(self) -> list[Node]:
-        """The nodes that were read and have changed since."""
+        """The nodes that have changed since they were read."""
         return [node for node, before in self._read.values() if node != before]
 
     def is_unchanged(self, node_id: str) -> bool:
-        """Return whether a node was read, so that its text and its children are as they were."""
+        """Return whether a node was read, so that its text and children are unchanged."""
         return node_id in self._read
 
     def replaced(
         self, tops: Sequence[Node], made: Set[str], height: int, *, is_grouped: bool
     ) -> "Cut":
-        """Replace the trees of documents, and return the cut above them, yet without nodes.
+        """Replace the trees of documents; return the cut above them, still without nodes.
 
         Parameters
         ----------
         tops : Sequence[Node]
-            The roots of the new ones.
+            The roots of the new trees.
         made : Set[str]
-            Ids of all of their nodes.
+            Ids of all nodes of the new trees.
         height : int
-            Number of their levels above the chunks.
+            Number of levels of the new trees above the chunks.
         is_grouped : bool
-            Whether the nodes of each document are grouped before those of all.
+            Whether the nodes of each document are grouped before those of all documents together.
         """
         n_levels = self.document_levels() if is_grouped else 0
         places = self.of_documents(self._documents)
@@ -117,7 +116,7 @@ class EarlierTree:
         return Cut(self, n_levels, level - n_levels, n_levels, left, follows)
 
     def remembered(self, nodes: Iterable[Node], away: Collection[str] = ()) -> list[Node]:
-        """Remember nodes that were read, without those that are known already."""
+        """Store nodes that were read, and return those that were not known."""
         nodes = [node for node in nodes if node.id not in away]
         self.prefetch_parents({node.id for node in nodes})
         for node in nodes:
@@ -125,9 +124,9 @@ class EarlierTree:
         return nodes
 
     def finish(self, cut: "Cut", made: Set[str]) -> None:
-        """Make roots of the nodes of the last cut, if they are a whole level.
+        """Turn the nodes of the last cut into roots, if they are a whole level.
 
-        All earlier nodes above them are gone, but for those that were `made` again.
+        All earlier nodes above them are removed, except those that were `made` again.
         """
         if cut.is_whole:
             top = max((node.level for node in cut.nodes), default=0)
@@ -138,9 +137,9 @@ class EarlierTree:
             self.gone -= made
 
     def among_related(self, nodes: Sequence[Node], documents: Collection[str]) -> list[Node]:
-        """Return new nodes with those that were read, and all nodes of some documents alone.
+        """Return new nodes together with the nodes that were read, and all nodes of some documents.
 
-        They are in the order of their levels, then of the text.
+        They are sorted by level, then by position in the text.
         """
         known = self.gone.union(self._read, (node.id for node in nodes))
         self.remembered(self.nodes(self.of_documents(documents).keys() - known))
@@ -154,17 +153,17 @@ class EarlierTree:
         return self._order[document], min(spans, default=-1), node.id
 
     def places(self, ids: Collection[str]) -> dict[str, Place]:
-        """Return the places of nodes by id; those that the index does not hold are left out."""
+        """Return the positions of nodes in the tree by id, without those that the index lacks."""
         if unknown := [i for i in ids if i not in self._places]:
             self._learn(self.snapshot.select(*PLACE, where=by_ids(unknown)))
         return {i: self._places[i] for i in ids if i in self._places}
 
     def prefetch_parents(self, ids: Collection[str]) -> None:
-        """Read the places of nodes and of their parents at once."""
+        """Read the positions of nodes and of their parents at once."""
         self.places({parent for place in self.places(ids).values() for parent in place.parents})
 
     def of_documents(self, documents: Collection[str]) -> dict[str, Place]:
-        """Return the places of the nodes that have text of one document only, one of these."""
+        """Return the positions of the nodes whose text is of a single one of these documents."""
         if not documents:
             return {}
         ids = self._learn(self.snapshot.select(*PLACE, where=of_documents(documents)))
@@ -172,9 +171,9 @@ class EarlierTree:
         return {i: p for i, p in several if len(p.documents) == 1 and p.documents[0] in documents}
 
     def document_levels(self) -> int:
-        """Return the number of levels that hold the trees of single documents, if there are any.
+        """Return the number of levels of the trees of single documents, or 0.
 
-        That is the highest level of a node that is a whole document.
+        It is the highest level of a node that is a whole document.
         """
         highest = self.snapshot.highest_level()
         of_several = f"level_max = {highest:d} AND array_length(documents) > 1"
@@ -185,7 +184,7 @@ class EarlierTree:
         return next((i for i in levels if self.snapshot.count(Prefilter(whole.format(i)))), 0)
 
     def highest(self, level: int, without: Collection[str]) -> int:
-        """Return the highest own level of the nodes of a cut, without some; 0 if there are none."""
+        """Return the highest own level of a cut's nodes, excluding some; 0 if there is none."""
         rows = self.snapshot.select("id", "level", where=at_cut(level)).to_pylist()
         return max((row["level"] for row in rows if row["id"] not in without), default=0)
 
@@ -198,7 +197,7 @@ class EarlierTree:
         return self._nodes(at_cut(level))
 
     def near(self, X: Floats2d, level: int, without: Collection[str]) -> list[str]:
-        """Return the ids of the nodes of a cut, without some, that are the nearest to any row.
+        """Return the ids of the nodes of a cut, excluding some, that are nearest to any row.
 
         Parameters
         ----------
@@ -217,7 +216,7 @@ class EarlierTree:
         return to_nodes(rows)
 
     def _learn(self, rows: "pa.Table") -> list[str]:
-        """Note the places of rows, and return their ids."""
+        """Store the positions of rows, and return their ids."""
         found = rows.select(PLACE).to_pylist()
         for row in found:
             parents = dict(zip(row["parent_ids"], row["parent_weights"], strict=True))
@@ -229,7 +228,7 @@ class EarlierTree:
 
 @dataclass(frozen=True)
 class Cut:
-    """The nodes of a level that an update groups again; none if nothing changes from it on.
+    """The nodes of a level that an update groups again; empty if no higher level changes.
 
     Attributes
     ----------
@@ -237,15 +236,15 @@ class Cut:
     base : int
         Highest level of the earlier trees of documents.
     shift : int
-        How much higher the new ones are.
+        How many levels higher the new trees are.
     level : int
-        Of the cut in the earlier tree.
+        Level of the cut in the earlier tree.
     left : Set[str]
         Ids of earlier nodes that are gone, changed or continued.
     follows : Mapping[str, str]
-        The earlier node that a node is or continues, by id.
+        The earlier node that a node equals or continues, by id.
     nodes : Sequence[Node]
-        In document order.
+        The nodes, in document order.
     rows : Rows
     is_whole : bool
         Whether these are all nodes of the level.
@@ -268,9 +267,9 @@ class Cut:
     before: csr_array = field(default_factory=lambda: csr_array((0, 0)))
 
     def kept(self, M: Membership) -> dict[int, str]:
-        """Return the earlier parents that stay as they are, by the column of their group.
+        """Return the earlier parents that stay unchanged, by the column of their group.
 
-        These are the parents of groups that have the same nodes as before, all of them unchanged.
+        These are the parents of groups with the same nodes as before, all of them unchanged.
         """
         beside = map(self.parents_beside, self.nodes)
         places = self.tree.places({*self.groups}.union(*beside))
@@ -284,20 +283,21 @@ class Cut:
         return kept
 
     def parents_beside(self, node: Node) -> dict[str, float]:
-        """Return the parents of a node, with weights, whose groups are not read and stay."""
+        """Return the node's parents, with weights, whose groups are not read and stay unchanged."""
         if not self.tree.is_unchanged(node.id):
             return {}
         parents = self._parents(node.id)
         return {i: weight for i, weight in parents.items() if i not in self.groups}
 
     def above(self, M: Membership, parents: Sequence[Node | str], X: Floats2d) -> "Cut":
-        """Return the next cut.
+        """Return the next higher cut.
 
         Parameters
         ----------
         M : (n_nodes, n_groups) csr_array
         parents : Sequence[Node or str]
-            Of each group. A node that passes up is its own; an id stands for one that is kept.
+            The parent of each group. A node that passes up is its own parent; an id means a parent
+            that is kept.
         X : (n_groups, n_dims) unit vectors
         """
         made = {parent.id for parent in parents if isinstance(parent, Node)}
@@ -325,7 +325,7 @@ class Cut:
         return cut.around(current, X[rows])
 
     def around(self, current: Sequence[Node], X: Floats2d) -> "Cut":
-        """Return the cut with the nodes to be grouped: new and changed ones, and read ones."""
+        """Return the cut with the nodes to group again: new, changed, and related nodes."""
         tree = self.tree
         shift = self.shift
         level = self.level + shift
@@ -375,11 +375,11 @@ class Cut:
         return {i: place.parents[i] for i, p in above.items() if p.level == self.level + 1}
 
     def _earlier(self, node: Node) -> str:
-        """Return the earlier node that a node is or continues; "" if it is new."""
+        """Return the earlier node that a node equals or continues; "" if it is new."""
         return self.follows.get(node.id, node.id if self.tree.is_unchanged(node.id) else "")
 
     def _joined(self, new: Floats2d, known: Sequence[Node], X: Floats2d) -> list[str]:
-        """Return the earlier group that each new row joins, given nodes with their vectors."""
+        """Return the earlier group that each new row joins, given nodes with vectors."""
         parents = [self._parents(self._earlier(node)) for node in known]
         groups = sorted({group for of in parents for group in of})
         if not groups:
@@ -391,7 +391,7 @@ class Cut:
     def _memberships(
         self, nodes: Sequence[Node], group_of: Mapping[str, str], groups: Sequence[str]
     ) -> csr_array:
-        """Return the weights of nodes in the earlier groups, and of new ones in what they join."""
+        """Return the weights of nodes in the earlier groups; new nodes join similar ones."""
         of = [(self._earlier(node), group_of.get(node.id, "")) for node in nodes]
         weights = [self._parents(earlier) if earlier else {group: 1.0} for earlier, group in of]
         return weight_matrix(weights, groups)  # no group is ""

@@ -1,4 +1,4 @@
-"""The growth of a tree, part by part and then above the parts."""
+"""Growing a tree, part by part and then above the parts."""
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,13 +28,12 @@ from hierindex.tree.titles import chunks_of, documents_alone, note_documents, no
 
 @dataclass(frozen=True)
 class Grown:
-    """A finished tree, or what an update changes of it.
+    """A finished tree, or the changes of an update.
 
-    `nodes` are embedded, level by level; none if they were set aside.
-    `gone` are the ids of the earlier nodes that the tree no longer has. `made` are the ids of all
-    nodes that were grown in place of earlier ones, also of those that were there before.
-    `grounding` is that of all summaries that a model wrote.
-    `statistics` are of the nodes that were grouped.
+    `nodes` are embedded, level by level; empty if they were written to a `Sink`. `gone` are the ids
+    of earlier nodes that the tree no longer has. `made` are the ids of all nodes that were grown to
+    replace earlier ones, including unchanged ones. `grounding` is the check of all summaries that a
+    model wrote. `statistics` cover the nodes that were grouped.
     """
 
     nodes: list[Node] = field(default_factory=list)
@@ -50,13 +49,13 @@ Parts = Iterable[Sequence[Node]]
 """Chunks of all documents, those of one document in one part."""
 
 Finished = Callable[[Iterable[Row]], None]
-"""Takes rows of nodes that nothing changes any more."""
+"""Receives rows of nodes that will not change any more."""
 
 
 class Sink(NamedTuple):
     """Where finished nodes, and the leaves of pools, are written during a build.
 
-    `finished` takes nodes that nothing changes any more, and `waiting` the leaves of pools if
+    `finished` receives nodes that will not change any more, and `waiting` the leaves of pools if
     there are more than `most`.
     """
 
@@ -85,7 +84,8 @@ class Grower:
         ----------
         chunks : Sequence[Node]
         finish : bool
-            Whether to finish the nodes that the levels above do not change; else all are left.
+            Whether to finish nodes that the levels above do not change; otherwise no node is
+            finished.
         """
         levels = Levels(self.recipe)
         leaves, X = embedded_leaves(chunks, self.recipe, levels.watch)
@@ -109,7 +109,7 @@ class Grower:
     ) -> Grown:
         """Grow the levels above the trees of documents, or above leaves.
 
-        By default, this process grows pools one after the other.
+        By default, pools are grown in this process, one after the other.
         """
         pools = None
         if aside and not (earlier or self.recipe.within):
@@ -122,24 +122,25 @@ class Grower:
 
 @dataclass
 class Growth:
-    """One growth: what parts of a tree leave for the levels above, and these levels.
+    """The growth of one tree: the results of its parts, and the levels above them.
 
-    The parts are trees of documents, or pools of leaves. If finished nodes are set aside, memory is
-    needed for the nodes above documents or pools, and for all nodes of documents without one root.
+    The parts are trees of documents, or pools of leaves. If finished nodes are written to a `Sink`,
+    only two kinds of nodes stay in memory: those above documents or pools, and all nodes of
+    documents without a single root.
 
     Attributes
     ----------
     levels : Levels
-        Above the parts.
+        The levels above the parts.
     earlier : EarlierTree, optional
     aside : Sink, optional
     pools : Pools, optional
     ids : set[str]
-        Of all nodes, also the finished ones, if an earlier tree is changed.
+        Ids of all nodes, finished ones included, if an earlier tree is updated.
     done : set[str]
         Documents of the finished nodes.
     height : int
-        Levels of the parts above the chunks.
+        Number of levels of the parts above the chunks.
     """
 
     levels: Levels
@@ -154,7 +155,7 @@ class Growth:
     _tallies: list[Sequence[Tally]] = field(default_factory=list)  # by part
 
     def add(self, part: GrownPart) -> None:
-        """Add a part, whose finished nodes are set aside."""
+        """Add a part, and write its finished nodes to the `Sink`."""
         levels = self.levels
         levels.made += part.left
         levels.usage += part.usage
@@ -177,7 +178,7 @@ class Growth:
                 self.aside.finished(map(row_of, part.finished))
 
     def finished(self) -> Grown:
-        """Grow the levels above the parts and return the tree; its nodes may be set aside."""
+        """Grow the levels above the parts and return the tree; its nodes may be in the `Sink`."""
         levels, earlier = self.levels, self.earlier
         if self.pools and not self.pools.chunks:  # all leaves are in memory
             self.pools = None
@@ -228,7 +229,7 @@ class Growth:
         return None
 
     def _noted(self) -> list[Node]:
-        """Return all nodes, which are not kept, after noting what depends on all of the tree."""
+        """Return all nodes after setting the fields that depend on the whole tree."""
         earlier = self.earlier
         made, self.levels.made = self.levels.made, []
         nodes, documents = made, documents_alone(made)
@@ -241,7 +242,7 @@ class Growth:
         return [*made, *(earlier.changed if earlier else ())]
 
     def _all_tallies(self) -> list[Tally]:
-        """Return the tallies of all levels; of a tree that is changed, of what was grouped."""
+        """Return the tallies of all levels; in an update, only of the groups formed again."""
         within, across = added(self._tallies), [*self.levels.tallies]
         if within:  # the highest nodes of parts stand among those that they are grouped with
             top = replace(within.pop(), level=across[0].level)
@@ -255,7 +256,7 @@ def _of_one_root(nodes: Sequence[Node]) -> set[str]:
 
 
 def _rows(nodes: list[Node], pools: Pools | None) -> Iterator[Row]:
-    """Yield the rows of nodes, of which the list keeps none."""
+    """Yield the rows of nodes, and remove each node from the list."""
     if pools:
         alone = {node.id: node for node in nodes if node.level == 0}
         nodes[:] = [node for node in nodes if node.level > 0]
@@ -266,7 +267,7 @@ def _rows(nodes: list[Node], pools: Pools | None) -> Iterator[Row]:
 
 
 def _share(X: Floats2d, nodes: Sequence[Node]) -> None:
-    """Let vectors be the rows of a matrix, which is in memory, instead of copies."""
+    """Make vectors rows of a matrix that is in memory anyway, instead of copies."""
     for node, x in zip(nodes, X, strict=True):
         if np.array_equal(vector_of(node), x):
             node.vector = x

@@ -262,7 +262,7 @@ class Hierarchy(TransformComponent):
         return Grower(recipe)
 
     def in_precision(self, precision: Precision) -> Self:
-        """Return the hierarchy with its embedding model in a precision, if that has a choice."""
+        """Return the hierarchy with another precision of its embedding model, if supported."""
         model = self.embedder.embed_model
         if getattr(model, "precision", precision) == precision:
             return self
@@ -281,8 +281,8 @@ class Hierarchy(TransformComponent):
         """Return everything that determines the tree; a pipeline uses it as its cache key.
 
         It has the `settings` and, as `shaped_by`, a digest of the models' weights and the version
-        of hierindex. `shaped_by` is random if the weights are unknown, rules are functions or
-        classes of your own, or the store has nodes, so that nothing is cached.
+        of hierindex. `shaped_by` is random, so that nothing is cached, in three cases: the weights
+        are unknown, rules are functions or custom classes, or the store has nodes.
         """
         model, writer = self.embedder.embed_model, self.summarizer_name
         weights = fingerprint(model) or folder_state(model.model_name)
@@ -319,7 +319,7 @@ class Hierarchy(TransformComponent):
         Raises
         ------
         InputError
-            If an LLM or a metadata rule is missing; names it.
+            If an LLM or a metadata rule is missing; the message names it.
         """
         data = {**data, **kwargs}
         rules = data.pop("metadata_rules", [])
@@ -340,7 +340,7 @@ class Hierarchy(TransformComponent):
 
     @property
     def _has_own_rules(self) -> bool:
-        """Whether the user's own code, of which only the name is known, shapes the tree."""
+        """Whether custom code affects the tree, of which only the name is known."""
         return bool(self.metadata_rules)
 
     def _caps(self) -> Caps:
@@ -356,7 +356,7 @@ class Hierarchy(TransformComponent):
         return open_cache(str(folder))
 
     def _with_held(self, given: list[Node], snapshot: Snapshot) -> list[Node]:
-        """Return chunks with those that the store holds of other documents; none if none is new."""
+        """Return chunks with the stored chunks of other documents; none if no chunk is new."""
         if not (given or snapshot.count(STALE)):
             return []
         was = snapshot.maker()
@@ -366,11 +366,11 @@ class Hierarchy(TransformComponent):
 
     @property
     def _compares_vectors(self) -> bool:
-        """Whether the embedding model judges the summaries."""
+        """Whether the embedding model is used to check summaries."""
         return "unsupported" in self._summarizer.to_dict()
 
     def _shaped_by(self) -> str:
-        """Return JSON of what determines a summary, apart from group and budget."""
+        """Return JSON of everything that determines a summary, except group and budget."""
         shaped_by: dict[str, Any] = {
             "summarizer": self._summarizer.to_dict(),
             "summary_tokens": self.summary_tokens,
@@ -389,7 +389,7 @@ def _by_document(chunks: Sequence[Node]) -> dict[str, list[Node]]:
 
 
 def _refuse_slice(hierarchy: object) -> NoReturn:
-    """Refuse to be sent to a process of a pipeline, which would make one tree of its slice."""
+    """Raise an error if a pipeline would send the hierarchy to a process with a slice of nodes."""
     raise InputError(
         "A hierarchy needs all nodes at once, and IngestionPipeline with num_workers slices them; "
         "run the pipeline without num_workers, or make the hierarchy in the process that has all "

@@ -1,4 +1,4 @@
-"""Leaves: copies of chunks with content-derived ids and vectors; and nodes as arrays."""
+"""Leaves: copies of chunks with content-derived ids and vectors; and conversion to arrays."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -54,7 +54,10 @@ def headings_between(chunks: Sequence[Node]) -> Ints1d:
 def level_rows(
     nodes: Sequence[Node], X: Floats2d, level: int, heading: Ints1d | None = None
 ) -> Rows:
-    """Return the rows of nodes; see `Rows` for the arrays. Without `heading`, there are none."""
+    """Return the rows of nodes; see `Rows` for the arrays.
+
+    Without `heading`, there are no headings.
+    """
     number = {d: i for i, d in enumerate(dict.fromkeys(d for n in nodes for d in n.documents))}
     document = [
         number[node.documents[0]] if len(node.documents) == 1 else -1 - i
@@ -66,7 +69,7 @@ def level_rows(
 
 
 def most_alike(new: Sequence[Node], gone: Sequence[Node]) -> dict[str, str]:
-    """Return which node of the same document each new one is most like, each of them once."""
+    """Match each new node to the most similar earlier node of its document, each at most once."""
     if not (new and gone):
         return {}
     documents = [[node.documents[0] for node in nodes] for nodes in (new, gone)]
@@ -82,7 +85,7 @@ def most_alike(new: Sequence[Node], gone: Sequence[Node]) -> dict[str, str]:
 
 
 def weight_matrix(weights: Sequence[Mapping[str, float]], groups: Sequence[str]) -> csr_array:
-    """Return weights by group as a (n_rows, n_groups) matrix; other groups are left out."""
+    """Return weights by group as a (n_rows, n_groups) matrix, without other groups."""
     column = {group: g for g, group in enumerate(groups)}
     M = dok_array((len(weights), len(groups)))
     for row, of in enumerate(weights):
@@ -92,7 +95,7 @@ def weight_matrix(weights: Sequence[Mapping[str, float]], groups: Sequence[str])
 
 
 def stacked(X: Floats2d, nodes: Sequence[Node]) -> Floats2d:
-    """Return rows of vectors with those of nodes below them."""
+    """Return the rows of vectors with the vectors of nodes appended."""
     if not nodes:
         return X
     return np.concatenate([X, vectors_of(nodes)]) if len(X) else vectors_of(nodes)
@@ -114,7 +117,7 @@ def embedded_leaves(
 ) -> tuple[list[Node], Floats2d]:
     """Return leaves made of chunks with their unit vectors, (n_leaves, n_dims).
 
-    Those without a vector are embedded.
+    Chunks without a vector are embedded.
     """
     embedder = recipe.embedder
     with watch("link", 0):
@@ -134,7 +137,7 @@ def embedded_leaves(
 
 
 def make_leaves(chunks: Sequence[Node], namespace: str, maker: Maker) -> list[Node]:
-    """Copy chunks in document order, with content-derived ids and without blank ones."""
+    """Copy chunks in document order, with content-derived ids, without blank chunks."""
     order = {document: i for i, document in enumerate(dict.fromkeys(map(_document, chunks)))}
     chunks = sorted(chunks, key=lambda chunk: order[_document(chunk)])
     chunks = [chunk for chunk in chunks if chunk.text.strip()]
@@ -173,7 +176,7 @@ def _leaf(chunk: Node, node_id: str, renamed: Mapping[str, str], maker: Maker) -
 
 
 def _quotes(chunk: Node) -> tuple[Quote, ...]:
-    """Locate a chunk's text in its document, in parts of one page and section if they are known."""
+    """Locate a chunk in its document; parts have one page and section each, if known."""
     text, start = chunk.text, chunk.others.get("start_char_idx")
     if start is None:
         return (Quote(0, len(text), None),)
@@ -192,7 +195,7 @@ def _quotes(chunk: Node) -> tuple[Quote, ...]:
 
 
 def _quotes_text(quote: Quote, whole: Span, text: str) -> bool:
-    """Return whether a quote is of this text, and not of one that a splitter divided again."""
+    """Return whether a quote is of this text, and not of a text that was split again."""
     source = quote.source
     return (
         source is not None

@@ -1,4 +1,4 @@
-"""Levels of nodes that grow above one another, of a part of a tree or of all of it."""
+"""Levels of nodes that grow one above the other, in a part of a tree or in all of it."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence, Set
@@ -27,11 +27,11 @@ Beside = Callable[[Node], Mapping[str, float]]
 
 @dataclass(frozen=True)
 class GrownPart:
-    """A part of a tree, as the levels above need it.
+    """A part of a tree, in the form that the levels above need.
 
     `tops` are the highest nodes of the part, and `X`, (n_tops, n_dims), their unit vectors.
-    `finished` are nodes below that nothing changes any more; `left` are all others, the
-    tops among them. Of the documents `done`, all nodes but the root are finished. `tallies` are by
+    `finished` are lower nodes that will not change any more; `left` are all others, including the
+    tops. All nodes of the documents `done` are finished, except their roots. `tallies` are by
     level, the lowest first.
     """
 
@@ -48,18 +48,18 @@ class GrownPart:
 
 @dataclass
 class Levels:
-    """Levels above one another, and what they cost.
+    """Levels one above the other, and their cost.
 
     Attributes
     ----------
     recipe : Recipe
     made : list[Node]
-        The nodes of all levels but the lowest.
+        The nodes of all levels except the lowest.
     tallies : list[Tally]
-        Of the levels, the lowest first.
+        Tallies of the levels, the lowest first.
     usage : Usage
     grounding : Grounding
-        Of all summaries that a model wrote.
+        Check of all summaries that a model wrote.
     watch : Stopwatch
     """
 
@@ -71,7 +71,7 @@ class Levels:
     watch: Stopwatch = field(default_factory=Stopwatch)
 
     def grow(self, nodes: Sequence[Node], rows: Rows, groupers: Sequence[Grouper]) -> Level:
-        """Grow levels above one until the groupers are done, and return the highest."""
+        """Grow levels above a level until the groupers are done, and return the highest one."""
 
         def above(rows: Rows, M: Membership) -> Rows:
             nonlocal nodes
@@ -84,7 +84,7 @@ class Levels:
         return nodes, rows
 
     def revise(self, cut: Cut, groupers: Sequence[Grouper]) -> Cut:
-        """Grow what changes of the levels above a cut, and return the highest."""
+        """Grow the changed parts of the levels above a cut, and return the highest cut."""
 
         def above(rows: Rows, M: Membership) -> Rows:
             nonlocal cut
@@ -122,7 +122,7 @@ class Levels:
         finished: Sequence[Node] = (),
         done: Set[str] = frozenset(),
     ) -> GrownPart:
-        """Return the levels as a part of a tree; `rows` are those of `tops`."""
+        """Return the levels as a part of a tree; `rows` are the rows of `tops`."""
         spent = self.tallies, self.usage, self.grounding, self.watch.timings
         return GrownPart(left, tops, rows.X, finished, done, *spent)
 
@@ -167,9 +167,9 @@ class Levels:
 def _link(
     nodes: Sequence[Node], parents: list[Node | str], M: Membership, level: int, beside: Beside
 ) -> None:
-    """Note each node's parents, strongest first, or the level that it passes up to.
+    """Set each node's parents, strongest first, or the level to which it passes up.
 
-    A node that would pass up, but has parents beside these groups, stays with those parents.
+    A node that would pass up but has parents outside of these groups keeps those parents.
     """
     for i, node in enumerate(nodes):
         row = slice(M.indptr[i], M.indptr[i + 1])

@@ -1,4 +1,4 @@
-"""Parents of groups: their summaries, written or cached, their vectors and their metadata."""
+"""Parents of groups: their summaries, written or cached, vectors and metadata."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -32,12 +32,12 @@ RANGES = frozenset(
 def merged_metadata(
     children: Sequence[Mapping[str, Any]], rules: Mapping[str, Merge] = {}
 ) -> dict[str, Any]:
-    """Merge the metadata of children into that of their parent.
+    """Merge the metadata of children into the metadata of their parent.
 
     A value that all children share is inherited. Pages and times (the keys in `RANGES`) become
     [min, max]. The section becomes the longest path of titles that all children share, and
-    `sections` lists those of the children. Any other key becomes a list of at most `MAX_DISTINCT`
-    distinct values.
+    `sections` lists the sections of the children. Any other key becomes a list of at most
+    `MAX_DISTINCT` distinct values.
 
     Parameters
     ----------
@@ -119,9 +119,9 @@ def parents_of(
     ----------
     groups : Sequence[Sequence[Node]]
     centroids : (n_groups, n_dims) unit vectors
-        The vectors of parents if `recipe` says so.
+        Vectors of the parents if `parent_embedding` is "mean".
     level : int
-        Of the parents.
+        Level of the parents.
     recipe : Recipe
     watch : Stopwatch
     """
@@ -154,7 +154,7 @@ def parents_of(
 def _parent(
     text_key: str, children: Sequence[Node], summary: Summary, level: int, recipe: Recipe
 ) -> Node:
-    """Make a group's parent; its own parents are noted later.
+    """Make the parent of a group; its own parents are set later.
 
     Metadata is excluded from the embedded text. An LLM sees the entries that are equal in all
     children and hidden in none.
@@ -207,7 +207,7 @@ def _summaries(
     recipe: Recipe,
     level: int,
 ) -> list[Summary]:
-    """Return one summary per group, from the cache where it has one."""
+    """Return one summary per group, from the cache if possible."""
     known = recipe.texts.recall_summaries(keys)
     first: dict[str, int] = {}
     for i, key in enumerate(keys):

@@ -1,6 +1,6 @@
-"""Pools of similar leaves, which are grown one after the other if leaves are too many for memory.
+"""Pools of similar leaves, grown one after the other if there are too many leaves for memory.
 
-Leaves wait in a file, are read pool by pool, and are written when all pools are grown.
+Leaves are stored in a file, read pool by pool, and written when all pools are grown.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -32,16 +32,16 @@ T = TypeVar("T")
 
 AT_ONCE = 1024  # leaves whose columns `GROUPED` are dictionaries at once
 GROUPED = pa.schema([schema(1).field(name) for name in ("parent_ids", "parent_weights")])
-"""Columns of a leaf that its pool decides."""
+"""Columns of a leaf that are set when its pool is grouped."""
 
 PoolRows = Sequence[Sequence[Row]]
 """Rows of the leaves of some pools, with the titles that their documents give them."""
 
 
 class GrownPools(NamedTuple):
-    """What has grown over pools, with the columns `GROUPED` of each leaf.
+    """The nodes grown over pools, and the columns `GROUPED` of each leaf.
 
-    A leaf without parents is among the nodes that have grown.
+    A leaf without parents is one of the grown nodes.
     """
 
     part: GrownPart
@@ -53,30 +53,30 @@ GrowPools = Callable[[Iterable[PoolRows]], Iterable[GrownPools]]
 
 
 class Pools:
-    """The leaves of a tree, which are in a file if there are more than `most`.
+    """The leaves of a tree; they are stored in a file if there are more than `most`.
 
     Parameters
     ----------
     recipe : Recipe
     waiting : RowFile
     most : int
-        Number of leaves, about, that may be in memory.
+        Approximate number of leaves that may be in memory.
     """
 
     def __init__(self, recipe: Recipe, waiting: RowFile, most: int) -> None:
         self.chunks: dict[str, Chunk] = {}
-        """What the leaves in the file say of their documents, by id, in order."""
+        """The documents and sections of the leaves in the file, by id, in order."""
         self._recipe, self._waiting, self._most = recipe, waiting, most
         self._numbers: list[int] = []  # of the leaves that have been grouped
         self._grouped: list[pa.Table] = []  # theirs
 
     def grown(self, parts: Iterable[GrownPart], grow: GrowPools) -> Iterator[GrownPart]:
-        """Yield parts of leaves as they are if these are few, or else pools of all leaves.
+        """Yield parts of leaves unchanged if there are few leaves, otherwise the grown pools.
 
         Parameters
         ----------
         parts : Iterable[GrownPart]
-            Leaves with nothing above them.
+            Leaves without nodes above them.
         grow : GrowPools
         """
         few, n_leaves = list[GrownPart](), 0
@@ -98,15 +98,15 @@ class Pools:
                 yield part
 
     def order(self, tops: Sequence[Node]) -> list[int]:
-        """Return the places of the nodes of all pools in the order of their leaves."""
+        """Return the positions of the pools' top nodes, sorted by their leaves."""
         number = {node_id: i for i, node_id in enumerate(self.chunks)}
         leaves = [[number[i] for i in node.children or [node.id]] for node in tops]
         return sorted(range(len(tops)), key=leaves.__getitem__)
 
     def rows(self, alone: Mapping[str, Node]) -> Iterator[Row]:
-        """Yield the rows of all leaves in order, given those that have passed up.
+        """Yield the rows of all leaves in order; `alone` has the leaves without parents.
 
-        An index has its documents in this order.
+        The documents of an index are in this order.
         """
         grouped = pa.concat_tables(self._grouped).take(np.argsort(self._numbers))
         changed = chain.from_iterable(some.to_pylist() for some in grouped.to_batches(AT_ONCE))
@@ -117,7 +117,7 @@ class Pools:
                 yield row_of(alone[leaf_id])
 
     def _put(self, part: GrownPart) -> GrownPart:
-        """Put leaves into the file, with the titles that documents give them; return the rest."""
+        """Store leaves in the file, with the titles from their documents; return the others."""
         leaves, chunks = part.tops, chunks_of(part.tops)
         note_documents(leaves, documents_alone(leaves), chunks)
         self._waiting.add(map(row_of, leaves))
@@ -157,7 +157,7 @@ def grow_pools(recipe: Recipe, pools: PoolRows) -> GrownPools:
 
 
 def parted(items: Iterable[T], size: Callable[[T], int], most: int) -> Iterator[list[T]]:
-    """Yield items in parts of at least one item and at most a size, in order.
+    """Yield items in order, in parts of at least one item and at most a total size.
 
     >>> [*parted(["ab", "abc", "a" * 9, "a"], len, 5)]
     [['ab', 'abc'], ['aaaaaaaaa'], ['a']]

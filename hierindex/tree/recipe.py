@@ -1,4 +1,4 @@
-"""What determines a tree, with the models that grow it."""
+"""The settings and models that determine a tree."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,18 +21,18 @@ Merge = Callable[[list[Any]], Any]
 
 @dataclass(frozen=True)
 class Recipe:
-    """Everything that determines a tree, apart from its chunks; and the models' caches and usage.
+    """Everything that determines a tree except its chunks: settings, models, and caches.
 
     Attributes
     ----------
     within, across : sequence of Grouper
-        Of nodes of one document, and of nodes of any document.
+        Groupers of nodes of one document, and of nodes of any documents.
     shaped_by : str
-        JSON of everything that determines a summary, apart from group and budget.
+        JSON of everything that determines a summary, except its group and budget.
     is_rehearsal : bool
         Whether this is an estimate: summaries are placeholders and are not cached.
     texts : Texts
-        Of which summaries are recalled.
+        Cache of summaries.
     """
 
     method: str
@@ -54,7 +54,7 @@ class Recipe:
 
     @cached_property
     def maker(self) -> Maker:
-        """What makes the nodes."""
+        """The `Maker` that is stored in the nodes."""
         settings = identity(self.embedder.embed_model)
         return Maker(self.method, self.embedder.name, settings, self.summarizer.name)
 
@@ -74,7 +74,7 @@ class Recipe:
         )
 
     def summarize(self, groups: list[Group], stage: str) -> list[Summary]:
-        """Return one summary for each group."""
+        """Return one summary for each group, in order."""
         self._reporting(stage)("", 0, len(groups))
         return self.summarizer.summarize(groups, self.budget, self.resources)
 

@@ -1,7 +1,8 @@
-"""Which nodes are whole documents, and the titles of nodes.
+"""Titles of nodes, and which nodes are whole documents.
 
-A document is called by its title or the name of its file, a section by its heading, other parts of
-a document by their headings or first words, and a group of documents by words of their titles.
+The title of a document is its own title or its file name, and the title of a section is its
+heading. Other parts of a document are named by their headings or first words, and groups of
+documents by words of their documents' titles.
 """
 
 from collections import Counter, defaultdict
@@ -28,9 +29,9 @@ WIDTHS = 60, 40, 30, 20, 10  # characters of a name in a list
 
 
 class Chunk(NamedTuple):
-    """What a chunk says of its document: `section` is the path of its headings, "" for none.
+    """A chunk's document and section: `section` is the path of its headings, "" for none.
 
-    `name` is the document's title, or the name of its file.
+    `name` is the document's title, or its file name.
     """
 
     document: str
@@ -39,7 +40,7 @@ class Chunk(NamedTuple):
 
     @classmethod
     def of(cls, leaf: Node) -> Self:
-        """Return what a leaf says."""
+        """Return the document and section of a leaf."""
         section = leaf.metadata.get(SECTION)
         section = section if isinstance(section, str) else ""
         return cls(leaf.documents[0], section, leaf.document_name)
@@ -50,11 +51,12 @@ Chunks = Mapping[str, Chunk]
 
 
 class Part(NamedTuple):
-    """The sections that a part of a document stands for.
+    """The sections that a part of a document contains.
 
-    They are side by side below the titles `above`, and `titles` are their own, with those below
-    that all chunks share where the part has not all of a section. What stands before the first of
-    them, as an introduction, is not one of them.
+    `above` are the titles above all of these sections, and `titles` are the titles of the sections
+    themselves. If the part has only some chunks of a section, the titles that all these chunks
+    share below it are added. Text before the first of the sections, such as an introduction, is
+    ignored.
     """
 
     above: list[str]
@@ -66,7 +68,7 @@ class Part(NamedTuple):
     def of(
         cls, chunks: Chunks, sizes: Mapping[tuple[str, str], int], number: Mapping[str, int]
     ) -> Self:
-        """Return the part that has some chunks, given the sizes of sections and an order."""
+        """Return the part with these chunks, given the sizes of sections and an order."""
         ids = sorted(chunks, key=number.__getitem__)
         is_run = number[ids[-1]] - number[ids[0]] < len(ids)
         document, inside = chunks[ids[0]].document, [chunks[i].section for i in ids]
@@ -93,7 +95,11 @@ class Part(NamedTuple):
         return [*self.above, *self.titles] if len(self.titles) == 1 else self.above
 
     def name(self, outer: Sequence[str]) -> str:
-        """Return its titles below outer ones: all, the first and the last, or the first few."""
+        """Return a name from its titles, below the titles `outer` of its parent.
+
+        The name has all titles, the first and the last, or the first few, depending on their
+        length.
+        """
         titles = [title for title in self.titles if any(map(str.isalpha, title))]
         name = ", ".join(titles)
         if len(titles) > 1 and len(name) > MAX_TITLE:
@@ -111,27 +117,28 @@ def chunks_of(nodes: Iterable[Node]) -> dict[str, Chunk]:
 
 
 def documents_alone(nodes: Iterable[Node]) -> set[str]:
-    """Return the documents of the nodes that have text of one document only."""
+    """Return the documents of the nodes with text of only one document."""
     return {d.documents[0] for d in nodes if len(d.documents) == 1}
 
 
 def note_documents(nodes: Sequence[Node], documents: Set[str], chunks: Chunks) -> None:
-    """Note which nodes are whole documents, and the titles that documents give them.
+    """Set `whole_document` and the titles of nodes within documents.
 
-    `whole_document` is set on the highest node that holds all chunks of one document only. It gets
-    the document's title or the name of its file, and a node of all chunks of one section gets its
-    heading. Others keep the title that a language model wrote with the summary, if there is one,
-    or get the headings of their sections, below those that their parent's sections do not share:
-    "Part 1 › Chapter 2". Those whose headings are their parent's get, as chunks do, first words.
+    `whole_document` is set on the highest node over all chunks of one document and no others. Its
+    title is the document's title or file name. The title of a node over all chunks of one section
+    is the section's heading. Other nodes keep the title that a language model wrote with the
+    summary, if any. Without one, they get the headings of their sections, below headings that their
+    parent's sections do not share: "Part 1 › Chapter 2". If these are the same as their parent's,
+    they get their first words, like chunks.
 
     Parameters
     ----------
     nodes : Sequence[Node]
-        All nodes above the chunks that hold chunks of one of the documents alone, children before
-        their parents. Others stay as they are.
+        All nodes above the chunks whose chunks are of a single one of the documents, children
+        before parents. Other nodes are not changed.
     documents : Set[str]
     chunks : Chunks
-        All chunks of these documents, and maybe of others.
+        All chunks of these documents; there may be others.
     """
     under = _chunks_under(nodes, documents, chunks)
     n_chunks, sizes = Counter(c.document for c in chunks.values()), _sizes_of_sections(chunks)
@@ -156,9 +163,9 @@ def note_documents(nodes: Sequence[Node], documents: Set[str], chunks: Chunks) -
 def _chunks_under(
     nodes: Sequence[Node], documents: Set[str], chunks: Chunks
 ) -> dict[str, dict[str, Chunk]]:
-    """Return the chunks under each node that holds chunks of one of the documents alone.
+    """Return the chunks under each node whose chunks are of a single one of the documents.
 
-    They are by the node's id, each once, in order. A chunk is under itself.
+    They are by the node's id, each once, in order. A chunk counts as under itself.
     """
     under: dict[str, dict[str, Chunk]] = {}
     for node in nodes:
@@ -172,17 +179,17 @@ def _chunks_under(
 
 
 def note_names(nodes: Sequence[Node], made: Set[str] | None = None) -> None:
-    """Name the groups of several documents, by what tells their titles from their siblings'.
+    """Name the groups of several documents by words that distinguish them from their siblings.
 
-    Siblings are the nodes with the same strongest parent, or the roots. Those that have the title
-    of a language model keep it; groups of parts of the same documents have their first words.
+    Siblings are the nodes with the same strongest parent, or the roots. A title from a language
+    model is kept. Groups of parts of the same documents get their first words.
 
     Parameters
     ----------
     nodes : Sequence[Node]
-        With all siblings of those that are named.
+        The nodes to name, and all their siblings.
     made : Set[str]
-        Ids of the parents whose children are named, beside the roots; by default, of all.
+        Ids of the parents whose children are named, in addition to the roots; by default all.
     """
     siblings = defaultdict[str, list[Node]](list)
     for node in nodes:
@@ -196,10 +203,10 @@ def note_names(nodes: Sequence[Node], made: Set[str] | None = None) -> None:
 
 
 def names_in_list(children: Sequence[Node], budget: Budget) -> list[str]:
-    """Return what the children of a group are called in a list of them.
+    """Return the names of the children of a group, for a list of them.
 
-    Names are cut so that they take at most about half of a budget. Within one document, and where
-    a child's document has no title, they are empty.
+    Names are cut so that they take at most about half of a budget. They are empty within one
+    document, and for children whose document has no title.
     """
     if len({document for child in children for document in child.documents}) < 2:
         return [""] * len(children)
@@ -212,7 +219,7 @@ def names_in_list(children: Sequence[Node], budget: Budget) -> list[str]:
 
 
 def titles_under(children: Sequence[Node]) -> tuple[str, ...]:
-    """Return the titles of the documents of a group, or of some of them, spread evenly."""
+    """Return the titles of a group's documents; if there are many, some at even intervals."""
     titles = dict[tuple[str, str], None]()
     for child in children:
         of = "" if child.titles else child.documents[0]  # two documents may have one title
@@ -223,7 +230,7 @@ def titles_under(children: Sequence[Node]) -> tuple[str, ...]:
 
 
 def _names(children: Sequence[Node]) -> list[str]:
-    """Return the names of siblings; "" of groups whose documents are mostly the others', too."""
+    """Return the names of sibling groups; "" for groups that mostly share their documents."""
     names = group_names([child.titles or [child.document_name] for child in children])
     having = Counter(document for child in children for document in child.documents)
     distinct = {(child.document_name, child.documents) for child in children}

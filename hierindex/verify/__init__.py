@@ -1,1 +1,1 @@
-"""Checks of a stored index against its invariants, and repair of what needs no model."""
+"""Checks of a stored index against its invariants, and repairs that need no model."""

@@ -1,4 +1,4 @@
-"""Checks of an index: of its links, of what each row holds, and of its quotes."""
+"""Checks of an index: links, the contents of rows, and quotes."""
 
 from bisect import bisect_left
 from collections import defaultdict
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MOST_SHOWN = 10  # problems of a check
 LINKS = "id level parent_ids child_ids previous_id next_id stale".split()
-"""Columns that are held in memory for all nodes; texts and vectors are not among them."""
+"""Columns that are in memory for all nodes, without texts and vectors."""
 QUOTED = "level", "text", "record"  # columns of the chunks
 ABSENT = -1  # the position of an id that no node has
 TOLERANCE = 1e-3  # of the length of a vector of 32-bit floats
@@ -30,7 +30,7 @@ UNREADABLE = (ValueError, TypeError, KeyError, AttributeError)  # what JSON of a
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong, and where: a node's id, or a file's path in the folder of the index."""
+    """A problem and its location: a node's id, or a file's path in the folder of the index."""
 
     where: str
     what: str
@@ -40,8 +40,8 @@ class Problem:
 class Check:
     """The outcome of one check.
 
-    `checked` counts the nodes, links, quotes or files that were looked at and `count` the
-    problems, of which `problems` holds the first ten.
+    `checked` is the number of nodes, links, quotes or files that were checked. `count` is the
+    number of problems; `problems` has the first ten.
     """
 
     name: str
@@ -64,32 +64,35 @@ class Check:
         where: Callable[[int], str],
         what: Callable[[int], str],
     ) -> None:
-        """Add a problem for each of these numbers, which are described only if they are kept."""
+        """Add a problem for each index; descriptions are computed only for those that are kept."""
         self.count += len(wrong)
         kept = map(int, wrong[: MOST_SHOWN - len(self.problems)])
         self.problems += [Problem(where(i), what(i)) for i in kept]
 
 
 class Named(NamedTuple):
-    """Ids that nodes name: `rows[i]` names `ids[i]`, the id of node `named[i]` or `ABSENT`."""
+    """References from nodes to ids: row `rows[i]` has `ids[i]`, the id of row `named[i]`.
+
+    `named[i]` is `ABSENT` if no row has this id.
+    """
 
     rows: Ints1d
     ids: Any
     named: Ints1d
 
     def pairs(self) -> tuple[Ints1d, Ints1d]:
-        """Return `rows` and `named` of the ids that a node has."""
+        """Return `rows` and `named` without absent ids."""
         there = self.named != ABSENT
         return self.rows[there], self.named[there]
 
 
 class Links:
-    """The nodes of an index, numbered from 0 in the order of its rows, and the links between them.
+    """The nodes of an index, numbered from 0 in the order of its rows, and their links.
 
     Parameters
     ----------
     batches : iterable of RecordBatch
-        With the columns `LINKS`.
+        Batches with the columns `LINKS`.
     """
 
     def __init__(self, batches: "Iterable[pa.RecordBatch]") -> None:
@@ -106,7 +109,7 @@ class Links:
         return str(self.table["id"][position])
 
     def named(self, column: str) -> Named:
-        """Return the ids that a column names, one in each row or a list."""
+        """Return the ids in a column that has one id or a list of ids per row."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -121,10 +124,10 @@ class Links:
         return Named(next(numbers), values, next(numbers))
 
     def checks(self) -> list[Check]:
-        """Check what the ids and links of the nodes say.
+        """Check the ids and links of the nodes.
 
-        Every leaf then reaches a root without a cycle: each parent exists, and is above its
-        children.
+        If the checks pass, every leaf reaches a root without a cycle: each parent exists and is
+        above its children.
         """
         up, down = self.named("parent_ids"), self.named("child_ids")
         neighbours = self.named("previous_id"), self.named("next_id")
@@ -136,9 +139,9 @@ class Links:
         ]
 
     def incomplete(self) -> Set[str]:
-        """Return the ids of the summaries that may hold text of a chunk that is not there.
+        """Return the ids of the summaries that may contain text of a missing chunk.
 
-        They or a summary below have lost a child.
+        These are summaries that lost a child, and summaries above them.
         """
         import pyarrow.compute as pc
 
@@ -149,7 +152,7 @@ class Links:
         return with_ancestors(of, {row["id"]: row["parent_ids"] for row in rows})
 
     def _check_ids(self) -> Check:
-        """No two rows have one id."""
+        """Check that no two rows have the same id."""
         import pyarrow.compute as pc
 
         found = Check("ids", len(self))
@@ -160,7 +163,7 @@ class Links:
         return found
 
     def _check_levels(self, up: Named, down: Named) -> Check:
-        """A parent's level is above its children's, so that no path upwards is a cycle."""
+        """Check that parents are above their children, so that no path upwards is a cycle."""
         level, (above, below) = self.table["level"].to_numpy(), down.pairs()
         keys = np.union1d(self._keys(*up.pairs()), self._keys(below, above))
         found = Check("levels", len(keys))
@@ -172,7 +175,7 @@ class Links:
         return found
 
     def _check_parents(self, up: Named, down: Named) -> Check:
-        """Parents and children exist and name each other."""
+        """Check that parents and children exist and refer to each other."""
         found, n = Check("parents and children", len(up.rows) + len(down.rows)), len(self)
         self._add_absent(found, up, "its parent")
         self._add_absent(found, down, "its child")
@@ -191,7 +194,7 @@ class Links:
         return found
 
     def _check_neighbours(self, before: Named, after: Named) -> Check:
-        """The previous and the next node exist and name each other."""
+        """Check that the previous and the next node exist and refer to each other."""
         found = Check("previous and next", len(before.rows) + len(after.rows))
         for named, back, noun in ((before, after, "previous"), (after, before, "next")):
             self._add_absent(found, named, f"its {noun} node")
@@ -216,10 +219,10 @@ class Links:
 
 @dataclass
 class Place:
-    """A place of a document that a node quotes.
+    """A passage of a document that a node quotes.
 
-    `hash` is that of the text in the node if it must be that of the document, and `problem` what
-    is wrong with the place.
+    `hash` is the hash of the text in the node, if it must equal the document's text. `problem` says
+    what is wrong with the position.
     """
 
     start: int
@@ -230,16 +233,17 @@ class Place:
 
 
 class Rows:
-    """Checks of each row: its columns and vector, and its quotes, within its text and its sources.
+    """Checks of each row: its columns and vector, and its quotes in its text and in its sources.
 
-    Texts are not kept: the chunks are read a second time to compare the quoted places with them.
+    Texts are not kept in memory. The chunks are read a second time to compare the quoted passages.
 
     Parameters
     ----------
     is_built : bool
-        Whether all vectors are unit vectors; those of chunks may be a pipeline's own.
+        Whether all vectors must be unit vectors; the chunks of a pipeline may have other vectors.
     incomplete : set of str
-        Ids of the summaries that may hold text of a deleted chunk, whose places are not compared.
+        Ids of the summaries that may contain text of a deleted chunk; their quotes are not
+        compared.
     """
 
     def __init__(self, *, is_built: bool, incomplete: Set[str]) -> None:
@@ -251,7 +255,7 @@ class Rows:
     def checks(
         self, rows: "Iterable[pa.RecordBatch]", chunks: "Iterable[pa.RecordBatch]"
     ) -> list[Check]:
-        """Check rows with all columns of the table, and then quotes by the columns `QUOTED`."""
+        """Check rows with all columns; then compare quotes with the columns `QUOTED` of chunks."""
         for batch in rows:
             self._check_vectors(batch)
             for row in batch.drop_columns(["vector"]).to_pylist():
@@ -287,7 +291,7 @@ class Rows:
             self._check_quote(quote, row)
 
     def _check_quote(self, quote: Quote, row: dict[str, Any]) -> None:
-        """Check a quote of a node within its text, and note the places that a summary quotes."""
+        """Check a quote of a node within its text; record the passages that a summary quotes."""
         self._quotes.checked += 1
         which, text = f"its quote of characters {quote.at} to {quote.to}", row["text"]
         lengths = {span.end - span.start for span in quote.sources}
@@ -302,7 +306,7 @@ class Rows:
                 self._places[span.document].append(place)
 
     def _compare(self, text: str, record: str) -> None:
-        """Compare the places within a chunk with its text."""
+        """Compare the quoted passages within a chunk with its text."""
         try:
             quotes = quotes_in(record)
         except UNREADABLE:  # which another check reports

@@ -1,4 +1,4 @@
-"""The verification of an index, and repair of what needs no model."""
+"""Verification of an index, and repairs that need no model."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ MENDABLE = {
     "cache": "The damaged cache was removed; the next build computes again what it held.",
     "indices": "The search indices were created again.",
 }
-"""Checks whose problems may be repaired without a model, and what was done if they hold."""
+"""Checks whose problems can be repaired without a model, and notes on the repair."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,9 @@ class Verification:
         Number of nodes that lost a parent or a child to a deletion; this is not an error.
     checks : tuple of Check
     repaired : tuple of str
-        Sentences on what was repaired.
+        Sentences on repairs that were made.
     left : tuple of str
-        Sentences on what to do about the remaining problems.
+        Sentences with advice on the remaining problems.
     """
 
     generation: int
@@ -55,12 +55,12 @@ class Verification:
 
     @property
     def ok(self) -> bool:
-        """Whether all checks hold."""
+        """Whether all checks pass."""
         return not self.failed
 
     @property
     def failed(self) -> list[str]:
-        """The names of the checks that do not hold."""
+        """The names of the failed checks."""
         return [check.name for check in self.checks if not check.ok]
 
     def to_json(self) -> dict[str, Any]:
@@ -70,16 +70,16 @@ class Verification:
 
 
 def verify(table: Table, *, repair: bool = False) -> Verification:
-    """Check that an index is whole: its files, links, texts, quotes, vectors and indices.
+    """Check the integrity of an index: files, links, texts, quotes, vectors and search indices.
 
-    All rows of the newest generation are read, and each index of LanceDB is loaded once. Memory
-    grows with ids, links and quotes, not with texts: these are read in batches, the chunks' twice.
+    All rows of the newest generation are read, and each search index is loaded once. Memory grows
+    with ids, links and quotes, not with texts: texts are read in batches, those of chunks twice.
 
     Parameters
     ----------
     table : Table
     repair : bool
-        Whether to remove a damaged cache, to create all indices again if one is missing, damaged
+        Whether to delete a damaged cache, to recreate all search indices if one is missing, damaged
         or incomplete, and then to check again.
 
     Raises
@@ -134,7 +134,7 @@ def _verified(table: Table) -> Verification:
 
 @on_newest
 def _opened(table: Table, generation: int | None = None) -> Snapshot:
-    """Return a generation, read from its files: nothing that the store has cached is used."""
+    """Return a generation read from its files, without anything that the store has cached."""
     with damages():
         snapshot = Table(Connection(*table.connection.parameters)).snapshot(generation)
         snapshot.require()
@@ -153,7 +153,7 @@ def _read(snapshot: Snapshot, *columns: str) -> "Iterator[pa.RecordBatch]":
 
 
 def _check_cache(uri: str) -> Check:
-    """SQLite finds the cache whole, if there is one."""
+    """Check the integrity of the cache with SQLite, if there is a cache."""
     found, file = Check("cache"), cache_file(uri)
     if not file.exists():
         return found
@@ -172,7 +172,7 @@ def _check_cache(uri: str) -> Check:
 
 
 def _check_indices(snapshot: Snapshot) -> Check:
-    """The indices that pay off exist and can be read."""
+    """Check that the search indices that pay off exist and can be read."""
     found, table = Check("indices"), cast(Any, snapshot.require())
     with damages():
         for column in neglected(table):
@@ -189,7 +189,7 @@ def _check_indices(snapshot: Snapshot) -> Check:
 
 
 def _left(outcome: Verification, table: Table, *, repair: bool) -> Iterator[str]:
-    """Yield what to do about the problems that are left."""
+    """Yield advice on the remaining problems."""
     uri, file = quote(str(table.uri)), f"{table.connection.name}.lance"
     mendable = [name for name in outcome.failed if name in MENDABLE and not repair]
     if mendable:

@@ -138,7 +138,7 @@ def test_what_is_not_read_is_told(read_one):
     ("limit", "message"),
     [
         ("MAX_ROWS", "has a sheet of more than 3 rows"),
-        ("MAX_CELLS", "has merged cells of more than 3 places"),
+        ("MAX_CELLS", "has merged cells that span more than 3 cells"),
     ],
 )
 def test_hostile_sheets_are_skipped(read_one, monkeypatch, limit, message):

@@ -285,7 +285,7 @@ class TestFailures:
             options = {"llm": llm_of(server), "synthesizer": {"output_cls": Form}}
             if structured:
                 options = {"llm": llm_of(server).as_structured_llm(Form)}
-            with pytest.raises(HierindexError, match=r"^LLM 'm' did not fill in the form[^\n]*\.$"):
+            with pytest.raises(HierindexError, match=r"^LLM 'm' did not return a valid[^\n]*\.$"):
                 index.ask(QUESTION, **options)
 
 

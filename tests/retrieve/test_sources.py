@@ -177,7 +177,7 @@ def test_a_chunk_without_a_place_cannot_be_opened(tmp_path):
     store.add(SemanticHierarchy(HashingEmbedding())([TextNode(text="It was calm.")]))
     index = HierarchicalIndex(store, HashingEmbedding())
     (node,) = index.store.get_nodes()
-    with pytest.raises(InputError, match="cannot be shown: its chunks have no known place"):
+    with pytest.raises(InputError, match="cannot be shown: its chunks have no known position"):
         index.sources(node.node_id)
 
 

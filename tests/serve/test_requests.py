@@ -207,7 +207,7 @@ def test_a_server_has_a_bound_of_waiting_requests(own, monkeypatch) -> None:
         go_on.set()
         assert waiting.result()["nodes"]
         assert http.ask("/retrieve", question="later")["nodes"]
-    assert said == "The server has 1 requests to answer; ask later."
+    assert said == "The server has 1 requests in progress; try again later."
 
 
 def test_a_huge_body_is_refused_in_a_sentence(http) -> None:

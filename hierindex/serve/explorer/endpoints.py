@@ -1,4 +1,4 @@
-"""The requests that the explorer answers: their parameters, and what they read."""
+"""The requests of the explorer's page: their parameters, and their answers."""
 
 from abc import abstractmethod
 from bisect import bisect
@@ -46,7 +46,7 @@ SHORT = ("id", "title", "level")
 
 @once
 def of_index(snapshot: Snapshot) -> dict[str, Any]:
-    """Return the description of an index, its name and the fan-out.
+    """Return the description of an index, with its name and the fan-out.
 
     Only the first 1,000 `roots` and `titles` are returned. Cached.
     """
@@ -66,14 +66,14 @@ def of_index(snapshot: Snapshot) -> dict[str, Any]:
 def of_nodes(
     snapshot: Snapshot, of: str | None, start: int, around: str | None, n: int
 ) -> dict[str, Any]:
-    """Return n children of a node, or roots, from number `start`, and the `total` of them.
+    """Return n children of a node, or n roots, from number `start`, and their `total`.
 
-    If the child `around` is given, `start` is that of the part of n that it is in.
+    If a child is given as `around`, the page of n children that contains it is returned.
 
     Raises
     ------
     InputError
-        If `around` is no such child.
+        If `around` is not a child of the node.
     """
     order = reading_order(snapshot)
     children = order.icicle.children(None if of is None else order.position(of))
@@ -90,11 +90,11 @@ def of_nodes(
 
 
 def of_node(snapshot: Snapshot, node_id: str) -> dict[str, Any]:
-    """Return a node, the path to it, and on which passages its text stands.
+    """Return a node, the path to it, and the passages that its text is based on.
 
-    `chunks` is the number of those under it, `marks` are how its text is displayed, `before` and
-    `after` are the nearest nodes of its level. Only the first 1,000 `documents` and `children` are
-    returned.
+    `chunks` is the number of chunks under it, and `marks` describe how its text is displayed.
+    `before` and `after` are the nearest nodes of its level. Only the first 1,000 `documents` and
+    `children` are returned.
     """
     order = reading_order(snapshot)
     position = order.position(node_id)
@@ -128,11 +128,12 @@ def _brief(
 def of_document(
     snapshot: Snapshot, document: str, at: int | None = None, part: int = 0
 ) -> dict[str, Any]:
-    """Return a part of a document's text as paragraphs: that with a character, or by its number.
+    """Return a part of a document's text as paragraphs, chosen by a character or by its number.
 
-    A part has the paragraphs that begin in the same 20,000 characters. `parts` is their number,
-    `length` that of the document's characters, `place` the page, section and anchor at `at`,
-    `marks` are how its text is displayed, and `is_file` tells whether its file can be opened.
+    A part has the paragraphs that begin in the same 20,000 characters. `parts` is the number of
+    parts, and `length` the number of characters of the document. `place` is the page, section and
+    anchor at `at`. `marks` describe how the text is displayed, and `is_file` tells whether its file
+    can be opened.
 
     Raises
     ------
@@ -170,10 +171,10 @@ def of_document(
 
 
 def of_notes(snapshot: Snapshot, document: str) -> dict[str, Any]:
-    """Return the summaries above a document's chunks, by place and then from the top.
+    """Return the summaries above a document's chunks, by position and then from the top down.
 
-    Each has the characters `start` to `end` that its chunks cover of the document, and `quotes`:
-    the sentences of its text that stand on passages of the document.
+    Each has `start` and `end`, the characters of the document that its chunks cover, and `quotes`,
+    the sentences of its text with a source in the document.
     """
     order = reading_order(snapshot)
     columns = ("id", "title", "level", "documents", "next_id", "text", "record")
@@ -201,12 +202,13 @@ def of_notes(snapshot: Snapshot, document: str) -> dict[str, Any]:
 
 
 def of_search(snapshot: Snapshot, words: str, n: int) -> dict[str, Any]:
-    """Return n nodes: those with all words in their title, from the top, and matching chunks.
+    """Return n nodes: those with all words in their title, from the top, then matching chunks.
 
-    Each has `of`, the title or id of its document (None if it has several); `text`, the sentence of
-    its text that has most of the words; and `source`, where that sentence stands (None if that is
-    unknown). `total` is the number of nodes that match, None if not all were looked at; `words` are
-    the beginnings of words that were searched. Sentences of summaries are found in their chunks.
+    Each has three more fields. `of` is the title or id of its document (None if it has several).
+    `text` is the sentence that contains most of the words. `source` is the position of that
+    sentence (None if unknown). `total` is the number of matching nodes, None if not all were
+    examined. `words` are the beginnings of words that were searched. Sentences of summaries are
+    found in their chunks.
     """
     scope = snapshot.scope(columns=("id", "title", "level", "documents", "metadata"))
     rows = matching(scope, words, CANDIDATES * n).to_pylist()
@@ -227,7 +229,7 @@ def of_search(snapshot: Snapshot, words: str, n: int) -> dict[str, Any]:
 
 
 def _matching_sentence(node: Stored, asked: Asked) -> dict[str, Any]:
-    """Return the sentence of a node's text that has most of the words, and where it stands."""
+    """Return the sentence that contains most of the words, and its position."""
     sentences = split_sentences(node.text, node.quotes)
     best = max(sentences, key=lambda each: len(asked.words & asked.stems(each.text)), default=None)
     source = best.quote.source if best else None
@@ -235,10 +237,10 @@ def _matching_sentence(node: Stored, asked: Asked) -> dict[str, Any]:
 
 
 def quotes_json(quotes: Sequence[Quote]) -> list[dict[str, Any]]:
-    """Return which characters of a text stand on which passages.
+    """Return the quotes of a text as dicts: its parts, with the passages that support them.
 
-    An entry has `at`, `to`, `verbatim` and the keys of the best passage, none of a rewritten
-    sentence that no source supports. Quotes of unknown places are left out.
+    An entry has `at`, `to`, `verbatim` and the fields of the best passage. A rewritten sentence
+    that no source supports has no passage. Quotes with unknown positions are left out.
     """
     return [
         {"at": quote.at, "to": quote.to, "verbatim": quote.verbatim, **best}
@@ -251,10 +253,10 @@ _ordering = Lock()
 
 
 class View(Endpoint):
-    """A request for what `hierindex.serve.explorer.endpoints` reads."""
+    """A request that a function of `hierindex.serve.explorer.endpoints` answers."""
 
     def answer_from(self, index: HierarchicalIndex) -> dict[str, Any]:
-        """Return what is read from a snapshot of the index."""
+        """Return the answer from the newest snapshot of the index."""
         snapshot = index.table.snapshot()
         with _ordering:  # a page asks for several things at once
             reading_order(snapshot)
@@ -266,7 +268,7 @@ class View(Endpoint):
 
 
 class Index(View):
-    """What the index is, and what it cost."""
+    """The description and cost of the index."""
 
     def read(self, snapshot: Snapshot) -> dict[str, Any]:
         """See `of_index`."""
@@ -274,7 +276,7 @@ class Index(View):
 
 
 class Nodes(View):
-    """Children of a node, or roots: those from a number on, or those around one."""
+    """Children of a node, or roots: from a given number on, or around a given one."""
 
     of: str | None = None
     start: int = Field(default=0, ge=0)
@@ -287,7 +289,7 @@ class Nodes(View):
 
 
 class Node(View):
-    """A node."""
+    """A node with its text, its path and its passages."""
 
     id: str
 
@@ -297,7 +299,7 @@ class Node(View):
 
 
 class Document(View):
-    """A part of a document: the one with the character `at`, or by its number."""
+    """A part of a document, chosen by the character `at` or by its number."""
 
     document: str
     at: int | None = Field(default=None, ge=0)
@@ -309,7 +311,7 @@ class Document(View):
 
 
 class Notes(View):
-    """The summaries of a document's text, with what they quote from it."""
+    """The summaries above a document's text, with their quotes from it."""
 
     document: str
 
@@ -319,7 +321,7 @@ class Notes(View):
 
 
 class Overview(View):
-    """What the index holds: its parts by their share of the text, and quotes of them."""
+    """The overview of the index: its parts by their shares of the text, with quotes."""
 
     def read(self, snapshot: Snapshot) -> dict[str, Any]:
         """See `of_overview`."""
@@ -338,7 +340,7 @@ class Search(View):
 
 
 class Map(View):
-    """Chunks on a plane."""
+    """The map of chunks in the plane."""
 
     alone: ClassVar[AbstractContextManager[Any]] = Lock()
     level: int = Field(default=1, ge=0)
@@ -350,7 +352,7 @@ class Map(View):
 
 
 class Ask(Endpoint):
-    """A question; what it does not say is as for `hierindex query`."""
+    """A question; missing options have the defaults of `hierindex query`."""
 
     alone: ClassVar[AbstractContextManager[Any]] = Lock()
     llm: ClassVar["LLM | None"] = None
@@ -359,15 +361,15 @@ class Ask(Endpoint):
     where: list[str] = Field(default=[])
 
     def answer_from(self, index: HierarchicalIndex) -> dict[str, Any]:
-        """Return what `hierindex query --json` prints, with passages as they are displayed.
+        """Return the JSON of `hierindex query --json`, with passages prepared for display.
 
-        Each path is from the root down, and `is_file` of a passage tells whether its file can be
-        opened. The passages of an answer by a language model are its citations.
+        Paths begin at the root. `is_file` of a passage tells whether its file can be opened. The
+        passages of an answer by a language model are its citations.
 
         Raises
         ------
         InputError
-            If the client is gone; another question may have been answered first.
+            If the client disconnected while the question waited.
         """
         if is_given_up():
             raise InputError("The client has disconnected.")

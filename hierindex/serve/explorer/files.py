@@ -1,4 +1,4 @@
-"""The files that the documents of an index were read from."""
+"""The files from which the documents of an index were read."""
 
 from pathlib import Path
 
@@ -17,9 +17,9 @@ BEGINNING = 8192  # bytes
 
 
 def file_of(snapshot: Snapshot, document: str) -> Path | None:
-    """Return the file that a document, or the whole that it is a part of, was read from.
+    """Return the file that a document, or the mailbox or e-mail around it, was read from.
 
-    None if the index does not know it, or it is not there any more, or is outside of its source.
+    None if the index does not know the file, or it no longer exists, or it is outside its source.
     """
     where = snapshot.of_each_document & of_documents([document])
     rows = snapshot.select("documents", "read_from", where=where).to_pylist()
@@ -29,9 +29,9 @@ def file_of(snapshot: Snapshot, document: str) -> Path | None:
 
 
 async def opened(index: HierarchicalIndex, request: Request) -> Response:
-    """Return the file of a document, which the browser shows: a PDF, or any text as plain text.
+    """Return the file of a document; the browser shows a PDF, and any text as plain text.
 
-    It downloads other files. Nothing in a file is run.
+    Other files are downloaded. Nothing in a file is executed.
     """
     document = request.query_params.get("document", "")
     path = await in_daemon_thread(lambda: file_of(index.table.snapshot(), document))

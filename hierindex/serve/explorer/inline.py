@@ -1,4 +1,4 @@
-"""The explorer's page, and all of it in one file."""
+"""The explorer's page, also as a single file."""
 
 import base64
 import hashlib
@@ -17,7 +17,7 @@ CHARSET = '<meta charset="utf-8">'
 
 
 def json_in_html(value: Any) -> str:
-    r"""Return JSON that can stand in a script element: it has no `<`.
+    r"""Return JSON for a script element: it contains no `<`.
 
     >>> json_in_html("</script>")
     '"\\u003c/script>"'
@@ -26,9 +26,9 @@ def json_in_html(value: Any) -> str:
 
 
 def inlined(data: str, front: str = "") -> str:
-    """Return the page as one file, with data in a script element `data`, of `json_in_html`.
+    """Return the page as one file, with `data` from `json_in_html` in a script element.
 
-    `front` is HTML that is shown before it.
+    `front` is HTML shown before the page.
 
     A content security policy allows only the page's own script and styles, by their digests.
     """
@@ -49,7 +49,7 @@ def inlined(data: str, front: str = "") -> str:
 
 
 def modules(main: str) -> str:
-    """Return a module and those that it imports as one: functions that return what they export."""
+    """Bundle a JavaScript module with its imports; each becomes a function of its exports."""
     parts = dict[str, str]()
 
     def add(name: str) -> None:
@@ -72,5 +72,5 @@ def _text(name: str) -> str:
 
 
 def _digest(text: str) -> str:
-    """Return the digest of a text as a policy has it."""
+    """Return the digest of a text for a content security policy."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -1,1 +1,1 @@
-"""A server of an index for agents, by the Model Context Protocol."""
+"""A server of indexes for agents, by the Model Context Protocol."""

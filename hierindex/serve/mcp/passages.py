@@ -1,4 +1,4 @@
-"""What an id of an agent names: a node, a document or a place in it, and its verbatim text."""
+"""Resolving an agent's ids to nodes, documents or passages, and their verbatim text."""
 
 import re
 from collections.abc import Sequence
@@ -31,21 +31,21 @@ class Named(NamedTuple):
     end: int | None = None
 
     def part_of(self, span: Span) -> Span:
-        """Return the part of a passage of the document that is named; it may be empty."""
+        """Return the part of a span that is inside the named passage; it may be empty."""
         end = span.end if self.end is None else min(span.end, self.end)
         start = max(span.start, self.start)
         return span._replace(start=start, end=max(start, end))
 
 
 def named(snapshot: Snapshot, text: str) -> Named:
-    """Return what an id names: a document, `DOCUMENT#char=START,END`, or a node by a prefix.
+    """Resolve an id: a document, `DOCUMENT#char=START,END`, or a prefix of a node id.
 
-    A place may also be written as `url_of` does.
+    A passage may also be given as a URL of `url_of`.
 
     Raises
     ------
     InputError
-        If it names nothing, or several nodes; has similar names.
+        If nothing or more than one node matches; the message has similar names.
     """
     if _is_document(snapshot, text):
         return Named(document=text)
@@ -55,7 +55,7 @@ def named(snapshot: Snapshot, text: str) -> Named:
     if place and _is_document(snapshot, place[1]):
         start, end = int(place[2]), int(place[3])
         if start >= end:
-            raise InputError(f"A place begins before it ends, got {start} to {end}.")
+            raise InputError(f"A passage must start before it ends, got {start} to {end}.")
         return Named(None, place[1], start, end)
     ids = snapshot.ids_beginning(text) if text else []
     if text in ids or len(ids) == 1:
@@ -81,12 +81,12 @@ def _listed(names: list[str]) -> str:
 
 
 def extents(snapshot: Snapshot, what: Named) -> list[Span]:
-    """Return the passages of documents that a name stands for, those that adjoin as one.
+    """Return the passages of documents that a name refers to; adjacent passages are joined.
 
     Raises
     ------
     InputError
-        If the index does not hold them, or they are of too many chunks.
+        If the index does not hold them, or they span too many chunks.
     """
     rows = _under(snapshot, what.node) if what.node else _inside(snapshot, what.document)
     chunks = sorted(filter(None, map(Chunk.of, rows)), key=_place)
@@ -104,13 +104,13 @@ def extents(snapshot: Snapshot, what: Named) -> list[Span]:
         spans = [part for part in map(what.part_of, spans) if part.start < part.end]
     if not spans:
         raise InputError(
-            "The index holds no text of a document there, or its chunks have no known place."
+            "The index holds no text of a document there, or its chunks have no known position."
         )
     return spans
 
 
 def passages(snapshot: Snapshot, spans: Sequence[Span], start: int) -> list[SourcePassage]:
-    """Return the text of passages from character `start` of all, as much as one part holds."""
+    """Return the text of the passages from character `start` on, up to the size of one part."""
     parts, room = list[Span](), MOST_CHARACTERS
     for span in spans:
         first = span.start + start
@@ -128,7 +128,7 @@ def _inside(snapshot: Snapshot, document: str) -> list[dict[str, Any]]:
 
 
 def _under(snapshot: Snapshot, node_id: str) -> list[dict[str, Any]]:
-    """Return the rows of the chunks under a node, or of the chunk that it is."""
+    """Return the rows of the chunks under a node, or of the node itself if it is a chunk."""
     chunks, ids = list[dict[str, Any]](), [node_id]
     while ids:
         rows = snapshot.rows(ids, columns=COLUMNS)

@@ -1,4 +1,4 @@
-"""What the tools read of an index."""
+"""The reader behind the tools of the MCP server."""
 
 import json
 import re
@@ -51,34 +51,34 @@ CURSOR = re.compile("([0-9]{1,15})-([0-9]{1,15})-([0-9a-f]{8})")
 
 
 class Next(TypedDict):
-    """What to do after a part, and the cursor of the one that follows, if there is one."""
+    """The advice after a part of a result, and the cursor of the next part, if there is one."""
 
     next_step: str
     cursor: NotRequired[str]
 
 
 class Paging:
-    """A part of what one call replies; all parts are from one generation.
+    """A part of the result of a call; all parts are from one generation.
 
     Parameters
     ----------
     snapshot : Snapshot
     cursor : str, optional
-        Of the part; by default the first.
+        Cursor of the part; by default the first part.
     tool : str
     *arguments : object
-        The others.
+        The other arguments of the call.
 
     Attributes
     ----------
     generation : int
     start : int
-        Where the part begins.
+        Position at which the part begins.
 
     Raises
     ------
     InputError
-        If the cursor is of another generation or call, or is none.
+        If the cursor is invalid, or is of another generation or call.
     """
 
     def __init__(
@@ -91,11 +91,11 @@ class Paging:
         self.start: int = self._start(cursor) if cursor else 0
 
     def rest(self, items: Sequence[T]) -> Sequence[T]:
-        """Return the items from the start of the part on."""
+        """Return the items that are not in earlier parts."""
         return items[self.start :]
 
     def next(self, end: int, total: int, step: str) -> Next:
-        """Return what to do after a part that ends there, and the cursor of the following part."""
+        """Return the advice after a part that ends at `end`, and the cursor of the next part."""
         if end >= total:
             return {"next_step": step}
         cursor = f"{self.generation}-{end}-{self._call}"
@@ -105,7 +105,7 @@ class Paging:
     def _start(self, cursor: str) -> int:
         parts = CURSOR.fullmatch(cursor)
         if parts is None:
-            raise InputError("This is no cursor; pass one as it was given, or none.")
+            raise InputError("The cursor is invalid; pass it unchanged, or omit it.")
         if int(parts[1]) != self.generation:
             raise InputError(
                 f"The cursor is of generation {parts[1]}, and the index has changed to generation "
@@ -120,9 +120,9 @@ class Paging:
 
 
 class Reader:
-    """Reads an index, each time its newest generation.
+    """Reads an index, always from its newest generation.
 
-    Each method raises InputError if an argument names nothing, or is of no use.
+    Methods raise InputError if an argument names nothing or is invalid.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ class Reader:
         self._index = HierarchicalIndex(store, embed_model)
 
     def warm(self) -> None:
-        """Load the embedding model, so that the first search need not."""
+        """Load the embedding model, so that the first search does not wait for it."""
         self._newest(lambda snapshot: self._index.encoder().get_query_embedding("warm"))
 
     def search(
@@ -158,7 +158,7 @@ class Reader:
         where: Sequence[str] | None,
         cursor: str | None = None,
     ) -> Outlined:
-        """Return the nodes that summarise the index, or a part of it, best within some tokens."""
+        """Return the nodes that best summarise the index, or part of it, in a token budget."""
         return self._newest(partial(self._outline, node, budget, where, cursor))
 
     def expand(self, node: str, cursor: str | None = None) -> Children:
@@ -166,7 +166,7 @@ class Reader:
         return self._newest(partial(self._expand, node, cursor))
 
     def read(self, name: str, cursor: str | None = None) -> Text:
-        """Return a part of the text of a node's chunks, of a document, or of a place in one."""
+        """Return a part of the text of a node's chunks, of a document, or of a passage."""
         return self._newest(partial(self._read, name, cursor))
 
     fetch = read
@@ -259,24 +259,24 @@ class Reader:
 
 
 def _node_or_document(snapshot: Snapshot, text: str) -> str:
-    """Return the id of what a text names, unless that is a place."""
+    """Return the id that a text resolves to; raise InputError for a passage."""
     name = named(snapshot, text)
     if name.end is not None:
-        raise InputError(f"{text!r} is a place in a document, which `read` takes.")
+        raise InputError(f"{text!r} is a passage of a document; pass it to `read`.")
     return name.node or name.document
 
 
 def _node(snapshot: Snapshot, name: str) -> Node:
-    """Return the node of an id, or the one that is the whole of a document."""
+    """Return the node with an id, or the node with exactly the chunks of a document."""
     whole = Filters((Filter(PREFIX + "whole_document", name),))
     nodes = snapshot.nodes([name]) or snapshot.nodes(filters=whole)
     if not nodes:
-        raise InputError(f"No node is the whole of the document {name!r}; `outline` or `read` it.")
+        raise InputError(f"No node has exactly the chunks of {name!r}; `outline` or `read` it.")
     return nodes[0]
 
 
 def _nodes(paging: Paging, entries: Iterable[Entry], total: int, step: str) -> Nodes:
-    """Return the part of a reply that begins with these entries, as many as fit."""
+    """Return the part of a reply that begins with these entries; as many as fit are returned."""
     results = fitting(entries)
     return {
         "generation": paging.generation,
@@ -287,7 +287,7 @@ def _nodes(paging: Paging, entries: Iterable[Entry], total: int, step: str) -> N
 
 
 def _documents(snapshot: Snapshot, filters: Filters | None) -> dict[str, Any]:
-    """Return the first documents that pass filters, by their ids, and how many do."""
+    """Return the first documents that pass filters, by id, and the number of all."""
     where = CHUNKS if filters else snapshot.of_each_document
     rows = snapshot.rows(filters=filters, where=where, columns=("id", "documents", "metadata"))
     titles = {row["documents"][0]: json.loads(row["metadata"]).get(TITLE) for row in rows}
@@ -302,7 +302,7 @@ def _with_url(found: Entry) -> Entry:
 
 
 def _joined(found: Sequence[SourcePassage]) -> tuple[str, list[Passage]]:
-    """Return the text of passages, and where each stands in it."""
+    """Return the text of passages, and the position of each in it."""
     texts, cited, at = list[str](), list[Passage](), 0
     for passage in found:
         texts.append(visible(passage.text, lines=True))
@@ -313,7 +313,7 @@ def _joined(found: Sequence[SourcePassage]) -> tuple[str, list[Passage]]:
 
 
 def entry(node: Node, n_characters: int) -> Entry:
-    """Return a node with the first characters of its text and the first three places it cites."""
+    """Return a node with the first characters of its text and its first three citations."""
     text, places = node.text, node.citations
     made: Entry = {
         "id": node.id,

@@ -1,9 +1,9 @@
-"""What the tools reply: as values for programs, and as text for language models.
+"""Replies of the tools: as values for programs, and as text for language models.
 
-In the text, what a document says stands in lines that begin with `> `, or in double quotes as in
-JSON. No document can forge the end of either: its line breaks begin such a line again, or are
-escaped. Marks on all of a quoted text, rather than at its ends alone, keep more models from
-following what it says (Hines et al. 2024, "Defending Against Indirect Prompt Injection Attacks With
+In the text, quotes from documents are in lines that begin with `> `, or in double quotes as in
+JSON. A document cannot forge the end of a quote: each of its line breaks begins another such line,
+or is escaped. Models follow instructions in a quoted text less often if every line is marked, and
+not only its ends (Hines et al. 2024, "Defending Against Indirect Prompt Injection Attacks With
 Spotlighting", arXiv 2403.14720).
 """
 
@@ -30,14 +30,14 @@ DIGEST = re.compile(f"[0-9a-f]{{{N_HEX}}}")
 
 
 class Passage(Place):
-    """The place of characters `at` to `to` of a text, which are verbatim."""
+    """The source of characters `at` to `to` of a text, which are verbatim."""
 
     at: int
     to: int
 
 
 class Entry(TypedDict):
-    """A node. `text` is only the beginning if `cut`."""
+    """A node. If `cut`, `text` is only its beginning."""
 
     id: str
     title: str
@@ -51,7 +51,7 @@ class Entry(TypedDict):
 
 
 class Ancestor(TypedDict):
-    """A node above another one."""
+    """An ancestor of a node."""
 
     id: str
     title: str
@@ -59,7 +59,7 @@ class Ancestor(TypedDict):
 
 
 class Nodes(TypedDict):
-    """Nodes in an order, of `total`; `cursor` begins the next part, if there is one."""
+    """A page of nodes, in order; `total` counts all, and `cursor` requests the next page."""
 
     generation: int
     results: list[Entry]
@@ -69,14 +69,14 @@ class Nodes(TypedDict):
 
 
 class Document(TypedDict):
-    """A document, and its title, which is its id if it has none."""
+    """A document with its title, or its id if it has no title."""
 
     id: str
     title: str
 
 
 class Outlined(Nodes):
-    """Nodes that summarise, and for the whole index the first of its `n_documents` documents."""
+    """Nodes that summarise; for the whole index also the first of its `n_documents` documents."""
 
     documents: NotRequired[list[Document]]
     n_documents: NotRequired[int]
@@ -90,7 +90,7 @@ class Children(Nodes):
 
 
 class Text(TypedDict):
-    """Text of documents, from character `start` of `total`; `cursor` begins the next part."""
+    """Text of documents from character `start`, of `total`; `cursor` requests the next part."""
 
     generation: int
     id: str
@@ -105,7 +105,7 @@ class Text(TypedDict):
 
 
 def fitting(entries: Iterable[T], room: int | None = None) -> list[T]:
-    """Return the first entries that have so many characters, at least one if there are."""
+    """Return the first entries that fit `room` characters, but at least one."""
     taken, room = list[T](), room or MOST_CHARACTERS
     for entry in entries:
         room -= len(json.dumps(entry, ensure_ascii=False))
@@ -116,7 +116,7 @@ def fitting(entries: Iterable[T], room: int | None = None) -> list[T]:
 
 
 def place_of(span: Span) -> Place:
-    """Return the place of a passage, with long titles and labels cut."""
+    """Return the position of a passage, with long titles and labels shortened."""
     place = span.to_json()
     for key in place.keys() & {"anchor", "page_label"}:
         place[key] = place[key][:LONGEST_NAME]
@@ -126,7 +126,7 @@ def place_of(span: Span) -> Place:
 
 
 def url_of(place: Place) -> str:
-    """Return a URL of a passage, with the fragment of RFC 5147 for characters of a text.
+    """Return a URL of a passage, with a fragment for characters as in RFC 5147.
 
     >>> url_of({"document": "the plan.txt", "start": 3, "end": 9})
     'hierindex:the%20plan.txt#char=3,9'
@@ -135,7 +135,7 @@ def url_of(place: Place) -> str:
 
 
 def escaped(value: Any, key: str = "") -> Any:
-    """Escape the unsafe characters of every string in a reply; texts keep their line breaks."""
+    """Escape the unsafe characters in every string of a reply; texts keep their line breaks."""
     match value:
         case str():
             return visible(value, lines=key == "text")
@@ -147,7 +147,7 @@ def escaped(value: Any, key: str = "") -> Any:
 
 
 def text_of(reply: Mapping[str, Any]) -> str:
-    """Return a reply of escaped strings as text for a language model."""
+    """Format a reply, whose strings are escaped, as text for a language model."""
     blocks = [_head(reply)]
     if "documents" in reply:
         named = (" ".join(map(quoted, dict.fromkeys(each.values()))) for each in reply["documents"])

@@ -1,6 +1,6 @@
-"""The tools of indexes, by the Model Context Protocol.
+"""The MCP server and its tools.
 
-Nothing that takes long is imported here, so that a client hears at once what the tools are.
+No slow library is imported here, so that a client gets the list of tools at once.
 """
 
 from collections.abc import Callable, Mapping
@@ -72,7 +72,7 @@ Cursor = Annotated[
 
 
 class Call(BaseModel):
-    """The arguments of a tool, which are those of the method of `Reader` with its name."""
+    """The arguments of a tool, which are the arguments of the `Reader` method of its name."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True)
     reply: ClassVar[Any]
@@ -132,13 +132,13 @@ CALLS: dict[str, type[Call]] = {
 
 
 def server_of(openers: "Mapping[str, Callable[[], Reader]]") -> Server[Any]:
-    """Return a server of the tools of indexes.
+    """Return a server with the tools of the indexes.
 
     Parameters
     ----------
     openers : mapping of str to callable
-        Each returns the reader of an index, by the index's name. They are called in threads. The
-        tools of a single index do not name it.
+        Functions that open the reader of an index, by the index's name. They are called in threads.
+        If there is a single index, tools have no argument for its name.
     """
     readers = {name: started(opener) for name, opener in openers.items()}
     for reader in readers.values():
@@ -187,7 +187,7 @@ def server_of(openers: "Mapping[str, Callable[[], Reader]]") -> Server[Any]:
 
 
 def run(server: Server[Any]) -> None:
-    """Serve over standard input and output, until the input ends."""
+    """Serve over standard input and output until the input ends."""
 
     async def serve() -> None:
         async with stdio_server() as (reading, writing):
@@ -197,7 +197,7 @@ def run(server: Server[Any]) -> None:
 
 
 def application(server: Server[Any]) -> ASGIApp:
-    """Return the application that answers at `/mcp`, to be run by `Server`."""
+    """Return the web application that answers at `/mcp`, to be run by `Server`."""
     unguarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     return _ForEvents(
         server.streamable_http_app(
@@ -235,7 +235,7 @@ def _warm(reader: "Future[Reader]") -> None:
 
 
 def _calls(*names: str) -> dict[str, type[Call]]:
-    """Return the calls by the names of the tools; with several indexes, each names one."""
+    """Return the calls by tool name; with several indexes, each call names one."""
     if len(names) == 1:
         return CALLS
     one = Annotated[Literal[names], Field(description="Its name.")]  # type: ignore[valid-type]

@@ -217,16 +217,16 @@ def test_a_place_is_read_as_far_as_the_document_goes(asked, start, end) -> None:
         ("search", {"query": "x", "where": ["autor=Ada"]}, "the nearest is author"),
         ("search", {"query": "x", "where": ["author"]}, "A filter is KEY=VALUE"),
         ("search", {"query": "x", "where": "author=Ada"}, "where is invalid"),
-        ("search", {"query": "x", "cursor": "\x1b[2J"}, "This is no cursor"),
+        ("search", {"query": "x", "cursor": "\x1b[2J"}, "The cursor is invalid"),
         ("search", {"query": "x", "cursor": "1-5-00000000"}, "The cursor is of another call"),
         ("outline", {"budget": 1}, "No sentence fits a budget of 1 tokens; the shortest has"),
         ("outline", {"budget": 0}, "budget is invalid"),
         ("outline", {"where": ["autor=Ada"]}, "the nearest is author"),
         ("outline", {"node": "e.txt"}, "No node and no document has the id 'e.txt'; similar are"),
         ("expand", {"id": "f" * 32}, "outline tells what there is"),  # of another index
-        ("expand", {"id": "a.txt#char=0,9"}, "is a place in a document, which `read` takes"),
+        ("expand", {"id": "a.txt#char=0,9"}, "is a passage of a document; pass it to `read`"),
         ("read", {"id": ""}, "No node and no document has the id ''"),
-        ("read", {"id": "a.txt#char=5,5"}, "A place begins before it ends"),
+        ("read", {"id": "a.txt#char=5,5"}, "A passage must start before it ends"),
         ("read", {"id": "a.txt#char=99999,100000"}, "The index holds no text"),
         ("read", {"id": "e.txt#char=0,5"}, "No node and no document has the id 'e.txt'"),
         ("read", {"id": "x" * 100_000}, "id is invalid: it must be text of at most 5000"),
@@ -247,7 +247,7 @@ def test_a_document_is_expanded_where_a_node_is_the_whole_of_it(own, own_agent) 
         for name in (document, whole[document][:12]):
             assert own_agent.reply("expand", id=name)["node"]["id"] == whole[document]
     own.store.delete_nodes([whole["a.txt"]])
-    assert "No node is the whole of" in own_agent.sentence("expand", id="a.txt")
+    assert "No node has exactly the chunks of" in own_agent.sentence("expand", id="a.txt")
 
 
 def test_several_nodes_of_one_beginning_are_named(asked, index) -> None:
@@ -272,7 +272,8 @@ def test_a_server_has_a_bound_of_waiting_calls(own, monkeypatch) -> None:
         monkeypatch.setattr(HashingEmbedding, "_get_query_embedding", slow)
         waiting = client.started("search", query="slow")
         assert asking.wait(60)
-        assert client.sentence("outline") == "The server has 1 requests to answer; ask later."
+        said = client.sentence("outline")
+        assert said == "The server has 1 requests in progress; try again later."
         go_on.set()
         assert not waiting.result().is_error
         assert client.reply("outline")["results"]
