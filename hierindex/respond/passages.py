@@ -73,7 +73,8 @@ def overview(retrieved: Retrieved, units: Sequence[Unit], budget: Budget) -> Ext
     first = {k: at[k, sentence.at] for k, sentence in sorted(best.items())}
     found, shares = [retrieved.found[k] for k in first], retrieved.shares
     names, most = [name_of_part(node) for node, _ in found], MOST_WORDS if len(first) == 1 else 1
-    if len(names) > 1 and len({*names}) == 1:  # parts of one document, without headings
+    documents = {document for node, _ in found for document in node.documents}
+    if len(names) > 1 and len({*names}) == len(documents) == 1:  # parts without headings
         names = [""] * len(names)
     lines = [
         _line(node, name, shares.get(node.id), units, i, most)

@@ -133,11 +133,11 @@ def test_an_answer_is_shown_as_it_is_written_and_then_with_marks_of_support(look
 
 
 class Failing(Writer):
-    """A model that fails after its first words, but for questions on tolls."""
+    """A model that fails after its first words of the answer to one question."""
 
     def stream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Any:
         yield CompletionResponse(text="The bridge", delta="The bridge")
-        if "toll" not in prompt.split("harvest")[-1].lower():
+        if QUESTION in prompt:
             raise RuntimeError("the model is gone")
         yield CompletionResponse(text=self.text, delta=self.text[10:])
 
