@@ -13,16 +13,15 @@ from hierindex.serve.explorer.inline import PAGE
 from hierindex.unsafe import beginning
 
 LONGEST = 200  # characters of a name
-SCHEME = re.compile(r":root \{(.*?)\}", re.DOTALL)
-VARIABLE = re.compile(r"--([\w-]+):\s*([^;]+);")
+VARIABLE = re.compile(r"--([\w-]+): light-dark\((#\w+), (#\w+)\);")
 
 
 @cache
 def colours(scheme: str = "light") -> dict[str, str]:
     """Return the variables of the explorer's style sheet in its light or dark colour scheme."""
     style = (PAGE / "page.css").read_text("utf-8")
-    light, dark = (dict(VARIABLE.findall(part)) for part in SCHEME.findall(style))
-    return light | dark if scheme == "dark" else light
+    found = VARIABLE.findall(style)
+    return {name: dark if scheme == "dark" else light for name, light, dark in found}
 
 
 def shades(n: int, scheme: str = "light") -> list[str]:
