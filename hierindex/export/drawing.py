@@ -13,7 +13,7 @@ from hierindex.serve.explorer.inline import PAGE
 from hierindex.unsafe import beginning
 
 LONGEST = 200  # characters of a name
-VARIABLE = re.compile(r"--([\w-]+): light-dark\((#\w+), (#\w+)\);")
+VARIABLE = re.compile(r"--([\w-]+):\s*(?:light-dark\((#\w+), (#\w+)\)|([^;]+));")
 
 
 @cache
@@ -21,7 +21,9 @@ def colours(scheme: str = "light") -> dict[str, str]:
     """Return the variables of the explorer's style sheet in its light or dark colour scheme."""
     style = (PAGE / "page.css").read_text("utf-8")
     found = VARIABLE.findall(style)
-    return {name: dark if scheme == "dark" else light for name, light, dark in found}
+    return {
+        name: (dark if scheme == "dark" else light) or same for name, light, dark, same in found
+    }
 
 
 def shades(n: int, scheme: str = "light") -> list[str]:
