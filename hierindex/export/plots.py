@@ -174,7 +174,7 @@ def plot_tree(
         whole = {"id": ALL, "title": name, "chunks": end - start}
         nodes, n_columns = [whole, *nodes], 1 + n_columns
         parents = ["", *(parent or ALL for parent in parents)]
-        names, fills = [name, *names], [colours()["cell"], *fills]
+        names, fills = [name, *names], [colours()["chosen"], *fills]
     least, most = HEIGHTS
     height = min(max(least, ROW * (len(nodes) - len({*parents}) + 1)), most)
     rows = [max(1, int(height * node["chunks"] / (end - start) / ROW)) for node in nodes]
@@ -345,5 +345,5 @@ def _names_on_map(
 
 
 def _marker(number: int) -> dict[str, Any]:
-    name = "map-rest" if number == NAMED else f"map-{number + 1}"
+    name = "quiet" if number == NAMED else f"map-{number + 1}"
     return {"color": colours()[name], "size": 7, "line": {"width": 0}}

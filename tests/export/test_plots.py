@@ -92,8 +92,8 @@ def test_several_roots_are_in_one_box(tmp_path):
     n_chunks = sum(value for _, parent, _, value in others if parent == first[0])
     assert first[1:] == ("", "index", n_chunks)
     assert {node_id for node_id, parent, *_ in others if parent == first[0]} == {*roots}
-    assert {*drawn.marker.colors} == {drawing.colours()["cell"], *drawing.shades(2)}
-    assert drawn.marker.colors[0] == drawing.colours()["cell"]
+    assert {*drawn.marker.colors} == {drawing.colours()["chosen"], *drawing.shades(2)}
+    assert drawn.marker.colors[0] == drawing.colours()["chosen"]
     assert f"{len(others)} nodes" in plot_tree(index).layout.title.text
     assert plot_tree(index, roots[0]).data[0].ids[0] == roots[0]
 
@@ -165,7 +165,7 @@ def test_parents_without_a_colour_are_counted(stored, monkeypatch):
     assert sizes == sorted(sizes)  # the largest is drawn last
     colour = drawing.colours()
     assert [trace.marker.color for trace in named] == [colour[f"map-{n}"] for n in (3, 2, 1)]
-    assert others.marker.color == colour["map-rest"]
+    assert others.marker.color == colour["quiet"]
     assert others.name == f"others ({len(others.x)})"
     few = plot_map(index, 1, max_chunks=5)
     assert sum(len(trace.x) for trace in few.data) == 5
@@ -288,7 +288,7 @@ def test_text_is_legible_on_all_colours(scheme):
     for n in (1, 2, 9):
         fills = drawing.shades(n, scheme)
         assert len({*fills}) == n
-        for fill in [*fills, colour["paper"], colour["cell"]]:
+        for fill in [*fills, colour["paper"], colour["chosen"]]:
             light, dark = sorted((luminance(fill), luminance(colour["ink"])), reverse=True)
             assert (light + 0.05) / (dark + 0.05) >= 4.5
     assert len({colour[f"map-{i + 1}"] for i in range(plots.NAMED)}) == plots.NAMED
