@@ -25,7 +25,8 @@ from hierindex.unsafe import UNSAFE, visible
 
 MANIFEST = ".hierindex.json"  # by path, the document and the digests of a file
 Written = dict[str, int | list[str]]  # what an export did
-MOST_ENTRIES, PARTS = 400, 37  # of a folder; more are divided into parts by their digests
+MAX_ENTRIES = 400  # of a folder; more are divided into parts by the digests of their documents
+PARTS = 37  # which hold 14,800 entries
 UNNAMED = rf"(?:[\s!-/:-@\[-`{{-\x7f]|{UNSAFE.pattern})+"  # what names do not have
 # Names that the format has for other files, or Windows for devices.
 RESERVED = re.compile(r"(?:index|log|con|prn|aux|nul|com\d|lpt\d)(?:\.|$)")
@@ -34,8 +35,9 @@ LINE_START = re.compile(r"^[ \t]*(?:(?:>|[-*+\u2022](?=\s)|#{1,6}(?=\s))[ \t]*)+
 MARKUP = re.compile(
     r"\\(?=[!-/:-@\[-`{-~]|$)|[`~$]|(?<!\s)\*|\*(?!\s)|(?<![^\W_])_|_(?![^\W_])|<(?=[\w/!?])"
     r"|&(?=#?\w+;)|\[(?=[\[^])|(?<=\^)\[|\](?=[(\[:])|(?<!\S)#(?=\w)|(?<= )#(?=#*$)|=(?==)|%(?=%)"
-    r"|^[#>=|]|^[-+:](?=\s|$|-)|(?:(?<=^\d)|(?<=^\d\d)|(?<=^\d{4}))[.)](?=\s|$)"
+    r"|^[#>=|]|^[-+:](?=\s|$|-)"
 )
+NUMBER = re.compile(r"^(\d{1,9})(?=[.)](?:\s|$))")  # which would begin a list
 
 
 @dataclass(eq=False)
@@ -99,9 +101,11 @@ def _brought_up_to_date(index: HierarchicalIndex, folder: Path, force: bool) -> 
     snapshot, manifest = index.table.snapshot(), folder / MANIFEST
     nodes, held = ordered_nodes(snapshot), dict[str, list[str]]()
     try:
-        held |= json.loads(manifest.read_bytes()) if manifest.exists() else {}
-    except ValueError as error:
-        raise InputError(f"{str(manifest)!r} is damaged; restore or remove it.") from error
+        read = json.loads(manifest.read_bytes()) if manifest.exists() else {}
+        held |= {path: [first, *map(str, rest)] for path, (first, *rest) in read.items()}
+    except (AttributeError, TypeError, ValueError) as error:
+        message = f"{str(manifest)!r} is damaged; restore it, or export to an empty folder."
+        raise InputError(message) from error
     generated = {"by": f"hierindex/{__version__}", "at": snapshot.details().get("time", "")}
     sources = {node.documents[0]: node.read_from for node in nodes if node.read_from}
     files = {document: file_in(source, document) for document, source in sources.items()}
@@ -142,8 +146,10 @@ def _tree(nodes: Sequence[Node]) -> Entry:
             entries[home].entries.append(entries[node.id])
         else:
             under.setdefault(document, []).append(node)
-            homes[document, home] += node.n_chunks * (home in entries)
-    home_of = {document: home for (document, home), _ in reversed(homes.most_common())}
+            homes[document, home] += node.n_chunks if home in entries else 0
+    home_of = dict[str, str]()
+    for (document, home), _ in homes.most_common():
+        home_of.setdefault(document, home)
     for each, home in sorted(home_of.items(), reverse=True):
         first, *rest = sorted(under[each], key=lambda n: (not n.whole_document, n.start, -n.level))
         said = [first, *(n for n in rest if n.kind != "chunk" or not first.whole_document)]
@@ -155,10 +161,11 @@ def _tree(nodes: Sequence[Node]) -> Entry:
 def _pruned(entry: Entry) -> list[Entry]:
     """Return a document, a group of at least two entries, or otherwise the entries themselves."""
     entry.entries = [each for below in reversed(entry.entries) for each in _pruned(below)]
-    if len(entry.entries) > MOST_ENTRIES:
+    if len(entry.entries) > MAX_ENTRIES:
         parts = dict[int, list[Entry]]()
         for each in entry.entries:
-            parts.setdefault(int(_digest(each.document), 16) % PARTS + 1, []).append(each)
+            first = each.document or each.nodes[0].documents[0]
+            parts.setdefault(int(_digest(first), 16) % PARTS + 1, []).append(each)
         entry.entries = [Entry(f"Part {n}", entries=part) for n, part in sorted(parts.items())]
     return [entry] if entry.document or len(entry.entries) > 1 else entry.entries
 
@@ -177,7 +184,9 @@ def _named(entry: Entry, folder: str, stood: Mapping[str, str]) -> list[Entry]:
     for below in entry.entries:
         suffix, taken, room = ".md" * bool(below.document), {*names.values()}, 116 - len(folder)
         words = re.sub(UNNAMED, " ", folded(below.title).lower()).strip() or "untitled"
-        slug = first_words(words, min(60, room) if suffix else min(24, room // 4)).replace(" ", "-")
+        slug = first_words(words, min(60, room) if suffix else max(8, min(24, room // 4))).replace(
+            " ", "-"
+        )
         tries = [slug + suffix, *(f"{slug}-{i}{suffix}" for i in range(2, len(taken) + 4))]
         free = (name for name in tries if name not in taken and not RESERVED.match(name))
         below.up, below.path = entry, folder + names.setdefault(below, next(free))
@@ -223,27 +232,38 @@ def _page(entry: Entry, folder: Path, files: Mapping[str, Path | None], generate
 
 
 def _body(entry: Entry, notes: dict[Span, int]) -> list[str]:
-    """Return the text of a page, each passage once, in order below its headings, if any."""
-    parts, said, last = list[str](), {below.line for below in entry.entries}, ("", "", "")
+    """Return what a page says, everything once: in order under the headings, if it has any."""
+    parts, said = list[str](), {*[below.line for below in entry.entries]}
+    above, before = list[str](), ("", "", "")  # the headings, and the place and kind of the last
     found = [*_passages(entry)]
     if titled := any(place.section for place, *_ in found):
         found.sort(key=lambda each: each[0].start)
     for (_, _, _, _, section, *_), node, kind, text, span in found:
-        if (line := _on_one_line(text)) in said:
+        line = _on_one_line(text)
+        if (key := str(span[:3]) if span and entry.document else line) in said:
             continue
-        said.add(line)
-        titles = [title for title in titles_of(section) if title != entry.title]
-        if section != last[0] and titles:
-            parts.append(f"{'#' * min(len(titles) + 1, 6)} {_escaped(titles[-1])}")
+        said.add(key)
+        titles = titles_of(section)[titles_of(section)[:1] == [entry.title] :]
+        pairs = zip([*titles, None], [*above, ""], strict=False)
+        shared = next(i for i, (title, last) in enumerate(pairs) if title != last)
+        parts += [
+            f"{'#' * min(level, 6)} {_escaped(title)}"
+            for level, title in enumerate(titles[shared:], shared + 2)
+        ]
         start = {"item": "- ", "row": "- ", "code": "```"}.get(kind, "") * bool(entry.document)
         note = f"[^{notes.setdefault(span, len(notes) + 1)}]" if span else ""
-        fence = "`" * (3 + text.count("`"))
-        code = f"{fence}\n{visible(text, lines=True)}\n{fence}\n{note}"
+        shown = f"{start}{_escaped(line)}{note}"
+        if start == "```":
+            fence = "`" * (3 + text.count("`"))
+            shown = f"{fence}\n{visible(text, lines=True)}\n{fence}\n{note}"
         here = section, "" if titled else node.id, start
-        joined, last = here == last and (start == "- " or not (start or node.kind == "chunk")), here
-        parts += [] if joined else [""]
-        shown = code if start == "```" else f"{start}{_escaped(line)}{note}"
-        parts[-1] += ("\n" if start else " ") * joined + shown
+        if here == before and start == "- ":
+            parts[-1] += f"\n{shown}"
+        elif here == before and not start and node.kind != "chunk":
+            parts[-1] += f" {shown}"
+        else:
+            parts.append(shown)
+        above, before = titles, here
     return parts
 
 
@@ -271,7 +291,8 @@ def _escaped(text: str) -> str:
     >>> print(_escaped("# a_b *c* [[d]] 2 * 3 [e]"))
     \# a_b \*c\* \[[d]] 2 * 3 [e]
     """
-    return MARKUP.sub(lambda found: "\\" + found[0], " ".join(UNSAFE.sub(" ", text).split()))
+    line = " ".join(UNSAFE.sub(" ", text).split())
+    return NUMBER.sub(r"\1\\", MARKUP.sub(lambda found: "\\" + found[0], line))
 
 
 def _write(folder: Path, path: str, text: str) -> None:

@@ -9,7 +9,13 @@ import yaml
 from fakes import HashingEmbedding
 from llama_index.core.schema import Document
 
-from hierindex import DocumentHierarchy, HierarchicalIndex, RaptorHierarchy, SemanticHierarchy
+from hierindex import (
+    DocumentHierarchy,
+    HierarchicalIndex,
+    RaptorHierarchy,
+    SemanticHierarchy,
+    sentence_splitter,
+)
 from hierindex.errors import HierindexError, InputError
 from hierindex.export import markdown, to_markdown
 
@@ -326,7 +332,7 @@ def test_one_document_has_an_index(tmp_path) -> None:
 
 
 def test_no_folder_has_too_many_entries(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(markdown, "MOST_ENTRIES", 5)
+    monkeypatch.setattr(markdown, "MAX_ENTRIES", 5)
     index = built(tmp_path, {f"{i}.md": f"Text {i}." for i in range(30)})
     to_markdown(index, tmp_path)
     assert len([path for path in pages(tmp_path) if not path.endswith("index.md")]) == 30
@@ -352,6 +358,48 @@ def test_a_folder_that_cannot_be_written_is_said_in_a_sentence(index, tmp_path):
     with pytest.raises(InputError, match="file' cannot be written"):
         to_markdown(index, tmp_path / "file")
     to_markdown(index, tmp_path / "pages")
-    (tmp_path / "pages/.hierindex.json").write_text("{bad")
-    with pytest.raises(InputError, match="damaged; restore or remove it"):
-        to_markdown(index, tmp_path / "pages")
+    for damaged in ("{bad", "42", "null", '{"x": []}', '{"x": 5}'):
+        (tmp_path / "pages/.hierindex.json").write_text(damaged)
+        with pytest.raises(InputError, match="damaged; restore it, or export to an empty folder"):
+            to_markdown(index, tmp_path / "pages")
+
+
+def test_lines_that_a_document_repeats_are_all_there(tmp_path):
+    table = "| no | ok |\n| yes | ok |\n" * 3
+    texts = {"a.md": f"| a | b |\n|---|---|\n{table}", "b.md": "The mill is old."}
+    documents = [Document(id_=name, text=text) for name, text in texts.items()]
+    hierarchy = SemanticHierarchy(HashingEmbedding())
+    index = HierarchicalIndex.build(documents, tmp_path / "index", hierarchy=hierarchy)
+    to_markdown(index, tmp_path / "to")
+    page = pages(tmp_path / "to")["a-md.md"]
+    assert page.count("- no | ok") == page.count("- yes | ok") == 3
+
+
+def test_headings_without_text_of_their_own_stand_above_those_below(tmp_path):
+    said = "The mill grinds corn on day {}, and the miller sleeps all night."
+    parts = (f"## Part {n}\n\n### Introduction\n\n{said.format(n)}\n\n" for n in (1, 2))
+    splitter = sentence_splitter(HashingEmbedding(), chunk_size=40)
+    hierarchy = DocumentHierarchy(HashingEmbedding())
+    (tmp_path / "a.md").write_text("# Mills\n\n" + "".join(parts))
+    index = HierarchicalIndex.build(
+        tmp_path / "a.md", tmp_path / "index", hierarchy=hierarchy, splitter=splitter
+    )
+    to_markdown(index, tmp_path / "to")
+    page = pages(tmp_path / "to")["mills.md"]
+    headings = re.findall("^#+ .*$", page, re.MULTILINE)
+    assert headings == ["# Mills", "## Part 1", "### Introduction", "## Part 2", "### Introduction"]
+
+
+def test_titles_in_links_and_numbers_are_text(tmp_path):
+    texts = {"a.md": "# Errors ]\n\n100. was the last.", "b.md": "# B\n\nThe mill is old."}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    index = HierarchicalIndex.build(
+        [tmp_path / name for name in texts],
+        tmp_path / "index",
+        hierarchy=SemanticHierarchy(HashingEmbedding()),
+    )
+    to_markdown(index, tmp_path / "to")
+    top = pages(tmp_path / "to")["index.md"]
+    assert "[Errors \\]](" in top
+    assert any("100\\. was" in text for text in pages(tmp_path / "to").values())
