@@ -81,4 +81,4 @@ def setup(app: Sphinx) -> None:
     app.connect("missing-reference", pages.find_short_name)
     app.connect("autodoc-process-signature", pages.shorten_signature)
     app.connect("autodoc-skip-member", pages.skip_field)
-    app.connect("html-page-context", pages.read_aloud)
+    app.connect("html-page-context", pages.mend_for_screen_readers)

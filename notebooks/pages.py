@@ -185,10 +185,10 @@ def skip_field(
     return str(getattr(obj, "__doc__", "")).startswith("Alias for field number") or None
 
 
-def read_aloud(
+def mend_for_screen_readers(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None
 ) -> None:
-    """Make empty headers of tables cells, and lists of parameters no definitions, for readers."""
+    """Replace the markup that screen readers announce wrongly: empty headers, parameters."""
     if "body" in context:
         body = context["body"].replace('<th class="head"><p></p></th>', "<td></td>")
         context["body"] = PARAMETERS.sub(

@@ -334,7 +334,7 @@ def exported(report: dict[str, Any]) -> str:
     if "kept" not in report:
         return line
     files = ", ".join(f"{report[did]:,} {did}" for did in ("written", "removed"))
-    kept = [f"Kept, for it is not as hierindex wrote it: {path}" for path in report["kept"]]
+    kept = [f"Kept because it was edited: {path}" for path in report["kept"]]
     return "\n".join([f"{line} (files: {files})", *kept])
 
 

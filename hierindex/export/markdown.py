@@ -94,10 +94,10 @@ def to_markdown(index: HierarchicalIndex, folder: str | Path, *, force: bool = F
         is damaged, or the folder cannot be written.
     """
     with writing(folder):
-        return _brought_up_to_date(index, Path(folder).absolute(), force)
+        return _update(index, Path(folder).absolute(), force)
 
 
-def _brought_up_to_date(index: HierarchicalIndex, folder: Path, force: bool) -> Written:
+def _update(index: HierarchicalIndex, folder: Path, force: bool) -> Written:
     snapshot, manifest = index.table.snapshot(), folder / MANIFEST
     nodes, held = ordered_nodes(snapshot), dict[str, list[str]]()
     try:

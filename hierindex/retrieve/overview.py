@@ -25,7 +25,7 @@ from hierindex.text.sentences import Sentence, split_sentences
 BLOCKS = 240  # in a column
 FEW = 24  # parts of the text, which have room for words
 QUOTES = 6
-TOLD = 200  # tokens of each part, about, from which its quote is chosen
+TOKENS_OF_PART = 200  # about, from which its quote is chosen
 FILE = frozenset("folder file_name file_path encoding".split())  # metadata of a file
 COLOURS = 7  # values of a key that have one of their own
 WORD = re.compile(r"[^\W_]+")
@@ -61,7 +61,7 @@ def of_overview(snapshot: Snapshot, of: str | None = None) -> dict[str, Any]:
     document = forest.highest(tree.is_whole & inside)
     groups = inside & (document == -1)
     tops = groups | (inside & (document == np.arange(len(document))))
-    cuts = list[list[int]]()
+    cuts = list[list[int]]()  # each of more nodes than the one before
     for may, most in ((groups, 6), (groups, FEW), (tops, BLOCKS), (inside, FEW), (inside, BLOCKS)):
         before = len(cuts[-1]) if cuts else 1
         rows = select_cut(forest, share, may, groups, most)
@@ -88,7 +88,7 @@ def of_overview(snapshot: Snapshot, of: str | None = None) -> dict[str, Any]:
 
     blocks = [[*map(block, column)] for column in columns]
     every, named = Search(snapshot, "", []), None if of is None else [of]
-    parts = outline(every, TOLD * FEW, of=named, most=FEW)
+    parts = outline(every, TOKENS_OF_PART * FEW, of=named, most=FEW)
     parts.sort(key=lambda part: -part.score)
     told = [
         sentence

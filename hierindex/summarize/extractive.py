@@ -32,15 +32,15 @@ MIN_WORDS = 4  # of a sentence that says something
 FULL = 12  # words; shorter sentences weigh less
 PART, STUB, NO_CONTENT = 0.2, 0.03, 0.001  # weights, beside 1 of a sentence that stands alone
 TITLED, PLACED = 0.5, 1.5  # of a sentence with all words of a title, and of an opening
-TELLING = 0.5  # share of the words of a sentence that say something, for it to stand alone
-LEANING = 0.4  # of one that needs what stands before it or elsewhere
+INFORMATIVE_SHARE = 0.5  # of the words of a sentence that stands alone
+DEPENDENT_WEIGHT = 0.4  # of one that needs what stands before it or elsewhere
 FALTERING = 0.9  # for each time
 LEAST = 0.1  # of the best sentence's weight, that others need
 PROSE = frozenset({"paragraph", "item", "quotation"})
 STRUCTURE = frozenset({"front matter", "reference", "contents", "furniture", "code"})
 SPEAKER = re.compile(r"(?m)^[^\W\d_a-z][\w.'\u2019]*(?: [\w.'\u2019]+){,4}:[ \t]+")
 END = re.compile(r"[.!\u2026\u0964\u3002\uff01][\"'*_`)\]\u00bb\u2019\u201d]*$")
-LEANS = re.compile(  # on the sentence before it
+DEPENDS = re.compile(  # on the sentence before it
     r"\W*(?:th(?:is|ese|ose|at|ey|ere|us|en|erefore)|it|its|he|she|his|her|their|such|hence|here"
     r"|however|instead|also|both|another|otherwise|similarly|likewise|finally|now|moreover"
     r"|furthermore|consequently|accordingly|in (?:addition|contrast|th(?:is|ese|at|ose)|such)"
@@ -65,7 +65,7 @@ BOILERPLATE = re.compile(
     r"|https?://|\bwww\.|\bclick here\b|\bcookies?\b|\bunsubscribe\b",
     re.IGNORECASE,
 )
-GOES_ON = re.compile(r"\W*(?:and|but|so|or|because|well|okay|yeah|i mean|you know)\b", re.I)
+CONTINUES = re.compile(r"\W*(?:and|but|so|or|because|well|okay|yeah|i mean|you know)\b", re.I)
 OPENINGS = re.compile(  # sections that tell what a document is about
     r"(?:abstract|summary|introduction|overview|about|conclusions?|discussion|highlights|purpose"
     r"|zusammenfassung|einleitung|\u00fcberblick|fazit|r\u00e9sum\u00e9|introducci\u00f3n|resumen)\b",
@@ -107,7 +107,7 @@ def weight_of(sentence: Sentence) -> float:
         weight *= 0.4 if sentence.kind == "item" and text[-1] not in ":," else PART
     if text[0].islower() or not any(word.lower() not in UNTITLED for word in words):
         weight *= 0.5
-    if LEANS.match(text):
+    if DEPENDS.match(text):
         weight *= 0.7
     if POINTS.search(text):
         weight *= 0.5
@@ -123,9 +123,9 @@ def _alone(sentence: Sentence) -> float:
     """Return how well a sentence is understood without its neighbours."""
     text = SPEAKER.sub("", sentence.text, count=1)
     words = tokens(text)
-    telling = sum(word.lower() not in UNTITLED for word in words) / max(1, len(words))
-    leans = bool(LEANS.match(text) or GOES_ON.match(text)) + bool(POINTS.search(text))
-    return min(1.0, telling / TELLING) * LEANING**leans
+    share = sum(word.lower() not in UNTITLED for word in words) / max(1, len(words))
+    n_hints = bool(DEPENDS.match(text) or CONTINUES.match(text)) + bool(POINTS.search(text))
+    return min(1.0, share / INFORMATIVE_SHARE) * DEPENDENT_WEIGHT**n_hints
 
 
 def _of_titles(sentence: Sentence, words: Sequence[str]) -> float:
