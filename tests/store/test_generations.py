@@ -234,7 +234,7 @@ class TestReaders:
             lambda: pinned.clear(),
         ]
         for write in writes:
-            with pytest.raises(InputError, match="only read from"):
+            with pytest.raises(InputError, match="read-only"):
                 write()
         assert [n.id for n in store.snapshot().nodes()] == ["c", "d"]
 
