@@ -3,7 +3,6 @@
 import html
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import PurePath
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -83,7 +82,7 @@ def _escaped(text: str) -> str:
 
 def name_of(snapshot: Snapshot) -> str:
     """Return the last part of the address of an index, as a label."""
-    return label(PurePath(snapshot.uri).name)
+    return label(snapshot.name)
 
 
 def require_chunks(snapshot: Snapshot) -> None:
@@ -170,7 +169,7 @@ def plot_tree(
     fills = [of_level[node["level"]] for node in nodes]
     n_columns = 1 + int(np.ptp(icicle.depth[cells]))
     if parents.count("") > 1:  # Plotly needs one box
-        name = PurePath(snapshot.uri).name
+        name = snapshot.name
         whole = {"id": ALL, "title": name, "chunks": end - start}
         nodes, n_columns = [whole, *nodes], 1 + n_columns
         parents = ["", *(parent or ALL for parent in parents)]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from html import escape
-from pathlib import Path, PurePath
+from pathlib import Path
 
 import numpy as np
 
@@ -84,7 +84,7 @@ def _drawn(index: HierarchicalIndex) -> tuple[int, list[str]]:
             lines = fitted(name, max(2, letters), most)
             top = y + (down - LINE * len(lines)) / 2
             texts += [_text(left[level_max], top + LINE * i, line) for i, line in enumerate(lines)]
-    name, tokens = PurePath(snapshot.uri).name, levels[0]["tokens"]
+    name, tokens = snapshot.name, levels[0]["tokens"]
     counts = f"{counted(shown['documents'], 'document')}, {counted(tokens, 'token')}"
     told = f"A tree of {counted(shown['documents'], 'document')} in {counted(n_levels, 'level')}"
     return len(cells), [

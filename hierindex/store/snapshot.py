@@ -6,9 +6,10 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import wraps
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
-from hierindex.errors import GenerationError, IndexNotFoundError, NotFoundError
+from hierindex.errors import GenerationError, IndexNotFoundError, NotFoundError, without_password
 from hierindex.models.record import Usage
 from hierindex.node import LEFT_OUT, Maker, Node
 from hierindex.store.filtering import FILTERED, Passing, passing
@@ -134,6 +135,11 @@ class Snapshot:
         """Return the report of the build that wrote the table; empty if a pipeline wrote it."""
         report: dict[str, Any] = self.details().get("report", {})
         return report
+
+    @property
+    def name(self) -> str:
+        """The last part of the index's URI, without a password."""
+        return PurePath(without_password(self.uri)).name
 
     @property
     def is_built(self) -> bool:

@@ -5,14 +5,13 @@ from bisect import bisect
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from itertools import chain
-from pathlib import PurePath
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
 
-from hierindex.errors import InputError, NotFoundError, without_password
+from hierindex.errors import InputError, NotFoundError
 from hierindex.index import HierarchicalIndex
 from hierindex.node import Node as Stored
 from hierindex.node import Quote, Span
@@ -54,7 +53,7 @@ def of_index(snapshot: Snapshot) -> dict[str, Any]:
     children = order.icicle.n_children[order.icicle.n_children > 0]
     mean = round(float(children.mean()), 2) if len(children) else 0.0
     return {
-        "name": PurePath(without_password(snapshot.uri)).name,
+        "name": snapshot.name,
         **shown,
         "time": snapshot.details().get("time"),
         "roots": shown["roots"][:MAX_ENTRIES],
