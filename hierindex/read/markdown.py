@@ -244,8 +244,13 @@ def _notebook_cells(notebook: dict[str, Any], left_out: Counter[str]) -> Iterato
     about = notebook.get("metadata") or {}
     language = about.get("language_info", {}).get("name", "")
     language = language or about.get("kernelspec", {}).get("language", "")
-    for cell in notebook["cells"]:
-        source = _joined(cell.get("source")).strip("\n")
+    cells = notebook.get("cells")
+    if cells is None:  # version 3
+        cells = [cell for sheet in notebook["worksheets"] for cell in sheet["cells"]]
+    for cell in cells:
+        source = _joined(cell.get("source", cell.get("input"))).strip("\n")
+        if cell.get("cell_type") == "heading":  # of version 3
+            source = f"{'#' * int(cell['level'])} {source}"
         if cell.get("cell_type") != "code":
             yield source
         elif source.strip():

@@ -88,7 +88,7 @@ def of_overview(snapshot: Snapshot, of: str | None = None) -> dict[str, Any]:
 
     blocks = [[*map(block, column)] for column in columns]
     every, named = Search(snapshot, "", []), None if of is None else [of]
-    parts = outline(every, TOKENS_OF_PART * FEW, of=named, most=FEW)
+    parts = outline(every, TOKENS_OF_PART * FEW, of=named, most=FEW, whole=True)
     parts.sort(key=lambda part: -part.score)
     told = [
         sentence

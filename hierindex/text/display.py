@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Mapping
 from html import escape
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from hierindex.node import place_of
@@ -119,7 +120,11 @@ def notes_of(answer: Json, advice: Advice | None = None) -> list[str]:
         notes.append(f"The answer is cut off at the model's limit of tokens{advised}.")
     if not _quoted(answer):
         cited = [_cited(citation, title) for citation, title in _citations(answer)]
-        notes.append("\n".join(f"[{n}] {place}" for n, place in enumerate(cited, start=1)))
+        lines, n = list[str](), 0
+        for place, same in groupby(cited):
+            first, n = n + 1, n + len([*same])
+            lines.append(f"[{first}]{f' to [{n}]' if n > first else ''} {place}")
+        notes.append("\n".join(lines))
     if unsupported := answer.get("unsupported"):
         notes.append(f"[?] No passage supports: {' '.join(unsupported)}")
     if missing := answer.get("missing"):

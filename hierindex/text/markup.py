@@ -10,8 +10,8 @@ from hierindex.text.blocks import split_blocks
 # others, but for labels such as "Guest network: ". No pattern is tried at each of many characters
 # that it would read again: a text may be a megabyte of one sign.
 WIDE = re.compile(r"^.{45,}\n", re.MULTILINE)
-WRAPPED = re.compile(r"\n(?=[*_`]{,2}[^\W\d_])")
-CONTINUED = re.compile(r"\n(?=[*_`]{,2}[^\W\d_A-Z])")
+WRAPPED = re.compile(r"\n(?=(?:> ?)*[*_`]{,2}[^\W\d_])")
+CONTINUED = re.compile(r"\n(?=(?:> ?)*[*_`]{,2}[^\W\d_A-Z])")
 LABEL = re.compile(r"[^\n:]{1,40}: ")
 HEADING = re.compile(
     r"\A[ ]{0,3}#{1,6}(?:[ \t]+|$)|(?<![ \t])[ \t]+#+[ \t]*$"
@@ -19,6 +19,7 @@ HEADING = re.compile(
 )
 FENCE = re.compile(r"\A[ ]{0,3}(?:`{3,}|~{3,})[^\n]*\n|\n[ ]{0,3}(?:`{3,}|~{3,})[ \t]*\Z")
 DIRECTIVE = re.compile(r"^[ \t]*\.\. [\w:-]+::[^\n]*\n?", re.MULTILINE)
+QUOTATION = re.compile(r"^[ ]{0,3}(?:>[ ]?)+", re.MULTILINE)
 # Where a link leads: an address, or a file.
 REFERENCE = re.compile(
     r"^[ ]{0,3}\[[^\[\]\n]+\]: ?(?:<[^>\n]+>|\w+://\S+|[\w.-]*[./#][^\W\d]\S*)$", re.MULTILINE
@@ -79,7 +80,8 @@ def marks_of(text: str) -> list[Mark]:
                 for m in wrapped.finditer(part)
                 if not _is_label(part, m.end())
             )
-            pattern = DIRECTIVE if part.lstrip().startswith(".. ") else REFERENCE
+            directive = DIRECTIVE if part.lstrip().startswith(".. ") else REFERENCE
+            pattern = QUOTATION if block.kind == "quotation" else directive
             hidden = _hidden(pattern, part, start)
             marks += [*hidden, *joined, *_inline(part, start)]
     return sorted(marks, key=lambda mark: (mark.start, -mark.end))

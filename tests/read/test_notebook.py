@@ -97,6 +97,15 @@ def test_what_is_no_notebook_is_read_as_json(text, read_as):
     assert read(text).text == read_as
 
 
+def test_notebooks_of_version_3_are_read():
+    cells = [
+        {"cell_type": "heading", "level": 2, "source": ["The pier"]},
+        {"cell_type": "code", "input": ["x = 2"], "outputs": [{"text": ["1\n"]}]},
+    ]
+    reading = read(json.dumps({"nbformat": 3, "worksheets": [{"cells": cells}]}))
+    assert reading.text == "## The pier\n\n```\nx = 2\n```\n\n```\n1\n```"
+
+
 TEXT = {"cell_type": "markdown", "source": "After."}
 
 

@@ -14,7 +14,14 @@ from records import metadata_of, replace_all
 from serve.conftest import client_of
 from store.trees import columns_of, documents, tree
 
-from hierindex import DocumentHierarchy, HierarchicalIndex, HierarchyStore, Quote, Span
+from hierindex import (
+    DocumentHierarchy,
+    HierarchicalIndex,
+    HierarchyStore,
+    Quote,
+    SemanticHierarchy,
+    Span,
+)
 from hierindex.serve import explore
 from hierindex.serve.explorer.endpoints import PART
 from hierindex.text.markup import Mark, displayed, marks_of
@@ -173,6 +180,22 @@ def test_an_overview_quotes_the_largest_parts(index, client) -> None:
         assert quote["name"] in (title, quote["title"] or quote["document"])
         assert quote["document"] in index.describe(quote["node"])["documents"]
     assert 1 <= len(overview["questions"]) <= 3
+
+
+def test_an_overview_quotes_a_large_document_first(tmp_path) -> None:
+    sizes = {"mill": 60, "barn": 10, "cart": 10}
+    documents = [
+        Document(text=" ".join(f"The {name} has {i} doors of oak." for i in range(n)), id_=name)
+        for name, n in sizes.items()
+    ]
+    hierarchy = SemanticHierarchy(HashingEmbedding())
+    index = HierarchicalIndex.build(
+        documents, tmp_path / "index", hierarchy=hierarchy, chunk_size=60
+    )
+    for client in client_of(index):
+        first, *others = client.json("overview")["quotes"]
+    assert (first["document"], len(others)) == ("mill", 2)
+    assert first["share"] == pytest.approx(0.75, abs=0.05)
 
 
 def test_an_overview_tells_documents_apart(tmp_path) -> None:

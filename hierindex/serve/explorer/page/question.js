@@ -13,6 +13,7 @@ export class Question {
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
       const question = this.written();
+      this.form.querySelector("details").open = false;
       if (question.q) actions.ask(question);
       else this.input.focus();
     });
