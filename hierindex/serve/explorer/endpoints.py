@@ -322,6 +322,8 @@ class Notes(View):
 class Overview(View):
     """The overview of the index: its parts by their shares of the text, with quotes."""
 
+    alone: ClassVar[AbstractContextManager[Any]] = Lock()  # a page may ask while the server warms
+
     def read(self, snapshot: Snapshot) -> dict[str, Any]:
         """See `of_overview`."""
         return of_whole(snapshot)

@@ -12,7 +12,7 @@ from starlette.routing import Route
 from hierindex.index import HierarchicalIndex
 from hierindex.serve.app import application
 from hierindex.serve.endpoint import written_by
-from hierindex.serve.explorer.endpoints import ENDPOINTS, Ask, Index
+from hierindex.serve.explorer.endpoints import ENDPOINTS, Ask, Overview
 from hierindex.serve.explorer.files import opened
 from hierindex.serve.explorer.inline import PAGE
 from hierindex.serve.server import Address, Server
@@ -69,7 +69,7 @@ class Explorer(Server):
         file = Route("/api/file", partial(opened, index))
         pages = [Route("/", _page), Route("/assets/{name}", _page), file]
         app = application({"": index}, endpoints, pages, "/api/")
-        super().__init__(app, address, [partial(Index().answer, index, {})])
+        super().__init__(app, address, [partial(Overview().answer, index, {})])
 
     def open_browser(self) -> None:
         """Open the page in the user's browser, if there is one."""
