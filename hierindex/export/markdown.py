@@ -37,6 +37,7 @@ MARKUP = re.compile(
     r"|&(?=#?\w+;)|\[(?=[\[^])|(?<=\^)\[|\](?=[(\[:])|(?<!\S)#(?=\w)|(?<= )#(?=#*$)|=(?==)|%(?=%)"
     r"|^[#>=|]|^[-+:](?=\s|$|-)"
 )
+FORMULA = re.compile(r"(\$(?=\S)[^$]*[\\^_{][^$]*(?<=\S)\$(?!\d))")
 NUMBER = re.compile(r"^(\d{1,9})(?=[.)](?:\s|$))")  # which would begin a list
 
 
@@ -288,11 +289,13 @@ def _on_one_line(text: str) -> str:
 def _escaped(text: str) -> str:
     r"""Return a text on one line as Markdown that displays it unchanged.
 
-    >>> print(_escaped("# a_b *c* [[d]] 2 * 3 [e]"))
-    \# a_b \*c\* \[[d]] 2 * 3 [e]
+    >>> print(_escaped(r"# a_b *c* [[d]] 2 * 3 [e] $\alpha_1$ costs $5, x_y $6"))
+    \# a_b \*c\* \[[d]] 2 * 3 [e] $\alpha_1$ costs \$5, x_y \$6
     """
     line = " ".join(UNSAFE.sub(" ", text).split())
-    return NUMBER.sub(r"\1\\", MARKUP.sub(lambda found: "\\" + found[0], line))
+    parts = FORMULA.split(line)  # which programs show by their own rules
+    parts[::2] = [MARKUP.sub(lambda found: "\\" + found[0], part) for part in parts[::2]]
+    return NUMBER.sub(r"\1\\", "".join(parts))
 
 
 def _write(folder: Path, path: str, text: str) -> None:
