@@ -1,7 +1,6 @@
 """The overview of an index: its parts by their shares of the text, with quotes."""
 
 import json
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
@@ -28,7 +27,6 @@ QUOTES = 6
 TOKENS_OF_PART = 200  # about, from which its quote is chosen
 FILE = frozenset("folder file_name file_path encoding".split())  # metadata of a file
 COLOURS = 7  # values of a key that have one of their own
-WORD = re.compile(r"[^\W_]+")
 
 
 @once
@@ -43,7 +41,7 @@ def of_overview(snapshot: Snapshot, of: str | None = None) -> dict[str, Any]:
     There are up to three `columns`. The nodes of a column together cover all text, in reading
     order: few groups, more groups, documents, or parts of documents. A `share` is a share of the
     text. `keys` are properties that distinguish documents, each with its most frequent `values`:
-    the folder, the type, the first word of the name, or a metadata key. The `values` of a block are
+    the folder, the type of the file, or a metadata key. The `values` of a block are
     indices into these lists, one for each key, for the value that most of its documents have; None
     if that value is not listed. `quotes` are from the largest parts, `parts` is the number of all
     parts, and `questions` are about the largest documents or sections.
@@ -152,11 +150,8 @@ def _keys(
     """
     of_each = defaultdict[str, dict[str, str]](dict)
     of_each["folder"] = folders_of(documents)
-    for each, folder in of_each["folder"].items():
-        path = PurePosixPath(file_of(each))
-        of_each["file type"][each] = path.suffix.lower().lstrip(".")
-        if not folder and (first := WORD.match(path.name)):
-            of_each["file name"][each] = first[0]
+    for each in of_each["folder"]:
+        of_each["file type"][each] = PurePosixPath(file_of(each)).suffix.lower().lstrip(".")
     rows = snapshot.select("documents", "metadata", where=snapshot.of_each_document)
     for row in rows.to_pylist():
         known = [each for each in row["documents"] if each in of_each["folder"]]
