@@ -40,6 +40,7 @@ MOST_WORDS = 80  # words of the text of a single node
 LIKENESS = 0.5  # weight of similarity beside that of words
 TITLE = 0.6  # weight of a word in titles above a unit
 LENGTH = 0.01  # discount of the words of the question for each word of a unit
+DEFINED = 0.5  # added to a unit that emphasises words of the question, as definitions do
 OPENING = 0.5  # added to the beginning of a document if a question asks who wrote it
 RANK = 0.02  # penalty for each rank of a unit's node
 ASIDE = 0.5  # penalty of front matter, references, contents and furniture
@@ -50,6 +51,7 @@ MOST_ABSENT = 4  # words that no node has; if there are more, none is examined
 SENTENCE = 4  # minimum words of a unit that is not shown twice
 LONG = 20  # words of a sentence that another seldom has by chance
 NEW = 0.1  # share of the words of a sentence that another with the same fact may lack
+EMPHASISED = re.compile(r"(?<![\w*_])(\*\*|\*|_)(\w[^*_]{,60})\1(?![\w*_])")  # in Markdown
 NEGATIONS = frozenset("no not never nicht nie kein keine keinen".split())
 MAX_PASSAGES = 5  # passages
 FOREIGN = 0.1  # weight of words in another language than the question
@@ -166,6 +168,7 @@ def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract
     titles = [asked.stems(matched_words(node.metadata, "")) for node in nodes]
     is_foreign = np.array([asked.across(node) for node in nodes])[[unit.node for unit in units]]
     words = _words(asked, units, titles) * np.where(is_foreign, FOREIGN, 1.0)
+    words += DEFINED * np.array([_emphasises(unit.text, asked) for unit in units])
     kinds = [unit.kind for unit in units]
     if WROTE.search(question.text):
         words += OPENING * (words > 0) * [unit.opens_document for unit in units]
@@ -228,6 +231,16 @@ def _words(asked: Asked, units: Sequence[Unit], titles: Sequence[Set[str]]) -> F
     rarity = np.where(n, np.log(1 + len(units) / np.maximum(n, 1)), 0.0)
     length = np.array([unit.n_words for unit in units])
     return has @ rarity / max(float(rarity.sum()), 1.0) / (1 + LENGTH * length)
+
+
+def _emphasises(text: str, asked: Asked) -> bool:
+    """Return whether a text emphasises words of the question and no others.
+
+    >>> _emphasises("A _trait object_ points to both.", Asked.of("What is a trait object?"))
+    True
+    """
+    emphasised = (asked.stems(words) for _, words in EMPHASISED.findall(text))
+    return any(stems and stems <= asked.words for stems in emphasised)
 
 
 def _windows(

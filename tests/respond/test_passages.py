@@ -134,6 +134,14 @@ def test_a_sentence_that_began_another_passage_is_not_repeated(tmp_path):
     assert sum(fact in passage.text for passage in passages) == 1
 
 
+def test_the_sentence_that_defines_a_term_is_first(tmp_path):
+    definition = "A _spring line_ runs from the bow aft, or from the stern forward, to the quay."
+    used = "What the spring line is, the crew had to learn."
+    text = "\n\n".join([f"{used} {FILLER} {FILLER}"] * 2 + [f"{FILLER} {FILLER} {definition}"])
+    index = HierarchicalIndex.build([Document(text=text, id_="lines.md")], tmp_path / "index")
+    assert first(index, "What is a spring line?").best == definition
+
+
 def test_what_is_announced_is_quoted(tmp_path):
     table = "The crew of the boat is:\n\n| name | role |\n|---|---|\n| Ada | cook |\n| Bo | mate |"
     (passage,) = quoted(tmp_path, "Who is in the crew of the boat?", table)
