@@ -1,12 +1,14 @@
 """Selection of the passages of nodes that answer a question, without a language model."""
 
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
+from itertools import groupby
 
 import numpy as np
 
 from hierindex.core.arguments import Floats1d
 from hierindex.core.calibration import Scale
+from hierindex.core.titles import first_words
 from hierindex.models.embedder import Embedder, unit_vectors
 from hierindex.node import Node
 from hierindex.respond.answer import Passage
@@ -31,10 +33,12 @@ from hierindex.summarize.extractive import SalientSentences
 from hierindex.summarize.summary import Budget
 from hierindex.text.characters import UNSPACED
 from hierindex.text.display import percent
-from hierindex.text.sentences import Sentence
+from hierindex.text.sentences import Sentence, tokens
 
 REST = 4  # of a budget, the part that names what is left out
 MOST_WORDS = 80  # words of the text of a single node
+MOST_OF_PART = 3  # sentences
+MOST_TITLES = 90  # characters of the titles of a group
 
 # Chosen by tests/benchmarks/facts.py and notes.py.
 LIKENESS = 0.5  # weight of similarity beside that of words
@@ -60,49 +64,75 @@ MOST_EMBEDDED = 16  # units; each takes about as long as a search
 
 
 def overview(retrieved: Retrieved, units: Sequence[Unit], budget: Budget) -> Extract:
-    """Return an overview: for each node its title, share of the text, and best sentence.
+    """Return an overview: for each part its name, its share of the text, and its best sentence.
 
-    Lines are in the order of the nodes. If not all fit the budget, the nodes with the largest
+    A part is a node, or consecutive nodes of one document with the same heading. Such a part has a
+    sentence for each tenth of the text. If not all fit the budget, the parts with the largest
     shares are kept and the others are only named. Only nodes of an outline have shares; for others,
     the best scores are kept. A single node has more of its text, and the titles of its children.
     """
+    found, shares = retrieved.found, retrieved.shares
     sentences = [
-        Sentence(text, quote.at, quote.to, quote, k, kind, name_of_part(retrieved.found[k].node))
+        Sentence(text, quote.at, quote.to, quote, k, kind, name_of_part(found[k].node))
         for k, _, kind, text, quote, _ in units
     ]
-    best = SalientSentences().best(sentences)
     at = {(sentence.child, sentence.at): i for i, sentence in enumerate(sentences)}
-    first = {k: at[k, sentence.at] for k, sentence in sorted(best.items())}
-    found, shares = [retrieved.found[k] for k in first], retrieved.shares
-    names, most = [name_of_part(node) for node, _ in found], MOST_WORDS if len(first) == 1 else 1
-    documents = {document for node, _ in found for document in node.documents}
-    if len(names) > 1 and len({*names}) == len(documents) == 1:  # parts without headings
-        names = [""] * len(names)
-    lines = [
-        _line(node, name, shares.get(node.id), units, i, most)
-        for (node, _), name, i in zip(found, names, first.values(), strict=True)
-    ]
-    costs = budget.count([f"{line.lead} {line.text}" for line in lines])
-    weights = [shares.get(node.id, score) for node, score in found]
-    order = np.argsort([-weight for weight in weights], kind="stable")
-    room, kept = budget.max_tokens, set[int]()
-    if len(lines) > 1 and costs.sum() > room:
-        room -= room // REST
-    for k in order.tolist():
-        if costs[k] <= room or not kept:
-            kept.add(k)
-            room -= int(costs[k])
-    if len(lines) == 1:
-        more = _parts(found[0].node, retrieved.snapshot, budget)
-    else:
-        left = [k for k in order.tolist() if k not in kept]
-        share = sum(weights[k] for k in left) if shares else None
-        more = _more([names[k] for k in left], share, budget)
-    return Extract([lines[k] for k in sorted(kept)], 1.0, more, after_lead=" ")
+    best = {k: at[k, sentence.at] for k, sentence in SalientSentences().best(sentences).items()}
+    weight = {k: shares.get(found[k].node.id, found[k].score) for k in sorted(best)}
+    if len(best) == 1:
+        (k,) = best
+        node, share = found[k].node, weight[k] if shares else None
+        line = _line(node, name_of_part(node), share, units, best[k], MOST_WORDS)
+        return Extract([line], 1.0, _parts(node, retrieved.snapshot, budget), after_lead=" ")
+    parts = _named({k: found[k].node for k in weight})
+    share_of = [sum(weight[k] for k in run) for _, run in parts]
+    first, others = dict[int, Passage](), dict[int, Passage]()
+    for (name, run), share in zip(parts, share_of, strict=True):
+        largest = sorted(run[1:], key=weight.__getitem__, reverse=True)
+        for k in sorted([run[0], *largest[: min(MOST_OF_PART, round(10 * share)) - 1]]):
+            lead, into = ("", others) if first.keys() & {*run} else (name, first)
+            known = share if lead and shares else None
+            into[k] = _line(found[k].node, lead, known, units, best[k])
+    kept = _fitting(first, others, weight, budget)
+    left = [i for i, (_, run) in enumerate(parts) if kept.keys().isdisjoint(run)]
+    left.sort(key=lambda i: -share_of[i])
+    share = sum(share_of[i] for i in left) if shares else None
+    more = _more([parts[i][0] for i in left], share, budget)
+    return Extract([kept[k] for k in sorted(kept)], 1.0, more, after_lead=" ")
+
+
+def _named(nodes: Mapping[int, Node]) -> list[tuple[str, list[int]]]:
+    """Return the parts of an overview: names, and the keys of their nodes.
+
+    Nodes of one document are joined if they have the same heading; without headings, they have no
+    names.
+    """
+    if len({document for node in nodes.values() for document in node.documents}) > 1:
+        return [(_titles(node) or name_of_part(node), [k]) for k, node in nodes.items()]
+    runs = [(name, [*run]) for name, run in groupby(nodes, lambda k: name_of_part(nodes[k]))]
+    return runs if len(runs) > 1 else [("", [k]) for k in nodes]
+
+
+def _titles(node: Node) -> str:
+    """Return some titles of a group's documents, those with most words of its name first.
+
+    The result is empty for a single document, and for documents that are called by their files.
+    """
+    titles = [title for title in node.titles if " " in title]
+    if len(node.documents) == 1 or not titles:
+        return ""
+    words = {*tokens(node.title.lower())}
+    titles.sort(key=lambda title: -len(words.intersection(tokens(title.lower()))))
+    shown = [first_words(titles[0], MOST_TITLES)]
+    for title in titles[1:]:
+        if len("; ".join([*shown, title])) <= MOST_TITLES:
+            shown.append(title)
+    n_more = len(node.documents) - len(shown)
+    return "; ".join([*shown, f"{n_more:,} more"] if n_more else shown)
 
 
 def _line(
-    node: Node, name: str, share: float | None, units: Sequence[Unit], first: int, most: int
+    node: Node, name: str, share: float | None, units: Sequence[Unit], first: int, most: int = 1
 ) -> Passage:
     """Return a sentence of a node and the text after it, preceded by its name and share."""
     known = "" if share is None else f"({percent(share)})"
@@ -113,6 +143,27 @@ def _line(
             break
         last += 1
     return quoted(node, units[first], units[last], lead, units[first].text)
+
+
+def _fitting(
+    first: Mapping[int, Passage],
+    others: Mapping[int, Passage],
+    weight: Mapping[int, float],
+    budget: Budget,
+) -> dict[int, Passage]:
+    """Return the passages of the largest weights that fit a budget, the `first` before others."""
+    lines = {
+        k: of[k] for of in (first, others) for k in sorted(of, key=weight.__getitem__, reverse=True)
+    }
+    costs = budget.count([f"{line.lead} {line.text}" for line in lines.values()])
+    room, kept = budget.max_tokens, dict[int, Passage]()
+    if sum(costs[: len(first)]) > room:
+        room -= room // REST
+    for (k, line), cost in zip(lines.items(), costs.tolist(), strict=True):
+        if cost <= room or not kept:
+            kept[k] = line
+            room -= cost
+    return kept
 
 
 def _parts(node: Node, snapshot: Snapshot | None, budget: Budget) -> str:

@@ -13,7 +13,7 @@ from hierindex.core.identity import wholes
 from hierindex.core.ranking import cosines
 from hierindex.errors import NotFoundError
 from hierindex.models.tokenizer import llm_tokenizer
-from hierindex.node import TITLES_SPAN, Found, Node, titles_of
+from hierindex.node import TITLES_SPAN, Found, Node, shared_section, titles_of
 from hierindex.retrieve.levels import Cut
 from hierindex.retrieve.question import Search, of_documents
 from hierindex.retrieve.selection import without_copies
@@ -153,12 +153,17 @@ def told(found: Sequence[Found], budget: int) -> list[Found]:
 
 
 def name_of_part(node: Node) -> str:
-    """Return a node's title; of a part of a document without a heading, the document's name."""
+    """Return a node's title; of a part of a document without one, the heading it stands below.
+
+    Without a heading, it is the document's name.
+    """
     title = " ".join(node.title.split())
-    headings = {each for span in node.citations for each in titles_of(span.section)}
+    sections = [span.section for span in node.citations]
+    headings = {each for section in sections for each in titles_of(section)}
     first = titles_of(title.split(", ")[0].split(TITLES_SPAN)[0])
     is_named = len(node.documents) > 1 or node.whole_document or not headings.isdisjoint(first)
-    return title if is_named or not node.document_name else node.document_name
+    above = titles_of(shared_section(sections))[-1:]
+    return title if is_named else "".join(above) or node.document_name or title
 
 
 def _excerpt(node: Node, sentences: Sequence[Sentence]) -> Node:

@@ -1,9 +1,9 @@
 """Extractive summaries: verbatim sentences of the children."""
 
 import re
-from collections.abc import Hashable, Sequence, Set
+from collections.abc import Hashable, Iterator, Sequence, Set
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
@@ -32,6 +32,7 @@ MIN_WORDS = 4  # of a sentence that says something
 FULL = 12  # words; shorter sentences weigh less
 PART, STUB, NO_CONTENT = 0.2, 0.03, 0.001  # weights, beside 1 of a sentence that stands alone
 TITLED, PLACED = 0.5, 1.5  # of a sentence with all words of a title, and of an opening
+N_LEADS = 2  # sentences at the beginning of a section, which weigh as much as an opening
 INFORMATIVE_SHARE = 0.5  # of the words of a sentence that stands alone
 DEPENDENT_WEIGHT = 0.4  # of one that needs what stands before it or elsewhere
 FALTERING = 0.9  # for each time
@@ -157,14 +158,25 @@ def informative(sentences: Sequence[Sentence]) -> tuple[list[Sentence], list[flo
     distinct = [*first.values()]
     divided = {sentence.document for sentence in distinct if _section(sentence)}
     weights = [
-        weight_of(s) * (PLACED if s.document in divided and not _section(s) else 1)
-        for s in distinct
+        weight_of(s)
+        * (PLACED if s.document in divided and not _section(s) else 1)
+        * (PLACED if is_lead else 1)
+        for s, is_lead in zip(distinct, _leads(distinct), strict=True)
     ]
     best = dict[int, float]()  # by child
     for sentence, weight in zip(distinct, weights, strict=True):
         best[sentence.child] = max(weight, best.get(sentence.child, 0.0))
     kept = [i for i, s in enumerate(distinct) if weights[i] >= LEAST * best[s.child]]
     return [distinct[i] for i in kept], [weights[i] for i in kept]
+
+
+def _leads(sentences: Sequence[Sentence]) -> Iterator[bool]:
+    """Yield whether a sentence is one of the first of prose in its section."""
+    for (_, section), group in groupby(sentences, lambda s: (s.document, _section(s))):
+        n = 0
+        for sentence in group:
+            n += sentence.kind in PROSE
+            yield bool(section) and sentence.kind in PROSE and n <= N_LEADS
 
 
 def tf_idf(texts: Sequence[str], without: Set[str] = frozenset()) -> "csr_array":
