@@ -15,7 +15,7 @@ from hierindex import __version__
 from hierindex.core.arguments import require
 from hierindex.index import HierarchicalIndex
 from hierindex.respond.answer import Answer, Source, outline_json, sources_of
-from hierindex.respond.asking import MODES, NEED_LLM, options_of_ask
+from hierindex.respond.asking import MODES, NEED_LLM
 from hierindex.respond.citation import Citation
 from hierindex.retrieve.conditions import BEGINS, known_filters
 from hierindex.retrieve.contents import outlined
@@ -189,9 +189,14 @@ class Query(Retrieve):  # type: ignore[misc]
 
     def answer_from(self, index: HierarchicalIndex) -> dict[str, Any]:
         """Return the answer."""
-        mode, options = self.response_mode, self.options(index)
-        given = options_of_ask(mode, self.min_score, self.llm, **options)
-        return index.ask(self.question, show=showing.get(), **given).to_json()
+        return index.ask(
+            self.question,
+            llm=self.llm,
+            response_mode=self.response_mode,
+            synthesizer={"min_score": self.min_score},
+            show=showing.get(),
+            **self.options(index),
+        ).to_json()
 
 
 class Written(Query):  # type: ignore[misc]

@@ -7,7 +7,6 @@ from clients import llm_of
 from fakes import HashingEmbedding
 from llama_index.core.callbacks import TokenCountingHandler
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
-from llama_index.core.prompts import PromptTemplate
 from llama_index.core.response_synthesizers import ResponseMode
 from llama_index.core.schema import MetadataMode
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
@@ -139,7 +138,7 @@ def ask(store, embed_model, llm=None, retriever=None, **options):
     retriever = retriever or HierarchyRetriever(store, embed_model, top_k=3)
     calls = Calls()
     engine = query_engine(retriever, embed_model, llm=llm and with_retries(llm, calls), **options)
-    return answered(asked(QUESTION, retriever, embed_model), engine, llm, calls)
+    return answered(asked(QUESTION, retriever), engine, llm, calls)
 
 
 def test_an_answer_without_a_model(store, embed_model):
@@ -254,7 +253,7 @@ NOBODY = MetadataFilters(filters=[MetadataFilter(key="author", value="nobody")])
 )
 def test_a_refusal_says_what_was_searched(store, embed_model, server, options, searched):
     question, retriever = "Who wrote sonnets?", HierarchyRetriever(store, embed_model, **options)
-    found = asked(question, retriever, embed_model)
+    found = asked(question, retriever)
     extractive = query_engine(retriever, embed_model, min_score=1)
     given = [str(extractive.query(question)), str(asyncio.run(extractive.aquery(question)))]
     given.append(answered(found, extractive).answer)
@@ -262,12 +261,6 @@ def test_a_refusal_says_what_was_searched(store, embed_model, server, options, s
         llm = llm_of(server)
         given.append(answered(found, query_engine(retriever, embed_model, llm=llm), llm).answer)
     assert {*given} == {f"Nothing {searched} answers this."}
-
-
-def test_a_field_of_a_template_that_is_left_empty_is_named(retriever, embed_model, server):
-    options = {"text_qa_template": PromptTemplate("{context_str} for {reader}")}
-    with pytest.raises(InputError, match=r"field 'reader'; fill it with .*partial_format"):
-        query_engine(retriever, embed_model, llm=llm_of(server), response_mode="compact", **options)
 
 
 def test_a_model_is_one_of_llama_indexs(retriever, embed_model):

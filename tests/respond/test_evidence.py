@@ -1,14 +1,13 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+from llama_index.core.schema import QueryBundle
 from store.trees import NOUNS
 
 from hierindex import HierarchyRetriever, Node, load_embed_model
-from hierindex.respond import engine
 from hierindex.respond.engine import asked
 from hierindex.respond.evidence import LOOKED_UP, N_BEST, Asked, scores, text_about
-from hierindex.retrieve.retrieval import Question, Retrieved
+from hierindex.retrieve.retrieval import Question
 from hierindex.retrieve.retriever import retrieved_of
 
 QUESTION = "Did the lantern meet a falcon?"
@@ -182,18 +181,22 @@ def test_titles_and_file_names_are_words_of_a_node():
 
 def found_by(store, embed_model, by, question=QUESTION):
     found = HierarchyRetriever(store, embed_model, level=0, by=by, top_k=100, token_budget=None)
-    return asked(question, found, embed_model)
+    return asked(question, found)
+
+
+def scores_of(found):
+    return {source.id: source.score for source in found.sources}
 
 
 def test_scores_do_not_depend_on_the_way_of_asking(store, embed_model):
-    first, *others = (found_by(store, embed_model, by) for by in WAYS)
-    assert len(first.scores) == len(first.nodes) > 3
-    assert len({*first.scores.values()}) > 2
-    assert all(0 <= each <= 1 for each in first.scores.values())
+    first, *others = (scores_of(found_by(store, embed_model, by)) for by in WAYS)
+    assert len(first) > 3
+    assert len({*first.values()}) > 2
+    assert all(0 <= each <= 1 for each in first.values())
     for other in others:
-        shared = first.scores.keys() & other.scores.keys()
+        shared = first.keys() & other.keys()
         assert shared
-        assert {i: other.scores[i] for i in shared} == {i: first.scores[i] for i in shared}
+        assert {i: other[i] for i in shared} == {i: first[i] for i in shared}
 
 
 @pytest.mark.parametrize(("question", "is_looked_up"), [("A Lantern", True), ("a lantern", False)])
@@ -206,16 +209,9 @@ def test_a_name_is_looked_up_by_its_words(store, embed_model, question, is_looke
 @pytest.mark.parametrize("by", WAYS)
 def test_a_source_has_both_scores(store, embed_model, by):
     found = found_by(store, embed_model, by)
-    for node, source in zip(found.nodes, found.sources(found.nodes), strict=True):
+    for node, source in zip(found.nodes, found.sources, strict=True):
         assert source.raw_score == round(node.score, 6)
-        assert source.score == round(found.scores[node.node_id], 6)
-
-
-def test_a_node_that_was_not_searched_for_keeps_its_score(embed_model):
-    node = NodeWithScore(node=TextNode(text="The pump failed."), score=0.7)
-    found = engine.Asked(Retrieved(Question(QUESTION, []), None, []), [], {}, {}, embed_model)
-    source = found.sources([node])[0]
-    assert source.score == source.raw_score == 0.7
+        assert 0 <= source.score <= 1
 
 
 def test_nodes_of_an_overview_keep_their_scores_within_0_and_1(store, embed_model):

@@ -42,11 +42,6 @@ def test_the_retrievers_options(index):
             {"node_postprocessors": [], "postprocessors": []},
             "node_postprocessors and postprocessors are the same option",
         ),
-        (
-            {"streaming": True, "synthesizer": {"streaming": False}},
-            "streaming is given directly and in synthesizer",
-        ),
-        ({"streaming": True}, "'extractive' has no option 'streaming'"),
         ({"text_qa_template": TEMPLATES["text_qa_template"]}, "'compact' needs an LLM"),
         ({"similarity_top": 2}, "There is no option 'similarity_top'"),
     ],

@@ -2,14 +2,11 @@ import re
 from functools import cache
 
 import pytest
-from clients import llm_of
 from llama_index.core.schema import Document, NodeWithScore, TextNode
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from records import metadata_of
-from respond.asking import count_tokens, serve
 
 from hierindex import (
-    BoundedTreeSummarize,
     ExtractiveSynthesizer,
     HierarchicalIndex,
     SemanticHierarchy,
@@ -232,18 +229,3 @@ def test_questions_about_the_whole_are_told_from_others(is_whole):
     for question in ABOUT_THE_WHOLE if is_whole else ABOUT_A_PART:
         (q,) = unit_vectors([model().get_query_embedding(question)])
         assert about_the_whole(question, q.astype(float), model()).decided == is_whole, question
-
-
-@pytest.mark.parametrize("n", [1, 80])
-def test_the_cost_is_told_before_the_prompts_are_sent(n):
-    told = []
-    with serve() as server:
-        before = lambda *cost: told.append((*cost, len(server.requests)))  # noqa: E731
-        synthesizer = BoundedTreeSummarize(llm_of(server), before=before)
-        synthesizer.get_response("Who met?", ["The anchor met the yeast at dawn.  " * 9] * n)
-        ((most, first, tokens, sent),) = told
-        assert sent == 0
-        assert first <= len(server.requests) <= most
-        assert (first > 1) == (n > 1)
-        prompts = [count_tokens(request.prompt) for request in server.requests]
-        assert tokens == pytest.approx(sum(sorted(prompts)[-first:]), rel=0.2)

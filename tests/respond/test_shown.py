@@ -143,7 +143,7 @@ def test_a_refusal_is_one_sentence_and_what_was_not_found(index):
 
 def test_the_answer_of_a_model_has_its_places_below(index):
     def reply(prompt: str) -> str:
-        (number,) = re.findall(r"(\[\d+\])\n[^=]*Ada Harlow", prompt)
+        number = re.findall(r"(?m)^\[\d+\]$", prompt.partition("Ada Harlow")[0])[-1]
         return f"{LAMP[:-1]} {number}."
 
     with LoopbackServer(reply=reply) as server:
