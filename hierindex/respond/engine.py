@@ -45,7 +45,7 @@ from hierindex.respond.bounded_tree import BoundedTreeSummarize, read_in_threads
 from hierindex.respond.citation import Citation
 from hierindex.respond.citation_check import TEMPLATES, CitationCheck, Passages
 from hierindex.respond.evidence import scores
-from hierindex.respond.extractive import from_others_said, no_answer
+from hierindex.respond.extractive import no_answer
 from hierindex.respond.extractive_synthesizer import ExtractiveSynthesizer
 from hierindex.retrieve.listing import Listing
 from hierindex.retrieve.named import unknown_names
@@ -120,8 +120,7 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         if self._citations and passages:
             self._citations.add_to(response, passages, query_bundle.query_str)
         if isinstance(response, Response) and _is_refused(response):
-            response.response = no_answer(self.retrieval)
-            response = self._from_others(query_bundle) or response
+            response.response = no_answer(self.retrieval, query_bundle.query_str)
         return response if listing is None else _with_listing(response, listing)
 
     async def asynthesize(
@@ -161,19 +160,6 @@ class ReadingOrderEngine(RetrieverQueryEngine):
             return None
         question = Question(query.query_str, query.embedding or [])
         return self.retrieval.listing(retrieved_of(question, nodes))
-
-    def _from_others(self, query: QueryBundle) -> Response | None:
-        """Answer from other documents than the question names, if possible, and say so."""
-        if not isinstance(self.retriever, HierarchyRetriever):
-            return None
-        nodes = self.with_retriever(self.retriever.others()).retrieve(query)
-        response = super().synthesize(query, self._in_reading_order(nodes))
-        if not isinstance(response, Response) or _is_refused(response):
-            return None
-        said = from_others_said(getattr(nodes[0], "why", None))
-        response.response = f"{said}{response.response}"
-        response.source_nodes = nodes
-        return response
 
     def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
         asked: dict[str, Any] = {EventPayload.QUERY_STR: query_bundle.query_str}
@@ -341,7 +327,11 @@ def answered(
         try:
             query = QueryBundle(question.text, embedding=question.embedding)
             response = engine.synthesize(query, found.nodes)
-            for piece in _pieces(response) if response.source_nodes else [no_answer(retrieval)]:
+            for piece in (
+                _pieces(response)
+                if response.source_nodes
+                else [no_answer(retrieval, question.text)]
+            ):
                 text += piece
                 if show is not None:
                     show(piece)

@@ -12,7 +12,7 @@ from hierindex.respond.evidence import scores
 from hierindex.respond.passages import extract
 from hierindex.respond.quotable import Extract
 from hierindex.retrieve.listing import asked_of
-from hierindex.retrieve.named import unknown_names
+from hierindex.retrieve.named import named, unknown_names
 from hierindex.retrieve.question import in_reading_order
 from hierindex.retrieve.retrieval import Retrieval, Retrieved
 from hierindex.settings import AnswerSettings
@@ -49,8 +49,8 @@ class Extractive:
     def answer(self, retrieval: Retrieval, question: str) -> Answer:
         """Retrieve nodes for a question and answer it from them, in reading order.
 
-        If the documents that a question names do not answer it, other documents may. A question for
-        the documents that contain some words is answered by passages with these words.
+        A question for the documents that contain some words is answered by passages with these
+        words.
         """
         watch, words = Stopwatch(), asked_of(question)
         with watch("embed"):
@@ -59,16 +59,12 @@ class Extractive:
             retrieved = retrieval.find(asked)
             known = scores(retrieved, self.embedder.embed_model)
         with watch("respond"):
-            said, extracted = "", self.extracted(read_in_order(retrieved))
-            if extracted.refused:
-                others = retrieval.others().find(asked)
-                from_others = self.extracted(read_in_order(others))
-                if not from_others.refused:
-                    said, retrieved, extracted = from_others_said(others.why), others, from_others
-                    known = scores(retrieved, self.embedder.embed_model)
+            order = in_reading_order(retrieved.found)
+            read = replace(retrieved, found=[retrieved.found[i] for i in order])
+            extracted = self.extracted(read)
             as_asked = replace(retrieved, question=asked._replace(text=question))
             listing = retrieval.listing(as_asked)
-            text = f"{said}{extracted.answer(no_answer(retrieval))}"
+            text = extracted.answer(no_answer(retrieval, question))
         passages, snapshot = extracted.passages, retrieved.snapshot
         return Answer(
             answer=f"{text}{listing_said(listing, extracted.refused)}",
@@ -88,26 +84,20 @@ class Extractive:
         )
 
 
-def read_in_order(retrieved: Retrieved) -> Retrieved:
-    """Return the retrieved nodes in reading order."""
-    order = in_reading_order(retrieved.found)
-    return replace(retrieved, found=[retrieved.found[i] for i in order])
-
-
-def from_others_said(why: str | None) -> str:
-    """Return the introduction of an answer from other documents than the question names."""
-    return f"{(why or '').partition(': ')[2]}; other documents have:\n\n"
-
-
-def no_answer(retrieval: Retrieval | None = None) -> str:
+def no_answer(retrieval: Retrieval | None = None, question: str = "") -> str:
     """Return a sentence saying that nothing in the searched part of the index answers.
 
     >>> no_answer()
     'Nothing in the index answers this.'
     """
-    levels, filters = (retrieval.levels, retrieval.filters) if retrieval else ((), None)
-    where = f"at level {' or '.join(map(repr, levels))}" if levels else "in the index"
-    return f"Nothing {where}{' that passes the filters' if filters else ''} answers this."
+    where = "in the index"
+    if retrieval is None:
+        return f"Nothing {where} answers this."
+    if retrieval.levels:
+        where = f"at level {' or '.join(map(repr, retrieval.levels))}"
+    elif retrieval.mode == "auto" and (files := named(question, retrieval.store.snapshot()).files):
+        where = f"in {', '.join(files)}"
+    return f"Nothing {where}{' that passes the filters' if retrieval.filters else ''} answers this."
 
 
 NO_ANSWER = no_answer()

@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from inspect import signature
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 
@@ -38,13 +38,16 @@ from hierindex.retrieve.selection import (
 )
 from hierindex.settings import SearchSettings
 from hierindex.store.filtering import with_known_keys
-from hierindex.store.filters import Filters, Part
+from hierindex.store.filters import Filters
 from hierindex.store.generations import on_newest
 from hierindex.store.snapshot import Snapshot
 from hierindex.text.characters import without_surrogates
 
 if TYPE_CHECKING:
     from llama_index.core.vector_stores.types import MetadataFilters
+
+    from hierindex.store.table import Table
+    from hierindex.store.vector_store import HierarchyStore
 
 Mode = Literal["auto", "collapsed", "level", "traversal", "document"]
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -79,14 +82,6 @@ class Choice(NamedTuple):
     outline: bool = False
     why: str | None = None
     documents: tuple[str, ...] | None = None
-
-
-class Generations(Protocol):
-    """Protocol of objects that provide the newest snapshot of an index."""
-
-    def snapshot(self) -> Snapshot:
-        """Return the newest generation."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -130,7 +125,7 @@ class Retrieval:
     It has the options of `HierarchyRetriever` except postprocessors.
     """
 
-    store: Generations
+    store: "Table | HierarchyStore"
     embed_model: EmbedModel
     _: KW_ONLY
     mode: Mode | None = None
@@ -150,7 +145,6 @@ class Retrieval:
         self.embed_model = as_embed_model(self.embed_model)
         self.levels: tuple[Level, ...] = levels_of(self.level)
         self.filters = self._filters = Filters.of(self.filters)
-        self._others = False
         self._may_outline = self.mode in (None, "auto") and self.levels != (0,)
         mode = self.mode = self.mode or ("level" if self.levels else "auto")
         if mode not in MODES:
@@ -182,12 +176,6 @@ class Retrieval:
             both = tuple(filters for filters in (self._filters, also) if filters)
             narrow.filters = narrow._filters = Filters(both)
         return narrow
-
-    def others(self) -> Self:
-        """Exclude the documents that the question names; if it names none, find nothing."""
-        retrieval = copy(self)
-        retrieval._others = True
-        return retrieval
 
     def embedded(self, question: str) -> Question:
         """Return a question with its vector; see `embedded`."""
@@ -228,9 +216,7 @@ class Retrieval:
                 return self._outlined(search, choice), choice
             choice = Choice() if self.levels else choice
         if choice.documents:
-            search, choice = restricted(search, choice, others=self._others)
-        elif self._others:
-            return [], choice
+            search = replace(search, filters=search.filters_within(of_documents(choice.documents)))
         found = self._found(search)
         if self.mode == "auto":
             found = [*title_pages(search, found), *found]
@@ -343,15 +329,9 @@ def reranked(found: Sequence[Found], question: str, reranker: Reranker) -> list[
         return []
     texts = [node.embedded_text for node, _ in found]
     row = {text: i for i, text in enumerate(dict.fromkeys(texts))}
-    scores = reranker.rank(question, [*row])
-    try:
-        x = np.asarray(scores, dtype=np.float64)
-    except (TypeError, ValueError):
-        x = np.zeros(0)
-    if x.shape != (len(row),) or not np.isfinite(x).all():
-        raise InputError(
-            f"rerank must return a finite number for each of {len(row)} texts, got {scores!r:.100}."
-        )
+    x = np.asarray(reranker.rank(question, [*row]), dtype=np.float64)  # (n_texts,)
+    is_valid = x.shape == (len(row),) and bool(np.isfinite(x).all())
+    require(is_valid, "rerank", f"a function that returns {len(row)} finite numbers", x)
     own = np.array([score for _, score in found])
     mixed = blended(x[[row[text] for text in texts]], own, SHARE)
     return [Found(found[i].node, float(mixed[i])) for i in np.argsort(-mixed, kind="stable")]
@@ -403,14 +383,3 @@ def choose(search: Search, model: EmbedModel, levels: Sequence[Level] = ()) -> C
         said = "the embedding model does not tell questions about the whole from others"
     of = f" of {', '.join(files)}, which the question names," if files else ""
     return Choice(False, f"the chunks{of} by {search.by}: {said}", files or None)
-
-
-def restricted(search: Search, choice: Choice, *, others: bool) -> tuple[Search, Choice]:
-    """Restrict a search to the chosen documents, or to all others, and note it in the reason."""
-    documents = choice.documents or ()
-    part: Part = of_documents(documents)
-    if others:
-        part = Filters((part,), "not")
-        of = f"{', '.join(documents)}{' that passes the filters' if search.filters else ''}"
-        choice = Choice(False, f"the chunks of other documents: Nothing in {of} answers this")
-    return replace(search, filters=search.filters_within(part)), choice
