@@ -161,8 +161,13 @@ class Retrieval:
         for name, needed in MODE_OF.items():
             if getattr(self, name) and mode != needed:
                 raise InputError(f"{name} needs mode {needed!r}, got mode {mode!r}.")
-        if self.rerank is not None:
-            check_rerank(self.rerank, mode, self.levels, self.whole_documents)
+        if self.rerank is not None and (
+            mode == "collapsed" or any(self.levels) or self.whole_documents
+        ):
+            raise InputError(
+                f"rerank orders the best chunks, got mode {mode!r}, levels {[*self.levels]} and "
+                f"whole_documents={self.whole_documents}; use level=0, or omit rerank."
+            )
         self._reranker = load_reranker(self.rerank) if isinstance(self.rerank, str) else self.rerank
 
     def narrowed(
@@ -178,16 +183,40 @@ class Retrieval:
         return narrow
 
     def embedded(self, question: str) -> Question:
-        """Return a question with its vector; see `embedded`."""
-        return embedded(question, self.embed_model)
+        """Return a question with its vector.
+
+        Raises
+        ------
+        InputError
+            If the question is empty or a single letter.
+        ModelError, HierindexError
+            If the embedding model cannot be reached or fails.
+        """
+        check_question(question)
+        question = without_surrogates(question)  # a shell passes on any byte
+        with named_errors(self.embed_model):
+            return Question(question, self.embed_model.get_query_embedding(question))
 
     @on_newest
     def find(self, question: Question) -> Retrieved:
         """Return the nodes of the newest generation that are found for a question."""
         search = self.search(question)
-        found, choice = self._results(search)
-        shares = {each.node.id: each.score for each in found} if choice.outline else {}
-        return Retrieved(question, search.snapshot, found, choice.why, shares)
+        snapshot, choice = search.snapshot, Choice()
+        if self._may_outline and snapshot.exists:
+            choice = choose(search, self.embed_model, self.levels)
+        if choice.outline:
+            outlined = self._outlined(search, choice)
+            shares = {node.id: share for node, share in outlined}
+            return Retrieved(question, snapshot, outlined, choice.why, shares)
+        why, documents = (None, None) if self.levels else (choice.why, choice.documents)
+        if documents:
+            search = replace(search, filters=search.filters_within(of_documents(documents)))
+        found = self._found(search)
+        if self.mode == "auto":
+            found = [*title_pages(search, found), *found]
+        top_k = None if self.whole_documents else self.top_k or TOP_K
+        found = selected(without_copies(found, search), top_k, self.token_budget)
+        return Retrieved(question, snapshot, found, why)
 
     def search(self, question: Question) -> Search:
         """Prepare a search of the newest generation."""
@@ -196,33 +225,20 @@ class Retrieval:
         if snapshot.exists:
             built = snapshot.maker()
             check_same_model(self.embed_model, built.embed_model, built.embed_settings)
-        filters = self._filters and with_known_keys(snapshot, self._filters, strict=True)
-        return Search(snapshot, *question, self._by, filters, self.partial_summaries)
+        return Search(
+            snapshot, *question, self._by, self._known_filters(snapshot), self.partial_summaries
+        )
+
+    def _known_filters(self, snapshot: Snapshot) -> Filters | None:
+        return self._filters and with_known_keys(snapshot, self._filters, strict=True)
 
     def listing(self, retrieved: Retrieved) -> Listing | None:
         """Return all documents with the words of a question that counts or lists, or None."""
         snapshot = retrieved.snapshot
         if snapshot is None or not snapshot.exists:
             return None
-        filters = self._filters and with_known_keys(snapshot, self._filters, strict=True)
+        filters = self._known_filters(snapshot)
         return listing(Search(snapshot, *retrieved.question, filters=filters))
-
-    def _results(self, search: Search) -> tuple[list[Found], Choice]:
-        """Return the results, best first, and the choice of "auto"."""
-        choice = Choice()
-        if self._may_outline and search.snapshot.exists:
-            choice = choose(search, self.embed_model, self.levels)
-            if choice.outline:
-                return self._outlined(search, choice), choice
-            choice = Choice() if self.levels else choice
-        if choice.documents:
-            search = replace(search, filters=search.filters_within(of_documents(choice.documents)))
-        found = self._found(search)
-        if self.mode == "auto":
-            found = [*title_pages(search, found), *found]
-        top_k = None if self.whole_documents else self.top_k or TOP_K
-        found = selected(without_copies(found, search), top_k, self.token_budget)
-        return found, choice
 
     def _outlined(self, search: Search, choice: Choice) -> list[Found]:
         """Return the chosen outline, the largest share first.
@@ -290,22 +306,6 @@ def retriever_options(options: Mapping[str, Any]) -> dict[str, Any]:
     return given
 
 
-def embedded(question: str, model: EmbedModel) -> Question:
-    """Return a question with its vector.
-
-    Raises
-    ------
-    InputError
-        If the question is empty or a single letter.
-    ModelError, HierindexError
-        If the embedding model cannot be reached or fails.
-    """
-    check_question(question)
-    question = without_surrogates(question)  # a shell passes on any byte
-    with named_errors(model):
-        return Question(question, model.get_query_embedding(question))
-
-
 def check_question(question: str) -> None:
     """Raise InputError if a question is empty, or a single letter."""
     if not question.strip():
@@ -335,17 +335,6 @@ def reranked(found: Sequence[Found], question: str, reranker: Reranker) -> list[
     own = np.array([score for _, score in found])
     mixed = blended(x[[row[text] for text in texts]], own, SHARE)
     return [Found(found[i].node, float(mixed[i])) for i in np.argsort(-mixed, kind="stable")]
-
-
-def check_rerank(rerank: object, mode: str, levels: Sequence[Level], whole: bool) -> None:
-    """Raise InputError if `rerank` is not a reranker, or cannot be combined with other options."""
-    model = isinstance(rerank, str) or callable(getattr(rerank, "rank", None))
-    require(model, "rerank", "a model's name or an object with rank(question, texts)", rerank)
-    if mode == "collapsed" or any(levels):
-        given = f"mode={mode!r}" if mode == "collapsed" else f"level {levels[-1]}"
-        raise InputError(f"rerank scores chunks only, got {given}; use level=0, or omit rerank.")
-    if whole:
-        raise InputError("rerank cannot be combined with whole_documents; omit one of them.")
 
 
 def choose(search: Search, model: EmbedModel, levels: Sequence[Level] = ()) -> Choice:
