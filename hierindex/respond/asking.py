@@ -44,10 +44,6 @@ def choose_mode(response_mode: str | None, llm: "LLMLike | None") -> str:
     InputError
         If the mode is unknown, or needs an LLM and none is given.
     """
-    if llm is not None:
-        from hierindex.models.functions import as_llm
-
-        as_llm(llm)  # checks the type
     if response_mode is None:
         return EXTRACTIVE if llm is None else TREE_SUMMARIZE
     mode = str(getattr(response_mode, "value", response_mode))

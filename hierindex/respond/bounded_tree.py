@@ -39,17 +39,17 @@ class BoundedTreeSummarize(TreeSummarize):
 
     Parameters
     ----------
+    llm : LLM
     concurrency : int, optional
         Maximum number of concurrent calls of all questions together, 4 by default. Open streams
         are not counted.
     **options
-        As in `TreeSummarize`, except `multimodal`. `use_async` has no effect.
+        As in `TreeSummarize`. `use_async` has no effect.
 
     Raises
     ------
     InputError
-        If `concurrency` is below 1, `multimodal` is set, or the template leaves no room in the
-        model's window.
+        If `concurrency` is below 1, or the template leaves no room in the model's window.
     ModelError
         If the model answers nothing, or repeats its prompt; streams are not checked.
     """
@@ -57,8 +57,6 @@ class BoundedTreeSummarize(TreeSummarize):
     def __init__(self, llm: LLM, *, concurrency: int | None = None, **options: Any) -> None:
         within = concurrency is None or is_whole(concurrency, 1)
         require(within, "concurrency", "an integer of at least 1", concurrency)
-        if options.get("multimodal"):
-            raise InputError("Tree summarise reads only text; omit multimodal.")
         # LlamaIndex's default would replace the model's.
         options.setdefault("callback_manager", llm.callback_manager)
         super().__init__(llm=with_retries(llm, concurrency=concurrency), **options)

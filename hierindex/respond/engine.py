@@ -15,7 +15,6 @@ from llama_index.core.base.response.schema import (
     Response,
     StreamingResponse,
 )
-from llama_index.core.callbacks.schema import CBEventType, EventPayload
 from llama_index.core.llms import LLM, MockLLM
 from llama_index.core.llms.structured_llm import StructuredLLM
 from llama_index.core.query_engine import RetrieverQueryEngine
@@ -162,18 +161,10 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         return self.retrieval.listing(retrieved_of(question, nodes))
 
     def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
-        asked: dict[str, Any] = {EventPayload.QUERY_STR: query_bundle.query_str}
-        with self.callback_manager.event(CBEventType.QUERY, payload=asked) as event:
-            response = self.synthesize(query_bundle, self.retrieve(query_bundle))
-            event.on_end(payload={EventPayload.RESPONSE: response})
-        return response
+        return self.synthesize(query_bundle, self.retrieve(query_bundle))
 
     async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
-        asked: dict[str, Any] = {EventPayload.QUERY_STR: query_bundle.query_str}
-        with self.callback_manager.event(CBEventType.QUERY, payload=asked) as event:
-            response = await self.asynthesize(query_bundle, await self.aretrieve(query_bundle))
-            event.on_end(payload={EventPayload.RESPONSE: response})
-        return response
+        return await self.asynthesize(query_bundle, await self.aretrieve(query_bundle))
 
 
 def _is_refused(response: RESPONSE_TYPE) -> bool:

@@ -238,7 +238,6 @@ WRONG = {
         {"concurrency": 0},
         "concurrency must be an integer of at",
     ),
-    "images": ("tree_summarize", {"multimodal": True}, "reads only text; omit multimodal"),
     "short": (
         "extractive",
         {"answer_tokens": 0},
