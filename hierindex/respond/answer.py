@@ -29,8 +29,6 @@ class Source:
         Title of the node, not of its document.
     score : float
         Probability in [0, 1] that the node answers the question, comparable between searches.
-    raw_score : float
-        Score of the search; its meaning depends on the options, see `HierarchyRetriever`.
     text : str
     citations : list of Citation
         The node's sources in documents, each with its `quote` if the node's text is verbatim.
@@ -42,7 +40,6 @@ class Source:
     level: int
     title: str
     score: float
-    raw_score: float
     text: str
     citations: list[Citation]
     path: list[str]
@@ -193,7 +190,6 @@ def sources_of(retrieved: Retrieved, scores: Mapping[str, float]) -> list[Source
             level=node.level,
             title=node.title,
             score=round(scores.get(node.id, score), 6),
-            raw_score=round(score, 6),
             text=node.text,
             citations=_citations(node),
             path=retrieved.path(node),

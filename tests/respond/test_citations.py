@@ -211,11 +211,6 @@ def test_no_passage_contains_the_lines_or_the_numbers_of_others(mode):
         assert any(text in passage for passage in shown.values())
 
 
-def test_the_same_nodes_give_the_same_prompt():
-    first, second = (asked("Yes.", "plain")[2] for _ in range(2))
-    assert first == second
-
-
 @pytest.mark.parametrize("way", ["plain", "async"])
 def test_numbers_survive_rounds_of_answers(way):
     """Of a tree: each prompt cites its last passage, the last one all that it was told."""
@@ -267,11 +262,6 @@ def test_an_answer_is_shown_once_if_its_generation_is_removed_before_it_is_made(
     answer = index.ask("zyzzyva", show=shown.append)
     assert answer.refused
     assert shown == [answer.answer]
-
-
-def test_options_of_llama_index_that_are_off_change_nothing(index):
-    off = {"streaming": False, "use_async": False, "output_cls": None, "text_qa_template": None}
-    assert index.ask(QUESTION, **off).answer == index.ask(QUESTION).answer
 
 
 def test_that_nothing_was_found_is_shown(tmp_path):

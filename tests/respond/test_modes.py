@@ -103,10 +103,6 @@ def test_an_answer_of_nothing_or_of_the_prompt_is_none(index, mode, reply):
             index.ask(QUESTION, llm=llm_of(server), response_mode=mode, top_k=2, **each)
 
 
-def test_an_answer_without_text_is_empty(index):
-    assert index.ask(QUESTION, response_mode="no_text").answer == ""
-
-
 @pytest.mark.spread
 @pytest.mark.parametrize("fault", [NO_JSON, OTHER_JSON, WEB_PAGE], ids=["cut", "other", "page"])
 @pytest.mark.parametrize("mode", ["compact", "tree_summarize"])

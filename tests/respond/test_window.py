@@ -26,10 +26,6 @@ def words(n):
     return " ".join(["word"] * n)
 
 
-def test_room_is_what_the_template_leaves():
-    assert window_of(100).room == 100
-
-
 @pytest.mark.parametrize("room", [LEAST_ROOM - 1, 0, -1, -200])
 def test_next_to_no_room_is_refused(room):
     with pytest.raises(InputError, match="The prompt leaves no room for texts"):
@@ -53,11 +49,6 @@ def test_two_shortened_texts_fit_a_prompt(text, room):
     assert 2 * (count_tokens(short) + N_BETWEEN) <= room or short == text
     assert short or not text
     assert window.shortened(short) == short
-
-
-def test_a_text_is_cut_at_the_end_of_a_sentence():
-    text = f"One is here. Two is there. Then {words(300)}"
-    assert window_of(40).shortened(text) == "One is here. Two is there."
 
 
 def test_no_citation_is_cut_from_its_sentence():
@@ -88,11 +79,3 @@ def test_texts_are_whole_unless_one_does_not_fit():
     assert window.prompts(texts) == ["\n\n".join(texts[:2]), "\n\n".join(texts[2:])]
     *whole, first, last = window.prompts([*texts, words(70)])
     assert (whole, first[:4], last[:4]) == (window.prompts(texts), "word", "word")
-
-
-def test_empty_answers_are_dropped():
-    passages = [f"{words(50)} {i}" for i in range(4)]
-    said = iter(["One.", "", " \n", "Four."])
-    *shown, (last,) = rounds(window_of(60), passages, lambda prompt: next(said))
-    assert [len(prompts) for prompts in shown] == [4]
-    assert last == "One.\n\nFour."
