@@ -5,6 +5,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import count, groupby
+from operator import attrgetter
 from typing import NamedTuple
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -204,22 +205,21 @@ class CitationCheck:
         """Return the marks of the model's citations in their order, then those of other claims."""
         known = passages.by_number
         claims, marks = _statements(parts, (*known,)), Marks()
-        alike = groupby(claims, lambda claim: (claim.passages, claim.cites))
-        groups = [(*numbers, [*each]) for numbers, each in alike]
+        groups = [[*each] for _, each in groupby(claims, attrgetter("passages", "cites"))]
         sources = [
-            [(n, sentence) for n in numbers for sentence in _sentences(known[n])]
-            for numbers, _, _ in groups
+            [(n, sentence) for n in group[0].passages for sentence in _sentences(known[n])]
+            for group in groups
         ]
         pairs = [
             ([_claim(claim.sentence, question) for claim in group], [s.text for _, s in of])
-            for (_, _, group), of in zip(groups, sources, strict=True)
+            for group, of in zip(groups, sources, strict=True)
         ]
         beside = [
-            "\n".join([question, *(shown(known[n]) for n in cites or numbers)])
-            for numbers, cites, _ in groups
+            "\n".join([question, *(shown(known[n]) for n in group[0].cites or group[0].passages)])
+            for group in groups
         ]
         verdicts = judged(pairs, self._embedder.embed, beside)
-        for (_, _, group), of, each in zip(groups, sources, verdicts, strict=True):
+        for group, of, each in zip(groups, sources, verdicts, strict=True):
             for claim, verdict in zip(group, each, strict=True):
                 number, source = of[verdict.sources[0]]
                 node, by = (

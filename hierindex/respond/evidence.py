@@ -176,7 +176,7 @@ def scores(retrieved: Retrieved, model: EmbedModel) -> dict[str, float]:
     question, snapshot, found = retrieved.question, retrieved.snapshot, retrieved.found
     if snapshot is None or not found:
         return {}
-    if retrieved.shares or about_the_whole(question.text, question.embedding, model).decided:
+    if retrieved.shares or about_the_whole(question.text, question.embedding, model):
         return {node.id: min(max(score, 0.0), 1.0) for node, score in found}
     rows = snapshot.rows([node.id for node, _ in found], columns=("id", "vector"))
     if not rows:

@@ -160,7 +160,7 @@ def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract
     if not units:
         return Extract([])
     model, asked = embedder.embed_model, Asked.of(question.text)
-    if retrieved.shares or about_the_whole(question.text, question.embedding, model).decided:
+    if retrieved.shares or about_the_whole(question.text, question.embedding, model):
         return overview(retrieved, units, budget)
     place = np.argsort(np.argsort([-score for _, score in retrieved.found], kind="stable"))
     titles = [asked.stems(matched_words(node.metadata, "")) for node in nodes]

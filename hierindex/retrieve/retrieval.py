@@ -1,6 +1,5 @@
 """Retrieval: its options, and the steps from a question to scored nodes."""
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -355,17 +354,15 @@ def choose(search: Search, model: EmbedModel, levels: Sequence[Level] = ()) -> C
     if documents:
         with named_errors(model):
             vector = model.get_query_embedding(rest)
-        if about_the_whole(rest, vector, model).decided:
+        if about_the_whole(rest, vector, model):
             said = f"an outline of {', '.join(documents)}, which the question names"
             return Choice(True, f"{where} for {said}: {READS}", documents)
-    is_whole, score = about_the_whole(search.question, search.embedding, model)
+    is_whole = about_the_whole(search.question, search.embedding, model)
     is_whole = is_whole and not asked_of(search.question).for_documents
     if is_whole and unknown and not documents:
         return Choice(True, f"{where} for an outline of {', '.join(unknown)}: no such document", ())
     if is_whole:
         return Choice(True, f"{where} for an outline: {READS}")
     said = READS.replace("reads", "does not read")
-    if math.isnan(score):
-        said = "the embedding model does not tell questions about the whole from others"
     of = f" of {', '.join(files)}, which the question names," if files else ""
     return Choice(False, f"the chunks{of} by {search.by}: {said}", files or None)

@@ -228,4 +228,4 @@ def test_parts_that_do_not_fit_are_named(answer_tokens):
 def test_questions_about_the_whole_are_told_from_others(is_whole):
     for question in ABOUT_THE_WHOLE if is_whole else ABOUT_A_PART:
         (q,) = unit_vectors([model().get_query_embedding(question)])
-        assert about_the_whole(question, q.astype(float), model()).decided == is_whole, question
+        assert about_the_whole(question, q.astype(float), model()) == is_whole, question
