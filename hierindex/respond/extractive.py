@@ -1,25 +1,297 @@
 """Answers without a language model, made of cited passages of the retrieved nodes."""
 
+import re
+from collections.abc import Sequence, Set
 from dataclasses import replace
 
-from hierindex.core.arguments import is_number, is_whole, require
-from hierindex.models.embedder import Embedder
+import numpy as np
+
+from hierindex.core.arguments import Floats1d, is_number, is_whole, require
+from hierindex.core.calibration import Scale
+from hierindex.models.embedder import Embedder, unit_vectors
 from hierindex.models.model import EmbedLike
 from hierindex.models.record import Usage
+from hierindex.node import Node
 from hierindex.progress import Stopwatch
-from hierindex.respond.answer import Answer, listing_said, seconds_of, sources_of
-from hierindex.respond.evidence import scores
-from hierindex.respond.passages import extract
-from hierindex.respond.quotable import Extract
+from hierindex.respond.answer import Answer, Passage, listing_said, seconds_of, sources_of
+from hierindex.respond.evidence import Asked, scores, text_about, words_in
+from hierindex.respond.quotable import (
+    NO_CONTENT,
+    Extract,
+    Unit,
+    follows,
+    passage_of,
+    quoted,
+    units_of,
+    window,
+)
+from hierindex.retrieve.known_questions import about_the_whole, known_vectors
 from hierindex.retrieve.listing import asked_of
 from hierindex.retrieve.named import named, unknown_names
+from hierindex.retrieve.outline import name_of_part
 from hierindex.retrieve.question import in_reading_order
 from hierindex.retrieve.retrieval import Retrieval, Retrieved
+from hierindex.retrieve.selection import WROTE
 from hierindex.settings import AnswerSettings
+from hierindex.store.rows import matched_words
+from hierindex.store.snapshot import Snapshot
+from hierindex.summarize.extractive import SalientSentences
 from hierindex.summarize.summary import Budget
+from hierindex.text.characters import UNSPACED
+from hierindex.text.display import percent
+from hierindex.text.sentences import Sentence
 
 ANSWER_TOKENS = 500
 MIN_SCORE = AnswerSettings.min_score  # chosen by tests/benchmarks/refusals.py
+REST = 4  # of a budget, the part that names what is left out
+MOST_WORDS = 80  # words of the text of a single node
+
+# Chosen by tests/benchmarks/facts.py and notes.py.
+LIKENESS = 0.5  # weight of similarity beside that of words
+TITLE = 0.6  # weight of a word in titles above a unit
+LENGTH = 0.01  # discount of the words of the question for each word of a unit
+OPENING = 0.5  # added to the beginning of a document if a question asks who wrote it
+RANK = 0.02  # penalty for each rank of a unit's node
+ASIDE = 0.5  # penalty of front matter, references, contents and furniture
+NEAR = 0.6  # minimum score of a passage, relative to the best
+SURE = 0.85  # likeness of the nearest sentence from which only numbers and names are missing
+CHANGED = 0.1  # minimum drop of a question's similarity to itself if a word is left out
+MOST_ABSENT = 4  # words that no node has; if there are more, none is examined
+SENTENCE = 4  # minimum words of a unit that is not shown twice
+LONG = 20  # words of a sentence that another seldom has by chance
+NEW = 0.1  # share of the words of a sentence that another with the same fact may lack
+NEGATIONS = frozenset("no not never nicht nie kein keine keinen".split())
+MAX_PASSAGES = 5  # passages
+FOREIGN = 0.1  # weight of words in another language than the question
+FOREIGN_UNITS = 3  # times as many of them are embedded, as words do not choose them
+MOST_EMBEDDED = 16  # units; each takes about as long as a search
+
+
+def overview(retrieved: Retrieved, units: Sequence[Unit], budget: Budget) -> Extract:
+    """Return an overview: for each node its title, share of the text, and best sentence.
+
+    Lines are in the order of the nodes. If not all fit the budget, the nodes with the largest
+    shares are kept and the others are only named. Only nodes of an outline have shares; for others,
+    the best scores are kept. A single node has more of its text, and the titles of its children.
+    """
+    sentences = [
+        Sentence(text, quote.at, quote.to, quote, k, kind, name_of_part(retrieved.found[k].node))
+        for k, _, kind, text, quote, _ in units
+    ]
+    best = SalientSentences().best(sentences)
+    at = {(sentence.child, sentence.at): i for i, sentence in enumerate(sentences)}
+    first = {k: at[k, sentence.at] for k, sentence in sorted(best.items())}
+    found, shares = [retrieved.found[k] for k in first], retrieved.shares
+    names, most = [name_of_part(node) for node, _ in found], MOST_WORDS if len(first) == 1 else 1
+    documents = {document for node, _ in found for document in node.documents}
+    if len(names) > 1 and len({*names}) == len(documents) == 1:  # parts without headings
+        names = [""] * len(names)
+    lines = [
+        _line(node, name, shares.get(node.id), units, i, most)
+        for (node, _), name, i in zip(found, names, first.values(), strict=True)
+    ]
+    costs = budget.count([f"{line.lead} {line.text}" for line in lines])
+    weights = [shares.get(node.id, score) for node, score in found]
+    order = np.argsort([-weight for weight in weights], kind="stable")
+    room, kept = budget.max_tokens, set[int]()
+    if len(lines) > 1 and costs.sum() > room:
+        room -= room // REST
+    for k in order.tolist():
+        if costs[k] <= room or not kept:
+            kept.add(k)
+            room -= int(costs[k])
+    if len(lines) == 1:
+        more = _parts(found[0].node, retrieved.snapshot, budget)
+    else:
+        left = [k for k in order.tolist() if k not in kept]
+        share = sum(weights[k] for k in left) if shares else None
+        more = _more([names[k] for k in left], share, budget)
+    return Extract([lines[k] for k in sorted(kept)], 1.0, more, after_lead=" ")
+
+
+def _line(
+    node: Node, name: str, share: float | None, units: Sequence[Unit], first: int, most: int
+) -> Passage:
+    """Return a sentence of a node and the text after it, preceded by its name and share."""
+    known = "" if share is None else f"({percent(share)})"
+    lead = " ".join(filter(None, (name, known))) + ":" * bool(name)
+    last, n_words = first, units[first].n_words
+    while last + 1 < len(units) and follows(units[last], units[last + 1]):
+        if (n_words := n_words + units[last + 1].n_words) > most:
+            break
+        last += 1
+    return quoted(node, units[first], units[last], lead, units[first].text)
+
+
+def _parts(node: Node, snapshot: Snapshot | None, budget: Budget) -> str:
+    """Return the titles of a node's children, within half of a budget; empty if unknown."""
+    if not (node.children and snapshot):
+        return ""
+    rows = snapshot.rows(node.children, columns=("id", "title"))
+    said = f"In {len(node.children):,} parts"
+    listed = _listed(said, [row["title"] for row in rows], budget.max_tokens / 2, budget)
+    return listed if listed != said else ""
+
+
+def _more(names: Sequence[str], share: float | None, budget: Budget) -> str:
+    """Return the number and share of the omitted parts, and those names that fit."""
+    if not names:
+        return ""
+    known = "" if share is None else f" ({percent(share)})"
+    said = f"and {len(names):,} more part{'' if len(names) == 1 else 's'}{known}"
+    return _listed(said, names, budget.max_tokens / REST, budget)
+
+
+def _listed(said: str, names: Sequence[str], most: float, budget: Budget) -> str:
+    """Return a text followed by distinct names that fit a number of tokens."""
+    listed = [*dict.fromkeys(filter(None, names))]
+    while listed and budget.count([f"{said}: {'; '.join(listed)}"])[0] > most:
+        listed.pop()
+    return f"{said}: {'; '.join(listed)}" if listed else said
+
+
+def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract:
+    """Return the passages of nodes that answer a question, or an `overview` if it asks for one.
+
+    The units of the nodes are scored by three things: the share of the question's words that they
+    contain (rare words weigh more), their similarity to the question, and the rank of their node.
+    The passages are the windows around the best units.
+
+    Parameters
+    ----------
+    retrieved : Retrieved
+    embedder : Embedder
+        The model that embeds the question and the units.
+    budget : Budget
+        Maximum tokens of all passages together.
+    """
+    question, nodes = retrieved.question, [node for node, _ in retrieved.found]
+    units = units_of(nodes)
+    if not units:
+        return Extract([])
+    model, asked = embedder.embed_model, Asked.of(question.text)
+    if retrieved.shares or about_the_whole(question.text, question.embedding, model):
+        return overview(retrieved, units, budget)
+    place = np.argsort(np.argsort([-score for _, score in retrieved.found], kind="stable"))
+    titles = [asked.stems(matched_words(node.metadata, "")) for node in nodes]
+    is_foreign = np.array([asked.across(node) for node in nodes])[[unit.node for unit in units]]
+    words = _words(asked, units, titles) * np.where(is_foreign, FOREIGN, 1.0)
+    kinds = [unit.kind for unit in units]
+    if WROTE.search(question.text):
+        words += OPENING * (words > 0) * [unit.opens_document for unit in units]
+    aside = np.isin(kinds, [*NO_CONTENT]) | (np.isin(kinds, "about") & (words == 0))
+    scores = words - ASIDE * aside - RANK * place[[unit.node for unit in units]]
+    most = MOST_EMBEDDED * (FOREIGN_UNITS if is_foreign.any() else 1)
+    near = np.argsort(-scores, kind="stable")[:most]
+    S = embedder.embed([units[i].text for i in near])  # (n_near, n_dims)
+    Q, A, _ = known_vectors(model)
+    scale = Scale.of(Q @ A.T)
+    q = unit_vectors([question.embedding])[0].astype(np.float64)
+    likeness = scale.shares(S @ q)
+    scores[near] += LIKENESS * likeness
+    near = near[np.argsort(-scores[near], kind="stable")]
+    least = min(scores[near[0]], NEAR * scores[near[0]])
+    passages = _windows(units, nodes, near[scores[near] >= least], budget)
+    known = [asked.stems(text_about(node)) for node in nodes]
+    shown = (f"{matched_words(node.metadata, p.lead)} {p.text}" for node, p in passages)
+    lacking = asked.lacks(asked.stems(" ".join(shown)))
+    if across := asked.across(nodes[units[near[0]].node]):
+        lacking &= asked.numbers
+    elif likeness.max() < SURE:
+        absent = asked.words.difference(*known)
+        lacking |= _that_matter(question.text, asked, absent, embedder, scale)
+    return Extract(
+        [passage for _, passage in passages],
+        asked.score(
+            float(likeness.max()),
+            [known[i] for i in dict.fromkeys(units[i].node for i in near)],
+            across=across,
+        ),
+        missing=tuple(
+            word
+            for word in words_in(question.text)
+            if asked.stem(word) in lacking and not UNSPACED.search(word)
+        ),
+    )
+
+
+def _that_matter(
+    question: str, asked: Asked, absent: Set[str], embedder: Embedder, scale: Scale
+) -> frozenset[str]:
+    """Return the stems without which a question would mean something else."""
+    words = [word for word in words_in(question) if asked.stem(word) in absent]
+    if not 0 < len(words) <= MOST_ABSENT:
+        return frozenset()
+    without = [re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", "", question) for word in words]
+    own, *others = embedder.embed([question, *without])
+    changed = 1 - np.stack(others) @ own > CHANGED * (1 - scale.chance)
+    return frozenset(asked.stem(words[i]) for i in np.flatnonzero(changed))
+
+
+def _words(asked: Asked, units: Sequence[Unit], titles: Sequence[Set[str]]) -> Floats1d:
+    """Return the share of the question's words in each unit; rare words weigh more."""
+    stems = [asked.stems(unit.text) for unit in units]
+    has = np.array([[word in of for word in asked.words] for of in stems], dtype=np.float64)
+    above = np.array([[word in of for word in asked.words] for of in titles], dtype=np.float64)
+    has = np.maximum(has, TITLE * above[[unit.node for unit in units]])
+    n = (has > 0).sum(axis=0)
+    rarity = np.where(n, np.log(1 + len(units) / np.maximum(n, 1)), 0.0)
+    length = np.array([unit.n_words for unit in units])
+    return has @ rarity / max(float(rarity.sum()), 1.0) / (1 + LENGTH * length)
+
+
+def _windows(
+    units: Sequence[Unit], nodes: Sequence[Node], best_first: Sequence[int], budget: Budget
+) -> list[tuple[Node, Passage]]:
+    """Return at most five passages around the best units, within a budget, with their nodes."""
+    found, taken, room = list[tuple[Node, Passage]](), set[int](), budget.max_tokens
+    best = list[str]()
+    for i in map(int, best_first):
+        unit = units[i]
+        said = unit.kind != "about" and any(_says_the_same(unit.text, text) for text in best)
+        if len(found) == MAX_PASSAGES or i in taken or said:
+            continue
+        run = window(units, i, taken)
+        passage = passage_of(units, nodes, run, i)
+        n_tokens = int(budget.count([f"{passage.lead}\n{passage.text}"])[0])
+        if n_tokens > room and not found:
+            break
+        if n_tokens > room or units[run[1]].kind == "heading":
+            continue
+        taken.update(range(run[0], run[1] + 1))
+        taken.update(
+            j
+            for j, each in enumerate(units)
+            if each.n_words >= SENTENCE and each.text in passage.text
+        )
+        found.append((nodes[unit.node], passage))
+        best.append(unit.text)
+        room -= n_tokens
+    if found:
+        return found
+    alone = units[best_first[0]]
+    if alone.kind != "about":
+        text, at = budget.beginning(alone.text), alone.quote.at
+        alone = alone._replace(text=text, quote=alone.quote.part(at, at + len(text)))
+    return [(nodes[alone.node], passage_of([alone], nodes, (0, 0), 0))]
+
+
+def _says_the_same(text: str, other: str) -> bool:
+    """Return whether the shorter of two sentences has almost no word that the other lacks.
+
+    Sentences differ if only one is negated. They also differ by a number or a name; in long
+    sentences, only by one in the shorter sentence.
+
+    >>> _says_the_same("The pump failed in winter.", "The pump failed in winter, as before.")
+    True
+    >>> _says_the_same("Pump 12 failed in winter.", "Pump 15 failed in winter, as before.")
+    False
+    """
+    fewer, more = sorted((words_in(text), words_in(other)), key=len)
+    own, apart = fewer.keys() - more, fewer.keys() ^ more.keys()
+    telling = own if len(fewer) >= LONG else apart
+    is_near = len(fewer) >= SENTENCE and len(own) <= NEW * len(fewer)
+    return is_near and NEGATIONS.isdisjoint(apart) and all(map(str.islower, telling))
 
 
 class Extractive:
