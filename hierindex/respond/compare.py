@@ -9,7 +9,7 @@ from hierindex.models.failures import refuses_all
 from hierindex.models.functions import LLMLike, as_llm
 from hierindex.models.llm import with_retries
 from hierindex.models.record import Calls
-from hierindex.respond.answer import Answer, Source
+from hierindex.respond.answer import Answer, Source, sources_of
 from hierindex.respond.asking import EXTRACTIVE, MODES, NEED_LLM, WITHOUT_LLM, choose_mode
 from hierindex.respond.engine import answered, asked, query_engine
 from hierindex.retrieve.retriever import HierarchyRetriever, retrieved_of
@@ -121,5 +121,5 @@ def compare(
             if isinstance(error, ModelError) and refuses_all(error.__cause__):
                 raise  # all modes would fail
             attempts.append(Attempt(mode, None, str(error)))
-    why = retrieved_of(found.question, found.nodes).why
-    return Comparison(question, found.sources, attempts, found.seconds, why)
+    retrieved = retrieved_of(found.question, found.nodes)
+    return Comparison(question, sources_of(retrieved), attempts, found.seconds, retrieved.why)

@@ -38,12 +38,11 @@ from hierindex.models.llm import with_retries
 from hierindex.models.record import CUT, Calls, check_said
 from hierindex.node import Found
 from hierindex.progress import Stopwatch
-from hierindex.respond.answer import Answer, Passage, Source, listing_said, seconds_of, sources_of
+from hierindex.respond.answer import Answer, Passage, listing_said, seconds_of, sources_of
 from hierindex.respond.asking import EXTRACTIVE, TREE_SUMMARIZE, WITHOUT_LLM, choose_mode
 from hierindex.respond.bounded_tree import BoundedTreeSummarize, read_in_threads
 from hierindex.respond.citation import Citation
 from hierindex.respond.citation_check import TEMPLATES, CitationCheck, Passages
-from hierindex.respond.evidence import scores
 from hierindex.respond.extractive import no_answer
 from hierindex.respond.extractive_synthesizer import ExtractiveSynthesizer
 from hierindex.retrieve.listing import Listing
@@ -262,7 +261,6 @@ class Asked:
 
     question: Question
     nodes: list[NodeWithScore]
-    sources: list[Source]
     seconds: dict[str, float]
 
 
@@ -282,15 +280,7 @@ def asked(question: str, retriever: HierarchyRetriever) -> Asked:
         asking = retriever.embedded(question)
     with watch("search"):
         nodes = retriever.retrieve(QueryBundle(asking.text, embedding=asking.embedding))
-        sources = _sources(asking, nodes, retriever)
-    return Asked(asking, nodes, sources, seconds_of(watch))
-
-
-def _sources(
-    question: Question, nodes: Sequence[NodeWithScore], retrieval: Retrieval
-) -> list[Source]:
-    retrieved = retrieved_of(question, nodes)
-    return sources_of(retrieved, scores(retrieved, retrieval.embed_model))
+    return Asked(asking, nodes, seconds_of(watch))
 
 
 def answered(
@@ -313,7 +303,7 @@ def answered(
     """
     watch, calls, retrieval = Stopwatch(), calls or Calls(), engine.retrieval
     assert retrieval is not None
-    question, sources, text = found.question, found.sources, ""
+    question, text = found.question, ""
     with watch("respond"):
         try:
             query = QueryBundle(question.text, embedding=question.embedding)
@@ -338,16 +328,15 @@ def answered(
     listing = Listing(**metadata["listing"]) if "listing" in metadata else None
     if isinstance(response, StreamingResponse) and "answer" in metadata:  # with all signs
         text = f"{metadata['answer']}{listing_said(listing, refused)}"
-    if [node.node_id for node in nodes] != [source.id for source in sources]:
-        sources = _sources(question, nodes, retrieval)
+    retrieved = retrieved_of(question, nodes)
     return Answer(
         answer=text,
         answer_kind="extractive" if llm is None else "llm",
         citations=list(map(Citation.from_json, metadata.get("citations", []))),
-        sources=sources,
+        sources=sources_of(retrieved),
         usage=calls.usage,
         seconds={**found.seconds, **seconds_of(watch)},
-        why=retrieved_of(question, nodes).why,
+        why=retrieved.why,
         score=metadata.get("score"),
         best=metadata.get("best") or None,
         refused=refused,

@@ -14,7 +14,7 @@ from hierindex.models.record import Usage
 from hierindex.node import Node
 from hierindex.progress import Stopwatch
 from hierindex.respond.answer import Answer, Passage, listing_said, seconds_of, sources_of
-from hierindex.respond.evidence import Asked, scores, text_about, words_in
+from hierindex.respond.evidence import Asked, text_about, words_in
 from hierindex.respond.quotable import (
     NO_CONTENT,
     Extract,
@@ -329,7 +329,6 @@ class Extractive:
             asked = retrieval.embedded(" ".join(words.words) if words.for_documents else question)
         with watch("search"):
             retrieved = retrieval.find(asked)
-            known = scores(retrieved, self.embedder.embed_model)
         with watch("respond"):
             order = in_reading_order(retrieved.found)
             read = replace(retrieved, found=[retrieved.found[i] for i in order])
@@ -342,7 +341,7 @@ class Extractive:
             answer=f"{text}{listing_said(listing, extracted.refused)}",
             answer_kind="extractive",
             citations=[passage.citation for passage in passages],
-            sources=sources_of(retrieved, known),
+            sources=sources_of(retrieved),
             usage=Usage(),
             seconds=seconds_of(watch),
             why=retrieved.why if retrieved.found else None,

@@ -157,7 +157,7 @@ class Retrieve(Question, BoundedSearch):  # type: ignore[misc]  # it is frozen, 
         """Return the nodes like the sources of an answer, but with search scores only."""
         retrieval = index.as_retriever(**self.options(index))
         retrieved = retrieval.find(retrieval.embedded(self.question))
-        return {"nodes": [source.to_json() for source in sources_of(retrieved, {})]}
+        return {"nodes": [source.to_json() for source in sources_of(retrieved)]}
 
     def options(self, index: HierarchicalIndex) -> dict[str, Any]:
         """Return the options of `HierarchyRetriever`."""

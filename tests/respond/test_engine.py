@@ -161,7 +161,7 @@ def test_sources_are_what_was_asked(store, embed_model):
     assert [s.id for s in sources] == [n.node.node_id for n in found]
     assert [s.text for s in sources] == [n.node.text for n in found]
     assert [s.level for s in sources] == [record(n.node).level for n in found]
-    assert all(0 <= s.score <= 1 for s in sources)
+    assert [s.score for s in sources] == pytest.approx([n.score for n in found], abs=1e-6)
     text_of = {document.doc_id: document.text for document in documents()}
     for source in sources:
         assert source.citations

@@ -4,11 +4,8 @@ from hypothesis import strategies as st
 from llama_index.core.schema import QueryBundle
 from store.trees import NOUNS
 
-from hierindex import HierarchyRetriever, Node, load_embed_model
-from hierindex.respond.engine import asked
-from hierindex.respond.evidence import LOOKED_UP, N_BEST, Asked, scores, text_about
-from hierindex.retrieve.retrieval import Question
-from hierindex.retrieve.retriever import retrieved_of
+from hierindex import HierarchyRetriever, Node
+from hierindex.respond.evidence import LOOKED_UP, N_BEST, Asked, text_about
 
 QUESTION = "Did the lantern meet a falcon?"
 WAYS = ("dense", "text", "hybrid", "context")
@@ -164,41 +161,11 @@ def test_titles_and_file_names_are_words_of_a_node():
     assert text_about(node).split() == "The Bridge log-7.md Repairs It was closed. a.md".split()
 
 
-def found_by(store, embed_model, by, question=QUESTION):
-    found = HierarchyRetriever(store, embed_model, level=0, by=by, top_k=100, token_budget=None)
-    return asked(question, found)
-
-
-def scores_of(found):
-    return {source.id: source.score for source in found.sources}
-
-
-def test_scores_do_not_depend_on_the_way_of_asking(store, embed_model):
-    first, *others = (scores_of(found_by(store, embed_model, by)) for by in WAYS)
-    assert len(first) > 3
-    assert len({*first.values()}) > 2
-    assert all(0 <= each <= 1 for each in first.values())
-    for other in others:
-        shared = first.keys() & other.keys()
-        assert shared
-        assert {i: other[i] for i in shared} == {i: first[i] for i in shared}
-
-
 @pytest.mark.parametrize(("question", "is_looked_up"), [("A Lantern", True), ("a lantern", False)])
 def test_a_name_is_looked_up_by_its_words(store, embed_model, question, is_looked_up):
     query = QueryBundle(question, embedding=embed_model.get_query_embedding("falcon falcon"))
     found = HierarchyRetriever(store, embed_model, level=0, by="context", top_k=3)
     assert all("lantern" in node.text for node in found.retrieve(query)) == is_looked_up
-
-
-def test_nodes_of_an_overview_keep_their_scores_within_0_and_1(store, embed_model):
-    model, question = load_embed_model(), "What is this about?"
-    vector = model.get_query_embedding(question)
-    nodes = found_by(store, embed_model, "dense").nodes[:3]
-    for node, each in zip(nodes, (-0.1, 0.4, 19.9), strict=True):
-        node.score = each
-    retrieved = retrieved_of(Question(question, vector), nodes)
-    assert [*scores(retrieved, model).values()] == [0, 0.4, 1]
 
 
 @pytest.mark.parametrize(
