@@ -308,11 +308,8 @@ def answered(
         try:
             query = QueryBundle(question.text, embedding=question.embedding)
             response = engine.synthesize(query, found.nodes)
-            for piece in (
-                _pieces(response)
-                if response.source_nodes
-                else [no_answer(retrieval, question.text)]
-            ):
+            nothing = no_answer(retrieval, question.text)
+            for piece in _pieces(response) if response.source_nodes else [nothing]:
                 text += piece
                 if show is not None:
                     show(piece)
