@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from threading import BoundedSemaphore
 from typing import ClassVar
 
@@ -222,6 +222,13 @@ class HierarchyRetriever(Retrieval, BaseRetriever):
         return [*placed(found, retrieved)] if self.postprocessors else found
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        if query_bundle.embedding is None:
+            model, questions = self.embed_model, query_bundle.embedding_strs
+            check_question(" ".join(questions))
+            with named_errors(model):
+                embedding = await model.aget_agg_embedding_from_queries(questions)
+            query_bundle = replace(query_bundle, embedding=embedding)
+
         def searched() -> list[NodeWithScore]:
             with _searching:
                 return self._retrieve(query_bundle)
