@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from hierindex.progress import Progress
     from hierindex.respond.answer import Answer
     from hierindex.respond.compare import Comparison
-    from hierindex.respond.query_engine import ReadingOrderEngine
+    from hierindex.respond.engine import ReadingOrderEngine
     from hierindex.retrieve.levels import Level
     from hierindex.retrieve.retriever import HierarchyRetriever, RetrievedNode
     from hierindex.retrieve.sources import SourcePassage

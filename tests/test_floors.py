@@ -33,7 +33,7 @@ DOORS = {  # modules that import LlamaIndex with themselves, by room
     "jobs": "revisions",
     "models": "client functions limits llm openvino_embedding reasoning",
     "read": "documents readers sections split",
-    "respond": "bounded_tree chat citation_check engine extractive_synthesizer query_engine",
+    "respond": "bounded_tree chat citation_check engine extractive_synthesizer",
     "retrieve": "retriever",
     "store": "vector_store",
     "summarize": "bert llm replies summarizers",

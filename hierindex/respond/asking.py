@@ -15,7 +15,7 @@ from hierindex.store.table import Table
 
 if TYPE_CHECKING:
     from hierindex.models.functions import LLMLike
-    from hierindex.respond.query_engine import ReadingOrderEngine
+    from hierindex.respond.engine import ReadingOrderEngine
     from hierindex.retrieve.retriever import HierarchyRetriever
 
 
@@ -28,13 +28,12 @@ MODES = (  # of LlamaIndex, but for the first
 NEED_LLM = frozenset(MODES) - WITHOUT_LLM - {EXTRACTIVE}
 
 ANSWERING = {"text_qa_template", "refine_template"}  # templates of "compact", LlamaIndex's default
-IGNORED = {*ANSWERING, "summary_template", "simple_template", "use_async", "verbose"}
-"""Ignored by modes that do not have them, as in LlamaIndex."""
-SYNTHESIZER = {*IGNORED, "streaming", "output_cls"}
+DIRECT = {  # options of synthesizers that LlamaIndex's `as_query_engine` takes
+    *(*ANSWERING, "summary_template", "simple_template"),
+    *("use_async", "verbose", "streaming", "output_cls"),
+}
+EXTRACTS = {"answer_tokens", "min_score"}  # options of extractive answers
 POSTPROCESSORS = {"postprocessors", "node_postprocessors"}
-EXTRACTS = {"answer_tokens", "min_score"}
-"""Options of extractive answers."""
-GIVEN_APART = {"llm", "response_mode", "retriever", "embed_model"}
 
 
 def choose_mode(response_mode: str | None, llm: "LLMLike | None") -> str:
@@ -45,10 +44,6 @@ def choose_mode(response_mode: str | None, llm: "LLMLike | None") -> str:
     InputError
         If the mode is unknown, or needs an LLM and none is given.
     """
-    if llm is not None:
-        from hierindex.models.functions import as_llm
-
-        as_llm(llm)  # checks the type
     if response_mode is None:
         return EXTRACTIVE if llm is None else TREE_SUMMARIZE
     mode = str(getattr(response_mode, "value", response_mode))
@@ -75,25 +70,18 @@ def query_engine_of(
     """Return a query engine; see `HierarchicalIndex.as_query_engine`.
 
     Options are checked before the embedding model is loaded. As in LlamaIndex, options of the
-    synthesizer can be given directly. Templates, `use_async` and `verbose` are ignored by modes
-    that do not have them. A template of "compact" makes this the default mode.
+    synthesizer can be given directly, and a mode ignores those of others. A template of "compact"
+    makes this the default mode.
     """
-    from hierindex.respond.engine import SYNTHESIZERS, options_of, query_engine
+    from hierindex.respond.engine import query_engine
 
-    answering = dict(synthesizer or {})
-    direct = {name: options[name] for name in options if name in SYNTHESIZER and options[name]}
-    for name in direct.keys() & answering:
-        raise InputError(f"{name} is given directly and in synthesizer; pass it once.")
-    if response_mode is None and direct.keys() & ANSWERING:
+    direct = {name: options.pop(name) for name in DIRECT & options.keys()}
+    if response_mode is None and any(map(direct.get, ANSWERING)):
         response_mode = COMPACT
     mode = choose_mode(response_mode, llm)
-    for name in sorted(answering.keys() & GIVEN_APART):
-        raise InputError(f"{name} is not a synthesizer option; remove it from synthesizer.")
-    ignored = IGNORED - {*options_of(SYNTHESIZERS[mode])}
-    answering |= {name: option for name, option in direct.items() if name not in ignored}
-    given = {name: option for name, option in options.items() if name not in SYNTHESIZER}
     cut_of(table.snapshot(), levels_of(level))  # fails if the tree lacks one
-    made = as_retriever(level=level, **given)
+    made = as_retriever(level=level, **options)
+    answering = {**direct, **(synthesizer or {})}
     return query_engine(made, made.embed_model, llm=llm, response_mode=mode, **answering)
 
 
@@ -110,55 +98,35 @@ def ask(
     """Answer a question; see `HierarchicalIndex.ask`.
 
     Quoted answers are made without LlamaIndex, whose import takes longer than the answer, unless
-    one of its options is given. `load` returns the embedding model.
+    its postprocessors are given. `load` returns the embedding model.
     """
-    mode, llamas = choose_mode(response_mode, llm), SYNTHESIZER | POSTPROCESSORS
-    given = options.get("synthesizer") or {}
-    if mode == EXTRACTIVE and not any(map(options.get, llamas)) and given.keys() <= EXTRACTS:
-        retrieving = {k: v for k, v in options.items() if k not in {*llamas, "synthesizer"}}
+    mode = choose_mode(response_mode, llm)
+    given = options.pop("synthesizer", None) or {}
+    quotes = mode == EXTRACTIVE and given.keys() <= EXTRACTS | DIRECT
+    if quotes and not any(map(options.get, POSTPROCESSORS)):
+        retrieving = {k: v for k, v in options.items() if k not in DIRECT | POSTPROCESSORS}
         answer = _quoted(table, load, question, given, retrieving)
         if show is not None:
             show(answer.answer)
         return answer
     from hierindex.models.functions import as_llm
     from hierindex.models.llm import with_retries
-    from hierindex.respond.engine import answered, asked, can_stream
+    from hierindex.respond.engine import answered, asked
     from hierindex.retrieve.retriever import HierarchyRetriever
 
     calls, model = Calls(), as_llm(llm) if mode in NEED_LLM else None
-    if show is not None and can_stream(mode):
-        options = {**options, "synthesizer": {"streaming": True, **given}}
+    engine_llm = with_retries(model, calls) if model else llm
+    if show is not None:
+        given = {"streaming": True, **given}
 
     def answer_newest() -> Answer:
         engine = as_query_engine(
-            llm=with_retries(model, calls) if model else llm, response_mode=response_mode, **options
+            llm=engine_llm, response_mode=response_mode, synthesizer=given, **options
         )
-        retriever = engine.retriever
-        assert isinstance(retriever, HierarchyRetriever)
-        found = asked(question, retriever, retriever.embed_model)
-        return answered(found, engine, model, calls, show)
+        assert isinstance(engine.retriever, HierarchyRetriever)
+        return answered(asked(question, engine.retriever), engine, model, calls, show)
 
     return answer_newest() if show else on_newest(answer_newest)()
-
-
-def options_of_ask(
-    response_mode: str | None,
-    min_score: float,
-    llm: "LLMLike | None" = None,
-    before: Callable[[int, int, int], None] | None = None,
-    **retriever: Any,
-) -> dict[str, Any]:
-    """Return options of `ask` that the response mode supports.
-
-    See `BoundedTreeSummarize` for `before`.
-    """
-    mode = choose_mode(response_mode, llm)
-    synthesizer: dict[str, Any] = {"min_score": min_score}
-    if mode != EXTRACTIVE:
-        from hierindex.respond.engine import taken_by
-
-        synthesizer = taken_by(mode, {**synthesizer, "before": before})
-    return {"llm": llm, "response_mode": mode, "synthesizer": synthesizer, **retriever}
 
 
 @on_newest
@@ -170,6 +138,6 @@ def _quoted(
     options: Mapping[str, Any],
 ) -> Answer:
     cut_of(table.snapshot(), levels_of(options.get("level")))  # fails if the tree lacks one
-    given = retriever_options(options)
-    model = load()
-    return Extractive(model, **extracts).answer(Retrieval(table, model, **given), question)
+    retrieving = retriever_options(options)
+    model, known = load(), {name: extracts[name] for name in extracts.keys() & EXTRACTS}
+    return Extractive(model, **known).answer(Retrieval(table, model, **retrieving), question)

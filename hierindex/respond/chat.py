@@ -62,7 +62,7 @@ def chat_engine(
     Raises
     ------
     InputError
-        If there is no LLM, the mode does not exist, or the options cannot be combined.
+        If there is no LLM, or the mode does not exist.
     """
     mode = str(getattr(chat_mode, "value", chat_mode))
     if mode not in CHAT_ENGINES:
@@ -80,11 +80,7 @@ def chat_engine(
         given["query_engine"] = query_engine(llm=llm, **others)
     else:
         given["retriever"] = retriever(**others)
-    try:
-        engine: BaseChatEngine = kind.from_defaults(llm=llm, **given)
-    except (NotImplementedError, ValueError) as error:
-        reason = str(error).rstrip(".")
-        raise InputError(f"chat_mode {mode!r} rejects its options: {reason}.") from error
+    engine: BaseChatEngine = kind.from_defaults(llm=llm, **given)
     return engine
 
 

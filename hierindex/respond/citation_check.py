@@ -1,28 +1,19 @@
 """Answers of language models with cited passages: prompts, passages, and the citation check."""
 
-import asyncio
 import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from functools import partial
-from itertools import chain, count, groupby
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from itertools import count, groupby
+from operator import attrgetter
+from typing import NamedTuple
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.base.response.schema import (
-    RESPONSE_TYPE,
-    AsyncStreamingResponse,
-    Response,
-    StreamingResponse,
-)
-from llama_index.core.indices.prompt_helper import DEFAULT_PADDING, PromptHelper
-from llama_index.core.llms import LLM
+from llama_index.core.base.response.schema import RESPONSE_TYPE, Response, StreamingResponse
 from llama_index.core.prompts import BasePromptTemplate, PromptTemplate
 from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, TextNode
-from llama_index.core.types import TokenAsyncGen, TokenGen
+from llama_index.core.types import TokenGen
 
-from hierindex.core.identity import digest
 from hierindex.models.embedder import Embedder
 from hierindex.node import TITLES_BETWEEN, Quote, shared_section, titles_of
 from hierindex.respond.citation import Citation, Cited, CitedText, Part, numbers_in, written
@@ -31,10 +22,6 @@ from hierindex.summarize.extractive import MIN_WORDS
 from hierindex.summarize.grounding import judged
 from hierindex.text.sentences import Sentence, split_sentences, tokens
 from hierindex.text_node import from_text_node
-
-if TYPE_CHECKING:
-    from llama_index.core.tools import BaseTool
-
 
 # Small models copy numbers of an example, and repeat a refusal that they are given.
 CITE = """\
@@ -51,8 +38,6 @@ repeat it if they add nothing. Keep the numbers that it cites. {CITE}
 Question: {{query_str}}
 Answer so far: {{existing_answer}}
 Improved answer: """)
-LINE = re.compile(r"(?P<boundary>===\w+===)\[\d+\](?=\n)")  # of `Passages`
-N_HEX = 8  # of a boundary
 STOPS = " .!?|\u2026\u3002\uff01\uff1f"  # what ends a sentence or a row of a table
 LISTED = re.compile(r"(?:Response )?\d{1,3}[.):]\s+")  # before an item of a list or an answer
 NO_CLAIM = re.compile(  # a negation and what it is about, or a heading
@@ -94,68 +79,12 @@ TEMPLATES: dict[str, BasePromptTemplate] = {
 """By the name of a synthesizer's option."""
 
 
-class PassageHelper(PromptHelper):
-    """LlamaIndex's prompt helper for texts that begin with one of the `Passages`.
-
-    A passage too long for one prompt is cut into several, each between two lines with its number.
-    """
-
-    def repack(
-        self,
-        prompt: BasePromptTemplate,
-        text_chunks: Sequence[str],
-        padding: int = DEFAULT_PADDING,
-        llm: LLM | None = None,
-        tools: list["BaseTool"] | None = None,
-    ) -> list[str]:
-        """Join texts, and start a new prompt whenever one is full."""
-        cut = partial(super().repack, prompt, text_chunks, llm=llm, tools=tools)
-        return self._whole(cut, text_chunks, padding)
-
-    def truncate(
-        self,
-        prompt: BasePromptTemplate,
-        text_chunks: Sequence[str],
-        padding: int = DEFAULT_PADDING,
-        llm: LLM | None = None,
-        tools: list["BaseTool"] | None = None,
-    ) -> list[str]:
-        """Cut off the texts that do not fit one prompt."""
-        cut = partial(super().truncate, prompt, text_chunks, llm=llm, tools=tools)
-        return self._whole(cut, text_chunks, padding)
-
-    def _whole(
-        self, cut: Callable[..., list[str]], texts: Sequence[str], padding: int
-    ) -> list[str]:
-        """Cut texts, and again with room for two lines if a part of a passage lacks any."""
-        parts, first = cut(padding=padding), LINE.match("".join(texts[:1]).lstrip())
-        if first is None or _between_lines(first["boundary"], parts) == parts:
-            return parts
-        room = 2 * self._token_counter.get_string_tokens(f"{first[0]}0000\n")
-        return _between_lines(first["boundary"], cut(padding=padding + room))
-
-
-def _between_lines(boundary: str, parts: Sequence[str]) -> list[str]:
-    """Add the lines around passages where parts of passages lack them."""
-    line = re.compile(rf"(?m)^{re.escape(boundary)}\[\d+\]$")
-    whole, inside = [], ""  # the line of the passage in which a part ends
-    for part in parts:
-        lines = line.findall(part)
-        begins_inside = not line.match(part) or (len(lines) > 1 and lines[0] != lines[1])
-        if part and begins_inside:
-            lines = [lines[0] if lines else inside, *lines]
-            part = f"{lines[0]}\n{part}"
-        inside = next((each for each in lines[-1:] if lines.count(each) == 1), "")
-        whole.append(f"{part}\n{inside}" if inside else part)
-    return whole
-
-
 class Passages:
     """The numbered passages that a model reads for one question.
 
-    A passage stands between two equal lines that end with its number. They begin with a digest of
-    all texts, which occurs in none of them. Passages get only numbers that no text has in brackets,
-    so a reference that a model copies from a passage is not taken for a citation.
+    A passage stands between two lines with its number in brackets. Passages get only numbers that
+    no text has in brackets, so no text contains such a line, and a reference that a model copies
+    from a passage is not taken for a citation.
 
     Parameters
     ----------
@@ -164,22 +93,19 @@ class Passages:
     """
 
     def __init__(self, found: Sequence[NodeWithScore]) -> None:
-        texts = [shown(node) for node in found]
-        digests = (digest("boundary", str(i), *texts)[:N_HEX] for i in count())
-        boundary = next(each for each in digests if not any(each in text for text in texts))
-        quoted = {number for text in texts for number in numbers_in(text)}
+        quoted = {number for node in found for number in numbers_in(shown(node))}
         free = (number for number in count(1) if number not in quoted)
         self.by_number: dict[int, NodeWithScore] = dict(zip(free, found, strict=False))
         self.nodes: list[NodeWithScore] = [
-            _passage(each, f"==={boundary}===[{number}]") for number, each in self.by_number.items()
+            _passage(each, number) for number, each in self.by_number.items()
         ]
 
 
-def _passage(found: NodeWithScore, line: str) -> NodeWithScore:
+def _passage(found: NodeWithScore, number: int) -> NodeWithScore:
     """Return a node with its text between two lines."""
     node = TextNode(
         id_=found.node_id,
-        text=f"{line}\n{shown(found)}\n{line}",
+        text=f"[{number}]\n{shown(found)}\n[{number}]",
         metadata=found.metadata,
         excluded_llm_metadata_keys=[*found.metadata],
     )
@@ -222,7 +148,6 @@ class Statement(NamedTuple):
 
 Marks = list[tuple[Statement, Citation | None]]
 """Statements and their citations; None if the model cites nothing and no passage supports it."""
-Check = Callable[[Sequence[Part]], Marks]
 
 
 class CitationCheck:
@@ -251,83 +176,72 @@ class CitationCheck:
 
     def add_to(self, response: RESPONSE_TYPE, passages: Passages, question: str) -> None:
         """Resolve the citations of a response, or of a streamed response as it is read."""
-        text, check = CitedText(passages.by_number), partial(self._check, passages, question)
+        text = CitedText(passages.by_number)
         if isinstance(response, StreamingResponse):
             pieces = response.response_gen
-            response.response_gen = _streamed(pieces, text, check, response)
-        elif isinstance(response, AsyncStreamingResponse):
-            pieces_to_come = response.response_gen
-            response.response_gen = _astreamed(pieces_to_come, text, check, response)
+            response.response_gen = self._streamed(pieces, response, text, passages, question)
         elif isinstance(response, Response) and response.response:
             text.read(response.response)
             text.end()
-            marks = sorted(check(text.parts), key=lambda mark: mark[0].at)
+            marks = sorted(self._check(passages, question, text.parts), key=lambda mark: mark[0].at)
             response.response = _add(response, marks, text)
+
+    def _streamed(
+        self,
+        pieces: TokenGen,
+        response: StreamingResponse,
+        text: CitedText,
+        passages: Passages,
+        question: str,
+    ) -> TokenGen:
+        labels = map("[{}]".format, count(1))
+        for piece in pieces:
+            if shown := written(text.read(piece), labels):
+                yield shown
+        yield written(text.end(), labels)
+        _add(response, self._check(passages, question, text.parts), text)
 
     def _check(self, passages: Passages, question: str, parts: Sequence[Part]) -> Marks:
         """Return the marks of the model's citations in their order, then those of other claims."""
         known = passages.by_number
         claims, marks = _statements(parts, (*known,)), Marks()
-        alike = groupby(claims, lambda claim: (claim.passages, claim.cites))
-        groups = [(*numbers, [*each]) for numbers, each in alike]
-        sources = {
-            numbers: [(n, sentence) for n in numbers for sentence in _sentences(known[n])]
-            for numbers, _, _ in groups
-        }
+        groups = [[*each] for _, each in groupby(claims, attrgetter("passages", "cites"))]
+        sources = [
+            [(n, sentence) for n in group[0].passages for sentence in _sentences(known[n])]
+            for group in groups
+        ]
         pairs = [
-            ([_claim(c.sentence, question) for c in group], [s.text for _, s in sources[numbers]])
-            for numbers, _, group in groups
+            ([_claim(claim.sentence, question) for claim in group], [s.text for _, s in of])
+            for group, of in zip(groups, sources, strict=True)
         ]
         beside = [
-            "\n".join([question, *(shown(known[n]) for n in cites or numbers)])
-            for numbers, cites, _ in groups
+            "\n".join([question, *(shown(known[n]) for n in group[0].cites or group[0].passages)])
+            for group in groups
         ]
-        verdicts = chain.from_iterable(judged(pairs, self._embedder.embed, beside))
-        for claim, verdict in zip(claims, verdicts, strict=True):
-            number, source = sources[claim.passages][verdict.sources[0]]
-            node, by = from_text_node(known[number].node), "model" if claim.cites else "hierindex"
-            marked = {"node": node.id, "supported": not verdict.fault, "by": by}
-            citation = citation_of(node, source.quote, source.quote, **marked)
-            marks.append((claim, None if verdict.fault and not claim.cites else citation))
+        verdicts = judged(pairs, self._embedder.embed, beside)
+        for group, of, each in zip(groups, sources, verdicts, strict=True):
+            for claim, verdict in zip(group, each, strict=True):
+                number, source = of[verdict.sources[0]]
+                node, by = (
+                    from_text_node(known[number].node),
+                    "model" if claim.cites else "hierindex",
+                )
+                marked = {"node": node.id, "supported": not verdict.fault, "by": by}
+                citation = citation_of(node, source.quote, source.quote, **marked)
+                marks.append((claim, None if verdict.fault and not claim.cites else citation))
         return marks
 
 
-def _streamed(
-    pieces: TokenGen, text: CitedText, check: Check, response: StreamingResponse
-) -> TokenGen:
-    labels = map("[{}]".format, count(1))
-    for piece in pieces:
-        if shown := written(text.read(piece), labels):
-            yield shown
-    yield written(text.end(), labels)
-    _add(response, check(text.parts), text)
-
-
-async def _astreamed(
-    pieces: TokenAsyncGen, text: CitedText, check: Check, response: AsyncStreamingResponse
-) -> TokenAsyncGen:
-    labels = map("[{}]".format, count(1))
-    async for piece in pieces:
-        if shown := written(text.read(piece), labels):
-            yield shown
-    yield written(text.end(), labels)
-    _add(response, await asyncio.to_thread(check, text.parts), text)
-
-
-def _add(
-    response: Response | StreamingResponse | AsyncStreamingResponse,
-    marks: Marks,
-    text: CitedText,
-) -> str:
+def _add(response: Response | StreamingResponse, marks: Marks, text: CitedText) -> str:
     """Add the result of the check to the metadata, and return the text with all marks."""
     signed = _marked(_without_citations(text.parts), marks)
-    added = {
+    response.metadata = response.metadata or {}
+    response.metadata |= {
         "answer": signed,
         "citations": [citation.to_json() for _, citation in marks if citation],
         "citations_removed": text.n_removed,
         "unsupported": [claim.sentence for claim, citation in marks if citation is None],
     }
-    response.metadata = {**(response.metadata or {}), **added}
     return signed
 
 

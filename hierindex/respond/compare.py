@@ -9,10 +9,10 @@ from hierindex.models.failures import refuses_all
 from hierindex.models.functions import LLMLike, as_llm
 from hierindex.models.llm import with_retries
 from hierindex.models.record import Calls
-from hierindex.respond.answer import Answer, Source
+from hierindex.respond.answer import Answer, Source, sources_of
 from hierindex.respond.asking import EXTRACTIVE, MODES, NEED_LLM, WITHOUT_LLM, choose_mode
-from hierindex.respond.engine import answered, asked, query_engine, taken_by
-from hierindex.retrieve.retriever import HierarchyRetriever
+from hierindex.respond.engine import answered, asked, query_engine
+from hierindex.retrieve.retriever import HierarchyRetriever, retrieved_of
 from hierindex.store.generations import on_newest
 
 IN_COMMON = ("sources", "why")  # the same in all modes
@@ -101,29 +101,25 @@ def compare(
     """
     llm = as_llm(llm)
     default = [EXTRACTIVE] if llm is None else ANSWERING
-    modes = [choose_mode(mode, llm) for mode in response_modes or default]
-    calls = {mode: Calls() for mode in modes}
+    modes = dict.fromkeys(choose_mode(mode, llm) for mode in response_modes or default)
     retriever = as_retriever()
-    shared = None if llm is None else with_retries(llm)
-    engines = {
-        mode: query_engine(
+    found = asked(question, retriever)
+    shared, attempts = None if llm is None else with_retries(llm), list[Attempt]()
+    for mode in modes:
+        calls = Calls()
+        engine = query_engine(
             retriever,
             retriever.embed_model,
-            llm=None if shared is None else with_retries(shared, calls[mode]),
+            llm=shared and with_retries(shared, calls),
             response_mode=mode,
-            **taken_by(mode, synthesizer or {}),
+            **(synthesizer or {}),
         )
-        for mode in modes
-    }
-    found = asked(question, retriever, retriever.embed_model)
-    attempts = []
-    for mode, engine in engines.items():
         try:
             model = llm if mode in NEED_LLM else None
-            attempts.append(Attempt(mode, answered(found, engine, model, calls[mode])))
+            attempts.append(Attempt(mode, answered(found, engine, model, calls)))
         except HierindexError as error:
             if isinstance(error, ModelError) and refuses_all(error.__cause__):
                 raise  # all modes would fail
             attempts.append(Attempt(mode, None, str(error)))
-    sources, why = found.sources(found.nodes), found.retrieved.why
-    return Comparison(question, sources, attempts, found.seconds, why)
+    retrieved = retrieved_of(found.question, found.nodes)
+    return Comparison(question, sources_of(retrieved), attempts, found.seconds, retrieved.why)

@@ -1,18 +1,23 @@
-"""Query engines over a retriever, with or without a language model, and their answers."""
+"""LlamaIndex query engines over a retriever, with or without a language model."""
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
+from dataclasses import asdict, dataclass
+from functools import partial
 from inspect import signature
 from typing import Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.base.response.schema import RESPONSE_TYPE, StreamingResponse
+from llama_index.core.base.response.schema import (
+    RESPONSE_TYPE,
+    AsyncStreamingResponse,
+    Response,
+    StreamingResponse,
+)
 from llama_index.core.llms import LLM, MockLLM
 from llama_index.core.llms.structured_llm import StructuredLLM
-from llama_index.core.prompts import BasePromptTemplate
+from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.response_synthesizers import (
     Accumulate,
     BaseSynthesizer,
@@ -26,184 +31,155 @@ from llama_index.core.response_synthesizers.compact_and_accumulate import Compac
 from llama_index.core.response_synthesizers.context_only import ContextOnly
 from llama_index.core.response_synthesizers.no_text import NoText
 from llama_index.core.schema import NodeWithScore, QueryBundle
-from llama_index.core.settings import Settings
-from pydantic import BaseModel, ValidationError
 
 from hierindex.errors import HierindexError, InputError
 from hierindex.models.functions import LLMLike, as_llm
 from hierindex.models.llm import with_retries
 from hierindex.models.record import CUT, Calls, check_said
+from hierindex.node import Found
 from hierindex.progress import Stopwatch
-from hierindex.respond.answer import Answer, Passage, Source, listing_said, seconds_of, sources_of
-from hierindex.respond.asking import EXTRACTIVE, WITHOUT_LLM, choose_mode
-from hierindex.respond.bounded_tree import BoundedTreeSummarize
+from hierindex.respond.answer import Answer, Passage, listing_said, seconds_of, sources_of
+from hierindex.respond.asking import EXTRACTIVE, TREE_SUMMARIZE, WITHOUT_LLM, choose_mode
+from hierindex.respond.bounded_tree import BoundedTreeSummarize, read_in_threads
 from hierindex.respond.citation import Citation
-from hierindex.respond.citation_check import TEMPLATES, CitationCheck, PassageHelper
-from hierindex.respond.evidence import scores
+from hierindex.respond.citation_check import TEMPLATES, CitationCheck, Passages
 from hierindex.respond.extractive import no_answer
 from hierindex.respond.extractive_synthesizer import ExtractiveSynthesizer
-from hierindex.respond.query_engine import ReadingOrderEngine
 from hierindex.retrieve.listing import Listing
 from hierindex.retrieve.named import unknown_names
-from hierindex.retrieve.retrieval import Retrieved, embedded
-from hierindex.retrieve.retriever import retrieved_of
+from hierindex.retrieve.question import in_reading_order
+from hierindex.retrieve.retrieval import Question, Retrieval
+from hierindex.retrieve.retriever import HierarchyRetriever, retrieved_of
 from hierindex.store.generations import on_newest
-
-# Messages of LlamaIndex's prompt helper.
-NO_ROOM_SAID = re.compile(r"context size -\d+ was not|Chunk size -?\d+ is not")
-NO_ROOM = (
-    "the prompt leaves no room for texts in the model's window; shorten the question or the "
-    "template, or set context_window= and max_tokens= of the model"
-)
-
-# Messages of LlamaIndex's output parsers; the rest may quote a model's answer.
-NO_FORM_SAID = re.compile("Could not extract json|Expected at least one tool call")
+from hierindex.text_node import from_text_node
+from hierindex.threads import in_daemon_thread
+from hierindex.unsafe import beginning
 
 SYNTHESIZERS: dict[str, type[BaseSynthesizer]] = {
     EXTRACTIVE: ExtractiveSynthesizer,
     "refine": Refine,
     "compact": CompactAndRefine,
     "simple_summarize": SimpleSummarize,
-    "tree_summarize": BoundedTreeSummarize,
+    TREE_SUMMARIZE: BoundedTreeSummarize,
     "generation": Generation,
     "accumulate": Accumulate,
     "compact_accumulate": CompactAndAccumulate,
     "no_text": NoText,
     "context_only": ContextOnly,
 }
-NOT_TAKEN = frozenset({"llm", "embed_model", "callback_manager"})  # passed separately
-FIELDS = frozenset({"context_str", "query_str", "existing_answer", "context_msg"})
-"""Template fields that LlamaIndex fills, without `context_messages` of multimodal ones."""
 CANNOT_STREAM = (Accumulate, NoText, ContextOnly)
 CITING = (Refine, SimpleSummarize, TreeSummarize, Accumulate)
+MOST_TOLD = 300  # characters of another library's error
 
 
-@dataclass(frozen=True)
-class Asked:
-    """A question with the nodes that a retriever returned, and the seconds of each stage."""
+class ReadingOrderEngine(RetrieverQueryEngine):
+    """A query engine that answers from nodes in reading order; its sources stay best first.
 
-    retrieved: Retrieved
-    nodes: list[NodeWithScore]
-    scores: dict[str, float]
-    seconds: dict[str, float]
-    embed_model: BaseEmbedding
+    Laitenberger, Manning and Liu (EMNLP 2025) measured better answers from chunks in the order of
+    their document than from chunks by rank. If there are postprocessors, nodes are read in the
+    order of their results. An answer to a question that counts or lists ends with the text of a
+    `Listing`; its fields are in `listing` in the metadata.
 
-    def sources(self, nodes: Sequence[NodeWithScore]) -> list[Source]:
-        """Convert nodes, whether retrieved for the question or not, to sources of an answer."""
-        retrieved, known = retrieved_of(self.retrieved.question, nodes), self.scores
-        if any(node.node_id not in known for node in nodes):
-            known = scores(retrieved, self.embed_model)
-        return sources_of(retrieved, known)
-
-
-@on_newest
-def asked(question: str, retriever: BaseRetriever, embed_model: BaseEmbedding) -> Asked:
-    """Embed a question and retrieve nodes for it.
-
-    Raises
-    ------
-    InputError
-        If the question is empty.
-    ModelError, HierindexError
-        If the embedding model cannot be reached or fails.
+    Parameters
+    ----------
+    retriever : BaseRetriever
+    response_synthesizer : BaseSynthesizer
+    citations : CitationCheck, optional
+        If given, the synthesizer reads the nodes as numbered `Passages`, which its answers cite.
     """
-    watch = Stopwatch()
-    with watch("embed"):
-        asking = embedded(question, embed_model)
-    with watch("search"):
-        nodes = retriever.retrieve(QueryBundle(asking.text, embedding=asking.embedding))
-        retrieved = retrieved_of(asking, nodes)
-        known = scores(retrieved, embed_model)
-    return Asked(retrieved, nodes, known, seconds_of(watch), embed_model)
+
+    def __init__(
+        self,
+        retriever: BaseRetriever,
+        response_synthesizer: BaseSynthesizer,
+        *,
+        citations: CitationCheck | None = None,
+    ) -> None:
+        super().__init__(retriever, response_synthesizer)
+        self._citations = citations
+
+    def synthesize(
+        self,
+        query_bundle: QueryBundle,
+        nodes: list[NodeWithScore],
+        additional_source_nodes: Sequence[NodeWithScore] | None = None,
+    ) -> RESPONSE_TYPE:
+        """Return the answer to a question from nodes, given best first.
+
+        A refusal names the searched part of the index.
+        """
+        read, passages = self._in_reading_order(nodes), None
+        if self._citations and nodes:
+            passages = Passages(read)
+            read = passages.nodes
+        listing = self._listing(query_bundle, nodes)  # a later write may remove the generation
+        response = super().synthesize(query_bundle, read, additional_source_nodes)
+        response.source_nodes = [*nodes, *(additional_source_nodes or ())]
+        if self._citations and passages:
+            self._citations.add_to(response, passages, query_bundle.query_str)
+        if isinstance(response, Response) and _is_refused(response):
+            response.response = no_answer(self.retrieval, query_bundle.query_str)
+        return response if listing is None else _with_listing(response, listing)
+
+    async def asynthesize(
+        self,
+        query_bundle: QueryBundle,
+        nodes: list[NodeWithScore],
+        additional_source_nodes: Sequence[NodeWithScore] | None = None,
+    ) -> RESPONSE_TYPE:
+        """Do what `synthesize` does, without blocking the event loop."""
+        answer = partial(self.synthesize, query_bundle, nodes, additional_source_nodes)
+        response = await in_daemon_thread(answer)
+        if not isinstance(response, StreamingResponse):
+            return response
+        pieces = read_in_threads(response.response_gen)
+        return AsyncStreamingResponse(pieces, response.source_nodes, response.metadata)
+
+    def with_retriever(self, retriever: BaseRetriever) -> "ReadingOrderEngine":
+        """Return a copy of the engine with another retriever."""
+        engine = copy(self)
+        engine._retriever = retriever
+        return engine
+
+    @property
+    def retrieval(self) -> Retrieval | None:
+        """The `HierarchyRetriever` of the engine; None if the engine has another retriever."""
+        retriever = self.retriever
+        return retriever if isinstance(retriever, HierarchyRetriever) else None
+
+    def _in_reading_order(self, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
+        if self._node_postprocessors or getattr(self.retriever, "postprocessors", None):
+            return nodes
+        found = [Found(from_text_node(each.node), each.score or 0.0) for each in nodes]
+        return [nodes[i] for i in in_reading_order(found)]
+
+    def _listing(self, query: QueryBundle, nodes: list[NodeWithScore]) -> Listing | None:
+        if self.retrieval is None:
+            return None
+        question = Question(query.query_str, query.embedding or [])
+        return self.retrieval.listing(retrieved_of(question, nodes))
+
+    def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
+        return self.synthesize(query_bundle, self.retrieve(query_bundle))
+
+    async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
+        return await self.asynthesize(query_bundle, await self.aretrieve(query_bundle))
 
 
-def answered(
-    found: Asked,
-    engine: ReadingOrderEngine,
-    llm: LLM | None = None,
-    calls: Calls | None = None,
-    show: Callable[[str], object] | None = None,
-) -> Answer:
-    """Return the answer of an engine from retrieved nodes; `llm` is the engine's model, if any.
-
-    `show` is called with each piece of the answer's text, for a stream as soon as it arrives.
-
-    Raises
-    ------
-    ModelError
-        If the language model cannot be reached or refuses.
-    HierindexError
-        If it fails otherwise, or LlamaIndex cannot use its answer.
-    """
-    watch, calls = Stopwatch(), calls or Calls()
-    name = "" if llm is None else f"LLM {llm.metadata.model_name!r}"
-    question, retrieval = found.retrieved.question, engine.retrieval
-    of_model = llm.output_cls if isinstance(llm, StructuredLLM) else None
-    form = of_model or getattr(engine._response_synthesizer, "_output_cls", None)
-    with watch("respond"), _llama_index_errors(name, form):
-        query = QueryBundle(question.text, embedding=question.embedding)
-        response = engine.synthesize(query, found.nodes)
-        pieces = _pieces(response) if response.source_nodes else [no_answer(retrieval)]
-        text = ""
-        for piece in pieces:
-            text += piece
-            if show is not None:
-                show(piece)
-    check_said(name, calls.made)
-    metadata, nodes = response.metadata or {}, response.source_nodes
-    refused = metadata.get("refused", not found.nodes)
-    listing = Listing(**metadata["listing"]) if "listing" in metadata else None
-    if isinstance(response, StreamingResponse) and "answer" in metadata:  # with all signs
-        text = f"{metadata['answer']}{listing_said(listing, refused)}"
-    unknown = dict[str, list[str]]()
-    if refused and retrieval:
-        unknown = unknown_names(question.text, retrieval.store.snapshot())
-    return Answer(
-        answer=text,
-        answer_kind="extractive" if llm is None else "llm",
-        citations=list(map(Citation.from_json, metadata.get("citations", []))),
-        sources=found.sources(nodes),
-        usage=calls.usage,
-        seconds={**found.seconds, **seconds_of(watch)},
-        why=retrieved_of(question, nodes).why,
-        score=metadata.get("score"),
-        best=metadata.get("best") or None,
-        refused=refused,
-        missing=metadata.get("missing", []),
-        unknown=unknown,
-        listing=listing,
-        unsupported=metadata.get("unsupported", []),
-        cut_off=any(call.finish_reason in CUT for call in calls.made) or None,
-        passages=list(map(Passage.from_json, metadata.get("passages", []))),
-        calls=calls.made,
-    )
+def _is_refused(response: RESPONSE_TYPE) -> bool:
+    return bool((response.metadata or {}).get("refused"))
 
 
-def _pieces(response: RESPONSE_TYPE) -> Iterable[str]:
-    """Return the pieces of a stream, or the whole text, which may be empty."""
-    if isinstance(response, StreamingResponse):
-        return response.response_gen
-    return [str(response)] if getattr(response, "response", None) else []
-
-
-@contextmanager
-def _llama_index_errors(model: str, form: type[BaseModel] | None) -> Iterator[None]:
-    """Convert LlamaIndex's errors about full windows and unusable structured answers."""
-    try:
-        yield
-    except ValidationError as error:  # its message quotes the model's answer
-        if form is None or error.title != form.__name__:
-            raise
-        names = ", ".join(sorted({str(e["loc"][0]) for e in error.errors() if e["loc"]}))
-        raise HierindexError(
-            f"{model} did not return a valid structured answer; wrong fields: {names}."
-        ) from error
-    except ValueError as error:
-        if NO_ROOM_SAID.search(str(error)):
-            raise HierindexError(f"No answer can be made: {NO_ROOM}.") from error
-        if form is not None and NO_FORM_SAID.match(str(error)):
-            raise HierindexError(f"{model} did not return a valid structured answer.") from error
-        raise
+def _with_listing(response: RESPONSE_TYPE, listing: Listing) -> RESPONSE_TYPE:
+    """Add a listing to the metadata of a response, and its text below the response's."""
+    text = listing_said(listing, _is_refused(response))
+    response.metadata = {**(response.metadata or {}), "listing": asdict(listing)}
+    if isinstance(response, Response):
+        response.response = f"{response.response or ''}{text}"
+    elif isinstance(response, StreamingResponse):
+        pieces = response.response_gen
+        response.response_gen = (piece for part in (pieces, [text]) for piece in part)
+    return response
 
 
 def query_engine(
@@ -232,90 +208,147 @@ def query_engine(
     response_mode : str, optional
         "extractive" or one of LlamaIndex's modes; "tree_summarize" by default with an LLM.
     **synthesizer
-        Options of the mode's class, such as templates, streaming and output_cls.
+        Options of synthesizers, such as templates, streaming and output_cls. As in LlamaIndex, a
+        mode ignores those of others.
 
     Raises
     ------
     InputError
-        If the mode is unknown, needs an LLM and none is given, or lacks an option.
+        If the mode is unknown, needs an LLM and none is given, or no mode has an option.
     """
     llm = as_llm(llm)
     mode = choose_mode(response_mode, llm)
-    known = options_of(SYNTHESIZERS[mode])
-    if wrong := [name for name in synthesizer if name not in known]:
+    every = {name for each in SYNTHESIZERS for name in options_of(each)}
+    for name in synthesizer.keys() - every:
         raise InputError(
-            f"response_mode {mode!r} has no option {wrong[0]!r}; it has {', '.join(known)}."
+            f"No response mode has an option {name!r}; see {', '.join(sorted(every))}."
         )
-    _check_templates(synthesizer)
-    citations = None
-    cites = issubclass(SYNTHESIZERS[mode], CITING) and not isinstance(llm, StructuredLLM)
+    citations, kind = None, SYNTHESIZERS[mode]
+    cites = issubclass(kind, CITING) and not isinstance(llm, StructuredLLM)
     # Of "multimodal", passages are messages, which are not numbered.
     if llm is not None and cites and not any(map(synthesizer.get, ("output_cls", "multimodal"))):
         citations = CitationCheck(embed_model)
         given = {name: option for name, option in synthesizer.items() if option is not None}
-        helper = Settings._prompt_helper or PassageHelper.from_llm_metadata(llm.metadata)
-        asking = {name: template for name, template in TEMPLATES.items() if name in known}
-        synthesizer = {"prompt_helper": helper, **asking, **given}
+        synthesizer = {**TEMPLATES, **given}
+    options = {name: synthesizer[name] for name in synthesizer.keys() & options_of(mode)}
     if mode == EXTRACTIVE:
-        made_with: dict[str, Any] = {"embed_model": embed_model}
+        options["embed_model"] = embed_model
     elif llm is None or mode in WITHOUT_LLM:  # the default would be OpenAI's
-        made_with = {"llm": llm or MockLLM()}
+        options["llm"] = llm or MockLLM()
     else:  # the callback manager would not be the model's
-        made_with = {"llm": with_retries(llm), "callback_manager": llm.callback_manager}
-    try:
-        response_synthesizer = SYNTHESIZERS[mode](**made_with, **synthesizer)
-    except InputError:
-        raise
-    except (TypeError, ValueError) as error:
-        reason = str(error).rstrip(".")
-        raise InputError(f"response_mode {mode!r} rejects its options: {reason}.") from error
-    return ReadingOrderEngine(retriever, response_synthesizer, citations=citations)
+        options |= {"llm": with_retries(llm), "callback_manager": llm.callback_manager}
+    return ReadingOrderEngine(retriever, kind(**options), citations=citations)
 
 
-def taken_by(mode: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that a mode supports.
+def options_of(mode: str) -> set[str]:
+    """Return the names of the options of a mode's synthesizer.
+
+    >>> sorted(options_of("extractive"))
+    ['answer_tokens', 'min_score']
+    """
+    kind = SYNTHESIZERS[mode]
+    names = {*signature(kind).parameters}
+    if issubclass(kind, BoundedTreeSummarize):
+        names |= {*signature(TreeSummarize).parameters}
+    if issubclass(kind, CANNOT_STREAM):
+        names -= {"streaming"}
+    return names - {"llm", "embed_model", "callback_manager", "options"}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question with the nodes that a retriever returned, and the seconds of each stage."""
+
+    question: Question
+    nodes: list[NodeWithScore]
+    seconds: dict[str, float]
+
+
+@on_newest
+def asked(question: str, retriever: HierarchyRetriever) -> Asked:
+    """Embed a question and retrieve nodes for it.
 
     Raises
     ------
     InputError
-        If an option is supported by no mode.
+        If the question is empty.
+    ModelError, HierindexError
+        If the embedding model cannot be reached or fails.
     """
-    all_known = {name for kind in SYNTHESIZERS.values() for name in options_of(kind)}
-    if wrong := [name for name in options if name not in all_known]:
-        raise InputError(f"No response mode has an option {wrong[0]!r}.")
-    known = options_of(SYNTHESIZERS[mode])
-    return {name: option for name, option in options.items() if name in known}
+    watch = Stopwatch()
+    with watch("embed"):
+        asking = retriever.embedded(question)
+    with watch("search"):
+        nodes = retriever.retrieve(QueryBundle(asking.text, embedding=asking.embedding))
+    return Asked(asking, nodes, seconds_of(watch))
 
 
-def options_of(synthesizer: type[BaseSynthesizer]) -> list[str]:
-    """Return the names of a synthesizer's options, sorted.
+def answered(
+    found: Asked,
+    engine: ReadingOrderEngine,
+    llm: LLM | None = None,
+    calls: Calls | None = None,
+    show: Callable[[str], object] | None = None,
+) -> Answer:
+    """Return the answer of an engine from retrieved nodes; `llm` is the engine's model, if any.
 
-    >>> options_of(ExtractiveSynthesizer)
-    ['answer_tokens', 'min_score']
+    `show` is called with each piece of the answer's text, for a stream as soon as it arrives.
+
+    Raises
+    ------
+    ModelError
+        If the language model cannot be reached or refuses.
+    HierindexError
+        If it fails otherwise, or LlamaIndex cannot use its answer.
     """
-    names = {*signature(synthesizer).parameters}
-    if issubclass(synthesizer, BoundedTreeSummarize):
-        names = (names - {"options"}) | {*signature(TreeSummarize).parameters}
-    without = {"streaming"} if issubclass(synthesizer, CANNOT_STREAM) else set[str]()
-    return sorted(names - NOT_TAKEN - without)
+    watch, calls, retrieval = Stopwatch(), calls or Calls(), engine.retrieval
+    assert retrieval is not None
+    question, text = found.question, ""
+    with watch("respond"):
+        try:
+            query = QueryBundle(question.text, embedding=question.embedding)
+            response = engine.synthesize(query, found.nodes)
+            nothing = no_answer(retrieval, question.text)
+            for piece in _pieces(response) if response.source_nodes else [nothing]:
+                text += piece
+                if show is not None:
+                    show(piece)
+        except HierindexError:
+            raise
+        except ValueError as error:  # LlamaIndex's, of a full window or an answer that is no form
+            said = beginning(str(error), MOST_TOLD).rstrip(".")
+            raise HierindexError(f"No answer can be made: {said}.") from error
+    if llm is not None:
+        check_said(f"LLM {llm.metadata.model_name!r}", calls.made)
+    metadata, nodes = response.metadata or {}, response.source_nodes
+    refused = metadata.get("refused", not found.nodes)
+    listing = Listing(**metadata["listing"]) if "listing" in metadata else None
+    if isinstance(response, StreamingResponse) and "answer" in metadata:  # with all signs
+        text = f"{metadata['answer']}{listing_said(listing, refused)}"
+    retrieved = retrieved_of(question, nodes)
+    return Answer(
+        answer=text,
+        answer_kind="extractive" if llm is None else "llm",
+        citations=list(map(Citation.from_json, metadata.get("citations", []))),
+        sources=sources_of(retrieved),
+        usage=calls.usage,
+        seconds={**found.seconds, **seconds_of(watch)},
+        why=retrieved.why,
+        score=metadata.get("score"),
+        best=metadata.get("best") or None,
+        refused=refused,
+        missing=metadata.get("missing", []),
+        unknown=unknown_names(question.text, retrieval.store.snapshot()) if refused else {},
+        listing=listing,
+        unsupported=metadata.get("unsupported", []),
+        cut_off=any(call.finish_reason in CUT for call in calls.made) or None,
+        passages=list(map(Passage.from_json, metadata.get("passages", []))),
+        calls=calls.made,
+    )
 
 
-def can_stream(mode: str) -> bool:
-    """Return whether a mode can stream its answers.
-
-    >>> can_stream("compact"), can_stream("accumulate")
-    (True, False)
-    """
-    return "streaming" in options_of(SYNTHESIZERS[mode])
-
-
-def _check_templates(options: Mapping[str, Any]) -> None:
-    """Raise InputError if a template among the options has a field that nothing fills."""
-    for name, template in options.items():
-        if not isinstance(template, BasePromptTemplate):
-            continue
-        fields = set(getattr(template, "template_vars", ())) - set(template.kwargs)
-        if unknown := sorted(fields - FIELDS):
-            raise InputError(
-                f"{name} has the field {unknown[0]!r}; fill it with the template's partial_format."
-            )
+def _pieces(response: RESPONSE_TYPE) -> Iterable[str]:
+    """Return the pieces of a stream, or the whole text, which may be empty."""
+    if isinstance(response, StreamingResponse):
+        return response.response_gen
+    return [str(response)] if getattr(response, "response", None) else []

@@ -1,25 +1,219 @@
 """Answers without a language model, made of cited passages of the retrieved nodes."""
 
+import re
+from collections.abc import Sequence, Set
 from dataclasses import replace
 
-from hierindex.core.arguments import is_number, is_whole, require
-from hierindex.models.embedder import Embedder
+import numpy as np
+
+from hierindex.core.arguments import Floats1d, is_number, is_whole, require
+from hierindex.core.calibration import Scale
+from hierindex.models.embedder import Embedder, unit_vectors
 from hierindex.models.model import EmbedLike
 from hierindex.models.record import Usage
+from hierindex.node import Node
 from hierindex.progress import Stopwatch
-from hierindex.respond.answer import Answer, listing_said, seconds_of, sources_of
-from hierindex.respond.evidence import scores
-from hierindex.respond.passages import extract
-from hierindex.respond.quotable import Extract
+from hierindex.respond.answer import Answer, Passage, listing_said, seconds_of, sources_of
+from hierindex.respond.evidence import Asked, text_about, words_in
+from hierindex.respond.overview import overview
+from hierindex.respond.quotable import (
+    NO_CONTENT,
+    Extract,
+    Unit,
+    passage_of,
+    units_of,
+    window,
+)
+from hierindex.retrieve.known_questions import about_the_whole, known_vectors
 from hierindex.retrieve.listing import asked_of
-from hierindex.retrieve.named import unknown_names
+from hierindex.retrieve.named import named, unknown_names
 from hierindex.retrieve.question import in_reading_order
 from hierindex.retrieve.retrieval import Retrieval, Retrieved
+from hierindex.retrieve.selection import WROTE
 from hierindex.settings import AnswerSettings
+from hierindex.store.rows import matched_words
 from hierindex.summarize.summary import Budget
+from hierindex.text.characters import UNSPACED
 
 ANSWER_TOKENS = 500
 MIN_SCORE = AnswerSettings.min_score  # chosen by tests/benchmarks/refusals.py
+
+# Chosen by tests/benchmarks/facts.py and notes.py.
+LIKENESS = 0.5  # weight of similarity beside that of words
+TITLE = 0.6  # weight of a word in titles above a unit
+LENGTH = 0.01  # discount of the words of the question for each word of a unit
+DEFINED = 0.5  # added to a unit that emphasises words of the question, as definitions do
+OPENING = 0.5  # added to the beginning of a document if a question asks who wrote it
+RANK = 0.02  # penalty for each rank of a unit's node
+ASIDE = 0.5  # penalty of front matter, references, contents and furniture
+NEAR = 0.6  # minimum score of a passage, relative to the best
+SURE = 0.85  # likeness of the nearest sentence from which only numbers and names are missing
+CHANGED = 0.1  # minimum drop of a question's similarity to itself if a word is left out
+MOST_ABSENT = 4  # words that no node has; if there are more, none is examined
+SENTENCE = 4  # minimum words of a unit that is not shown twice
+LONG = 20  # words of a sentence that another seldom has by chance
+NEW = 0.1  # share of the words of a sentence that another with the same fact may lack
+EMPHASISED = re.compile(r"(?<![\w*_])(\*\*|\*|_)(\w[^*_]{,60})\1(?![\w*_])")  # in Markdown
+NEGATIONS = frozenset("no not never nicht nie kein keine keinen".split())
+MAX_PASSAGES = 5  # passages
+FOREIGN = 0.1  # weight of words in another language than the question
+FOREIGN_UNITS = 3  # times as many of them are embedded, as words do not choose them
+MOST_EMBEDDED = 16  # units; each takes about as long as a search
+
+
+def extract(retrieved: Retrieved, embedder: Embedder, budget: Budget) -> Extract:
+    """Return the passages of nodes that answer a question, or an `overview` if it asks for one.
+
+    The units of the nodes are scored by three things: the share of the question's words that they
+    contain (rare words weigh more), their similarity to the question, and the rank of their node.
+    The passages are the windows around the best units.
+
+    Parameters
+    ----------
+    retrieved : Retrieved
+    embedder : Embedder
+        The model that embeds the question and the units.
+    budget : Budget
+        Maximum tokens of all passages together.
+    """
+    question, nodes = retrieved.question, [node for node, _ in retrieved.found]
+    units = units_of(nodes)
+    if not units:
+        return Extract([])
+    model, asked = embedder.embed_model, Asked.of(question.text)
+    if retrieved.shares or about_the_whole(question.text, question.embedding, model):
+        return overview(retrieved, units, budget)
+    place = np.argsort(np.argsort([-score for _, score in retrieved.found], kind="stable"))
+    titles = [asked.stems(matched_words(node.metadata, "")) for node in nodes]
+    is_foreign = np.array([asked.across(node) for node in nodes])[[unit.node for unit in units]]
+    words = _words(asked, units, titles) * np.where(is_foreign, FOREIGN, 1.0)
+    words += DEFINED * np.array([_emphasises(unit.text, asked) for unit in units])
+    kinds = [unit.kind for unit in units]
+    if WROTE.search(question.text):
+        words += OPENING * (words > 0) * [unit.opens_document for unit in units]
+    aside = np.isin(kinds, [*NO_CONTENT]) | (np.isin(kinds, "about") & (words == 0))
+    scores = words - ASIDE * aside - RANK * place[[unit.node for unit in units]]
+    most = MOST_EMBEDDED * (FOREIGN_UNITS if is_foreign.any() else 1)
+    near = np.argsort(-scores, kind="stable")[:most]
+    S = embedder.embed([units[i].text for i in near])  # (n_near, n_dims)
+    Q, A, _ = known_vectors(model)
+    scale = Scale.of(Q @ A.T)
+    q = unit_vectors([question.embedding])[0].astype(np.float64)
+    likeness = scale.shares(S @ q)
+    scores[near] += LIKENESS * likeness
+    near = near[np.argsort(-scores[near], kind="stable")]
+    least = min(scores[near[0]], NEAR * scores[near[0]])
+    passages = _windows(units, nodes, near[scores[near] >= least], budget)
+    known = [asked.stems(text_about(node)) for node in nodes]
+    shown = (f"{matched_words(node.metadata, p.lead)} {p.text}" for node, p in passages)
+    lacking = asked.lacks(asked.stems(" ".join(shown)))
+    if across := asked.across(nodes[units[near[0]].node]):
+        lacking &= asked.numbers
+    elif likeness.max() < SURE:
+        absent = asked.words.difference(*known)
+        lacking |= _that_matter(question.text, asked, absent, embedder, scale)
+    return Extract(
+        [passage for _, passage in passages],
+        asked.score(
+            float(likeness.max()),
+            [known[i] for i in dict.fromkeys(units[i].node for i in near)],
+            across=across,
+        ),
+        missing=tuple(
+            word
+            for word in words_in(question.text)
+            if asked.stem(word) in lacking and not UNSPACED.search(word)
+        ),
+    )
+
+
+def _that_matter(
+    question: str, asked: Asked, absent: Set[str], embedder: Embedder, scale: Scale
+) -> frozenset[str]:
+    """Return the stems without which a question would mean something else."""
+    words = [word for word in words_in(question) if asked.stem(word) in absent]
+    if not 0 < len(words) <= MOST_ABSENT:
+        return frozenset()
+    without = [re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", "", question) for word in words]
+    own, *others = embedder.embed([question, *without])
+    changed = 1 - np.stack(others) @ own > CHANGED * (1 - scale.chance)
+    return frozenset(asked.stem(words[i]) for i in np.flatnonzero(changed))
+
+
+def _words(asked: Asked, units: Sequence[Unit], titles: Sequence[Set[str]]) -> Floats1d:
+    """Return the share of the question's words in each unit; rare words weigh more."""
+    stems = [asked.stems(unit.text) for unit in units]
+    has = np.array([[word in of for word in asked.words] for of in stems], dtype=np.float64)
+    above = np.array([[word in of for word in asked.words] for of in titles], dtype=np.float64)
+    has = np.maximum(has, TITLE * above[[unit.node for unit in units]])
+    n = (has > 0).sum(axis=0)
+    rarity = np.where(n, np.log(1 + len(units) / np.maximum(n, 1)), 0.0)
+    length = np.array([unit.n_words for unit in units])
+    return has @ rarity / max(float(rarity.sum()), 1.0) / (1 + LENGTH * length)
+
+
+def _emphasises(text: str, asked: Asked) -> bool:
+    """Return whether a text emphasises words of the question and no others.
+
+    >>> _emphasises("A _trait object_ points to both.", Asked.of("What is a trait object?"))
+    True
+    """
+    emphasised = (asked.stems(words) for _, words in EMPHASISED.findall(text))
+    return any(stems and stems <= asked.words for stems in emphasised)
+
+
+def _windows(
+    units: Sequence[Unit], nodes: Sequence[Node], best_first: Sequence[int], budget: Budget
+) -> list[tuple[Node, Passage]]:
+    """Return at most five passages around the best units, within a budget, with their nodes."""
+    found, taken, room = list[tuple[Node, Passage]](), set[int](), budget.max_tokens
+    best = list[str]()
+    for i in map(int, best_first):
+        unit = units[i]
+        said = unit.kind != "about" and any(_says_the_same(unit.text, text) for text in best)
+        if len(found) == MAX_PASSAGES or i in taken or said:
+            continue
+        run = window(units, i, taken)
+        passage = passage_of(units, nodes, run, i)
+        n_tokens = int(budget.count([f"{passage.lead}\n{passage.text}"])[0])
+        if n_tokens > room and not found:
+            break
+        if n_tokens > room or units[run[1]].kind == "heading":
+            continue
+        taken.update(range(run[0], run[1] + 1))
+        taken.update(
+            j
+            for j, each in enumerate(units)
+            if each.n_words >= SENTENCE and each.text in passage.text
+        )
+        found.append((nodes[unit.node], passage))
+        best.append(unit.text)
+        room -= n_tokens
+    if found:
+        return found
+    alone = units[best_first[0]]
+    if alone.kind != "about":
+        text, at = budget.beginning(alone.text), alone.quote.at
+        alone = alone._replace(text=text, quote=alone.quote.part(at, at + len(text)))
+    return [(nodes[alone.node], passage_of([alone], nodes, (0, 0), 0))]
+
+
+def _says_the_same(text: str, other: str) -> bool:
+    """Return whether the shorter of two sentences has almost no word that the other lacks.
+
+    Sentences differ if only one is negated. They also differ by a number or a name; in long
+    sentences, only by one in the shorter sentence.
+
+    >>> _says_the_same("The pump failed in winter.", "The pump failed in winter, as before.")
+    True
+    >>> _says_the_same("Pump 12 failed in winter.", "Pump 15 failed in winter, as before.")
+    False
+    """
+    fewer, more = sorted((words_in(text), words_in(other)), key=len)
+    own, apart = fewer.keys() - more, fewer.keys() ^ more.keys()
+    telling = own if len(fewer) >= LONG else apart
+    is_near = len(fewer) >= SENTENCE and len(own) <= NEW * len(fewer)
+    return is_near and NEGATIONS.isdisjoint(apart) and all(map(str.islower, telling))
 
 
 class Extractive:
@@ -49,32 +243,27 @@ class Extractive:
     def answer(self, retrieval: Retrieval, question: str) -> Answer:
         """Retrieve nodes for a question and answer it from them, in reading order.
 
-        If the documents that a question names do not answer it, other documents may. A question for
-        the documents that contain some words is answered by passages with these words.
+        A question for the documents that contain some words is answered by passages with these
+        words.
         """
         watch, words = Stopwatch(), asked_of(question)
         with watch("embed"):
             asked = retrieval.embedded(" ".join(words.words) if words.for_documents else question)
         with watch("search"):
             retrieved = retrieval.find(asked)
-            known = scores(retrieved, self.embedder.embed_model)
         with watch("respond"):
-            said, extracted = "", self.extracted(read_in_order(retrieved))
-            if extracted.refused:
-                others = retrieval.others().find(asked)
-                from_others = self.extracted(read_in_order(others))
-                if not from_others.refused:
-                    said, retrieved, extracted = from_others_said(others.why), others, from_others
-                    known = scores(retrieved, self.embedder.embed_model)
+            order = in_reading_order(retrieved.found)
+            read = replace(retrieved, found=[retrieved.found[i] for i in order])
+            extracted = self.extracted(read)
             as_asked = replace(retrieved, question=asked._replace(text=question))
             listing = retrieval.listing(as_asked)
-            text = f"{said}{extracted.answer(no_answer(retrieval))}"
+            text = extracted.answer(no_answer(retrieval, question))
         passages, snapshot = extracted.passages, retrieved.snapshot
         return Answer(
             answer=f"{text}{listing_said(listing, extracted.refused)}",
             answer_kind="extractive",
             citations=[passage.citation for passage in passages],
-            sources=sources_of(retrieved, known),
+            sources=sources_of(retrieved),
             usage=Usage(),
             seconds=seconds_of(watch),
             why=retrieved.why if retrieved.found else None,
@@ -88,26 +277,20 @@ class Extractive:
         )
 
 
-def read_in_order(retrieved: Retrieved) -> Retrieved:
-    """Return the retrieved nodes in reading order."""
-    order = in_reading_order(retrieved.found)
-    return replace(retrieved, found=[retrieved.found[i] for i in order])
-
-
-def from_others_said(why: str | None) -> str:
-    """Return the introduction of an answer from other documents than the question names."""
-    return f"{(why or '').partition(': ')[2]}; other documents have:\n\n"
-
-
-def no_answer(retrieval: Retrieval | None = None) -> str:
+def no_answer(retrieval: Retrieval | None = None, question: str = "") -> str:
     """Return a sentence saying that nothing in the searched part of the index answers.
 
     >>> no_answer()
     'Nothing in the index answers this.'
     """
-    levels, filters = (retrieval.levels, retrieval.filters) if retrieval else ((), None)
-    where = f"at level {' or '.join(map(repr, levels))}" if levels else "in the index"
-    return f"Nothing {where}{' that passes the filters' if filters else ''} answers this."
+    where = "in the index"
+    if retrieval is None:
+        return f"Nothing {where} answers this."
+    if retrieval.levels:
+        where = f"at level {' or '.join(map(repr, retrieval.levels))}"
+    elif retrieval.mode == "auto" and (files := named(question, retrieval.store.snapshot()).files):
+        where = f"in {', '.join(files)}"
+    return f"Nothing {where}{' that passes the filters' if retrieval.filters else ''} answers this."
 
 
 NO_ANSWER = no_answer()

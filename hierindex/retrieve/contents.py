@@ -175,11 +175,7 @@ def outlined(
     `load` returns the embedding model, which only a question needs.
     """
     require(is_whole(budget, 1), "budget", "an integer of at least 1", budget)
-    is_text = question is None or isinstance(question, str)
-    require(is_text, "question", "a string", question)
-    ids: list[Any] = [*of] if isinstance(of, Iterable) and not isinstance(of, str) else [of]
-    are_ids = of is None or all(isinstance(each, str) for each in ids)
-    require(are_ids, "of", "an id or several ids", ids)
+    named = None if of is None else [of] if isinstance(of, str) else [*of]
     known = Filters.of(filters)
     if question is not None:
         retrieval = Retrieval(table, load(), filters=known)
@@ -188,6 +184,5 @@ def outlined(
         snapshot = table.snapshot()
         known = known and with_known_keys(snapshot, known, strict=True)
         search = Search(snapshot, "", [], filters=known)
-    named = None if of is None else ids
     found = outline(search, budget, of=named, question=question is not None)
     return Retrieved(Question(question or "", search.embedding), search.snapshot, found)

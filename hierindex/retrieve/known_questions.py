@@ -1,10 +1,8 @@
 """Questions with known answers, used to calibrate the similarities of an embedding model."""
 
-import math
 import re
 from collections.abc import Sequence
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 
@@ -89,7 +87,9 @@ all-MiniLM-L6-v2 knows few of them.
 OF_A_PART = frozenset("wo wer wem wann dónde quién quiénes cuándo".split())
 """Words that do not occur in such a question."""
 
-THRESHOLD = 0.9  # of the score of `about_the_whole`; chosen on two thirds of the evaluation data
+THRESHOLD = (
+    0.9  # of the similarity in `about_the_whole`; chosen on two thirds of the evaluation data
+)
 
 ANSWERS = KnownPairs(
     """
@@ -139,19 +139,6 @@ def known_vectors(model: EmbedModel) -> list[Floats2d]:
     return [X.astype(np.float64) for X in ANSWERS.vectors(encoder or model, embed)]
 
 
-class AboutTheWhole(NamedTuple):
-    """Whether a question is about the whole index or document, with a score.
-
-    The score is the similarity to the nearest known question about the whole. On its scale, 0 is
-    the similarity of a question about a detail and 1 that of another question about the whole. It
-    is at most 0 if a question of `ABOUT_A_PART` is nearer. It is NaN if the model cannot
-    distinguish the two kinds: if their means are closer than their standard deviations.
-    """
-
-    decided: bool
-    score: float
-
-
 @cache
 def _stems_of_the_whole(language: str) -> tuple[frozenset[str], frozenset[str]]:
     stem = stemmer_of(language).stemWord
@@ -178,10 +165,14 @@ def _only_of_the_whole(question: str) -> bool:
     return False
 
 
-def about_the_whole(text: str, embedding: Sequence[float], model: EmbedModel) -> AboutTheWhole:
-    """Decide whether a question is about the whole: its score is at least 0.9.
+def about_the_whole(text: str, embedding: Sequence[float], model: EmbedModel) -> bool:
+    """Decide whether a question is about the whole index or document.
 
-    A question that consists of `WORDS_OF_THE_WHOLE` and stop words is about the whole, too.
+    It is if it consists of `WORDS_OF_THE_WHOLE` and stop words, or if it is similar to a known
+    question about the whole: at least 0.9 on a scale where 0 is the similarity of a question about
+    a detail, and 1 that of another question about the whole. It is not if a question of
+    `ABOUT_A_PART` is nearer, or if the model cannot distinguish the two kinds: if their means are
+    closer than their standard deviations.
 
     Parameters
     ----------
@@ -191,17 +182,14 @@ def about_the_whole(text: str, embedding: Sequence[float], model: EmbedModel) ->
         The model that made the vector.
     """
     if _only_of_the_whole(text):
-        return AboutTheWhole(True, 1.0)
+        return True
     question = unit_vectors([embedding])[0].astype(np.float64)
     details, _, beside = known_vectors(model)
     whole, part = np.split(beside, [len(ABOUT_THE_WHOLE)])
     others = whole @ whole.T - 2 * np.eye(len(whole))  # no question is its own nearest
     chance, pairs = (details @ whole.T).max(axis=1), others.max(axis=1)
     if pairs.mean() - pairs.std() < chance.mean() + chance.std():
-        return AboutTheWhole(False, math.nan)
-    scale = Scale(chance.mean(), pairs.mean())
+        return False
     nearest = (whole @ question).max(keepdims=True)
-    score = float(scale.shares(nearest)[0])
-    if (part @ question).max() > nearest[0]:
-        score = min(score, 0.0)
-    return AboutTheWhole(score >= THRESHOLD, score)
+    share = float(Scale(chance.mean(), pairs.mean()).shares(nearest)[0])
+    return share >= THRESHOLD and bool((part @ question).max() <= nearest[0])

@@ -1,6 +1,5 @@
 """Retrieval: its options, and the steps from a question to scored nodes."""
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -8,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from inspect import signature
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 
@@ -38,13 +37,16 @@ from hierindex.retrieve.selection import (
 )
 from hierindex.settings import SearchSettings
 from hierindex.store.filtering import with_known_keys
-from hierindex.store.filters import Filters, Part
+from hierindex.store.filters import Filters
 from hierindex.store.generations import on_newest
 from hierindex.store.snapshot import Snapshot
 from hierindex.text.characters import without_surrogates
 
 if TYPE_CHECKING:
     from llama_index.core.vector_stores.types import MetadataFilters
+
+    from hierindex.store.table import Table
+    from hierindex.store.vector_store import HierarchyStore
 
 Mode = Literal["auto", "collapsed", "level", "traversal", "document"]
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -79,14 +81,6 @@ class Choice(NamedTuple):
     outline: bool = False
     why: str | None = None
     documents: tuple[str, ...] | None = None
-
-
-class Generations(Protocol):
-    """Protocol of objects that provide the newest snapshot of an index."""
-
-    def snapshot(self) -> Snapshot:
-        """Return the newest generation."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -130,7 +124,7 @@ class Retrieval:
     It has the options of `HierarchyRetriever` except postprocessors.
     """
 
-    store: Generations
+    store: "Table | HierarchyStore"
     embed_model: EmbedModel
     _: KW_ONLY
     mode: Mode | None = None
@@ -150,7 +144,6 @@ class Retrieval:
         self.embed_model = as_embed_model(self.embed_model)
         self.levels: tuple[Level, ...] = levels_of(self.level)
         self.filters = self._filters = Filters.of(self.filters)
-        self._others = False
         self._may_outline = self.mode in (None, "auto") and self.levels != (0,)
         mode = self.mode = self.mode or ("level" if self.levels else "auto")
         if mode not in MODES:
@@ -167,8 +160,13 @@ class Retrieval:
         for name, needed in MODE_OF.items():
             if getattr(self, name) and mode != needed:
                 raise InputError(f"{name} needs mode {needed!r}, got mode {mode!r}.")
-        if self.rerank is not None:
-            check_rerank(self.rerank, mode, self.levels, self.whole_documents)
+        if self.rerank is not None and (
+            mode == "collapsed" or any(self.levels) or self.whole_documents
+        ):
+            raise InputError(
+                f"rerank orders the best chunks, got mode {mode!r}, levels {[*self.levels]} and "
+                f"whole_documents={self.whole_documents}; use level=0, or omit rerank."
+            )
         self._reranker = load_reranker(self.rerank) if isinstance(self.rerank, str) else self.rerank
 
     def narrowed(
@@ -183,23 +181,41 @@ class Retrieval:
             narrow.filters = narrow._filters = Filters(both)
         return narrow
 
-    def others(self) -> Self:
-        """Exclude the documents that the question names; if it names none, find nothing."""
-        retrieval = copy(self)
-        retrieval._others = True
-        return retrieval
-
     def embedded(self, question: str) -> Question:
-        """Return a question with its vector; see `embedded`."""
-        return embedded(question, self.embed_model)
+        """Return a question with its vector.
+
+        Raises
+        ------
+        InputError
+            If the question is empty or a single letter.
+        ModelError, HierindexError
+            If the embedding model cannot be reached or fails.
+        """
+        check_question(question)
+        question = without_surrogates(question)  # a shell passes on any byte
+        with named_errors(self.embed_model):
+            return Question(question, self.embed_model.get_query_embedding(question))
 
     @on_newest
     def find(self, question: Question) -> Retrieved:
         """Return the nodes of the newest generation that are found for a question."""
         search = self.search(question)
-        found, choice = self._results(search)
-        shares = {each.node.id: each.score for each in found} if choice.outline else {}
-        return Retrieved(question, search.snapshot, found, choice.why, shares)
+        snapshot, choice = search.snapshot, Choice()
+        if self._may_outline and snapshot.exists:
+            choice = choose(search, self.embed_model, self.levels)
+        if choice.outline:
+            outlined = self._outlined(search, choice)
+            shares = {node.id: share for node, share in outlined}
+            return Retrieved(question, snapshot, outlined, choice.why, shares)
+        why, documents = (None, None) if self.levels else (choice.why, choice.documents)
+        if documents:
+            search = replace(search, filters=search.filters_within(of_documents(documents)))
+        found = self._found(search)
+        if self.mode == "auto":
+            found = [*title_pages(search, found), *found]
+        top_k = None if self.whole_documents else self.top_k or TOP_K
+        found = selected(without_copies(found, search), top_k, self.token_budget)
+        return Retrieved(question, snapshot, found, why)
 
     def search(self, question: Question) -> Search:
         """Prepare a search of the newest generation."""
@@ -208,35 +224,20 @@ class Retrieval:
         if snapshot.exists:
             built = snapshot.maker()
             check_same_model(self.embed_model, built.embed_model, built.embed_settings)
-        filters = self._filters and with_known_keys(snapshot, self._filters, strict=True)
-        return Search(snapshot, *question, self._by, filters, self.partial_summaries)
+        return Search(
+            snapshot, *question, self._by, self._known_filters(snapshot), self.partial_summaries
+        )
+
+    def _known_filters(self, snapshot: Snapshot) -> Filters | None:
+        return self._filters and with_known_keys(snapshot, self._filters, strict=True)
 
     def listing(self, retrieved: Retrieved) -> Listing | None:
         """Return all documents with the words of a question that counts or lists, or None."""
         snapshot = retrieved.snapshot
         if snapshot is None or not snapshot.exists:
             return None
-        filters = self._filters and with_known_keys(snapshot, self._filters, strict=True)
+        filters = self._known_filters(snapshot)
         return listing(Search(snapshot, *retrieved.question, filters=filters))
-
-    def _results(self, search: Search) -> tuple[list[Found], Choice]:
-        """Return the results, best first, and the choice of "auto"."""
-        choice = Choice()
-        if self._may_outline and search.snapshot.exists:
-            choice = choose(search, self.embed_model, self.levels)
-            if choice.outline:
-                return self._outlined(search, choice), choice
-            choice = Choice() if self.levels else choice
-        if choice.documents:
-            search, choice = restricted(search, choice, others=self._others)
-        elif self._others:
-            return [], choice
-        found = self._found(search)
-        if self.mode == "auto":
-            found = [*title_pages(search, found), *found]
-        top_k = None if self.whole_documents else self.top_k or TOP_K
-        found = selected(without_copies(found, search), top_k, self.token_budget)
-        return found, choice
 
     def _outlined(self, search: Search, choice: Choice) -> list[Found]:
         """Return the chosen outline, the largest share first.
@@ -285,16 +286,13 @@ def retriever_options(options: Mapping[str, Any]) -> dict[str, Any]:
     Raises
     ------
     InputError
-        If an option is given under both names, or does not exist.
+        If an option does not exist.
 
     Examples
     --------
     >>> retriever_options({"similarity_top_k": 3, "level": 0})
     {'top_k': 3, 'level': 0}
     """
-    for theirs, name in OURS.items():
-        if theirs in options and name in options:
-            raise InputError(f"{theirs} and {name} are the same option; pass one of them.")
     given = {OURS.get(name, name): option for name, option in options.items()}
     for name in given.keys() - KNOWN:
         raise InputError(
@@ -302,22 +300,6 @@ def retriever_options(options: Mapping[str, Any]) -> dict[str, Any]:
             "those of response modes go into synthesizer={...}."
         )
     return given
-
-
-def embedded(question: str, model: EmbedModel) -> Question:
-    """Return a question with its vector.
-
-    Raises
-    ------
-    InputError
-        If the question is empty or a single letter.
-    ModelError, HierindexError
-        If the embedding model cannot be reached or fails.
-    """
-    check_question(question)
-    question = without_surrogates(question)  # a shell passes on any byte
-    with named_errors(model):
-        return Question(question, model.get_query_embedding(question))
 
 
 def check_question(question: str) -> None:
@@ -343,29 +325,12 @@ def reranked(found: Sequence[Found], question: str, reranker: Reranker) -> list[
         return []
     texts = [node.embedded_text for node, _ in found]
     row = {text: i for i, text in enumerate(dict.fromkeys(texts))}
-    scores = reranker.rank(question, [*row])
-    try:
-        x = np.asarray(scores, dtype=np.float64)
-    except (TypeError, ValueError):
-        x = np.zeros(0)
-    if x.shape != (len(row),) or not np.isfinite(x).all():
-        raise InputError(
-            f"rerank must return a finite number for each of {len(row)} texts, got {scores!r:.100}."
-        )
+    x = np.asarray(reranker.rank(question, [*row]), dtype=np.float64)  # (n_texts,)
+    is_valid = x.shape == (len(row),) and bool(np.isfinite(x).all())
+    require(is_valid, "rerank", f"a function that returns {len(row)} finite numbers", x)
     own = np.array([score for _, score in found])
     mixed = blended(x[[row[text] for text in texts]], own, SHARE)
     return [Found(found[i].node, float(mixed[i])) for i in np.argsort(-mixed, kind="stable")]
-
-
-def check_rerank(rerank: object, mode: str, levels: Sequence[Level], whole: bool) -> None:
-    """Raise InputError if `rerank` is not a reranker, or cannot be combined with other options."""
-    model = isinstance(rerank, str) or callable(getattr(rerank, "rank", None))
-    require(model, "rerank", "a model's name or an object with rank(question, texts)", rerank)
-    if mode == "collapsed" or any(levels):
-        given = f"mode={mode!r}" if mode == "collapsed" else f"level {levels[-1]}"
-        raise InputError(f"rerank scores chunks only, got {given}; use level=0, or omit rerank.")
-    if whole:
-        raise InputError("rerank cannot be combined with whole_documents; omit one of them.")
 
 
 def choose(search: Search, model: EmbedModel, levels: Sequence[Level] = ()) -> Choice:
@@ -389,28 +354,15 @@ def choose(search: Search, model: EmbedModel, levels: Sequence[Level] = ()) -> C
     if documents:
         with named_errors(model):
             vector = model.get_query_embedding(rest)
-        if about_the_whole(rest, vector, model).decided:
+        if about_the_whole(rest, vector, model):
             said = f"an outline of {', '.join(documents)}, which the question names"
             return Choice(True, f"{where} for {said}: {READS}", documents)
-    is_whole, score = about_the_whole(search.question, search.embedding, model)
+    is_whole = about_the_whole(search.question, search.embedding, model)
     is_whole = is_whole and not asked_of(search.question).for_documents
     if is_whole and unknown and not documents:
         return Choice(True, f"{where} for an outline of {', '.join(unknown)}: no such document", ())
     if is_whole:
         return Choice(True, f"{where} for an outline: {READS}")
     said = READS.replace("reads", "does not read")
-    if math.isnan(score):
-        said = "the embedding model does not tell questions about the whole from others"
     of = f" of {', '.join(files)}, which the question names," if files else ""
     return Choice(False, f"the chunks{of} by {search.by}: {said}", files or None)
-
-
-def restricted(search: Search, choice: Choice, *, others: bool) -> tuple[Search, Choice]:
-    """Restrict a search to the chosen documents, or to all others, and note it in the reason."""
-    documents = choice.documents or ()
-    part: Part = of_documents(documents)
-    if others:
-        part = Filters((part,), "not")
-        of = f"{', '.join(documents)}{' that passes the filters' if search.filters else ''}"
-        choice = Choice(False, f"the chunks of other documents: Nothing in {of} answers this")
-    return replace(search, filters=search.filters_within(part)), choice

@@ -4,8 +4,8 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from itertools import pairwise
-from operator import attrgetter
+from itertools import chain
+from operator import attrgetter, itemgetter
 
 from hierindex.core.identity import hash_text
 from hierindex.errors import InputError, NotFoundError
@@ -126,56 +126,24 @@ def _quotes_of_copies(texts: Iterable[str], search: Search) -> defaultdict[str, 
     return quotes
 
 
-def merged(found: Sequence[Found], quotes: Iterable[Quotes]) -> Found:
-    """Return the first node by level and position, with the positions of all `quotes` added."""
+def merged(found: Sequence[Found], copies: Iterable[Quotes]) -> Found:
+    """Return the first node by level and position, with the positions of its quotes' copies."""
     node = min((each.node for each in found), key=lambda n: (n.level, _first_place(n.quotes)))
-    if new := _elsewhere(sorted(quotes, key=_first_place), node.quotes):
-        node = replace(node, quotes=_with_places(node.quotes, new))
-    return Found(node, max(each.score for each in found))
+    places = defaultdict[tuple[int, int], set[Span]](set)
+    for quote in chain.from_iterable(copies):
+        places[quote.at, quote.to].update(quote.sources)
 
+    def beside(quote: Quote) -> tuple[Span, ...]:
+        elsewhere = places[quote.at, quote.to].difference(quote.sources)
+        return (*quote.beside, *sorted(elsewhere, key=itemgetter(0, 1)))
 
-def _elsewhere(copies: Iterable[Quotes], quotes: Quotes) -> list[Quotes]:
-    """Return the copies with a position that is not within those of earlier copies."""
-    known, new = defaultdict[str, list[Span]](list), list[Quotes]()
-    for span in _spans(quotes):
-        known[span.document].append(span)
-    for each in copies:
-        spans = _spans(each)
-        if not all(_is_within(span, known[span.document]) for span in spans):
-            new.append(each)
-            for span in spans:
-                known[span.document].append(span)
-    return new
-
-
-def _with_places(quotes: Quotes, copies: Sequence[Quotes]) -> tuple[Quote, ...]:
-    """Add the sources of the quotes of equal texts, and split quotes where those end.
-
-    Parts of the text that some of them do not quote, such as page breaks, are left out.
-    """
-    every = (quotes, *copies)
-    ends = sorted({end for each in every for quote in each for end in (quote.at, quote.to)})
-    divided = list[Quote]()
-    for at, to in pairwise(ends):
-        parts = [[q.part(at, to) for q in each if q.at <= at and to <= q.to] for each in every]
-        if all(parts):
-            (own, *_), *others = parts
-            more = [span for each in others for part in each for span in part.sources]
-            verbatim = all(part.verbatim for each in parts for part in each)
-            divided.append(own._replace(beside=(*own.beside, *more), verbatim=verbatim))
-    return tuple(divided)
-
-
-def _is_within(span: Span, others: Iterable[Span]) -> bool:
-    return any(other.start <= span.start and span.end <= other.end for other in others)
-
-
-def _spans(quotes: Quotes) -> list[Span]:
-    return [span for quote in quotes for span in quote.sources]
+    quotes = tuple(quote._replace(beside=beside(quote)) for quote in node.quotes)
+    return Found(replace(node, quotes=quotes), max(each.score for each in found))
 
 
 def _first_place(quotes: Quotes) -> tuple[str, int]:
-    return min(((span.document, span.start) for span in _spans(quotes)), default=("", -1))
+    spans = (span for quote in quotes for span in quote.sources)
+    return min(((span.document, span.start) for span in spans), default=("", -1))
 
 
 def best_of_documents(search: Search, n: int, *, n_documents: int) -> list[Found]:

@@ -15,8 +15,7 @@ from hierindex import __version__
 from hierindex.core.arguments import require
 from hierindex.index import HierarchicalIndex
 from hierindex.respond.answer import Answer, Source, outline_json, sources_of
-from hierindex.respond.asking import MODES, NEED_LLM, options_of_ask
-from hierindex.respond.citation import Citation
+from hierindex.respond.asking import MODES, NEED_LLM
 from hierindex.retrieve.conditions import BEGINS, known_filters
 from hierindex.retrieve.contents import outlined
 from hierindex.retrieve.levels import WITH_LEVEL
@@ -64,22 +63,10 @@ Where = Annotated[
 ]
 
 
-class FoundNode(TypedDict):
-    """A node with its search score; `path` has the ids from its parent up to the root."""
-
-    id: str
-    level: int
-    title: str
-    score: float
-    text: str
-    citations: list[Citation]
-    path: list[str]
-
-
 class Found(TypedDict):
-    """Nodes, best first."""
+    """Nodes, best first, with their search scores."""
 
-    nodes: list[FoundNode]
+    nodes: list[Source]
 
 
 class Outlined(TypedDict):
@@ -170,8 +157,7 @@ class Retrieve(Question, BoundedSearch):  # type: ignore[misc]  # it is frozen, 
         """Return the nodes like the sources of an answer, but with search scores only."""
         retrieval = index.as_retriever(**self.options(index))
         retrieved = retrieval.find(retrieval.embedded(self.question))
-        nodes = [source.to_json() for source in sources_of(retrieved, {})]
-        return {"nodes": [{key: node[key] for key in node if key != "raw_score"} for node in nodes]}
+        return {"nodes": [source.to_json() for source in sources_of(retrieved)]}
 
     def options(self, index: HierarchicalIndex) -> dict[str, Any]:
         """Return the options of `HierarchyRetriever`."""
@@ -189,9 +175,14 @@ class Query(Retrieve):  # type: ignore[misc]
 
     def answer_from(self, index: HierarchicalIndex) -> dict[str, Any]:
         """Return the answer."""
-        mode, options = self.response_mode, self.options(index)
-        given = options_of_ask(mode, self.min_score, self.llm, **options)
-        return index.ask(self.question, show=showing.get(), **given).to_json()
+        return index.ask(
+            self.question,
+            llm=self.llm,
+            response_mode=self.response_mode,
+            synthesizer={"min_score": self.min_score},
+            show=showing.get(),
+            **self.options(index),
+        ).to_json()
 
 
 class Written(Query):  # type: ignore[misc]

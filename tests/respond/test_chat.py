@@ -110,17 +110,8 @@ def test_no_model_but_the_given_one_is_used(index, mode):
         ({"chat_mode": "react"}, r"chat_mode must be one of .*condense_question, got 'react'\."),
         ({"chat_mode": ChatMode.SIMPLE}, "got 'simple'"),
         ({"similarity_top": 2}, "There is no option 'similarity_top'"),
-        ({"similarity_top_k": 2, "top_k": 2}, "are the same option"),
         ({"response_mode": "compact"}, "There is no option 'response_mode'"),
         ({"level": 99, "chat_mode": "condense_question"}, "got level 99"),
-        (
-            {"system_prompt": "Be brief.", "chat_mode": "condense_question"},
-            "'condense_question' rejects its options: system_prompt is not supported",
-        ),
-        (
-            {"system_prompt": "Be brief.", "prefix_messages": [], "chat_mode": "context"},
-            "'context' rejects its options: Cannot specify both",
-        ),
     ],
     ids=str,
 )

@@ -1,15 +1,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+from llama_index.core.schema import QueryBundle
 from store.trees import NOUNS
 
-from hierindex import HierarchyRetriever, Node, load_embed_model
-from hierindex.respond import engine
-from hierindex.respond.engine import asked
-from hierindex.respond.evidence import LOOKED_UP, N_BEST, Asked, scores, text_about
-from hierindex.retrieve.retrieval import Question, Retrieved
-from hierindex.retrieve.retriever import retrieved_of
+from hierindex import HierarchyRetriever, Node
+from hierindex.respond.evidence import LOOKED_UP, N_BEST, Asked, text_about
 
 QUESTION = "Did the lantern meet a falcon?"
 WAYS = ("dense", "text", "hybrid", "context")
@@ -73,12 +69,6 @@ def test_names_of_a_question_have_capitals_quotes_or_the_form_of_code(question, 
     assert Asked.of(question).names == stems(question, names)
 
 
-def test_what_a_question_needs_is_met_by_any_form():
-    asked = Asked.of("Did the Pumps of Dover close 12 times?")
-    assert asked.lacks(asked.stems("Closed 12 times: the pump in dover.")) == set()
-    assert asked.lacks(asked.stems("One pump closed.")) == {"12", "dover"}
-
-
 @pytest.mark.parametrize(
     ("question", "words"),
     [
@@ -114,10 +104,6 @@ def test_nothing_but_words_is_a_lookup(question, is_lookup):
 @pytest.mark.parametrize("question", ["", "?!", "\N{GRINNING FACE}"])
 def test_a_question_without_words_has_no_answer(question):
     assert score(question, "The pump failed.", likeness=2) == 0
-
-
-def test_no_text_answers_nothing():
-    assert score(QUESTION, likeness=2) == 0
 
 
 sentences = st.lists(st.sampled_from([*NOUNS, "12", "Ada", "why", "is"]), max_size=6).map(" ".join)
@@ -163,11 +149,6 @@ def test_pairs_of_characters_that_no_text_has_count():
     assert score("维修 Ada 的水泵", "维修 Ada 的水泵") > 0.5 > score("维修 Ada 的水泵", "维修水泵")
 
 
-def test_a_character_that_stands_alone_is_a_word():
-    assert Asked.of("同").words == {"同"}
-    assert score("同", "-l: 同 -1") >= LOOKED_UP
-
-
 def test_what_is_looked_up_and_found_is_never_refused():
     assert score("Ticket 12", "See ticket 12 for more.", likeness=-1) >= LOOKED_UP
     assert score("Ticket 12", "See ticket 13 for more.", likeness=-1) < 0.1
@@ -180,52 +161,11 @@ def test_titles_and_file_names_are_words_of_a_node():
     assert text_about(node).split() == "The Bridge log-7.md Repairs It was closed. a.md".split()
 
 
-def found_by(store, embed_model, by, question=QUESTION):
-    found = HierarchyRetriever(store, embed_model, level=0, by=by, top_k=100, token_budget=None)
-    return asked(question, found, embed_model)
-
-
-def test_scores_do_not_depend_on_the_way_of_asking(store, embed_model):
-    first, *others = (found_by(store, embed_model, by) for by in WAYS)
-    assert len(first.scores) == len(first.nodes) > 3
-    assert len({*first.scores.values()}) > 2
-    assert all(0 <= each <= 1 for each in first.scores.values())
-    for other in others:
-        shared = first.scores.keys() & other.scores.keys()
-        assert shared
-        assert {i: other.scores[i] for i in shared} == {i: first.scores[i] for i in shared}
-
-
 @pytest.mark.parametrize(("question", "is_looked_up"), [("A Lantern", True), ("a lantern", False)])
 def test_a_name_is_looked_up_by_its_words(store, embed_model, question, is_looked_up):
     query = QueryBundle(question, embedding=embed_model.get_query_embedding("falcon falcon"))
     found = HierarchyRetriever(store, embed_model, level=0, by="context", top_k=3)
     assert all("lantern" in node.text for node in found.retrieve(query)) == is_looked_up
-
-
-@pytest.mark.parametrize("by", WAYS)
-def test_a_source_has_both_scores(store, embed_model, by):
-    found = found_by(store, embed_model, by)
-    for node, source in zip(found.nodes, found.sources(found.nodes), strict=True):
-        assert source.raw_score == round(node.score, 6)
-        assert source.score == round(found.scores[node.node_id], 6)
-
-
-def test_a_node_that_was_not_searched_for_keeps_its_score(embed_model):
-    node = NodeWithScore(node=TextNode(text="The pump failed."), score=0.7)
-    found = engine.Asked(Retrieved(Question(QUESTION, []), None, []), [], {}, {}, embed_model)
-    source = found.sources([node])[0]
-    assert source.score == source.raw_score == 0.7
-
-
-def test_nodes_of_an_overview_keep_their_scores_within_0_and_1(store, embed_model):
-    model, question = load_embed_model(), "What is this about?"
-    vector = model.get_query_embedding(question)
-    nodes = found_by(store, embed_model, "dense").nodes[:3]
-    for node, each in zip(nodes, (-0.1, 0.4, 19.9), strict=True):
-        node.score = each
-    retrieved = retrieved_of(Question(question, vector), nodes)
-    assert [*scores(retrieved, model).values()] == [0, 0.4, 1]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from hierindex import ExtractiveSynthesizer, HierarchicalIndex, Quote, Span, loa
 from hierindex.errors import InputError
 from hierindex.models.embedder import unit_vectors
 from hierindex.respond.extractive import NO_ANSWER
-from hierindex.retrieve.known_questions import THRESHOLD, about_the_whole
+from hierindex.retrieve.known_questions import about_the_whole
 
 TEXT_OF = {document.doc_id: document.text for document in documents()}
 FOREST = [node for hierarchy in HIERARCHIES for node in tree(hierarchy)]
@@ -94,14 +94,6 @@ def test_it_refuses_below_a_score_and_never_less_with_a_higher_one(words, nodes,
     assert low["refused"] <= high["refused"]
     for told, least in zip((low, high), sorted([a, b]), strict=True):
         assert told["refused"] == (not told["citations"]) == (not nodes or told["score"] < least)
-
-
-@pytest.mark.parametrize("min_score", [0, None])
-def test_without_a_least_score_whatever_was_found_is_quoted(min_score):
-    synthesizer = ExtractiveSynthesizer(HashingEmbedding(dim=4096), min_score=min_score)
-    response = synthesizer.synthesize("Who wrote sonnets?", texts("Barley grew in every meadow."))
-    assert str(response) == "Barley grew in every meadow. [1]"
-    assert response.metadata["score"] < 0.1
 
 
 def test_what_nothing_answers_is_refused_and_its_sources_stay():
@@ -241,16 +233,28 @@ def test_an_answer_tells_which_numbers_and_names_it_has_not(question, missing, m
     assert response.metadata["missing"] == missing
 
 
-def test_a_citation_is_that_of_the_first_find(synthesizer):
-    def at(start):
-        text = "Lantern met falcon here."
-        quotes = (Quote(0, len(text), Span("d", start, start + len(text))),)
-        return TextNode(text=text, metadata=metadata_of(quotes=quotes))
+LANTERN = "Lantern met falcon here."
+N = len(LANTERN)
 
-    response = synthesizer.synthesize("lantern", found(at(40), at(7)))
-    assert response.metadata["citations"] == [
-        {"document": "d", "start": 40, "end": 64, "quote": "Lantern met falcon here."} | QUOTED
-    ]
+
+@pytest.mark.parametrize(
+    ("quotes", "cited"),
+    [
+        (
+            [Quote(0, N, Span("d.pdf", 5, 5 + N, page=3))],
+            {"document": "d.pdf", "start": 5, "end": 5 + N, "page": 3, "quote": LANTERN} | QUOTED,
+        ),
+        ([], {"quote": LANTERN} | QUOTED),
+        (
+            [Quote(0, N, Span("d", 3, 40), verbatim=False)],  # rewritten by a model
+            {"document": "d", "start": 3, "end": 40, "by": "hierindex"},
+        ),
+    ],
+    ids=["a page", "no place", "rewritten"],
+)
+def test_a_citation_is_the_place_of_what_is_quoted(synthesizer, quotes, cited):
+    node = TextNode(text=LANTERN, metadata=metadata_of(quotes=tuple(quotes)) if quotes else {})
+    assert synthesizer.synthesize("lantern", found(node)).metadata["citations"] == [cited]
 
 
 def test_a_copy_that_lacks_a_part_of_the_passage_is_not_its_place(synthesizer):
@@ -280,32 +284,6 @@ def test_a_file_name_alone_is_answered_from_the_file(synthesizer):
     response = synthesizer.synthesize("staff.csv", found(other, own))
     assert str(response).startswith("A lantern was bought by them. [1]")
     assert not response.metadata["refused"]
-
-
-def test_a_page_is_cited(synthesizer):
-    text = "Lantern met falcon here."
-    quotes = (Quote(0, len(text), Span("d.pdf", 5, 5 + len(text), page=3)),)
-    node = TextNode(text=text, metadata=metadata_of(quotes=quotes))
-    response = synthesizer.synthesize("lantern", found(node))
-    assert response.metadata["citations"] == [
-        {"document": "d.pdf", "start": 5, "end": 29, "page": 3, "quote": text} | QUOTED
-    ]
-
-
-def test_a_node_whose_place_is_not_known_is_quoted_without_a_place(synthesizer):
-    response = synthesizer.synthesize("lantern", texts("The lantern met a falcon."))
-    assert str(response) == "The lantern met a falcon. [1]"
-    assert response.metadata["citations"] == [{"quote": "The lantern met a falcon."} | QUOTED]
-
-
-def test_a_rewritten_summary_is_cited_without_a_quote_of_its_source(synthesizer):
-    text = "Lantern met falcon here."
-    quotes = (Quote(0, len(text), Span("d", 3, 40), verbatim=False),)
-    node = TextNode(text=text, metadata=metadata_of(quotes=quotes, documents=("d",), level=1))
-    response = synthesizer.synthesize("lantern", found(node))
-    assert response.metadata["citations"] == [
-        {"document": "d", "start": 3, "end": 40, "by": "hierindex"}
-    ]
 
 
 @pytest.mark.parametrize(
@@ -380,8 +358,8 @@ def test_a_question_is_about_the_whole_as_it_is_for_the_retriever(question):
     nodes = found(*(TextNode(text=t["text"], metadata=metadata_of(title=t["title"])) for t in told))
     response = ExtractiveSynthesizer(model, min_score=0).synthesize(question, nodes)
     vector = np.array(unit_vectors([model.get_query_embedding(question)])[0])
-    is_whole, score = about_the_whole(question, vector, model)
-    assert str(response).startswith("One: ") == is_whole == (score >= THRESHOLD)
+    is_whole = about_the_whole(question, vector, model)
+    assert str(response).startswith("One: ") == is_whole
     assert not is_whole or response.metadata["score"] == 1
 
 

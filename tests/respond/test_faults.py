@@ -29,7 +29,7 @@ from hierindex.respond.engine import SYNTHESIZERS, options_of, query_engine
 from hierindex.summarize import LLMRewriter
 from hierindex.threads import started
 
-STREAMING = {m for m, kind in SYNTHESIZERS.items() if "streaming" in options_of(kind)}
+STREAMING = {mode for mode in SYNTHESIZERS if "streaming" in options_of(mode)}
 TIMEOUT = 1.0  # seconds of a request: an answer without a delay takes some milliseconds
 PASSING = [
     Fault(429, retry_after=0.01),

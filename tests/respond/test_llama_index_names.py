@@ -37,16 +37,6 @@ def test_the_retrievers_options(index):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"similarity_top_k": 2, "top_k": 2}, "similarity_top_k and top_k are the same option"),
-        (
-            {"node_postprocessors": [], "postprocessors": []},
-            "node_postprocessors and postprocessors are the same option",
-        ),
-        (
-            {"streaming": True, "synthesizer": {"streaming": False}},
-            "streaming is given directly and in synthesizer",
-        ),
-        ({"streaming": True}, "'extractive' has no option 'streaming'"),
         ({"text_qa_template": TEMPLATES["text_qa_template"]}, "'compact' needs an LLM"),
         ({"similarity_top": 2}, "There is no option 'similarity_top'"),
     ],

@@ -2,14 +2,11 @@ import re
 from functools import cache
 
 import pytest
-from clients import llm_of
 from llama_index.core.schema import Document, NodeWithScore, TextNode
-from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
+from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters
 from records import metadata_of
-from respond.asking import count_tokens, serve
 
 from hierindex import (
-    BoundedTreeSummarize,
     ExtractiveSynthesizer,
     HierarchicalIndex,
     SemanticHierarchy,
@@ -101,9 +98,34 @@ def test_an_overview_is_the_outline_of_what_is_left_and_passes(tmp_path):
 
     only = MetadataFilters(filters=[MetadataFilter(key="topic", value="ships")])
     answer = index.ask(WHOLE, filters=only)
-    assert lines(answer, {"ships": texts["ships"]})
+    quotes = [citation.quote for citation in answer.citations]
+    assert quotes
+    assert all(quote in texts["ships"] for quote in quotes)
+    assert "birds" not in answer.answer
+
+    texts["bread"] = text_of("bread")
+    index = built(tmp_path, **texts)
+    some = MetadataFilter(key="topic", value=["ships", "bread"], operator=FilterOperator.IN)
+    answer = index.ask(WHOLE, filters=MetadataFilters(filters=[some]))
+    assert lines(answer, texts)
     assert share_told(answer) == pytest.approx(100, abs=3)  # of what passes
     assert "birds" not in answer.answer
+
+
+def test_an_overview_of_a_document_follows_its_headings(tmp_path):
+    parts = {
+        "Sails": "Sails are cut from flax. The flax is sown in May, and reaped in August.",
+        "Hulls": "Hulls are built of oak that grew in the open. Oak from a wood is too straight.",
+        "Ropes": "Ropes are laid from hemp. A rope of three strands holds best.",
+    }
+    more = " ".join(f"On day {i} the keeper met nobody in the wet old yard." for i in range(30))
+    text = "\n\n".join(f"# {title}\n\n{text} {more}" for title, text in parts.items())
+    (tmp_path / "yard.md").write_text(text)
+    index = HierarchicalIndex.build([tmp_path / "yard.md"], tmp_path / "index", chunk_size=120)
+    told = index.ask("What is this about?").answer
+    named = re.findall(r"(?m)^(\w+) \(\d+%\): (.*?) \[\d+\]$", told)
+    assert [name for name, _ in named] == [*parts]
+    assert all(quote in parts[name] for name, quote in named)
 
 
 def test_nodes_that_are_no_outline_have_no_shares(tmp_path):
@@ -189,9 +211,9 @@ def test_documents_are_not_split_if_there_are_several(harbour):
     ]
     assert share_told(answer) == pytest.approx(100, abs=3)
     only = MetadataFilters(filters=[MetadataFilter(key="topic", value="ships")])
-    parts = lines(index.ask(WHOLE, filters=only), texts)
-    assert len(parts) > 1
-    assert {line["title"] for line in parts} == {None}  # no part has a heading
+    answer = index.ask(WHOLE, filters=only)
+    assert len(answer.citations) > 1
+    assert not LINE.search(answer.answer)  # no part has a heading, and so none has a name
 
 
 def test_an_overview_of_many_documents_has_at_most_20_parts(tmp_path):
@@ -231,19 +253,4 @@ def test_parts_that_do_not_fit_are_named(answer_tokens):
 def test_questions_about_the_whole_are_told_from_others(is_whole):
     for question in ABOUT_THE_WHOLE if is_whole else ABOUT_A_PART:
         (q,) = unit_vectors([model().get_query_embedding(question)])
-        assert about_the_whole(question, q.astype(float), model()).decided == is_whole, question
-
-
-@pytest.mark.parametrize("n", [1, 80])
-def test_the_cost_is_told_before_the_prompts_are_sent(n):
-    told = []
-    with serve() as server:
-        before = lambda *cost: told.append((*cost, len(server.requests)))  # noqa: E731
-        synthesizer = BoundedTreeSummarize(llm_of(server), before=before)
-        synthesizer.get_response("Who met?", ["The anchor met the yeast at dawn.  " * 9] * n)
-        ((most, first, tokens, sent),) = told
-        assert sent == 0
-        assert first <= len(server.requests) <= most
-        assert (first > 1) == (n > 1)
-        prompts = [count_tokens(request.prompt) for request in server.requests]
-        assert tokens == pytest.approx(sum(sorted(prompts)[-first:]), rel=0.2)
+        assert about_the_whole(question, q.astype(float), model()) == is_whole, question

@@ -39,7 +39,7 @@ FIELDS = {
 
 def cited(prompt):
     """A sentence that cites the last passage."""
-    numbers = re.findall(r"(?m)^===\w+===(\[\d+\])$", prompt)
+    numbers = re.findall(r"(?m)^(\[\d+\])$", prompt)
     return f"{SAID[:-1]} {numbers[-1]}." if numbers else SAID
 
 

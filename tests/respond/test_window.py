@@ -17,19 +17,13 @@ TEMPLATE = PromptTemplate("{context_str}")
 NUM_OUTPUT = 50
 
 
-def window_of(room, beside=""):
+def window_of(room):
     window = room + NUM_OUTPUT + 5  # which LlamaIndex leaves for joints
-    helper = PromptHelper(window, NUM_OUTPUT)
-    return Window.of(helper, TEMPLATE, MockLLM(), beside)
+    return Window(PromptHelper(window, NUM_OUTPUT), TEMPLATE, MockLLM())
 
 
 def words(n):
     return " ".join(["word"] * n)
-
-
-def test_room_is_what_the_template_leaves():
-    assert window_of(100).room == 100
-    assert window_of(100, beside="and this, too").room == 100 - count_tokens("and this, too")
 
 
 @pytest.mark.parametrize("room", [LEAST_ROOM - 1, 0, -1, -200])
@@ -57,19 +51,9 @@ def test_two_shortened_texts_fit_a_prompt(text, room):
     assert window.shortened(short) == short
 
 
-def test_a_text_is_cut_at_the_end_of_a_sentence():
-    text = f"One is here. Two is there. Then {words(300)}"
-    assert window_of(40).shortened(text) == "One is here. Two is there."
-
-
 def test_no_citation_is_cut_from_its_sentence():
     text = f"One is here.[3] Two is there [4] [12]. Then {words(300)}"
     assert window_of(46).shortened(text) == "One is here.[3] Two is there [4] [12]."
-
-
-def packed(window, texts):
-    """What LlamaIndex makes of texts, which it cuts wherever a prompt is full."""
-    return window.helper.repack(window.template, texts, padding=window.padding, llm=window.llm)
 
 
 def rounds(window, passages, answer):
@@ -88,18 +72,10 @@ def test_rounds_end_and_each_prompt_fits(lengths, room):
     assert all(count_tokens(text) <= room for texts in shown for text in texts)
     sizes = [*map(len, shown)]
     assert all(2 * after <= before + 1 for before, after in pairwise(sizes))
-    assert sizes[0] <= len(packed(window, passages))
 
 
 def test_texts_are_whole_unless_one_does_not_fit():
     window, texts = window_of(60), [f"{words(25)} {i}" for i in range(4)]
     assert window.prompts(texts) == ["\n\n".join(texts[:2]), "\n\n".join(texts[2:])]
-    assert window.prompts([*texts, words(70)]) == packed(window, [*texts, words(70)])
-
-
-def test_empty_answers_are_dropped():
-    passages = [f"{words(50)} {i}" for i in range(4)]
-    said = iter(["One.", "", " \n", "Four."])
-    *shown, (last,) = rounds(window_of(60), passages, lambda prompt: next(said))
-    assert [len(prompts) for prompts in shown] == [4]
-    assert last == "One.\n\nFour."
+    *whole, first, last = window.prompts([*texts, words(70)])
+    assert (whole, first[:4], last[:4]) == (window.prompts(texts), "word", "word")

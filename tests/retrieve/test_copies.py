@@ -10,7 +10,7 @@ from records import metadata_of
 from hierindex import HierarchicalIndex, HierarchyStore, Node, Quote, SemanticHierarchy, Span
 from hierindex.node import Found
 from hierindex.retrieve.question import Search
-from hierindex.retrieve.selection import best_texts, merged, without_copies
+from hierindex.retrieve.selection import best_texts, without_copies
 from hierindex.store.snapshot import Snapshot
 
 QUESTION = "Which lamp of a did the keeper light?"
@@ -171,16 +171,6 @@ def test_where_no_text_is_copied_none_is_looked_up(alone, monkeypatch):
     assert not any(read)
 
 
-def test_many_copies_are_merged_in_one_pass(monkeypatch):
-    parts = []
-    part = Quote.part
-    monkeypatch.setattr(Quote, "part", lambda *args: parts.append(1) or part(*args))
-    copies = [[Quote(0, 4, Span(f"{i:03}", 0, 4))] for i in range(300)]
-    found = Found(Node.of(node_of("One.", *copies[0])), 1.0)
-    whole = merged([found], copies)
-    assert len(whole.node.citations) == len(parts) == 300
-
-
 def node_of(text, *quotes, **record):
     record = metadata_of(quotes=quotes, **record)
     return TextNode(text=text, embedding=[1.0], metadata=record)
@@ -198,17 +188,6 @@ def merge(tmp_path):
         return without_copies(scored, search)
 
     return merge
-
-
-def test_quotes_are_divided_where_those_of_a_copy_end(merge):
-    """As of a PDF with two pages, and its text in a file."""
-    paged = Quote(0, 5, Span("b.pdf", 9, 14, 1)), Quote(5, 10, Span("b.pdf", 14, 19, 2))
-    text = "One.\fTwo.."
-    (found,) = merge([node_of(text, Quote(0, 10, Span("a", 0, 10)))], node_of(text, *paged))
-    assert found.node.quotes == (
-        Quote(0, 5, Span("a", 0, 5), beside=(Span("b.pdf", 9, 14, 1),)),
-        Quote(5, 10, Span("a", 5, 10), beside=(Span("b.pdf", 14, 19, 2),)),
-    )
 
 
 def test_a_chunk_is_shown_and_not_its_summary_of_the_same_text(merge):

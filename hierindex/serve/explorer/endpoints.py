@@ -15,7 +15,6 @@ from hierindex.errors import InputError, NotFoundError
 from hierindex.index import HierarchicalIndex
 from hierindex.node import Node as Stored
 from hierindex.node import Quote, Span
-from hierindex.respond.asking import options_of_ask
 from hierindex.respond.evidence import Asked, words_of
 from hierindex.retrieve.conditions import known_filters
 from hierindex.retrieve.contents import ReadingOrder, entries, reading_order
@@ -376,16 +375,14 @@ class Ask(Endpoint):
             raise InputError("The client has disconnected.")
         snapshot = index.table.snapshot()
         settings = load_settings(level=self.level)
-        options = settings.chosen("mode level by token_budget top_k")
-        given = options_of_ask(
-            None,
-            settings.min_score,
-            self.llm,
+        answer = index.ask(
+            self.q,
+            llm=self.llm,
+            synthesizer={"min_score": settings.min_score},
+            show=showing.get() if self.llm else None,  # quotes come at once
             filters=known_filters(self.where, snapshot),
-            **options,
-        )
-        show = showing.get() if self.llm else None  # quotes come at once
-        answer = index.ask(self.q, show=show, **given).to_json()
+            **settings.chosen("mode level by token_budget top_k"),
+        ).to_json()
         if answer["answer_kind"] == "llm":
             answer["passages"] = [
                 {
