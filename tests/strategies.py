@@ -129,15 +129,14 @@ def caps() -> st.SearchStrategy[Caps]:
 
 
 def rules() -> st.SearchStrategy[Rule]:
-    window = st.integers(1, 4)
     percentile, amount = st.floats(0, 100), st.floats(-2, 4)
     return st.one_of(
-        st.builds(TargetSize, st.integers(1, 9), window=window),
-        st.builds(Percentile, percentile, window=window),
-        st.builds(StandardDeviation, amount, window=window),
-        st.builds(Interquartile, amount, window=window),
-        st.builds(Gradient, percentile, window=window),
-        st.builds(Cosine, st.floats(-1, 1, exclude_min=True), window=window),
+        st.builds(TargetSize, st.integers(1, 9)),
+        st.builds(Percentile, percentile),
+        st.builds(StandardDeviation, amount),
+        st.builds(Interquartile, amount),
+        st.builds(Gradient, percentile),
+        st.builds(Cosine, st.floats(-1, 1, exclude_min=True)),
         st.builds(Optimal, rows=st.integers(1, 9)),
     )
 

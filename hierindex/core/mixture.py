@@ -14,8 +14,7 @@ from scipy.sparse import csr_array
 from hierindex.core.arguments import Floats2d, Ints1d, is_number, is_whole, require
 from hierindex.core.membership import Membership, from_groups, groups_of, in_rows_of, weights_of
 from hierindex.core.reduce import MAX_NEIGHBOURS, principal_coordinates, umap_coordinates
-from hierindex.core.rows import blocks, canonical_order, distinct_rows, one_thread, unit_rows
-from hierindex.errors import InputError
+from hierindex.core.rows import blocks, canonical_order, distinct_rows, one_thread
 
 if TYPE_CHECKING:
     from sklearn.mixture import GaussianMixture
@@ -32,59 +31,6 @@ ROWS_PER_DIM = 4  # a Gaussian needs a few rows per principal component
 MAX_POOL = 10_000  # UMAP takes 7 s; smaller pools are faster and separate more related rows
 MAX_SPLIT = 64  # parts per k-means
 SAMPLE = 256  # rows per centroid, the default of faiss
-
-
-@dataclass(frozen=True)
-class Shape:
-    """Covariance type, regularisation and random seed of a mixture."""
-
-    covariance: Covariance
-    reg_covar: float
-    seed: int
-
-
-def posteriors(Z: Floats2d, shape: Shape, number: int) -> Floats2d:
-    """Fit a mixture of `number` <= n_rows components; return (n_rows, number) responsibilities.
-
-    A step of EM costs O(n_rows * number * n_dims), times n_dims for full covariances.
-    """
-    return np.asarray(_fitted(Z, shape, number).predict_proba(Z))
-
-
-def best_posteriors(Z: Floats2d, shape: Shape, *, most: int) -> Floats2d:
-    """Fit mixtures of up to min(most, 50) components; return the responsibilities of the best.
-
-    A coarse grid of numbers is tried first, then midpoints around the best one. Each number is
-    fitted once. The lowest BIC wins. The result is (n_rows, n_components); rows sum to 1.
-    """
-    fits: dict[int, GaussianMixture] = {}
-    value: dict[int, float] = {}
-    untried = {min(number, most) for number in COARSE}
-    while untried:
-        for number in sorted(untried):
-            fits[number] = fit = _fitted(Z, shape, number)
-            value[number] = float(fit.bic(Z))
-        tried = sorted(fits)
-        best = min(tried, key=value.__getitem__)
-        at = tried.index(best)
-        neighbours = (*tried[max(at - 1, 0) : at], *tried[at + 1 : at + 2])
-        untried = {(n + best) // 2 for n in neighbours if abs(n - best) > max(1, best * FINE)}
-    return np.asarray(fits[best].predict_proba(Z))
-
-
-def _fitted(Z: Floats2d, shape: Shape, number: int) -> "GaussianMixture":
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.mixture import GaussianMixture
-
-    with warnings.catch_warnings():
-        # Without convergence the BIC still compares numbers; a given number is used as it is.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return GaussianMixture(
-            number,
-            covariance_type=shape.covariance,
-            reg_covar=shape.reg_covar,
-            random_state=shape.seed,
-        ).fit(Z)
 
 
 @dataclass(frozen=True)
@@ -144,6 +90,46 @@ class Mixture:
 DEFAULT = Mixture()
 
 
+def fitted(Z: Floats2d, model: Mixture, seed: int, number: int) -> "GaussianMixture":
+    """Fit a Gaussian mixture of `number` <= n_rows components.
+
+    A step of EM costs O(n_rows * number * n_dims), times n_dims for full covariances.
+    """
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.mixture import GaussianMixture
+
+    with warnings.catch_warnings():
+        # Without convergence the BIC still compares numbers; a given number is used as it is.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return GaussianMixture(
+            number,
+            covariance_type=model.covariance,
+            reg_covar=model.reg_covar,
+            random_state=seed,
+        ).fit(Z)
+
+
+def best_fitted(Z: Floats2d, model: Mixture, seed: int, *, most: int) -> "GaussianMixture":
+    """Fit mixtures of up to min(most, 50) components; return the one with the lowest BIC.
+
+    A coarse grid of numbers is tried first, then midpoints around the best one. Each number is
+    fitted once.
+    """
+    fits: dict[int, GaussianMixture] = {}
+    value: dict[int, float] = {}
+    untried = {min(number, most) for number in COARSE}
+    while untried:
+        for number in sorted(untried):
+            fits[number] = fitted(Z, model, seed, number)
+            value[number] = float(fits[number].bic(Z))
+        tried = sorted(fits)
+        best = min(tried, key=value.__getitem__)
+        at = tried.index(best)
+        neighbours = (*tried[max(at - 1, 0) : at], *tried[at + 1 : at + 2])
+        untried = {(n + best) // 2 for n in neighbours if abs(n - best) > max(1, best * FINE)}
+    return fits[best]
+
+
 def mixture(X: Floats2d, *, model: Mixture = DEFAULT, seed: int = 0) -> Membership:
     """Cluster rows softly by two passes of dimension reduction and Gaussian mixture.
 
@@ -152,7 +138,7 @@ def mixture(X: Floats2d, *, model: Mixture = DEFAULT, seed: int = 0) -> Membersh
     Parameters
     ----------
     X : (n_rows, n_dims) unit vectors
-        Their order does not affect the result.
+        At least one; their order does not affect the result.
     model : Mixture
     seed : int
 
@@ -162,20 +148,11 @@ def mixture(X: Floats2d, *, model: Mixture = DEFAULT, seed: int = 0) -> Membersh
         A row belongs to its most likely group and to at most `max_parents` - 1 others with a
         posterior of at least `min_weight`.
 
-    Raises
-    ------
-    InputError
-        If a row is not finite or not a unit vector, or the seed is negative.
-
     Notes
     -----
     Fits about 12 mixtures to all rows and one to each cluster. UMAP's nearest neighbours cost
     O(n_rows^2).
     """
-    X = unit_rows(X)
-    require(is_whole(seed), "seed", "a whole number of at least 0", seed)
-    if len(X) == 0:
-        return csr_array((0, 0))
     order = canonical_order(X)
     with one_thread():
         return in_rows_of(_in_two_passes(X[order], model, seed), order)
@@ -219,11 +196,12 @@ def _posteriors(X: Floats2d, model: Mixture, seed: int, *, is_first: bool) -> Fl
         Z = umap_coordinates(X, n_dims, n_neighbors=n_neighbors, seed=seed)
     else:
         Z = principal_coordinates(X, min(model.n_dims, max(1, len(X) // ROWS_PER_DIM)))
-    shape = Shape(model.covariance, model.reg_covar, seed)
     if is_first or model.target_size is None:
-        return best_posteriors(Z, shape, most=max(1, n_distinct // 3))
-    number = max(1, round(len(X) / model.target_size))
-    return posteriors(Z, shape, min(number, n_distinct))
+        fit = best_fitted(Z, model, seed, most=max(1, n_distinct // 3))
+    else:
+        number = max(1, round(len(X) / model.target_size))
+        fit = fitted(Z, model, seed, min(number, n_distinct))
+    return np.asarray(fit.predict_proba(Z))
 
 
 def partition(X: Floats2d, *, max_rows: int = MAX_POOL, seed: int = 0) -> Ints1d:
@@ -232,22 +210,12 @@ def partition(X: Floats2d, *, max_rows: int = MAX_POOL, seed: int = 0) -> Ints1d
     No pool has more than `max_rows` rows, even of identical ones. The order of the rows does not
     affect the pools.
 
-    Raises
-    ------
-    InputError
-        If there are no rows, a row is not finite or not a unit vector, or `max_rows` is below 1.
-
     Notes
     -----
     Learns centroids from a sample and splits large parts again; a split costs O(n_rows * n_dims).
     I. Dhillon and D. Modha, Concept Decompositions for Large Sparse Text Data Using Clustering
     (2001).
     """
-    unit_rows(X)
-    require(is_whole(max_rows, 1), "max_rows", "a whole number of at least 1", max_rows)
-    require(is_whole(seed), "seed", "a whole number of at least 0", seed)
-    if len(X) == 0:
-        raise InputError("There are no rows to split.")
     part, n_parts = np.empty(len(X), dtype=np.int64), 0
     waiting = [canonical_order(X)]
     while waiting:

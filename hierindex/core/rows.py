@@ -59,17 +59,7 @@ class Rows:
     def __post_init__(self) -> None:
         if self.heading is NO_HEADINGS:
             object.__setattr__(self, "heading", np.zeros(len(self.X), dtype=np.int64))
-        columns = self.X, self.n_tokens, self.document, self.heading
-        if len({*map(len, columns)}) > 1:
-            raise InputError(
-                f"Arrays must have the same length, got {len(self.X)} vectors, {len(self.n_tokens)}"
-                f" token counts, {len(self.document)} documents, {len(self.heading)} headings."
-            )
         object.__setattr__(self, "X", unit_rows(self.X))
-        if len(wrong := np.flatnonzero(~(self.n_tokens >= 0))):
-            raise InputError(
-                f"Token counts must not be negative; row {wrong[0]} has {self.n_tokens[wrong[0]]}."
-            )
 
     def __len__(self) -> int:
         return len(self.X)

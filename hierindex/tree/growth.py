@@ -2,7 +2,7 @@
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from typing import NamedTuple
@@ -11,7 +11,6 @@ import numpy as np
 
 from hierindex.core.arguments import Floats2d
 from hierindex.core.revision import Revised
-from hierindex.core.statistics import LevelStatistics, Tally, added
 from hierindex.errors import InputError
 from hierindex.models.record import Usage
 from hierindex.node import Grounding, Node
@@ -20,7 +19,7 @@ from hierindex.store.rows import Row, row_of
 from hierindex.store.temporary_files import RowFile
 from hierindex.tree.earlier import Cut, EarlierTree
 from hierindex.tree.leaves import embedded_leaves, headings_between, level_rows, vector_of
-from hierindex.tree.levels import GrownPart, Levels
+from hierindex.tree.levels import GrownPart, Levels, LevelStatistics, summed
 from hierindex.tree.pools import GrowPools, Pools, grow_pools
 from hierindex.tree.recipe import Recipe
 from hierindex.tree.titles import chunks_of, documents_alone, note_documents, note_names
@@ -152,7 +151,7 @@ class Growth:
     height: int = 0
     _tops: list[Node] = field(default_factory=list)
     _vectors: list[Floats2d] = field(default_factory=list)  # of the tops, by part
-    _tallies: list[Sequence[Tally]] = field(default_factory=list)  # by part
+    _statistics: list[Sequence[LevelStatistics]] = field(default_factory=list)  # by part
 
     def add(self, part: GrownPart) -> None:
         """Add a part, and write its finished nodes to the `Sink`."""
@@ -161,9 +160,9 @@ class Growth:
         levels.usage += part.usage
         levels.grounding += part.grounding
         levels.watch.add(part.timings)
-        if part.tallies:
-            self._tallies.append(part.tallies)
-            self.height = max(self.height, len(part.tallies) - 1)
+        if part.statistics:
+            self._statistics.append(part.statistics)
+            self.height = max(self.height, len(part.statistics) - 1)
         self._tops += part.tops
         self.done |= part.done
         if part.tops:
@@ -183,8 +182,8 @@ class Growth:
         if self.pools and not self.pools.chunks:  # all leaves are in memory
             self.pools = None
         last = self._grow()
-        with levels.watch("cluster", None):
-            statistics = [tally.statistics() for tally in self._all_tallies()]
+        # The highest nodes of the parts are among those that are grouped above them.
+        statistics = [*summed(self._statistics)[:-1], *levels.statistics]
         with levels.watch("link", None):
             if earlier:
                 self.ids.update(node.id for node in levels.made)
@@ -240,14 +239,6 @@ class Growth:
         note_documents(nodes, documents - self.done, chunks)
         note_names(nodes, {node.id for node in made} if earlier else None)
         return [*made, *(earlier.changed if earlier else ())]
-
-    def _all_tallies(self) -> list[Tally]:
-        """Return the tallies of all levels; in an update, only of the groups formed again."""
-        within, across = added(self._tallies), [*self.levels.tallies]
-        if within:  # the highest nodes of parts stand among those that they are grouped with
-            top = replace(within.pop(), level=across[0].level)
-            across[0] = replace(top, nodes=across[0].nodes, tokens=across[0].tokens)
-        return [*within, *across]
 
 
 def _of_one_root(nodes: Sequence[Node]) -> set[str]:

@@ -4,13 +4,13 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Self
 
 import numpy as np
 
 from hierindex.core.arguments import Floats2d
 from hierindex.core.membership import Membership, centroids, groups_of
 from hierindex.core.rows import Rows
-from hierindex.core.statistics import Tally, tallies
 from hierindex.core.tree import Grouper, grow_tree
 from hierindex.models.record import Usage
 from hierindex.node import Grounding, Node
@@ -26,12 +26,39 @@ Beside = Callable[[Node], Mapping[str, float]]
 
 
 @dataclass(frozen=True)
+class LevelStatistics:
+    """Numbers of nodes and tokens of a level; nodes that pass up to it are included."""
+
+    level: int
+    nodes: int
+    tokens: int
+
+    @classmethod
+    def of(cls, rows: Rows) -> Self:
+        """Count the rows of a level."""
+        return cls(rows.level, len(rows), int(rows.n_tokens.sum()))
+
+
+def summed(parts: Sequence[Sequence[LevelStatistics]]) -> list[LevelStatistics]:
+    """Return the statistics of the levels of all parts together, the lowest first.
+
+    The highest nodes of a lower part pass up.
+    """
+    levels = []
+    for level in range(max(map(len, parts), default=0)):
+        same = [part[min(level, len(part) - 1)] for part in parts]
+        n_nodes, n_tokens = sum(each.nodes for each in same), sum(each.tokens for each in same)
+        levels.append(LevelStatistics(level, n_nodes, n_tokens))
+    return levels
+
+
+@dataclass(frozen=True)
 class GrownPart:
     """A part of a tree, in the form that the levels above need.
 
     `tops` are the highest nodes of the part, and `X`, (n_tops, n_dims), their unit vectors.
     `finished` are lower nodes that will not change any more; `left` are all others, including the
-    tops. All nodes of the documents `done` are finished, except their roots. `tallies` are by
+    tops. All nodes of the documents `done` are finished, except their roots. `statistics` are by
     level, the lowest first.
     """
 
@@ -40,7 +67,7 @@ class GrownPart:
     X: Floats2d
     finished: Sequence[Node]
     done: Set[str]
-    tallies: Sequence[Tally]
+    statistics: Sequence[LevelStatistics]
     usage: Usage
     grounding: Grounding
     timings: Sequence[Timing]
@@ -55,8 +82,8 @@ class Levels:
     recipe : Recipe
     made : list[Node]
         The nodes of all levels except the lowest.
-    tallies : list[Tally]
-        Tallies of the levels, the lowest first.
+    statistics : list[LevelStatistics]
+        Of the levels, the lowest first.
     usage : Usage
     grounding : Grounding
         Check of all summaries that a model wrote.
@@ -65,7 +92,7 @@ class Levels:
 
     recipe: Recipe
     made: list[Node] = field(default_factory=list)
-    tallies: list[Tally] = field(default_factory=list)
+    statistics: list[LevelStatistics] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     grounding: Grounding = field(default_factory=Grounding)
     watch: Stopwatch = field(default_factory=Stopwatch)
@@ -102,8 +129,7 @@ class Levels:
         timed = [partial(self._grouped, grouper) for grouper in groupers]
         most = None if most is None else most - rows.level
         tree = grow_tree(rows, timed, above, max_levels=most)
-        with self.watch("cluster", None):
-            self.tallies = tallies(tree.layers, tree.levels)
+        self.statistics = [*map(LevelStatistics.of, tree.levels)]
         return tree.levels[-1]
 
     def _grouped(self, grouper: Grouper, rows: Rows) -> Membership | None:
@@ -123,7 +149,7 @@ class Levels:
         done: Set[str] = frozenset(),
     ) -> GrownPart:
         """Return the levels as a part of a tree; `rows` are the rows of `tops`."""
-        spent = self.tallies, self.usage, self.grounding, self.watch.timings
+        spent = self.statistics, self.usage, self.grounding, self.watch.timings
         return GrownPart(left, tops, rows.X, finished, done, *spent)
 
     def _parents(

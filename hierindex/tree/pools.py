@@ -122,7 +122,7 @@ class Pools:
         note_documents(leaves, documents_alone(leaves), chunks)
         self._waiting.add(map(row_of, leaves))
         self.chunks |= chunks
-        return replace(part, left=(), tops=(), X=part.X[:0], tallies=())
+        return replace(part, left=(), tops=(), X=part.X[:0], statistics=())
 
     def _rows_of(self, pools: Sequence[Sequence[int]]) -> PoolRows:
         return [[*map(self._waiting.__getitem__, pool)] for pool in pools]
