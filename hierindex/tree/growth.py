@@ -1,6 +1,6 @@
 """Growing a tree, part by part and then above the parts."""
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,7 +18,7 @@ from hierindex.progress import Timing
 from hierindex.store.rows import Row, row_of
 from hierindex.store.temporary_files import RowFile
 from hierindex.tree.earlier import Cut, EarlierTree
-from hierindex.tree.leaves import embedded_leaves, headings_between, level_rows, vector_of
+from hierindex.tree.leaves import embedded_leaves, headings_between, level_rows
 from hierindex.tree.levels import GrownPart, Levels, LevelStatistics, summed
 from hierindex.tree.pools import GrowPools, Pools, grow_pools
 from hierindex.tree.recipe import Recipe
@@ -115,7 +115,8 @@ class Grower:
             pools = Pools(self.recipe, aside.waiting, aside.most)
             parts = pools.grown(parts, grow or partial(map, partial(grow_pools, self.recipe)))
         growth = Growth(Levels(self.recipe), earlier, aside, pools)
-        deque(map(growth.add, parts), maxlen=0)  # a loop would keep the last
+        for part in parts:
+            growth.add(part)
         return growth.finished()
 
 
@@ -167,7 +168,6 @@ class Growth:
         self.done |= part.done
         if part.tops:
             self._vectors.append(part.X)
-            _share(part.X, part.tops)
         if len(widths := {X.shape[1] for X in self._vectors}) > 1:
             raise InputError(f"Embeddings must have one dimension, got {sorted(widths)}.")
         if self.earlier:
@@ -208,12 +208,11 @@ class Growth:
         recipe, levels, replaced = self.levels.recipe, self.levels, None
         with levels.watch("link", None):
             X = np.concatenate(self._vectors) if self._vectors else np.zeros((0, 1))
-            tops, self._tops, self._vectors = self._tops, [], []  # they are kept here no more
+            tops = self._tops
             if self.pools:
                 order = self.pools.order(tops)
                 X, tops = X[order], [tops[i] for i in order]
                 levels.made = [*tops]
-            _share(X, tops)
             if self.earlier:
                 is_grouped = bool(recipe.within)
                 replaced = self.earlier.replaced(tops, self.ids, self.height, is_grouped=is_grouped)
@@ -229,8 +228,7 @@ class Growth:
 
     def _noted(self) -> list[Node]:
         """Return all nodes after setting the fields that depend on the whole tree."""
-        earlier = self.earlier
-        made, self.levels.made = self.levels.made, []
+        earlier, made = self.earlier, self.levels.made
         nodes, documents = made, documents_alone(made)
         if earlier:
             documents |= documents_alone(d for d in earlier.changed if d.level > self.height)
@@ -246,19 +244,9 @@ def _of_one_root(nodes: Sequence[Node]) -> set[str]:
     return {document for document, n in n_roots.items() if n == 1}
 
 
-def _rows(nodes: list[Node], pools: Pools | None) -> Iterator[Row]:
-    """Yield the rows of nodes, and remove each node from the list."""
+def _rows(nodes: Sequence[Node], pools: Pools | None) -> Iterator[Row]:
+    """Yield the rows of nodes, and of the leaves of pools."""
     if pools:
-        alone = {node.id: node for node in nodes if node.level == 0}
-        nodes[:] = [node for node in nodes if node.level > 0]
-        yield from pools.rows(alone)
-    nodes.reverse()
-    while nodes:
-        yield row_of(nodes.pop())
-
-
-def _share(X: Floats2d, nodes: Sequence[Node]) -> None:
-    """Make vectors rows of a matrix that is in memory anyway, instead of copies."""
-    for node, x in zip(nodes, X, strict=True):
-        if np.array_equal(vector_of(node), x):
-            node.vector = x
+        yield from pools.rows({node.id: node for node in nodes if node.level == 0})
+        nodes = [node for node in nodes if node.level > 0]
+    yield from map(row_of, nodes)
