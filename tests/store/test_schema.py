@@ -34,15 +34,16 @@ related = st.builds(
     metadata=json_objects,
     hash=st.none() | st.text(),
 )
+linked = st.builds(RelatedNodeInfo, node_id=ids)
 relationships = st.fixed_dictionaries(
     {},
     optional={
         NodeRelationship.SOURCE: related,
-        NodeRelationship.PREVIOUS: related,
-        NodeRelationship.NEXT: related,
-        NodeRelationship.PARENT: related,
+        NodeRelationship.PREVIOUS: linked,
+        NodeRelationship.NEXT: linked,
+        NodeRelationship.PARENT: linked,
         NodeRelationship.CHILD: st.lists(
-            related, min_size=1, max_size=3, unique_by=lambda info: info.node_id
+            linked, min_size=1, max_size=3, unique_by=lambda info: info.node_id
         ),
     },
 )
@@ -95,7 +96,7 @@ def nodes(draw):
         node.excluded_llm_metadata_keys += RECORD_KEYS
         node.relationships.pop(NodeRelationship.PARENT, None)
         if record["parents"]:  # as a hierarchy has it: the strongest of them
-            strongest = draw(related).model_copy(update={"node_id": record["parents"][0][0]})
+            strongest = RelatedNodeInfo(node_id=record["parents"][0][0])
             node.relationships[NodeRelationship.PARENT] = strongest
     return node
 
