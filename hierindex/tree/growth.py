@@ -19,7 +19,7 @@ from hierindex.store.rows import Row, row_of
 from hierindex.store.temporary_files import RowFile
 from hierindex.tree.earlier import Cut, EarlierTree
 from hierindex.tree.leaves import embedded_leaves, headings_between, level_rows
-from hierindex.tree.levels import GrownPart, Levels, LevelStatistics, summed
+from hierindex.tree.levels import GrownPart, Level, Levels, LevelStatistics, summed
 from hierindex.tree.pools import GrowPools, Pools, grow_pools
 from hierindex.tree.recipe import Recipe
 from hierindex.tree.titles import chunks_of, documents_alone, note_documents, note_names
@@ -90,14 +90,14 @@ class Grower:
         leaves, X = embedded_leaves(chunks, self.recipe, levels.watch)
         levels.made += leaves
         rows = level_rows(leaves, X, 0, headings_between(leaves))
-        tops, rows = levels.grow(leaves, rows, self.recipe.within)
+        top = levels.grow(Level(leaves, rows), self.recipe.within)
         with levels.watch("link", None):
             done = _of_one_root(levels.made) if finish else set()
             whole = [node for node in levels.made if node.documents[0] in done]
             note_documents(whole, done, chunks_of(whole))
             below = [node for node in whole if node.parents]
             left = [d for d in levels.made if d.documents[0] not in done or not d.parents]
-        return levels.part(tops, rows, left, below, done)
+        return levels.part(top, left, below, done)
 
     def above(
         self,
@@ -187,7 +187,7 @@ class Growth:
         with levels.watch("link", None):
             if earlier:
                 self.ids.update(node.id for node in levels.made)
-                if last:
+                if isinstance(last, Cut):
                     earlier.finish(last, self.ids)
             nodes = self._noted()
         if self.aside:
@@ -203,9 +203,9 @@ class Growth:
             levels.watch.timings,
         )
 
-    def _grow(self) -> Cut | None:
-        """Grow the levels above the parts; return the last cut of an earlier tree."""
-        recipe, levels, replaced = self.levels.recipe, self.levels, None
+    def _grow(self) -> Level:
+        """Grow the levels above the parts; return the highest, of an earlier tree its last cut."""
+        levels, across = self.levels, self.levels.recipe.across
         with levels.watch("link", None):
             X = np.concatenate(self._vectors) if self._vectors else np.zeros((0, 1))
             tops = self._tops
@@ -214,17 +214,16 @@ class Growth:
                 X, tops = X[order], [tops[i] for i in order]
                 levels.made = [*tops]
             if self.earlier:
-                is_grouped = bool(recipe.within)
+                is_grouped = bool(levels.recipe.within)
                 replaced = self.earlier.replaced(tops, self.ids, self.height, is_grouped=is_grouped)
                 self.height = replaced.level + replaced.shift
             for node in tops:
                 node.level_max = self.height
-            if replaced and recipe.across:
-                cut = replaced.around(tops, X)
-        if replaced and recipe.across:
-            return levels.revise(cut, [*map(Revised, recipe.across)])
-        levels.grow(tops, level_rows(tops, X, self.height), recipe.across)
-        return None
+            if self.earlier and across:
+                level: Level = replaced.around(tops, X)
+            else:
+                level = Level(tops, level_rows(tops, X, self.height))
+        return levels.grow(level, [*map(Revised, across)] if self.earlier else across)
 
     def _noted(self) -> list[Node]:
         """Return all nodes after setting the fields that depend on the whole tree."""

@@ -18,7 +18,7 @@ from hierindex.node import Node
 from hierindex.store.rows import Row, node_of, parent_columns, row_of
 from hierindex.store.temporary_files import RowFile
 from hierindex.tree.leaves import level_rows, vectors_of
-from hierindex.tree.levels import GrownPart, Levels
+from hierindex.tree.levels import GrownPart, Level, Levels
 from hierindex.tree.recipe import Recipe
 from hierindex.tree.titles import (
     Chunk,
@@ -139,8 +139,8 @@ def grow_pools(recipe: Recipe, pools: PoolRows) -> GrownPools:
     ends = np.cumsum([len(pool) for pool in nodes])
     grouper = partial(recipe.across[0].of_pools, pools=np.split(np.arange(ends[-1]), ends[:-1]))
     rows = level_rows(leaves, vectors_of(leaves), 0)
-    tops, rows = levels.grow(leaves, rows, [grouper])
-    return GrownPools(levels.part(tops, rows, tops), [leaf.parents for leaf in leaves])
+    top = levels.grow(Level(leaves, rows), [grouper])
+    return GrownPools(levels.part(top, top.nodes), [leaf.parents for leaf in leaves])
 
 
 def parted(items: Iterable[T], size: Callable[[T], int], most: int) -> Iterator[list[T]]:
