@@ -339,6 +339,12 @@ class Node:
         return min((span.start for span in self.citations), default=-1)
 
     @property
+    def section(self) -> str:
+        """Titles above the chunk, the outermost first, joined by " › "; "" for none."""
+        section = self.metadata.get(SECTION)
+        return section if isinstance(section, str) else ""
+
+    @property
     def document_title(self) -> str:
         """Title of the node's document, or its id if it has no title; "" for several documents."""
         if len(self.documents) != 1:

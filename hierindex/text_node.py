@@ -41,10 +41,9 @@ RECORD_KEYS = ("hierindex_level", "hierindex_level_max", DETAILS)
 
 NODE_TYPES = {kind.class_name(): kind for kind in (TextNode, IndexNode, ImageNode)}
 """Types that nodes are restored to; nodes of other types become a `TextNode`."""
-DETAILED = (
-    "kind documents parents quotes n_tokens whole_document n_chunks titles written_title title "
-    "document_hash read_from grounding"
-)
+SIMPLE = "kind n_tokens whole_document n_chunks written_title title document_hash read_from".split()
+"""Fields of a node that are scalars."""
+DETAILED = (*SIMPLE, "documents", "parents", "quotes", "titles", "grounding")
 PLAIN = TextNode().to_dict()
 APART = {"id_", "embedding", "metadata", "text", "relationships"}  # attributes of a `Node`
 SOURCE, PARENT = NodeRelationship.SOURCE, NodeRelationship.PARENT
@@ -72,8 +71,7 @@ def from_text_node(node: BaseNode) -> Node:
         metadata={key: value for key, value in node.metadata.items() if key not in keys},
         level=level,
         level_max=level_max,
-        kind=record.get("kind", "chunk"),
-        title=record.get("title", ""),
+        **{name: record[name] for name in SIMPLE if name in record},
         documents=tuple(record.get("documents") or [node.ref_doc_id or node.node_id]),
         parents=tuple((parent, weight) for parent, weight in record.get("parents", ()))
         or tuple((parent, 1.0) for parent in _linked(node, PARENT)),
@@ -81,14 +79,8 @@ def from_text_node(node: BaseNode) -> Node:
         previous="".join(_linked(node, PREVIOUS)),
         next="".join(_linked(node, NEXT)),
         quotes=quotes_of(record.get("quotes", ())),
-        n_tokens=record.get("n_tokens", 0),
         grounding=Grounding.of_json(record.get("grounding")),
-        whole_document=record.get("whole_document", ""),
-        n_chunks=record.get("n_chunks", 1),
         titles=tuple(record.get("titles", ())),
-        written_title=record.get("written_title", ""),
-        document_hash=record.get("document_hash", ""),
-        read_from=record.get("read_from", ""),
         maker=Maker(*(record[field] for field in Maker._fields)) if keys else None,
         source={} if source is None else _fields(source),
         others=others,
@@ -186,7 +178,7 @@ def metadata_of(node: Node) -> dict[str, Any]:
     """Return the metadata entries that store a node's position in the tree."""
     if node.maker is None:
         return {}
-    details = {name: getattr(node, name) for name in DETAILED.split()} | node.maker._asdict()
+    details = {name: getattr(node, name) for name in DETAILED} | node.maker._asdict()
     if (more := len(node.documents) - MOST_DOCUMENTS) > 0:
         details |= {"documents": node.documents[:MOST_DOCUMENTS], "more_documents": more}
     values = node.level, node.level_max, to_json(details)

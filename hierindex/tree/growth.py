@@ -2,14 +2,13 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
-from hierindex.core.arguments import Floats2d
 from hierindex.core.revision import Revised
 from hierindex.errors import InputError
 from hierindex.models.record import Usage
@@ -30,14 +29,12 @@ class Grown:
     """A finished tree, or the changes of an update.
 
     `nodes` are embedded, level by level; empty if they were written to a `Sink`. `gone` are the ids
-    of earlier nodes that the tree no longer has. `made` are the ids of all nodes that were grown to
-    replace earlier ones, including unchanged ones. `grounding` is the check of all summaries that a
+    of earlier nodes that the tree no longer has. `grounding` is the check of all summaries that a
     model wrote. `statistics` cover the nodes that were grouped.
     """
 
     nodes: list[Node] = field(default_factory=list)
     gone: frozenset[str] = frozenset()
-    made: frozenset[str] = frozenset()
     usage: Usage = field(default_factory=Usage)
     grounding: Grounding = field(default_factory=Grounding)
     statistics: list[LevelStatistics] = field(default_factory=list)
@@ -137,8 +134,6 @@ class Growth:
     pools : Pools, optional
     ids : set[str]
         Ids of all nodes, finished ones included, if an earlier tree is updated.
-    done : set[str]
-        Documents of the finished nodes.
     height : int
         Number of levels of the parts above the chunks.
     """
@@ -148,11 +143,8 @@ class Growth:
     aside: Sink | None
     pools: Pools | None
     ids: set[str] = field(default_factory=set)
-    done: set[str] = field(default_factory=set)
     height: int = 0
-    _tops: list[Node] = field(default_factory=list)
-    _vectors: list[Floats2d] = field(default_factory=list)  # of the tops, by part
-    _statistics: list[Sequence[LevelStatistics]] = field(default_factory=list)  # by part
+    _parts: list[GrownPart] = field(default_factory=list)  # that have nodes
 
     def add(self, part: GrownPart) -> None:
         """Add a part, and write its finished nodes to the `Sink`."""
@@ -161,15 +153,8 @@ class Growth:
         levels.usage += part.usage
         levels.grounding += part.grounding
         levels.watch.add(part.timings)
-        if part.statistics:
-            self._statistics.append(part.statistics)
-            self.height = max(self.height, len(part.statistics) - 1)
-        self._tops += part.tops
-        self.done |= part.done
         if part.tops:
-            self._vectors.append(part.X)
-        if len(widths := {X.shape[1] for X in self._vectors}) > 1:
-            raise InputError(f"Embeddings must have one dimension, got {sorted(widths)}.")
+            self._parts.append(replace(part, finished=()))
         if self.earlier:
             self.ids.update(node.id for node in chain(part.left, part.finished))
         if self.aside:
@@ -183,7 +168,7 @@ class Growth:
             self.pools = None
         last = self._grow()
         # The highest nodes of the parts are among those that are grouped above them.
-        statistics = [*summed(self._statistics)[:-1], *levels.statistics]
+        below = summed([part.statistics for part in self._parts])[:-1]
         with levels.watch("link", None):
             if earlier:
                 self.ids.update(node.id for node in levels.made)
@@ -196,10 +181,9 @@ class Growth:
         return Grown(
             [] if self.aside else nodes,
             frozenset(earlier.gone if earlier else ()),
-            frozenset(self.ids),
             levels.usage,
             levels.grounding,
-            statistics,
+            [*below, *levels.statistics],
             levels.watch.timings,
         )
 
@@ -207,8 +191,12 @@ class Growth:
         """Grow the levels above the parts; return the highest, of an earlier tree its last cut."""
         levels, across = self.levels, self.levels.recipe.across
         with levels.watch("link", None):
-            X = np.concatenate(self._vectors) if self._vectors else np.zeros((0, 1))
-            tops = self._tops
+            parts = self._parts
+            if len(widths := {part.X.shape[1] for part in parts}) > 1:
+                raise InputError(f"Embeddings must have one dimension, got {sorted(widths)}.")
+            X = np.concatenate([part.X for part in parts] or [np.zeros((0, 1))])
+            tops = [node for part in parts for node in part.tops]
+            self.height = max((len(part.statistics) - 1 for part in parts), default=0)
             if self.pools:
                 order = self.pools.order(tops)
                 X, tops = X[order], [tops[i] for i in order]
@@ -228,12 +216,13 @@ class Growth:
     def _noted(self) -> list[Node]:
         """Return all nodes after setting the fields that depend on the whole tree."""
         earlier, made = self.earlier, self.levels.made
+        done = set[str]().union(*(part.done for part in self._parts))
         nodes, documents = made, documents_alone(made)
         if earlier:
             documents |= documents_alone(d for d in earlier.changed if d.level > self.height)
-            nodes = earlier.among_related(made, documents - self.done)
+            nodes = earlier.among_related(made, documents - done)
         chunks = self.pools.chunks if self.pools else chunks_of(nodes)
-        note_documents(nodes, documents - self.done, chunks)
+        note_documents(nodes, documents - done, chunks)
         note_names(nodes, {node.id for node in made} if earlier else None)
         return [*made, *(earlier.changed if earlier else ())]
 
