@@ -111,8 +111,8 @@ class EarlierTree:
         follows |= most_alike(
             [node for node in tops if node.id not in left], self.nodes(left - made)
         )
-        level = max(height, n_levels)
-        if n_levels > height and any(before[i].level == n_levels for i in left):
+        level = height
+        if n_levels > height:
             level = max(height, self.highest(n_levels, without=left))
         shift = level - n_levels
         return Cut((), NO_ROWS, self, n_levels, shift, n_levels, left, follows)
@@ -120,7 +120,6 @@ class EarlierTree:
     def remembered(self, nodes: Iterable[Node], away: Collection[str] = ()) -> list[Node]:
         """Store nodes that were read, and return those that were not known."""
         nodes = [node for node in nodes if node.id not in away]
-        self.prefetch_parents({node.id for node in nodes})
         for node in nodes:
             self._read[node.id] = node, copy(node)
         return nodes
@@ -160,10 +159,6 @@ class EarlierTree:
             self._learn(self.snapshot.select(*PLACE, where=by_ids(unknown)))
         return {i: self._places[i] for i in ids if i in self._places}
 
-    def prefetch_parents(self, ids: Collection[str]) -> None:
-        """Read the positions of nodes and of their parents at once."""
-        self.places({parent for place in self.places(ids).values() for parent in place.parents})
-
     def of_documents(self, documents: Collection[str]) -> dict[str, Place]:
         """Return the positions of the nodes whose text is of a single one of these documents."""
         if not documents:
@@ -181,9 +176,8 @@ class EarlierTree:
         of_several = f"level_max = {highest:d} AND array_length(documents) > 1"
         if not self.snapshot.count(Prefilter(of_several)):
             return highest
-        whole = "level = {:d} AND whole_document > ''"
-        levels = range(highest, 0, -1)
-        return next((i for i in levels if self.snapshot.count(Prefilter(whole.format(i)))), 0)
+        whole = self.snapshot.select("level", where=Prefilter("whole_document > ''"))
+        return max(whole["level"].to_pylist(), default=0)
 
     def highest(self, level: int, without: Collection[str]) -> int:
         """Return the highest own level of a cut's nodes, excluding some; 0 if there is none."""
@@ -326,7 +320,7 @@ class Cut(Level):
         is_high = shift != 0 or self.level >= tree.snapshot.highest_level()
         is_whole = is_high or n_nodes <= max(FEW, len(new) / MANY_NEW)
         away = self.left | {node.id for node in current}
-        tree.prefetch_parents(self.left)
+        tree.places(self.left)  # of all of them at once
         groups = {parent for node_id in self.left for parent in self._parents(node_id)}
         if is_whole:
             near = beside = tree.remembered(tree.cut(self.level), away)
@@ -357,11 +351,10 @@ class Cut(Level):
         )
         return cut if nodes else cut.above(csr_array((0, 0)), [], X)  # all nodes of groups are gone
 
-    def _parents(self, node_id: str) -> dict[str, float]:
+    def _parents(self, node_id: str) -> Mapping[str, float]:
         """Return the parents of an earlier node on the level above the cut, with weights."""
         place = self.tree.places([node_id])[node_id]
-        above = self.tree.places(place.parents)
-        return {i: place.parents[i] for i, p in above.items() if p.level == self.level + 1}
+        return place.parents if place.level_max == self.level else {}
 
     def _earlier(self, node: Node) -> str:
         """Return the earlier node that a node equals or continues; "" if it is new."""
