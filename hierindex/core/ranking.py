@@ -93,18 +93,10 @@ class MarginalRelevance:
         """
         best = int(np.argmax(np.where(among, np.round(self._scores, 9), -np.inf)))
         score = float(self._scores[best])
-        self.likeness = np.maximum(self.likeness, self._S @ _row(self._S, best))
+        row = self._S[best] if isinstance(self._S, np.ndarray) else self._S[[best]].toarray()[0]
+        self.likeness = np.maximum(self.likeness, self._S @ row)
         self._scores = self._relevance - self._redundancy * self.likeness
         return best, score
-
-
-def _row(S: "Floats2d | csr_array", i: int) -> Floats1d:
-    """Return a row as a dense vector, (n_dims,); `S[i].toarray()` is ten times as slow."""
-    if isinstance(S, np.ndarray):
-        return np.asarray(S[i])
-    x, stored = np.zeros(S.shape[1]), slice(S.indptr[i], S.indptr[i + 1])
-    x[S.indices[stored]] = S.data[stored]
-    return x
 
 
 def diversified(

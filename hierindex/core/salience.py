@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 DAMPING = 0.85  # as in PageRank
-MOST_DENSE = 99  # sentences; with more, OpenBLAS starts threads, which cost more than the system
 CONVERGED = 1e-12  # L1 change of a step
 NEAR_DUPLICATE = 0.9  # cosine similarity
 SHORT = 30  # tokens of a sentence that a part may always begin with
@@ -37,7 +36,7 @@ def lexrank(S: "csr_array", restart: Floats1d | None = None) -> Floats1d:
 
     Notes
     -----
-    O(n_sentences^3) for up to 99 sentences, or else about 40 products with S and its transpose.
+    About 40 products with S and its transpose.
     Erkan and Radev, LexRank (JAIR 2004), section 3.2, without the threshold and without self-loops,
     which favour isolated sentences. `restart` is from Otterbacher, Erkan and Radev, Using Random
     Walks for Question-focused Sentence Retrieval (HLT 2005).
@@ -50,13 +49,10 @@ def lexrank(S: "csr_array", restart: Floats1d | None = None) -> Floats1d:
     """
     n = S.shape[0]
     start = np.full(n, 1 / max(n, 1)) if restart is None else restart / restart.sum()
-    if n <= MOST_DENSE:
-        cosine = (S @ S.T).toarray()  # sparse, as S has many more columns than rows
-        np.fill_diagonal(cosine, 0.0)
-        p = np.linalg.solve(np.eye(n) - cosine * _per_degree(cosine.sum(axis=0)), start)
-        return np.asarray(p / p.sum())
     T, itself = S.T, np.asarray(S.multiply(S).sum(axis=1)).ravel()
-    per_degree = _per_degree(S @ T.sum(axis=1) - itself)
+    degree = S @ T.sum(axis=1) - itself
+    # The probability of a step per unit of similarity; 0 without similar sentences.
+    per_degree = np.divide(DAMPING, degree, out=np.zeros(n), where=degree > 1e-9)
     p, change = start, float(n)
     while change > CONVERGED:
         step = p * per_degree
@@ -64,11 +60,6 @@ def lexrank(S: "csr_array", restart: Floats1d | None = None) -> Floats1d:
         after = stepped + (1 - stepped.sum()) * start  # all that did not step restarts
         p, change = after, float(np.abs(after - p).sum())
     return p
-
-
-def _per_degree(degree: Floats1d) -> Floats1d:
-    """Return the probability of a step per unit of similarity; 0 without similar sentences."""
-    return np.divide(DAMPING, degree, out=np.zeros(len(degree)), where=degree > 1e-9)
 
 
 def opening(document: Ints1d) -> Floats1d:

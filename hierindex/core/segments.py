@@ -205,22 +205,14 @@ def segment(rows: Rows, *, rule: Rule, caps: Caps = UNBOUNDED) -> Membership:
     cut[starts] = True
     for start, end in pairwise([*starts.tolist(), len(rows)]):
         if end - start > 1:
-            gaps = rule.breakpoints(rows[start:end], caps)
-            cut[start + 1 + _checked(gaps, end - start - 1, rule)] = True
+            gaps = np.asarray(rule.breakpoints(rows[start:end], caps), dtype=np.int64)
+            if (wrong := gaps[(gaps < 0) | (gaps >= end - start - 1)]).size:
+                raise InputError(
+                    f"{type(rule).__name__}.breakpoints must return gaps from 0 to "
+                    f"{end - start - 2}, got {wrong[0]}."
+                )
+            cut[start + 1 + gaps] = True
     return one_hot(np.cumsum(cut))
-
-
-def _checked(gaps: Ints1d, n_gaps: int, rule: Rule) -> Ints1d:
-    """Validate the gaps from a rule, which may be a user's."""
-    array = np.asarray(gaps)
-    if array.size == 0:
-        return np.empty(0, dtype=np.int64)
-    if array.dtype.kind not in "iu" or array.min() < 0 or array.max() >= n_gaps:
-        raise InputError(
-            f"{type(rule).__name__}.breakpoints must return whole numbers in [0, {n_gaps - 1}], "
-            f"got {gaps!r}."
-        )
-    return array
 
 
 def document_starts(document: Ints1d) -> Ints1d:

@@ -129,7 +129,12 @@ class ByMixture:
 
     def of_pools(self, rows: Rows, pools: Sequence[Ints1d]) -> Membership | None:
         """Return the clusters of each pool, or None if no cluster has two rows."""
-        M = _each(pools, rows, self._clusters)
+        groups, weights = [], []
+        for pool in pools:
+            M = self._clusters(rows[pool])
+            groups += [pool[group] for group in groups_of(M)]
+            weights += weights_of(M)
+        M = from_groups(groups, weights, len(rows))
         return M if M.shape[1] < len(rows) else None
 
     def _clusters(self, rows: Rows) -> Membership:
@@ -146,13 +151,3 @@ class ByDocument:
     def __call__(self, rows: Rows) -> Membership | None:
         """Return one group per document, or None above the leaves."""
         return one_hot(rows.document) if rows.level == 0 else None
-
-
-def _each(parts: Sequence[Ints1d], rows: Rows, grouped: Callable[[Rows], Membership]) -> Membership:
-    """Group each part of the rows separately."""
-    groups, weights = [], []
-    for part in parts:
-        M = grouped(rows[part])
-        groups += [part[group] for group in groups_of(M)]
-        weights += weights_of(M)
-    return from_groups(groups, weights, len(rows))
