@@ -36,15 +36,10 @@ EMBED_HIDDEN, LLM_HIDDEN = "excluded_embed_metadata_keys", "excluded_llm_metadat
 """LlamaIndex's names for the metadata keys that are neither embedded nor shown to an LLM."""
 
 
-def _fields_of(value: Any) -> dict[str, Any]:
-    if not isinstance(value, Grounding):
-        raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
-    return value.to_json()
-
-
-# Compact JSON; `json.dumps` would make an encoder at each call.
-_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_fields_of)
-to_json: Callable[[Any], str] = _encoder.encode
+to_json: Callable[[Any], str] = json.JSONEncoder(
+    ensure_ascii=False, separators=(",", ":"), default=asdict
+).encode
+"""Return compact JSON of values and dataclasses."""
 
 
 def page_in(metadata: Mapping[str, Any]) -> tuple[int | None, str]:
@@ -349,8 +344,7 @@ class Node:
         """Title of the node's document, or its id if it has no title; "" for several documents."""
         if len(self.documents) != 1:
             return ""
-        title = self.metadata.get(TITLE)
-        return (" ".join(title.split()) if isinstance(title, str) else "") or self.documents[0]
+        return self._given_title or self.documents[0]
 
     @property
     def document_name(self) -> str:
@@ -358,10 +352,15 @@ class Node:
 
         Empty for several documents, or if neither is known.
         """
-        file = str(self.metadata.get(FILE_NAME) or "")
+        if len(self.documents) != 1:
+            return ""
+        file, title = str(self.metadata.get(FILE_NAME) or ""), self._given_title
+        return title if title and title != file else PurePath(file).stem
+
+    @property
+    def _given_title(self) -> str:
         title = self.metadata.get(TITLE)
-        given = " ".join(title.split()) if isinstance(title, str) and title != file else ""
-        return (given or PurePath(file).stem) if len(self.documents) == 1 else ""
+        return " ".join(title.split()) if isinstance(title, str) else ""
 
     @property
     def place(self) -> str:

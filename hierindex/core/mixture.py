@@ -6,7 +6,7 @@ Sarthi et al., RAPTOR: Recursive Abstractive Processing for Tree-Organized Retri
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -20,12 +20,11 @@ if TYPE_CHECKING:
     from sklearn.mixture import GaussianMixture
 
 
-Covariance = Literal["diag", "full", "tied", "spherical"]
-
 COARSE = (1, 2, 4, 8, 16, 32, 50)  # numbers of components; RAPTOR tries all from 1 to 49
 FINE = 1 / 8  # relative resolution of the best number
 ROUNDING = 1e-7  # of single precision; rows that differ by less are one cluster
 MIN_UMAP_ROWS = 200  # distinct; importing umap takes 2 s, principal components are immediate
+REG_COVAR = 3e-2  # added to variances; less gives outliers components of their own
 ROWS_PER_DIM = 4  # a Gaussian needs a few rows per principal component
 
 MAX_POOL = 10_000  # UMAP takes 7 s; smaller pools are faster and separate more related rows
@@ -44,8 +43,6 @@ class Mixture:
         With fewer rows and in the second pass, always principal components.
     n_dims : int
         Maximum dimensions after the reduction; 10 by default.
-    covariance : {"diag", "full", "tied", "spherical"}
-        Covariance type of the mixtures, "diag" by default.
     target_size : int, optional
         Mean number of rows per group in the second pass, at least 2 and 14 by default. If None, the
         BIC chooses the number of groups, as in the first pass and in RAPTOR.
@@ -54,9 +51,6 @@ class Mixture:
         default. Lower values give more overlap.
     max_parents : {1, 2, 3}
         Maximum number of groups that a row joins; 3 by default.
-    reg_covar : float
-        Added to the variances, at least 1e-6 and 0.03 by default. UMAP coordinates span about 10,
-        principal components have a mean square of 1.
 
     Raises
     ------
@@ -67,33 +61,28 @@ class Mixture:
     # Chosen by V-measures on squad's paragraphs by article and chunks of five books by book.
     reduction: Literal["umap", "pca"] = "umap"
     n_dims: int = 10  # as RAPTOR
-    covariance: Covariance = "diag"
     target_size: int | None = 14  # about 9 within the default caps; RAPTOR's groups have 7
     min_weight: float = 0.25  # RAPTOR's 0.1: 22% more summaries, which find no more (overlap.py)
     max_parents: int = 3
-    reg_covar: float = 3e-2  # less gives outliers components of their own
 
     def __post_init__(self) -> None:
-        for name in ("reduction", "covariance"):
-            choices, given = get_args(type(self).__annotations__[name]), getattr(self, name)
-            require(given in choices, name, f"one of {', '.join(choices)}", given)
-        size, weight, floor = self.target_size, self.min_weight, self.reg_covar
+        size, weight = self.target_size, self.min_weight
+        require(self.reduction in ("umap", "pca"), "reduction", "umap or pca", self.reduction)
         require(is_whole(self.n_dims, 1), "n_dims", "a whole number of at least 1", self.n_dims)
         holds = size is None or is_whole(size, 2)
         require(holds, "target_size", "a whole number of at least 2 rows", size)
         require(is_number(weight) and 0 < weight <= 1, "min_weight", "in (0, 1]", weight)
         holds = is_whole(self.max_parents, 1) and self.max_parents <= 3
         require(holds, "max_parents", "1, 2 or 3", self.max_parents)
-        require(is_number(floor) and floor >= 1e-6, "reg_covar", "at least 1e-6", floor)
 
 
 DEFAULT = Mixture()
 
 
-def fitted(Z: Floats2d, model: Mixture, seed: int, number: int) -> "GaussianMixture":
+def fitted(Z: Floats2d, seed: int, number: int) -> "GaussianMixture":
     """Fit a Gaussian mixture of `number` <= n_rows components.
 
-    A step of EM costs O(n_rows * number * n_dims), times n_dims for full covariances.
+    A step of EM costs O(n_rows * number * n_dims).
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.mixture import GaussianMixture
@@ -102,14 +91,11 @@ def fitted(Z: Floats2d, model: Mixture, seed: int, number: int) -> "GaussianMixt
         # Without convergence the BIC still compares numbers; a given number is used as it is.
         warnings.simplefilter("ignore", ConvergenceWarning)
         return GaussianMixture(
-            number,
-            covariance_type=model.covariance,
-            reg_covar=model.reg_covar,
-            random_state=seed,
+            number, covariance_type="diag", reg_covar=REG_COVAR, random_state=seed
         ).fit(Z)
 
 
-def best_fitted(Z: Floats2d, model: Mixture, seed: int, *, most: int) -> "GaussianMixture":
+def best_fitted(Z: Floats2d, seed: int, *, most: int) -> "GaussianMixture":
     """Fit mixtures of up to min(most, 50) components; return the one with the lowest BIC.
 
     A coarse grid of numbers is tried first, then midpoints around the best one. Each number is
@@ -120,7 +106,7 @@ def best_fitted(Z: Floats2d, model: Mixture, seed: int, *, most: int) -> "Gaussi
     untried = {min(number, most) for number in COARSE}
     while untried:
         for number in sorted(untried):
-            fits[number] = fitted(Z, model, seed, number)
+            fits[number] = fitted(Z, seed, number)
             value[number] = float(fits[number].bic(Z))
         tried = sorted(fits)
         best = min(tried, key=value.__getitem__)
@@ -197,10 +183,10 @@ def _posteriors(X: Floats2d, model: Mixture, seed: int, *, is_first: bool) -> Fl
     else:
         Z = principal_coordinates(X, min(model.n_dims, max(1, len(X) // ROWS_PER_DIM)))
     if is_first or model.target_size is None:
-        fit = best_fitted(Z, model, seed, most=max(1, n_distinct // 3))
+        fit = best_fitted(Z, seed, most=max(1, n_distinct // 3))
     else:
         number = max(1, round(len(X) / model.target_size))
-        fit = fitted(Z, model, seed, min(number, n_distinct))
+        fit = fitted(Z, seed, min(number, n_distinct))
     return np.asarray(fit.predict_proba(Z))
 
 

@@ -61,7 +61,7 @@ HIERARCHIES = [
     DocumentHierarchy,
     lambda **options: RaptorHierarchy(scope="document", **options),
     lambda **options: SemanticHierarchy(rule=Percentile(40), **options),
-    lambda **options: RaptorHierarchy(mixture=Mixture(covariance="full"), **options),
+    lambda **options: RaptorHierarchy(mixture=Mixture(target_size=None), **options),
 ]
 IDS = [
     "semantic",
@@ -69,7 +69,7 @@ IDS = [
     "document",
     "raptor per document",
     "semantic by percentile",
-    "raptor full",
+    "raptor as published",
 ]
 
 
@@ -437,8 +437,8 @@ def test_summaries_are_refused_but_their_chunks_are_not() -> None:
         ({"seed": -1}, "seed is invalid: it must be at least 0, got -1"),
         ({"mixture": {"n_dims": 0}}, "mixture is invalid: n_dims must be a whole number"),
         (
-            {"mixture": {"covariance": "round"}},
-            "mixture.covariance is invalid: it must be diag",
+            {"mixture": {"reduction": "round"}},
+            "mixture.reduction is invalid: it must be umap",
         ),
         ({"targetsize": 3}, "There is no option 'targetsize'."),
     ],
