@@ -70,20 +70,14 @@ class Rows:
 
 
 def unit_rows(X: NDArray[Any]) -> Floats2d:
-    """Return `X` as float32 or float64; raise InputError unless it is a matrix of unit vectors.
+    """Return `X` as float32 or float64; raise InputError unless all rows are unit vectors.
 
     It is copied only if it has another dtype. The error names the first invalid row.
     """
-    if X.ndim != 2:
-        raise InputError(f"Rows must be a matrix with one vector each, got {X.ndim} axes.")
     X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
-    with np.errstate(over="ignore", invalid="ignore"):
-        length = np.sqrt(np.einsum("ij,ij->i", X, X))
+    length = np.sqrt(np.einsum("ij,ij->i", X, X))
     if len(wrong := np.flatnonzero(~(np.abs(length - 1) < UNIT))):
         row = wrong[0]
-        is_finite = np.isfinite(X[row])
-        if not is_finite.all():
-            raise InputError(f"Rows must be finite; row {row} has {X[row][~is_finite][0]}.")
         raise InputError(f"Rows must be unit vectors; row {row} has length {length[row]:.6g}.")
     return X
 

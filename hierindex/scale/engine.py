@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
-from itertools import cycle
+from itertools import chain, cycle
 from os.path import realpath
 from typing import Any
 
@@ -32,6 +32,7 @@ from hierindex.scale.worker import (
     sendable,
 )
 from hierindex.store.table import Table
+from hierindex.tree.pools import parted
 
 FILES = 64  # that a task reads at most
 PARTS = 4  # per worker, so that none is idle for long at the end
@@ -154,15 +155,12 @@ def _each_file(memory: Readings, progress: Progress, files: Mapping[str, File]) 
     together = defaultdict[str, dict[str, File]](dict)
     for document_id, file in files.items():
         together[realpath(file.path)][document_id] = file._replace(path=file.path.absolute())
-    batches = [dict[str, File]()]
-    for same in together.values():
-        if len(batches[-1]) >= FILES:
-            batches.append({})
-        batches[-1] |= same
     task = ray.remote(scheduling_strategy="SPREAD", max_retries=DEATHS)(read)
     n_read, n_cpus = 0, max(1, int(ray.cluster_resources().get("CPU", 1)))
     own = version("hierindex")
-    calls = (task.remote(own, batch, memory) for batch in batches if batch)
+    parts = parted(together.values(), len, FILES)
+    batches = (dict(chain.from_iterable(same.items() for same in part)) for part in parts)
+    calls = (task.remote(own, batch, memory) for batch in batches)
     for found in in_order(calls, AT_ONCE * n_cpus):
         yield from found
         n_read += len(found)

@@ -432,8 +432,6 @@ def test_summaries_are_refused_but_their_chunks_are_not() -> None:
             {"rule": {"class_name": "Cosine", "threshold": 2}},
             "rule is invalid: threshold must be in",
         ),
-        ({"rule": {"class_name": "Cosine", "x": 2}}, "Cosine cannot be created with"),
-        ({"rule": {"class_name": "Cosine"}}, "Cosine cannot be created with"),
         ({"seed": -1}, "seed is invalid: it must be at least 0, got -1"),
         ({"mixture": {"n_dims": 0}}, "mixture is invalid: n_dims must be a whole number"),
         (
