@@ -407,14 +407,8 @@ class Node:
 def quotes_of(lists: Iterable[Sequence[Any]]) -> tuple[Quote, ...]:
     """Return quotes from their JSON lists."""
     return tuple(
-        Quote(
-            at,
-            to,
-            None if source is None else Span(*source),
-            verbatim,
-            *(tuple(Span(*span) for span in spans) for spans in beside),
-        )
-        for at, to, source, verbatim, *beside in lists
+        Quote(at, to, source and Span(*source), verbatim, tuple(Span(*span) for span in beside))
+        for at, to, source, verbatim, beside in lists
     )
 
 

@@ -157,8 +157,13 @@ def grown(
     leaves: Rows, groupers: Sequence[Grouper], *, max_levels: int | None = None
 ) -> tuple[Tree, list[Rows]]:
     """The tree over `leaves` and the rows of each level; a group's centroid is its summary."""
-    tree = grow_tree(leaves, groupers, parents, max_levels=max_levels)
-    return tree, [*tree.levels]
+    levels = [leaves]
+
+    def above(rows: Rows, M: Membership) -> Rows:
+        levels.append(parents(rows, M))
+        return levels[-1]
+
+    return grow_tree(leaves, groupers, above, max_levels=max_levels), levels
 
 
 def leaf_weights(leaves: Rows, tree: Tree, level: int) -> csr_array:

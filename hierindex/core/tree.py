@@ -25,12 +25,10 @@ class Tree:
     """Memberships of each level's rows in the next level's: `layers[l]` is (n_l, n_{l+1}).
 
     A group of one row makes no new node: the row itself passes up. An exception is a first layer by
-    document, which gives every document a node. `levels` are the rows of all levels, the leaves
-    first.
+    document, which gives every document a node.
     """
 
     layers: tuple[Membership, ...]
-    levels: tuple[Rows, ...]
 
 
 def grow_tree(
@@ -64,7 +62,7 @@ def grow_tree(
     >>> [layer.shape for layer in tree.layers]
     [(4, 2), (2, 1)]
     """
-    rows, layers, levels = leaves, list[Membership](), [leaves]
+    rows, layers = leaves, list[Membership]()
     for grouper in groupers:
         while len(rows) > 0 and (max_levels is None or len(layers) < max_levels):
             M = grouper(rows)
@@ -72,8 +70,7 @@ def grow_tree(
                 break
             rows = embed_groups(rows, M)
             layers.append(M)
-            levels.append(rows)
-    return Tree(tuple(layers), tuple(levels))
+    return Tree(tuple(layers))
 
 
 @dataclass(frozen=True)

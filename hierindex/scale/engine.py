@@ -157,10 +157,9 @@ def _each_file(memory: Readings, progress: Progress, files: Mapping[str, File]) 
         together[realpath(file.path)][document_id] = file._replace(path=file.path.absolute())
     task = ray.remote(scheduling_strategy="SPREAD", max_retries=DEATHS)(read)
     n_read, n_cpus = 0, max(1, int(ray.cluster_resources().get("CPU", 1)))
-    own = version("hierindex")
     parts = parted(together.values(), len, FILES)
     batches = (dict(chain.from_iterable(same.items() for same in part)) for part in parts)
-    calls = (task.remote(own, batch, memory) for batch in batches)
+    calls = (task.remote(batch, memory) for batch in batches)
     for found in in_order(calls, AT_ONCE * n_cpus):
         yield from found
         n_read += len(found)

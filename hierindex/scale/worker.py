@@ -216,7 +216,6 @@ class Worker:
         return pickle.dumps(grown), [*told]
 
 
-def read(version: str, files: Mapping[str, File], memory: Readings) -> list[InFile]:
-    """Read files by document id; `version` is that of the process that started the build."""
-    check_version(version)
+def read(files: Mapping[str, File], memory: Readings) -> list[InFile]:
+    """Read files by document id."""
     return [*each_file(files, memory=memory)]

@@ -130,13 +130,14 @@ class Levels:
             nonlocal level
             parents, X = self._parents(level, M)
             level = level.above(M, parents, X)
+            self.statistics.append(LevelStatistics.of(level.rows))
             return level.rows
 
         most = self.recipe.max_levels
         timed = [partial(self._grouped, grouper) for grouper in groupers]
         most = None if most is None else most - level.rows.level
-        tree = grow_tree(level.rows, timed, above, max_levels=most)
-        self.statistics = [*map(LevelStatistics.of, tree.levels)]
+        self.statistics.append(LevelStatistics.of(level.rows))
+        grow_tree(level.rows, timed, above, max_levels=most)
         return level
 
     def _grouped(self, grouper: Grouper, rows: Rows) -> Membership | None:
