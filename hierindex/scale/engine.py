@@ -159,7 +159,8 @@ def _each_file(memory: Readings, progress: Progress, files: Mapping[str, File]) 
     n_read, n_cpus = 0, max(1, int(ray.cluster_resources().get("CPU", 1)))
     parts = parted(together.values(), len, FILES)
     batches = (dict(chain.from_iterable(same.items() for same in part)) for part in parts)
-    calls = (task.remote(batch, memory) for batch in batches)
+    own = version("hierindex")
+    calls = (task.remote(own, batch, memory) for batch in batches)
     for found in in_order(calls, AT_ONCE * n_cpus):
         yield from found
         n_read += len(found)

@@ -216,6 +216,7 @@ class Worker:
         return pickle.dumps(grown), [*told]
 
 
-def read(files: Mapping[str, File], memory: Readings) -> list[InFile]:
-    """Read files by document id."""
+def read(version: str, files: Mapping[str, File], memory: Readings) -> list[InFile]:
+    """Read files by document id; `version` is that of the process that started the build."""
+    check_version(version)
     return [*each_file(files, memory=memory)]
