@@ -193,14 +193,6 @@ def test_it_is_maximal_marginal_relevance(S, n_chosen, redundancy, seed):
     assert chosen.tolist() == maximal_marginal_relevance(S, n_chosen, towards, redundancy)
 
 
-@given(vectors(least_rows=1, least_dims=2, shapes=["noise", "blobs"]), st.data())
-def test_the_first_choice_is_the_most_relevant(S, data):
-    i = data.draw(st.integers(0, len(S) - 1))
-    ones = np.ones(len(S), dtype=np.int64)
-    assume(np.sum(S @ S[i] > 1 - 1e-6) == 1)
-    assert select(S, ones, S @ S[i], redundancy=0.3, budget=1).tolist() == [i]
-
-
 @pytest.mark.parametrize(
     ("S", "n_tokens", "budget", "redundancy", "expected"),
     [
