@@ -36,15 +36,10 @@ EMBED_HIDDEN, LLM_HIDDEN = "excluded_embed_metadata_keys", "excluded_llm_metadat
 """LlamaIndex's names for the metadata keys that are neither embedded nor shown to an LLM."""
 
 
-def _fields_of(value: Any) -> dict[str, Any]:
-    if not isinstance(value, Grounding):
-        raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
-    return value.to_json()
-
-
-# Compact JSON; `json.dumps` would make an encoder at each call.
-_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_fields_of)
-to_json: Callable[[Any], str] = _encoder.encode
+to_json: Callable[[Any], str] = json.JSONEncoder(
+    ensure_ascii=False, separators=(",", ":"), default=asdict
+).encode
+"""Return compact JSON of values and dataclasses."""
 
 
 def page_in(metadata: Mapping[str, Any]) -> tuple[int | None, str]:
@@ -339,12 +334,17 @@ class Node:
         return min((span.start for span in self.citations), default=-1)
 
     @property
+    def section(self) -> str:
+        """Titles above the chunk, the outermost first, joined by " › "; "" for none."""
+        section = self.metadata.get(SECTION)
+        return section if isinstance(section, str) else ""
+
+    @property
     def document_title(self) -> str:
         """Title of the node's document, or its id if it has no title; "" for several documents."""
         if len(self.documents) != 1:
             return ""
-        title = self.metadata.get(TITLE)
-        return (" ".join(title.split()) if isinstance(title, str) else "") or self.documents[0]
+        return self._given_title or self.documents[0]
 
     @property
     def document_name(self) -> str:
@@ -352,10 +352,15 @@ class Node:
 
         Empty for several documents, or if neither is known.
         """
-        file = str(self.metadata.get(FILE_NAME) or "")
+        if len(self.documents) != 1:
+            return ""
+        file, title = str(self.metadata.get(FILE_NAME) or ""), self._given_title
+        return title if title and title != file else PurePath(file).stem
+
+    @property
+    def _given_title(self) -> str:
         title = self.metadata.get(TITLE)
-        given = " ".join(title.split()) if isinstance(title, str) and title != file else ""
-        return (given or PurePath(file).stem) if len(self.documents) == 1 else ""
+        return " ".join(title.split()) if isinstance(title, str) else ""
 
     @property
     def place(self) -> str:
@@ -402,14 +407,8 @@ class Node:
 def quotes_of(lists: Iterable[Sequence[Any]]) -> tuple[Quote, ...]:
     """Return quotes from their JSON lists."""
     return tuple(
-        Quote(
-            at,
-            to,
-            None if source is None else Span(*source),
-            verbatim,
-            *(tuple(Span(*span) for span in spans) for spans in beside),
-        )
-        for at, to, source, verbatim, *beside in lists
+        Quote(at, to, source and Span(*source), verbatim, tuple(Span(*span) for span in beside))
+        for at, to, source, verbatim, beside in lists
     )
 
 

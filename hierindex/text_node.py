@@ -41,17 +41,13 @@ RECORD_KEYS = ("hierindex_level", "hierindex_level_max", DETAILS)
 
 NODE_TYPES = {kind.class_name(): kind for kind in (TextNode, IndexNode, ImageNode)}
 """Types that nodes are restored to; nodes of other types become a `TextNode`."""
-DETAILED = (
-    "kind documents parents quotes n_tokens whole_document n_chunks titles written_title title "
-    "document_hash read_from grounding"
-)
+SIMPLE = "kind n_tokens whole_document n_chunks written_title title document_hash read_from".split()
+"""Fields of a node that are scalars."""
+DETAILED = (*SIMPLE, "documents", "parents", "quotes", "titles", "grounding")
 PLAIN = TextNode().to_dict()
 APART = {"id_", "embedding", "metadata", "text", "relationships"}  # attributes of a `Node`
 SOURCE, PARENT = NodeRelationship.SOURCE, NodeRelationship.PARENT
 PREVIOUS, NEXT, CHILD = NodeRelationship.PREVIOUS, NodeRelationship.NEXT, NodeRelationship.CHILD
-LINKS = PARENT, CHILD, PREVIOUS, NEXT
-TEMPLATES = {"text_template": ["metadata_str", "content"], "metadata_template": ["key", "value"]}
-"""Templates of a node, and their fields."""
 
 
 def from_text_node(node: BaseNode) -> Node:
@@ -62,39 +58,29 @@ def from_text_node(node: BaseNode) -> Node:
     """
     keys = record_keys(node.metadata)
     record: dict[str, Any] = json.loads(node.metadata[DETAILS]) if keys else {}
-    level, level_max = (node.metadata.get(key) for key in RECORD_KEYS[:2])
-    links = {kind: _links(node, kind) for kind in LINKS}
+    level, level_max = (node.metadata[key] for key in RECORD_KEYS[:2]) if keys else (0, 0)
     fields = node.to_dict(exclude=APART)
     others = {key: value for key, value in fields.items() if PLAIN.get(key, ...) != value}
     if keys:
         for hidden in (EMBED_HIDDEN, LLM_HIDDEN):
             others[hidden] = [key for key in fields.get(hidden, ()) if key not in keys]
-    if linked := _linked(links):
-        others["linked"] = linked
     source = node.source_node
     return Node(
         id=node.node_id,
         text=node.get_content(MetadataMode.NONE),
         metadata={key: value for key, value in node.metadata.items() if key not in keys},
-        level=(level or 0) if keys else 0,
-        level_max=(level_max or 0) if keys else 0,
-        kind=record.get("kind", "chunk"),
-        title=record.get("title", ""),
+        level=level,
+        level_max=level_max,
+        **{name: record[name] for name in SIMPLE if name in record},
         documents=tuple(record.get("documents") or [node.ref_doc_id or node.node_id]),
         parents=tuple((parent, weight) for parent, weight in record.get("parents", ()))
-        or tuple((parent, 1.0) for parent in links[PARENT]),
-        children=tuple(links[CHILD]),
-        previous=next(iter(links[PREVIOUS]), ""),
-        next=next(iter(links[NEXT]), ""),
+        or tuple((parent, 1.0) for parent in _linked(node, PARENT)),
+        children=_linked(node, CHILD),
+        previous="".join(_linked(node, PREVIOUS)),
+        next="".join(_linked(node, NEXT)),
         quotes=quotes_of(record.get("quotes", ())),
-        n_tokens=record.get("n_tokens", 0),
         grounding=Grounding.of_json(record.get("grounding")),
-        whole_document=record.get("whole_document", ""),
-        n_chunks=record.get("n_chunks", 1),
         titles=tuple(record.get("titles", ())),
-        written_title=record.get("written_title", ""),
-        document_hash=record.get("document_hash", ""),
-        read_from=record.get("read_from", ""),
         maker=Maker(*(record[field] for field in Maker._fields)) if keys else None,
         source={} if source is None else _fields(source),
         others=others,
@@ -108,8 +94,8 @@ def chunk_of(node: BaseNode) -> Node:
     Raises
     ------
     InputError
-        If the node is not a text node, is a summary, has a template that cannot be formatted, or
-        uses a metadata key of hierindex; the message names the node.
+        If the node is not a text node, is a summary, or uses a metadata key of hierindex; the
+        message names the node.
     """
     if not isinstance(node, TextNode | Document) or isinstance(node, ImageNode):
         raise InputError(
@@ -139,21 +125,17 @@ def to_text_node(node: Node) -> TextNode:
     lists at most 1,000 documents.
     """
     others = dict(node.others)
-    linked: dict[str, dict[str, Any]] = others.pop("linked", {})
     relationships: dict[NodeRelationship, Any] = {}
     if node.source:
         relationships[SOURCE] = RelatedNodeInfo.model_validate(node.source)
-    ids = (
-        [parent for parent, _ in node.parents[:1]],
-        node.children,
-        [node.previous] if node.previous else (),
-        [node.next] if node.next else (),
-    )
-    for kind, linked_ids in zip(LINKS, ids, strict=True):
-        known = linked.get(kind.name, {})
-        infos = [RelatedNodeInfo(**known.get(each, {"node_id": each})) for each in linked_ids]
-        if infos:
-            relationships[kind] = infos if kind is CHILD else infos[0]
+    if node.parents:
+        relationships[PARENT] = RelatedNodeInfo(node_id=node.parents[0][0])
+    if node.children:
+        relationships[CHILD] = [RelatedNodeInfo(node_id=child) for child in node.children]
+    if node.previous:
+        relationships[PREVIOUS] = RelatedNodeInfo(node_id=node.previous)
+    if node.next:
+        relationships[NEXT] = RelatedNodeInfo(node_id=node.next)
     if node.maker is not None:
         for hidden in (EMBED_HIDDEN, LLM_HIDDEN):
             others[hidden] = [*others.get(hidden, ()), *RECORD_KEYS]
@@ -170,27 +152,18 @@ def to_text_node(node: Node) -> TextNode:
 
 
 def check_text_node(node: BaseNode) -> None:
-    """Raise InputError if a node has a reserved metadata key or an invalid template."""
+    """Raise InputError if a node has a reserved metadata key."""
     taken = {key for key in node.metadata if key == DETAILS or key.startswith(PREFIX)}
     if taken := taken - {*record_keys(node.metadata)}:
         raise InputError(
             f"Metadata key {min(taken)!r} of node {node.node_id} is reserved for hierindex; "
             "rename it."
         )
-    for name, fields in TEMPLATES.items():
-        template = getattr(node, name, "")
-        try:
-            template.format(**dict.fromkeys(fields, "text"))
-        except (ValueError, LookupError, AttributeError) as error:
-            raise InputError(
-                f"{name} of node {node.node_id!r} cannot be formatted, got {template!r}; use only "
-                f"{{{'} and {'.join(fields)}}}, and double all other braces."
-            ) from error
 
 
 def record_keys(metadata: Mapping[str, Any]) -> Sequence[str]:
     """Return the metadata keys of hierindex's own; empty if it did not make the node."""
-    return RECORD_KEYS if {DETAILS, RECORD_KEYS[0]} <= metadata.keys() else ()
+    return RECORD_KEYS if {*RECORD_KEYS} <= metadata.keys() else ()
 
 
 def more_documents(node: BaseNode) -> int:
@@ -205,34 +178,21 @@ def metadata_of(node: Node) -> dict[str, Any]:
     """Return the metadata entries that store a node's position in the tree."""
     if node.maker is None:
         return {}
-    details = {name: getattr(node, name) for name in DETAILED.split()} | node.maker._asdict()
+    details = {name: getattr(node, name) for name in DETAILED} | node.maker._asdict()
     if (more := len(node.documents) - MOST_DOCUMENTS) > 0:
         details |= {"documents": node.documents[:MOST_DOCUMENTS], "more_documents": more}
     values = node.level, node.level_max, to_json(details)
-    entries = zip(RECORD_KEYS, values, strict=True)
-    return {key: value for key, value in entries if value is not None}
+    return dict(zip(RECORD_KEYS, values, strict=True))
 
 
-def _links(node: BaseNode, kind: NodeRelationship) -> dict[str, RelatedNodeInfo]:
-    """Return a node's links of a kind by id."""
+def _linked(node: BaseNode, kind: NodeRelationship) -> tuple[str, ...]:
+    """Return the distinct ids of a node's links of a kind."""
     related = node.relationships.get(kind) or []
-    return {info.node_id: info for info in (related if isinstance(related, list) else [related])}
+    infos = related if isinstance(related, list) else [related]
+    return tuple(dict.fromkeys(info.node_id for info in infos))
 
 
 def _fields(info: RelatedNodeInfo) -> dict[str, Any]:
     """Return a link's fields; its metadata need not be JSON until the node is stored."""
     kind = info.node_type
     return info.model_dump() | {"node_type": kind.value if isinstance(kind, ObjectType) else kind}
-
-
-def _linked(links: Mapping[NodeRelationship, Mapping[str, RelatedNodeInfo]]) -> dict[str, Any]:
-    """Return the fields of links other than ids, by relationship and id."""
-    details = {
-        kind.name: {
-            node_id: _fields(info)
-            for node_id, info in infos.items()
-            if info != RelatedNodeInfo(node_id=node_id)
-        }
-        for kind, infos in links.items()
-    }
-    return {kind: infos for kind, infos in details.items() if infos}

@@ -129,15 +129,14 @@ def caps() -> st.SearchStrategy[Caps]:
 
 
 def rules() -> st.SearchStrategy[Rule]:
-    window = st.integers(1, 4)
     percentile, amount = st.floats(0, 100), st.floats(-2, 4)
     return st.one_of(
-        st.builds(TargetSize, st.integers(1, 9), window=window),
-        st.builds(Percentile, percentile, window=window),
-        st.builds(StandardDeviation, amount, window=window),
-        st.builds(Interquartile, amount, window=window),
-        st.builds(Gradient, percentile, window=window),
-        st.builds(Cosine, st.floats(-1, 1, exclude_min=True), window=window),
+        st.builds(TargetSize, st.integers(1, 9)),
+        st.builds(Percentile, percentile),
+        st.builds(StandardDeviation, amount),
+        st.builds(Interquartile, amount),
+        st.builds(Gradient, percentile),
+        st.builds(Cosine, st.floats(-1, 1, exclude_min=True)),
         st.builds(Optimal, rows=st.integers(1, 9)),
     )
 
@@ -158,8 +157,13 @@ def grown(
     leaves: Rows, groupers: Sequence[Grouper], *, max_levels: int | None = None
 ) -> tuple[Tree, list[Rows]]:
     """The tree over `leaves` and the rows of each level; a group's centroid is its summary."""
-    tree = grow_tree(leaves, groupers, parents, max_levels=max_levels)
-    return tree, [*tree.levels]
+    levels = [leaves]
+
+    def above(rows: Rows, M: Membership) -> Rows:
+        levels.append(parents(rows, M))
+        return levels[-1]
+
+    return grow_tree(leaves, groupers, above, max_levels=max_levels), levels
 
 
 def leaf_weights(leaves: Rows, tree: Tree, level: int) -> csr_array:

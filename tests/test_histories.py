@@ -145,24 +145,6 @@ def test_a_line_on_top_of_a_file_moves_all_citations(tmp_path, kind):
     assert index.last_build.usage.cached_summaries > 0
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("n_files", [1, 2])
-def test_a_line_on_top_of_a_meeting_moves_all_citations(corpus, embed_model, tmp_path, n_files):
-    folder = tmp_path / "meetings"
-    folder.mkdir()
-    for path in sorted(corpus("meetings").glob("TS3004*.txt"))[:n_files]:
-        (folder / path.name).write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
-    first = min(folder.iterdir())
-    hierarchy = SemanticHierarchy(embed_model=embed_model)
-    HierarchicalIndex.build([folder], tmp_path / "index", hierarchy=hierarchy)
-    first.write_text("Yes.\n" + first.read_text(encoding="utf-8"), encoding="utf-8")
-    index = HierarchicalIndex.build([folder], tmp_path / "index", hierarchy=hierarchy)
-    texts = {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
-    n_sources, n_wrong = wrong_citations(held(index), texts)
-    assert index.last_build.usage.cached_summaries > 0
-    assert (n_sources > 50, n_wrong) == (True, 0)
-
-
 def half_verbatim(prompt: str) -> str:
     """A title, the first sentence of the passages, and the last one with its words turned."""
     passages = prompt.split(" ===\n")[-2].rpartition("\n")[0]

@@ -131,15 +131,13 @@ def test_a_node_that_hierindex_did_not_make_is_a_chunk_of_its_document(metadata)
 
 
 LINKS = {
-    kind: RelatedNodeInfo(
-        node_id=kind.name, node_type=ObjectType.TEXT, metadata={"by": "Ada"}, hash="h"
-    )
+    kind: RelatedNodeInfo(node_id=kind.name)
     for kind in (NodeRelationship.PREVIOUS, NodeRelationship.NEXT, NodeRelationship.PARENT)
 }
 LINKS[NodeRelationship.SOURCE] = RelatedNodeInfo(
     node_id="doc", node_type=ObjectType.DOCUMENT, metadata={"pages": [1, 2]}, hash="h"
 )
-LINKS[NodeRelationship.CHILD] = [RelatedNodeInfo(node_id="one", hash="1"), LINKS["3"]]
+LINKS[NodeRelationship.CHILD] = [RelatedNodeInfo(node_id="one"), LINKS["3"]]
 OWN = {
     "id_": "a",
     "text": "text",

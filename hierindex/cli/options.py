@@ -55,9 +55,7 @@ Purge = Annotated[
 ]
 Verbose = Annotated[
     bool,
-    typer.Option(
-        "--verbose", "-v", help="Also print seconds per stage and level, and group statistics."
-    ),
+    typer.Option("--verbose", "-v", help="Also print seconds per stage and level."),
 ]
 Question = Annotated[str, typer.Argument(metavar="QUESTION", help="A question or a topic.")]
 Where = Annotated[

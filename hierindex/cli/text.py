@@ -32,18 +32,12 @@ TITLE = 16  # columns that a title of a table of contents has at least
 DRAWN = "├─ ", "└─ ", "│  ", "   "
 PLAIN = ("  ",) * 4  # where standard output is no terminal
 SIZES = {"level": "level", "nodes": "nodes", "tokens": "tokens"}
-STATISTICS = {
-    **SIZES,
-    "fan_out": "children per node",
-    "overlap": "parents per child",
-    "silhouette": "silhouette",
-}
 
 
-def built(report: dict[str, Any], columns: Mapping[str, str] = SIZES) -> str:
-    """Format the report of a build, an update or a deletion, with these columns of statistics."""
+def built(report: dict[str, Any]) -> str:
+    """Format the report of a build, an update or a deletion."""
     generation, seconds = report["generation"], f"{report['seconds']['total']:.1f} s"
-    levels = [{n: level[key] for key, n in columns.items()} for level in report["statistics"]]
+    levels = report["statistics"]
     lines = [f"Generation {generation}: {_changes(report)}, {seconds}.", *_names(report)]
     if levels:
         lines += ["Nodes that were grouped:"] * bool(report["unchanged"])
@@ -171,7 +165,7 @@ def estimated(estimate: dict[str, Any]) -> str:
 
 
 def timed(report: dict[str, Any]) -> str:
-    """Format the report of a build with its statistics and the seconds of each stage and level."""
+    """Format the report of a build with the seconds of each stage and level."""
     spent = {(t["stage"], t["level"]): t["seconds"] for t in report["timings"]}
     levels = [level["level"] for level in report["statistics"]]
     rows = [
@@ -179,7 +173,7 @@ def timed(report: dict[str, Any]) -> str:
         for stage, seconds in report["seconds"].items()
     ]
     head = "seconds", "all", "once", *map(str, levels)
-    return f"{built(report, STATISTICS)}\n\n{table(head, rows)}"
+    return f"{built(report)}\n\n{table(head, rows)}"
 
 
 def described(info: dict[str, Any]) -> str:

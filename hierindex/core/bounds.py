@@ -16,8 +16,7 @@ from hierindex.core.membership import (
     weights_of,
 )
 from hierindex.core.reduce import principal_components
-from hierindex.core.rows import canonical_order, one_thread, unit_rows
-from hierindex.errors import InputError
+from hierindex.core.rows import canonical_order, one_thread
 
 
 @dataclass(frozen=True)
@@ -73,21 +72,10 @@ def bounded(
         If any two rows may share a group, n_groups' <= ceil(n_rows / 2), or with `document`
         two thirds of each document's rows, so a tree has O(log n_rows) levels.
 
-    Raises
-    ------
-    InputError
-        If the arrays differ in length, or a row is not finite or not a unit vector.
-
     Notes
     -----
     A split costs O(n_rows * n_dims^2), the merges O(singles * groups * n_dims).
     """
-    X = unit_rows(X)
-    if not M.shape[0] == len(X) == len(n_tokens):
-        raise InputError(
-            f"Arrays must have the same length, got {M.shape[0]} memberships, {len(X)} vectors, "
-            f"{len(n_tokens)} token counts."
-        )
     if document is not None:
         return _within(caps, M, X, n_tokens, _gaps(document, heading))
     order = canonical_order(X)
@@ -164,11 +152,9 @@ def _join_singles(
     tokens = np.array([n_tokens[group].sum() for group in groups])
     total = np.asarray(M.T @ X)  # (n_groups, n_dims)
     column = strongest_parent(M)
-    lightest = np.sort(tokens)[:2]
     for g in np.flatnonzero(size == 1):
         row = groups[g][0]
-        others = lightest[1 if tokens[g] == lightest[0] else 0 :]  # groups only grow
-        if size[g] != 1 or not len(others) or tokens[g] + others[0] > caps.max_tokens:
+        if size[g] != 1:  # another single row has joined it
             continue
         if gaps is None:
             near, height = np.arange(len(groups)), np.zeros(len(groups))

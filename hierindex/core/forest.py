@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierindex.core.arguments import Floats1d, Ints1d
-from hierindex.errors import InputError
 
 Mask = NDArray[np.bool_]
 
@@ -23,20 +22,10 @@ class Forest:
         Row of each row's parent, -1 for a root.
     level : (n,) int
         0 for text; a parent's level is above the levels of its children.
-
-    Raises
-    ------
-    InputError
-        If a parent is not a row of a higher level.
     """
 
     def __init__(self, parent: Ints1d, level: Ints1d) -> None:
-        n = len(parent)
         child = np.flatnonzero(parent != -1)
-        if len(level) != n or not ((parent >= -1) & (parent < n)).all():
-            raise InputError(f"Each of {len(level)} rows needs a parent from -1 to {n - 1}.")
-        if (level[parent[child]] <= level[child]).any():
-            raise InputError("A parent must be of a higher level than its children.")
         self.parent = parent
         self.level: Ints1d = np.asarray(level, dtype=np.int64)
         child = child[np.argsort(level[child], kind="stable")]

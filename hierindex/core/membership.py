@@ -58,16 +58,6 @@ def in_rows_of(M: Membership, order: Ints1d) -> Membership:
     return from_groups([order[group] for group in groups_of(M)], weights_of(M), M.shape[0])
 
 
-def mean_cohesion(M: Membership, X: Floats2d) -> float:
-    """Return the mean cosine similarity of rows to their groups' centroids, weighted by membership.
-
-    >>> X = np.array([[1, 0], [1, 0], [0, 1.0]])
-    >>> mean_cohesion(one_hot(np.array([0, 0, 1])), X)
-    1.0
-    """
-    return float(np.linalg.norm(M.T @ X, axis=1).sum() / len(X))
-
-
 def normalised(M: csr_array) -> Membership:
     """Return a copy of `M` whose rows sum to 1."""
     M = M.astype(np.float64)  # a copy

@@ -6,7 +6,7 @@ Sarthi et al., RAPTOR: Recursive Abstractive Processing for Tree-Organized Retri
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -14,77 +14,22 @@ from scipy.sparse import csr_array
 from hierindex.core.arguments import Floats2d, Ints1d, is_number, is_whole, require
 from hierindex.core.membership import Membership, from_groups, groups_of, in_rows_of, weights_of
 from hierindex.core.reduce import MAX_NEIGHBOURS, principal_coordinates, umap_coordinates
-from hierindex.core.rows import blocks, canonical_order, distinct_rows, one_thread, unit_rows
-from hierindex.errors import InputError
+from hierindex.core.rows import blocks, canonical_order, distinct_rows, one_thread
 
 if TYPE_CHECKING:
     from sklearn.mixture import GaussianMixture
 
 
-Covariance = Literal["diag", "full", "tied", "spherical"]
-
 COARSE = (1, 2, 4, 8, 16, 32, 50)  # numbers of components; RAPTOR tries all from 1 to 49
 FINE = 1 / 8  # relative resolution of the best number
 ROUNDING = 1e-7  # of single precision; rows that differ by less are one cluster
 MIN_UMAP_ROWS = 200  # distinct; importing umap takes 2 s, principal components are immediate
+REG_COVAR = 3e-2  # added to variances; less gives outliers components of their own
 ROWS_PER_DIM = 4  # a Gaussian needs a few rows per principal component
 
 MAX_POOL = 10_000  # UMAP takes 7 s; smaller pools are faster and separate more related rows
 MAX_SPLIT = 64  # parts per k-means
 SAMPLE = 256  # rows per centroid, the default of faiss
-
-
-@dataclass(frozen=True)
-class Shape:
-    """Covariance type, regularisation and random seed of a mixture."""
-
-    covariance: Covariance
-    reg_covar: float
-    seed: int
-
-
-def posteriors(Z: Floats2d, shape: Shape, number: int) -> Floats2d:
-    """Fit a mixture of `number` <= n_rows components; return (n_rows, number) responsibilities.
-
-    A step of EM costs O(n_rows * number * n_dims), times n_dims for full covariances.
-    """
-    return np.asarray(_fitted(Z, shape, number).predict_proba(Z))
-
-
-def best_posteriors(Z: Floats2d, shape: Shape, *, most: int) -> Floats2d:
-    """Fit mixtures of up to min(most, 50) components; return the responsibilities of the best.
-
-    A coarse grid of numbers is tried first, then midpoints around the best one. Each number is
-    fitted once. The lowest BIC wins. The result is (n_rows, n_components); rows sum to 1.
-    """
-    fits: dict[int, GaussianMixture] = {}
-    value: dict[int, float] = {}
-    untried = {min(number, most) for number in COARSE}
-    while untried:
-        for number in sorted(untried):
-            fits[number] = fit = _fitted(Z, shape, number)
-            value[number] = float(fit.bic(Z))
-        tried = sorted(fits)
-        best = min(tried, key=value.__getitem__)
-        at = tried.index(best)
-        neighbours = (*tried[max(at - 1, 0) : at], *tried[at + 1 : at + 2])
-        untried = {(n + best) // 2 for n in neighbours if abs(n - best) > max(1, best * FINE)}
-    return np.asarray(fits[best].predict_proba(Z))
-
-
-def _fitted(Z: Floats2d, shape: Shape, number: int) -> "GaussianMixture":
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.mixture import GaussianMixture
-
-    with warnings.catch_warnings():
-        # Without convergence the BIC still compares numbers; a given number is used as it is.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return GaussianMixture(
-            number,
-            covariance_type=shape.covariance,
-            reg_covar=shape.reg_covar,
-            random_state=shape.seed,
-        ).fit(Z)
 
 
 @dataclass(frozen=True)
@@ -98,8 +43,6 @@ class Mixture:
         With fewer rows and in the second pass, always principal components.
     n_dims : int
         Maximum dimensions after the reduction; 10 by default.
-    covariance : {"diag", "full", "tied", "spherical"}
-        Covariance type of the mixtures, "diag" by default.
     target_size : int, optional
         Mean number of rows per group in the second pass, at least 2 and 14 by default. If None, the
         BIC chooses the number of groups, as in the first pass and in RAPTOR.
@@ -108,9 +51,6 @@ class Mixture:
         default. Lower values give more overlap.
     max_parents : {1, 2, 3}
         Maximum number of groups that a row joins; 3 by default.
-    reg_covar : float
-        Added to the variances, at least 1e-6 and 0.03 by default. UMAP coordinates span about 10,
-        principal components have a mean square of 1.
 
     Raises
     ------
@@ -121,27 +61,59 @@ class Mixture:
     # Chosen by V-measures on squad's paragraphs by article and chunks of five books by book.
     reduction: Literal["umap", "pca"] = "umap"
     n_dims: int = 10  # as RAPTOR
-    covariance: Covariance = "diag"
     target_size: int | None = 14  # about 9 within the default caps; RAPTOR's groups have 7
     min_weight: float = 0.25  # RAPTOR's 0.1: 22% more summaries, which find no more (overlap.py)
     max_parents: int = 3
-    reg_covar: float = 3e-2  # less gives outliers components of their own
 
     def __post_init__(self) -> None:
-        for name in ("reduction", "covariance"):
-            choices, given = get_args(type(self).__annotations__[name]), getattr(self, name)
-            require(given in choices, name, f"one of {', '.join(choices)}", given)
-        size, weight, floor = self.target_size, self.min_weight, self.reg_covar
+        size, weight = self.target_size, self.min_weight
+        require(self.reduction in ("umap", "pca"), "reduction", "umap or pca", self.reduction)
         require(is_whole(self.n_dims, 1), "n_dims", "a whole number of at least 1", self.n_dims)
         holds = size is None or is_whole(size, 2)
         require(holds, "target_size", "a whole number of at least 2 rows", size)
         require(is_number(weight) and 0 < weight <= 1, "min_weight", "in (0, 1]", weight)
         holds = is_whole(self.max_parents, 1) and self.max_parents <= 3
         require(holds, "max_parents", "1, 2 or 3", self.max_parents)
-        require(is_number(floor) and floor >= 1e-6, "reg_covar", "at least 1e-6", floor)
 
 
 DEFAULT = Mixture()
+
+
+def fitted(Z: Floats2d, seed: int, number: int) -> "GaussianMixture":
+    """Fit a Gaussian mixture of `number` <= n_rows components.
+
+    A step of EM costs O(n_rows * number * n_dims).
+    """
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.mixture import GaussianMixture
+
+    with warnings.catch_warnings():
+        # Without convergence the BIC still compares numbers; a given number is used as it is.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return GaussianMixture(
+            number, covariance_type="diag", reg_covar=REG_COVAR, random_state=seed
+        ).fit(Z)
+
+
+def best_fitted(Z: Floats2d, seed: int, *, most: int) -> "GaussianMixture":
+    """Fit mixtures of up to min(most, 50) components; return the one with the lowest BIC.
+
+    A coarse grid of numbers is tried first, then midpoints around the best one. Each number is
+    fitted once.
+    """
+    fits: dict[int, GaussianMixture] = {}
+    value: dict[int, float] = {}
+    untried = {min(number, most) for number in COARSE}
+    while untried:
+        for number in sorted(untried):
+            fits[number] = fitted(Z, seed, number)
+            value[number] = float(fits[number].bic(Z))
+        tried = sorted(fits)
+        best = min(tried, key=value.__getitem__)
+        at = tried.index(best)
+        neighbours = (*tried[max(at - 1, 0) : at], *tried[at + 1 : at + 2])
+        untried = {(n + best) // 2 for n in neighbours if abs(n - best) > max(1, best * FINE)}
+    return fits[best]
 
 
 def mixture(X: Floats2d, *, model: Mixture = DEFAULT, seed: int = 0) -> Membership:
@@ -152,7 +124,7 @@ def mixture(X: Floats2d, *, model: Mixture = DEFAULT, seed: int = 0) -> Membersh
     Parameters
     ----------
     X : (n_rows, n_dims) unit vectors
-        Their order does not affect the result.
+        At least one; their order does not affect the result.
     model : Mixture
     seed : int
 
@@ -162,20 +134,11 @@ def mixture(X: Floats2d, *, model: Mixture = DEFAULT, seed: int = 0) -> Membersh
         A row belongs to its most likely group and to at most `max_parents` - 1 others with a
         posterior of at least `min_weight`.
 
-    Raises
-    ------
-    InputError
-        If a row is not finite or not a unit vector, or the seed is negative.
-
     Notes
     -----
     Fits about 12 mixtures to all rows and one to each cluster. UMAP's nearest neighbours cost
     O(n_rows^2).
     """
-    X = unit_rows(X)
-    require(is_whole(seed), "seed", "a whole number of at least 0", seed)
-    if len(X) == 0:
-        return csr_array((0, 0))
     order = canonical_order(X)
     with one_thread():
         return in_rows_of(_in_two_passes(X[order], model, seed), order)
@@ -219,11 +182,12 @@ def _posteriors(X: Floats2d, model: Mixture, seed: int, *, is_first: bool) -> Fl
         Z = umap_coordinates(X, n_dims, n_neighbors=n_neighbors, seed=seed)
     else:
         Z = principal_coordinates(X, min(model.n_dims, max(1, len(X) // ROWS_PER_DIM)))
-    shape = Shape(model.covariance, model.reg_covar, seed)
     if is_first or model.target_size is None:
-        return best_posteriors(Z, shape, most=max(1, n_distinct // 3))
-    number = max(1, round(len(X) / model.target_size))
-    return posteriors(Z, shape, min(number, n_distinct))
+        fit = best_fitted(Z, seed, most=max(1, n_distinct // 3))
+    else:
+        number = max(1, round(len(X) / model.target_size))
+        fit = fitted(Z, seed, min(number, n_distinct))
+    return np.asarray(fit.predict_proba(Z))
 
 
 def partition(X: Floats2d, *, max_rows: int = MAX_POOL, seed: int = 0) -> Ints1d:
@@ -232,22 +196,12 @@ def partition(X: Floats2d, *, max_rows: int = MAX_POOL, seed: int = 0) -> Ints1d
     No pool has more than `max_rows` rows, even of identical ones. The order of the rows does not
     affect the pools.
 
-    Raises
-    ------
-    InputError
-        If there are no rows, a row is not finite or not a unit vector, or `max_rows` is below 1.
-
     Notes
     -----
     Learns centroids from a sample and splits large parts again; a split costs O(n_rows * n_dims).
     I. Dhillon and D. Modha, Concept Decompositions for Large Sparse Text Data Using Clustering
     (2001).
     """
-    unit_rows(X)
-    require(is_whole(max_rows, 1), "max_rows", "a whole number of at least 1", max_rows)
-    require(is_whole(seed), "seed", "a whole number of at least 0", seed)
-    if len(X) == 0:
-        raise InputError("There are no rows to split.")
     part, n_parts = np.empty(len(X), dtype=np.int64), 0
     waiting = [canonical_order(X)]
     while waiting:

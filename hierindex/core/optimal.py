@@ -14,7 +14,6 @@ from numpy.lib.stride_tricks import sliding_window_view
 from hierindex.core.arguments import Floats1d, Floats2d, Ints1d, is_whole, require
 from hierindex.core.bounds import Caps
 from hierindex.core.rows import Rows
-from hierindex.core.segments import squared_lengths
 
 STRETCH = 1024  # rows, some 190,000 words; the search costs their square
 WORTH_A_SEGMENT = 2.0  # cost of a heading, in tests/benchmarks/segments.py
@@ -112,6 +111,26 @@ def _fewest_segments(n_tokens: Ints1d, caps: Caps) -> int:
         if not caps.hold(tokens, rows):
             number, rows, tokens = number + 1, 1, n
     return number
+
+
+def squared_lengths(X: Floats2d, longest: int) -> Floats2d:
+    """Return |x_a + ... + x_{a+l-1}|^2 as entry [l, a] of a (longest + 1, n_rows) float64 array.
+
+    Empty runs and runs beyond the end have 0. A run of l rows is computed from two runs of l - 1
+    rows and their overlap, in O(n_rows * longest * n_dims), without a copy of `X`.
+    """
+    n = len(X)
+    Q = np.zeros((longest + 1, n))
+    for length in range(1, min(longest, n) + 1):
+        first, last = X[: n - length + 1], X[length - 1 :]
+        product = np.einsum("ij,ij->i", first, last, dtype=np.float64)
+        if length == 1:
+            Q[1] = product
+        else:
+            end = n - length + 1
+            inner = Q[length - 2, 1 : end + 1]
+            Q[length, :end] = Q[length - 1, :end] + Q[length - 1, 1 : end + 1] - inner + 2 * product
+    return Q
 
 
 def _worth_by_end(rows: Rows, costs: Floats1d, caps: Caps) -> Floats2d:

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierindex.core.arguments import Floats1d, Floats2d, Ints1d
-from hierindex.errors import InputError
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -43,18 +42,7 @@ def blended(dense: Floats1d, lexical: Floats1d, share: float | Floats1d = DENSE_
     -------
     (n,) float64
         In standard deviations from the mean; all 0 if all scores are equal.
-
-    Raises
-    ------
-    InputError
-        If the arrays differ in length or a score is not finite.
     """
-    dense, lexical = finite(dense, "dense scores"), finite(lexical, "lexical scores")
-    if len(lexical) != len(dense):
-        raise InputError(
-            f"Arrays must have the same length, got {len(dense)} dense scores, "
-            f"{len(lexical)} lexical scores."
-        )
     return _standardised(share * _standardised(dense) + (1 - share) * _standardised(lexical))
 
 
@@ -105,18 +93,10 @@ class MarginalRelevance:
         """
         best = int(np.argmax(np.where(among, np.round(self._scores, 9), -np.inf)))
         score = float(self._scores[best])
-        self.likeness = np.maximum(self.likeness, self._S @ _row(self._S, best))
+        row = self._S[best] if isinstance(self._S, np.ndarray) else self._S[[best]].toarray()[0]
+        self.likeness = np.maximum(self.likeness, self._S @ row)
         self._scores = self._relevance - self._redundancy * self.likeness
         return best, score
-
-
-def _row(S: "Floats2d | csr_array", i: int) -> Floats1d:
-    """Return a row as a dense vector, (n_dims,); `S[i].toarray()` is ten times as slow."""
-    if isinstance(S, np.ndarray):
-        return np.asarray(S[i])
-    x, stored = np.zeros(S.shape[1]), slice(S.indptr[i], S.indptr[i + 1])
-    x[S.indices[stored]] = S.data[stored]
-    return x
 
 
 def diversified(
@@ -164,14 +144,6 @@ def reading_order(relevance: Floats1d, document: Ints1d, start: Floats1d) -> Int
     best = np.full(len(names), -np.inf)
     np.maximum.at(best, number, relevance)
     return np.lexsort((start, number, -best[number]))
-
-
-def finite(x: Floats1d, what: str) -> Floats1d:
-    """Convert to floats; raise InputError if a value is not finite."""
-    x = np.asarray(x, dtype=np.float64)
-    if not np.isfinite(x).all():
-        raise InputError(f"The {what} must be finite, got {x[~np.isfinite(x)][0]}.")
-    return x
 
 
 def _standardised(x: Floats1d) -> Floats1d:

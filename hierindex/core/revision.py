@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_array, eye_array, hstack
+from scipy.sparse import csr_array
 
 from hierindex.core.arguments import Floats2d, Ints1d
 from hierindex.core.bounds import bounded
-from hierindex.core.membership import Membership, from_groups, groups_of, weights_of
+from hierindex.core.membership import Membership, from_groups, groups_of, one_hot, weights_of
 from hierindex.core.rows import Rows
 from hierindex.core.tree import ByMixture
 
@@ -51,9 +51,7 @@ class Revised:
             load = len(group) / caps.max_children, rows.n_tokens[group].sum() / caps.max_tokens
             parts = self.grouper(rows[group]) if max(load) > CROWDED else None
             if parts is None:
-                groups.append(group)
-                weights.append(weight)
-                continue
+                parts = one_hot(np.zeros(len(group), dtype=np.int64))
             for part, share in zip(groups_of(parts), weights_of(parts), strict=True):
                 groups.append(group[part])
                 weights.append(weight[part] * share)
@@ -63,9 +61,9 @@ class Revised:
 def _with_singles(before: csr_array) -> Membership:
     """Return earlier memberships in which each row without a group forms its own group."""
     alone = np.flatnonzero(np.diff(before.indptr) == 0)
-    singles = eye_array(before.shape[0], format="csc")[:, alone]
-    M = csr_array(hstack([before, singles], format="csr"))
-    return from_groups(groups_of(M), weights_of(M), M.shape[0])
+    groups = [*groups_of(before), *alone[:, None]]
+    weights = [*weights_of(before), *np.ones((len(alone), 1))]
+    return from_groups(groups, weights, before.shape[0])
 
 
 def joined(new: Floats2d, grouped: Floats2d, M: csr_array) -> Ints1d:

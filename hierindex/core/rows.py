@@ -59,17 +59,7 @@ class Rows:
     def __post_init__(self) -> None:
         if self.heading is NO_HEADINGS:
             object.__setattr__(self, "heading", np.zeros(len(self.X), dtype=np.int64))
-        columns = self.X, self.n_tokens, self.document, self.heading
-        if len({*map(len, columns)}) > 1:
-            raise InputError(
-                f"Arrays must have the same length, got {len(self.X)} vectors, {len(self.n_tokens)}"
-                f" token counts, {len(self.document)} documents, {len(self.heading)} headings."
-            )
         object.__setattr__(self, "X", unit_rows(self.X))
-        if len(wrong := np.flatnonzero(~(self.n_tokens >= 0))):
-            raise InputError(
-                f"Token counts must not be negative; row {wrong[0]} has {self.n_tokens[wrong[0]]}."
-            )
 
     def __len__(self) -> int:
         return len(self.X)
@@ -80,20 +70,14 @@ class Rows:
 
 
 def unit_rows(X: NDArray[Any]) -> Floats2d:
-    """Return `X` as float32 or float64; raise InputError unless it is a matrix of unit vectors.
+    """Return `X` as float32 or float64; raise InputError unless all rows are unit vectors.
 
     It is copied only if it has another dtype. The error names the first invalid row.
     """
-    if X.ndim != 2:
-        raise InputError(f"Rows must be a matrix with one vector each, got {X.ndim} axes.")
     X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
-    with np.errstate(over="ignore", invalid="ignore"):
-        length = np.sqrt(np.einsum("ij,ij->i", X, X))
+    length = np.sqrt(np.einsum("ij,ij->i", X, X))
     if len(wrong := np.flatnonzero(~(np.abs(length - 1) < UNIT))):
         row = wrong[0]
-        is_finite = np.isfinite(X[row])
-        if not is_finite.all():
-            raise InputError(f"Rows must be finite; row {row} has {X[row][~is_finite][0]}.")
         raise InputError(f"Rows must be unit vectors; row {row} has length {length[row]:.6g}.")
     return X
 

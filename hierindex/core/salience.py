@@ -11,13 +11,12 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 DAMPING = 0.85  # as in PageRank
-MOST_DENSE = 99  # sentences; with more, OpenBLAS starts threads, which cost more than the system
 CONVERGED = 1e-12  # L1 change of a step
 NEAR_DUPLICATE = 0.9  # cosine similarity
 SHORT = 30  # tokens of a sentence that a part may always begin with
 
 
-def lexrank(S: "csr_array", restart: Floats1d | None = None) -> Floats1d:
+def lexrank(S: "csr_array", restart: Floats1d) -> Floats1d:
     """Return the stationary distribution of a random walk between similar sentences.
 
     A step goes to another sentence with probability proportional to its cosine similarity. The
@@ -27,8 +26,8 @@ def lexrank(S: "csr_array", restart: Floats1d | None = None) -> Floats1d:
     ----------
     S : (n_sentences, n_words) csr_array
         Unit vectors without negative entries.
-    restart : (n_sentences,) positive floats, optional
-        Relative probability of a restart at each sentence; uniform by default.
+    restart : (n_sentences,) positive floats
+        Relative probability of a restart at each sentence.
 
     Returns
     -------
@@ -37,7 +36,7 @@ def lexrank(S: "csr_array", restart: Floats1d | None = None) -> Floats1d:
 
     Notes
     -----
-    O(n_sentences^3) for up to 99 sentences, or else about 40 products with S and its transpose.
+    About 40 products with S and its transpose.
     Erkan and Radev, LexRank (JAIR 2004), section 3.2, without the threshold and without self-loops,
     which favour isolated sentences. `restart` is from Otterbacher, Erkan and Radev, Using Random
     Walks for Question-focused Sentence Retrieval (HLT 2005).
@@ -45,30 +44,22 @@ def lexrank(S: "csr_array", restart: Floats1d | None = None) -> Floats1d:
     Examples
     --------
     >>> from scipy.sparse import csr_array
-    >>> lexrank(csr_array(np.eye(2))).tolist()
+    >>> lexrank(csr_array(np.eye(2)), np.ones(2)).tolist()
     [0.5, 0.5]
     """
     n = S.shape[0]
-    start = np.full(n, 1 / max(n, 1)) if restart is None else restart / restart.sum()
-    if n <= MOST_DENSE:
-        cosine = (S @ S.T).toarray()  # sparse, as S has many more columns than rows
-        np.fill_diagonal(cosine, 0.0)
-        p = np.linalg.solve(np.eye(n) - cosine * _per_degree(cosine.sum(axis=0)), start)
-        return np.asarray(p / p.sum())
+    p = start = np.asarray(restart / restart.sum())
     T, itself = S.T, np.asarray(S.multiply(S).sum(axis=1)).ravel()
-    per_degree = _per_degree(S @ T.sum(axis=1) - itself)
-    p, change = start, float(n)
+    degree = S @ T.sum(axis=1) - itself
+    # The probability of a step per unit of similarity; 0 without similar sentences.
+    per_degree = np.divide(DAMPING, degree, out=np.zeros(n), where=degree > 1e-9)
+    change = float(n)
     while change > CONVERGED:
         step = p * per_degree
         stepped = S @ (T @ step) - itself * step
         after = stepped + (1 - stepped.sum()) * start  # all that did not step restarts
         p, change = after, float(np.abs(after - p).sum())
     return p
-
-
-def _per_degree(degree: Floats1d) -> Floats1d:
-    """Return the probability of a step per unit of similarity; 0 without similar sentences."""
-    return np.divide(DAMPING, degree, out=np.zeros(len(degree)), where=degree > 1e-9)
 
 
 def opening(document: Ints1d) -> Floats1d:
@@ -116,8 +107,8 @@ def select_sentences(
     *,
     budget: int,
     redundancy: float,
-    part: Ints1d | None = None,
-    size: Floats1d | None = None,
+    part: Ints1d,
+    size: Floats1d,
 ) -> Ints1d:
     """Select sentences of each part by `MarginalRelevance` within a token budget.
 
@@ -134,10 +125,9 @@ def select_sentences(
         Total tokens; a sentence that does not fit is skipped. A part's first sentence has at most
         the larger of budget / n_parts and 30 tokens, if it can.
     redundancy : float in [0, 1]
-    part : (n_sentences,) int, optional
-        The part of each sentence, from 0; by default there is one part.
-    size : (n_parts,) positive floats, optional
-        By default, the tokens of each part.
+    part : (n_sentences,) int
+        The part of each sentence, from 0.
+    size : (n_parts,) positive floats
 
     Returns
     -------
@@ -151,20 +141,20 @@ def select_sentences(
     Examples
     --------
     >>> S = np.array([[1, 0], [1, 0], [0.6, 0.8]])
-    >>> select_sentences(S, np.full(3, 5), S[:, 0], budget=10, redundancy=0.3).tolist()
+    >>> one, size = np.zeros(3, dtype=np.int64), np.ones(1)
+    >>> options = {"budget": 10, "redundancy": 0.3, "part": one, "size": size}
+    >>> select_sentences(S, np.full(3, 5), S[:, 0], **options).tolist()
     [0, 2]
     """
     S = S.astype(np.float64, copy=False)
     marginal = MarginalRelevance(S, relevance, redundancy)
-    part = np.zeros(len(n_tokens), dtype=np.int64) if part is None else part
-    sizes = np.bincount(part, weights=n_tokens) if size is None else np.asarray(size, np.float64)
-    n_taken, fair = np.zeros(len(sizes)), budget / max(len(np.unique(part)), 1)
+    n_taken, fair = np.zeros(len(size)), budget / max(len(np.unique(part)), 1)
     remaining, chosen = budget, list[int]()
     open_ = n_tokens <= remaining
     while open_.any():
-        claim = np.where(n_taken == 0, np.inf, sizes / (n_taken + 1))
+        claim = np.where(n_taken == 0, np.inf, size / (n_taken + 1))
         of = np.unique(part[open_])
-        turn = of[np.lexsort((-sizes[of], -claim[of]))[0]]
+        turn = of[np.lexsort((-size[of], -claim[of]))[0]]
         among = open_ & (part == turn)
         short = among & (n_tokens <= max(fair, SHORT))
         best, _ = marginal.choose(short if not n_taken[turn] and short.any() else among)

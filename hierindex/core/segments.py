@@ -1,7 +1,7 @@
 """Semantic segmentation: documents are cut between dissimilar neighbouring chunks."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol, runtime_checkable
 
@@ -14,87 +14,30 @@ from hierindex.core.rows import Rows
 from hierindex.errors import InputError
 
 DIGITS = 6  # single precision has seven
-CANCELLED = 1e-5  # squared length per unit vector of a sum below which it is rounding error
 
 
-def squared_lengths(X: Floats2d, longest: int) -> Floats2d:
-    """Return |x_a + ... + x_{a+l-1}|^2 as entry [l, a] of a (longest + 1, n_rows) float64 array.
+def gap_similarity(X: Floats2d) -> Floats1d:
+    """Return the cosine similarity of the rows before and after each gap, (n_rows - 1,) float64.
 
-    Empty runs and runs beyond the end have 0. A run of l rows is computed from two runs of l - 1
-    rows and their overlap, in O(n_rows * longest * n_dims), without a copy of `X`.
-    """
-    n = len(X)
-    Q = np.zeros((longest + 1, n))
-    for length in range(1, min(longest, n) + 1):
-        first, last = X[: n - length + 1], X[length - 1 :]
-        product = np.einsum("ij,ij->i", first, last, dtype=np.float64)
-        if length == 1:
-            Q[1] = product
-        else:
-            end = n - length + 1
-            inner = Q[length - 2, 1 : end + 1]
-            Q[length, :end] = Q[length - 1, :end] + Q[length - 1, 1 : end + 1] - inner + 2 * product
-    return Q
+    `X` has the unit vectors of one document, in order, (n_rows, n_dims). Similarities are rounded,
+    so that equal rows tie.
 
-
-def gap_similarity(X: Floats2d, window: int = 1) -> Floats1d:
-    """Return the cosine similarity of the rows before and after each gap.
-
-    Parameters
-    ----------
-    X : (n_rows, n_dims) unit vectors of one document, in order
-    window : int
-        Number of rows to sum on each side; fewer at the ends.
-
-    Returns
-    -------
-    (n_rows - 1,) float64
-        In [-1, 1], rounded so that equal rows tie; 0 if a side cancels out.
-
-    Notes
-    -----
-    O(n_rows * window * n_dims) time, O(n_rows * window) memory.
-
-    Examples
-    --------
     >>> gap_similarity(np.array([[1, 0], [1, 0], [0, 1.0]])).tolist()
     [1.0, 0.0]
     """
-    if window == 1:
-        similarity = np.einsum("ij,ij->i", X[:-1], X[1:], dtype=np.float64)
-    else:
-        similarity = _similarity_of_sums(X, window)
+    similarity = np.einsum("ij,ij->i", X[:-1], X[1:], dtype=np.float64)
     return np.asarray(np.clip(similarity, -1, 1).round(DIGITS))
 
 
-def _similarity_of_sums(X: Floats2d, window: int) -> Floats1d:
-    n = len(X)
-    gap = np.arange(1, n)
-    before, after = np.minimum(gap, window), np.minimum(n - gap, window)  # (n_rows - 1,) rows
-    Q = squared_lengths(X, min(2 * window, n))
-    left, right = Q[before, gap - before], Q[after, gap]
-    product = (Q[before + after, gap - before] - left - right) / 2
-    is_something = np.minimum(left / before, right / after) > CANCELLED
-    length = np.sqrt(np.where(is_something, left * right, 1))
-    return np.where(is_something, product / length, 0)
-
-
-@dataclass(frozen=True)
 class GapRule(ABC):
     """Base class of rules that depend only on the similarity of the rows around each gap.
 
-    `window` is the number of rows compared on each side, 1 or more. Rules raise InputError for
-    parameters out of range.
+    Rules raise InputError for parameters out of range.
     """
-
-    window: int = field(default=1, kw_only=True)
-
-    def __post_init__(self) -> None:
-        require(is_whole(self.window, 1), "window", "a whole number of at least 1", self.window)
 
     def breakpoints(self, rows: Rows, caps: Caps) -> Ints1d:
         """Return the gaps to cut, ascending; gap i follows row i."""
-        return self.weak_gaps(gap_similarity(rows.X, self.window))
+        return self.weak_gaps(gap_similarity(rows.X))
 
     @abstractmethod
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
@@ -111,7 +54,6 @@ class TargetSize(GapRule):
     rows: int
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         require(is_whole(self.rows, 1), "rows", "a whole number of at least 1", self.rows)
 
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
@@ -120,8 +62,20 @@ class TargetSize(GapRule):
         return np.sort(np.argsort(similarity, kind="stable")[:n_cuts])
 
 
+class ThresholdRule(GapRule):
+    """Base class of rules that cut the gaps whose similarity is below a threshold."""
+
+    def weak_gaps(self, similarity: Floats1d) -> Ints1d:
+        """Return the gaps to cut, ascending."""
+        return np.flatnonzero(similarity < round(float(self.threshold_of(similarity)), DIGITS))
+
+    @abstractmethod
+    def threshold_of(self, similarity: Floats1d) -> float:
+        """Return the threshold for a document with these similarities."""
+
+
 @dataclass(frozen=True)
-class Percentile(GapRule):
+class Percentile(ThresholdRule):
     """Cut gaps whose similarity is below the given percentile of the document's similarities.
 
     `percentile` is in [0, 100], 5 by default.
@@ -130,35 +84,16 @@ class Percentile(GapRule):
     percentile: float = 5.0  # LangChain's 95 of distances
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         holds = is_number(self.percentile) and 0 <= self.percentile <= 100
         require(holds, "percentile", "in [0, 100]", self.percentile)
 
-    def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Return the gaps to cut, ascending."""
-        return _below(similarity, np.percentile(similarity, self.percentile))
+    def threshold_of(self, similarity: Floats1d) -> float:
+        """Return the percentile of the similarities."""
+        return float(np.percentile(similarity, self.percentile))
 
 
 @dataclass(frozen=True)
-class _BelowMean(GapRule):
-    amount: float
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require(is_number(self.amount), "amount", "a finite number", self.amount)
-
-    def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Return the gaps to cut, ascending."""
-        threshold = similarity.mean() - self.amount * self._spread(similarity)
-        return _below(similarity, threshold)
-
-    @staticmethod
-    @abstractmethod
-    def _spread(similarity: Floats1d) -> float: ...
-
-
-@dataclass(frozen=True)
-class StandardDeviation(_BelowMean):
+class StandardDeviation(ThresholdRule):
     """Cut gaps more than `amount` standard deviations below the document's mean similarity.
 
     `amount` is 3 by default.
@@ -166,13 +101,20 @@ class StandardDeviation(_BelowMean):
 
     amount: float = 3.0  # as LangChain
 
-    @staticmethod
-    def _spread(similarity: Floats1d) -> float:
+    def __post_init__(self) -> None:
+        require(is_number(self.amount), "amount", "a finite number", self.amount)
+
+    def threshold_of(self, similarity: Floats1d) -> float:
+        """Return the mean similarity less `amount` times the spread of the similarities."""
+        return float(similarity.mean() - self.amount * self.spread(similarity))
+
+    def spread(self, similarity: Floats1d) -> float:
+        """Return the standard deviation."""
         return float(similarity.std())
 
 
 @dataclass(frozen=True)
-class Interquartile(_BelowMean):
+class Interquartile(StandardDeviation):
     """Cut gaps more than `amount` interquartile ranges below the document's mean similarity.
 
     `amount` is 1.5 by default.
@@ -180,8 +122,8 @@ class Interquartile(_BelowMean):
 
     amount: float = 1.5  # as LangChain
 
-    @staticmethod
-    def _spread(similarity: Floats1d) -> float:
+    def spread(self, similarity: Floats1d) -> float:
+        """Return the interquartile range."""
         low, high = np.percentile(similarity, [25, 75])
         return float(high - low)
 
@@ -202,26 +144,21 @@ class Gradient(Percentile):
 
 
 @dataclass(frozen=True)
-class Cosine(GapRule):
+class Cosine(ThresholdRule):
     """Cut gaps with a similarity below `threshold`, in (-1, 1]."""
 
     threshold: float
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         holds = is_number(self.threshold) and -1 < self.threshold <= 1
         require(holds, "threshold", "in (-1, 1]", self.threshold)
 
-    def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Return the gaps to cut, ascending."""
-        return _below(similarity, self.threshold)
+    def threshold_of(self, similarity: Floats1d) -> float:
+        """Return the threshold."""
+        return self.threshold
 
 
 GAP_RULES = (TargetSize, Percentile, StandardDeviation, Interquartile, Gradient, Cosine)
-
-
-def _below(values: Floats1d, threshold: float) -> Ints1d:
-    return np.flatnonzero(values < round(float(threshold), DIGITS))
 
 
 @runtime_checkable
@@ -268,22 +205,14 @@ def segment(rows: Rows, *, rule: Rule, caps: Caps = UNBOUNDED) -> Membership:
     cut[starts] = True
     for start, end in pairwise([*starts.tolist(), len(rows)]):
         if end - start > 1:
-            gaps = rule.breakpoints(rows[start:end], caps)
-            cut[start + 1 + _checked(gaps, end - start - 1, rule)] = True
+            gaps = np.asarray(rule.breakpoints(rows[start:end], caps), dtype=np.int64)
+            if (wrong := gaps[(gaps < 0) | (gaps >= end - start - 1)]).size:
+                raise InputError(
+                    f"{type(rule).__name__}.breakpoints must return gaps from 0 to "
+                    f"{end - start - 2}, got {wrong[0]}."
+                )
+            cut[start + 1 + gaps] = True
     return one_hot(np.cumsum(cut))
-
-
-def _checked(gaps: Ints1d, n_gaps: int, rule: Rule) -> Ints1d:
-    """Validate the gaps from a rule, which may be a user's."""
-    array = np.asarray(gaps)
-    if array.size == 0:
-        return np.empty(0, dtype=np.int64)
-    if array.dtype.kind not in "iu" or array.min() < 0 or array.max() >= n_gaps:
-        raise InputError(
-            f"{type(rule).__name__}.breakpoints must return whole numbers in [0, {n_gaps - 1}], "
-            f"got {gaps!r}."
-        )
-    return array
 
 
 def document_starts(document: Ints1d) -> Ints1d:

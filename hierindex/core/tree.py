@@ -25,12 +25,10 @@ class Tree:
     """Memberships of each level's rows in the next level's: `layers[l]` is (n_l, n_{l+1}).
 
     A group of one row makes no new node: the row itself passes up. An exception is a first layer by
-    document, which gives every document a node. `levels` are the rows of all levels, the leaves
-    first.
+    document, which gives every document a node.
     """
 
     layers: tuple[Membership, ...]
-    levels: tuple[Rows, ...]
 
 
 def grow_tree(
@@ -64,7 +62,7 @@ def grow_tree(
     >>> [layer.shape for layer in tree.layers]
     [(4, 2), (2, 1)]
     """
-    rows, layers, levels = leaves, list[Membership](), [leaves]
+    rows, layers = leaves, list[Membership]()
     for grouper in groupers:
         while len(rows) > 0 and (max_levels is None or len(layers) < max_levels):
             M = grouper(rows)
@@ -72,8 +70,7 @@ def grow_tree(
                 break
             rows = embed_groups(rows, M)
             layers.append(M)
-            levels.append(rows)
-    return Tree(tuple(layers), tuple(levels))
+    return Tree(tuple(layers))
 
 
 @dataclass(frozen=True)
@@ -129,7 +126,12 @@ class ByMixture:
 
     def of_pools(self, rows: Rows, pools: Sequence[Ints1d]) -> Membership | None:
         """Return the clusters of each pool, or None if no cluster has two rows."""
-        M = _each(pools, rows, self._clusters)
+        groups, weights = [], []
+        for pool in pools:
+            M = self._clusters(rows[pool])
+            groups += [pool[group] for group in groups_of(M)]
+            weights += weights_of(M)
+        M = from_groups(groups, weights, len(rows))
         return M if M.shape[1] < len(rows) else None
 
     def _clusters(self, rows: Rows) -> Membership:
@@ -146,13 +148,3 @@ class ByDocument:
     def __call__(self, rows: Rows) -> Membership | None:
         """Return one group per document, or None above the leaves."""
         return one_hot(rows.document) if rows.level == 0 else None
-
-
-def _each(parts: Sequence[Ints1d], rows: Rows, grouped: Callable[[Rows], Membership]) -> Membership:
-    """Group each part of the rows separately."""
-    groups, weights = [], []
-    for part in parts:
-        M = grouped(rows[part])
-        groups += [part[group] for group in groups_of(M)]
-        weights += weights_of(M)
-    return from_groups(groups, weights, len(rows))

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from hierindex.core.statistics import LevelStatistics
 from hierindex.jobs.changes import ChangedDocuments, Revision
 from hierindex.models.record import Usage
 from hierindex.node import Grounding
@@ -12,6 +11,7 @@ from hierindex.progress import Stopwatch, Timing
 from hierindex.read.documents import FileContent
 from hierindex.read.files import Skipped
 from hierindex.tree.growth import Grown
+from hierindex.tree.levels import LevelStatistics
 
 STAGES = ("load", "read", "split", "embed", "cluster", "summarize", "link", "write")
 """Stages in order; "load" loads the model and the index, "link" connects the nodes."""

@@ -6,15 +6,11 @@ import platform
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import cache
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
-import hierindex
-from hierindex.core.identity import digest
 from hierindex.errors import HierindexError, InputError
 
 PATIENCE = 6.0  # seconds in which an address must answer
@@ -34,8 +30,7 @@ def cluster(address: str | None) -> Iterator[None]:
     Raises
     ------
     InputError
-        If Ray is not installed, there is no cluster at the address, or this process is connected
-        to another one.
+        If Ray is not installed, or there is no cluster at the address.
     """
     try:
         import ray
@@ -58,12 +53,6 @@ def cluster(address: str | None) -> Iterator[None]:
             if address
             else "Ray cannot start on this machine; `ray start --head` says why."
         ) from error
-    known = ray.get_runtime_context().gcs_address
-    if not is_new and address not in (None, "auto", known):
-        raise InputError(
-            f"This process is connected to the Ray cluster at {known!r}, not to the one at "
-            f"{address!r}; disconnect it with `ray.shutdown()`, or leave out the address."
-        )
     try:
         yield
     finally:
@@ -96,18 +85,10 @@ def result_of(reference: Any) -> Any:
         ) from error
 
 
-def in_order(
-    references: Iterable[Any], at_once: int, result_of: Callable[[Any], Any] = result_of
-) -> Iterator[Any]:
+def in_order(references: Iterable[Any], at_once: int) -> Iterator[Any]:
     """Yield the results of calls in order, with at most `at_once` calls running.
 
-    Parameters
-    ----------
-    references : iterable
-        Starts a call with each reference that it yields.
-    at_once : int
-    result_of : callable
-        Waits for the result of a reference.
+    `references` starts a call with each reference that it yields.
     """
     waiting = deque[Any]()
     for reference in references:
@@ -118,18 +99,10 @@ def in_order(
         yield result_of(waiting.popleft())
 
 
-@cache
-def code_version() -> str:
-    """Return the version of hierindex with a digest of its code."""
-    folder = Path(hierindex.__file__).parent
-    sources = (path.read_text("utf-8") for path in sorted(folder.rglob("*.py")))
-    return f"{version('hierindex')} ({digest(*sources)[:12]})"
-
-
-def check_code(expected: str) -> None:
-    """Raise InputError if this process runs other code than the process that started the build."""
-    if code_version() != expected:
+def check_version(expected: str) -> None:
+    """Raise InputError if this machine has another version than the one that started the build."""
+    if (own := version("hierindex")) != expected:
         raise InputError(
-            f"The build was started by hierindex {expected}, but a worker on "
-            f"{platform.node()} has {code_version()}; install the same on all machines."
+            f"The build was started by hierindex {expected}, but a worker on {platform.node()} "
+            f"has {own}; install the same on all machines."
         )

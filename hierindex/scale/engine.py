@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from itertools import cycle
+from importlib.metadata import version
+from itertools import chain, cycle
 from os.path import realpath
 from typing import Any
 
@@ -18,7 +19,7 @@ from hierindex.jobs.job import AtWork, PartGrower, Workers
 from hierindex.jobs.reading import InFile, file_reader
 from hierindex.progress import Progress
 from hierindex.read.files import File
-from hierindex.scale.cluster import cluster, code_version, in_order, result_of
+from hierindex.scale.cluster import cluster, in_order, result_of
 from hierindex.scale.worker import (
     LLM,
     Shared,
@@ -31,13 +32,13 @@ from hierindex.scale.worker import (
     sendable,
 )
 from hierindex.store.table import Table
+from hierindex.tree.pools import parted
 
 FILES = 64  # that a task reads at most
 PARTS = 4  # per worker, so that none is idle for long at the end
 CPUS = 2  # per worker
 DEATHS = 3  # of a process that are put up with
 AT_ONCE = 2  # calls of a worker; one waits
-A_MOMENT = 0.2  # seconds between looks at the progress
 
 
 @dataclass(frozen=True)
@@ -107,44 +108,28 @@ class RayEngine:
         n = self.workers or n_gpus or max(1, int(have.get("CPU", 1)) // CPUS)
         workers = [remote.remote() for _ in range(n)]
         try:
-            for checked in [worker.check.remote(code_version()) for worker in workers]:
+            for checked in [worker.check.remote(version("hierindex")) for worker in workers]:
                 result_of(checked)
-            watched, there = partial(_watched, actor, grower.progress), grower
             if rewriter := language_model(grower):
                 result_of(actor.begin.remote(rewriter))
-                there = asking(grower, SharedRewriter(rewriter, actor))
-                grower = asking(grower, SharedRewriter(rewriter, actor, watched))
-            mapped = partial(_map, workers, [ray.put(sendable(there, actor))], watched)
+                grower = asking(grower, SharedRewriter(rewriter, actor))
+            mapped = partial(_map, workers, [ray.put(sendable(grower, actor))])
             yield Workers(mapped, grower, PARTS * n, grower.progress)
         finally:
             for worker in workers:
                 ray.kill(worker)
 
 
-def _map(
-    workers: Sequence[Any], sent: Any, watched: Any, method: Any, items: Iterable[Any]
-) -> Iterator[Any]:
+def _map(workers: Sequence[Any], sent: Any, method: Any, items: Iterable[Any]) -> Iterator[Any]:
     """Yield the workers' result for each item, in order; see `Map`."""
     calls = (
         worker.grow.remote(sent, method, item)
         for worker, item in zip(cycle(workers), items, strict=False)
     )
-    for grown, said in in_order(calls, AT_ONCE * len(workers), watched):
+    for grown, said in in_order(calls, AT_ONCE * len(workers)):
         for category, message in said:
             warnings.warn(message, category, stacklevel=2)
         yield pickle.loads(grown)  # noqa: S301  # of a worker
-
-
-def _watched(actor: Any, progress: Progress, reference: Any) -> Any:
-    """Return the result of a reference; meanwhile report progress of the language model."""
-    import ray
-
-    waiting = [reference]
-    while waiting:
-        _, waiting = ray.wait(waiting, timeout=A_MOMENT, fetch_local=False)
-        for stage, step in result_of(actor.steps.remote()).items():
-            progress(stage, *step)
-    return result_of(reference)
 
 
 @contextmanager
@@ -170,14 +155,12 @@ def _each_file(memory: Readings, progress: Progress, files: Mapping[str, File]) 
     together = defaultdict[str, dict[str, File]](dict)
     for document_id, file in files.items():
         together[realpath(file.path)][document_id] = file._replace(path=file.path.absolute())
-    batches = [dict[str, File]()]
-    for same in together.values():
-        if len(batches[-1]) >= FILES:
-            batches.append({})
-        batches[-1] |= same
     task = ray.remote(scheduling_strategy="SPREAD", max_retries=DEATHS)(read)
     n_read, n_cpus = 0, max(1, int(ray.cluster_resources().get("CPU", 1)))
-    calls = (task.remote(code_version(), batch, memory) for batch in batches if batch)
+    parts = parted(together.values(), len, FILES)
+    batches = (dict(chain.from_iterable(same.items() for same in part)) for part in parts)
+    own = version("hierindex")
+    calls = (task.remote(own, batch, memory) for batch in batches)
     for found in in_order(calls, AT_ONCE * n_cpus):
         yield from found
         n_read += len(found)

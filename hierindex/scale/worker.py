@@ -20,7 +20,7 @@ from hierindex.models.openvino_embedding import OpenVinoEmbedding, as_llama_inde
 from hierindex.progress import silent
 from hierindex.read.documents import each_file
 from hierindex.read.files import File
-from hierindex.scale.cluster import check_code, result_of
+from hierindex.scale.cluster import check_version, result_of
 from hierindex.summarize.llm import LLMRewriter
 from hierindex.summarize.rewrites import Rewrite
 from hierindex.summarize.summarizers import as_summarizer
@@ -48,7 +48,6 @@ class Shared:
     def __init__(self, uri: str) -> None:
         self._opened = open_cache(uri)
         self._cache = self._opened.__enter__()
-        self._steps: dict[str, tuple[Any, ...]] = {}  # by stage
 
     def recall(self, keys: Sequence[str]) -> dict[str, bytes]:
         """See `Cache.recall`."""
@@ -65,7 +64,7 @@ class Shared:
     def begin(self, rewriter: LLMRewriter) -> None:
         """Set the language model, and start counting the usage and deadline of a build."""
         self._rewriter = rewriter
-        self._resources = Resources(completions=Texts(self._cache), progress=self._note)
+        self._resources = Resources(completions=Texts(self._cache))
 
     def rewrite(self, texts: Sequence[str], max_tokens: int) -> list[Rewrite]:
         """Rewrite texts with the language model, after the texts of earlier calls."""
@@ -74,14 +73,6 @@ class Shared:
     def correct(self, claims: Sequence[tuple[str, str, Sequence[str]]]) -> list[Rewrite]:
         """Let the language model correct sentences, each given with its fault and its sources."""
         return self._rewriter.correct(claims, self._resources)
-
-    def _note(self, stage: str, done: int, total: int, cost: str = "", /) -> None:
-        self._steps = {**self._steps, stage: (done, total, cost)}
-
-    def steps(self) -> dict[str, tuple[Any, ...]]:
-        """Return the last step of each stage since the last call; see `Progress`."""
-        steps, self._steps = self._steps, {}
-        return steps
 
     def close(self) -> None:
         """Close the cache."""
@@ -115,17 +106,12 @@ class SharedRewriter:
     rewriter : LLMRewriter
         The rewriter of the actor.
     actor : Shared
-    result_of : callable
-        Waits for the result of a reference.
     """
 
-    def __init__(
-        self, rewriter: LLMRewriter, actor: Any, result_of: Callable[[Any], Any] = result_of
-    ) -> None:
+    def __init__(self, rewriter: LLMRewriter, actor: Any) -> None:
         self.name: str = rewriter.name
         self._described = rewriter.to_dict()
         self._actor = actor
-        self._result_of = result_of
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings that determine a rewrite."""
@@ -145,7 +131,7 @@ class SharedRewriter:
 
     def _asked(self, method: Any, *arguments: Any) -> list[Rewrite]:
         called = method.options(concurrency_group=LLM).remote(*arguments)
-        return cast(list[Rewrite], self._result_of(called))
+        return cast(list[Rewrite], result_of(called))
 
 
 def language_model(grower: PartGrower) -> LLMRewriter | None:
@@ -214,9 +200,9 @@ class Worker:
     def __init__(self) -> None:
         self._grower: PartGrower | None = None
 
-    def check(self, code: str) -> None:
-        """Raise InputError if this process runs other code than the one that started the build."""
-        check_code(code)
+    def check(self, version: str) -> None:
+        """See `check_version`."""
+        check_version(version)
 
     def grow(self, sent: list[Any], method: Callable[[PartGrower, Any], Any], item: Any) -> Grown:
         """Call a method of a `PartGrower`; the function in `sent` makes it on the first call."""
@@ -230,7 +216,7 @@ class Worker:
         return pickle.dumps(grown), [*told]
 
 
-def read(code: str, files: Mapping[str, File], memory: Readings) -> list[InFile]:
-    """Read files by document id; `code` is the version of the process that started the build."""
-    check_code(code)
+def read(version: str, files: Mapping[str, File], memory: Readings) -> list[InFile]:
+    """Read files by document id; `version` is that of the process that started the build."""
+    check_version(version)
     return [*each_file(files, memory=memory)]

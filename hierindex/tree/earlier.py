@@ -17,7 +17,6 @@ from scipy.sparse import csr_array
 from hierindex.core.arguments import Floats2d
 from hierindex.core.membership import Membership, groups_of
 from hierindex.core.revision import NEIGHBOURS, continued, joined
-from hierindex.core.rows import Rows
 from hierindex.node import Node
 from hierindex.store.filtering import Passing
 from hierindex.store.prefilter import Prefilter, at_cut, by_ids, of_documents
@@ -26,6 +25,7 @@ from hierindex.store.search import Scope, nearest
 from hierindex.store.snapshot import Snapshot
 from hierindex.threads import each
 from hierindex.tree.leaves import level_rows, most_alike, stacked, weight_matrix
+from hierindex.tree.levels import Level
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,6 +34,7 @@ AT_ONCE = 32  # searches
 FEW = 100  # nodes of a level that are read at once rather than searched
 MANY_NEW = 0.02  # share of new nodes from which reading all of a level is faster than searching
 MOST_NEW = 0.5  # share of new nodes above which a level is clustered anew
+NO_ROWS = level_rows([], np.zeros((0, 1)), 0)
 PLACE = ("id", "level", "level_max", "parent_ids", "parent_weights", "child_ids", "documents")
 
 
@@ -110,15 +111,15 @@ class EarlierTree:
         follows |= most_alike(
             [node for node in tops if node.id not in left], self.nodes(left - made)
         )
-        level = max(height, n_levels)
-        if n_levels > height and any(before[i].level == n_levels for i in left):
+        level = height
+        if n_levels > height:
             level = max(height, self.highest(n_levels, without=left))
-        return Cut(self, n_levels, level - n_levels, n_levels, left, follows)
+        shift = level - n_levels
+        return Cut((), NO_ROWS, self, n_levels, shift, n_levels, left, follows)
 
     def remembered(self, nodes: Iterable[Node], away: Collection[str] = ()) -> list[Node]:
         """Store nodes that were read, and return those that were not known."""
         nodes = [node for node in nodes if node.id not in away]
-        self.prefetch_parents({node.id for node in nodes})
         for node in nodes:
             self._read[node.id] = node, copy(node)
         return nodes
@@ -158,10 +159,6 @@ class EarlierTree:
             self._learn(self.snapshot.select(*PLACE, where=by_ids(unknown)))
         return {i: self._places[i] for i in ids if i in self._places}
 
-    def prefetch_parents(self, ids: Collection[str]) -> None:
-        """Read the positions of nodes and of their parents at once."""
-        self.places({parent for place in self.places(ids).values() for parent in place.parents})
-
     def of_documents(self, documents: Collection[str]) -> dict[str, Place]:
         """Return the positions of the nodes whose text is of a single one of these documents."""
         if not documents:
@@ -179,9 +176,8 @@ class EarlierTree:
         of_several = f"level_max = {highest:d} AND array_length(documents) > 1"
         if not self.snapshot.count(Prefilter(of_several)):
             return highest
-        whole = "level = {:d} AND whole_document > ''"
-        levels = range(highest, 0, -1)
-        return next((i for i in levels if self.snapshot.count(Prefilter(whole.format(i)))), 0)
+        whole = self.snapshot.select("level", where=Prefilter("whole_document > ''"))
+        return max(whole["level"].to_pylist(), default=0)
 
     def highest(self, level: int, without: Collection[str]) -> int:
         """Return the highest own level of a cut's nodes, excluding some; 0 if there is none."""
@@ -227,7 +223,7 @@ class EarlierTree:
 
 
 @dataclass(frozen=True)
-class Cut:
+class Cut(Level):
     """The nodes of a level that an update groups again; empty if no higher level changes.
 
     Attributes
@@ -243,9 +239,6 @@ class Cut:
         Ids of earlier nodes that are gone, changed or continued.
     follows : Mapping[str, str]
         The earlier node that a node equals or continues, by id.
-    nodes : Sequence[Node]
-        The nodes, in document order.
-    rows : Rows
     is_whole : bool
         Whether these are all nodes of the level.
     groups : Sequence[str]
@@ -260,14 +253,12 @@ class Cut:
     level: int
     left: Set[str]
     follows: Mapping[str, str]
-    nodes: Sequence[Node] = ()
-    rows: Rows = field(default_factory=lambda: level_rows([], np.zeros((0, 1)), 0))
     is_whole: bool = False
     groups: Sequence[str] = ()
     before: csr_array = field(default_factory=lambda: csr_array((0, 0)))
 
     def kept(self, M: Membership) -> dict[int, str]:
-        """Return the earlier parents that stay unchanged, by the column of their group.
+        """See `Level`.
 
         These are the parents of groups with the same nodes as before, all of them unchanged.
         """
@@ -283,23 +274,14 @@ class Cut:
         return kept
 
     def parents_beside(self, node: Node) -> dict[str, float]:
-        """Return the node's parents, with weights, whose groups are not read and stay unchanged."""
+        """See `Level`; these groups are not read and stay unchanged."""
         if not self.tree.is_unchanged(node.id):
             return {}
         parents = self._parents(node.id)
         return {i: weight for i, weight in parents.items() if i not in self.groups}
 
     def above(self, M: Membership, parents: Sequence[Node | str], X: Floats2d) -> "Cut":
-        """Return the next higher cut.
-
-        Parameters
-        ----------
-        M : (n_nodes, n_groups) csr_array
-        parents : Sequence[Node or str]
-            The parent of each group. A node that passes up is its own parent; an id means a parent
-            that is kept.
-        X : (n_groups, n_dims) unit vectors
-        """
+        """Return the next higher cut; see `Level`."""
         made = {parent.id for parent in parents if isinstance(parent, Node)}
         replaced = {*self.groups}.difference(p for p in parents if isinstance(p, str))
         follows = {}
@@ -321,7 +303,8 @@ class Cut:
         left = replaced | {i for i in passing if not self._parents(i)} - unchanged
         rows = [g for g, parent in enumerate(parents) if isinstance(parent, Node)]
         current = [parent for parent in parents if isinstance(parent, Node)]
-        cut = Cut(self.tree, self.base, self.shift, self.level + 1, left, follows)
+        level = self.level + 1
+        cut = Cut((), NO_ROWS, self.tree, self.base, self.shift, level, left, follows)
         return cut.around(current, X[rows])
 
     def around(self, current: Sequence[Node], X: Floats2d) -> "Cut":
@@ -337,7 +320,7 @@ class Cut:
         is_high = shift != 0 or self.level >= tree.snapshot.highest_level()
         is_whole = is_high or n_nodes <= max(FEW, len(new) / MANY_NEW)
         away = self.left | {node.id for node in current}
-        tree.prefetch_parents(self.left)
+        tree.places(self.left)  # of all of them at once
         groups = {parent for node_id in self.left for parent in self._parents(node_id)}
         if is_whole:
             near = beside = tree.remembered(tree.cut(self.level), away)
@@ -368,11 +351,10 @@ class Cut:
         )
         return cut if nodes else cut.above(csr_array((0, 0)), [], X)  # all nodes of groups are gone
 
-    def _parents(self, node_id: str) -> dict[str, float]:
+    def _parents(self, node_id: str) -> Mapping[str, float]:
         """Return the parents of an earlier node on the level above the cut, with weights."""
         place = self.tree.places([node_id])[node_id]
-        above = self.tree.places(place.parents)
-        return {i: place.parents[i] for i, p in above.items() if p.level == self.level + 1}
+        return place.parents if place.level_max == self.level else {}
 
     def _earlier(self, node: Node) -> str:
         """Return the earlier node that a node equals or continues; "" if it is new."""

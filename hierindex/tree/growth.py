@@ -1,6 +1,6 @@
 """Growing a tree, part by part and then above the parts."""
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -9,9 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hierindex.core.arguments import Floats2d
 from hierindex.core.revision import Revised
-from hierindex.core.statistics import LevelStatistics, Tally, added
 from hierindex.errors import InputError
 from hierindex.models.record import Usage
 from hierindex.node import Grounding, Node
@@ -19,8 +17,8 @@ from hierindex.progress import Timing
 from hierindex.store.rows import Row, row_of
 from hierindex.store.temporary_files import RowFile
 from hierindex.tree.earlier import Cut, EarlierTree
-from hierindex.tree.leaves import embedded_leaves, headings_between, level_rows, vector_of
-from hierindex.tree.levels import GrownPart, Levels
+from hierindex.tree.leaves import embedded_leaves, headings_between, level_rows
+from hierindex.tree.levels import GrownPart, Level, Levels, LevelStatistics, summed
 from hierindex.tree.pools import GrowPools, Pools, grow_pools
 from hierindex.tree.recipe import Recipe
 from hierindex.tree.titles import chunks_of, documents_alone, note_documents, note_names
@@ -31,14 +29,12 @@ class Grown:
     """A finished tree, or the changes of an update.
 
     `nodes` are embedded, level by level; empty if they were written to a `Sink`. `gone` are the ids
-    of earlier nodes that the tree no longer has. `made` are the ids of all nodes that were grown to
-    replace earlier ones, including unchanged ones. `grounding` is the check of all summaries that a
+    of earlier nodes that the tree no longer has. `grounding` is the check of all summaries that a
     model wrote. `statistics` cover the nodes that were grouped.
     """
 
     nodes: list[Node] = field(default_factory=list)
     gone: frozenset[str] = frozenset()
-    made: frozenset[str] = frozenset()
     usage: Usage = field(default_factory=Usage)
     grounding: Grounding = field(default_factory=Grounding)
     statistics: list[LevelStatistics] = field(default_factory=list)
@@ -91,14 +87,14 @@ class Grower:
         leaves, X = embedded_leaves(chunks, self.recipe, levels.watch)
         levels.made += leaves
         rows = level_rows(leaves, X, 0, headings_between(leaves))
-        tops, rows = levels.grow(leaves, rows, self.recipe.within)
+        top = levels.grow(Level(leaves, rows), self.recipe.within)
         with levels.watch("link", None):
             done = _of_one_root(levels.made) if finish else set()
             whole = [node for node in levels.made if node.documents[0] in done]
             note_documents(whole, done, chunks_of(whole))
             below = [node for node in whole if node.parents]
             left = [d for d in levels.made if d.documents[0] not in done or not d.parents]
-        return levels.part(tops, rows, left, below, done)
+        return levels.part(top, left, below, done)
 
     def above(
         self,
@@ -116,7 +112,8 @@ class Grower:
             pools = Pools(self.recipe, aside.waiting, aside.most)
             parts = pools.grown(parts, grow or partial(map, partial(grow_pools, self.recipe)))
         growth = Growth(Levels(self.recipe), earlier, aside, pools)
-        deque(map(growth.add, parts), maxlen=0)  # a loop would keep the last
+        for part in parts:
+            growth.add(part)
         return growth.finished()
 
 
@@ -137,8 +134,6 @@ class Growth:
     pools : Pools, optional
     ids : set[str]
         Ids of all nodes, finished ones included, if an earlier tree is updated.
-    done : set[str]
-        Documents of the finished nodes.
     height : int
         Number of levels of the parts above the chunks.
     """
@@ -148,11 +143,8 @@ class Growth:
     aside: Sink | None
     pools: Pools | None
     ids: set[str] = field(default_factory=set)
-    done: set[str] = field(default_factory=set)
     height: int = 0
-    _tops: list[Node] = field(default_factory=list)
-    _vectors: list[Floats2d] = field(default_factory=list)  # of the tops, by part
-    _tallies: list[Sequence[Tally]] = field(default_factory=list)  # by part
+    _parts: list[GrownPart] = field(default_factory=list)  # that have nodes
 
     def add(self, part: GrownPart) -> None:
         """Add a part, and write its finished nodes to the `Sink`."""
@@ -161,16 +153,8 @@ class Growth:
         levels.usage += part.usage
         levels.grounding += part.grounding
         levels.watch.add(part.timings)
-        if part.tallies:
-            self._tallies.append(part.tallies)
-            self.height = max(self.height, len(part.tallies) - 1)
-        self._tops += part.tops
-        self.done |= part.done
         if part.tops:
-            self._vectors.append(part.X)
-            _share(part.X, part.tops)
-        if len(widths := {X.shape[1] for X in self._vectors}) > 1:
-            raise InputError(f"Embeddings must have one dimension, got {sorted(widths)}.")
+            self._parts.append(replace(part, finished=()))
         if self.earlier:
             self.ids.update(node.id for node in chain(part.left, part.finished))
         if self.aside:
@@ -183,12 +167,12 @@ class Growth:
         if self.pools and not self.pools.chunks:  # all leaves are in memory
             self.pools = None
         last = self._grow()
-        with levels.watch("cluster", None):
-            statistics = [tally.statistics() for tally in self._all_tallies()]
+        # The highest nodes of the parts are among those that are grouped above them.
+        below = summed([part.statistics for part in self._parts])[:-1]
         with levels.watch("link", None):
             if earlier:
                 self.ids.update(node.id for node in levels.made)
-                if last:
+                if isinstance(last, Cut):
                     earlier.finish(last, self.ids)
             nodes = self._noted()
         if self.aside:
@@ -197,57 +181,50 @@ class Growth:
         return Grown(
             [] if self.aside else nodes,
             frozenset(earlier.gone if earlier else ()),
-            frozenset(self.ids),
             levels.usage,
             levels.grounding,
-            statistics,
+            [*below, *levels.statistics],
             levels.watch.timings,
         )
 
-    def _grow(self) -> Cut | None:
-        """Grow the levels above the parts; return the last cut of an earlier tree."""
-        recipe, levels, replaced = self.levels.recipe, self.levels, None
+    def _grow(self) -> Level:
+        """Grow the levels above the parts; return the highest, of an earlier tree its last cut."""
+        levels, across = self.levels, self.levels.recipe.across
         with levels.watch("link", None):
-            X = np.concatenate(self._vectors) if self._vectors else np.zeros((0, 1))
-            tops, self._tops, self._vectors = self._tops, [], []  # they are kept here no more
+            parts = self._parts
+            if len(widths := {part.X.shape[1] for part in parts}) > 1:
+                raise InputError(f"Embeddings must have one dimension, got {sorted(widths)}.")
+            X = np.concatenate([part.X for part in parts] or [np.zeros((0, 1))])
+            tops = [node for part in parts for node in part.tops]
+            self.height = max((len(part.statistics) - 1 for part in parts), default=0)
             if self.pools:
                 order = self.pools.order(tops)
                 X, tops = X[order], [tops[i] for i in order]
                 levels.made = [*tops]
-            _share(X, tops)
             if self.earlier:
-                is_grouped = bool(recipe.within)
+                is_grouped = bool(levels.recipe.within)
                 replaced = self.earlier.replaced(tops, self.ids, self.height, is_grouped=is_grouped)
                 self.height = replaced.level + replaced.shift
             for node in tops:
                 node.level_max = self.height
-            if replaced and recipe.across:
-                cut = replaced.around(tops, X)
-        if replaced and recipe.across:
-            return levels.revise(cut, [*map(Revised, recipe.across)])
-        levels.grow(tops, level_rows(tops, X, self.height), recipe.across)
-        return None
+            if self.earlier and across:
+                level: Level = replaced.around(tops, X)
+            else:
+                level = Level(tops, level_rows(tops, X, self.height))
+        return levels.grow(level, [*map(Revised, across)] if self.earlier else across)
 
     def _noted(self) -> list[Node]:
         """Return all nodes after setting the fields that depend on the whole tree."""
-        earlier = self.earlier
-        made, self.levels.made = self.levels.made, []
+        earlier, made = self.earlier, self.levels.made
+        done = set[str]().union(*(part.done for part in self._parts))
         nodes, documents = made, documents_alone(made)
         if earlier:
             documents |= documents_alone(d for d in earlier.changed if d.level > self.height)
-            nodes = earlier.among_related(made, documents - self.done)
+            nodes = earlier.among_related(made, documents - done)
         chunks = self.pools.chunks if self.pools else chunks_of(nodes)
-        note_documents(nodes, documents - self.done, chunks)
+        note_documents(nodes, documents - done, chunks)
         note_names(nodes, {node.id for node in made} if earlier else None)
         return [*made, *(earlier.changed if earlier else ())]
-
-    def _all_tallies(self) -> list[Tally]:
-        """Return the tallies of all levels; in an update, only of the groups formed again."""
-        within, across = added(self._tallies), [*self.levels.tallies]
-        if within:  # the highest nodes of parts stand among those that they are grouped with
-            top = replace(within.pop(), level=across[0].level)
-            across[0] = replace(top, nodes=across[0].nodes, tokens=across[0].tokens)
-        return [*within, *across]
 
 
 def _of_one_root(nodes: Sequence[Node]) -> set[str]:
@@ -255,19 +232,9 @@ def _of_one_root(nodes: Sequence[Node]) -> set[str]:
     return {document for document, n in n_roots.items() if n == 1}
 
 
-def _rows(nodes: list[Node], pools: Pools | None) -> Iterator[Row]:
-    """Yield the rows of nodes, and remove each node from the list."""
+def _rows(nodes: Sequence[Node], pools: Pools | None) -> Iterator[Row]:
+    """Yield the rows of nodes, and of the leaves of pools."""
     if pools:
-        alone = {node.id: node for node in nodes if node.level == 0}
-        nodes[:] = [node for node in nodes if node.level > 0]
-        yield from pools.rows(alone)
-    nodes.reverse()
-    while nodes:
-        yield row_of(nodes.pop())
-
-
-def _share(X: Floats2d, nodes: Sequence[Node]) -> None:
-    """Make vectors rows of a matrix that is in memory anyway, instead of copies."""
-    for node, x in zip(nodes, X, strict=True):
-        if np.array_equal(vector_of(node), x):
-            node.vector = x
+        yield from pools.rows({node.id: node for node in nodes if node.level == 0})
+        nodes = [node for node in nodes if node.level > 0]
+    yield from map(row_of, nodes)

@@ -13,7 +13,6 @@ from typing import Any, ClassVar, NoReturn, Self
 from uuid import uuid4
 
 from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr, ValidationError
-from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 from llama_index.core.schema import BaseNode, TransformComponent
 
 from hierindex.cache import Cache, Texts, Vectors, open_cache
@@ -51,8 +50,6 @@ from hierindex.threads import in_daemon_thread
 from hierindex.tree.earlier import EarlierTree
 from hierindex.tree.growth import Grower, Grown, Parts, Sink
 from hierindex.tree.recipe import Merge, ParentEmbedding, Recipe
-
-_dispatcher = get_dispatcher(__name__)
 
 SUMMARY_TOKENS = 200  # fits all-MiniLM-L6-v2's 256; RAPTOR's summaries average 131
 MAX_TOKENS = 3500  # sum over a group's children, as in RAPTOR
@@ -141,9 +138,6 @@ class Hierarchy(TransformComponent):
         **fields: Any,
     ) -> None:
         model = embed_model if isinstance(embed_model, str | None) else as_embed_model(embed_model)
-        for name in fields.keys() - type(self).model_fields.keys():
-            known = ", ".join(sorted(type(self).model_fields))
-            raise InputError(f"There is no option {name!r}; the hierarchy's are {known}.")
         try:
             super().__init__(embed_model=model, summarizer=summarizer, **fields)  # type: ignore[call-arg]
         except ValidationError as error:
@@ -207,7 +201,6 @@ class Hierarchy(TransformComponent):
         """Do what `__call__` does, in a thread."""
         return await in_daemon_thread(partial(self, nodes, **kwargs))
 
-    @_dispatcher.span
     def grow(
         self,
         parts: Parts,

@@ -1,10 +1,9 @@
 """Leaves: copies of chunks with content-derived ids and vectors; and conversion to arrays."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, dok_array
 
 from hierindex.core.arguments import Floats2d, Ints1d
@@ -14,9 +13,6 @@ from hierindex.models.embedder import unit_vectors
 from hierindex.node import (
     EMBED_HIDDEN,
     LLM_HIDDEN,
-    PAGE,
-    PAGE_BREAK,
-    SECTION,
     Maker,
     Node,
     Quote,
@@ -42,11 +38,9 @@ def headings_between(chunks: Sequence[Node]) -> Ints1d:
     >>> headings_between([Node("", "", {"section": path}) for path in paths]).tolist()
     [1, 2, 0, 1, 1]
     """
-    known = [chunk.metadata.get(SECTION) for chunk in chunks]
-    sections = [section if isinstance(section, str) else "" for section in known]
     levels = [
         0 if before == after else 1 + len(titles_of(shared_section([before, after])))
-        for before, after in pairwise(["", *sections])
+        for before, after in pairwise(["", *(chunk.section for chunk in chunks)])
     ]
     return np.array(levels, dtype=np.int64)
 
@@ -101,15 +95,9 @@ def stacked(X: Floats2d, nodes: Sequence[Node]) -> Floats2d:
     return np.concatenate([X, vectors_of(nodes)]) if len(X) else vectors_of(nodes)
 
 
-def vector_of(node: Node) -> NDArray[np.floating]:
-    """Return the vector of an embedded node, (n_dims,)."""
-    assert node.vector is not None
-    return node.vector
-
-
 def vectors_of(nodes: Sequence[Node]) -> Floats2d:
     """Return the unit vectors of nodes, (n_nodes, n_dims)."""
-    return unit_vectors([vector_of(node) for node in nodes])
+    return unit_vectors([np.asarray(node.vector) for node in nodes])
 
 
 def embedded_leaves(
@@ -176,21 +164,17 @@ def _leaf(chunk: Node, node_id: str, renamed: Mapping[str, str], maker: Maker) -
 
 
 def _quotes(chunk: Node) -> tuple[Quote, ...]:
-    """Locate a chunk in its document; parts have one page and section each, if known."""
+    """Locate a chunk in its document; the parts of a chunk of ours have a page and section each."""
     text, start = chunk.text, chunk.others.get("start_char_idx")
     if start is None:
         return (Quote(0, len(text), None),)
     end = chunk.others.get("end_char_idx") or start + len(text)
     page, label = page_in(chunk.metadata)
-    section = chunk.metadata.get(SECTION)
-    section = section if isinstance(section, str) else ""
-    whole = Span(_document(chunk), start, end, page, section, label)
+    whole = Span(_document(chunk), start, end, page, chunk.section, label)
     if end - start != len(text):  # text edited after splitting: the span is that of the original
         return (Quote(0, len(text), whole, verbatim=False),)
     if chunk.quotes and all(_quotes_text(quote, whole, text) for quote in chunk.quotes):
         return tuple(chunk.quotes)
-    if isinstance(chunk.metadata.get(PAGE), int):
-        return tuple(_by_page(text, whole))
     return (Quote(0, len(text), whole),)
 
 
@@ -203,12 +187,3 @@ def _quotes_text(quote: Quote, whole: Span, text: str) -> bool:
         and source.start - quote.at == whole.start
         and (quote.to <= len(text) if quote.verbatim else quote.to == len(text))
     )
-
-
-def _by_page(text: str, whole: Span) -> Iterator[Quote]:
-    """Yield a quote per page; `whole` has the first one."""
-    at = 0
-    for page, part in enumerate(text.split(PAGE_BREAK), start=whole.page or 0):
-        start, end = whole.start + at, whole.start + at + len(part)
-        yield Quote(at, at + len(part), whole._replace(start=start, end=end, page=page))
-        at += len(part) + 1

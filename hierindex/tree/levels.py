@@ -1,28 +1,81 @@
 """Levels of nodes that grow one above the other, in a part of a tree or in all of it."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Self
 
 import numpy as np
 
 from hierindex.core.arguments import Floats2d
 from hierindex.core.membership import Membership, centroids, groups_of
 from hierindex.core.rows import Rows
-from hierindex.core.statistics import Tally, tallies
 from hierindex.core.tree import Grouper, grow_tree
 from hierindex.models.record import Usage
 from hierindex.node import Grounding, Node
 from hierindex.progress import Stopwatch, Timing
-from hierindex.tree.earlier import Cut
 from hierindex.tree.leaves import level_rows
 from hierindex.tree.parents import parents_of
 from hierindex.tree.recipe import Recipe
 
-Level = tuple[Sequence[Node], Rows]
-Beside = Callable[[Node], Mapping[str, float]]
-"""Returns the parents of a node, with weights, whose groups are not grouped again."""
+
+@dataclass(frozen=True)
+class Level:
+    """The nodes of a level, and their rows, which are to be grouped."""
+
+    nodes: Sequence[Node]
+    rows: Rows
+
+    def kept(self, M: Membership) -> Mapping[int, str]:
+        """Return the ids of earlier parents that stay unchanged, by the column of their group."""
+        return {}
+
+    def parents_beside(self, node: Node) -> Mapping[str, float]:
+        """Return the node's parents, with weights, whose groups are not grouped again."""
+        return {}
+
+    def above(self, M: Membership, parents: Sequence[Node | str], X: Floats2d) -> "Level":
+        """Return the next higher level.
+
+        Parameters
+        ----------
+        M : (n_nodes, n_groups) csr_array
+        parents : Sequence[Node or str]
+            The parent of each group. A node that passes up is its own parent; an id means a parent
+            that is kept.
+        X : (n_groups, n_dims) unit vectors
+        """
+        heading = self.rows.heading[[group[0] for group in groups_of(M)]]
+        nodes = [parent for parent in parents if isinstance(parent, Node)]
+        return Level(nodes, level_rows(nodes, X, self.rows.level + 1, heading))
+
+
+@dataclass(frozen=True)
+class LevelStatistics:
+    """Numbers of nodes and tokens of a level; nodes that pass up to it are included."""
+
+    level: int
+    nodes: int
+    tokens: int
+
+    @classmethod
+    def of(cls, rows: Rows) -> Self:
+        """Count the rows of a level."""
+        return cls(rows.level, len(rows), int(rows.n_tokens.sum()))
+
+
+def summed(parts: Sequence[Sequence[LevelStatistics]]) -> list[LevelStatistics]:
+    """Return the statistics of the levels of all parts together, the lowest first.
+
+    The highest nodes of a lower part pass up.
+    """
+    levels = []
+    for level in range(max(map(len, parts), default=0)):
+        same = [part[min(level, len(part) - 1)] for part in parts]
+        n_nodes, n_tokens = sum(each.nodes for each in same), sum(each.tokens for each in same)
+        levels.append(LevelStatistics(level, n_nodes, n_tokens))
+    return levels
 
 
 @dataclass(frozen=True)
@@ -31,7 +84,7 @@ class GrownPart:
 
     `tops` are the highest nodes of the part, and `X`, (n_tops, n_dims), their unit vectors.
     `finished` are lower nodes that will not change any more; `left` are all others, including the
-    tops. All nodes of the documents `done` are finished, except their roots. `tallies` are by
+    tops. All nodes of the documents `done` are finished, except their roots. `statistics` are by
     level, the lowest first.
     """
 
@@ -40,7 +93,7 @@ class GrownPart:
     X: Floats2d
     finished: Sequence[Node]
     done: Set[str]
-    tallies: Sequence[Tally]
+    statistics: Sequence[LevelStatistics]
     usage: Usage
     grounding: Grounding
     timings: Sequence[Timing]
@@ -55,8 +108,8 @@ class Levels:
     recipe : Recipe
     made : list[Node]
         The nodes of all levels except the lowest.
-    tallies : list[Tally]
-        Tallies of the levels, the lowest first.
+    statistics : list[LevelStatistics]
+        Of the levels, the lowest first.
     usage : Usage
     grounding : Grounding
         Check of all summaries that a model wrote.
@@ -65,46 +118,27 @@ class Levels:
 
     recipe: Recipe
     made: list[Node] = field(default_factory=list)
-    tallies: list[Tally] = field(default_factory=list)
+    statistics: list[LevelStatistics] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     grounding: Grounding = field(default_factory=Grounding)
     watch: Stopwatch = field(default_factory=Stopwatch)
 
-    def grow(self, nodes: Sequence[Node], rows: Rows, groupers: Sequence[Grouper]) -> Level:
+    def grow(self, level: Level, groupers: Sequence[Grouper]) -> Level:
         """Grow levels above a level until the groupers are done, and return the highest one."""
 
         def above(rows: Rows, M: Membership) -> Rows:
-            nonlocal nodes
-            parents, X = self._parents(nodes, rows, M)
-            heading = rows.heading[[group[0] for group in groups_of(M)]]
-            nodes = [parent for parent in parents if isinstance(parent, Node)]
-            return level_rows(nodes, X, rows.level + 1, heading)
+            nonlocal level
+            parents, X = self._parents(level, M)
+            level = level.above(M, parents, X)
+            self.statistics.append(LevelStatistics.of(level.rows))
+            return level.rows
 
-        rows = self._grow(rows, groupers, above)
-        return nodes, rows
-
-    def revise(self, cut: Cut, groupers: Sequence[Grouper]) -> Cut:
-        """Grow the changed parts of the levels above a cut, and return the highest cut."""
-
-        def above(rows: Rows, M: Membership) -> Rows:
-            nonlocal cut
-            parents, X = self._parents(cut.nodes, rows, M, cut.kept(M), cut.parents_beside)
-            cut = cut.above(M, parents, X)
-            return cut.rows
-
-        self._grow(cut.rows, groupers, above)
-        return cut
-
-    def _grow(
-        self, rows: Rows, groupers: Sequence[Grouper], above: Callable[[Rows, Membership], Rows]
-    ) -> Rows:
         most = self.recipe.max_levels
         timed = [partial(self._grouped, grouper) for grouper in groupers]
-        most = None if most is None else most - rows.level
-        tree = grow_tree(rows, timed, above, max_levels=most)
-        with self.watch("cluster", None):
-            self.tallies = tallies(tree.layers, tree.levels)
-        return tree.levels[-1]
+        most = None if most is None else most - level.rows.level
+        self.statistics.append(LevelStatistics.of(level.rows))
+        grow_tree(level.rows, timed, above, max_levels=most)
+        return level
 
     def _grouped(self, grouper: Grouper, rows: Rows) -> Membership | None:
         level = rows.level + 1
@@ -116,28 +150,21 @@ class Levels:
 
     def part(
         self,
-        tops: Sequence[Node],
-        rows: Rows,
+        top: Level,
         left: Sequence[Node],
         finished: Sequence[Node] = (),
         done: Set[str] = frozenset(),
     ) -> GrownPart:
-        """Return the levels as a part of a tree; `rows` are the rows of `tops`."""
-        spent = self.tallies, self.usage, self.grounding, self.watch.timings
-        return GrownPart(left, tops, rows.X, finished, done, *spent)
+        """Return the levels as a part of a tree; `top` is the highest of them."""
+        spent = self.statistics, self.usage, self.grounding, self.watch.timings
+        return GrownPart(left, top.nodes, top.rows.X, finished, done, *spent)
 
-    def _parents(
-        self,
-        nodes: Sequence[Node],
-        rows: Rows,
-        M: Membership,
-        kept: Mapping[int, str] = {},
-        beside: Beside = lambda _: {},
-    ) -> tuple[list[Node | str], Floats2d]:
+    def _parents(self, below: Level, M: Membership) -> tuple[list[Node | str], Floats2d]:
         """Return the parent of each group with its unit vector, (n_groups, n_dims), and link them.
 
-        A group of one passes up unchanged. The ids `kept` stand for the parents of their groups.
+        A group of one passes up unchanged. An id stands for a parent that stays as it was.
         """
+        nodes, rows, kept = below.nodes, below.rows, below.kept(M)
         level, groups = rows.level + 1, groups_of(M)
         alone = self.recipe.method == "document" and rows.level == 0
         new = [g for g, of in enumerate(groups) if g not in kept and (len(of) > 1 or alone)]
@@ -155,26 +182,23 @@ class Levels:
             first = np.array([group[0] for group in groups], dtype=np.int64)
             X = rows.X[first]
             X[new] = X_new
-            parents: list[Node | str] = [nodes[row] for row in first]  # passing up
-            for g, parent in zip(new, made, strict=True):
-                parents[g] = parent
-            for g, node_id in kept.items():
-                parents[g] = node_id
-            _link(nodes, parents, M, level, beside)
+            replaced: dict[int, Node | str] = {**dict(zip(new, made, strict=True)), **kept}
+            parents = [replaced.get(g, nodes[row]) for g, row in enumerate(first)]
+            _link(below, parents, M)
         return parents, X
 
 
-def _link(
-    nodes: Sequence[Node], parents: list[Node | str], M: Membership, level: int, beside: Beside
-) -> None:
+def _link(below: Level, parents: list[Node | str], M: Membership) -> None:
     """Set each node's parents, strongest first, or the level to which it passes up.
 
     A node that would pass up but has parents outside of these groups keeps those parents.
     """
-    for i, node in enumerate(nodes):
+    level = below.rows.level + 1
+    ids = [parent if isinstance(parent, str) else parent.id for parent in parents]
+    for i, node in enumerate(below.nodes):
         row = slice(M.indptr[i], M.indptr[i + 1])
         columns, weights = M.indices[row], M.data[row]
-        others = beside(node)
+        others = below.parents_beside(node)
         passes = parents[columns[0]] is node
         if passes and not others:
             node.level_max = level
@@ -186,11 +210,7 @@ def _link(
         else:
             weight_of = defaultdict(float, others)
             for g, share in zip(columns, ((1 - total) * weights).tolist(), strict=True):
-                weight_of[_id(parents[g])] += share
+                weight_of[ids[g]] += share
         if dict(node.parents).keys() != weight_of.keys():
             node.parents = tuple(sorted(weight_of.items(), key=lambda pair: -pair[1]))
         node.level_max = level - 1
-
-
-def _id(parent: Node | str) -> str:
-    return parent if isinstance(parent, str) else parent.id

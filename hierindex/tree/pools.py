@@ -10,16 +10,15 @@ from itertools import chain
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-import pyarrow as pa
 
 from hierindex.core.arguments import Floats2d
 from hierindex.core.rows import blocks
 from hierindex.models.embedder import unit_vectors
 from hierindex.node import Node
-from hierindex.store.rows import Row, node_of, parent_columns, row_of, schema
+from hierindex.store.rows import Row, node_of, parent_columns, row_of
 from hierindex.store.temporary_files import RowFile
 from hierindex.tree.leaves import level_rows, vectors_of
-from hierindex.tree.levels import GrownPart, Levels
+from hierindex.tree.levels import GrownPart, Level, Levels
 from hierindex.tree.recipe import Recipe
 from hierindex.tree.titles import (
     Chunk,
@@ -30,22 +29,18 @@ from hierindex.tree.titles import (
 
 T = TypeVar("T")
 
-AT_ONCE = 1024  # leaves whose columns `GROUPED` are dictionaries at once
-GROUPED = pa.schema([schema(1).field(name) for name in ("parent_ids", "parent_weights")])
-"""Columns of a leaf that are set when its pool is grouped."""
-
 PoolRows = Sequence[Sequence[Row]]
 """Rows of the leaves of some pools, with the titles that their documents give them."""
 
 
 class GrownPools(NamedTuple):
-    """The nodes grown over pools, and the columns `GROUPED` of each leaf.
+    """The nodes grown over pools, and the parents of each leaf with their weights.
 
     A leaf without parents is one of the grown nodes.
     """
 
     part: GrownPart
-    grouped: pa.Table
+    parents: Sequence[Sequence[tuple[str, float]]]
 
 
 GrowPools = Callable[[Iterable[PoolRows]], Iterable[GrownPools]]
@@ -67,8 +62,7 @@ class Pools:
         self.chunks: dict[str, Chunk] = {}
         """The documents and sections of the leaves in the file, by id, in order."""
         self._recipe, self._waiting, self._most = recipe, waiting, most
-        self._numbers: list[int] = []  # of the leaves that have been grouped
-        self._grouped: list[pa.Table] = []  # theirs
+        self._parents: dict[int, Sequence[tuple[str, float]]] = {}  # by number of the leaf
 
     def grown(self, parts: Iterable[GrownPart], grow: GrowPools) -> Iterator[GrownPart]:
         """Yield parts of leaves unchanged if there are few leaves, otherwise the grown pools.
@@ -83,7 +77,6 @@ class Pools:
         for part in parts:
             n_leaves += len(part.tops)
             few.append(part)
-            del part  # or it would stay until the end
             while n_leaves > self._most and few:
                 yield self._put(few.pop(0))
         yield from few
@@ -91,9 +84,8 @@ class Pools:
             pools_of = self._recipe.across[0].pools(self._vectors())
             batches = [*parted([pool.tolist() for pool in pools_of], len, self._most)]
             grown = zip(batches, grow(map(self._rows_of, batches)), strict=True)
-            for n_done, (pools, (part, grouped)) in enumerate(grown, start=1):
-                self._numbers += chain(*pools)
-                self._grouped.append(grouped)
+            for n_done, (pools, (part, parents)) in enumerate(grown, start=1):
+                self._parents.update(zip(chain(*pools), parents, strict=True))
                 self._recipe.progress("grow pools", n_done, len(batches))
                 yield part
 
@@ -108,11 +100,9 @@ class Pools:
 
         The documents of an index are in this order.
         """
-        grouped = pa.concat_tables(self._grouped).take(np.argsort(self._numbers))
-        changed = chain.from_iterable(some.to_pylist() for some in grouped.to_batches(AT_ONCE))
-        for number, (leaf_id, columns) in enumerate(zip(self.chunks, changed, strict=True)):
-            if columns["parent_ids"]:
-                yield self._waiting[number] | columns
+        for number, leaf_id in enumerate(self.chunks):
+            if parents := self._parents[number]:
+                yield self._waiting[number] | parent_columns(parents)
             else:
                 yield row_of(alone[leaf_id])
 
@@ -122,7 +112,7 @@ class Pools:
         note_documents(leaves, documents_alone(leaves), chunks)
         self._waiting.add(map(row_of, leaves))
         self.chunks |= chunks
-        return replace(part, left=(), tops=(), X=part.X[:0], tallies=())
+        return replace(part, left=(), tops=(), X=part.X[:0], statistics=())
 
     def _rows_of(self, pools: Sequence[Sequence[int]]) -> PoolRows:
         return [[*map(self._waiting.__getitem__, pool)] for pool in pools]
@@ -149,11 +139,8 @@ def grow_pools(recipe: Recipe, pools: PoolRows) -> GrownPools:
     ends = np.cumsum([len(pool) for pool in nodes])
     grouper = partial(recipe.across[0].of_pools, pools=np.split(np.arange(ends[-1]), ends[:-1]))
     rows = level_rows(leaves, vectors_of(leaves), 0)
-    tops, rows = levels.grow(leaves, rows, [grouper])
-    with levels.watch("link", None):
-        parents = [parent_columns(leaf.parents) for leaf in leaves]
-        grouped = pa.Table.from_pylist(parents, GROUPED)
-    return GrownPools(levels.part(tops, rows, tops), grouped)
+    top = levels.grow(Level(leaves, rows), [grouper])
+    return GrownPools(levels.part(top, top.nodes), [leaf.parents for leaf in leaves])
 
 
 def parted(items: Iterable[T], size: Callable[[T], int], most: int) -> Iterator[list[T]]:

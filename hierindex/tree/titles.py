@@ -38,13 +38,6 @@ class Chunk(NamedTuple):
     section: str
     name: str
 
-    @classmethod
-    def of(cls, leaf: Node) -> Self:
-        """Return the document and section of a leaf."""
-        section = leaf.metadata.get(SECTION)
-        section = section if isinstance(section, str) else ""
-        return cls(leaf.documents[0], section, leaf.document_name)
-
 
 Chunks = Mapping[str, Chunk]
 """Chunks by id, in order."""
@@ -113,7 +106,11 @@ class Part(NamedTuple):
 
 def chunks_of(nodes: Iterable[Node]) -> dict[str, Chunk]:
     """Return the chunks among nodes."""
-    return {node.id: Chunk.of(node) for node in nodes if node.level == 0}
+    return {
+        node.id: Chunk(node.documents[0], node.section, node.document_name)
+        for node in nodes
+        if node.level == 0
+    }
 
 
 def documents_alone(nodes: Iterable[Node]) -> set[str]:

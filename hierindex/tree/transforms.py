@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
-import numpy as np
 from llama_index.core.bridge.pydantic import field_serializer, field_validator
 
 from hierindex.core.optimal import Optimal
@@ -39,8 +38,7 @@ class SemanticHierarchy(Hierarchy):
         kind, fields = type(rule), getattr(rule, "__dict__", {})
         if RULES.get(kind.__name__) is not kind:  # custom: `from_dict` cannot restore it
             return {"class_name": f"{kind.__module__}.{kind.__qualname__}", "fields": repr(fields)}
-        values = {k: v.item() if isinstance(v, np.generic) else v for k, v in fields.items()}
-        return {"class_name": kind.__name__, **values}
+        return {"class_name": kind.__name__, **fields}
 
     @field_validator("rule", mode="before")
     @classmethod
@@ -53,10 +51,7 @@ class SemanticHierarchy(Hierarchy):
             raise InputError(
                 f"it must be one of {', '.join(RULES)}, or pass your own as rule=, got {rule!r}."
             )
-        try:
-            return RULES[name](**fields)
-        except TypeError:
-            raise InputError(f"{name} cannot be created with the arguments {fields}.") from None
+        return RULES[name](**fields)
 
     @property
     def _has_own_rules(self) -> bool:

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import leaves, seeds, unit_vectors, vectors
+from strategies import leaves, unit_vectors, vectors
 
 from hierindex.core.membership import strongest_parent
 from hierindex.core.rows import Rows
@@ -16,7 +16,6 @@ from hierindex.core.segments import (
     document_starts,
     gap_similarity,
     segment,
-    squared_lengths,
 )
 from hierindex.errors import InputError
 
@@ -29,45 +28,6 @@ REFINED_BY = {
     "gradient": (st.floats(0, 100), Gradient),
     "cosine": (st.floats(-1, 1, exclude_min=True), Cosine),
 }
-
-
-@given(vectors(most_rows=30), st.integers(1, 35))
-def test_every_run_has_the_squared_length_of_its_sum(X, longest):
-    Q = squared_lengths(X, longest)
-    assert Q.shape == (longest + 1, len(X))
-    for length in range(longest + 1):
-        for start in range(len(X)):
-            rows = X[start : start + length].astype(np.float64)
-            expected = (rows.sum(axis=0) ** 2).sum() if start + length <= len(X) else 0
-            assert Q[length, start] == pytest.approx(expected, abs=1e-4)
-
-
-@given(vectors(least_rows=1, most_rows=40), st.integers(1, 45))
-def test_a_gap_is_as_similar_as_the_sums_on_its_sides(X, window):
-    similarity = gap_similarity(X, window)
-    assert similarity.shape == (len(X) - 1,)
-    for gap in range(1, len(X)):
-        before = X[max(gap - window, 0) : gap].astype(np.float64).sum(axis=0)
-        after = X[gap : gap + window].astype(np.float64).sum(axis=0)
-        length = np.linalg.norm(before) * np.linalg.norm(after)
-        if length > 0.1:
-            assert similarity[gap - 1] == pytest.approx(before @ after / length, abs=1e-3)
-
-
-def test_a_side_that_cancels_out_is_like_nothing():
-    X = np.array([[1, 0], [-1, 0], [1, 0], [1, 0.0]])
-    assert gap_similarity(X, 2).tolist() == [0.0, 0.0, 0.0]
-
-
-@given(st.integers(1, 64), st.integers(1, 6), seeds())
-def test_what_nearly_cancels_out_is_like_nothing(d, window, seed):
-    a = unit_vectors("noise", 1, d, seed)[0]
-    X = (np.where(np.arange(12) % 2, -1, 1)[:, None] * a).astype(np.float32)
-    X += 1e-6 * unit_vectors("noise", 12, d, seed + 1).astype(np.float32)
-    similarity = gap_similarity(X, window)
-    assert np.abs(similarity).max() <= 1
-    if window % 2 == 0:
-        assert not similarity[window - 1 : 12 - window].any()
 
 
 @pytest.mark.parametrize("n", [0, 1])
@@ -91,10 +51,10 @@ def test_a_higher_threshold_refines(name, rows, data):
 
 
 @pytest.mark.parametrize("name", [name for name in REFINED_BY if name != "gradient"])
-@given(X=vectors(least_rows=2), window=st.integers(1, 4), data=st.data())
-def test_no_gap_that_is_cut_is_more_alike_than_one_that_is_not(name, X, window, data):
+@given(X=vectors(least_rows=2), data=st.data())
+def test_no_gap_that_is_cut_is_more_alike_than_one_that_is_not(name, X, data):
     parameters, rule = REFINED_BY[name]
-    similarity = gap_similarity(X, window)
+    similarity = gap_similarity(X)
     cut = rule(data.draw(parameters)).weak_gaps(similarity)
     kept = np.delete(similarity, cut)
     assert similarity[cut].max(initial=-2.0) <= kept.min(initial=2.0)
@@ -141,20 +101,12 @@ def test_gaps_that_are_all_alike_are_not_cut(rule, similarity, n_gaps):
 
 @given(
     vectors(least_rows=2, shapes=["identical"]),
-    st.integers(1, 9),
     st.sampled_from([Cosine, Percentile, Gradient, StandardDeviation, Interquartile]),
 )
-def test_nothing_is_cut_between_equal_rows(X, window, rule):
+def test_nothing_is_cut_between_equal_rows(X, rule):
     extreme = {Cosine: 1.0, Percentile: 100, Gradient: 100}.get(rule, 0)
     document = np.zeros(len(X), dtype=np.int64)
-    assert cuts(X, document, rule(extreme, window=window)).tolist() == [0]
-
-
-def test_a_window_looks_beyond_a_digression():
-    X = np.eye(2)[[0, 0, 0, 1, 0, 0, 0, 1, 1, 1, 1]]
-    document = np.zeros(len(X), dtype=np.int64)
-    assert cuts(X, document, TargetSize(6)).tolist() == [0, 3]
-    assert cuts(X, document, TargetSize(6, window=3)).tolist() == [0, 7]
+    assert cuts(X, document, rule(extreme)).tolist() == [0]
 
 
 def test_an_outlier_is_cut_off_on_both_sides():
@@ -166,7 +118,6 @@ def test_an_outlier_is_cut_off_on_both_sides():
     ("make", "message"),
     [
         (lambda: TargetSize(0), "rows must be a whole number of at least 1, got 0."),
-        (lambda: TargetSize(3, window=0), "window must be a whole number of at least 1, got 0."),
         (lambda: Percentile(-1), "percentile must be in [0, 100], got -1."),
         (lambda: Percentile(100.5), "percentile must be in [0, 100], got 100.5."),
         (lambda: Gradient(float("nan")), "percentile must be in [0, 100], got nan."),
@@ -174,10 +125,6 @@ def test_an_outlier_is_cut_off_on_both_sides():
         (lambda: Interquartile(float("nan")), "amount must be a finite number, got nan."),
         (lambda: Cosine(1.4), "threshold must be in (-1, 1], got 1.4."),
         (lambda: TargetSize(2.5), "rows must be a whole number of at least 1, got 2.5."),
-        (
-            lambda: TargetSize(3, window=2.5),
-            "window must be a whole number of at least 1, got 2.5.",
-        ),
         (lambda: Percentile("20"), "percentile must be in [0, 100], got '20'."),
         (lambda: Cosine(None), "threshold must be in (-1, 1], got None."),
         (lambda: Cosine(-1), "threshold must be in (-1, 1], got -1."),

@@ -6,7 +6,6 @@ from strategies import read_only, seeds
 
 from hierindex.core.context import DECAY, focus, in_context, nearness, reach
 from hierindex.core.ranking import blended
-from hierindex.errors import InputError
 
 
 @st.composite
@@ -182,19 +181,3 @@ def test_relevance_that_is_spread_reaches_further_than_relevance_in_one_place():
 
 def test_what_is_far_below_the_rest_keeps_its_score():
     assert in_context(np.array([0.0, -5e3]), np.arange(2), np.eye(2)).tolist() == [0, -5e3]
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: blended(np.array([np.nan]), np.zeros(1)), "dense scores must be finite, got nan"),
-        (lambda: blended(np.zeros(2), np.array([np.inf, 0])), "lexical scores must be finite"),
-        (lambda: blended(np.zeros(2), np.zeros(3)), "2 dense scores, 3 lexical scores"),
-        (lambda: nearness(np.zeros(2), np.zeros(2), np.zeros(1)), "2 documents, 2 starts, 1 ends"),
-        (lambda: nearness(np.zeros(1), np.array([np.nan]), np.zeros(1)), "starts must be finite"),
-        (lambda: nearness(np.zeros(1), np.ones(1), np.zeros(1)), "must not end before it starts"),
-    ],
-)
-def test_what_is_refused(call, message):
-    with pytest.raises(InputError, match=message):
-        call()

@@ -4,7 +4,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hierindex.core.forest import Forest, select_cut, shares
-from hierindex.errors import InputError
 
 
 @st.composite
@@ -49,15 +48,6 @@ def test_the_highest_marked_row_is_the_last_on_the_way_up(forest, data):
     for row, found in enumerate(tree.highest(marked).tolist()):
         way = [each for each in [row, *ancestors(tree, row)] if marked[each]]
         assert found == (way[-1] if way else -1)
-
-
-@pytest.mark.parametrize(
-    ("parent", "level"),
-    [([1], [0]), ([-2], [0]), ([-1], [0, 1]), ([1, -1], [0, 0]), ([0], [0])],
-)
-def test_a_parent_is_a_row_of_a_higher_level(parent, level):
-    with pytest.raises(InputError, match="parent"):
-        Forest(np.array(parent), np.array(level))
 
 
 @given(forests(30, 1), st.booleans(), st.data())

@@ -8,11 +8,28 @@ from strategies import caps, headings, seeds, token_counts, unit_vectors, vector
 
 from hierindex.core import optimal
 from hierindex.core.bounds import UNBOUNDED, Caps
-from hierindex.core.membership import groups_of, mean_cohesion, one_hot
-from hierindex.core.optimal import WORTH_A_SEGMENT, Optimal, crossing_costs
+from hierindex.core.membership import groups_of, one_hot
+from hierindex.core.optimal import WORTH_A_SEGMENT, Optimal, crossing_costs, squared_lengths
 from hierindex.core.rows import NO_HEADINGS, Rows
 from hierindex.core.segments import segment
 from hierindex.errors import InputError
+
+
+def mean_cohesion(M, X):
+    """Mean cosine similarity of rows to their groups' centroids."""
+    return np.linalg.norm(M.T @ X, axis=1).sum() / len(X)
+
+
+@given(vectors(most_rows=30), st.integers(1, 35))
+def test_every_run_has_the_squared_length_of_its_sum(X, longest):
+    Q = squared_lengths(X, longest)
+    assert Q.shape == (longest + 1, len(X))
+    for length in range(longest + 1):
+        for start in range(len(X)):
+            rows = X[start : start + length].astype(np.float64)
+            expected = (rows.sum(axis=0) ** 2).sum() if start + length <= len(X) else 0
+            assert Q[length, start] == pytest.approx(expected, abs=1e-4)
+
 
 CLOSE = 1e-5
 

@@ -6,7 +6,6 @@ from strategies import seeds, unit_vectors, vectors
 
 from hierindex.core.membership import groups_of, one_hot
 from hierindex.core.mixture import MAX_SPLIT, partition
-from hierindex.errors import InputError
 
 
 @given(vectors(least_rows=1), st.integers(1, 210), seeds())
@@ -63,21 +62,3 @@ def test_rows_that_differ_by_a_rounding_come_apart_too():
     n_rows = np.bincount(partition(np.repeat(X, [3, 2], axis=0), max_rows=2))
     assert n_rows.max() <= 2
     assert len(n_rows) == 3
-
-
-@pytest.mark.parametrize(
-    ("n", "max_rows", "message"),
-    [
-        (3, 0, "max_rows must be a whole number of at least 1, got 0."),
-        (0, 3, "There are no rows to split."),
-    ],
-)
-def test_errors(n, max_rows, message):
-    with pytest.raises(InputError) as error:
-        partition(unit_vectors("noise", n, 3), max_rows=max_rows)
-    assert str(error.value) == message
-
-
-def test_a_seed_is_not_negative():
-    with pytest.raises(InputError, match="seed must be a whole number of at least 0, got -1"):
-        partition(unit_vectors("noise", 5, 8), seed=-1)

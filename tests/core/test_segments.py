@@ -105,7 +105,7 @@ def test_a_rule_may_return_any_list_of_gaps(gaps):
     assert cuts(np.eye(4), SAME[:4], Fixed(gaps)).tolist() == [0, *(int(g) + 1 for g in gaps)]
 
 
-@pytest.mark.parametrize("gaps", [[-1], [3], [0.5], None, ["a"], np.array([True])])
-def test_a_rule_may_not_return_anything_else(gaps):
-    with pytest.raises(InputError, match=r"Fixed.breakpoints must return whole numbers in .0, 2."):
+@pytest.mark.parametrize("gaps", [[-1], [3]])
+def test_a_rule_may_not_return_a_gap_that_is_none(gaps):
+    with pytest.raises(InputError, match=r"Fixed.breakpoints must return gaps from 0 to 2, got"):
         cuts(np.eye(4), SAME[:4], Fixed(gaps))

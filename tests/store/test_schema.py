@@ -1,12 +1,9 @@
-import re
 from datetime import date
 
 import pytest
-from fakes import HashingEmbedding
 from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core.schema import (
-    Document,
     NodeRelationship,
     ObjectType,
     RelatedNodeInfo,
@@ -14,7 +11,7 @@ from llama_index.core.schema import (
 )
 from records import metadata_of, replace_all
 
-from hierindex import Grounding, HierarchicalIndex, HierarchyStore, Quote, SemanticHierarchy, Span
+from hierindex import Grounding, HierarchyStore, Quote, Span
 from hierindex.errors import InputError
 from hierindex.node import Maker
 from hierindex.text_node import RECORD_KEYS
@@ -37,15 +34,16 @@ related = st.builds(
     metadata=json_objects,
     hash=st.none() | st.text(),
 )
+linked = st.builds(RelatedNodeInfo, node_id=ids)
 relationships = st.fixed_dictionaries(
     {},
     optional={
         NodeRelationship.SOURCE: related,
-        NodeRelationship.PREVIOUS: related,
-        NodeRelationship.NEXT: related,
-        NodeRelationship.PARENT: related,
+        NodeRelationship.PREVIOUS: linked,
+        NodeRelationship.NEXT: linked,
+        NodeRelationship.PARENT: linked,
         NodeRelationship.CHILD: st.lists(
-            related, min_size=1, max_size=3, unique_by=lambda info: info.node_id
+            linked, min_size=1, max_size=3, unique_by=lambda info: info.node_id
         ),
     },
 )
@@ -98,7 +96,7 @@ def nodes(draw):
         node.excluded_llm_metadata_keys += RECORD_KEYS
         node.relationships.pop(NodeRelationship.PARENT, None)
         if record["parents"]:  # as a hierarchy has it: the strongest of them
-            strongest = draw(related).model_copy(update={"node_id": record["parents"][0][0]})
+            strongest = RelatedNodeInfo(node_id=record["parents"][0][0])
             node.relationships[NodeRelationship.PARENT] = strongest
     return node
 
@@ -139,33 +137,3 @@ def test_what_cannot_be_written_is_named(store, options):
     node = TextNode(**{"id_": "n", "text": "", "embedding": [1.0], **options})
     with pytest.raises(InputError, match="node 'n' must be JSON and its text Unicode"):
         store.add([node])
-
-
-@pytest.mark.spread
-@pytest.mark.parametrize(
-    "templates",
-    [
-        {"text_template": "{"},
-        {"text_template": "{content} in {}"},
-        {"text_template": "{content.size}"},
-        {"metadata_template": "{key}: {values}"},
-    ],
-    ids=str,
-)
-@pytest.mark.parametrize(
-    "door",
-    [
-        lambda node, folder: HierarchyStore(folder).add([node]),
-        lambda node, folder: SemanticHierarchy(HashingEmbedding())([node]),
-        lambda node, folder: HierarchicalIndex.build(
-            [Document(**node.to_dict())], folder, hierarchy=SemanticHierarchy(HashingEmbedding())
-        ),
-    ],
-    ids=["store", "hierarchy", "index"],
-)
-def test_a_template_that_cannot_be_formatted_is_named(tmp_path, door, templates):
-    ((name, template),) = templates.items()
-    node = TextNode(id_="n", text="It is so.", embedding=[1.0], metadata={"a": 1}, **templates)
-    said = rf"{name} of node 'n' cannot be formatted, got {re.escape(repr(template))}; use only {{"
-    with pytest.raises(InputError, match=said):
-        door(node, tmp_path / "index")

@@ -52,9 +52,7 @@ def show(stage: str, done: int, total: int, cost: str = "", /) -> None:
 def build(folder: Path, uri: str) -> HierarchicalIndex:
     rewriter: Rewriter = FirstWords()
     progress: Progress = show
-    hierarchy = SemanticHierarchy(
-        rule=Percentile(20, window=3), summarizer=TwoStageSummarizer(rewriter)
-    )
+    hierarchy = SemanticHierarchy(rule=Percentile(20), summarizer=TwoStageSummarizer(rewriter))
     index = HierarchicalIndex.build(folder, uri, hierarchy=hierarchy, progress=progress)
     assert_type(index, HierarchicalIndex)
     assert_type(index.last_build, BuildReport | None)

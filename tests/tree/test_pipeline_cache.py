@@ -59,7 +59,7 @@ def by_llm(prompt):
             lambda: {"summarizer": by_llm("Briefly, in {n_words} words: {text}")},
         ),
         (dict, lambda: {"summary_tokens": 50}),
-        (dict, lambda: {"mixture": Mixture(covariance="full")}),
+        (dict, lambda: {"mixture": Mixture(n_dims=5)}),
     ],
     ids="dimension,instruction,rule,prompt,budget,mixture".split(","),
 )
