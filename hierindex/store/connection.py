@@ -166,14 +166,12 @@ def damage(error: Exception) -> DamagedError | None:
 
 @contextmanager
 def damages() -> Iterator[None]:
-    """Turn any error of LanceDB into DamagedError; use it only around calls of LanceDB."""
+    """Turn errors of LanceDB about a damaged index into DamagedError."""
     try:
         yield
-    except HierindexError:
-        raise
     except Exception as error:
-        if isinstance(error, LANCEDB) or type(error).__name__ == PANIC:
-            raise DamagedError(error) from error
+        if found := damage(error):
+            raise found from error
         raise
 
 

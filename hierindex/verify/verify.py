@@ -5,20 +5,19 @@ from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, replace
 from shlex import quote
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from hierindex.cache import cache_file, remove
 from hierindex.errors import GenerationError
 from hierindex.store.connection import Connection, DamagedError, damages
+from hierindex.store.filtering import incomplete
 from hierindex.store.generations import on_newest
+from hierindex.store.prefilter import STALE
 from hierindex.store.rows import NAMES
 from hierindex.store.search import neglected
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
-from hierindex.verify.checks import LINKS, QUOTED, Check, Links, Rows
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from hierindex.verify.checks import LINKS, QUOTED, Check, RowChecks, check_links
 
 MENDABLE = {
     "cache": "The damaged cache was removed; the next build computes again what it held.",
@@ -97,8 +96,7 @@ def verify(table: Table, *, repair: bool = False) -> Verification:
                 with suppress(OSError):  # the cache is then checked again and named
                     remove(cache_file(table.uri))
             if "indices" in before and "files" not in outcome.failed:
-                with damages():
-                    table.mend_indices()
+                table.mend_indices()
         outcome = _verified(table)
         done = [MENDABLE[name] for name in before if name not in outcome.failed]
         outcome = replace(outcome, repaired=tuple(done))
@@ -113,14 +111,13 @@ def _verified(table: Table) -> Verification:
         generation = snapshot.generation
         with damages():
             stats: Any = snapshot.require().stats()
-        files.checked = stats["fragment_stats"]["num_fragments"]
-        done.append(_check_indices(snapshot))
-        snapshot = _opened(table, generation)  # the indices need no longer be in memory
-        links = Links(_read(snapshot, *LINKS))
-        n_nodes, n_stale = len(links), sum(map(bool, links.table["stale"].to_pylist()))
-        done += links.checks()
-        rows = Rows(is_built=snapshot.is_built, incomplete=links.incomplete())
-        done += rows.checks(_read(snapshot, *NAMES), _read(snapshot, *QUOTED))
+            files.checked = stats["fragment_stats"]["num_fragments"]
+            done.append(_check_indices(snapshot))
+            n_nodes, n_stale = snapshot.n_rows(), snapshot.count(STALE)
+            rows = (row for batch in snapshot.batches(*LINKS) for row in batch.to_pylist())
+            done += check_links(rows)
+            checks = RowChecks(is_built=snapshot.is_built, incomplete=incomplete(snapshot))
+            done += checks.checks(snapshot.batches(*NAMES), snapshot.batches(*QUOTED))
     except DamagedError as error:
         files.add(
             error.file or f"{table.connection.name}.lance", f"it cannot be read: {error.reason}"
@@ -133,23 +130,12 @@ def _verified(table: Table) -> Verification:
 
 
 @on_newest
-def _opened(table: Table, generation: int | None = None) -> Snapshot:
-    """Return a generation read from its files, without anything that the store has cached."""
+def _opened(table: Table) -> Snapshot:
+    """Return the newest generation, read from its files and not from what the store has cached."""
     with damages():
-        snapshot = Table(Connection(*table.connection.parameters)).snapshot(generation)
+        snapshot = Table(Connection(*table.connection.parameters)).snapshot()
         snapshot.require()
     return snapshot
-
-
-def _read(snapshot: Snapshot, *columns: str) -> "Iterator[pa.RecordBatch]":
-    """Yield columns of all rows in batches; raise DamagedError if LanceDB cannot read them."""
-    batches = snapshot.batches(*columns)
-    while True:
-        with damages():
-            batch = next(batches, None)
-        if batch is None:
-            return
-        yield batch
 
 
 def _check_cache(uri: str) -> Check:
@@ -174,11 +160,9 @@ def _check_cache(uri: str) -> Check:
 def _check_indices(snapshot: Snapshot) -> Check:
     """Check that the search indices that pay off exist and can be read."""
     found, table = Check("indices"), cast(Any, snapshot.require())
-    with damages():
-        for column in neglected(table):
-            found.add(column, "the index is missing or lacks rows")
-        indices = table.list_indices()
-    for index in indices:
+    for column in neglected(table):
+        found.add(column, "the index is missing or lacks rows")
+    for index in table.list_indices():
         found.checked += 1
         try:
             with damages():

@@ -274,6 +274,6 @@ def test_lost_rows_are_named_and_left(index) -> None:
     rows = rows_of(index)
     delete(index, f"id = '{chunk(rows)['id']}'")
     outcome = verified(index, repair=True)
-    assert outcome.failed == ["parents and children", "previous and next"]
+    assert outcome.failed == ["parents and children", "previous and next", "quotes"]
     assert outcome.repaired == ()
     assert "hierindex build" in outcome.left[0]
