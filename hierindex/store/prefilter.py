@@ -7,7 +7,6 @@ more rows, never fewer; `holds` then decides in Python.
 """
 
 import math
-import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -183,15 +182,6 @@ def of_documents(documents: Iterable[str]) -> Prefilter:
     return _of_one(Filter(DOCUMENTS, [*documents], "any"))
 
 
-def beginning(start: str) -> Prefilter:
-    """Return the condition that a node's id begins with a prefix."""
-    from lancedb.expr import col, lit
-
-    if not _is_plain(start):
-        return ANYTHING
-    return _typed((col("id") >= lit(start)) & (col("id") <= lit(start + chr(sys.maxunicode))))
-
-
 def _is_plain(text: str) -> bool:
     """Return whether LanceDB reads a text in a condition unchanged; it unescapes quotes twice."""
     if text.isascii():
@@ -255,13 +245,10 @@ def _keyed(f: Filter) -> Prefilter:
             return _listed(as_is)
         case "in":
             return _listed(as_is)
-        case "any":
+        case "any" | "all" if values:
             return _listed([*as_is, *as_item, more], exact=False)
         case "contains" if not isinstance(f.value, list):
             return _listed([*as_item, more], exact=False)
-        case "all" if len(values) == len(many) and values:
-            pairs = zip(as_is, as_item, strict=True)
-            return all_of([_listed([*pair, more], exact=False) for pair in pairs])
         case "is_empty":
             empty = _listed([hash_entry("is", key, ""), hash_entry("empty", key)])
             return any_of([~_listed([hash_entry("has", key)]), empty])

@@ -23,7 +23,6 @@ from hierindex.store.prefilter import (
     SUMMARIES,
     Prefilter,
     all_of,
-    beginning,
     by_ids,
     has_any,
     hash_entry,
@@ -378,7 +377,7 @@ class Snapshot:
 
     def ids_beginning(self, start: str) -> list[str]:
         """Return the ids that begin with a text, sorted."""
-        ids = self.select("id", where=beginning(start))["id"].to_pylist()
+        ids = self.select("id")["id"].to_pylist()
         return sorted(node_id for node_id in ids if node_id.startswith(start))
 
     def id_beginning(self, start: str, *, or_document: bool = False) -> str:
