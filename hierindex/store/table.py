@@ -295,11 +295,6 @@ class Table:
         """Delete from the cache everything that no generation uses, including deleted text.
 
         If that fails and no deleted text may remain (`purge`), the whole cache is deleted.
-
-        Raises
-        ------
-        InputError
-            If the whole cache cannot be deleted either.
         """
         if not (file := cache_file(self.uri)).exists():
             return
@@ -318,13 +313,7 @@ class Table:
                     "Unused entries could not be deleted from the cache %r: %s.", str(file), error
                 )
                 return
-            try:
-                remove(file)
-            except OSError:
-                raise InputError(
-                    f"Deleted text cannot be removed from the cache {str(file)!r} ({error}); "
-                    "remove the file."
-                ) from error
+            remove(file)
 
     @contextmanager
     def _continued(self, what: str) -> "Iterator[tuple[LanceTable | None, dict[int, int]]]":
@@ -336,16 +325,19 @@ class Table:
         """Remove the unpublished work of a failed writer, and its files."""
         with suppress(InputError):  # a build replaces what cannot be read
             table = self.connection.open()
-            before = None if table is None else table.version
+            if table is None:
+                return
+            before = table.version
             newest, _ = self._newest()
-            if newest is not None and details_of(newest.schema).get(PURGED):
-                keep_last(newest, 1, alone=True)
-            if newest is not None and newest.version == before:  # nothing was committed
-                prune(newest, alone=True)
-            elif newest is not None:
-                renew(newest)
-            elif table is not None:
+            if newest is None:
                 self.connection.connect().drop_table(self.connection.name)
+                return
+            if details_of(newest.schema).get(PURGED):
+                keep_last(newest, 1, alone=True)
+            if newest.version == before:  # nothing was committed
+                prune(newest, alone=True)
+            else:
+                renew(newest)
 
     def _newest(self) -> "tuple[LanceTable | None, dict[int, int]]":
         """Open the newest generation for writing; also return the version of each generation."""

@@ -3,6 +3,7 @@
 import pickle
 from array import array
 from collections.abc import Iterable
+from contextlib import suppress
 from itertools import chain
 from os import SEEK_END
 from tempfile import TemporaryFile
@@ -46,7 +47,8 @@ class WaitingFile:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._file.close()
+        with suppress(OSError):  # of a full disk; nothing is read any more
+            self._file.close()
 
     def __len__(self) -> int:
         return len(self._starts) - 1

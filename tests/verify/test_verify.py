@@ -40,8 +40,8 @@ def whole(tmp_path_factory) -> Path:
     """An index of four levels with a cache."""
     folder = tmp_path_factory.mktemp("whole") / "index"
     replace_all(HierarchyStore(folder), tree(), REPORT)
-    with open_cache(str(folder)):
-        pass
+    with open_cache(str(folder)) as cache:
+        cache.recall([])
     return folder
 
 
