@@ -60,7 +60,7 @@ class Connection:
     def __init__(self, uri: str, name: str, storage_options: dict[str, str] | None = None) -> None:
         self.uri = uri
         self.name = name
-        self._storage_options = storage_options
+        self.storage_options = storage_options
         self._connection: DBConnection | None = None
         self.folder: Path | None = None if "://" in uri else Path(uri).absolute()
         # LanceDB takes a bare "db1" for a cloud database.
@@ -77,19 +77,12 @@ class Connection:
         if not has_table:
             raise IndexNotFoundError.at(self.uri)
 
-    @property
-    def parameters(self) -> tuple[str, str, dict[str, str] | None]:
-        """The arguments with which another process can make the same connection."""
-        return self._database, self.name, self._storage_options
-
     def connect(self) -> "DBConnection":
         """Return the connection, which is created on first use."""
         if self._connection is None:
             import lancedb
 
-            self._connection = lancedb.connect(
-                self._database, storage_options=self._storage_options
-            )
+            self._connection = lancedb.connect(self._database, storage_options=self.storage_options)
         return self._connection
 
     def open(self) -> "Table | None":

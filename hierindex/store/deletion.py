@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Set
 from typing import Any
 
 from hierindex.node import Node
-from hierindex.store.filtering import incomplete, with_known_keys
+from hierindex.store.filtering import incomplete_of, with_known_keys
 from hierindex.store.filters import Filters
 from hierindex.store.prefilter import of_documents
 from hierindex.store.rows import LOST_CHILD, LOST_PARENT, NAMES, node_of
@@ -48,7 +48,7 @@ def doomed(
         return going
     ids = {node.id for node in going}
     documents = {each for node in going if node.level == 0 for each in node.documents}
-    lost = snapshot.rows(incomplete(snapshot) - ids)
+    lost = snapshot.rows(incomplete_of(snapshot) - ids)
     also = [node_of(row) for row in lost if not documents.isdisjoint(row["documents"])]
     return [*going, *also]
 

@@ -7,7 +7,7 @@ excluded chunk. The merged metadata of summaries are not used, because their lis
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 MOST_KEPT = 10  # cached results of filters
 FILTERED = ("documents", "metadata", "source", "parent_ids", *COLUMNS)  # columns that filters read
+FAMILY = "id", "parent_ids", "child_ids", "stale"  # columns that `incomplete` reads
 LEVEL = PREFIX + "level"
 MOST_LISTED = 20
 
@@ -191,8 +192,8 @@ def _failing(
     if partial:
         opposite = Filters((filters,), "not")
         return summaries - with_ancestors(_above_failing(snapshot, opposite), parents)
-    of = _above_failing(snapshot, filters) | incomplete(snapshot)
-    return summaries & with_ancestors(of, parents)
+    of = with_ancestors(_above_failing(snapshot, filters), parents)
+    return summaries & (of | incomplete_of(snapshot))
 
 
 def _above_failing(snapshot: "Snapshot", filters: Filters) -> set[str]:
@@ -218,11 +219,18 @@ def _failing_rows(rows: list[dict[str, Any]], filters: Filters) -> list[dict[str
     return failing
 
 
-def incomplete(snapshot: "Snapshot") -> Set[str]:
-    """Return the ids of summaries that have lost a child or have none, and of their ancestors."""
-    rows = snapshot.select("id", "child_ids", "stale", where=SUMMARIES).to_pylist()
-    of = {row["id"] for row in rows if row["stale"] == LOST_CHILD or not row["child_ids"]}
-    return with_ancestors(of, snapshot.parents_of_summaries())
+def incomplete_of(snapshot: "Snapshot") -> Set[str]:
+    """Return the ids of the summaries of a snapshot that `incomplete` names."""
+    return incomplete(snapshot.select(*FAMILY, where=SUMMARIES).to_pylist())
+
+
+def incomplete(summaries: Collection[Mapping[str, Any]]) -> Set[str]:
+    """Return the ids of summaries that have lost a child or have none, and of their ancestors.
+
+    `summaries` are the columns `FAMILY` of all summaries.
+    """
+    of = {row["id"] for row in summaries if row["stale"] == LOST_CHILD or not row["child_ids"]}
+    return with_ancestors(of, {row["id"]: row["parent_ids"] for row in summaries})
 
 
 def with_ancestors(of: Set[str], parents: Mapping[str, Sequence[str]]) -> Set[str]:

@@ -409,8 +409,8 @@ def with_the_rest(
 ) -> "pa.RecordBatchReader":
     """Return the rows of a snapshot without deleted rows, with new rows replacing old ones.
 
-    They are read from the snapshot in batches while they are written. Rows with new ids follow at
-    the end. `moved` has the new paths of moved sources, by their old paths.
+    They are read from the snapshot in batches while they are written. New rows follow at the end.
+    `moved` has the new paths of moved sources, by their old paths.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -422,12 +422,7 @@ def with_the_rest(
         new = columns.empty_table() if rows is None else rows.cast(columns)
         away = pa.array(sorted({*gone, *new["id"].to_pylist()}), pa.string())
         for batch in snapshot.batches(*NAMES):
-            is_here = pc.is_in(new["id"], value_set=batch["id"])
-            here, new = new.filter(is_here), new.filter(pc.invert(is_here))
-            stays = batch.filter(pc.invert(pc.is_in(batch["id"], value_set=away)))
-            both = pa.concat_tables([pa.Table.from_batches([stays]), here])
-            order = pc.sort_indices(pc.index_in(both["id"], value_set=batch["id"]))
-            yield from both.take(order).to_batches()
+            yield batch.filter(pc.invert(pc.is_in(batch["id"], value_set=away)))
         yield from new.to_batches()
 
     def relocated(batch: "pa.RecordBatch") -> "pa.RecordBatch":

@@ -12,8 +12,7 @@ from hierindex.errors import GenerationError
 from hierindex.store.connection import Connection, DamagedError, damages
 from hierindex.store.filtering import incomplete
 from hierindex.store.generations import on_newest
-from hierindex.store.prefilter import STALE
-from hierindex.store.rows import NAMES
+from hierindex.store.rows import NAMES, Row
 from hierindex.store.search import neglected
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
@@ -113,10 +112,11 @@ def _verified(table: Table) -> Verification:
             stats: Any = snapshot.require().stats()
             files.checked = stats["fragment_stats"]["num_fragments"]
             done.append(_check_indices(snapshot))
-            n_nodes, n_stale = snapshot.n_rows(), snapshot.count(STALE)
-            rows = (row for batch in snapshot.batches(*LINKS) for row in batch.to_pylist())
-            done += check_links(rows)
-            checks = RowChecks(is_built=snapshot.is_built, incomplete=incomplete(snapshot))
+            n_nodes = snapshot.n_rows()
+            n_stale = sum(bool(row["stale"]) for row in _links(snapshot))
+            done += check_links(_links(snapshot))
+            partly = incomplete([row for row in _links(snapshot) if row["level"] > 0])
+            checks = RowChecks(is_built=snapshot.is_built, incomplete=partly)
             done += checks.checks(snapshot.batches(*NAMES), snapshot.batches(*QUOTED))
     except DamagedError as error:
         files.add(
@@ -133,9 +133,16 @@ def _verified(table: Table) -> Verification:
 def _opened(table: Table) -> Snapshot:
     """Return the newest generation, read from its files and not from what the store has cached."""
     with damages():
-        snapshot = Table(Connection(*table.connection.parameters)).snapshot()
+        by = table.connection
+        snapshot = Table(Connection(by.uri, by.name, by.storage_options)).snapshot()
         snapshot.require()
     return snapshot
+
+
+def _links(snapshot: Snapshot) -> Iterator[Row]:
+    """Yield the columns `LINKS` of all nodes; uses no search index, which may be damaged."""
+    for batch in snapshot.batches(*LINKS):
+        yield from batch.to_pylist()
 
 
 def _check_cache(uri: str) -> Check:

@@ -225,22 +225,6 @@ def test_a_large_table_has_its_indices(large):
     assert all(table.index_stats(i.name).num_unindexed_rows == 0 for i in table.list_indices())
 
 
-def test_a_vector_index_is_made_anew_when_the_table_has_grown(tmp_path, monkeypatch):
-    monkeypatch.setattr(search, "VECTOR_ROWS", 256)
-    store = HierarchyStore(tmp_path)
-    names = []
-    for start, stop in [(0, 300), (300, 600), (600, 1200), (1200, 1300)]:
-        store.add(
-            [
-                TextNode(id_=f"{i}", text="", embedding=[1.0, *np.eye(8)[i % 8], i])
-                for i in range(start, stop)
-            ]
-        )
-        made = store.client.open_table("nodes").list_indices()
-        names.append([i.name for i in made if i.columns == ["vector"]])
-    assert names == [["vector_300"], ["vector_300"], ["vector_1200"], ["vector_1200"]]
-
-
 @pytest.mark.spread
 @pytest.mark.parametrize("exact_rows", [0, 1000], ids=["by the index", "exact"])
 @pytest.mark.parametrize("operator", [None, Op.LT, Op.NE])
