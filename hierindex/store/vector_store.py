@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence, Set
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -202,7 +202,6 @@ class HierarchyStore(BasePydanticVectorStore):
         FormatError
             If another version of hierindex wrote the table.
         """
-        _check_options("add", kwargs)
         added = self._nodes(nodes)
         if added:
             with self._table.writing("add", None):
@@ -230,7 +229,6 @@ class HierarchyStore(BasePydanticVectorStore):
         until it is written again; `HierarchicalIndex.info` counts the stale nodes, and
         `HierarchicalIndex.regrow` builds the tree again.
         """
-        _check_options("delete", delete_kwargs)
         delete_document(self._table, ref_doc_id)
 
     def delete_nodes(  # type: ignore[override]  # LlamaIndex's returns None
@@ -240,7 +238,6 @@ class HierarchyStore(BasePydanticVectorStore):
         filters: MetadataFilters | None = None,
         *,
         dry_run: bool = False,
-        **delete_kwargs: Any,
     ) -> int:
         """Delete the nodes that match the given ids and filters, and the links to them.
 
@@ -259,7 +256,6 @@ class HierarchyStore(BasePydanticVectorStore):
             If neither ids nor filters are given; `clear` deletes everything. If no chunk has a
             key of the filters.
         """
-        _check_options("delete_nodes", delete_kwargs, "dry_run")
         ours = Filters.of(filters)
         if node_ids is None and not (ours and keys(ours)):
             raise InputError("Name the nodes to delete by ids or filters; clear() deletes all.")
@@ -283,7 +279,6 @@ class HierarchyStore(BasePydanticVectorStore):
 
         `kwargs` may contain `partial_summaries`; see the class.
         """
-        _check_options("get_nodes", kwargs, "partial_summaries")
         found = self.snapshot().nodes(node_ids, Filters.of(filters), **kwargs)
         return [*map(to_text_node, found)]
 
@@ -306,12 +301,10 @@ class HierarchyStore(BasePydanticVectorStore):
         Raises
         ------
         InputError
-            If an option is unknown, the mode is not supported, a number is out of range, the
-            embedding or text that the mode needs is missing, or the embedding is not finite or
-            has another dimension than the table.
+            If the mode is not supported, fewer than one result is asked for, the embedding or text
+            that the mode needs is missing, or the embedding is not finite or has another dimension
+            than the table.
         """
-        options = "partial_summaries", "mmr_prefetch_k", "mmr_prefetch_factor"
-        _check_options("query", kwargs, *options)
         _check_query(query)
         rows = self._found(query, **kwargs)
         return VectorStoreQueryResult(
@@ -333,12 +326,10 @@ class HierarchyStore(BasePydanticVectorStore):
         /,
         node_ids: list[str] | None = None,
         filters: MetadataFilters | None = None,
-        **delete_kwargs: Any,
+        **options: bool,
     ) -> int:
         """Do what `delete_nodes` does, in a thread."""
-        return await in_daemon_thread(
-            partial(self.delete_nodes, node_ids, filters, **delete_kwargs)
-        )
+        return await in_daemon_thread(partial(self.delete_nodes, node_ids, filters, **options))
 
     async def aclear(self) -> None:
         """Do what `clear` does, in a thread."""
@@ -358,7 +349,12 @@ class HierarchyStore(BasePydanticVectorStore):
         return await in_daemon_thread(partial(self.query, query, **kwargs))
 
     def _found(
-        self, query: VectorStoreQuery, *, partial_summaries: bool = False, **options: Any
+        self,
+        query: VectorStoreQuery,
+        *,
+        partial_summaries: bool = False,
+        mmr_prefetch_k: int | None = None,
+        mmr_prefetch_factor: float = MMR_PREFETCH_FACTOR,
     ) -> "pa.Table":
         """Return the rows of a query, best first, with their `score`."""
         snapshot, top_k, vector = self.snapshot(), query.similarity_top_k, query.query_embedding
@@ -379,8 +375,7 @@ class HierarchyStore(BasePydanticVectorStore):
             case Mode.TEXT_SEARCH:
                 return matching(scope, _words_of(query), query.sparse_top_k or top_k)
             case Mode.MMR:
-                factor = options.get("mmr_prefetch_factor") or MMR_PREFETCH_FACTOR
-                candidates = options.get("mmr_prefetch_k") or int(top_k * factor)
+                candidates = mmr_prefetch_k or int(top_k * mmr_prefetch_factor)
                 threshold = MMR_THRESHOLD if query.mmr_threshold is None else query.mmr_threshold
                 return diverse(
                     scope,
@@ -452,24 +447,14 @@ class HierarchyStore(BasePydanticVectorStore):
 
 
 def _check_query(query: VectorStoreQuery) -> None:
-    """Raise InputError if a mode is unsupported or lacks its input, or a number is out of range."""
+    """Raise InputError if a mode is unsupported, or a number of results is not positive."""
     if query.mode not in MODES:
-        *others, last = (repr(mode.value) for mode in MODES)
-        raise InputError(
-            f"query mode must be {', '.join(others)} or {last}, got {query.mode.value!r}."
-        )
+        modes = ", ".join(repr(mode.value) for mode in MODES)
+        raise InputError(f"query mode must be one of {modes}, got {query.mode.value!r}.")
     for name in ("similarity_top_k", "sparse_top_k", "hybrid_top_k"):
         value = getattr(query, name)
         if value is not None and value < 1:
             raise InputError(f"{name} must be at least 1, got {value}.")
-    for name in ("alpha", "mmr_threshold"):
-        value = getattr(query, name)
-        if value is not None and not 0 <= value <= 1:
-            raise InputError(f"{name} must be in [0, 1], got {value}.")
-    if query.mode != Mode.TEXT_SEARCH:
-        _vector_of(query)
-    if query.mode in (Mode.TEXT_SEARCH, Mode.HYBRID):
-        _words_of(query)
 
 
 def _vector_of(query: VectorStoreQuery) -> list[float]:
@@ -485,10 +470,3 @@ def _words_of(query: VectorStoreQuery) -> str:
     if query.query_str is None:
         raise InputError(f"A query in mode {query.mode.value!r} needs a query_str.")
     return query.query_str
-
-
-def _check_options(method: str, given: Mapping[str, Any], *known: str) -> None:
-    """Raise InputError if a method does not support one of its options."""
-    for name in given.keys() - {*known}:
-        has = f"its options are {', '.join(known)}" if known else "it has none"
-        raise InputError(f"HierarchyStore.{method} has no option {name!r}; {has}.")
