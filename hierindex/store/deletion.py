@@ -16,8 +16,8 @@ LINKS = ("id", "parent_ids", "child_ids", "previous_id", "next_id", "level_max")
 
 def delete_document(table: Table, document: str) -> None:
     """Delete the chunks of a document and every summary derived from them."""
-    rows = table.snapshot().select("id", "documents", where=of_documents([document])).to_pylist()
-    delete_nodes(table, [row["id"] for row in rows if document in row["documents"]], None)
+    rows = table.snapshot().select("id", where=of_documents([document]))
+    delete_nodes(table, rows["id"].to_pylist(), None)
 
 
 def delete_nodes(table: Table, node_ids: Collection[str] | None, filters: Filters | None) -> int:

@@ -124,7 +124,7 @@ def passing(
         return Passing(filters, of_row)
     parts = conjuncts(filters)
     of_node = Filters(tuple(part for part in parts if is_of_node(part)))
-    if not _has_level(of_node.filters, snapshot.level_sizes()):
+    if not _has_level(of_node.filters, range(1, 1 + snapshot.highest_level())):
         return Passing(filters, of_row & CHUNKS)
     of_chunks = Filters(tuple(part for part in parts if not is_of_node(part)))
     failing = outside(snapshot, of_chunks, partial=partial)
@@ -134,9 +134,9 @@ def passing(
 
 
 def _has_level(of_node: Sequence[Part], levels: Iterable[int]) -> bool:
-    """Return whether the filters on the level alone admit a level above the chunks."""
+    """Return whether the filters on the level alone admit one of these levels."""
     of_level = Filters(tuple(f for f in of_node if keys(f) == {LEVEL}))
-    return any(level > 0 and holds(of_level, {LEVEL: level}) for level in levels)
+    return any(holds(of_level, {LEVEL: level}) for level in levels)
 
 
 def outside(snapshot: "Snapshot", filters: Filters, *, partial: bool) -> frozenset[str]:

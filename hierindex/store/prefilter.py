@@ -27,9 +27,7 @@ from hierindex.store.filters import (
 if TYPE_CHECKING:
     from lancedb.expr import Expr
 
-MOST_ITEMS = 64  # longest list whose items are hashed; a root may have every document
-
-Kind = Literal["has", "is", "item", "empty", "more", "node"]
+Kind = Literal["has", "is", "item", "empty", "node"]
 Scalar = str | int | float | bool
 
 TYPE_OF = {"id": str, "kind": str, "level": int, "level_max": int, "whole_document": str}
@@ -40,7 +38,7 @@ def row_digests(node_id: str, metadata: Mapping[str, Any], documents: Sequence[s
 
     There are several kinds of digests. `node` is of the row's id. For each metadata key, `has` is
     of the key, `is` of a scalar value and `item` of each item of a list. `empty` marks an empty
-    list, and `more` a list of more than `MOST_ITEMS` items, which have no digests.
+    list.
 
     Parameters
     ----------
@@ -63,8 +61,6 @@ def _entry_digests(key: str, value: Any) -> Iterator[str]:
         yield hash_entry("is", key, value)
     elif isinstance(value, list) and not value:
         yield hash_entry("empty", key)
-    elif isinstance(value, list) and len(value) > MOST_ITEMS:
-        yield hash_entry("more", key)
     elif isinstance(value, list):
         items = (item for item in value if item is None or isinstance(item, Scalar))
         yield from (hash_entry("item", key, item) for item in items)
@@ -178,7 +174,7 @@ def at_cut(level: int) -> Prefilter:
 
 
 def of_documents(documents: Iterable[str]) -> Prefilter:
-    """Return a condition that all nodes with text of these documents meet."""
+    """Return the condition that a node has text of one of these documents."""
     return _of_one(Filter(DOCUMENTS, [*documents], "any"))
 
 
@@ -234,25 +230,24 @@ def _keyed(f: Filter) -> Prefilter:
         return ~_keyed(replace(f, operator=OPPOSITE[f.operator]))
     if asks_for_member(f):
         f = replace(f, operator="any")
-    key = f.key
-    many: list[Any] = f.value if isinstance(f.value, list) else [f.value]
-    values = [value for value in many if not _is_nan(value)]
-    as_is = [hash_entry("is", key, value) for value in values]
-    as_item = [hash_entry("item", key, value) for value in values]
-    more = hash_entry("more", key)
+    is_list = isinstance(f.value, list)
+    values = [value for value in (f.value if is_list else [f.value]) if not _is_nan(value)]
+    as_is = [hash_entry("is", f.key, value) for value in values]
+    as_item = [hash_entry("item", f.key, value) for value in values]
+    has_key = [hash_entry("has", f.key)]
     match f.operator:
-        case "==" if not isinstance(f.value, list):
+        case "==" if not is_list:
             return _listed(as_is)
         case "in":
             return _listed(as_is)
-        case "any" | "all" if values:
-            return _listed([*as_is, *as_item, more], exact=False)
-        case "contains" if not isinstance(f.value, list):
-            return _listed([*as_item, more], exact=False)
+        case "any":
+            return _listed([*as_is, *as_item])
+        case "contains" if not is_list:
+            return _listed(as_item)
         case "is_empty":
-            empty = _listed([hash_entry("is", key, ""), hash_entry("empty", key)])
-            return any_of([~_listed([hash_entry("has", key)]), empty])
-    return _listed([hash_entry("has", key)], exact=False)
+            empty = [hash_entry("is", f.key, ""), hash_entry("empty", f.key)]
+            return any_of([~_listed(has_key), _listed(empty)])
+    return _listed(has_key, exact=False)
 
 
 def _is_nan(value: Any) -> bool:

@@ -33,7 +33,7 @@ from hierindex.store.prefilter import row_digests
 from hierindex.text.blocks import blocks_of
 from hierindex.text.characters import folded
 
-FORMAT = "11"
+FORMAT = "12"
 """Version of the table's columns and ids; tables of other formats are not read."""
 
 FORMAT_KEY = b"hierindex_format"

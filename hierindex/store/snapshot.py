@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 from hierindex.errors import GenerationError, IndexNotFoundError, NotFoundError, without_password
 from hierindex.models.record import Usage
 from hierindex.node import LEFT_OUT, Maker, Node
-from hierindex.store.filtering import FILTERED, Passing, passing
+from hierindex.store.filtering import FILTERED, passing
 from hierindex.store.filters import Filters
 from hierindex.store.generations import ADDED, details_of, is_missing, published
 from hierindex.store.prefilter import (
@@ -289,12 +289,6 @@ class Snapshot:
         return pc.max(levels).as_py() or 0
 
     @once
-    def level_sizes(self) -> dict[int, int]:
-        """Return the number of nodes by their own level, in ascending order of levels."""
-        counts = self.select("level")["level"].value_counts().to_pylist()
-        return dict(sorted((each["values"], each["counts"]) for each in counts))
-
-    @once
     def n_documents(self) -> int:
         """Return the number of documents."""
         import pyarrow.compute as pc
@@ -323,18 +317,21 @@ class Snapshot:
         filters: Filters | None = None,
         node_ids: Collection[str] | None = None,
         *,
+        where: Prefilter | None = None,
         partial_summaries: bool = False,
         highest_of: frozenset[str] | None = None,
         columns: Sequence[str] = NODE_COLUMNS,
     ) -> Scope:
-        """Return the rows to search: those that pass filters and, if given, have one of the ids.
+        """Return the rows that pass filters, have one of the ids and meet a condition, as given.
 
         See `Passing` for `highest_of`. The table must exist.
         """
         passes = passing(self, filters, partial=partial_summaries, highest_of=highest_of)
-        if node_ids is not None:
-            passes = replace(passes, where=passes.where & by_ids(node_ids))
-        return Scope(self, passes, _read_by(passes, columns))
+        ids = None if node_ids is None else by_ids(node_ids)
+        given = [part for part in (passes.where, where, ids) if part is not None]
+        read = () if passes.where.exact else FILTERED  # by the filters, in Python
+        passes = replace(passes, where=all_of(given))
+        return Scope(self, passes, tuple(dict.fromkeys((*columns, *read))))
 
     def nodes(
         self,
@@ -352,21 +349,14 @@ class Snapshot:
         node_ids: Collection[str] | None = None,
         filters: Filters | None = None,
         *,
-        where: Prefilter | None = None,
-        partial_summaries: bool = False,
-        highest_of: frozenset[str] | None = None,
         columns: Sequence[str] = (*NODE_COLUMNS, "vector"),
+        **options: Any,
     ) -> list[dict[str, Any]]:
-        """Return columns, `id` among them, of the rows of `nodes` that meet a condition.
-
-        See `Passing` for `highest_of`.
-        """
+        """Return columns, `id` among them, of the rows of `nodes`; see `scope` for options."""
         if not self.exists:
             return []
-        passes = passing(self, filters, partial=partial_summaries, highest_of=highest_of)
-        parts = [passes.where, where, None if node_ids is None else by_ids(node_ids)]
-        where = all_of([part for part in parts if part is not None])
-        table = passes.rows(self.select(*_read_by(passes, columns), where=where))
+        scope = self.scope(filters, node_ids, columns=columns, **options)
+        table = scope.passes.rows(self.select(*scope.columns, where=scope.passes.where))
         by_id = {row["id"]: row for row in table.to_pylist()}
         return [by_id[i] for i in (by_id if node_ids is None else node_ids) if i in by_id]
 
@@ -401,11 +391,6 @@ class Snapshot:
     def node_beginning(self, start: str) -> Node:
         """Return the node whose id is equal to a text, or the only one whose id begins with it."""
         return self.nodes([self.id_beginning(start)])[0]
-
-
-def _read_by(passes: Passing, columns: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns to read: the given ones, and those that the filters read in Python."""
-    return tuple(dict.fromkeys((*columns, *(() if passes.where.exact else FILTERED))))
 
 
 def overview(snapshot: Snapshot) -> dict[str, Any]:

@@ -170,12 +170,7 @@ class Table:
                 n_dims = rows.schema.field("vector").type.list_size
                 check_dimension(table.schema, n_dims, "the nodes have")
             if table is None or alone:  # not by a merge, which puts them in any order
-                now, before = (
-                    {*each["id"].to_pylist()} for each in (rows, self.snapshot().select("id"))
-                )
-                changes = {"nodes_added": len(now - before)}
-                if before - now:
-                    changes["nodes_removed"] = len(before - now)
+                changes = {"nodes_added": rows.num_rows}
                 table = self._overwritten(rows.to_reader())
             else:
                 merge = table.merge_insert("id").when_matched_update_all()

@@ -357,44 +357,30 @@ class HierarchyStore(BasePydanticVectorStore):
         mmr_prefetch_factor: float = MMR_PREFETCH_FACTOR,
     ) -> "pa.Table":
         """Return the rows of a query, best first, with their `score`."""
-        snapshot, top_k, vector = self.snapshot(), query.similarity_top_k, query.query_embedding
+        snapshot, top_k = self.snapshot(), query.similarity_top_k
         if not snapshot.exists:
             return snapshot.select(*NODE_COLUMNS).append_column("score", [[]])
-        if vector:
-            snapshot.check_dimension(len(vector))
         filters = Filters.of(query.filters)
         if query.doc_ids is not None:
             of = Filter(DOCUMENTS, query.doc_ids, "any")
             filters = Filters((of, filters) if filters else (of,))
-        scope = snapshot.scope(
-            filters,
-            query.node_ids or None,  # [] is what VectorStoreIndex passes for all nodes
-            partial_summaries=partial_summaries,
-        )
-        match query.mode:
-            case Mode.TEXT_SEARCH:
-                return matching(scope, _words_of(query), query.sparse_top_k or top_k)
-            case Mode.MMR:
-                candidates = mmr_prefetch_k or int(top_k * mmr_prefetch_factor)
-                threshold = MMR_THRESHOLD if query.mmr_threshold is None else query.mmr_threshold
-                return diverse(
-                    scope,
-                    _vector_of(query),
-                    top_k,
-                    candidates=max(candidates, top_k),
-                    threshold=threshold,
-                )
-            case Mode.HYBRID:
-                rows = fused(
-                    scope,
-                    _vector_of(query),
-                    _words_of(query),
-                    dense=top_k if query.hybrid_top_k else max(top_k, DEPTH),
-                    sparse=query.sparse_top_k or max(top_k, DEPTH),
-                    alpha=ALPHA if query.alpha is None else query.alpha,
-                )
-                return rows[: query.hybrid_top_k or top_k]
-        return nearest(scope, _vector_of(query), top_k)
+        node_ids = query.node_ids or None  # [] is what VectorStoreIndex passes for all nodes
+        scope = snapshot.scope(filters, node_ids, partial_summaries=partial_summaries)
+        if query.mode == Mode.TEXT_SEARCH:
+            return matching(scope, _words_of(query), query.sparse_top_k or top_k)
+        vector = _vector_of(query)
+        snapshot.check_dimension(len(vector))
+        if query.mode == Mode.MMR:
+            candidates = max(mmr_prefetch_k or int(top_k * mmr_prefetch_factor), top_k)
+            threshold = MMR_THRESHOLD if query.mmr_threshold is None else query.mmr_threshold
+            return diverse(scope, vector, top_k, candidates=candidates, threshold=threshold)
+        if query.mode == Mode.HYBRID:
+            dense = top_k if query.hybrid_top_k else max(top_k, DEPTH)
+            sparse = query.sparse_top_k or max(top_k, DEPTH)
+            alpha = ALPHA if query.alpha is None else query.alpha
+            rows = fused(scope, vector, _words_of(query), dense=dense, sparse=sparse, alpha=alpha)
+            return rows[: query.hybrid_top_k or top_k]
+        return nearest(scope, vector, top_k)
 
     def _is_awaited(self, nodes: Sequence[Node]) -> bool:
         generation, ids = self._awaited
