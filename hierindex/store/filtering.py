@@ -202,21 +202,8 @@ def _above_failing(snapshot: "Snapshot", filters: Filters) -> set[str]:
     columns = ["parent_ids"] if fails.exact else FILTERED
     rows = snapshot.select(*columns, where=fails & CHUNKS).to_pylist()
     if not fails.exact:
-        rows = _failing_rows(rows, filters)
+        rows = [row for row in rows if not holds(filters, filtered_by(row))]
     return {parent for row in rows for parent in row["parent_ids"]}
-
-
-def _failing_rows(rows: list[dict[str, Any]], filters: Filters) -> list[dict[str, Any]]:
-    """Return the rows that fail; metadata that several rows share are evaluated once."""
-    passes: dict[tuple[Any, ...], bool] = {}
-    failing = []
-    for row in rows:
-        seen = row["metadata"], row["source"], *row["documents"]
-        if seen not in passes:
-            passes[seen] = holds(filters, filtered_by(row))
-        if not passes[seen]:
-            failing.append(row)
-    return failing
 
 
 def incomplete_of(snapshot: "Snapshot") -> Set[str]:

@@ -28,7 +28,7 @@ from hierindex.store.rows import NODE_COLUMNS, to_nodes, to_table
 from hierindex.store.search import ALPHA, DEPTH, diverse, fused, matching, nearest
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
-from hierindex.text_node import check_text_node, from_text_node, more_documents, to_text_node
+from hierindex.text_node import check_text_node, from_text_node, to_text_node
 from hierindex.threads import in_daemon_thread
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ class HierarchyStore(BasePydanticVectorStore):
         Raises
         ------
         InputError
-            If the store does not hold this generation, or it is the current one.
+            If the store does not hold this generation, or no earlier one.
         """
         return self._table.rollback(generation)
 
@@ -196,13 +196,14 @@ class HierarchyStore(BasePydanticVectorStore):
         Raises
         ------
         InputError
-            If a node has no embedding, or one whose dimension differs from the table's; if a node
-            lists only some of its documents and its children are unknown; or if the store was
-            written to while the hierarchy built the tree.
+            If a node has no embedding, or one whose dimension differs from the table's; or if the
+            store was written to while the hierarchy built the tree.
         FormatError
             If another version of hierindex wrote the table.
         """
-        added = self._nodes(nodes)
+        for node in nodes:
+            check_text_node(node)
+        added = [*map(from_text_node, nodes)]
         if added:
             with self._table.writing("add", None):
                 self._table.upsert(to_table(added), alone=self._is_awaited(added))
@@ -392,44 +393,6 @@ class HierarchyStore(BasePydanticVectorStore):
                 "pipeline again."
             )
         return True
-
-    def _nodes(self, given: Sequence[BaseNode]) -> list[Node]:
-        """Convert LlamaIndex's nodes to nodes of hierindex, each with all of its documents.
-
-        Documents that a node does not list, see `to_text_node`, are taken from its
-        children, in order, or from the same node in the index.
-
-        Raises
-        ------
-        InputError
-            If a node is not valid, see `check_text_node`, or its children are unknown.
-        """
-        for each in given:
-            check_text_node(each)
-        nodes = [*map(from_text_node, given)]
-        more = {each.node_id: number for each in given if (number := more_documents(each))}
-        if not more:
-            return nodes
-        partly = sorted((node for node in nodes if node.id in more), key=lambda node: node.level)
-        held = self.snapshot().columns(
-            "id",
-            "documents",
-            node_ids={*more, *(each for node in partly for each in node.children)},
-        )
-        known = dict(zip(held["id"], held["documents"], strict=True))
-        known |= {node.id: node.documents for node in nodes if node.id not in more}
-        for node in partly:
-            number = len(node.documents) + more[node.id]
-            found = [*dict.fromkeys(d for child in node.children for d in known.get(child, ()))]
-            if len(found) != number:
-                found = known.get(node.id, ())
-            if len(found) != number:
-                raise InputError(
-                    f"Node {node.id!r} names only {len(node.documents):,} of its {number:,} "
-                    "documents; write its children with it or before it."
-                )
-            node.documents = known[node.id] = tuple(found)
-        return nodes
 
 
 def _check_query(query: VectorStoreQuery) -> None:

@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from shlex import quote
 from typing import Any, cast
@@ -92,8 +92,7 @@ def verify(table: Table, *, repair: bool = False) -> Verification:
     if repair and before:
         with table.writing("repair"):
             if "cache" in before:
-                with suppress(OSError):  # the cache is then checked again and named
-                    remove(cache_file(table.uri))
+                remove(cache_file(table.uri))
             if "indices" in before and "files" not in outcome.failed:
                 table.mend_indices()
         outcome = _verified(table)
@@ -186,9 +185,7 @@ def _left(outcome: Verification, table: Table, *, repair: bool) -> Iterator[str]
     if mendable:
         names = ", ".join(mendable)
         yield f"`hierindex verify --repair --index {uri}` may repair: {names}."
-    elif "cache" in outcome.failed:
-        yield f"Delete {quote(str(cache_file(table.uri)))} when nothing writes to the index."
-    if others := [name for name in outcome.failed if name not in {*mendable, "cache"}]:
+    if others := [name for name in outcome.failed if name not in mendable]:
         yield (
             f"Restore the folder {uri}, or delete {file} in it and build the index again "
             f"(`hierindex build SOURCE... --index {uri}`), to repair: {', '.join(others)}."
