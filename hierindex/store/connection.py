@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lancedb.db import DBConnection
     from lancedb.table import Table
 
-TABLE = "nodes"  # name of the table, by default
+TABLE = "nodes"  # name of the table
 OS_CODE = re.compile(r"\bos error (\d+)|\bOs \{ code: (\d+)")  # as Rust writes it
 CONFLICT = re.compile(  # as LanceDB writes it
     r"(commit|ref) conflict|incompatible transaction|concurrent writers|^table '.*' already exists",
@@ -40,14 +40,12 @@ class AccessError(InputError):
 
 
 class Connection:
-    """A connection to one table of a LanceDB database, made on first use.
+    """A connection to the LanceDB database of an index, made on first use.
 
     Parameters
     ----------
     uri : str
         A folder, or a URI of an object store.
-    name : str
-        Name of the table.
     storage_options : dict[str, str], optional
         Credentials, region and endpoint of the object store; never part of a repr.
 
@@ -57,9 +55,8 @@ class Connection:
         If `uri` is a file.
     """
 
-    def __init__(self, uri: str, name: str, storage_options: dict[str, str] | None = None) -> None:
+    def __init__(self, uri: str, storage_options: dict[str, str] | None = None) -> None:
         self.uri = uri
-        self.name = name
         self.storage_options = storage_options
         self._connection: DBConnection | None = None
         self.folder: Path | None = None if "://" in uri else Path(uri).absolute()
@@ -73,7 +70,7 @@ class Connection:
     def require(self) -> None:
         """Raise IndexNotFoundError if the folder has no table; nothing is imported."""
         with self.named_refusals():
-            has_table = self.folder is None or Path(self.folder, f"{self.name}.lance").is_dir()
+            has_table = self.folder is None or Path(self.folder, f"{TABLE}.lance").is_dir()
         if not has_table:
             raise IndexNotFoundError.at(self.uri)
 
@@ -91,7 +88,7 @@ class Connection:
             return None
         with self.named_refusals():
             try:
-                return self.connect().open_table(self.name)
+                return self.connect().open_table(TABLE)
             except ValueError as error:
                 if "not found" in str(error):
                     return None

@@ -180,17 +180,15 @@ def vectors_of_rows(rows: Sequence[Row]) -> NDArray[np.float32]:
     """Return the vectors of rows, (n_rows, n_dims)."""
     if not rows:
         raise InputError("There are no nodes to write.")
-    first = rows[0]["vector"]
-    n_dims = 0 if first is None else len(first)
-    for row in rows:
-        vector = row["vector"]
-        length = "none" if vector is None else len(vector)
-        if length != n_dims or not n_dims or not np.isfinite(np.asarray(vector, np.float64)).all():
+    given = [() if row["vector"] is None else row["vector"] for row in rows]
+    n_dims = len(given[0])
+    for row, vector in zip(rows, given, strict=True):
+        if not 0 < len(vector) == n_dims or not np.isfinite(vector).all():
             raise InputError(
                 f"Nodes must have embeddings of {n_dims or 'some'} finite numbers, node "
-                f"{row['id']} has {length}."
+                f"{row['id']} has {len(vector)}."
             )
-    return np.array([row["vector"] for row in rows], np.float32)
+    return np.array(given, np.float32)
 
 
 def row_of(node: Node) -> Row:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import wraps
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from hierindex.errors import GenerationError, IndexNotFoundError, NotFoundError, without_password
 from hierindex.models.record import Usage
@@ -96,13 +96,6 @@ class Snapshot:
 
     def __hash__(self) -> int:
         return hash(self.state)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the snapshot without its table, which cannot be pickled."""
-        return type(self), (self.uri,)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self
 
     @property
     def generation(self) -> int:

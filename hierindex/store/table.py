@@ -68,7 +68,7 @@ class Table:
     @classmethod
     def of(cls, uri: str | Path) -> Self:
         """Return the table of an index; nothing is read."""
-        return cls(Connection(str(uri), TABLE))
+        return cls(Connection(str(uri)))
 
     @property
     def uri(self) -> str:
@@ -279,7 +279,7 @@ class Table:
             if self.connection.open() is None:
                 return
             with self.writing("clear", None):
-                self.connection.connect().drop_table(self.connection.name)
+                self.connection.connect().drop_table(TABLE)
 
     def sweep_cache(self, *, purge: bool = False) -> None:
         """Delete from the cache everything that no generation uses, including deleted text.
@@ -320,7 +320,7 @@ class Table:
             before = table.version
             newest, _ = self._newest()
             if newest is None:
-                self.connection.connect().drop_table(self.connection.name)
+                self.connection.connect().drop_table(TABLE)
                 return
             if details_of(newest.schema).get(PURGED):
                 keep_last(newest, 1, alone=True)
@@ -352,7 +352,7 @@ class Table:
         named = pa.RecordBatchReader.from_batches(rows.schema.with_metadata(identity()), rows)
         exists = self.connection.open() is not None
         return self.connection.connect().create_table(
-            self.connection.name, named, mode="overwrite" if exists else "create"
+            TABLE, named, mode="overwrite" if exists else "create"
         )
 
     def _publish(

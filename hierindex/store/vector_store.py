@@ -20,8 +20,8 @@ from llama_index.core.vector_stores.types import (
 from hierindex.cache import cache_file, remove
 from hierindex.errors import InputError
 from hierindex.node import Node
-from hierindex.store.connection import TABLE, Connection
-from hierindex.store.deletion import delete_document, delete_nodes, doomed
+from hierindex.store.connection import Connection
+from hierindex.store.deletion import delete_document, delete_nodes
 from hierindex.store.filters import DOCUMENTS, Filter, Filters, keys
 from hierindex.store.generations import on_newest
 from hierindex.store.rows import NODE_COLUMNS, to_nodes, to_table
@@ -48,8 +48,6 @@ class HierarchyStore(BasePydanticVectorStore):
     ----------
     uri : str or Path
         A folder, or a URI of an object store that LanceDB supports.
-    table_name : str
-        Name of the LanceDB table, "nodes" by default.
     keep_generations : int
         Number of generations to keep, at least 1 and 2 by default; each write removes older ones.
     storage_options : dict[str, str], optional
@@ -106,7 +104,6 @@ class HierarchyStore(BasePydanticVectorStore):
 
     stores_text: bool = True
     uri: str
-    table_name: str = Field(default=TABLE)
     keep_generations: int = Field(default=2, ge=1)
 
     _table: Table = PrivateAttr()
@@ -115,15 +112,13 @@ class HierarchyStore(BasePydanticVectorStore):
     def __init__(
         self,
         uri: str | Path,
-        table_name: str = TABLE,
         *,
         keep_generations: int = 2,
         storage_options: dict[str, str] | None = None,
         **kwargs: Any,
     ) -> None:
-        table = Table(Connection(str(uri), table_name, storage_options), keep_generations)
-        kwargs |= {"table_name": table_name, "keep_generations": keep_generations}
-        super().__init__(**kwargs | {"uri": str(uri)})
+        table = Table(Connection(str(uri), storage_options), keep_generations)
+        super().__init__(**kwargs | {"uri": str(uri), "keep_generations": keep_generations})
         self._table = table
 
     @classmethod
@@ -134,7 +129,7 @@ class HierarchyStore(BasePydanticVectorStore):
     @classmethod
     def of(cls, table: Table) -> Self:
         """Return the store of a table."""
-        store = cls(table.uri, table.connection.name, keep_generations=table.keep)
+        store = cls(table.uri, keep_generations=table.keep)
         store._table = table
         return store
 
@@ -237,8 +232,6 @@ class HierarchyStore(BasePydanticVectorStore):
         /,
         node_ids: list[str] | None = None,
         filters: MetadataFilters | None = None,
-        *,
-        dry_run: bool = False,
     ) -> int:
         """Delete the nodes that match the given ids and filters, and the links to them.
 
@@ -249,7 +242,7 @@ class HierarchyStore(BasePydanticVectorStore):
         Returns
         -------
         int
-            The number of nodes that were deleted, or with `dry_run`, that would be.
+            The number of nodes that were deleted.
 
         Raises
         ------
@@ -260,8 +253,6 @@ class HierarchyStore(BasePydanticVectorStore):
         ours = Filters.of(filters)
         if node_ids is None and not (ours and keys(ours)):
             raise InputError("Name the nodes to delete by ids or filters; clear() deletes all.")
-        if dry_run:
-            return len(doomed(self.snapshot(), node_ids, ours))
         return delete_nodes(self._table, node_ids, ours)
 
     def clear(self) -> None:
@@ -327,10 +318,9 @@ class HierarchyStore(BasePydanticVectorStore):
         /,
         node_ids: list[str] | None = None,
         filters: MetadataFilters | None = None,
-        **options: bool,
     ) -> int:
         """Do what `delete_nodes` does, in a thread."""
-        return await in_daemon_thread(partial(self.delete_nodes, node_ids, filters, **options))
+        return await in_daemon_thread(partial(self.delete_nodes, node_ids, filters))
 
     async def aclear(self) -> None:
         """Do what `clear` does, in a thread."""

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from hierindex.cache import cache_file, remove
 from hierindex.errors import GenerationError
-from hierindex.store.connection import Connection, DamagedError, damages
+from hierindex.store.connection import TABLE, Connection, DamagedError, damages
 from hierindex.store.filtering import incomplete
 from hierindex.store.generations import on_newest
 from hierindex.store.rows import NAMES, Row
@@ -118,13 +118,11 @@ def _verified(table: Table) -> Verification:
             checks = RowChecks(is_built=snapshot.is_built, incomplete=partly)
             done += checks.checks(snapshot.batches(*NAMES), snapshot.batches(*QUOTED))
     except DamagedError as error:
-        files.add(
-            error.file or f"{table.connection.name}.lance", f"it cannot be read: {error.reason}"
-        )
+        files.add(error.file or f"{TABLE}.lance", f"it cannot be read: {error.reason}")
     except GenerationError:
         if generation:  # a later write has removed it
             raise
-        files.add(f"{table.connection.name}.lance", "its newest generation is missing")
+        files.add(f"{TABLE}.lance", "its newest generation is missing")
     return Verification(generation, n_nodes, n_stale, (*done, files))
 
 
@@ -133,7 +131,7 @@ def _opened(table: Table) -> Snapshot:
     """Return the newest generation, read from its files and not from what the store has cached."""
     with damages():
         by = table.connection
-        snapshot = Table(Connection(by.uri, by.name, by.storage_options)).snapshot()
+        snapshot = Table(Connection(by.uri, by.storage_options)).snapshot()
         snapshot.require()
     return snapshot
 
@@ -180,7 +178,7 @@ def _check_indices(snapshot: Snapshot) -> Check:
 
 def _left(outcome: Verification, table: Table, *, repair: bool) -> Iterator[str]:
     """Yield advice on the remaining problems."""
-    uri, file = quote(str(table.uri)), f"{table.connection.name}.lance"
+    uri, file = quote(str(table.uri)), f"{TABLE}.lance"
     mendable = [name for name in outcome.failed if name in MENDABLE and not repair]
     if mendable:
         names = ", ".join(mendable)

@@ -238,9 +238,8 @@ def test_a_condition_on_a_key_that_no_node_has_matches_nothing(store, one):
     with pytest.warns(UserWarning, match="The filter on 'missing' matches nothing"):
         assert found(store, all_of(one)) == set()
     before = len(store.get_nodes())
-    for dry_run in (True, False):
-        with pytest.raises(InputError, match="No chunk has the key 'missing'"):
-            store.delete_nodes(filters=all_of(one), dry_run=dry_run)
+    with pytest.raises(InputError, match="No chunk has the key 'missing'"):
+        store.delete_nodes(filters=all_of(one))
     assert len(store.get_nodes()) == before
 
 
@@ -416,7 +415,6 @@ def test_a_name_in_a_filter_is_the_users_metadata(tmp_path):
             assert found(store, filters) == ids
             assert {n.node_id for n in store.get_nodes(filters=filters)} == ids
         not_public = all_of(f(key, "public", Op.NE))
-        assert store.delete_nodes(filters=not_public, dry_run=True) == 2
     assert len(store.get_nodes()) == 3
     assert store.delete_nodes(filters=not_public) == 2
     assert {n.node_id for n in store.get_nodes()} == {"n0"}

@@ -248,7 +248,7 @@ def test_a_query_gives_whole_nodes_without_vectors(store):
 
 
 BAD_VECTORS = {
-    "none": (None, "has none"),
+    "none": (None, "has 0"),
     "empty": ([], "0"),
     "another dimension": ([1.0, 0.0, 0.0], "3"),
     "not a number": ([float("nan"), 1.0], "finite"),
@@ -333,24 +333,14 @@ def test_a_report_outlives_changes_and_a_generation_grows_with_each(store):
     assert generations == [2, 3, 4, 5]
 
 
-@pytest.mark.parametrize("table_name", ["nodes", "other"])
-def test_a_described_store_is_the_same_store(tmp_path, table_name):
-    store = HierarchyStore(tmp_path / "index", table_name)
+def test_a_described_store_is_the_same_store(tmp_path):
+    store = HierarchyStore(tmp_path / "index")
     store.add([node()])
     described = json.loads(json.dumps(store.to_dict()))
     again = HierarchyStore.from_dict(described)
     assert again.to_dict() == store.to_dict()
     assert ids(again.get_nodes()) == ["a"]
     assert described["class_name"] == HierarchyStore.class_name()
-
-
-def test_tables_of_one_folder_are_apart(tmp_path):
-    one, two = HierarchyStore(tmp_path, "one"), HierarchyStore(tmp_path, "two")
-    one.add([node("a")])
-    two.add([node("b", embedding=(1.0, 2.0, 3.0))])
-    one.clear()
-    assert not one.snapshot().exists
-    assert ids(two.get_nodes()) == ["b"]
 
 
 @pytest.mark.parametrize("older", ["without a format", "without a column"])
