@@ -8,7 +8,7 @@ excluded chunk. The merged metadata of summaries are not used, because their lis
 import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hierindex.errors import NotFoundError, nearest
@@ -28,11 +28,12 @@ from hierindex.store.filters import (
     settled,
     with_known,
 )
-from hierindex.store.prefilter import ANYTHING, CHUNKS, SUMMARIES, Prefilter, by_ids, prefilter
+from hierindex.store.prefilter import CHUNKS, SUMMARIES, Prefilter, by_ids, prefilter
 from hierindex.store.rows import LOST_CHILD
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from lancedb.query import MatchQuery
 
     from hierindex.store.snapshot import Snapshot
 
@@ -45,11 +46,13 @@ MOST_LISTED = 20
 
 
 @dataclass(frozen=True)
-class Passing:
-    """The rows of a table that pass filters.
+class Scope:
+    """The rows of a snapshot that pass filters, which are searched or read.
 
     Parameters
     ----------
+    snapshot : Snapshot
+        A snapshot whose table exists.
     filters : Filters, optional
     where : Prefilter
         A condition that all these rows meet. If it is `exact`, no other row meets it.
@@ -59,13 +62,22 @@ class Passing:
         Ids of the summaries that fail because of the chunks under them.
     highest_of : set of str, optional
         Ids of summaries. Only these and chunks pass, but none with a parent among these summaries.
+    columns : tuple of str
+        Columns to return, including those that the filters read.
     """
 
+    snapshot: "Snapshot"
     filters: Filters | None = None
     where: Prefilter = field(default_factory=Prefilter)
     of_node: Filters | None = None
     outside: frozenset[str] = frozenset()
     highest_of: frozenset[str] | None = None
+    columns: tuple[str, ...] = ()
+
+    def search(self, sought: "list[float] | MatchQuery | None" = None) -> Any:
+        """Return a LanceDB search restricted to the rows that meet the condition."""
+        search = self.snapshot.require().search(sought).with_row_id(True)
+        return self.where.narrow(search)
 
     def rows(self, rows: "pa.Table") -> "pa.Table":
         """Return the rows that pass."""
@@ -90,13 +102,7 @@ class Passing:
         return row["id"] not in self.outside and holds(self.of_node, filtered_by(row))
 
 
-def passing(
-    snapshot: "Snapshot",
-    filters: Filters | None,
-    *,
-    partial: bool = False,
-    highest_of: frozenset[str] | None = None,
-) -> Passing:
+def passing(snapshot: "Snapshot", filters: Filters | None, *, partial: bool = False) -> Scope:
     """Find the rows of a snapshot that pass filters; warn about keys that no chunk has.
 
     Parameters
@@ -105,32 +111,27 @@ def passing(
     filters : Filters, optional
     partial : bool
         Whether one passing chunk under a summary is enough for it to pass.
-    highest_of : set of str, optional
-        See `Passing`.
 
     Notes
     -----
     Filters that exclude summaries by `level` cost nothing here. Others read rows once for each
     version of the table; see `outside`.
     """
-    if highest_of is not None:
-        passes = passing(snapshot, filters, partial=partial)
-        return replace(passes, where=passes.where & ANYTHING, highest_of=highest_of)
     if filters is None:
-        return Passing()
+        return Scope(snapshot)
     filters = with_known_keys(snapshot, filters)
     of_row = prefilter(filters)
     if is_of_node(filters):
-        return Passing(filters, of_row)
+        return Scope(snapshot, filters, of_row)
     parts = conjuncts(filters)
     of_node = Filters(tuple(part for part in parts if is_of_node(part)))
     if not _has_level(of_node.filters, range(1, 1 + snapshot.highest_level())):
-        return Passing(filters, of_row & CHUNKS)
+        return Scope(snapshot, filters, of_row & CHUNKS)
     of_chunks = Filters(tuple(part for part in parts if not is_of_node(part)))
     failing = outside(snapshot, of_chunks, partial=partial)
     inside = _none_of(failing, snapshot.parents_of_summaries().keys())
     where = (SUMMARIES | of_row) & (CHUNKS | prefilter(of_node) & inside)
-    return Passing(filters, where, of_node, failing)
+    return Scope(snapshot, filters, where, of_node, failing)
 
 
 def _has_level(of_node: Sequence[Part], levels: Iterable[int]) -> bool:

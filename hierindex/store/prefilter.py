@@ -6,6 +6,7 @@ becomes part of the SQL. A filter that cannot be expressed exactly becomes a con
 more rows, never fewer; `holds` then decides in Python.
 """
 
+import json
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -69,30 +70,9 @@ def _entry_digests(key: str, value: Any) -> Iterator[str]:
 @lru_cache(maxsize=2**16, typed=True)  # untyped, it would take 1, 1.0 and True for one argument
 def hash_entry(kind: Kind, key: str, value: Scalar | None = None) -> str:
     """Return a digest of 32 hexadecimal digits, the same for equal numbers of different types."""
-    parts = [part.encode("utf-8", "surrogatepass") for part in (kind, key, _written(value))]
-    # The lengths keep ("ab", "c") and ("a", "bc") apart.
-    return blake2b(b"".join(b"%d:%b" % (len(p), p) for p in parts), digest_size=16).hexdigest()
-
-
-def _written(value: Scalar | None) -> str:
-    match value:
-        case None:
-            return "nothing"
-        case str():
-            return f"text {value}"
-        case bool():
-            return f"truth {value}"
-        case float() if math.isfinite(value) and value.is_integer():
-            return f"number {int(value):x}"
-        case int():
-            return f"number {value:x}"
-    return f"number {value!r}"
-
-
-def has_any(digests: Iterable[str]) -> str:
-    """Return the SQL condition that a row has at least one of these digests."""
-    listed = ", ".join(f"'{d}'" for d in sorted(set(digests)))
-    return f"array_has_any(digests, [{listed}])" if listed else "false"
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return blake2b(json.dumps([kind, key, value]).encode(), digest_size=16).hexdigest()
 
 
 Search = TypeVar("Search")
@@ -151,6 +131,17 @@ def _joined(word: str, parts: Sequence[Prefilter]) -> str:
     return f"({word.join(conditions)})" if len(conditions) > 1 else "".join(conditions)
 
 
+def has_any(digests: Iterable[str], *, exact: bool = True) -> Prefilter:
+    """Return the condition that a row has at least one of these digests."""
+    listed = ", ".join(f"'{d}'" for d in sorted(set(digests)))
+    return Prefilter(f"array_has_any(digests, [{listed}])" if listed else "false", exact)
+
+
+def having(key: str) -> Prefilter:
+    """Return the condition that a row's metadata have a key."""
+    return has_any([hash_entry("has", key)])
+
+
 def by_ids(node_ids: Collection[str]) -> Prefilter:
     """Return the condition that a node has one of these ids."""
     from lancedb.expr import col
@@ -158,7 +149,7 @@ def by_ids(node_ids: Collection[str]) -> Prefilter:
     plain = sorted(filter(_is_plain, node_ids))
     quoted = [hash_entry("node", node_id) for node_id in node_ids if not _is_plain(node_id)]
     named = _typed(col("id").isin(plain or [""]))  # no node has an empty id
-    return named | _listed(quoted) if quoted else named
+    return named | has_any(quoted) if quoted else named
 
 
 def by_texts(texts: Iterable[str]) -> Prefilter:
@@ -190,7 +181,7 @@ def prefilter(filters: Filters) -> Prefilter:
     parts = [prefilter(f) if isinstance(f, Filters) else _of_one(f) for f in filters.filters]
     match filters.condition:
         case "or":
-            return any_of(parts) if parts else _listed([])
+            return any_of(parts) if parts else has_any([])
         case "not":
             return all_of([~part for part in parts])
     return all_of(parts)
@@ -234,28 +225,23 @@ def _keyed(f: Filter) -> Prefilter:
     values = [value for value in (f.value if is_list else [f.value]) if not _is_nan(value)]
     as_is = [hash_entry("is", f.key, value) for value in values]
     as_item = [hash_entry("item", f.key, value) for value in values]
-    has_key = [hash_entry("has", f.key)]
     match f.operator:
         case "==" if not is_list:
-            return _listed(as_is)
+            return has_any(as_is)
         case "in":
-            return _listed(as_is)
+            return has_any(as_is)
         case "any":
-            return _listed([*as_is, *as_item])
+            return has_any([*as_is, *as_item])
         case "contains" if not is_list:
-            return _listed(as_item)
+            return has_any(as_item)
         case "is_empty":
             empty = [hash_entry("is", f.key, ""), hash_entry("empty", f.key)]
-            return any_of([~_listed(has_key), _listed(empty)])
-    return _listed(has_key, exact=False)
+            return ~having(f.key) | has_any(empty)
+    return replace(having(f.key), exact=False)
 
 
 def _is_nan(value: Any) -> bool:
     return isinstance(value, float) and math.isnan(value)
-
-
-def _listed(digests: Iterable[str], *, exact: bool = True) -> Prefilter:
-    return Prefilter(has_any(digests), exact)
 
 
 def _typed(condition: "Expr") -> Prefilter:

@@ -169,11 +169,8 @@ def as_table(rows: Sequence[Row]) -> pa.Table:
         If there are no rows, or a vector is missing, not finite or of another dimension than the
         first one.
     """
-    X = vectors_of_rows(rows)
-    columns = schema(X.shape[1])
-    vectors = pa.FixedSizeListArray.from_arrays(X.ravel(), type=columns.field("vector").type)
-    others = pa.Table.from_pylist(list(rows), schema=columns.remove(len(columns) - 1))
-    return others.append_column(columns.field("vector"), vectors)
+    n_dims = vectors_of_rows(rows).shape[1]
+    return pa.Table.from_pylist(list(rows), schema(n_dims))
 
 
 def vectors_of_rows(rows: Sequence[Row]) -> NDArray[np.float32]:

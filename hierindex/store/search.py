@@ -2,25 +2,21 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hierindex.core.ranking import diversified, reciprocal_ranks
-from hierindex.store.filtering import Passing
-from hierindex.store.rows import NODE_COLUMNS
+from hierindex.store.filtering import Scope
 from hierindex.text.characters import folded, without_surrogates
 from hierindex.text.words import UNSEARCHED
 from hierindex.threads import each
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from lancedb.query import MatchQuery
     from lancedb.table import Table
-
-    from hierindex.store.snapshot import Snapshot
 
 logger: logging.Logger = logging.getLogger(__name__)
 
@@ -98,30 +94,6 @@ def neglected(table: "Table") -> list[str]:
     return [*_missing(table), *_lagging(table)]
 
 
-@dataclass(frozen=True)
-class Scope:
-    """The rows of a snapshot to search.
-
-    Parameters
-    ----------
-    snapshot : Snapshot
-        A snapshot whose table exists.
-    passes : Passing
-        The rows that pass the query's filters.
-    columns : tuple of str
-        Columns to return with the score, including those that the filters read.
-    """
-
-    snapshot: "Snapshot"
-    passes: Passing
-    columns: tuple[str, ...] = tuple(NODE_COLUMNS)
-
-    def search(self, sought: "list[float] | MatchQuery | None" = None) -> Any:
-        """Return a LanceDB search restricted to the rows that meet the condition."""
-        search = self.snapshot.require().search(sought).with_row_id(True)
-        return self.passes.where.narrow(search)
-
-
 def nearest(scope: Scope, vector: list[float], n_rows: int) -> "pa.Table":
     """Return the rows with the most similar vectors, best first, with their cosine as `score`.
 
@@ -161,7 +133,7 @@ def having(scope: Scope, words: Sequence[str]) -> "pa.Table":
 
     query = scope.search(_words(" ".join(words), operator=FullTextOperator.AND))
     query = query.select([*scope.columns, "_score"]).limit(1 + scope.snapshot.n_rows())
-    return scope.passes.rows(scope.snapshot.read(query))
+    return scope.rows(scope.snapshot.read(query))
 
 
 def fused(
@@ -213,7 +185,7 @@ def _few_pass(scope: Scope) -> bool:
 
     Cached, because counting takes a third of the time of a search.
     """
-    condition = scope.passes.where.sql
+    condition = scope.where.sql
     if not condition:
         return False
     few: dict[int, bool] = scope.snapshot.known.setdefault("few", {})
@@ -229,7 +201,7 @@ def _first(scope: Scope, search: Callable[[int], "pa.Table"], n_rows: int) -> "p
     limit = min(n_rows, 1 + scope.snapshot.n_rows())
     while True:
         rows = search(limit)
-        passing = scope.passes.rows(rows)
+        passing = scope.rows(rows)
         if passing.num_rows >= n_rows or rows.num_rows < limit:
             return passing[:n_rows]
         limit *= WIDER

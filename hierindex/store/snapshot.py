@@ -12,23 +12,21 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from hierindex.errors import GenerationError, IndexNotFoundError, NotFoundError, without_password
 from hierindex.models.record import Usage
 from hierindex.node import LEFT_OUT, Maker, Node
-from hierindex.store.filtering import FILTERED, passing
+from hierindex.store.filtering import FILTERED, Scope, passing
 from hierindex.store.filters import Filters
 from hierindex.store.generations import ADDED, details_of, is_missing, published
 from hierindex.store.prefilter import (
+    ANYTHING,
     CHUNKS,
     END_CHUNKS,
     ROOTS,
     STALE,
     SUMMARIES,
     Prefilter,
-    all_of,
     by_ids,
-    has_any,
-    hash_entry,
+    having,
 )
 from hierindex.store.rows import NODE_COLUMNS, check_dimension, node_of, to_nodes
-from hierindex.store.search import Scope
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -269,8 +267,7 @@ class Snapshot:
         """Return whether the metadata of any chunk have a key; reads only digests."""
         found: set[str] = self.known.setdefault("keys", set())
         if key not in found:
-            has = CHUNKS & Prefilter(has_any([hash_entry("has", key)]))
-            found |= {key} if self.count(has) else set()
+            found |= {key} if self.count(CHUNKS & having(key)) else set()
         return key in found
 
     @once
@@ -317,14 +314,17 @@ class Snapshot:
     ) -> Scope:
         """Return the rows that pass filters, have one of the ids and meet a condition, as given.
 
-        See `Passing` for `highest_of`. The table must exist.
+        See `Scope` for `highest_of`. The table must exist.
         """
-        passes = passing(self, filters, partial=partial_summaries, highest_of=highest_of)
-        ids = None if node_ids is None else by_ids(node_ids)
-        given = [part for part in (passes.where, where, ids) if part is not None]
-        read = () if passes.where.exact else FILTERED  # by the filters, in Python
-        passes = replace(passes, where=all_of(given))
-        return Scope(self, passes, tuple(dict.fromkeys((*columns, *read))))
+        scope = passing(self, filters, partial=partial_summaries)
+        where = scope.where if where is None else scope.where & where
+        if node_ids is not None:
+            where &= by_ids(node_ids)
+        if highest_of is not None:
+            where &= ANYTHING
+        read = () if where.exact else FILTERED  # by the filters, in Python
+        columns = tuple(dict.fromkeys((*columns, *read)))
+        return replace(scope, where=where, highest_of=highest_of, columns=columns)
 
     def nodes(
         self,
@@ -349,7 +349,7 @@ class Snapshot:
         if not self.exists:
             return []
         scope = self.scope(filters, node_ids, columns=columns, **options)
-        table = scope.passes.rows(self.select(*scope.columns, where=scope.passes.where))
+        table = scope.rows(self.select(*scope.columns, where=scope.where))
         by_id = {row["id"]: row for row in table.to_pylist()}
         return [by_id[i] for i in (by_id if node_ids is None else node_ids) if i in by_id]
 
