@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from platformdirs import user_cache_path
 
-from hierindex.core.arguments import Floats1d, Floats2d, Ints1d
+from hierindex.core.arguments import Floats1d, Floats2d
 from hierindex.core.identity import digest, hash_text
 
 logger: logging.Logger = logging.getLogger(__name__)
@@ -130,7 +130,7 @@ def open_cache(uri: str) -> "closing[Cache]":
     return closing(Cache(cache_file(uri)))
 
 
-def sweep(uri: str, held: Ints1d) -> None:
+def sweep(uri: str, held: Set[int]) -> None:
     """Delete values computed from texts that the index no longer holds, such as deleted documents.
 
     The cache must exist.
@@ -139,8 +139,8 @@ def sweep(uri: str, held: Ints1d) -> None:
     ----------
     uri : str
         Of the index.
-    held : Ints1d
-        Hashes, by `hash_text`, of the texts of its nodes and of its documents, (n_held,).
+    held : set of int
+        Hashes, by `hash_text`, of the texts of its nodes and of its documents.
 
     Raises
     ------
@@ -149,13 +149,11 @@ def sweep(uri: str, held: Ints1d) -> None:
     """
     with closing(_connected(cache_file(uri))) as connection:
         known = connection.execute("SELECT DISTINCT of FROM cache WHERE of IS NOT NULL")
-        of = np.fromiter((of for (of,) in known), dtype=np.int64)
-        gone = of[~np.isin(of, held) & (of != ALWAYS)]
+        gone = [(of,) for (of,) in known if of not in held and of != ALWAYS]
         with connection:
             lost = connection.execute("DELETE FROM cache WHERE of IS NULL").rowcount
-            rows = ((of,) for of in gone.tolist())
-            connection.executemany("DELETE FROM cache WHERE of = ?", rows)
-        if lost or len(gone):  # if a build has the file open, its log would still contain them
+            connection.executemany("DELETE FROM cache WHERE of = ?", gone)
+        if lost or gone:  # if a build has the file open, its log would still contain them
             ((is_busy, *_),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             if is_busy:
                 raise sqlite3.OperationalError("another process reads it")
@@ -274,16 +272,12 @@ class Readings:
     _recent: set[str] = field(default_factory=set)
 
     def recall(self, key: str) -> Any:
-        """Return the value under a key; None if it is missing or damaged."""
+        """Return the value under a key, or None."""
         found = self.cache.recall([key]).get(key)
         if found is None:
             return None
-        try:
-            value = json.loads(zlib.decompress(found).decode("utf-8", "surrogatepass"))
-        except (zlib.error, ValueError, TypeError):
-            return None
         self._recent.add(key)
-        return value
+        return json.loads(zlib.decompress(found).decode("utf-8", "surrogatepass"))
 
     def keep(self, key: str, value: Any) -> None:
         """Store a JSON value. A string is the reason why nothing was read; it is never swept."""

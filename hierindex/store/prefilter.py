@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 from hierindex.core.identity import hash_text
 from hierindex.node import PREFIX
@@ -75,9 +75,6 @@ def hash_entry(kind: Kind, key: str, value: Scalar | None = None) -> str:
     return blake2b(json.dumps([kind, key, value]).encode(), digest_size=16).hexdigest()
 
 
-Search = TypeVar("Search")
-
-
 @dataclass(frozen=True)
 class Prefilter:
     """A condition that LanceDB evaluates.
@@ -94,9 +91,9 @@ class Prefilter:
     sql: str = ""
     exact: bool = True
 
-    def narrow(self, search: Search) -> Search:
+    def narrow(self, search: Any) -> Any:
         """Add this condition to a LanceDB query."""
-        return cast(Any, search).where(self.sql) if self.sql else search
+        return search.where(self.sql) if self.sql else search
 
     def __and__(self, other: "Prefilter") -> "Prefilter":
         return all_of([self, other])

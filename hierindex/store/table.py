@@ -8,8 +8,6 @@ from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-
 from hierindex.cache import cache_file, remove, sweep
 from hierindex.core.identity import hash_text
 from hierindex.errors import FormatError, GenerationError, InputError
@@ -288,15 +286,14 @@ class Table:
         """
         if not (file := cache_file(self.uri)).exists():
             return
-        texts, documents = [np.zeros(0, np.int64)], set[str]()
+        texts, documents = set[int](), set[str]()
         for number in self.generations():
             with suppress(FormatError):  # of another version
                 rows = self.snapshot(number).select("text_hash", "document_hash")
-                texts.append(rows["text_hash"].to_numpy())
-                documents.update(rows["document_hash"].unique().to_pylist())
-        held = [*texts, np.array([*map(hash_text, documents)], np.int64)]
+                texts.update(rows["text_hash"].to_pylist())
+                documents.update(rows["document_hash"].to_pylist())
         try:
-            sweep(self.uri, np.concatenate(held))
+            sweep(self.uri, texts.union(map(hash_text, documents)))
         except (sqlite3.DatabaseError, OSError) as error:
             if not purge:
                 logger.warning(
