@@ -21,7 +21,7 @@ from hierindex.cache import cache_file, remove
 from hierindex.errors import InputError
 from hierindex.node import Node
 from hierindex.store.connection import Connection
-from hierindex.store.deletion import delete_document, delete_nodes
+from hierindex.store.deletion import delete_document, delete_nodes, doomed
 from hierindex.store.filters import DOCUMENTS, Filter, Filters, keys
 from hierindex.store.generations import on_newest
 from hierindex.store.rows import NODE_COLUMNS, to_nodes, to_table
@@ -232,6 +232,8 @@ class HierarchyStore(BasePydanticVectorStore):
         /,
         node_ids: list[str] | None = None,
         filters: MetadataFilters | None = None,
+        *,
+        dry_run: bool = False,
     ) -> int:
         """Delete the nodes that match the given ids and filters, and the links to them.
 
@@ -242,7 +244,7 @@ class HierarchyStore(BasePydanticVectorStore):
         Returns
         -------
         int
-            The number of nodes that were deleted.
+            The number of nodes that were deleted, or with `dry_run`, that would be.
 
         Raises
         ------
@@ -253,6 +255,8 @@ class HierarchyStore(BasePydanticVectorStore):
         ours = Filters.of(filters)
         if node_ids is None and not (ours and keys(ours)):
             raise InputError("Name the nodes to delete by ids or filters; clear() deletes all.")
+        if dry_run:
+            return len(doomed(self.snapshot(), node_ids, ours))
         return delete_nodes(self._table, node_ids, ours)
 
     def clear(self) -> None:
@@ -318,9 +322,10 @@ class HierarchyStore(BasePydanticVectorStore):
         /,
         node_ids: list[str] | None = None,
         filters: MetadataFilters | None = None,
+        **options: bool,
     ) -> int:
         """Do what `delete_nodes` does, in a thread."""
-        return await in_daemon_thread(partial(self.delete_nodes, node_ids, filters))
+        return await in_daemon_thread(partial(self.delete_nodes, node_ids, filters, **options))
 
     async def aclear(self) -> None:
         """Do what `clear` does, in a thread."""

@@ -415,6 +415,7 @@ def test_a_name_in_a_filter_is_the_users_metadata(tmp_path):
             assert found(store, filters) == ids
             assert {n.node_id for n in store.get_nodes(filters=filters)} == ids
         not_public = all_of(f(key, "public", Op.NE))
+        assert store.delete_nodes(filters=not_public, dry_run=True) == 2
     assert len(store.get_nodes()) == 3
     assert store.delete_nodes(filters=not_public) == 2
     assert {n.node_id for n in store.get_nodes()} == {"n0"}
