@@ -204,16 +204,6 @@ def test_lancedb_narrows_the_rest(one):
     assert not prefilter(Filters.of(negated)).sql
 
 
-@pytest.mark.spread
-@pytest.mark.parametrize("key", [*(f"hierindex_{key}" for key in OWN), "author", "documents"])
-@pytest.mark.parametrize("value", [*ODD, "1 OR 1=1", "level", None, *NUMBERS, ODD, [1, 2], [1.5]])
-def test_no_value_of_any_type_is_read_as_a_query(store, key, value):
-    for operator in (Op.EQ, Op.NIN, Op.LT):
-        assert found(store, all_of(f(key, value, operator))) == expected(
-            all_of(f(key, value, operator))
-        )
-
-
 @pytest.mark.parametrize("key", ["level) OR (1=1", "id'", "vector", "metadata.x", "", "n\0l"])
 def test_no_key_is_read_as_a_query(store, key):
     assert found(store, all_of(f(key, "x"))) == set()
