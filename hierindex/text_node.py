@@ -26,7 +26,6 @@ from hierindex.errors import InputError
 from hierindex.node import (
     EMBED_HIDDEN,
     LLM_HIDDEN,
-    MOST_DOCUMENTS,
     PREFIX,
     Grounding,
     Maker,
@@ -121,8 +120,7 @@ def chunk_of(node: BaseNode) -> Node:
 def to_text_node(node: Node) -> TextNode:
     """Convert a node to a LlamaIndex node, with its embedding if there is a vector.
 
-    Its PARENT is the strongest parent. The other parents are in the JSON string `hierindex`, which
-    lists at most 1,000 documents.
+    Its PARENT is the strongest parent. The other parents are in the JSON string `hierindex`.
     """
     others = dict(node.others)
     relationships: dict[NodeRelationship, Any] = {}
@@ -166,21 +164,11 @@ def record_keys(metadata: Mapping[str, Any]) -> Sequence[str]:
     return RECORD_KEYS if {*RECORD_KEYS} <= metadata.keys() else ()
 
 
-def more_documents(node: BaseNode) -> int:
-    """Return the number of a node's documents that its metadata do not list."""
-    if not record_keys(node.metadata):
-        return 0
-    number: int = json.loads(node.metadata[DETAILS]).get("more_documents", 0)
-    return number
-
-
 def metadata_of(node: Node) -> dict[str, Any]:
     """Return the metadata entries that store a node's position in the tree."""
     if node.maker is None:
         return {}
     details = {name: getattr(node, name) for name in DETAILED} | node.maker._asdict()
-    if (more := len(node.documents) - MOST_DOCUMENTS) > 0:
-        details |= {"documents": node.documents[:MOST_DOCUMENTS], "more_documents": more}
     values = node.level, node.level_max, to_json(details)
     return dict(zip(RECORD_KEYS, values, strict=True))
 

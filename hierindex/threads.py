@@ -4,12 +4,11 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import CancelledError, Future, as_completed, wait
+from concurrent.futures import CancelledError, Future, as_completed
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from functools import partial
-from math import inf
-from threading import Condition, Event, Lock, Thread
+from threading import TIMEOUT_MAX, Condition, Event, Lock, Thread
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -145,25 +144,19 @@ def _check_wanted() -> None:
         raise CancelledError
 
 
-def _moments(seconds: float = inf) -> Iterator[float]:
-    """Yield the next waiting times until the time is over; raise CancelledError if abandoned."""
+def pause(seconds: float) -> None:
+    """Sleep; raise CancelledError if the caller abandons this thread meanwhile."""
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0:
         _check_wanted()
-        yield min(left, A_MOMENT)
-
-
-def pause(seconds: float) -> None:
-    """Sleep; raise CancelledError if the caller abandons this thread meanwhile."""
-    for moment in _moments(seconds):
-        time.sleep(moment)
+        time.sleep(min(left, A_MOMENT))
 
 
 def wait_until(changed: Condition, is_true: Callable[[], bool]) -> None:
-    """Wait on a condition until a function returns True."""
-    for moment in _moments():
-        if changed.wait_for(is_true, moment):
-            return
+    """Wait on a condition until a function returns True; see `pause`."""
+    _check_wanted()
+    while not changed.wait_for(is_true, A_MOMENT):
+        _check_wanted()
 
 
 def within(seconds: float, function: Callable[[], T]) -> T:
@@ -174,8 +167,4 @@ def within(seconds: float, function: Callable[[], T]) -> T:
     TimeoutError
         If the function takes longer.
     """
-    result = started(function)
-    for moment in _moments(seconds):
-        if wait([result], moment).done:
-            return result.result()
-    raise TimeoutError
+    return started(function).result(min(seconds, TIMEOUT_MAX))

@@ -192,13 +192,14 @@ class TestBuildingAgain:
             assert Texts(cache).recall("key") is None
 
     def test_if_nothing_can_be_read_all_is_as_before(self, folder, tmp_path) -> None:
-        """A first build leaves no folder, and a later one changes nothing."""
+        """A first build leaves no index, and a later one changes nothing."""
         (other := tmp_path / "other").mkdir()
         (other / "a.txt").write_bytes(b"\0")
         for _ in range(2):
             with pytest.raises(SourceError, match="is not text"):
                 built(other, tmp_path / "new" / "index")
-            assert not (tmp_path / "new").exists()
+            with pytest.raises(IndexNotFoundError):
+                HierarchicalIndex.open(tmp_path / "new" / "index").info()
         before = built(folder, tmp_path / "index").info()
         with pytest.raises(SourceError, match="is not text"):
             built(other, tmp_path / "index")
@@ -213,7 +214,7 @@ class TestBuildingAgain:
         old = built(folder, tmp_path / "new").store.client.open_table("nodes").to_arrow()
         lancedb.connect(tmp_path / "index").create_table("nodes", old.replace_schema_metadata(None))
         with pytest.raises(
-            FormatError, match=r"format 1, this version reads format 11\); build it"
+            FormatError, match=r"format 1, this version reads format 12\); build it"
         ):
             HierarchicalIndex.open(tmp_path / "index")
         with pytest.raises(FormatError, match="--replace"):

@@ -1,4 +1,4 @@
-"""Nodes above more documents than their metadata name."""
+"""Nodes above more documents than their descriptions name."""
 
 import pytest
 from fakes import HashingEmbedding
@@ -6,10 +6,8 @@ from llama_index.core.ingestion import IngestionPipeline
 from llama_index.core.schema import Document
 from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters
 
-from hierindex import HierarchicalIndex, HierarchyStore, Node, RaptorHierarchy, sentence_splitter
-from hierindex.errors import InputError
+from hierindex import HierarchicalIndex, HierarchyStore, RaptorHierarchy, sentence_splitter
 from hierindex.store.prefilter import ROOTS
-from hierindex.text_node import DETAILS, more_documents
 from hierindex.tree.earlier import EarlierTree
 
 MODEL = HashingEmbedding()
@@ -41,8 +39,7 @@ def held(store):
 @pytest.fixture(scope="module", autouse=True)
 def few_are_named():
     with pytest.MonkeyPatch.context() as patch:
-        for room in "text_node", "store.rows":
-            patch.setattr(f"hierindex.{room}.MOST_DOCUMENTS", MOST_DOCUMENTS)
+        patch.setattr("hierindex.store.rows.MOST_DOCUMENTS", MOST_DOCUMENTS)
         yield
 
 
@@ -60,17 +57,6 @@ def index(few_are_named, tmp_path_factory):
     )
 
 
-def is_top(node):
-    return more_documents(node) > 0
-
-
-def test_metadata_name_the_first_documents(nodes):
-    top = nodes[-1]
-    assert len(Node.of(top).documents) == MOST_DOCUMENTS
-    assert more_documents(top) == MORE
-    assert all("more_documents" not in node.metadata[DETAILS] for node in nodes if not is_top(node))
-
-
 def test_a_store_has_all_documents_of_what_a_pipeline_returns(nodes, index, tmp_path):
     store = HierarchyStore(tmp_path)
     store.add(nodes)
@@ -81,27 +67,6 @@ def test_a_store_has_all_documents_of_what_a_pipeline_returns(nodes, index, tmp_
     under = store.get_nodes(filters=MetadataFilters(filters=[last]), partial_summaries=True)
     assert nodes[-1].node_id in {node.node_id for node in under}
     assert HierarchicalIndex.open(tmp_path, MODEL).verify().ok
-
-
-def test_a_node_that_was_read_is_written_again_with_all_documents(nodes, tmp_path):
-    store = HierarchyStore(tmp_path)
-    first = [node for node in nodes if not is_top(node)]
-    tops = [node for node in nodes if is_top(node)]
-    with pytest.raises(
-        InputError,
-        match=f"Node '{tops[0].node_id}' names only {MOST_DOCUMENTS} of its {NUMBER} documents",
-    ):
-        store.add(tops)
-    store.add(first)
-    store.add(tops)
-    before = held(store)
-    read = store.get_nodes([tops[-1].node_id])
-    assert more_documents(read[0]) == MORE
-    store.add(read)
-    assert held(store) == before
-    store.delete(nodes[0].ref_doc_id)  # and all summaries above
-    with pytest.raises(InputError, match="names only"):
-        store.add(read)
 
 
 def test_after_an_edit_all_documents_are_stored(tmp_path):

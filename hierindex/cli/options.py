@@ -24,16 +24,16 @@ REPEATED = ("level",)  # flags that may be given several times
 
 def checked_index(index: str) -> str:
     """Return the address of an index; raise IndexNotFoundError if it does not exist."""
-    from hierindex.store.connection import TABLE, Connection
+    from hierindex.store.connection import Connection
 
-    Connection(index, TABLE).require()
+    Connection(index).require()
     return index
 
 
 def _new_index(index: str) -> str:
-    from hierindex.store.connection import TABLE, Connection
+    from hierindex.store.connection import Connection
 
-    Connection(index, TABLE)  # fails if it can be no place
+    Connection(index)  # fails if it can be no place
     return index
 
 

@@ -8,7 +8,7 @@ from hierindex.read.documents import FileContent
 from hierindex.read.files import File, Skipped
 from hierindex.read.remembered import content_hash
 from hierindex.store.table import Table
-from hierindex.store.temporary_files import DocumentFile
+from hierindex.store.temporary_files import WaitingFile
 
 if TYPE_CHECKING:
     from llama_index.core.schema import Document
@@ -70,12 +70,16 @@ def file_reader(table: Table, each_file: EachFile) -> Iterator[ReadFiles]:
     each_file : callable
         Reads files and yields the documents of each with its id.
     """
-    with DocumentFile(table.connection) as waiting:
+    with WaitingFile(table.connection) as waiting:
+
+        def loading(document: "Document") -> "Callable[[], Document]":
+            of, number = type(document), waiting.append(document.to_dict())
+            return lambda: of.from_dict(waiting[number])
 
         def read(files: Mapping[str, File]) -> tuple[list[ReadDocument], list[Skipped]]:
             found = {
                 file: [
-                    each if isinstance(each, Skipped) else ReadDocument.of(each, waiting.add(each))
+                    each if isinstance(each, Skipped) else ReadDocument.of(each, loading(each))
                     for each in inside
                 ]
                 for file, inside in each_file(files)

@@ -11,7 +11,7 @@ from hierindex.node import SECTION, SECTIONS, shared_section
 from hierindex.retrieve.question import cuts
 from hierindex.retrieve.selection import WHOLE
 from hierindex.store.filters import Filters
-from hierindex.store.prefilter import Prefilter, has_any, hash_entry
+from hierindex.store.prefilter import Prefilter, having
 from hierindex.store.snapshot import Snapshot, once
 
 Word = Literal["top", "documents", "sections", "chunks"]
@@ -149,9 +149,8 @@ def summaries_of_sections(snapshot: Snapshot) -> frozenset[str] | None:
     titles than all chunks of the document that are in a section. Cached: reads the metadata of all
     nodes in sections.
     """
-    in_section = Prefilter(has_any([hash_entry("has", SECTION)]))
     columns = ("id", "level", "documents", "metadata")
-    rows = snapshot.select(*columns, where=in_section).to_pylist()
+    rows = snapshot.select(*columns, where=having(SECTION)).to_pylist()
     sections = defaultdict[str, set[str]](set)  # of the chunks, by document
     summaries = list[tuple[str, str, str, bool]]()
     for row in rows:

@@ -12,9 +12,10 @@ from hierindex.core.arguments import Floats1d, Ints1d
 from hierindex.core.context import in_context, nearness, places_of
 from hierindex.core.ranking import DENSE_SHARE, blended, cosines, reading_order
 from hierindex.node import PREFIX, Found, Span
+from hierindex.store.filtering import Scope
 from hierindex.store.filters import DOCUMENTS, Filter, Filters, Part
 from hierindex.store.rows import NODE_COLUMNS, quotes_in, to_nodes
-from hierindex.store.search import DEPTH, ROW, Scope, fused, matching, nearest, united
+from hierindex.store.search import DEPTH, ROW, fused, matching, nearest, united
 from hierindex.store.snapshot import Snapshot
 from hierindex.text.characters import UNSPACED
 from hierindex.text.words import is_foreign, known_language, without_question_words

@@ -53,9 +53,9 @@ class Shared:
         """See `Cache.recall`."""
         return self._cache.recall(keys)
 
-    def keep(self, entries: Sequence[Entry], is_costly: bool) -> None:
+    def keep(self, entries: Sequence[Entry]) -> None:
         """See `Cache.keep`."""
-        self._cache.keep(entries, is_costly=is_costly)
+        self._cache.keep(entries)
 
     def mark(self, keys: Sequence[str], of: int) -> None:
         """See `Cache.mark`."""
@@ -89,9 +89,9 @@ class SharedCache(Cache):
         """Return the values of the keys that the cache has."""
         return cast(dict[str, bytes], result_of(self._actor.recall.remote(keys)))
 
-    def keep(self, entries: Iterable[Entry], *, is_costly: bool = False) -> None:
+    def keep(self, entries: Iterable[Entry]) -> None:
         """Store entries."""
-        result_of(self._actor.keep.remote([*entries], is_costly))
+        result_of(self._actor.keep.remote([*entries]))
 
     def mark(self, keys: Iterable[str], of: int) -> None:
         """Record the hash of the text that the values under these keys were computed from."""

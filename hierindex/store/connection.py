@@ -1,26 +1,24 @@
 """The connection to a LanceDB database, its errors as one-sentence messages, and the write lock."""
 
-import json
 import os
 import re
-import socket
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
+from socket import gethostname
 from threading import Lock, get_ident
 from typing import TYPE_CHECKING
 
-from hierindex.errors import GenerationError, HierindexError, IndexNotFoundError, InputError
+from hierindex.errors import HierindexError, IndexNotFoundError, InputError
 
 if TYPE_CHECKING:
     from lancedb.db import DBConnection
     from lancedb.table import Table
 
-TABLE = "nodes"  # name of the table, by default
+TABLE = "nodes"  # name of the table
 OS_CODE = re.compile(r"\bos error (\d+)|\bOs \{ code: (\d+)")  # as Rust writes it
-REFUSED = re.compile("[\0-\x1f\x7f\ud800-\udfff]")  # in a path, by LanceDB
 CONFLICT = re.compile(  # as LanceDB writes it
     r"(commit|ref) conflict|incompatible transaction|concurrent writers|^table '.*' already exists",
     re.IGNORECASE,
@@ -32,7 +30,7 @@ MISSING = re.compile(r"Not found: (?:[^,]*?/)?([^,/]+\.lance/[^,]+)")
 RUST = re.compile(r"lance error: |,? /\S+\.rs:[\d:]+")  # also places in its source code
 
 LOCK = ".writer.lock"  # locked by the operating system, which frees it when the process ends
-HOLDER = ".writer.json"  # describes the writer; one that fails or is killed leaves it behind
+HOLDER = ".writer"  # describes the writer; one that fails or is killed leaves it behind
 PATIENCE = 60.0  # seconds that a short write waits for other writers
 A_MOMENT = 0.005  # seconds between two attempts
 
@@ -42,36 +40,28 @@ class AccessError(InputError):
 
 
 class Connection:
-    """A connection to one table of a LanceDB database, made on first use.
+    """A connection to the LanceDB database of an index, made on first use.
 
     Parameters
     ----------
     uri : str
         A folder, or a URI of an object store.
-    name : str
-        Name of the table.
     storage_options : dict[str, str], optional
         Credentials, region and endpoint of the object store; never part of a repr.
 
     Raises
     ------
     InputError
-        If `uri` is a file, or a folder whose path LanceDB refuses.
+        If `uri` is a file.
     """
 
-    def __init__(self, uri: str, name: str, storage_options: dict[str, str] | None = None) -> None:
+    def __init__(self, uri: str, storage_options: dict[str, str] | None = None) -> None:
         self.uri = uri
-        self.name = name
-        self._storage_options = storage_options
+        self.storage_options = storage_options
         self._connection: DBConnection | None = None
         self.folder: Path | None = None if "://" in uri else Path(uri).absolute()
         # LanceDB takes a bare "db1" for a cloud database.
         self._database = uri if self.folder is None else str(self.folder)
-        if REFUSED.search(self._database):
-            raise InputError(
-                f"The index folder {self._database!r} has a name that is not UTF-8 or has a "
-                "control character, such as a line break; name another folder."
-            )
         with self.named_refusals():
             is_file = self.folder is not None and self.folder.is_file()
         if is_file:
@@ -80,23 +70,16 @@ class Connection:
     def require(self) -> None:
         """Raise IndexNotFoundError if the folder has no table; nothing is imported."""
         with self.named_refusals():
-            has_table = self.folder is None or Path(self.folder, f"{self.name}.lance").is_dir()
+            has_table = self.folder is None or Path(self.folder, f"{TABLE}.lance").is_dir()
         if not has_table:
             raise IndexNotFoundError.at(self.uri)
-
-    @property
-    def parameters(self) -> tuple[str, str, dict[str, str] | None]:
-        """The arguments with which another process can make the same connection."""
-        return self._database, self.name, self._storage_options
 
     def connect(self) -> "DBConnection":
         """Return the connection, which is created on first use."""
         if self._connection is None:
             import lancedb
 
-            self._connection = lancedb.connect(
-                self._database, storage_options=self._storage_options
-            )
+            self._connection = lancedb.connect(self._database, storage_options=self.storage_options)
         return self._connection
 
     def open(self) -> "Table | None":
@@ -105,7 +88,7 @@ class Connection:
             return None
         with self.named_refusals():
             try:
-                return self.connect().open_table(self.name)
+                return self.connect().open_table(TABLE)
             except ValueError as error:
                 if "not found" in str(error):
                     return None
@@ -166,14 +149,12 @@ def damage(error: Exception) -> DamagedError | None:
 
 @contextmanager
 def damages() -> Iterator[None]:
-    """Turn any error of LanceDB into DamagedError; use it only around calls of LanceDB."""
+    """Turn errors of LanceDB about a damaged index into DamagedError."""
     try:
         yield
-    except HierindexError:
-        raise
     except Exception as error:
-        if isinstance(error, LANCEDB) or type(error).__name__ == PANIC:
-            raise DamagedError(error) from error
+        if found := damage(error):
+            raise found from error
         raise
 
 
@@ -239,82 +220,63 @@ class WriteLock:
         if self._thread == get_ident():
             yield
             return
-        is_remote = self._connection.folder is None
-        with self._connection.named_refusals():
-            release, is_left = self._acquired(what, PATIENCE if patience is None else patience)
-        failed = True
-        try:
-            self._thread, self.what = get_ident(), what
-            with self._connection.named_refusals():
-                if is_left:
-                    self._recover()
-                if is_remote:
-                    self.generation = self._newest()
-            yield
-            failed = False
-        except HierindexError as error:
-            failed = isinstance(error, AccessError)  # others refuse a write before it begins
-            if is_remote and isinstance(error, GenerationError) and error.__cause__:
-                raise self._connection.conflict() from error  # another writer removed it
-            raise
-        finally:
-            self._thread = None
-            release(failed)
-
-    def _acquired(self, what: str, patience: float) -> tuple[Callable[[bool], None], bool]:
-        """Acquire the lock; return its release, and whether a failed writer has left it."""
+        patience = PATIENCE if patience is None else patience
         folder = self._connection.folder
-        if folder is None:
-            lock = _remote[self._connection.uri]
-            if not lock.acquire(timeout=patience):
-                raise self._refusal(None)
-            return lambda _: lock.release(), False
+        with self._alone_here(patience) if folder is None else self._alone(folder, what, patience):
+            self._thread, self.what = get_ident(), what
+            try:
+                yield
+            finally:
+                self._thread = None
+
+    @contextmanager
+    def _alone_here(self, patience: float) -> Iterator[None]:
+        """Exclude the writers of this process."""
+        lock = _remote[self._connection.uri]
+        if not lock.acquire(timeout=patience):
+            raise self._refusal()
+        try:
+            with self._connection.named_refusals():
+                self.generation = self._newest()
+            yield
+        finally:
+            lock.release()
+
+    @contextmanager
+    def _alone(self, folder: Path, what: str, patience: float) -> Iterator[None]:
+        """Exclude all writers; a folder that is new and still empty at the end is removed."""
         from filelock import FileLock, Timeout
 
         new = [path for path in (folder, *folder.parents) if not path.exists()]
-        folder.mkdir(parents=True, exist_ok=True)
-        file, holder = FileLock(folder / LOCK, thread_local=False), folder / HOLDER
+        holder, lock = folder / HOLDER, FileLock(folder / LOCK, thread_local=False)
+        with self._connection.named_refusals():
+            folder.mkdir(parents=True, exist_ok=True)
+            try:
+                lock.acquire(timeout=patience, poll_interval=A_MOMENT)
+            except Timeout:
+                who = ""
+                with suppress(OSError):  # the other writer begins or ends just now
+                    who = holder.read_text()
+                raise self._refusal(who) from None
         try:
-            file.acquire(timeout=patience, poll_interval=A_MOMENT)
-        except Timeout:
-            raise self._refusal(holder) from None
-        is_left = holder.exists()
-        writer = {
-            "process": os.getpid(),
-            "host": socket.gethostname(),
-            "what": what,
-            "since": datetime.now(UTC).isoformat(timespec="seconds"),
-        }
-        try:
-            holder.write_text(json.dumps(writer))
-        except OSError:
-            file.release()
-            raise
-
-        def release(failed: bool) -> None:
-            with suppress(OSError):  # the folder may be gone, or another writer may have come
-                if not failed:  # or else the next writer tidies up
+            with self._connection.named_refusals():
+                if holder.exists():
+                    self._recover()
+                host, since = gethostname(), f"{datetime.now():%H:%M}"
+                holder.write_text(f"process {os.getpid()} on {host} ({what}, since {since})")
+            yield
+            holder.unlink(missing_ok=True)
+        finally:
+            with suppress(OSError):  # the folder may be gone
+                if {path.name for path in folder.iterdir()} <= {LOCK, HOLDER}:
                     holder.unlink(missing_ok=True)
-                if [path.name for path in folder.iterdir()] == [LOCK]:
                     (folder / LOCK).unlink()
                     for path in new:
                         path.rmdir()
-            file.release()
+            lock.release()
 
-        return release, is_left
-
-    def _refusal(self, holder: Path | None) -> InputError:
-        """Return an error that names the writer that holds the lock."""
-        who = "another process"
-        if holder is not None:
-            with suppress(OSError, ValueError, TypeError, KeyError):  # it begins or ends just now
-                writer = json.loads(holder.read_text())
-                since = datetime.fromisoformat(writer["since"]).astimezone()
-                who = (
-                    f"process {writer['process']} on {writer['host']} "
-                    f"({writer['what']}, since {since:%H:%M})"
-                )
+    def _refusal(self, who: str = "") -> InputError:
         return InputError(
-            f"The index {self._connection.uri!r} is being written by {who}; try again when it has "
-            "finished."
+            f"The index {self._connection.uri!r} is being written by {who or 'another process'}; "
+            "try again when it has finished."
         )

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Set
 from typing import Any
 
 from hierindex.node import Node
-from hierindex.store.filtering import incomplete, with_known_keys
+from hierindex.store.filtering import incomplete_of, with_known_keys
 from hierindex.store.filters import Filters
 from hierindex.store.prefilter import of_documents
 from hierindex.store.rows import LOST_CHILD, LOST_PARENT, NAMES, node_of
@@ -16,8 +16,8 @@ LINKS = ("id", "parent_ids", "child_ids", "previous_id", "next_id", "level_max")
 
 def delete_document(table: Table, document: str) -> None:
     """Delete the chunks of a document and every summary derived from them."""
-    rows = table.snapshot().select("id", "documents", where=of_documents([document])).to_pylist()
-    delete_nodes(table, [row["id"] for row in rows if document in row["documents"]], None)
+    rows = table.snapshot().select("id", where=of_documents([document]))
+    delete_nodes(table, rows["id"].to_pylist(), None)
 
 
 def delete_nodes(table: Table, node_ids: Collection[str] | None, filters: Filters | None) -> int:
@@ -48,7 +48,7 @@ def doomed(
         return going
     ids = {node.id for node in going}
     documents = {each for node in going if node.level == 0 for each in node.documents}
-    lost = snapshot.rows(incomplete(snapshot) - ids)
+    lost = snapshot.rows(incomplete_of(snapshot) - ids)
     also = [node_of(row) for row in lost if not documents.isdisjoint(row["documents"])]
     return [*going, *also]
 

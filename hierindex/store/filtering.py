@@ -5,12 +5,11 @@ evaluated on chunks: a summary passes if every chunk under it passes, so that no
 excluded chunk. The merged metadata of summaries are not used, because their lists are truncated.
 """
 
-import re
 import warnings
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from hierindex.errors import NotFoundError, nearest
 from hierindex.node import PREFIX
@@ -20,38 +19,40 @@ from hierindex.store.filters import (
     OURS,
     Filters,
     Part,
-    check_depth,
     columns_of,
     conjuncts,
     filtered_by,
     holds,
     is_of_node,
     keys,
-    residual,
+    settled,
     with_known,
 )
-from hierindex.store.prefilter import ANYTHING, CHUNKS, SUMMARIES, Prefilter, by_ids, prefilter
+from hierindex.store.prefilter import CHUNKS, SUMMARIES, Prefilter, by_ids, prefilter
 from hierindex.store.rows import LOST_CHILD
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from lancedb.query import MatchQuery
 
     from hierindex.store.snapshot import Snapshot
 
 
-MOST_IDS = 1_000_000  # in the cached results of all filters
+MOST_KEPT = 10  # cached results of filters
 FILTERED = ("documents", "metadata", "source", "parent_ids", *COLUMNS)  # columns that filters read
+FAMILY = "id", "parent_ids", "child_ids", "stale"  # columns that `incomplete` reads
 LEVEL = PREFIX + "level"
 MOST_LISTED = 20
-WORD = re.compile(r"[\w.-]+")
 
 
 @dataclass(frozen=True)
-class Passing:
-    """The rows of a table that pass filters.
+class Scope:
+    """The rows of a snapshot that pass filters, which are searched or read.
 
     Parameters
     ----------
+    snapshot : Snapshot
+        A snapshot whose table exists.
     filters : Filters, optional
     where : Prefilter
         A condition that all these rows meet. If it is `exact`, no other row meets it.
@@ -61,13 +62,22 @@ class Passing:
         Ids of the summaries that fail because of the chunks under them.
     highest_of : set of str, optional
         Ids of summaries. Only these and chunks pass, but none with a parent among these summaries.
+    columns : tuple of str
+        Columns to return, including those that the filters read.
     """
 
+    snapshot: "Snapshot"
     filters: Filters | None = None
     where: Prefilter = field(default_factory=Prefilter)
     of_node: Filters | None = None
     outside: frozenset[str] = frozenset()
     highest_of: frozenset[str] | None = None
+    columns: tuple[str, ...] = ()
+
+    def search(self, sought: "list[float] | MatchQuery | None" = None) -> Any:
+        """Return a LanceDB search restricted to the rows that meet the condition."""
+        search = self.snapshot.require().search(sought).with_row_id(True)
+        return self.where.narrow(search)
 
     def rows(self, rows: "pa.Table") -> "pa.Table":
         """Return the rows that pass."""
@@ -92,13 +102,7 @@ class Passing:
         return row["id"] not in self.outside and holds(self.of_node, filtered_by(row))
 
 
-def passing(
-    snapshot: "Snapshot",
-    filters: Filters | None,
-    *,
-    partial: bool = False,
-    highest_of: frozenset[str] | None = None,
-) -> Passing:
+def passing(snapshot: "Snapshot", filters: Filters | None, *, partial: bool = False) -> Scope:
     """Find the rows of a snapshot that pass filters; warn about keys that no chunk has.
 
     Parameters
@@ -107,54 +111,37 @@ def passing(
     filters : Filters, optional
     partial : bool
         Whether one passing chunk under a summary is enough for it to pass.
-    highest_of : set of str, optional
-        See `Passing`.
-
-    Raises
-    ------
-    InputError
-        If the filters are nested too deep.
 
     Notes
     -----
     Filters that exclude summaries by `level` cost nothing here. Others read rows once for each
     version of the table; see `outside`.
     """
-    if highest_of is not None:
-        passes = passing(snapshot, filters, partial=partial)
-        return replace(passes, where=passes.where & ANYTHING, highest_of=highest_of)
     if filters is None:
-        return Passing()
-    check_depth(filters)
+        return Scope(snapshot)
     filters = with_known_keys(snapshot, filters)
     of_row = prefilter(filters)
     if is_of_node(filters):
-        return Passing(filters, of_row)
+        return Scope(snapshot, filters, of_row)
     parts = conjuncts(filters)
     of_node = Filters(tuple(part for part in parts if is_of_node(part)))
-    if not _has_level(of_node.filters, snapshot.level_sizes()):
-        return Passing(filters, of_row & CHUNKS)
+    if not _has_level(of_node.filters, range(1, 1 + snapshot.highest_level())):
+        return Scope(snapshot, filters, of_row & CHUNKS)
     of_chunks = Filters(tuple(part for part in parts if not is_of_node(part)))
     failing = outside(snapshot, of_chunks, partial=partial)
-    where = (SUMMARIES | of_row) & (CHUNKS | prefilter(of_node) & failing.others)
-    return Passing(filters, where, of_node, failing.ids)
+    inside = _none_of(failing, snapshot.parents_of_summaries().keys())
+    where = (SUMMARIES | of_row) & (CHUNKS | prefilter(of_node) & inside)
+    return Scope(snapshot, filters, where, of_node, failing)
 
 
 def _has_level(of_node: Sequence[Part], levels: Iterable[int]) -> bool:
-    """Return whether the filters on the level alone admit a level above the chunks."""
+    """Return whether the filters on the level alone admit one of these levels."""
     of_level = Filters(tuple(f for f in of_node if keys(f) == {LEVEL}))
-    return any(level > 0 and holds(of_level, {LEVEL: level}) for level in levels)
+    return any(holds(of_level, {LEVEL: level}) for level in levels)
 
 
-class Outside(NamedTuple):
-    """Ids of the summaries that fail filters; `others` is the condition that excludes them."""
-
-    ids: frozenset[str]
-    others: Prefilter
-
-
-def outside(snapshot: "Snapshot", filters: Filters, *, partial: bool) -> Outside:
-    """Find the summaries that fail filters, which are evaluated on every chunk under them.
+def outside(snapshot: "Snapshot", filters: Filters, *, partial: bool) -> frozenset[str]:
+    """Return the ids of the summaries that fail filters, evaluated on every chunk under them.
 
     A summary that has lost a child fails as well, because its text may contain that child.
     With `partial`, a summary fails only if no remaining chunk under it passes.
@@ -167,17 +154,15 @@ def outside(snapshot: "Snapshot", filters: Filters, *, partial: bool) -> Outside
         Filters on chunks, possibly combined with filters on the node itself.
     partial : bool
     """
-    kept: dict[str, Outside] = snapshot.known.setdefault("outside", {})
+    kept: dict[str, frozenset[str]] = snapshot.known.setdefault("outside", {})
     key = f"{filters!r} {partial}"
     found = kept.get(key)
     if found is None:
-        if sum(len(each.ids) for each in list(kept.values())) > MOST_IDS:
+        if len(kept) >= MOST_KEPT:
             kept.clear()
-        ids: set[str] = set()
-        for of_chunks, summaries in _residuals(snapshot, filters):
-            ids |= _failing(snapshot, of_chunks, summaries, partial)
-        every = snapshot.parents_of_summaries().keys()
-        found = kept[key] = Outside(frozenset(ids), _none_of(ids, every))
+        parts = _settled(snapshot, filters)
+        failing = [_failing(snapshot, of_chunks, ids, partial) for of_chunks, ids in parts]
+        found = kept[key] = frozenset().union(*failing)
     return found
 
 
@@ -187,35 +172,29 @@ def without_a_passing_chunk(snapshot: "Snapshot", filters: Filters | None) -> Se
     of_chunks = [part for part in parts if is_of_node(part) is False]
     if not of_chunks:
         return frozenset()
-    return outside(snapshot, Filters(tuple(of_chunks)), partial=True).ids
+    return outside(snapshot, Filters(tuple(of_chunks)), partial=True)
 
 
-def _residuals(snapshot: "Snapshot", filters: Filters) -> list[tuple[Filters | bool, Set[str]]]:
+def _settled(snapshot: "Snapshot", filters: Filters) -> list[tuple[Filters, Set[str]]]:
     """Group summaries by the filters on chunks that remain once their own columns are known."""
     if is_of_node(filters) is False:
         return [(filters, snapshot.parents_of_summaries().keys())]
-    rows = snapshot.select(*COLUMNS, where=SUMMARIES).to_pylist()
-    remaining: dict[str, Filters | bool] = {}
-    ids: dict[str, set[str]] = defaultdict(set)
-    for row in rows:
-        rest = residual(filters, columns_of(row))
-        key = repr(rest)
-        remaining[key] = rest if isinstance(rest, bool) else Filters((rest,))
-        ids[key].add(row["id"])
-    return [(remaining[key], ids[key]) for key in remaining]
+    groups = dict[str, tuple[Filters, set[str]]]()
+    for row in snapshot.select(*COLUMNS, where=SUMMARIES).to_pylist():
+        rest = settled(filters, columns_of(row))
+        groups.setdefault(repr(rest), (rest, set()))[1].add(row["id"])
+    return [*groups.values()]
 
 
 def _failing(
-    snapshot: "Snapshot", filters: Filters | bool, summaries: Set[str], partial: bool
+    snapshot: "Snapshot", filters: Filters, summaries: Set[str], partial: bool
 ) -> Set[str]:
-    if isinstance(filters, bool):
-        return frozenset() if filters else summaries
     parents = snapshot.parents_of_summaries()
     if partial:
         opposite = Filters((filters,), "not")
         return summaries - with_ancestors(_above_failing(snapshot, opposite), parents)
-    of = _above_failing(snapshot, filters) | incomplete(snapshot)
-    return summaries & with_ancestors(of, parents)
+    of = with_ancestors(_above_failing(snapshot, filters), parents)
+    return summaries & (of | incomplete_of(snapshot))
 
 
 def _above_failing(snapshot: "Snapshot", filters: Filters) -> set[str]:
@@ -224,28 +203,22 @@ def _above_failing(snapshot: "Snapshot", filters: Filters) -> set[str]:
     columns = ["parent_ids"] if fails.exact else FILTERED
     rows = snapshot.select(*columns, where=fails & CHUNKS).to_pylist()
     if not fails.exact:
-        rows = _failing_rows(rows, filters)
+        rows = [row for row in rows if not holds(filters, filtered_by(row))]
     return {parent for row in rows for parent in row["parent_ids"]}
 
 
-def _failing_rows(rows: list[dict[str, Any]], filters: Filters) -> list[dict[str, Any]]:
-    """Return the rows that fail; metadata that several rows share are evaluated once."""
-    passes: dict[tuple[Any, ...], bool] = {}
-    failing = []
-    for row in rows:
-        seen = row["metadata"], row["source"], *row["documents"]
-        if seen not in passes:
-            passes[seen] = holds(filters, filtered_by(row))
-        if not passes[seen]:
-            failing.append(row)
-    return failing
+def incomplete_of(snapshot: "Snapshot") -> Set[str]:
+    """Return the ids of the summaries of a snapshot that `incomplete` names."""
+    return incomplete(snapshot.select(*FAMILY, where=SUMMARIES).to_pylist())
 
 
-def incomplete(snapshot: "Snapshot") -> Set[str]:
-    """Return the ids of summaries that have lost a child or have none, and of their ancestors."""
-    rows = snapshot.select("id", "child_ids", "stale", where=SUMMARIES).to_pylist()
-    of = {row["id"] for row in rows if row["stale"] == LOST_CHILD or not row["child_ids"]}
-    return with_ancestors(of, snapshot.parents_of_summaries())
+def incomplete(summaries: Collection[Mapping[str, Any]]) -> Set[str]:
+    """Return the ids of summaries that have lost a child or have none, and of their ancestors.
+
+    `summaries` are the columns `FAMILY` of all summaries.
+    """
+    of = {row["id"] for row in summaries if row["stale"] == LOST_CHILD or not row["child_ids"]}
+    return with_ancestors(of, {row["id"]: row["parent_ids"] for row in summaries})
 
 
 def with_ancestors(of: Set[str], parents: Mapping[str, Sequence[str]]) -> Set[str]:
@@ -281,7 +254,11 @@ def with_known_keys(snapshot: "Snapshot", filters: Filters, *, strict: bool = Fa
         known.setdefault(unprefixed, DOCUMENTS)
     for key in sorted(asked - known.keys()) if snapshot.exists else ():
         if strict:
-            raise NotFoundError(_unknown(key, [*metadata_keys(snapshot), *OURS]))
+            there = [*metadata_keys(snapshot), *OURS]
+            raise NotFoundError(
+                f"No chunk has the key {key!r}{nearest(key, there)}; there are "
+                f"{', '.join(there[:MOST_LISTED])}."
+            )
         warnings.warn(f"The filter on {key!r} matches nothing: no node has this key.", stacklevel=2)
     return with_known(filters, known)
 
@@ -293,17 +270,3 @@ def metadata_keys(snapshot: "Snapshot") -> list[str]:
         values = filtered_by(row).items()
         counts.update(key for key, value in values if value is not None and key not in OURS)
     return sorted(counts, key=lambda key: (-counts[key], key))
-
-
-def _unknown(key: str, there: list[str]) -> str:
-    """Return an error message about an unknown key, with the existing keys."""
-    listed, n_more = map(_quoted, there[:MOST_LISTED]), len(there) - MOST_LISTED
-    more = f" and {n_more} more" if n_more > 0 else ""
-    ours = PREFIX + key
-    near = nearest(ours if ours in OURS else key, map(_quoted, there))
-    return f"No chunk has the key {key!r}{near}; there are {', '.join(listed)}{more}."
-
-
-def _quoted(key: str) -> str:
-    """Return a key, in quotes unless it is a single word."""
-    return key if WORD.fullmatch(key) else repr(key)

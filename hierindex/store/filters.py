@@ -7,13 +7,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from hierindex.core.arguments import require
-from hierindex.errors import InputError
 from hierindex.node import PREFIX
 
 if TYPE_CHECKING:
     from llama_index.core.vector_stores.types import MetadataFilters
 
-MOST_DEEP = 12  # LanceDB parses 48 nested expressions, and NOT needs three per level
 COLUMNS = ("id", "kind", "level", "level_max", "whole_document")
 OF_NODE = tuple(PREFIX + column for column in COLUMNS)
 """Keys that refer to the node itself; all others refer to the chunks under it."""
@@ -96,19 +94,6 @@ def columns_of(row: Mapping[str, Any]) -> dict[str, Any]:
     return {PREFIX + column: row[column] for column in COLUMNS}
 
 
-def check_depth(filters: Part) -> None:
-    """Raise InputError if filters are nested deeper than LanceDB can parse."""
-    inside, depth = [filters], 0
-    while inside:
-        if depth > MOST_DEEP:
-            raise InputError(
-                f"Filters are nested more than {MOST_DEEP} deep; put filters with the same "
-                "condition into one MetadataFilters."
-            )
-        inside = [f for each in inside if isinstance(each, Filters) for f in each.filters]
-        depth += 1
-
-
 def is_of_node(filters: Part) -> bool | None:
     """Return True if all keys of filters refer to the node itself, False if none do, else None."""
     asked = {key in OF_NODE for key in keys(filters)}
@@ -166,27 +151,24 @@ def conjuncts(filters: Part) -> list[Part]:
     return [part for each in filters.filters for part in conjuncts(each)]
 
 
-def residual(filters: Part, place: Mapping[str, Any]) -> Part | bool:
-    """Return the filters left to evaluate on chunks under a node, or the result if it is known.
+def settled(filters: Filters, place: Mapping[str, Any]) -> Filters:
+    """Replace the filters on a node itself by their result; the others are evaluated on chunks.
 
     Parameters
     ----------
-    filters : Filter or Filters
+    filters : Filters
     place : mapping
         The node's values of the keys `OF_NODE`.
     """
-    of_node = is_of_node(filters)
-    if of_node is not None:
-        return holds(Filters((filters,)), place) if of_node else filters
-    assert isinstance(filters, Filters)  # a single filter has one key
-    parts = [residual(each, place) for each in filters.filters]
-    decisive = filters.condition in ("or", "not")
-    if decisive in parts:  # a bool equals no filter
-        return filters.condition == "or"
-    undecided = [part for part in parts if not isinstance(part, bool)]
-    if not undecided:
-        return filters.condition != "or"
-    return Filters(tuple(undecided), filters.condition)
+    parts: list[Part] = []
+    for f in filters.filters:
+        if isinstance(f, Filters):
+            parts.append(settled(f, place))
+        elif f.key in OF_NODE:
+            parts.append(EVERYTHING if holds(Filters((f,)), place) else NOTHING)
+        else:
+            parts.append(f)
+    return Filters(tuple(parts), filters.condition)
 
 
 def holds(filters: Filters, metadata: Mapping[str, Any]) -> bool:

@@ -6,13 +6,13 @@ becomes part of the SQL. A filter that cannot be expressed exactly becomes a con
 more rows, never fewer; `holds` then decides in Python.
 """
 
+import json
 import math
-import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 from hierindex.core.identity import hash_text
 from hierindex.node import PREFIX
@@ -28,9 +28,7 @@ from hierindex.store.filters import (
 if TYPE_CHECKING:
     from lancedb.expr import Expr
 
-MOST_ITEMS = 64  # longest list whose items are hashed; a root may have every document
-
-Kind = Literal["has", "is", "item", "empty", "more", "node"]
+Kind = Literal["has", "is", "item", "empty", "node"]
 Scalar = str | int | float | bool
 
 TYPE_OF = {"id": str, "kind": str, "level": int, "level_max": int, "whole_document": str}
@@ -41,7 +39,7 @@ def row_digests(node_id: str, metadata: Mapping[str, Any], documents: Sequence[s
 
     There are several kinds of digests. `node` is of the row's id. For each metadata key, `has` is
     of the key, `is` of a scalar value and `item` of each item of a list. `empty` marks an empty
-    list, and `more` a list of more than `MOST_ITEMS` items, which have no digests.
+    list.
 
     Parameters
     ----------
@@ -64,8 +62,6 @@ def _entry_digests(key: str, value: Any) -> Iterator[str]:
         yield hash_entry("is", key, value)
     elif isinstance(value, list) and not value:
         yield hash_entry("empty", key)
-    elif isinstance(value, list) and len(value) > MOST_ITEMS:
-        yield hash_entry("more", key)
     elif isinstance(value, list):
         items = (item for item in value if item is None or isinstance(item, Scalar))
         yield from (hash_entry("item", key, item) for item in items)
@@ -74,33 +70,9 @@ def _entry_digests(key: str, value: Any) -> Iterator[str]:
 @lru_cache(maxsize=2**16, typed=True)  # untyped, it would take 1, 1.0 and True for one argument
 def hash_entry(kind: Kind, key: str, value: Scalar | None = None) -> str:
     """Return a digest of 32 hexadecimal digits, the same for equal numbers of different types."""
-    parts = [part.encode("utf-8", "surrogatepass") for part in (kind, key, _written(value))]
-    # The lengths keep ("ab", "c") and ("a", "bc") apart.
-    return blake2b(b"".join(b"%d:%b" % (len(p), p) for p in parts), digest_size=16).hexdigest()
-
-
-def _written(value: Scalar | None) -> str:
-    match value:
-        case None:
-            return "nothing"
-        case str():
-            return f"text {value}"
-        case bool():
-            return f"truth {value}"
-        case float() if math.isfinite(value) and value.is_integer():
-            return f"number {int(value):x}"
-        case int():
-            return f"number {value:x}"
-    return f"number {value!r}"
-
-
-def has_any(digests: Iterable[str]) -> str:
-    """Return the SQL condition that a row has at least one of these digests."""
-    listed = ", ".join(f"'{d}'" for d in sorted(set(digests)))
-    return f"array_has_any(digests, [{listed}])" if listed else "false"
-
-
-Search = TypeVar("Search")
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return blake2b(json.dumps([kind, key, value]).encode(), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -119,9 +91,9 @@ class Prefilter:
     sql: str = ""
     exact: bool = True
 
-    def narrow(self, search: Search) -> Search:
+    def narrow(self, search: Any) -> Any:
         """Add this condition to a LanceDB query."""
-        return cast(Any, search).where(self.sql) if self.sql else search
+        return search.where(self.sql) if self.sql else search
 
     def __and__(self, other: "Prefilter") -> "Prefilter":
         return all_of([self, other])
@@ -156,6 +128,17 @@ def _joined(word: str, parts: Sequence[Prefilter]) -> str:
     return f"({word.join(conditions)})" if len(conditions) > 1 else "".join(conditions)
 
 
+def has_any(digests: Iterable[str], *, exact: bool = True) -> Prefilter:
+    """Return the condition that a row has at least one of these digests."""
+    listed = ", ".join(f"'{d}'" for d in sorted(set(digests)))
+    return Prefilter(f"array_has_any(digests, [{listed}])" if listed else "false", exact)
+
+
+def having(key: str) -> Prefilter:
+    """Return the condition that a row's metadata have a key."""
+    return has_any([hash_entry("has", key)])
+
+
 def by_ids(node_ids: Collection[str]) -> Prefilter:
     """Return the condition that a node has one of these ids."""
     from lancedb.expr import col
@@ -163,7 +146,7 @@ def by_ids(node_ids: Collection[str]) -> Prefilter:
     plain = sorted(filter(_is_plain, node_ids))
     quoted = [hash_entry("node", node_id) for node_id in node_ids if not _is_plain(node_id)]
     named = _typed(col("id").isin(plain or [""]))  # no node has an empty id
-    return named | _listed(quoted) if quoted else named
+    return named | has_any(quoted) if quoted else named
 
 
 def by_texts(texts: Iterable[str]) -> Prefilter:
@@ -179,17 +162,8 @@ def at_cut(level: int) -> Prefilter:
 
 
 def of_documents(documents: Iterable[str]) -> Prefilter:
-    """Return a condition that all nodes with text of these documents meet."""
+    """Return the condition that a node has text of one of these documents."""
     return _of_one(Filter(DOCUMENTS, [*documents], "any"))
-
-
-def beginning(start: str) -> Prefilter:
-    """Return the condition that a node's id begins with a prefix."""
-    from lancedb.expr import col, lit
-
-    if not _is_plain(start):
-        return ANYTHING
-    return _typed((col("id") >= lit(start)) & (col("id") <= lit(start + chr(sys.maxunicode))))
 
 
 def _is_plain(text: str) -> bool:
@@ -204,7 +178,7 @@ def prefilter(filters: Filters) -> Prefilter:
     parts = [prefilter(f) if isinstance(f, Filters) else _of_one(f) for f in filters.filters]
     match filters.condition:
         case "or":
-            return any_of(parts) if parts else _listed([])
+            return any_of(parts) if parts else has_any([])
         case "not":
             return all_of([~part for part in parts])
     return all_of(parts)
@@ -244,36 +218,27 @@ def _keyed(f: Filter) -> Prefilter:
         return ~_keyed(replace(f, operator=OPPOSITE[f.operator]))
     if asks_for_member(f):
         f = replace(f, operator="any")
-    key = f.key
-    many: list[Any] = f.value if isinstance(f.value, list) else [f.value]
-    values = [value for value in many if not _is_nan(value)]
-    as_is = [hash_entry("is", key, value) for value in values]
-    as_item = [hash_entry("item", key, value) for value in values]
-    more = hash_entry("more", key)
+    is_list = isinstance(f.value, list)
+    values = [value for value in (f.value if is_list else [f.value]) if not _is_nan(value)]
+    as_is = [hash_entry("is", f.key, value) for value in values]
+    as_item = [hash_entry("item", f.key, value) for value in values]
     match f.operator:
-        case "==" if not isinstance(f.value, list):
-            return _listed(as_is)
+        case "==" if not is_list:
+            return has_any(as_is)
         case "in":
-            return _listed(as_is)
+            return has_any(as_is)
         case "any":
-            return _listed([*as_is, *as_item, more], exact=False)
-        case "contains" if not isinstance(f.value, list):
-            return _listed([*as_item, more], exact=False)
-        case "all" if len(values) == len(many) and values:
-            pairs = zip(as_is, as_item, strict=True)
-            return all_of([_listed([*pair, more], exact=False) for pair in pairs])
+            return has_any([*as_is, *as_item])
+        case "contains" if not is_list:
+            return has_any(as_item)
         case "is_empty":
-            empty = _listed([hash_entry("is", key, ""), hash_entry("empty", key)])
-            return any_of([~_listed([hash_entry("has", key)]), empty])
-    return _listed([hash_entry("has", key)], exact=False)
+            empty = [hash_entry("is", f.key, ""), hash_entry("empty", f.key)]
+            return ~having(f.key) | has_any(empty)
+    return replace(having(f.key), exact=False)
 
 
 def _is_nan(value: Any) -> bool:
     return isinstance(value, float) and math.isnan(value)
-
-
-def _listed(digests: Iterable[str], *, exact: bool = True) -> Prefilter:
-    return Prefilter(has_any(digests), exact)
 
 
 def _typed(condition: "Expr") -> Prefilter:

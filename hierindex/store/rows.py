@@ -33,7 +33,7 @@ from hierindex.store.prefilter import row_digests
 from hierindex.text.blocks import blocks_of
 from hierindex.text.characters import folded
 
-FORMAT = "11"
+FORMAT = "12"
 """Version of the table's columns and ids; tables of other formats are not read."""
 
 FORMAT_KEY = b"hierindex_format"
@@ -169,28 +169,23 @@ def as_table(rows: Sequence[Row]) -> pa.Table:
         If there are no rows, or a vector is missing, not finite or of another dimension than the
         first one.
     """
-    X = vectors_of_rows(rows)
-    columns = schema(X.shape[1])
-    vectors = pa.FixedSizeListArray.from_arrays(X.ravel(), type=columns.field("vector").type)
-    others = pa.Table.from_pylist(list(rows), schema=columns.remove(len(columns) - 1))
-    return others.append_column(columns.field("vector"), vectors)
+    n_dims = vectors_of_rows(rows).shape[1]
+    return pa.Table.from_pylist(list(rows), schema(n_dims))
 
 
 def vectors_of_rows(rows: Sequence[Row]) -> NDArray[np.float32]:
     """Return the vectors of rows, (n_rows, n_dims)."""
     if not rows:
         raise InputError("There are no nodes to write.")
-    first = rows[0]["vector"]
-    n_dims = 0 if first is None else len(first)
-    for row in rows:
-        vector = row["vector"]
-        length = "none" if vector is None else len(vector)
-        if length != n_dims or not n_dims or not np.isfinite(np.asarray(vector, np.float64)).all():
+    given = [() if row["vector"] is None else row["vector"] for row in rows]
+    n_dims = len(given[0])
+    for row, vector in zip(rows, given, strict=True):
+        if not 0 < len(vector) == n_dims or not np.isfinite(vector).all():
             raise InputError(
                 f"Nodes must have embeddings of {n_dims or 'some'} finite numbers, node "
-                f"{row['id']} has {length}."
+                f"{row['id']} has {len(vector)}."
             )
-    return np.array([row["vector"] for row in rows], np.float32)
+    return np.array(given, np.float32)
 
 
 def row_of(node: Node) -> Row:

@@ -1,27 +1,22 @@
 """Search of a LanceDB table by vectors, by words, or by both, and the search indices."""
 
 import logging
-import sys
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hierindex.core.ranking import diversified, reciprocal_ranks
-from hierindex.store.filtering import Passing
-from hierindex.store.rows import NODE_COLUMNS
+from hierindex.store.filtering import Scope
 from hierindex.text.characters import folded, without_surrogates
 from hierindex.text.words import UNSEARCHED
 from hierindex.threads import each
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from lancedb.query import MatchQuery
     from lancedb.table import Table
-
-    from hierindex.store.snapshot import Snapshot
 
 logger: logging.Logger = logging.getLogger(__name__)
 
@@ -30,13 +25,11 @@ SCALAR_ROWS = 5_000  # a filtered search takes 3.3 ms with the indices, 7.3 with
 VECTOR_ROWS = 20_000  # a search takes 5 ms with the index, 26 without
 FEW_ROWS = 10_000  # among fewer, the default of twenty partitions misses results
 REFINE_FACTOR = 3  # raises recall of the top 10 from 0.97 to 1.00 among 1,000,000 rows
-GROWN = 4  # a table that grew by this factor needs a new vector index, with more partitions
 SMALL_FRAGMENTS = 16  # each adds 0.3 ms to a query
 UNINDEXED_SHARE = 0.05
 UNINDEXED_ROWS = (1_000, 10_000)  # bounds of that share; 1,000 add 6 ms to a text search
 
 DEPTH = 50  # minimum length of the lists to fuse: rows in both are rarely on top of both
-MOST_KNOWN = 1_000  # cached conditions
 ALPHA = 0.5  # share of the vectors in fused scores
 ROW = "_rowid"  # column of what is found, by which `Snapshot.taken` reads more of a row
 WIDER = 8  # factor by which the limit grows while too few rows pass
@@ -49,40 +42,22 @@ def tend(table: "Table") -> None:
     because two processes maintain one table.
     """
     try:
-        _make_missing(table)
-        if _pays_to_optimize(table):
+        for column, config in _missing(table).items():
+            table.create_index(column, config=config)
+        stats: Any = table.stats()
+        if stats["fragment_stats"]["num_small_fragments"] >= SMALL_FRAGMENTS or _lagging(table):
             table.optimize()  # joins new rows and indexes them
             table.optimize()  # joins them with those that were indexed before
     except RuntimeError as error:  # LanceDB's error for conflicting commits
         logger.info("Maintenance of the index is postponed to the next write: %s.", error)
 
 
-def _make_missing(table: "Table") -> None:
-    n_rows, made = table.count_rows(), _made(table)
-    for column, config in _missing(n_rows, made).items():
-        name = f"{column}_{n_rows}" if column == "vector" else None
-        table.create_index(column, config=config, name=name)
-    if "vector" in made and n_rows >= GROWN * _made_for(made["vector"]):
-        config = _wanted()["vector"][1]
-        table.create_index("vector", config=config, name=f"vector_{n_rows}")
-        table.drop_index(made["vector"])
-
-
-def _made(table: "Table") -> dict[str, str]:
-    """Return the name of each column's search index, for columns that have one."""
-    return {column: index.name for index in table.list_indices() for column in index.columns}
-
-
-def _missing(n_rows: int, made: Collection[str]) -> dict[str, Any]:
+def _missing(table: "Table") -> dict[str, Any]:
     """Return the configurations of missing search indices that pay off, by column."""
+    n_rows = table.count_rows()
+    made = {column for index in table.list_indices() for column in index.columns}
     wanted = _wanted().items()
     return {c: config for c, (at, config) in wanted if n_rows >= at and c not in made}
-
-
-def _made_for(name: str) -> int:
-    """Return the number of rows that a vector index was created for, from its name."""
-    n_rows = name.rpartition("_")[2]
-    return int(n_rows) if n_rows.isdecimal() else sys.maxsize  # not ours, never replaced
 
 
 def _wanted() -> dict[str, tuple[int, Any]]:
@@ -106,50 +81,17 @@ def _wanted() -> dict[str, tuple[int, Any]]:
     }
 
 
-def _pays_to_optimize(table: "Table") -> bool:
-    stats: Any = table.stats()
-    if stats["fragment_stats"]["num_small_fragments"] >= SMALL_FRAGMENTS:
-        return True
-    return bool(_lagging(table, stats["num_rows"]))
-
-
-def _lagging(table: "Table", n_rows: int) -> list[str]:
+def _lagging(table: "Table") -> list[str]:
     """Return the names of the search indices that lack too many rows."""
     least, most = UNINDEXED_ROWS
-    bearable = min(max(least, UNINDEXED_SHARE * n_rows), most)
-    names = [index.name for index in table.list_indices()]
-    of = {name: table.index_stats(name) for name in names}
+    bearable = min(max(least, UNINDEXED_SHARE * table.count_rows()), most)
+    of = {index.name: table.index_stats(index.name) for index in table.list_indices()}
     return [name for name, one in of.items() if one and one.num_unindexed_rows > bearable]
 
 
 def neglected(table: "Table") -> list[str]:
     """Return the columns that need a search index, and the search indices that lack rows."""
-    n_rows = table.count_rows()
-    return [*_missing(n_rows, _made(table)), *_lagging(table, n_rows)]
-
-
-@dataclass(frozen=True)
-class Scope:
-    """The rows of a snapshot to search.
-
-    Parameters
-    ----------
-    snapshot : Snapshot
-        A snapshot whose table exists.
-    passes : Passing
-        The rows that pass the query's filters.
-    columns : tuple of str
-        Columns to return with the score, including those that the filters read.
-    """
-
-    snapshot: "Snapshot"
-    passes: Passing
-    columns: tuple[str, ...] = tuple(NODE_COLUMNS)
-
-    def search(self, sought: "list[float] | MatchQuery | None" = None) -> Any:
-        """Return a LanceDB search restricted to the rows that meet the condition."""
-        search = self.snapshot.require().search(sought).with_row_id(True)
-        return self.passes.where.narrow(search)
+    return [*_missing(table), *_lagging(table)]
 
 
 def nearest(scope: Scope, vector: list[float], n_rows: int) -> "pa.Table":
@@ -191,7 +133,7 @@ def having(scope: Scope, words: Sequence[str]) -> "pa.Table":
 
     query = scope.search(_words(" ".join(words), operator=FullTextOperator.AND))
     query = query.select([*scope.columns, "_score"]).limit(1 + scope.snapshot.n_rows())
-    return scope.passes.rows(scope.snapshot.read(query))
+    return scope.rows(scope.snapshot.read(query))
 
 
 def fused(
@@ -243,18 +185,15 @@ def _few_pass(scope: Scope) -> bool:
 
     Cached, because counting takes a third of the time of a search.
     """
-    condition = scope.passes.where.sql
+    condition = scope.where.sql
     if not condition:
         return False
     few: dict[int, bool] = scope.snapshot.known.setdefault("few", {})
-    found = few.get(hash(condition))
-    if found is None:
-        if len(few) >= MOST_KNOWN:
-            few.clear()
+    key = hash(condition)
+    if key not in few:
         query = scope.search().select(["level"])
-        n_rows = scope.snapshot.read(query.limit(FEW_ROWS + 1)).num_rows
-        found = few[hash(condition)] = n_rows <= FEW_ROWS
-    return found
+        few[key] = scope.snapshot.read(query.limit(FEW_ROWS + 1)).num_rows <= FEW_ROWS
+    return few[key]
 
 
 def _first(scope: Scope, search: Callable[[int], "pa.Table"], n_rows: int) -> "pa.Table":
@@ -262,7 +201,7 @@ def _first(scope: Scope, search: Callable[[int], "pa.Table"], n_rows: int) -> "p
     limit = min(n_rows, 1 + scope.snapshot.n_rows())
     while True:
         rows = search(limit)
-        passing = scope.passes.rows(rows)
+        passing = scope.rows(rows)
         if passing.num_rows >= n_rows or rows.num_rows < limit:
             return passing[:n_rows]
         limit *= WIDER

@@ -7,29 +7,26 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import wraps
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from hierindex.errors import GenerationError, IndexNotFoundError, NotFoundError, without_password
 from hierindex.models.record import Usage
 from hierindex.node import LEFT_OUT, Maker, Node
-from hierindex.store.filtering import FILTERED, Passing, passing
+from hierindex.store.filtering import FILTERED, Scope, passing
 from hierindex.store.filters import Filters
 from hierindex.store.generations import ADDED, details_of, is_missing, published
 from hierindex.store.prefilter import (
+    ANYTHING,
     CHUNKS,
     END_CHUNKS,
     ROOTS,
     STALE,
     SUMMARIES,
     Prefilter,
-    all_of,
-    beginning,
     by_ids,
-    has_any,
-    hash_entry,
+    having,
 )
 from hierindex.store.rows import NODE_COLUMNS, check_dimension, node_of, to_nodes
-from hierindex.store.search import Scope
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -97,13 +94,6 @@ class Snapshot:
 
     def __hash__(self) -> int:
         return hash(self.state)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the snapshot without its table, which cannot be pickled."""
-        return type(self), (self.uri,)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self
 
     @property
     def generation(self) -> int:
@@ -277,8 +267,7 @@ class Snapshot:
         """Return whether the metadata of any chunk have a key; reads only digests."""
         found: set[str] = self.known.setdefault("keys", set())
         if key not in found:
-            has = CHUNKS & Prefilter(has_any([hash_entry("has", key)]))
-            found |= {key} if self.count(has) else set()
+            found |= {key} if self.count(CHUNKS & having(key)) else set()
         return key in found
 
     @once
@@ -288,12 +277,6 @@ class Snapshot:
 
         levels = self.select("level_max")["level_max"]
         return pc.max(levels).as_py() or 0
-
-    @once
-    def level_sizes(self) -> dict[int, int]:
-        """Return the number of nodes by their own level, in ascending order of levels."""
-        counts = self.select("level")["level"].value_counts().to_pylist()
-        return dict(sorted((each["values"], each["counts"]) for each in counts))
 
     @once
     def n_documents(self) -> int:
@@ -324,18 +307,24 @@ class Snapshot:
         filters: Filters | None = None,
         node_ids: Collection[str] | None = None,
         *,
+        where: Prefilter | None = None,
         partial_summaries: bool = False,
         highest_of: frozenset[str] | None = None,
         columns: Sequence[str] = NODE_COLUMNS,
     ) -> Scope:
-        """Return the rows to search: those that pass filters and, if given, have one of the ids.
+        """Return the rows that pass filters, have one of the ids and meet a condition, as given.
 
-        See `Passing` for `highest_of`. The table must exist.
+        See `Scope` for `highest_of`. The table must exist.
         """
-        passes = passing(self, filters, partial=partial_summaries, highest_of=highest_of)
+        scope = passing(self, filters, partial=partial_summaries)
+        where = scope.where if where is None else scope.where & where
         if node_ids is not None:
-            passes = replace(passes, where=passes.where & by_ids(node_ids))
-        return Scope(self, passes, _read_by(passes, columns))
+            where &= by_ids(node_ids)
+        if highest_of is not None:
+            where &= ANYTHING
+        read = () if where.exact else FILTERED  # by the filters, in Python
+        columns = tuple(dict.fromkeys((*columns, *read)))
+        return replace(scope, where=where, highest_of=highest_of, columns=columns)
 
     def nodes(
         self,
@@ -353,21 +342,14 @@ class Snapshot:
         node_ids: Collection[str] | None = None,
         filters: Filters | None = None,
         *,
-        where: Prefilter | None = None,
-        partial_summaries: bool = False,
-        highest_of: frozenset[str] | None = None,
         columns: Sequence[str] = (*NODE_COLUMNS, "vector"),
+        **options: Any,
     ) -> list[dict[str, Any]]:
-        """Return columns, `id` among them, of the rows of `nodes` that meet a condition.
-
-        See `Passing` for `highest_of`.
-        """
+        """Return columns, `id` among them, of the rows of `nodes`; see `scope` for options."""
         if not self.exists:
             return []
-        passes = passing(self, filters, partial=partial_summaries, highest_of=highest_of)
-        parts = [passes.where, where, None if node_ids is None else by_ids(node_ids)]
-        where = all_of([part for part in parts if part is not None])
-        table = passes.rows(self.select(*_read_by(passes, columns), where=where))
+        scope = self.scope(filters, node_ids, columns=columns, **options)
+        table = scope.rows(self.select(*scope.columns, where=scope.where))
         by_id = {row["id"]: row for row in table.to_pylist()}
         return [by_id[i] for i in (by_id if node_ids is None else node_ids) if i in by_id]
 
@@ -378,7 +360,7 @@ class Snapshot:
 
     def ids_beginning(self, start: str) -> list[str]:
         """Return the ids that begin with a text, sorted."""
-        ids = self.select("id", where=beginning(start))["id"].to_pylist()
+        ids = self.select("id")["id"].to_pylist()
         return sorted(node_id for node_id in ids if node_id.startswith(start))
 
     def id_beginning(self, start: str, *, or_document: bool = False) -> str:
@@ -402,11 +384,6 @@ class Snapshot:
     def node_beginning(self, start: str) -> Node:
         """Return the node whose id is equal to a text, or the only one whose id begins with it."""
         return self.nodes([self.id_beginning(start)])[0]
-
-
-def _read_by(passes: Passing, columns: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns to read: the given ones, and those that the filters read in Python."""
-    return tuple(dict.fromkeys((*columns, *(() if passes.where.exact else FILTERED))))
 
 
 def overview(snapshot: Snapshot) -> dict[str, Any]:

@@ -8,8 +8,6 @@ from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-
 from hierindex.cache import cache_file, remove, sweep
 from hierindex.core.identity import hash_text
 from hierindex.errors import FormatError, GenerationError, InputError
@@ -68,7 +66,7 @@ class Table:
     @classmethod
     def of(cls, uri: str | Path) -> Self:
         """Return the table of an index; nothing is read."""
-        return cls(Connection(str(uri), TABLE))
+        return cls(Connection(str(uri)))
 
     @property
     def uri(self) -> str:
@@ -170,12 +168,7 @@ class Table:
                 n_dims = rows.schema.field("vector").type.list_size
                 check_dimension(table.schema, n_dims, "the nodes have")
             if table is None or alone:  # not by a merge, which puts them in any order
-                now, before = (
-                    {*each["id"].to_pylist()} for each in (rows, self.snapshot().select("id"))
-                )
-                changes = {"nodes_added": len(now - before)}
-                if before - now:
-                    changes["nodes_removed"] = len(before - now)
+                changes = {"nodes_added": rows.num_rows}
                 table = self._overwritten(rows.to_reader())
             else:
                 merge = table.merge_insert("id").when_matched_update_all()
@@ -274,11 +267,6 @@ class Table:
             if not earlier:
                 raise InputError(f"The index {uri!r} holds no generation before {newest}.")
             generation = generation or earlier[-1]
-            if generation == newest:
-                raise InputError(
-                    f"Generation {newest} of the index {uri!r} is the current one; name one of "
-                    f"{', '.join(map(str, earlier))}."
-                )
             table.checkout(held[generation])
             table.restore()
             return self._publish(table, held, {"generation": generation})
@@ -289,42 +277,30 @@ class Table:
             if self.connection.open() is None:
                 return
             with self.writing("clear", None):
-                self.connection.connect().drop_table(self.connection.name)
+                self.connection.connect().drop_table(TABLE)
 
     def sweep_cache(self, *, purge: bool = False) -> None:
         """Delete from the cache everything that no generation uses, including deleted text.
 
         If that fails and no deleted text may remain (`purge`), the whole cache is deleted.
-
-        Raises
-        ------
-        InputError
-            If the whole cache cannot be deleted either.
         """
         if not (file := cache_file(self.uri)).exists():
             return
-        texts, documents = [np.zeros(0, np.int64)], set[str]()
+        texts, documents = set[int](), set[str]()
         for number in self.generations():
             with suppress(FormatError):  # of another version
                 rows = self.snapshot(number).select("text_hash", "document_hash")
-                texts.append(rows["text_hash"].to_numpy())
-                documents.update(rows["document_hash"].unique().to_pylist())
-        held = [*texts, np.array([*map(hash_text, documents)], np.int64)]
+                texts.update(rows["text_hash"].to_pylist())
+                documents.update(rows["document_hash"].to_pylist())
         try:
-            sweep(self.uri, np.concatenate(held))
+            sweep(self.uri, texts.union(map(hash_text, documents)))
         except (sqlite3.DatabaseError, OSError) as error:
             if not purge:
                 logger.warning(
                     "Unused entries could not be deleted from the cache %r: %s.", str(file), error
                 )
                 return
-            try:
-                remove(file)
-            except OSError:
-                raise InputError(
-                    f"Deleted text cannot be removed from the cache {str(file)!r} ({error}); "
-                    "remove the file."
-                ) from error
+            remove(file)
 
     @contextmanager
     def _continued(self, what: str) -> "Iterator[tuple[LanceTable | None, dict[int, int]]]":
@@ -336,16 +312,19 @@ class Table:
         """Remove the unpublished work of a failed writer, and its files."""
         with suppress(InputError):  # a build replaces what cannot be read
             table = self.connection.open()
-            before = None if table is None else table.version
+            if table is None:
+                return
+            before = table.version
             newest, _ = self._newest()
-            if newest is not None and details_of(newest.schema).get(PURGED):
+            if newest is None:
+                self.connection.connect().drop_table(TABLE)
+                return
+            if details_of(newest.schema).get(PURGED):
                 keep_last(newest, 1, alone=True)
-            if newest is not None and newest.version == before:  # nothing was committed
+            if newest.version == before:  # nothing was committed
                 prune(newest, alone=True)
-            elif newest is not None:
+            else:
                 renew(newest)
-            elif table is not None:
-                self.connection.connect().drop_table(self.connection.name)
 
     def _newest(self) -> "tuple[LanceTable | None, dict[int, int]]":
         """Open the newest generation for writing; also return the version of each generation."""
@@ -370,7 +349,7 @@ class Table:
         named = pa.RecordBatchReader.from_batches(rows.schema.with_metadata(identity()), rows)
         exists = self.connection.open() is not None
         return self.connection.connect().create_table(
-            self.connection.name, named, mode="overwrite" if exists else "create"
+            TABLE, named, mode="overwrite" if exists else "create"
         )
 
     def _publish(
@@ -417,8 +396,8 @@ def with_the_rest(
 ) -> "pa.RecordBatchReader":
     """Return the rows of a snapshot without deleted rows, with new rows replacing old ones.
 
-    They are read from the snapshot in batches while they are written. Rows with new ids follow at
-    the end. `moved` has the new paths of moved sources, by their old paths.
+    They are read from the snapshot in batches while they are written. New rows follow at the end.
+    `moved` has the new paths of moved sources, by their old paths.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -430,12 +409,7 @@ def with_the_rest(
         new = columns.empty_table() if rows is None else rows.cast(columns)
         away = pa.array(sorted({*gone, *new["id"].to_pylist()}), pa.string())
         for batch in snapshot.batches(*NAMES):
-            is_here = pc.is_in(new["id"], value_set=batch["id"])
-            here, new = new.filter(is_here), new.filter(pc.invert(is_here))
-            stays = batch.filter(pc.invert(pc.is_in(batch["id"], value_set=away)))
-            both = pa.concat_tables([pa.Table.from_batches([stays]), here])
-            order = pc.sort_indices(pc.index_in(both["id"], value_set=batch["id"]))
-            yield from both.take(order).to_batches()
+            yield batch.filter(pc.invert(pc.is_in(batch["id"], value_set=away)))
         yield from new.to_batches()
 
     def relocated(batch: "pa.RecordBatch") -> "pa.RecordBatch":

@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence, Set
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -20,7 +20,7 @@ from llama_index.core.vector_stores.types import (
 from hierindex.cache import cache_file, remove
 from hierindex.errors import InputError
 from hierindex.node import Node
-from hierindex.store.connection import TABLE, Connection
+from hierindex.store.connection import Connection
 from hierindex.store.deletion import delete_document, delete_nodes, doomed
 from hierindex.store.filters import DOCUMENTS, Filter, Filters, keys
 from hierindex.store.generations import on_newest
@@ -28,7 +28,7 @@ from hierindex.store.rows import NODE_COLUMNS, to_nodes, to_table
 from hierindex.store.search import ALPHA, DEPTH, diverse, fused, matching, nearest
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
-from hierindex.text_node import check_text_node, from_text_node, more_documents, to_text_node
+from hierindex.text_node import check_text_node, from_text_node, to_text_node
 from hierindex.threads import in_daemon_thread
 
 if TYPE_CHECKING:
@@ -48,8 +48,6 @@ class HierarchyStore(BasePydanticVectorStore):
     ----------
     uri : str or Path
         A folder, or a URI of an object store that LanceDB supports.
-    table_name : str
-        Name of the LanceDB table, "nodes" by default.
     keep_generations : int
         Number of generations to keep, at least 1 and 2 by default; each write removes older ones.
     storage_options : dict[str, str], optional
@@ -106,7 +104,6 @@ class HierarchyStore(BasePydanticVectorStore):
 
     stores_text: bool = True
     uri: str
-    table_name: str = Field(default=TABLE)
     keep_generations: int = Field(default=2, ge=1)
 
     _table: Table = PrivateAttr()
@@ -115,15 +112,13 @@ class HierarchyStore(BasePydanticVectorStore):
     def __init__(
         self,
         uri: str | Path,
-        table_name: str = TABLE,
         *,
         keep_generations: int = 2,
         storage_options: dict[str, str] | None = None,
         **kwargs: Any,
     ) -> None:
-        table = Table(Connection(str(uri), table_name, storage_options), keep_generations)
-        kwargs |= {"table_name": table_name, "keep_generations": keep_generations}
-        super().__init__(**kwargs | {"uri": str(uri)})
+        table = Table(Connection(str(uri), storage_options), keep_generations)
+        super().__init__(**kwargs | {"uri": str(uri), "keep_generations": keep_generations})
         self._table = table
 
     @classmethod
@@ -134,7 +129,7 @@ class HierarchyStore(BasePydanticVectorStore):
     @classmethod
     def of(cls, table: Table) -> Self:
         """Return the store of a table."""
-        store = cls(table.uri, table.connection.name, keep_generations=table.keep)
+        store = cls(table.uri, keep_generations=table.keep)
         store._table = table
         return store
 
@@ -182,7 +177,7 @@ class HierarchyStore(BasePydanticVectorStore):
         Raises
         ------
         InputError
-            If the store does not hold this generation, or it is the current one.
+            If the store does not hold this generation, or no earlier one.
         """
         return self._table.rollback(generation)
 
@@ -196,14 +191,14 @@ class HierarchyStore(BasePydanticVectorStore):
         Raises
         ------
         InputError
-            If a node has no embedding, or one whose dimension differs from the table's; if a node
-            lists only some of its documents and its children are unknown; or if the store was
-            written to while the hierarchy built the tree.
+            If a node has no embedding, or one whose dimension differs from the table's; or if the
+            store was written to while the hierarchy built the tree.
         FormatError
             If another version of hierindex wrote the table.
         """
-        _check_options("add", kwargs)
-        added = self._nodes(nodes)
+        for node in nodes:
+            check_text_node(node)
+        added = [*map(from_text_node, nodes)]
         if added:
             with self._table.writing("add", None):
                 self._table.upsert(to_table(added), alone=self._is_awaited(added))
@@ -230,7 +225,6 @@ class HierarchyStore(BasePydanticVectorStore):
         until it is written again; `HierarchicalIndex.info` counts the stale nodes, and
         `HierarchicalIndex.regrow` builds the tree again.
         """
-        _check_options("delete", delete_kwargs)
         delete_document(self._table, ref_doc_id)
 
     def delete_nodes(  # type: ignore[override]  # LlamaIndex's returns None
@@ -240,7 +234,6 @@ class HierarchyStore(BasePydanticVectorStore):
         filters: MetadataFilters | None = None,
         *,
         dry_run: bool = False,
-        **delete_kwargs: Any,
     ) -> int:
         """Delete the nodes that match the given ids and filters, and the links to them.
 
@@ -259,7 +252,6 @@ class HierarchyStore(BasePydanticVectorStore):
             If neither ids nor filters are given; `clear` deletes everything. If no chunk has a
             key of the filters.
         """
-        _check_options("delete_nodes", delete_kwargs, "dry_run")
         ours = Filters.of(filters)
         if node_ids is None and not (ours and keys(ours)):
             raise InputError("Name the nodes to delete by ids or filters; clear() deletes all.")
@@ -283,7 +275,6 @@ class HierarchyStore(BasePydanticVectorStore):
 
         `kwargs` may contain `partial_summaries`; see the class.
         """
-        _check_options("get_nodes", kwargs, "partial_summaries")
         found = self.snapshot().nodes(node_ids, Filters.of(filters), **kwargs)
         return [*map(to_text_node, found)]
 
@@ -306,12 +297,10 @@ class HierarchyStore(BasePydanticVectorStore):
         Raises
         ------
         InputError
-            If an option is unknown, the mode is not supported, a number is out of range, the
-            embedding or text that the mode needs is missing, or the embedding is not finite or
-            has another dimension than the table.
+            If the mode is not supported, fewer than one result is asked for, the embedding or text
+            that the mode needs is missing, or the embedding is not finite or has another dimension
+            than the table.
         """
-        options = "partial_summaries", "mmr_prefetch_k", "mmr_prefetch_factor"
-        _check_options("query", kwargs, *options)
         _check_query(query)
         rows = self._found(query, **kwargs)
         return VectorStoreQueryResult(
@@ -333,12 +322,10 @@ class HierarchyStore(BasePydanticVectorStore):
         /,
         node_ids: list[str] | None = None,
         filters: MetadataFilters | None = None,
-        **delete_kwargs: Any,
+        **options: bool,
     ) -> int:
         """Do what `delete_nodes` does, in a thread."""
-        return await in_daemon_thread(
-            partial(self.delete_nodes, node_ids, filters, **delete_kwargs)
-        )
+        return await in_daemon_thread(partial(self.delete_nodes, node_ids, filters, **options))
 
     async def aclear(self) -> None:
         """Do what `clear` does, in a thread."""
@@ -358,48 +345,38 @@ class HierarchyStore(BasePydanticVectorStore):
         return await in_daemon_thread(partial(self.query, query, **kwargs))
 
     def _found(
-        self, query: VectorStoreQuery, *, partial_summaries: bool = False, **options: Any
+        self,
+        query: VectorStoreQuery,
+        *,
+        partial_summaries: bool = False,
+        mmr_prefetch_k: int | None = None,
+        mmr_prefetch_factor: float = MMR_PREFETCH_FACTOR,
     ) -> "pa.Table":
         """Return the rows of a query, best first, with their `score`."""
-        snapshot, top_k, vector = self.snapshot(), query.similarity_top_k, query.query_embedding
+        snapshot, top_k = self.snapshot(), query.similarity_top_k
         if not snapshot.exists:
             return snapshot.select(*NODE_COLUMNS).append_column("score", [[]])
-        if vector:
-            snapshot.check_dimension(len(vector))
         filters = Filters.of(query.filters)
         if query.doc_ids is not None:
             of = Filter(DOCUMENTS, query.doc_ids, "any")
             filters = Filters((of, filters) if filters else (of,))
-        scope = snapshot.scope(
-            filters,
-            query.node_ids or None,  # [] is what VectorStoreIndex passes for all nodes
-            partial_summaries=partial_summaries,
-        )
-        match query.mode:
-            case Mode.TEXT_SEARCH:
-                return matching(scope, _words_of(query), query.sparse_top_k or top_k)
-            case Mode.MMR:
-                factor = options.get("mmr_prefetch_factor") or MMR_PREFETCH_FACTOR
-                candidates = options.get("mmr_prefetch_k") or int(top_k * factor)
-                threshold = MMR_THRESHOLD if query.mmr_threshold is None else query.mmr_threshold
-                return diverse(
-                    scope,
-                    _vector_of(query),
-                    top_k,
-                    candidates=max(candidates, top_k),
-                    threshold=threshold,
-                )
-            case Mode.HYBRID:
-                rows = fused(
-                    scope,
-                    _vector_of(query),
-                    _words_of(query),
-                    dense=top_k if query.hybrid_top_k else max(top_k, DEPTH),
-                    sparse=query.sparse_top_k or max(top_k, DEPTH),
-                    alpha=ALPHA if query.alpha is None else query.alpha,
-                )
-                return rows[: query.hybrid_top_k or top_k]
-        return nearest(scope, _vector_of(query), top_k)
+        node_ids = query.node_ids or None  # [] is what VectorStoreIndex passes for all nodes
+        scope = snapshot.scope(filters, node_ids, partial_summaries=partial_summaries)
+        if query.mode == Mode.TEXT_SEARCH:
+            return matching(scope, _words_of(query), query.sparse_top_k or top_k)
+        vector = _vector_of(query)
+        snapshot.check_dimension(len(vector))
+        if query.mode == Mode.MMR:
+            candidates = max(mmr_prefetch_k or int(top_k * mmr_prefetch_factor), top_k)
+            threshold = MMR_THRESHOLD if query.mmr_threshold is None else query.mmr_threshold
+            return diverse(scope, vector, top_k, candidates=candidates, threshold=threshold)
+        if query.mode == Mode.HYBRID:
+            dense = top_k if query.hybrid_top_k else max(top_k, DEPTH)
+            sparse = query.sparse_top_k or max(top_k, DEPTH)
+            alpha = ALPHA if query.alpha is None else query.alpha
+            rows = fused(scope, vector, _words_of(query), dense=dense, sparse=sparse, alpha=alpha)
+            return rows[: query.hybrid_top_k or top_k]
+        return nearest(scope, vector, top_k)
 
     def _is_awaited(self, nodes: Sequence[Node]) -> bool:
         generation, ids = self._awaited
@@ -412,64 +389,16 @@ class HierarchyStore(BasePydanticVectorStore):
             )
         return True
 
-    def _nodes(self, given: Sequence[BaseNode]) -> list[Node]:
-        """Convert LlamaIndex's nodes to nodes of hierindex, each with all of its documents.
-
-        Documents that a node does not list, see `to_text_node`, are taken from its
-        children, in order, or from the same node in the index.
-
-        Raises
-        ------
-        InputError
-            If a node is not valid, see `check_text_node`, or its children are unknown.
-        """
-        for each in given:
-            check_text_node(each)
-        nodes = [*map(from_text_node, given)]
-        more = {each.node_id: number for each in given if (number := more_documents(each))}
-        if not more:
-            return nodes
-        partly = sorted((node for node in nodes if node.id in more), key=lambda node: node.level)
-        held = self.snapshot().columns(
-            "id",
-            "documents",
-            node_ids={*more, *(each for node in partly for each in node.children)},
-        )
-        known = dict(zip(held["id"], held["documents"], strict=True))
-        known |= {node.id: node.documents for node in nodes if node.id not in more}
-        for node in partly:
-            number = len(node.documents) + more[node.id]
-            found = [*dict.fromkeys(d for child in node.children for d in known.get(child, ()))]
-            if len(found) != number:
-                found = known.get(node.id, ())
-            if len(found) != number:
-                raise InputError(
-                    f"Node {node.id!r} names only {len(node.documents):,} of its {number:,} "
-                    "documents; write its children with it or before it."
-                )
-            node.documents = known[node.id] = tuple(found)
-        return nodes
-
 
 def _check_query(query: VectorStoreQuery) -> None:
-    """Raise InputError if a mode is unsupported or lacks its input, or a number is out of range."""
+    """Raise InputError if a mode is unsupported, or a number of results is not positive."""
     if query.mode not in MODES:
-        *others, last = (repr(mode.value) for mode in MODES)
-        raise InputError(
-            f"query mode must be {', '.join(others)} or {last}, got {query.mode.value!r}."
-        )
+        modes = ", ".join(repr(mode.value) for mode in MODES)
+        raise InputError(f"query mode must be one of {modes}, got {query.mode.value!r}.")
     for name in ("similarity_top_k", "sparse_top_k", "hybrid_top_k"):
         value = getattr(query, name)
         if value is not None and value < 1:
             raise InputError(f"{name} must be at least 1, got {value}.")
-    for name in ("alpha", "mmr_threshold"):
-        value = getattr(query, name)
-        if value is not None and not 0 <= value <= 1:
-            raise InputError(f"{name} must be in [0, 1], got {value}.")
-    if query.mode != Mode.TEXT_SEARCH:
-        _vector_of(query)
-    if query.mode in (Mode.TEXT_SEARCH, Mode.HYBRID):
-        _words_of(query)
 
 
 def _vector_of(query: VectorStoreQuery) -> list[float]:
@@ -485,10 +414,3 @@ def _words_of(query: VectorStoreQuery) -> str:
     if query.query_str is None:
         raise InputError(f"A query in mode {query.mode.value!r} needs a query_str.")
     return query.query_str
-
-
-def _check_options(method: str, given: Mapping[str, Any], *known: str) -> None:
-    """Raise InputError if a method does not support one of its options."""
-    for name in given.keys() - {*known}:
-        has = f"its options are {', '.join(known)}" if known else "it has none"
-        raise InputError(f"HierarchyStore.{method} has no option {name!r}; {has}.")

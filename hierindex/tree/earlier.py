@@ -18,10 +18,9 @@ from hierindex.core.arguments import Floats2d
 from hierindex.core.membership import Membership, groups_of
 from hierindex.core.revision import NEIGHBOURS, continued, joined
 from hierindex.node import Node
-from hierindex.store.filtering import Passing
 from hierindex.store.prefilter import Prefilter, at_cut, by_ids, of_documents
 from hierindex.store.rows import NODE_COLUMNS, to_nodes
-from hierindex.store.search import Scope, nearest
+from hierindex.store.search import nearest
 from hierindex.store.snapshot import Snapshot
 from hierindex.threads import each
 from hierindex.tree.leaves import level_rows, most_alike, stacked, weight_matrix
@@ -201,8 +200,8 @@ class EarlierTree:
         level : int
         without : Collection[str]
         """
-        others = Passing(where=at_cut(level) & ~by_ids(without) if without else at_cut(level))
-        scope = Scope(self.snapshot, others, columns=("id",))
+        others = at_cut(level) & ~by_ids(without) if without else at_cut(level)
+        scope = self.snapshot.scope(where=others, columns=("id",))
         found = each((partial(nearest, scope, x.tolist(), NEIGHBOURS) for x in X), AT_ONCE)
         return sorted({i for rows in found for i in rows["id"].to_pylist()})
 

@@ -1,19 +1,18 @@
 """Checks of an index: links, the contents of rows, and quotes."""
 
+import math
+import sys
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hierindex.core.arguments import Ints1d
 from hierindex.core.identity import hash_text
 from hierindex.node import Quote
-from hierindex.store.filtering import with_ancestors
-from hierindex.store.rows import LOST_CHILD, derived_columns, node_of, quotes_in, schema
+from hierindex.store.rows import Row, derived_columns, node_of, quotes_in
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,7 +21,13 @@ MOST_SHOWN = 10  # problems of a check
 LINKS = "id level parent_ids child_ids previous_id next_id stale".split()
 """Columns that are in memory for all nodes, without texts and vectors."""
 QUOTED = "level", "text", "record"  # columns of the chunks
-ABSENT = -1  # the position of an id that no node has
+OPPOSITE = {
+    "parent_ids": ("parent", "child_ids"),
+    "child_ids": ("child", "parent_ids"),
+    "previous_id": ("previous node", "next_id"),
+    "next_id": ("next node", "previous_id"),
+}
+"""For each column of links, what it names, and the column in which that node names this one."""
 TOLERANCE = 1e-3  # of the length of a vector of 32-bit floats
 UNHELD, OTHER = "no chunk has the place that it cites", "it quotes another text than is there"
 UNREADABLE = (ValueError, TypeError, KeyError, AttributeError)  # what JSON of another form raises
@@ -56,165 +61,47 @@ class Check:
 
     def add(self, where: str, what: str) -> None:
         """Add a problem."""
-        self.add_all([0], lambda _: where, lambda _: what)
-
-    def add_all(
-        self,
-        wrong: Sequence[int] | NDArray[np.integer],
-        where: Callable[[int], str],
-        what: Callable[[int], str],
-    ) -> None:
-        """Add a problem for each index; descriptions are computed only for those that are kept."""
-        self.count += len(wrong)
-        kept = map(int, wrong[: MOST_SHOWN - len(self.problems)])
-        self.problems += [Problem(where(i), what(i)) for i in kept]
+        self.count += 1
+        if self.count <= MOST_SHOWN:
+            self.problems.append(Problem(where, what))
 
 
-class Named(NamedTuple):
-    """References from nodes to ids: row `rows[i]` has `ids[i]`, the id of row `named[i]`.
+def check_links(rows: Iterable[Row]) -> list[Check]:
+    """Check the ids of all nodes, and that linked nodes exist and refer to each other.
 
-    `named[i]` is `ABSENT` if no row has this id.
-    """
-
-    rows: Ints1d
-    ids: Any
-    named: Ints1d
-
-    def pairs(self) -> tuple[Ints1d, Ints1d]:
-        """Return `rows` and `named` without absent ids."""
-        there = self.named != ABSENT
-        return self.rows[there], self.named[there]
-
-
-class Links:
-    """The nodes of an index, numbered from 0 in the order of its rows, and their links.
+    If the checks pass, every leaf reaches a root without a cycle: each parent exists and is
+    above its children.
 
     Parameters
     ----------
-    batches : iterable of RecordBatch
-        Batches with the columns `LINKS`.
+    rows : iterable of Row
+        The columns `LINKS` of all nodes.
     """
-
-    def __init__(self, batches: "Iterable[pa.RecordBatch]") -> None:
-        import pyarrow as pa
-
-        columns = pa.schema([schema(1).field(name) for name in LINKS])
-        self.table: pa.Table = pa.Table.from_batches(batches, columns).combine_chunks()
-
-    def __len__(self) -> int:
-        return int(self.table.num_rows)
-
-    def id(self, position: int) -> str:
-        """Return a node's id."""
-        return str(self.table["id"][position])
-
-    def named(self, column: str) -> Named:
-        """Return the ids in a column that has one id or a list of ids per row."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        values = self.table[column].combine_chunks()
-        if pa.types.is_list(values.type):
-            rows, values = pc.list_parent_indices(values), pc.list_flatten(values)
-        else:
-            rows = pc.indices_nonzero(pc.not_equal(values, ""))
-            values = values.take(rows)
-        at = pc.index_in(values, value_set=self.table["id"].combine_chunks())
-        numbers = (np.asarray(each, np.int64) for each in (rows, pc.fill_null(at, ABSENT)))
-        return Named(next(numbers), values, next(numbers))
-
-    def checks(self) -> list[Check]:
-        """Check the ids and links of the nodes.
-
-        If the checks pass, every leaf reaches a root without a cycle: each parent exists and is
-        above its children.
-        """
-        up, down = self.named("parent_ids"), self.named("child_ids")
-        neighbours = self.named("previous_id"), self.named("next_id")
-        return [
-            self._check_ids(),
-            self._check_levels(up, down),
-            self._check_parents(up, down),
-            self._check_neighbours(*neighbours),
-        ]
-
-    def incomplete(self) -> Set[str]:
-        """Return the ids of the summaries that may contain text of a missing chunk.
-
-        These are summaries that lost a child, and summaries above them.
-        """
-        import pyarrow.compute as pc
-
-        down = self.named("child_ids")
-        of = {self.id(row) for row in down.rows[down.named == ABSENT].tolist()}
-        rows = self.table.filter(pc.greater(self.table["level"], 0)).to_pylist()
-        of |= {row["id"] for row in rows if row["stale"] == LOST_CHILD or not row["child_ids"]}
-        return with_ancestors(of, {row["id"]: row["parent_ids"] for row in rows})
-
-    def _check_ids(self) -> Check:
-        """Check that no two rows have the same id."""
-        import pyarrow.compute as pc
-
-        found = Check("ids", len(self))
-        counts = pc.value_counts(self.table["id"].combine_chunks())
-        several = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
-        for node_id in several.to_pylist():
-            found.add(node_id, "several rows have this id")
-        return found
-
-    def _check_levels(self, up: Named, down: Named) -> Check:
-        """Check that parents are above their children, so that no path upwards is a cycle."""
-        level, (above, below) = self.table["level"].to_numpy(), down.pairs()
-        keys = np.union1d(self._keys(*up.pairs()), self._keys(below, above))
-        found = Check("levels", len(keys))
-        found.add_all(
-            keys[level[keys % len(self)] <= level[keys // len(self)]] if len(keys) else keys,
-            lambda key: self.id(key // len(self)),
-            lambda key: f"its parent {self.id(key % len(self))} is not on a higher level",
-        )
-        return found
-
-    def _check_parents(self, up: Named, down: Named) -> Check:
-        """Check that parents and children exist and refer to each other."""
-        found, n = Check("parents and children", len(up.rows) + len(down.rows)), len(self)
-        self._add_absent(found, up, "its parent")
-        self._add_absent(found, down, "its child")
-        above, below = down.pairs()
-        of_children, of_parents = self._keys(*up.pairs()), self._keys(below, above)
-        found.add_all(
-            np.setdiff1d(of_children, of_parents),
-            lambda key: self.id(key // n),
-            lambda key: f"its parent {self.id(key % n)} does not name it",
-        )
-        found.add_all(
-            np.setdiff1d(of_parents, of_children),
-            lambda key: self.id(key % n),
-            lambda key: f"its child {self.id(key // n)} does not name it",
-        )
-        return found
-
-    def _check_neighbours(self, before: Named, after: Named) -> Check:
-        """Check that the previous and the next node exist and refer to each other."""
-        found = Check("previous and next", len(before.rows) + len(after.rows))
-        for named, back, noun in ((before, after, "previous"), (after, before, "next")):
-            self._add_absent(found, named, f"its {noun} node")
-            answer = np.full(len(self), ABSENT)
-            answer[back.rows] = back.named
-            rows, beside = named.pairs()
-            what = f"its {noun} node does not name it"
-            found.add_all(rows[answer[beside] != rows], self.id, lambda _, what=what: what)  # type: ignore[misc]
-        return found
-
-    def _keys(self, child: Ints1d, parent: Ints1d) -> Ints1d:
-        """Return the number of each pair, `child * n_nodes + parent`."""
-        return child * len(self) + parent
-
-    def _add_absent(self, found: Check, named: Named, noun: str) -> None:
-        found.add_all(
-            np.flatnonzero(named.named == ABSENT),
-            lambda i: self.id(named.rows[i]),
-            lambda i: f"{noun} {named.ids[i]} does not exist",
-        )
+    ids, levels = Check("ids"), Check("levels")
+    family, neighbours = Check("parents and children"), Check("previous and next")
+    level_of = dict[str, int]()
+    pairs: dict[str, dict[tuple[str, str], None]] = {column: {} for column in OPPOSITE}
+    for row in rows:
+        ids.checked += 1
+        if row["id"] in level_of:
+            ids.add(row["id"], "several rows have this id")
+        level_of[row["id"]] = row["level"]
+        for column, there in pairs.items():
+            named = row[column] if isinstance(row[column], list) else [row[column]]
+            there.update(((row["id"], other), None) for other in named if other)
+    for column, (noun, opposite) in OPPOSITE.items():
+        check = neighbours if column in ("previous_id", "next_id") else family
+        check.checked += len(pairs[column])
+        for node_id, other in pairs[column]:
+            if other not in level_of:
+                check.add(node_id, f"its {noun} {other} does not exist")
+            elif (other, node_id) not in pairs[opposite]:
+                check.add(node_id, f"its {noun} {other} does not name it")
+    for node_id, parent in pairs["parent_ids"]:
+        levels.checked += 1
+        if level_of.get(parent, sys.maxsize) <= level_of[node_id]:
+            levels.add(node_id, f"its parent {parent} is not on a higher level")
+    return [ids, levels, family, neighbours]
 
 
 @dataclass
@@ -232,7 +119,7 @@ class Place:
     problem: str = UNHELD
 
 
-class Rows:
+class RowChecks:
     """Checks of each row: its columns and vector, and its quotes in its text and in its sources.
 
     Texts are not kept in memory. The chunks are read a second time to compare the quoted passages.
@@ -257,8 +144,9 @@ class Rows:
     ) -> list[Check]:
         """Check rows with all columns; then compare quotes with the columns `QUOTED` of chunks."""
         for batch in rows:
-            self._check_vectors(batch)
-            for row in batch.drop_columns(["vector"]).to_pylist():
+            others = batch.drop_columns(["vector"]).to_pylist()
+            for row, vector in zip(others, batch["vector"], strict=True):
+                self._check_vector(row, vector.values)
                 try:
                     self._check_row(row)
                 except UNREADABLE as error:
@@ -277,7 +165,7 @@ class Rows:
                     self._quotes.add(place.node, f"{place.problem}, {at}")
         return [self._readable, self._derived, self._vectors, self._quotes]
 
-    def _check_row(self, row: dict[str, Any]) -> None:
+    def _check_row(self, row: Row) -> None:
         self._readable.checked += 1
         node = node_of(row)
         _ = node.embedded_text
@@ -290,7 +178,7 @@ class Rows:
         for quote in quotes_in(row["record"]):
             self._check_quote(quote, row)
 
-    def _check_quote(self, quote: Quote, row: dict[str, Any]) -> None:
+    def _check_quote(self, quote: Quote, row: Row) -> None:
         """Check a quote of a node within its text; record the passages that a summary quotes."""
         self._quotes.checked += 1
         which, text = f"its quote of characters {quote.at} to {quote.to}", row["text"]
@@ -323,26 +211,17 @@ class Rows:
                     continue
                 at = quote.at + place.start - begins
                 hashed = hash_text(text[at : at + place.end - place.start])
-                differs = quote.verbatim and place.hash not in (None, hashed)
-                if differs or place.problem == UNHELD:
-                    place.problem = OTHER if differs else ""
+                if quote.verbatim and place.hash not in (None, hashed):
+                    place.problem = OTHER
+                elif place.problem == UNHELD:
+                    place.problem = ""
 
-    def _check_vectors(self, batch: "pa.RecordBatch") -> None:
-        column = batch["vector"]
-        self._vectors.checked += len(column)
-        there = column.is_valid().to_numpy(zero_copy_only=False)
-        X = column.flatten().to_numpy(zero_copy_only=False).reshape(-1, column.type.list_size)
-        length = np.zeros(len(column))
-        length[np.flatnonzero(there)] = np.linalg.norm(X.astype(np.float64), axis=1)
-        must_be_unit = there & ((batch["level"].to_numpy() > 0) | self._is_built)
-        wrong = {
-            "it has no vector": ~there,
-            "its vector is not finite": ~np.isfinite(length),
-            "its vector's length is not 1": must_be_unit & (np.abs(length - 1) > TOLERANCE),
-        }
-        for what, marked in wrong.items():
-            self._vectors.add_all(
-                np.flatnonzero(marked),
-                lambda i: str(batch["id"][i]),
-                lambda _, what=what: what,  # type: ignore[misc]
-            )
+    def _check_vector(self, row: Row, vector: "pa.Array | None") -> None:
+        self._vectors.checked += 1
+        length = None if vector is None else float(np.linalg.norm(np.asarray(vector, np.float64)))
+        if length is None:
+            self._vectors.add(row["id"], "it has no vector")
+        elif not math.isfinite(length):
+            self._vectors.add(row["id"], "its vector is not finite")
+        elif (row["level"] > 0 or self._is_built) and abs(length - 1) > TOLERANCE:
+            self._vectors.add(row["id"], "its vector's length is not 1")

@@ -2,23 +2,21 @@
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from shlex import quote
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from hierindex.cache import cache_file, remove
 from hierindex.errors import GenerationError
-from hierindex.store.connection import Connection, DamagedError, damages
+from hierindex.store.connection import TABLE, Connection, DamagedError, damages
+from hierindex.store.filtering import incomplete
 from hierindex.store.generations import on_newest
-from hierindex.store.rows import NAMES
+from hierindex.store.rows import NAMES, Row
 from hierindex.store.search import neglected
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
-from hierindex.verify.checks import LINKS, QUOTED, Check, Links, Rows
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from hierindex.verify.checks import LINKS, QUOTED, Check, RowChecks, check_links
 
 MENDABLE = {
     "cache": "The damaged cache was removed; the next build computes again what it held.",
@@ -94,11 +92,9 @@ def verify(table: Table, *, repair: bool = False) -> Verification:
     if repair and before:
         with table.writing("repair"):
             if "cache" in before:
-                with suppress(OSError):  # the cache is then checked again and named
-                    remove(cache_file(table.uri))
+                remove(cache_file(table.uri))
             if "indices" in before and "files" not in outcome.failed:
-                with damages():
-                    table.mend_indices()
+                table.mend_indices()
         outcome = _verified(table)
         done = [MENDABLE[name] for name in before if name not in outcome.failed]
         outcome = replace(outcome, repaired=tuple(done))
@@ -113,43 +109,37 @@ def _verified(table: Table) -> Verification:
         generation = snapshot.generation
         with damages():
             stats: Any = snapshot.require().stats()
-        files.checked = stats["fragment_stats"]["num_fragments"]
-        done.append(_check_indices(snapshot))
-        snapshot = _opened(table, generation)  # the indices need no longer be in memory
-        links = Links(_read(snapshot, *LINKS))
-        n_nodes, n_stale = len(links), sum(map(bool, links.table["stale"].to_pylist()))
-        done += links.checks()
-        rows = Rows(is_built=snapshot.is_built, incomplete=links.incomplete())
-        done += rows.checks(_read(snapshot, *NAMES), _read(snapshot, *QUOTED))
+            files.checked = stats["fragment_stats"]["num_fragments"]
+            done.append(_check_indices(snapshot))
+            n_nodes = snapshot.n_rows()
+            n_stale = sum(bool(row["stale"]) for row in _links(snapshot))
+            done += check_links(_links(snapshot))
+            partly = incomplete([row for row in _links(snapshot) if row["level"] > 0])
+            checks = RowChecks(is_built=snapshot.is_built, incomplete=partly)
+            done += checks.checks(snapshot.batches(*NAMES), snapshot.batches(*QUOTED))
     except DamagedError as error:
-        files.add(
-            error.file or f"{table.connection.name}.lance", f"it cannot be read: {error.reason}"
-        )
+        files.add(error.file or f"{TABLE}.lance", f"it cannot be read: {error.reason}")
     except GenerationError:
         if generation:  # a later write has removed it
             raise
-        files.add(f"{table.connection.name}.lance", "its newest generation is missing")
+        files.add(f"{TABLE}.lance", "its newest generation is missing")
     return Verification(generation, n_nodes, n_stale, (*done, files))
 
 
 @on_newest
-def _opened(table: Table, generation: int | None = None) -> Snapshot:
-    """Return a generation read from its files, without anything that the store has cached."""
+def _opened(table: Table) -> Snapshot:
+    """Return the newest generation, read from its files and not from what the store has cached."""
     with damages():
-        snapshot = Table(Connection(*table.connection.parameters)).snapshot(generation)
+        by = table.connection
+        snapshot = Table(Connection(by.uri, by.storage_options)).snapshot()
         snapshot.require()
     return snapshot
 
 
-def _read(snapshot: Snapshot, *columns: str) -> "Iterator[pa.RecordBatch]":
-    """Yield columns of all rows in batches; raise DamagedError if LanceDB cannot read them."""
-    batches = snapshot.batches(*columns)
-    while True:
-        with damages():
-            batch = next(batches, None)
-        if batch is None:
-            return
-        yield batch
+def _links(snapshot: Snapshot) -> Iterator[Row]:
+    """Yield the columns `LINKS` of all nodes; uses no search index, which may be damaged."""
+    for batch in snapshot.batches(*LINKS):
+        yield from batch.to_pylist()
 
 
 def _check_cache(uri: str) -> Check:
@@ -174,11 +164,9 @@ def _check_cache(uri: str) -> Check:
 def _check_indices(snapshot: Snapshot) -> Check:
     """Check that the search indices that pay off exist and can be read."""
     found, table = Check("indices"), cast(Any, snapshot.require())
-    with damages():
-        for column in neglected(table):
-            found.add(column, "the index is missing or lacks rows")
-        indices = table.list_indices()
-    for index in indices:
+    for column in neglected(table):
+        found.add(column, "the index is missing or lacks rows")
+    for index in table.list_indices():
         found.checked += 1
         try:
             with damages():
@@ -190,14 +178,12 @@ def _check_indices(snapshot: Snapshot) -> Check:
 
 def _left(outcome: Verification, table: Table, *, repair: bool) -> Iterator[str]:
     """Yield advice on the remaining problems."""
-    uri, file = quote(str(table.uri)), f"{table.connection.name}.lance"
+    uri, file = quote(str(table.uri)), f"{TABLE}.lance"
     mendable = [name for name in outcome.failed if name in MENDABLE and not repair]
     if mendable:
         names = ", ".join(mendable)
         yield f"`hierindex verify --repair --index {uri}` may repair: {names}."
-    elif "cache" in outcome.failed:
-        yield f"Delete {quote(str(cache_file(table.uri)))} when nothing writes to the index."
-    if others := [name for name in outcome.failed if name not in {*mendable, "cache"}]:
+    if others := [name for name in outcome.failed if name not in mendable]:
         yield (
             f"Restore the folder {uri}, or delete {file} in it and build the index again "
             f"(`hierindex build SOURCE... --index {uri}`), to repair: {', '.join(others)}."

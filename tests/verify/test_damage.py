@@ -121,18 +121,6 @@ def test_the_cache(index, how) -> None:
     assert "cache" in outcome.repaired[0]
 
 
-def test_a_cache_that_cannot_be_removed(index, monkeypatch) -> None:
-    def refuse(file: Path) -> None:
-        raise PermissionError(file)
-
-    monkeypatch.setattr("hierindex.verify.verify.remove", refuse)
-    harm(cache_file(str(index)), "overwritten")
-    outcome = verified(index, repair=True)
-    assert (outcome.failed, outcome.repaired) == (["cache"], ())
-    (advice,) = outcome.left
-    assert f"Delete {cache_file(str(index))}" in advice
-
-
 MISSING = "lance error: Not found: a b/nodes.lance/data/1.lance, /src/x.rs:1"
 
 
