@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from hierindex.cache import Cache, Readings, Vectors, open_cache
 from hierindex.jobs.changes import Documents, Origin, Revision, chunks_per_document, kept_chunks
@@ -29,10 +29,6 @@ from hierindex.tree.pools import GrownPools, PoolRows, grow_pools, parted
 if TYPE_CHECKING:
     from llama_index.core.node_parser import NodeParser
     from llama_index.core.schema import Document
-
-
-S = TypeVar("S")
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -116,12 +112,8 @@ class PartGrower:
         return self.splitter or sentence_splitter(model, self.chunk_size)
 
 
-class Map(Protocol):
-    """Protocol of functions that map a method of `PartGrower` over items."""
-
-    def __call__(self, method: Callable[[PartGrower, S], T], items: Iterable[S], /) -> Iterator[T]:
-        """Yield what the method returns for each item, in order."""
-        ...
+Map = Callable[[Callable[..., Any], Iterable[Any]], Iterator[Any]]
+"""Yields what a method of `PartGrower` returns for each item, in order."""
 
 
 class Workers(NamedTuple):
@@ -188,10 +180,10 @@ class Job:
     grower : PartGrower
         The grower of this process.
     watch : Stopwatch
-    purge : bool
-        Whether to remove all earlier generations from the index.
     start : Start
         Starts the workers that grow the parts of the tree.
+    purge : bool
+        Whether to remove all earlier generations from the index.
     """
 
     revision: Revision
@@ -199,8 +191,8 @@ class Job:
     snapshot: Snapshot
     grower: PartGrower
     watch: Stopwatch
+    start: Start
     purge: bool = False
-    start: Start = start_here
     part: ClassVar[int] = 10_000  # chunks, about, that are read and grown at once
 
     @property
@@ -289,6 +281,4 @@ class Job:
         if self.is_anew:
             return self.table.replace(reader, report, purge=self.purge)
         changed = None if reader is None else reader.read_all()
-        return self.table.revise(
-            changed, grown.gone, report, purge=self.purge, moved=revision.moved
-        )
+        return self.table.revise(changed, grown.gone, report, purge=self.purge)

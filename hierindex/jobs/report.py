@@ -1,6 +1,5 @@
 """Reports of builds, updates and deletions."""
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -24,7 +23,7 @@ class BuildReport:
     """Result of a build, an update or a deletion, or of a dry run.
 
     An update that changes nothing publishes nothing: `generation` stays the same, and `statistics`
-    is empty. If only sources have moved, only their new paths are published.
+    is empty.
 
     Attributes
     ----------
@@ -34,8 +33,6 @@ class BuildReport:
         Numbers of documents.
     names : ChangedDocuments
         Ids of the added, changed, removed and renamed documents.
-    moved : sequence of (str, str)
-        Old and new paths of sources that have moved.
     files : list of FileContent
         The files that were read.
     skipped : list of Skipped
@@ -64,7 +61,6 @@ class BuildReport:
     renamed: int
     unchanged: int
     names: ChangedDocuments
-    moved: Sequence[tuple[str, str]]
     files: list[FileContent]
     skipped: list[Skipped]
     usage: Usage
@@ -106,31 +102,21 @@ class BuildReport:
 
 def reported(revision: Revision, grown: Grown, generation: int, watch: Stopwatch) -> BuildReport:
     """Return the report of a revision and of the tree that was grown for it."""
-    spent = dict[tuple[str, int | None], float]()
-    for stage, level, seconds in (*watch.timings, *grown.timings):
-        spent[stage, level] = spent.get((stage, level), 0.0) + seconds
-    timings = [Timing(*key, seconds) for key, seconds in spent.items()]
+    watch.add(grown.timings)
+    timings = sorted(watch.timings, key=lambda timing: STAGES.index(timing.stage))
+    seconds = {
+        stage: sum(timing.seconds for timing in timings if timing.stage == stage)
+        for stage in STAGES
+    }
     return BuildReport(
         generation=generation,
-        **asdict(revision.changes),
+        **revision.changes,  # type: ignore[arg-type]
         names=revision.names,
-        moved=[*revision.moved.items()],
         files=[document.file for document in revision.read],
         skipped=[*revision.skipped],
         usage=grown.usage,
         grounding=grown.grounding,
-        seconds=_by_stage(timings, watch.elapsed),
-        timings=[
-            timing._replace(seconds=round(timing.seconds, 3))
-            for timing in sorted(timings, key=lambda timing: STAGES.index(timing.stage))
-        ],
+        seconds={stage: round(s, 3) for stage, s in {**seconds, "total": watch.elapsed}.items()},
+        timings=[timing._replace(seconds=round(timing.seconds, 3)) for timing in timings],
         statistics=grown.statistics,
     )
-
-
-def _by_stage(timings: Sequence[Timing], total: float) -> dict[str, float]:
-    """Sum seconds over levels and add the total."""
-    seconds = dict.fromkeys(STAGES, 0.0)
-    for timing in timings:
-        seconds[timing.stage] += timing.seconds
-    return {stage: round(spent, 3) for stage, spent in {**seconds, "total": total}.items()}
