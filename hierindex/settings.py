@@ -8,12 +8,12 @@ settings: `HIERINDEX_LLM_API_KEY` is read when a model is loaded, and is not sto
 
 import json
 import os
+import re
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_type_hints
-from urllib.parse import urlsplit
 
 from annotated_types import Ge, Gt, Le, Lt, MinLen
 
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 TOML_FILE = "hierindex.toml"
 PREFIX = "HIERINDEX_"
-OTHER_VARIABLES = ("LLM_API_KEY",)
-"""Variables that are not settings, without their prefix."""
+ADDRESS = re.compile(r"https?://([^\s/@]*@)?(\[[\da-f:]+\]|[\w.-]+)(:\d+)?(/\S*)?")
 
 # Defaults of arguments that are no settings.
 OUTLINE_TOKENS = 1000
@@ -85,12 +84,7 @@ def _levels(level: Any, read: Callable[[Any], Any]) -> Any:
 
 def _address(url: Any, read: Callable[[Any], str]) -> str:
     address = read(url)
-    try:
-        parts = urlsplit(address)
-        known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:  # invalid port or IPv6 address
-        known = None
-    if not known:
+    if not ADDRESS.fullmatch(address):
         given = shown(address.rpartition("@")[2])  # without user name and password
         raise ValueError(f"it must be a URL such as http://localhost:8000/v1, got {given}.")
     return address
@@ -347,15 +341,6 @@ def flag_of(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def misnamed_variables() -> Iterator[str]:
-    """Yield a sentence for each variable that has the prefix of hierindex but is not a setting."""
-    known = [*OTHER_VARIABLES, *map(str.upper, NAMES)]
-    for variable in sorted(os.environ):
-        prefix, name = variable[: len(PREFIX)], variable[len(PREFIX) :].upper()
-        if prefix.upper() == PREFIX and name not in known:
-            yield f"The variable {variable} is unknown{nearest(name, known, PREFIX)}."
-
-
 def _of_file() -> dict[str, Any]:
     """Return the values of the file in the working directory, if there is one."""
     path = Path(TOML_FILE)
@@ -374,7 +359,6 @@ def _of_file() -> dict[str, Any]:
 
 
 def _of_environment() -> dict[str, str]:
-    """Return the values of variables, by the names of fields in any case."""
-    values = {name.upper(): value for name, value in os.environ.items()}
+    """Return the values of variables by the names of settings."""
     names = {name: PREFIX + name.upper() for name in NAMES}
-    return {name: values[key] for name, key in names.items() if key in values}
+    return {name: os.environ[key] for name, key in names.items() if key in os.environ}

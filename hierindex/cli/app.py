@@ -3,6 +3,7 @@
 import logging
 import sys
 import warnings
+from io import TextIOWrapper
 from typing import Annotated, Any, NoReturn, cast
 
 import typer
@@ -12,7 +13,7 @@ from hierindex.cli.building import build, delete, demo, update, watch
 from hierindex.cli.chatting import chat
 from hierindex.cli.evaluating import evaluate
 from hierindex.cli.looking import export, info, outline, report, show, tree
-from hierindex.cli.output import Command, escape_unencodable, print_note
+from hierindex.cli.output import Command, print_note
 from hierindex.cli.restoring import generations, rollback, verify
 from hierindex.cli.serving import explore, mcp, serve
 from hierindex.errors import HierindexError
@@ -71,7 +72,8 @@ def versions() -> str:
 
 def main() -> NoReturn:
     """Run a command; print an error as one sentence on standard error and set the exit status."""
-    escape_unencodable()
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     warnings.showwarning = _notice
     logger = logging.getLogger("hierindex")
     logger.handlers = [_Notes()]

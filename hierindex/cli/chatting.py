@@ -1,7 +1,6 @@
 """The `chat` command."""
 
 import io
-import re
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,6 @@ from hierindex.cli import options
 from hierindex.cli.asking import ASKING, options_of
 from hierindex.cli.output import note_if_empty, print_note, print_piece, print_result
 from hierindex.errors import HierindexError, InputError
-from hierindex.settings import SEARCH, load_settings
 
 if TYPE_CHECKING:
     from hierindex.index import HierarchicalIndex
@@ -20,12 +18,10 @@ if TYPE_CHECKING:
     from hierindex.settings import Settings
 
 HELP = """\
-/level N|WORD  search levels: numbers, top, documents, sections or chunks
-/level         search as at the start
-/sources       print the nodes that the last answer is based on
-/why           print what was searched for the last answer, and why
+/sources       print what was searched for the last answer, and the nodes that were found
 /help          print this help
-/quit          leave, as Ctrl-D and Ctrl-C do"""
+/quit          leave, as Ctrl-D and Ctrl-C do
+"""
 
 
 @options.with_settings(f"{ASKING} response_mode")
@@ -52,8 +48,8 @@ def chat(index: options.Index, *, where: options.Where = None, settings: "Settin
     elif isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")
     with suppress(EOFError, KeyboardInterrupt):
-        while True:
-            conversation.read(input(prompt))
+        while (line := input(prompt).strip()) != "/quit":
+            conversation.read(line)
     if prompt:
         typer.echo()
 
@@ -76,40 +72,22 @@ class Chat:
         from hierindex.models.load import load_reranker
         from hierindex.respond.chat import Conversation
 
-        self._index, self._where = index, where
+        self._where = where
         self._conversation = Conversation(index.ask, asked["llm"])
-        asked = {name: option for name, option in asked.items() if name != "llm"}
+        self._asked = {name: option for name, option in asked.items() if name != "llm"}
         if asked["rerank"] is not None:  # loaded once for all questions
-            asked["rerank"] = load_reranker(asked["rerank"])
-        self._at_start = self._asked = asked
-        self._last: tuple[Turn, dict[str, Any]] | None = None
-        self._commands = {
-            "/level": self._level,
-            "/sources": self._sources,
-            "/why": self._why,
-            "/help": self._help,
-            "/quit": self._quit,
-        }
+            self._asked["rerank"] = load_reranker(asked["rerank"])
+        self._last: Turn | None = None
 
     def read(self, line: str) -> None:
-        """Answer a question or obey a command; print an error as one sentence.
-
-        Raises
-        ------
-        EOFError
-            If the line ends the chat.
-        """
+        """Answer a question or obey a command; print an error as one sentence."""
         try:
-            match line.split():
-                case []:
-                    pass
-                case [name, *words] if name in self._commands:
-                    self._commands[name](words)
-                case [name, *_] if re.fullmatch(r"/\w+", name):
-                    known = ", ".join(self._commands)
-                    raise InputError(f"There is no command {name!r}; there are {known}.")
-                case _:
-                    self._answer(line)
+            if line == "/sources":
+                self._sources()
+            elif line.startswith("/"):
+                typer.echo(HELP)
+            elif line:
+                self._answer(line)
         except HierindexError as error:
             typer.echo()  # a streamed answer may have been cut off
             print_note(str(error))
@@ -120,51 +98,19 @@ class Chat:
 
         streams = self._asked["response_mode"] != EXTRACTIVE
         show = print_piece if streams else None
-        turn = self._conversation.ask(question, show=show, **self._asked)
-        self._last = turn, self._asked
-        print_result(turn.answer.to_json(), False, noted if streams else answered)
+        self._last = self._conversation.ask(question, show=show, **self._asked)
+        answer = self._last.answer
+        print_result(answer.to_json(), False, noted if streams else answered)
         typer.echo()
-        note_if_empty(turn.answer.sources, self._where)
+        note_if_empty(answer.sources, self._where)
 
-    def _level(self, words: list[str]) -> None:
-        asked = self._at_start
-        if words:
-            asked = {**asked, "level": load_settings("/{}".format, level=words).level, "mode": None}
-            given = {name: asked[name] for name in (*SEARCH.split(), "rerank", "filters")}
-            self._index.as_query_engine(**given)  # checks that the tree has the level
-        self._asked = asked
-        print_piece(f"Searching {_way(asked)}.\n\n")
+    def _sources(self) -> None:
+        from hierindex.cli.answer_text import details
 
-    def _sources(self, words: list[str]) -> None:
-        from hierindex.cli.answer_text import nodes_found
-
-        turn, _ = self._last_turn()
-        if not turn.answer.sources:
-            raise InputError("Nothing was found for the last question, so it has no sources.")
-        print_result(turn.answer.to_json(), False, nodes_found)
-        typer.echo()
-
-    def _why(self, words: list[str]) -> None:
-        turn, asked = self._last_turn()
-        if turn.searched != turn.question:
-            print_piece(f"The question was searched for as: {turn.searched}\n")
-        print_piece(f"Searched {turn.answer.why or _way(asked)}.\n\n")
-
-    def _help(self, words: list[str]) -> None:
-        typer.echo(f"{HELP}\n")
-
-    def _quit(self, words: list[str]) -> None:
-        raise EOFError
-
-    def _last_turn(self) -> "tuple[Turn, dict[str, Any]]":
         if self._last is None:
             raise InputError("There is no answer yet; ask a question first.")
-        return self._last
-
-
-def _way(asked: dict[str, Any]) -> str:
-    """Describe in words what the options of `ask` search."""
-    if asked["level"] is None:
-        return f"in mode {asked['mode'] or 'auto'}"
-    levels = asked["level"] if isinstance(asked["level"], list) else [asked["level"]]
-    return f"level {', '.join(map(str, levels))}"
+        if self._last.searched != self._last.question:
+            print_piece(f"The question was searched for as: {self._last.searched}\n\n")
+        answer = self._last.answer.to_json()
+        print_result(answer, False, lambda told: "\n\n".join(details(told)))
+        typer.echo()

@@ -7,15 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hierindex.cli.output import print_note
-from hierindex.settings import (
-    GROUPS,
-    Help,
-    flag_of,
-    help_of,
-    load_settings,
-    misnamed_variables,
-)
+from hierindex.settings import GROUPS, Help, flag_of, help_of, load_settings
 
 Function = Callable[..., None]
 
@@ -55,9 +47,7 @@ Purge = Annotated[
 ]
 Verbose = Annotated[
     bool,
-    typer.Option(
-        "--verbose", "-v", help="Also print seconds per stage and level, and group statistics."
-    ),
+    typer.Option("--verbose", "-v", help="Also print seconds per stage and level."),
 ]
 Question = Annotated[str, typer.Argument(metavar="QUESTION", help="A question or a topic.")]
 Where = Annotated[
@@ -86,8 +76,6 @@ def with_settings(names: str) -> Callable[[Function], Function]:
     def decorate(command: Function) -> Function:
         @wraps(command, assigned=("__name__", "__doc__"))
         def run(**arguments: Any) -> None:
-            for sentence in misnamed_variables():
-                print_note(f"note: {sentence}")
             given = {flag.name: arguments.pop(flag.name) for flag in flags}
             given = {name: value for name, value in given.items() if value is not None}
             if "flags" in of_command:

@@ -41,8 +41,6 @@ PATHS = {
     "was closed for a year due to ice.' cannot be found or read; pass a text as "
     "llama_index.core.Document(text=...), or save it as a file.",
     "build empty --index new": "Nothing to index in 'empty': there is no file.",
-    "export html --index my-index --to a": "FORMAT must be one of document-summary, parquet, json, "
-    "markdown, svg, got 'html'.",
 }
 
 
@@ -132,13 +130,3 @@ def test_a_wrong_value_says_where_it_stands(
     found = re.fullmatch(rf"{sentence}\.\n", err)
     assert found, err
     assert found[1].strip("'").removesuffix(".0") == got.strip("'")
-
-
-def test_a_variable_that_sets_nothing_is_named(run, folder, monkeypatch) -> None:
-    monkeypatch.setenv("HIERINDEX_TOPK", "1")
-    status, out, err = run("query", "Why was the bridge closed?", "--index", "my-index")
-    assert status == 0
-    assert out
-    assert err == (
-        "hierindex: note: The variable HIERINDEX_TOPK is unknown; the nearest is HIERINDEX_TOP_K.\n"
-    )
