@@ -5,7 +5,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from operator import index
 from pathlib import Path
@@ -33,8 +33,6 @@ class Question:
         Figures are means over the questions of a kind.
     within : str, optional
         Id of a document: only this document is searched.
-    without : str, optional
-        Id of a document to exclude from the search, with all summaries of its text.
     spans : tuple of Span
         Gold: passages that answer the question.
     documents : tuple of str
@@ -48,7 +46,6 @@ class Question:
     group: str
     kind: str = ""
     within: str | None = None
-    without: str | None = None
     spans: tuple[Span, ...] = ()
     documents: tuple[str, ...] = ()
     answers: tuple[str, ...] = ()
@@ -132,8 +129,7 @@ def read_dataset(path: str | Path) -> Dataset:
     Other fields are ignored. A question with `evidence` searches only its own document, any other
     question all documents. A field `within` overrides this: a document id, or null for all.
 
-    As in BEIR, judgements of documents outside the corpus count as not found, and a document with
-    the id of a query is not a result of that query.
+    Judgements of documents outside the corpus count as not found, as in BEIR.
     """
     folder = Path(path)
     is_beir = (folder / "corpus.jsonl").is_file() and any(folder.glob("qrels/*.tsv"))
@@ -183,9 +179,7 @@ def _beir(folder: Path) -> Dataset:
             if int(row["score"]) > 0:
                 gold.setdefault(row["query-id"], []).append(row["corpus-id"])
     queries = _lines(folder / "queries.jsonl", lambda row: (row["_id"], row["text"]))
-    ids = {document.doc_id for document in documents}
-    asked = [replace(q, without=q.id if q.id in ids else None) for q in _asked(queries, gold)]
-    return Dataset(folder.name, documents, asked)
+    return Dataset(folder.name, documents, _asked(queries, gold))
 
 
 def _asked(queries: Iterable[tuple[str, str]], gold: Mapping[str, Sequence[str]]) -> list[Question]:

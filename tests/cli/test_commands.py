@@ -295,9 +295,9 @@ def test_a_terminal_shows_what_is_done_and_how_fast(terminal, clock, capsys) -> 
     terminal()
     with closing(ShownProgress("a-model")) as shown:
         clock.at = 102.4
-        shown("data: embed chunks", 0, 1761)
-        clock.at += 10
-        shown("data: embed chunks", 410, 1761, "3 tokens")
+        for done in (0, 205, 410):
+            shown("data: embed chunks", done, 1761, "3 tokens")
+            clock.at += 5
         shown("summarize level 1", 8, 8)
         shown("summarize level 2", 0, 3)
     err = re.sub(r"\x1b\[\d*m", "", capsys.readouterr().err)

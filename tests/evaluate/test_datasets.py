@@ -41,23 +41,19 @@ def test_beir_and_llama_index_have_gold_documents(tmp_path) -> None:
     written(
         beir,
         corpus=[{"_id": "d", "title": "Budget", "text": TEXT}, {"_id": "e", "text": "Other."}],
-        queries=[{"_id": name, "text": "What?"} for name in ("q", "e", "none")],
+        queries=[{"_id": name, "text": "What?"} for name in ("q", "none")],
     )
-    rows = "query-id\tcorpus-id\tscore\nq\td\t2\nq\te\t0\ne\td\t1\n"
+    rows = "query-id\tcorpus-id\tscore\nq\td\t2\nq\te\t0\n"
     (beir / "qrels" / "test.tsv").write_text(rows)
     data = {
-        "queries": {"q": "What?", "d": "What?"},
+        "queries": {"q": "What?"},
         "corpus": {"d": TEXT},
-        "relevant_docs": {"q": ["d"], "d": ["d"]},
+        "relevant_docs": {"q": ["d"]},
     }
     (tmp_path / "qa.json").write_text(json.dumps(data))
-    of_a_document = {beir: ("e", "e"), tmp_path / "qa.json": ("d", None)}  # only BEIR leaves it out
     for path, text in ((beir, f"Budget\n\n{TEXT}"), (tmp_path / "qa.json", TEXT)):
-        dataset, (name, without) = read_dataset(path), of_a_document[path]
-        assert dataset.questions == [
-            Question("q", "What?", "q", documents=("d",)),
-            Question(name, "What?", name, without=without, documents=("d",)),
-        ]
+        dataset = read_dataset(path)
+        assert dataset.questions == [Question("q", "What?", "q", documents=("d",))]
         assert dataset.texts["d"] == text
     (tmp_path / "qa.json").write_text("{}")
     with pytest.raises(InputError, match=r"qa\.json lacks the field 'corpus'\.$"):
