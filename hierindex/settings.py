@@ -6,7 +6,6 @@ variable, and a variable over the file. The help of a setting explains None. API
 settings: `HIERINDEX_LLM_API_KEY` is read when a model is loaded, and is not stored.
 """
 
-import json
 import os
 import re
 import tomllib
@@ -66,17 +65,9 @@ class Checked(NamedTuple):
         return no_info_wrap_validator_function(self.check, handler(kind))
 
 
-def _each(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
-
-
 def _levels(level: Any, read: Callable[[Any], Any]) -> Any:
-    """Parse levels; a variable has several levels as a JSON list."""
     try:
-        given = json.loads(level) if isinstance(level, str) and level[:1] == "[" else level
-        if given == [] or any(isinstance(each, bool) for each in _each(given)):
-            raise ValueError
-        return read(given)
+        return read(level)
     except ValueError:
         words = "top, documents, sections or chunks"
         raise ValueError(f"it must be a whole number, {words}, got {shown(level)}.") from None
@@ -92,7 +83,6 @@ def _address(url: Any, read: Callable[[Any], str]) -> str:
 
 Text = Annotated[str, MinLen(1)]
 Count = Annotated[int, Ge(1)]
-Price = Annotated[float, Ge(0)]
 Score = Annotated[float, Ge(0), Le(1)]
 Seconds = Annotated[float, Gt(0)]
 Level = int | Literal["top", "documents", "sections", "chunks"]
@@ -251,14 +241,6 @@ class LLMSettings:
     ] = None
     llm_record: Annotated[
         Text | None, Help("FILE", "File to append prompts and answers to. None by default.")
-    ] = None
-    prompt_price: Annotated[
-        Price | None,
-        Help("PRICE", "Price of a million prompt tokens, for --dry-run. None by default."),
-    ] = None
-    completion_price: Annotated[
-        Price | None,
-        Help("PRICE", "Price of a million completion tokens, for --dry-run. None by default."),
     ] = None
 
 

@@ -1,5 +1,6 @@
 """Commands that build an index or change its documents."""
 
+import shlex
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import datetime
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from hierindex.cli import options
-from hierindex.cli.output import note_next, print_note, print_result, until_stopped
+from hierindex.cli.output import print_note, print_result, until_stopped
 from hierindex.cli.text import (
     built,
     changed,
@@ -18,7 +19,6 @@ from hierindex.cli.text import (
     not_read,
     skipped_files,
     some,
-    timed,
     usage_of,
 )
 from hierindex.errors import HierindexError
@@ -35,21 +35,20 @@ WRITING = (
     " llm_completion_tokens llm_record strict"
 )
 """Settings of the commands that change an index."""
-PRICES = "prompt_price completion_price"
 STOPPED = "Stopped; the index is as the last update left it."
 
 DryRun = Annotated[
     bool,
     typer.Option(
         "--dry-run",
-        help="Only estimate tokens, calls and cost; new content is read, embedded and cached.",
+        help="Only estimate tokens and calls; new content is read, embedded and cached.",
     ),
 ]
 
 
 @options.with_settings(
-    f"method embed_model precision summarizer {WRITING} prompt unsupported {PRICES} chunk_size"
-    " max_levels seed"
+    f"method embed_model precision summarizer {WRITING} prompt unsupported chunk_size max_levels"
+    " seed"
 )
 def build(
     sources: Annotated[list[str], typer.Argument(metavar="SOURCE", help="Files and folders.")],
@@ -73,7 +72,6 @@ def build(
             help="local, or ray for the Ray cluster at RAY_ADDRESS or on this machine.",
         ),
     ] = "local",
-    verbose: options.Verbose = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Build an index of files and folders, or replace the documents of an existing index."""
@@ -97,24 +95,16 @@ def build(
             engine=RayEngine() if engine == "ray" and not dry_run else None,
         ).last_build
     assert report is not None
+    told = report.to_json()
     if dry_run:
-        print_estimate(report, settings, as_json)
+        print_result(told, as_json, estimated)
         return
-    summary = timed if verbose else built
     print_result(
-        report.to_json(),
-        as_json,
-        lambda told: f"{summary({**told, 'skipped': []})}\n\n{files_read(told)}",
+        told, as_json, lambda told: f"{built({**told, 'skipped': []})}\n\n{files_read(told)}"
     )
-    if report.generation == 1:
-        note_next("Ask it", "query", "QUESTION", "--index", str(index), as_json=as_json)
-
-
-def print_estimate(estimate: "BuildReport", settings: "Settings", as_json: bool) -> None:
-    """Print an estimate, with its price if the settings have token prices."""
-    prices = settings.prompt_price or 0.0, settings.completion_price or 0.0
-    price = estimate.price(*prices) if any(prices) else None
-    print_result({**estimate.to_json(), "price": price}, as_json, estimated)
+    if report.generation == 1 and not as_json:
+        ask = shlex.join(["hierindex", "query", "QUESTION", "--index", index])
+        print_note(f"note: Ask it: {ask}")
 
 
 def demo(
@@ -150,8 +140,8 @@ def demo(
 @contextmanager
 def _changing(
     index: str, flags: dict[str, Any]
-) -> Iterator[tuple["HierarchicalIndex", "Settings", dict[str, Any]]]:
-    """Show progress; yield an index, the settings, and the options of its `update`."""
+) -> Iterator[tuple["HierarchicalIndex", dict[str, Any]]]:
+    """Show progress; yield an index, and the options of its `update`."""
     from hierindex.cli.progress import ShownProgress
 
     with closing(ShownProgress("the index")) as progress:
@@ -159,11 +149,10 @@ def _changing(
         from hierindex.index import HierarchicalIndex
 
         opened = HierarchicalIndex.open(index)
-        settings, models = as_built(opened.settings, flags)
-        yield opened, settings, {"progress": progress, **models}
+        yield opened, {"progress": progress, **as_built(opened.settings, flags)}
 
 
-@options.with_settings(f"{WRITING} {PRICES}")
+@options.with_settings(WRITING)
 def update(
     sources: Annotated[
         list[str] | None,
@@ -178,7 +167,6 @@ def update(
     flags: dict[str, Any],
     purge: options.Purge = False,
     dry_run: DryRun = False,
-    verbose: options.Verbose = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Read files again and update the index with their changes.
@@ -186,9 +174,9 @@ def update(
     The method, the models and other settings are taken from the index. If a
     language model wrote the summaries, name it by --llm.
     """
-    with _changing(index, flags) as (opened, settings, given):
+    with _changing(index, flags) as (opened, given):
         report = opened.update(sources or None, purge=purge, dry_run=dry_run, **given)
-    _print(report, settings, verbose, as_json)
+    _print(report, as_json)
 
 
 @options.with_settings(WRITING)
@@ -216,7 +204,7 @@ def watch(
     """
     from hierindex.jobs.changes import Remembered
 
-    with until_stopped(STOPPED), _changing(index, flags) as (opened, _, given):
+    with until_stopped(STOPPED), _changing(index, flags) as (opened, given):
         progress = given["progress"]
 
         def failed(error: HierindexError) -> None:
@@ -237,7 +225,7 @@ def watch(
             generation, known = report.generation, skipped
 
 
-@options.with_settings(f"{WRITING} {PRICES}")
+@options.with_settings(WRITING)
 def delete(
     documents: Annotated[
         list[str],
@@ -247,7 +235,6 @@ def delete(
     *,
     flags: dict[str, Any],
     dry_run: DryRun = False,
-    verbose: options.Verbose = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Delete documents, and everything derived from them, from the index.
@@ -259,9 +246,9 @@ def delete(
     from hierindex.read.files import valid_name
 
     documents = [*map(valid_name, documents)]  # which the shell may have completed
-    with _changing(index, flags) as (opened, settings, given):
+    with _changing(index, flags) as (opened, given):
         report = opened.delete(*documents, dry_run=dry_run, **given)
-    _print(report, settings, verbose, as_json)
+    _print(report, as_json)
     if not as_json:
         were = "would be" if dry_run else "were"
         print_note(
@@ -270,16 +257,11 @@ def delete(
         )
 
 
-def _print(report: "BuildReport", settings: "Settings", verbose: bool, as_json: bool) -> None:
-    if report.dry_run:
-        print_estimate(report, settings, as_json)
-        return
-    summary = timed if verbose else built
-    print_result(
-        report.to_json(),
-        as_json,
-        lambda told: "\n".join([summary(told), *not_read(told["files"])]),
-    )
+def _print(report: "BuildReport", as_json: bool) -> None:
+    def text(told: dict[str, Any]) -> str:
+        return "\n".join([built(told), *not_read(told["files"])])
+
+    print_result(report.to_json(), as_json, estimated if report.dry_run else text)
 
 
 def _updated(report: dict[str, Any]) -> str:

@@ -68,9 +68,8 @@ def evaluate(
     default, a question with evidence searches only its own document, any
     other question all documents; within names a document to search instead.
 
-    A BEIR folder is read as well, and a JSON file of LlamaIndex's
-    EmbeddingQAFinetuneDataset. Judgements of documents that the corpus lacks
-    count as not found.
+    A BEIR folder is read as well. Judgements of documents that the corpus
+    lacks count as not found.
     """
     if not all(budget.strip().isdecimal() for budget in budgets.split(",")):
         raise InputError(f"--budgets takes numbers such as 500,2000, got {budgets!r}.")

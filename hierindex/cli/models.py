@@ -56,10 +56,8 @@ def hierarchy_of(settings: Settings) -> Hierarchy:
     )
 
 
-def as_built(
-    remembered: Mapping[str, Any], flags: dict[str, Any]
-) -> tuple[Settings, dict[str, Any]]:
-    """Return the settings of an update, and its language model with its request options.
+def as_built(remembered: Mapping[str, Any], flags: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of an update: its language model, the limits of requests, and `strict`.
 
     Parameters
     ----------
@@ -82,7 +80,7 @@ def as_built(
     models: dict[str, Any] = {"strict": settings.strict}
     if settings.llm is not None and settings.llm == wrote:
         models |= {"llm": llm_of(settings), **_limits(settings)}
-    return settings, models
+    return models
 
 
 def _writer(summarizer: Mapping[str, Any]) -> str | None:

@@ -47,7 +47,9 @@ Purge = Annotated[
 ]
 Verbose = Annotated[
     bool,
-    typer.Option("--verbose", "-v", help="Also print seconds per stage and level."),
+    typer.Option(
+        "--verbose", "-v", help="Also print what was searched and why, and the nodes found."
+    ),
 ]
 Question = Annotated[str, typer.Argument(metavar="QUESTION", help="A question or a topic.")]
 Where = Annotated[

@@ -2,17 +2,15 @@
 
 import json
 import re
-import shlex
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from shutil import get_terminal_size
 from textwrap import fill
 from typing import Any, TextIO
 
 import typer
-from typer.core import TyperCommand
 
 from hierindex.errors import without_password
 from hierindex.unsafe import visible
@@ -20,7 +18,6 @@ from hierindex.unsafe import visible
 WITH_LINES = {"text", "answer", "before", "after", "lead", "best"}
 """Keys of a result whose values keep their line breaks."""
 STYLE = re.compile(r"\x1b\[[\d;]*m")  # bold type
-INTERRUPTED = 130  # exit status after Ctrl-C
 
 
 def print_result(
@@ -83,19 +80,6 @@ def print_note(sentence: str) -> None:
         sys.stderr.write(f"{note}\n")  # `typer.echo` would write across a line of progress
 
 
-def note_next(sentence: str, *command: str, as_json: bool) -> None:
-    """Print a suggestion and its command, unless the output is JSON."""
-    if not as_json:
-        print_note(f"note: {sentence}: {shlex.join(['hierindex', *command])}")
-
-
-def note_if_empty(found: Sequence[Any], conditions: Sequence[str] | None) -> None:
-    """If nothing was found, print the conditions of `--where` that were applied."""
-    if conditions and not found:
-        flags = " ".join(f"--where {condition!r}" for condition in conditions)
-        print_note(f"note: Nothing was found with {flags}; leave out a condition.")
-
-
 def _readable(value: Any, key: str = "") -> Any:
     """Escape every string in a result."""
     match value:
@@ -106,18 +90,6 @@ def _readable(value: Any, key: str = "") -> Any:
         case list() | tuple():
             return [_readable(each, key) for each in value]
     return value
-
-
-class Command(TyperCommand):
-    """A command that ends with one sentence after Ctrl-C."""
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command."""
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt:
-            print_note("Interrupted; nothing unfinished was published.")
-            raise typer.Exit(INTERRUPTED) from None
 
 
 @contextmanager

@@ -17,13 +17,6 @@ OUTCOMES = "added", "changed", "removed", "renamed", "unchanged"
 MOST_NAMED = 10  # documents, and files that are skipped for one reason
 MOST_FILES = 40  # in a table
 SIZES = "level", "nodes", "tokens"
-USAGE = {
-    "llm_calls": "call",
-    "prompt_tokens": "prompt token",
-    "completion_tokens": "completion token",
-    "cached_summaries": "cached summary",
-    "fallbacks": "fallback",
-}
 
 
 def built(report: dict[str, Any]) -> str:
@@ -64,23 +57,21 @@ def files_read(report: Mapping[str, Any]) -> str:
 def not_read(files: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return a line for each file that was read in part, up to ten."""
     partly = [each for each in files if each["left_out"]]
-    lines = [f"Not read of {each['path']}: {'; '.join(each['left_out'])}." for each in partly]
+    return _first(
+        [f"Not read of {each['path']}: {'; '.join(each['left_out'])}." for each in partly]
+    )
+
+
+def skipped_files(skipped: Sequence[Mapping[str, str]]) -> list[str]:
+    """Return a line for each file that was skipped, up to ten."""
+    return _first([f"Skipped {each['path']}: {each['reason']}." for each in skipped])
+
+
+def _first(lines: list[str]) -> list[str]:
+    """Return the first ten lines, each about a file, and the number of the others."""
     n_more = len(lines) - MOST_NAMED
-    more = [f"Not read of {counted(n_more, 'more file')} (see --json)."] if n_more > 0 else []
+    more = [f"And {counted(n_more, 'more file')} (see --json)."] if n_more > 0 else []
     return lines[:MOST_NAMED] + more
-
-
-def skipped_files(skipped: Sequence[Mapping[str, str]]) -> Iterator[str]:
-    """Yield a line for each file that was skipped, or one line if many have the same reason."""
-    paths: dict[str, list[str]] = {}
-    for each in skipped:
-        paths.setdefault(each["reason"], []).append(each["path"])
-    for reason, of in paths.items():
-        if len(of) > MOST_NAMED:
-            first = ", ".join(of[:3])
-            yield f"Skipped {len(of):,} files, each of which {reason}: {first}, ... (see --json)."
-        else:
-            yield from (f"Skipped {path}: {reason}." for path in of)
 
 
 def _changes(counts: Mapping[str, int]) -> str:
@@ -121,34 +112,17 @@ def estimated(estimate: dict[str, Any]) -> str:
     changes = "\n".join([f"{_changes(estimate)}.", *_names(estimate), *skipped])
     if not estimate["statistics"]:
         return f"Nothing would change: {changes}"
-    usage = estimate["usage"]
-    costs = [
-        ("chunks to embed", estimate["embedded_chunks"]),
-        ("tokens of these", estimate["embedded_tokens"]),
-        ("calls", usage["llm_calls"]),
-        ("prompt tokens", usage["prompt_tokens"]),
-        ("completion tokens (maximum)", usage["completion_tokens"]),
-        ("cached summaries", usage["cached_summaries"]),
-    ]
-    if estimate["price"] is not None:
-        costs.append(("price (maximum)", estimate["price"]))
+    usage = {**estimate["usage"]}
+    usage["completion_tokens (maximum)"] = usage.pop("completion_tokens")
+    n_tokens = counted(estimate["embedded_tokens"], "token")
     caption = "Nodes that would be grouped:\n" if estimate["unchanged"] else ""
-    return (
-        f"Dry run, the index is unchanged: {changes}\n\n{caption}"
-        f"{_levels(estimate['statistics'])}\n\n{table(('', 'estimate'), costs)}"
-    )
-
-
-def timed(report: dict[str, Any]) -> str:
-    """Format the report of a build, with the seconds of each stage and level."""
-    spent = {(t["stage"], t["level"]): t["seconds"] for t in report["timings"]}
-    levels = [level["level"] for level in report["statistics"]]
-    rows = [
-        (stage, seconds, *(spent.get((stage, level)) for level in (None, *levels)))
-        for stage, seconds in report["seconds"].items()
+    lines = [
+        f"Dry run, the index is unchanged: {changes}\n",
+        f"{caption}{_levels(estimate['statistics'])}\n",
+        f"{counted(estimate['embedded_chunks'], 'chunk')} of {n_tokens} to embed",
+        usage_of(usage),
     ]
-    head = "seconds", "all", "once", *map(str, levels)
-    return f"{built(report)}\n\n{table(head, rows)}"
+    return "\n".join(filter(None, lines))
 
 
 def described(info: dict[str, Any]) -> str:
@@ -167,7 +141,10 @@ def described(info: dict[str, Any]) -> str:
     ]
     lines += not_read(info["read_in_part"])
     if info["stale"]:
-        lines.append(f"{counted(info['stale'], 'node')} lost a parent or a child to a deletion.")
+        nodes = counted(info["stale"], "node")
+        lines.append(
+            f"{nodes} lost a parent or a child to a deletion; `hierindex update` mends it."
+        )
     return "\n".join(lines)
 
 
@@ -277,9 +254,9 @@ def usage_of(usage: dict[str, int]) -> str:
     """Format the numbers of calls and tokens that are not zero.
 
     >>> usage_of({"llm_calls": 1, "prompt_tokens": 1200, "fallbacks": 0})
-    '1 call, 1,200 prompt tokens'
+    'llm calls: 1, prompt tokens: 1,200'
     """
-    return ", ".join(counted(n, USAGE[what]) for what, n in usage.items() if n)
+    return ", ".join(f"{what.replace('_', ' ')}: {n:,}" for what, n in usage.items() if n)
 
 
 def places(citations: Sequence[dict[str, Any]]) -> str:
@@ -306,11 +283,6 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 def number(value: float | str | None) -> str:
     """Format a number; a text is returned unchanged."""
-    match value:
-        case None:
-            return ""
-        case str():
-            return value
-        case int():
-            return f"{value:,}"
-    return f"{value:,.2f}"
+    if value is None or isinstance(value, str):
+        return value or ""
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"

@@ -43,15 +43,11 @@ class Part:
         Stored chunks of the documents that are not read again.
     read : Sequence[Document]
         The documents that are read.
-    n_before, n_read : int
-        Numbers of documents to read in the earlier parts, and in all parts.
     """
 
     origins: Documents
     held: Sequence[Node]
     read: "Sequence[Document]"
-    n_before: int
-    n_read: int
 
 
 @dataclass(frozen=True)
@@ -81,12 +77,8 @@ class PartGrower:
 
     def chunks(self, part: Part) -> list[Node]:
         """Return the chunks of all documents of a part, in order, with their origins."""
-
-        def progress(stage: str, done: int, total: int, cost: str = "", /) -> None:
-            self.progress(stage, part.n_before + done, part.n_read)
-
         memory = Readings(self.cache)
-        split = split_documents(part.read, self._splitter, progress=progress, memory=memory)
+        split = split_documents(part.read, self._splitter, progress=self.progress, memory=memory)
         chunks = [*part.held, *split]
         for chunk in chunks:
             origin = part.origins.get(chunk.documents[0], Origin())
@@ -210,14 +202,13 @@ class Job:
         with self.watch("load"):
             kept = chunks_per_document(self.snapshot) if self.is_anew else {}
         sizes = {d: read[d].n_chunks if d in read else kept.get(d, 0) for d in after}
-        most, n_before = min(self.part, 1 + sum(sizes.values()) // n_parts), 0
+        most = min(self.part, 1 + sum(sizes.values()) // n_parts)
         for documents in parted(sizes, sizes.__getitem__, most):
             with self.watch("load"):
                 held = kept_chunks(self.snapshot, kept.keys() & documents - read.keys())
             loaded = [read[document].load() for document in documents if document in read]
             origins = {document: after[document] for document in documents}
-            yield Part(origins, held, loaded, n_before, len(read))
-            n_before += len(loaded)
+            yield Part(origins, held, loaded)
 
     def earlier(self) -> EarlierTree | None:
         """Return the stored tree to update, or None if the whole tree is grown again."""
@@ -255,21 +246,23 @@ class Job:
     def _grown(self, rows: RowFile) -> Grown:
         """Grow the tree; finished nodes are added to `rows`."""
         with self.start(self.grower) as workers, RowFile(self.table.connection) as waiting:
-            steps = deque[tuple[int, int]]()  # of parts that are being grown
+            n_each = deque[int]()  # documents of the parts that are being grown
 
             def given() -> Iterator[Part]:
                 for part in self.parts(workers.n_parts):
-                    steps.append((part.n_before + len(part.read), part.n_read))
+                    n_each.append(len(part.read))
                     yield part
 
-            def told(grown: GrownPart) -> GrownPart:
-                workers.progress("grow documents", *steps.popleft())
-                return grown
+            def grown_parts() -> Iterator[GrownPart]:
+                n_done = 0
+                for grown in workers.map(PartGrower.documents, given()):
+                    n_done += n_each.popleft()
+                    workers.progress("grow documents", n_done, len(self.revision.read))
+                    yield grown
 
-            grown = map(told, workers.map(PartGrower.documents, given()))
             grow_pools = partial(workers.map, PartGrower.pools)
             aside = Sink(rows.add, waiting, self.part)
-            return workers.grower.grower.above(grown, self.earlier(), aside, grow_pools)
+            return workers.grower.grower.above(grown_parts(), self.earlier(), aside, grow_pools)
 
     def _write(self, grown: Grown, rows: RowFile) -> int:
         """Write the grown nodes and return the generation."""

@@ -78,20 +78,16 @@ class BuildReport:
         return round((used.prompt_tokens * prompt + used.completion_tokens * completion) / 1e6, 4)
 
     def __str__(self) -> str:
-        """Return the numbers of documents, nodes and requests on a few lines."""
+        """Return the numbers of documents and nodes on a few lines."""
         n_each = ", ".join(f"{getattr(self, outcome)} {outcome}" for outcome in OUTCOMES)
         n_nodes = ", ".join(f"{s.nodes} of level {s.level}" for s in self.statistics)
-        usage = ", ".join(f"{n} {what.replace('_', ' ')}" for what, n in asdict(self.usage).items())
-        embedded = f"{self.embedded_chunks} chunks of {self.embedded_tokens} tokens to embed"
-        start = f"Dry run, the index is unchanged; {embedded}" if self.dry_run else ""
-        lines = [
-            start or f"Generation {self.generation}, {self.seconds['total']:.1f} s",
-            f"documents: {n_each}",
-            f"nodes that were grouped: {n_nodes or 'none'}",
-            *([f"language model: {usage}"] if any(asdict(self.usage).values()) else []),
-            *([f"skipped files: {len(self.skipped)}"] if self.skipped else []),
-        ]
-        return "\n".join(lines)
+        head = f"Generation {self.generation}, {self.seconds['total']:.1f} s"
+        if self.dry_run:
+            head = f"Dry run, {self.embedded_chunks} chunks to embed"
+        return (
+            f"{head}\ndocuments: {n_each}\nskipped files: {len(self.skipped)}\n"
+            f"nodes that were grouped: {n_nodes or 'none'}"
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as dicts, lists and numbers."""

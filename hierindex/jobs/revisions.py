@@ -3,13 +3,12 @@
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path, PurePath
 
 from llama_index.core.schema import Document
 
 from hierindex.core.identity import document_key, file_of, wholes
-from hierindex.errors import InputError, SourceError
+from hierindex.errors import InputError, SourceError, nearest
 from hierindex.jobs.changes import (
     Documents,
     Origin,
@@ -159,12 +158,8 @@ def without(
     source_of = {each: of.read_from for d, of in before.items() for each in wholes(d)}
     for document in documents:
         if document not in source_of:
-            near = [d for d in before if document in d or d in document][:3]
-            near = near or get_close_matches(document, before)
-            like = f"similar ids are {', '.join(map(repr, near))}"
             raise InputError(
-                f"The index holds no document {document!r}; "
-                f"{like if near else '`hierindex tree` shows what it holds'}."
+                f"The index holds no document {document!r}{nearest(document, before)}."
             )
     gone = {*documents}
     after = {d: of for d, of in before.items() if gone.isdisjoint(wholes(d))}
@@ -231,13 +226,9 @@ def _check_sources(now: Documents, before: Documents, scope: Scope) -> None:
     for document, (_, source) in now.items():
         held = before.get(document)
         if held and held.read_from != source and not scope.has(document, held.read_from):
-            known, new = (
-                f"of {name!r}" if name else "without a file" for name in (held[1], source)
-            )
             raise SourceError(
-                f"The index holds a document {document!r} {known}, so the document {new} cannot "
-                "have the same id; index a common parent folder, rename one, or delete the one "
-                "that the index holds."
+                f"The index holds another document {document!r}, of {held.read_from or 'no file'};"
+                " index a common parent folder, rename one, or delete the one that the index holds."
             )
 
 

@@ -145,19 +145,12 @@ def check_splitter(settings: StoredSettings, splitter: "NodeParser | None") -> N
 
 
 def _plain(splitter: "NodeParser | None") -> dict[str, Any] | None:
-    """Return the class of a splitter and its settings that are JSON values, without keys."""
+    """Return the class of a splitter and its settings that are plain values, without keys."""
     if splitter is None:
         return None
-    known = {
-        key: list(value) if isinstance(value, tuple) else value
+    plain = {
+        key: value
         for key, value in splitter.to_dict().items()
-        if not APART.fullmatch(key)
+        if isinstance(value, str | int | float | None) and not APART.fullmatch(key)
     }
-    plain = {key: value for key, value in known.items() if _is_plain(value)}
     return {**plain, "class_name": splitter.class_name()}
-
-
-def _is_plain(value: Any) -> bool:
-    if isinstance(value, list):
-        return all(map(_is_plain, value))
-    return value is None or isinstance(value, str | int | float)
