@@ -55,7 +55,7 @@ class TestSourcesThatAreGone:
         moved = folder.rename(tmp_path / "moved")
         with pytest.raises(SourceError, match="if it was moved, build the index again from its"):
             index.update()
-        with pytest.raises(SourceError, match=r"document 'a\.txt' of '.*notes', so the document"):
+        with pytest.raises(SourceError, match=r"another document 'a\.txt', of .*notes;"):
             index.update(moved)
         index.embed_model.batches.clear()
         hierarchy = hierarchy_of(DocumentHierarchy)

@@ -187,11 +187,6 @@ class Job:
     purge: bool = False
     part: ClassVar[int] = 10_000  # chunks, about, that are read and grown at once
 
-    @property
-    def is_anew(self) -> bool:
-        """Whether the whole tree is grown again, instead of only the changed groups."""
-        return self.revision.anew or not self.snapshot.exists
-
     def parts(self, n_parts: int = 1) -> Iterator[Part]:
         """Yield the documents to grow a tree over in order, if possible in `n_parts` parts or more.
 
@@ -200,7 +195,7 @@ class Job:
         """
         after, read = self.revision.after, {each.doc_id: each for each in self.revision.read}
         with self.watch("load"):
-            kept = chunks_per_document(self.snapshot) if self.is_anew else {}
+            kept = chunks_per_document(self.snapshot) if self.revision.anew else {}
         sizes = {d: read[d].n_chunks if d in read else kept.get(d, 0) for d in after}
         most = min(self.part, 1 + sum(sizes.values()) // n_parts)
         for documents in parted(sizes, sizes.__getitem__, most):
@@ -212,9 +207,9 @@ class Job:
 
     def earlier(self) -> EarlierTree | None:
         """Return the stored tree to update, or None if the whole tree is grown again."""
-        if self.is_anew:
-            return None
         revision = self.revision
+        if revision.anew:
+            return None
         changed = revision.before.keys() - revision.kept
         return EarlierTree(self.snapshot, changed, [*revision.after])
 
@@ -271,7 +266,7 @@ class Job:
         if not revision.read:  # with no splitter
             settings["splitter"] = revision.was.settings.get("splitter")
         report = revision.report(settings, grown.usage)
-        if self.is_anew:
+        if self.revision.anew:
             return self.table.replace(reader, report, purge=self.purge)
         changed = None if reader is None else reader.read_all()
         return self.table.revise(changed, grown.gone, report, purge=self.purge)

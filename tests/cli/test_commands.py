@@ -33,13 +33,12 @@ from hierindex.demo import demo_documents
 from hierindex.errors import InputError
 from hierindex.evaluate import read_dataset
 from hierindex.export.files import new
-from hierindex.jobs.report import STAGES
 from hierindex.models.openvino import fastest_precision
 from hierindex.respond.compare import ANSWERING
 from hierindex.respond.extractive_synthesizer import MIN_SCORE
 from hierindex.retrieve.conditions import filters_of
 from hierindex.retrieve.retrieval import TOP_K
-from hierindex.settings import NAMES
+from hierindex.settings import CONTEXT, NAMES
 from hierindex.store.filters import holds
 
 SOURCE = {"id", "level", "score", "raw_score", "text", "citations", "path", "title"}
@@ -521,9 +520,8 @@ def test_a_deleted_document_stays_out_until_it_is_named(hierindex, index, folder
     assert (folder / "storm.txt").exists()
     out = hierindex("update", "--index", "index")[1]
     assert "Skipped storm.txt: was deleted from the index; name the file" in out
-    out = hierindex("update", "letters/storm.txt", "--index", "index", "-v")[1]
+    out = hierindex("update", "letters/storm.txt", "--index", "index")[1]
     assert ": 1 document added, 1 unchanged, " in out
-    assert "seconds" in out
 
 
 def test_an_attachment_is_a_document_that_goes_with_its_mail(hierindex, index, folder) -> None:
@@ -705,10 +703,7 @@ def test_a_dry_run_says_what_a_build_takes(hierindex, build, server) -> None:
     status, out, err = build("--dry-run", "--json")
     told = json.loads(out)
     assert (status, err, server.requests) == (0, "", [])
-    assert told["price"] is None
-    out = build("--dry-run", "--prompt-price", 3, "--completion-price", 15)[1]
-    assert re.search(r"calls +\d+\n", out)
-    assert float(re.search(r"price \(maximum\) +([\d.]+)\n", out)[1]) > 0.01
+    assert f"\nllm calls: {told['usage']['llm_calls']}, prompt" in build("--dry-run")[1]
     usage = json.loads(build("--json")[1])["usage"]
     assert told["usage"]["llm_calls"] == usage["llm_calls"] == len(server.requests)
     assert (usage["fallbacks"], server.most_in_flight <= 4) == (0, True)
@@ -834,7 +829,7 @@ BAD_COMMANDS = {
     "mcp --index index --port 1": "--port needs --http",
     "update none --index index": "'none'",
     "update --index index --llm m --llm-base-url http://x/v1": "--llm m",
-    "delete calm --index index": "similar ids are 'calm.md'",
+    "delete calm --index index": "nearest is calm.md",
     "delete calm.md storm.txt --index index": "all documents",
     "query ? --index index --level 9": "has levels 0 to",
     "query ? --index index --level sections": "'sections'",
@@ -867,18 +862,6 @@ def test_bad_commands(hierindex, index, command, message) -> None:
     assert re.fullmatch(r"hierindex: [^\n]+\.\n", err)
     assert message in err
     assert not Path("W").exists()
-
-
-def test_timings_are_a_table_of_stages_and_levels(hierindex, folder) -> None:
-    options = ("--index", "W", "--chunk-size", 64, "-v")
-    status, out, _ = hierindex("build", folder, *options)
-    assert status == 0
-    _, table, files = out.split("\n\n")
-    assert files.startswith("file ")
-    head, *rows = [line.split() for line in table.splitlines()]
-    assert head[:4] == ["seconds", "all", "once", "0"]
-    assert [row[0] for row in rows] == [*STAGES, "total"]
-    assert float(rows[-1][1]) > 0
 
 
 def test_key_is_in_no_message_and_no_file(hierindex, folder, monkeypatch, tmp_path) -> None:
@@ -1006,34 +989,24 @@ def test_a_filter_may_name_a_section(hierindex, tmp_path) -> None:
         assert {c["section"][1] for s in found for c in s["citations"]} == {section}
 
 
-@pytest.mark.parametrize("command", ["query Who?", "compare Who?", "outline"])
-def test_filters_that_nothing_passes_are_named(hierindex, index, command) -> None:
-    flags = ("--where", "hierindex_level=9", "--where", "documents=x", "--json")
-    status, out, err = hierindex(*command.split(), "--index", index, *flags)
-    assert (status, err.count("\n")) == (0, 1)
-    assert "note: Nothing was found with --where 'hierindex_level=9' --where 'documents=x'" in err
-    assert not json.loads(out).get("sources")
-
-
 def test_a_citation_is_opened_in_its_document(hierindex, folder, index) -> None:
     asked = ("query", "What had the storm broken on day 3?", "--index", index, "--level", 0)
     node = json.loads(hierindex(*asked, "--json")[1])["sources"][0]["id"]
     show = ("show", node, "--index", index)
     assert "passages" not in json.loads(hierindex(*show, "--json")[1])
     (folder / "storm.txt").unlink()  # it is not read again
-    status, out, _ = hierindex(*show, "--source", "--context", 150, "--json")
+    status, out, _ = hierindex(*show, "--source", "--json")
     shown = json.loads(out)
     (passage,) = shown["passages"]
     assert status == 0
     assert (passage["document"], passage["text"]) == ("storm.txt", shown["text"])
     whole = passage["before"] + passage["text"] + passage["after"]
     assert whole.split() == TEXT[passage["before_start"] : passage["after_end"]].split()
-    assert 0 < len(passage["before"]) <= 150
-    text = hierindex(*show, "--source", "--context", 150)[1]
+    assert 0 < len(passage["before"]) <= CONTEXT
+    text = hierindex(*show, "--source")[1]
     place = f"storm.txt ({passage['start']}-{passage['end']})"
     marked = f"{passage['before']}⟦{passage['text']}⟧{passage['after']}"
     assert text.endswith(f"{shown['text']}\n\n{place}\n\n{marked}\n")
-    assert hierindex(*show, "--source", "--context", -1)[0] == 2
 
 
 @pytest.mark.parametrize(
@@ -1124,38 +1097,28 @@ def test_a_chat_answers_each_line(hierindex, index, chat) -> None:
 
 def test_a_chat_with_a_model_knows_what_was_said_before(chat, terminal) -> None:
     with LoopbackServer(reply=answers_or_rewrites) as server:
-        flags = ("--top-k", 4, *llm_at(server))
+        flags = ("--top-k", 4, "-v", *llm_at(server))
         terminal(1000)
-        status, out, err = chat(STORM, "And then?", "/sources", "/quit", STORM, flags=flags)
+        status, out, err = chat(STORM, "And then?", flags=flags)
         prompts = [request.prompt for request in server.requests]
         assert [bool(r.body.get("stream")) for r in server.requests] == [True, False, True]
     assert (status, err) == (0, "")
     assert STORM in prompts[1]
     assert "And then?" in prompts[1]
     assert "What did the calm mend?" in prompts[2]
-    first, _, second, _, rewritten, why, *_ = out.strip().split("\n\n")
+    first, *_, last = out.strip().split("\n\n")
     assert re.fullmatch(r"On day \d+ [^\n]+ \[1\]\. Whales sing all night \[2\]\.", first)
     assert first.replace("[2]", "[2?]") in prompts[1]  # with what the check found
-    assert second != first
-    assert rewritten == f"The question was searched for as: What did the calm mend?{SHOWN}"
-    assert why.startswith("Searched the chunks by context: ")
+    assert last == f"The question was searched for as: What did the calm mend?{SHOWN}"
+    assert out.count("Searched the chunks by context: ") == 2
 
 
-def test_an_error_does_not_end_a_chat(chat) -> None:
-    _, expected, note = chat(STORM)
-    status, out, err = chat("/sources", STORM)
-    assert (status, out) == (0, f"\n{expected}")
-    assert "no answer yet" in err.removeprefix(note)
-
-
-def test_a_refusal_in_a_chat_has_sources_unless_nothing_is_found(chat) -> None:
-    _, out, _ = chat(STORM, "/sources", flags=("--min-score", 1))
+def test_a_refusal_does_not_end_a_chat(chat) -> None:
+    _, out, _ = chat(STORM, flags=("--min-score", 1, "-v"))
     assert out.startswith("Nothing in the index answers this. The best answer has a score of ")
     assert re.search(r"(?m)^level 0  \w{12}  ", out)
-    _, out, err = chat(STORM, "/sources", flags=("--where", "file_name=none"))
+    _, out, _ = chat(STORM, flags=("--where", "file_name=none"))
     assert out.startswith("Nothing in the index that passes the filters answers this.\n\n")
-    assert "Found" not in out
-    assert "note: Nothing was found with --where 'file_name=none'; leave out" in err
 
 
 def test_a_model_that_fails_does_not_end_a_chat(chat, monkeypatch) -> None:
@@ -1180,17 +1143,12 @@ def test_a_chat_in_a_terminal_has_a_prompt_and_is_left_politely(
 
     def typed(prompt: str) -> str:
         prompts.append(prompt)
-        if len(prompts) == 2:
-            raise stop
-        return "/help"
+        raise stop
 
     monkeypatch.setattr("builtins.input", typed)
     status, out, err = hierindex("chat", "--index", index)
-    assert (status, err.count("hierindex: ")) == (0, 1)  # wrapped
-    assert prompts == ["> ", "> "]
-    greeting, *helped = out.splitlines()
-    assert greeting == "Type a question, or /help for the commands."
-    assert [line.split()[0] for line in helped if line] == ["/sources", "/help", "/quit"]
+    assert (status, out, err.count("hierindex: ")) == (0, "\n", 1)
+    assert prompts == ["> "]
 
 
 def test_ctrl_c_leaves_a_chat_that_is_answering(hierindex, chat, monkeypatch) -> None:

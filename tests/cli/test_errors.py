@@ -8,7 +8,8 @@ import pytest
 from cli.conftest import HEAVY, imported_by
 
 ERRORS = {
-    "show a --index W --context -2": ("show", "--context", "0"),
+    "tree --index W --depth -2": ("tree", "--depth", "0"),
+    "export html --index W --to a": ("export", "FORMAT", "'html'", "'svg'"),
     "rollback x --index W": ("rollback", "N", "x"),
     "show --index W": ("show", "NODE"),
     "query ?": ("query", "--index"),

@@ -14,7 +14,7 @@ from typer.main import get_command
 from hierindex.cli.app import app
 
 LINES = {
-    "build": "build docs notes.txt --index new -v",
+    "build": "build docs notes.txt --index new",
     "update": "update more-docs --index my-index --dry-run",
     "delete": f"delete {LONG} --index my-index",
     "query": "query 'What was said about the lighthouse?' --index my-index --min-score 0",

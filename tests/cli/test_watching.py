@@ -160,7 +160,7 @@ def test_a_language_model_that_fails_is_named_and_asked_again(rewritten, folder,
     rewritten.faults = lambda number: None
     (folder / "b.txt").write_text(text_of("another"))
     assert " s. Changed: a.txt, b.txt" in watched.line()
-    assert " calls, " in watched.line()
+    assert "llm calls: " in watched.line()
     assert watched.stop(signal.SIGTERM) == (0, "", STOPPED)
 
 
