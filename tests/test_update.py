@@ -476,8 +476,8 @@ class TestDeletion:
     def test_bad_names_are_refused(self, index):
         before = as_plain(index)
         for names, said in (
-            (["b"], r"no document 'b'; similar ids are 'b\.txt'\."),
-            (["a.txt", "nothing like it"], "no document 'nothing like it'; `hierindex tree`"),
+            (["b.tx"], r"no document 'b\.tx'; the nearest is b\.txt\."),
+            (["a.txt", "nothing like it"], r"no document 'nothing like it'\."),
             (["a.txt", "b.txt", "deep/c.txt"], "all documents of the index"),
             ([], "Name the documents"),
         ):
