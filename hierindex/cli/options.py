@@ -22,25 +22,11 @@ def checked_index(index: str) -> str:
     return index
 
 
-def _new_index(index: str) -> str:
-    from hierindex.store.connection import TABLE, Connection
-
-    Connection(index, TABLE)  # fails if it can be no place
-    return index
-
-
-def _place(check: Callable[[str], str]) -> Any:
-    """Return the typer option --index, whose value is checked before slow imports."""
-    return typer.Option(
-        "--index",
-        metavar="DIR",
-        help="Folder of the index, or its URI in an object store.",
-        callback=check,
-    )
-
-
-Index = Annotated[str, _place(checked_index)]
-NewIndex = Annotated[str, _place(_new_index)]
+INDEX = "Folder of the index, or its URI in an object store."
+Index = Annotated[  # checked before slow imports
+    str, typer.Option("--index", metavar="DIR", help=INDEX, callback=checked_index)
+]
+NewIndex = Annotated[str, typer.Option("--index", metavar="DIR", help=INDEX)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print only a JSON object.")]
 Purge = Annotated[
     bool, typer.Option("--purge", help="Also remove old generations, which hold the replaced text.")

@@ -145,23 +145,15 @@ def held_documents(snapshot: Snapshot) -> dict[str, Origin]:
 
     The hash of a document is unknown if its chunks disagree, because others deleted or added some.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     rows = snapshot.select("documents", *Origin._fields, where=snapshot.of_each_document)
-    if not rows:
-        return {}
-    documents = pc.list_element(rows["documents"], 0)
-    columns = {"id": documents, **{name: rows[name] for name in Origin._fields}}
-    distinct = pa.table(columns).group_by([*columns]).aggregate([])  # in any order
     origins = dict[str, Origin]()
-    for document, *known in zip(*distinct.to_pydict().values(), strict=True):
+    columns = (rows[name].to_pylist() for name in ("documents", *Origin._fields)) if rows else ()
+    for (document, *_), *known in zip(*columns, strict=True):
         origin = Origin(*known)
         first = origins.setdefault(document, origin)
         if origin != first:
             origins[document] = Origin(read_from=first.read_from or origin.read_from)
-    written = {document: origins[document] for document in documents.unique().to_pylist()}
-    return in_order(written, Remembered.of(snapshot).sources)
+    return in_order(origins, Remembered.of(snapshot).sources)
 
 
 def chunks_per_document(snapshot: Snapshot) -> dict[str, int]:

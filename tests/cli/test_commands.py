@@ -451,23 +451,6 @@ def test_a_refusal_names_its_score_and_how_to_lower_the_minimum(hierindex, index
     assert out.endswith("Nothing in the index that passes the filters answers this.\n")
 
 
-def test_a_question_that_counts_gets_all_documents_with_its_words(hierindex, tmp_path) -> None:
-    names = [f"{i:02}.txt" for i in range(12)]
-    (tmp_path / "bills").mkdir()
-    for name in names:
-        (tmp_path / "bills" / name).write_text(f"Invoice {name} is overdue.")
-    hierindex("build", tmp_path / "bills", "--index", "bills-index")
-    asked = ("query", "How many invoices are overdue?", "--index", "bills-index")
-    assert json.loads(hierindex(*asked, "--json")[1])["listing"]["documents"] == dict.fromkeys(
-        names, 1
-    )
-    assert "12 documents (12 chunks, titles and authors included) have all of" in " ".join(
-        hierindex(*asked)[1].split()
-    )
-    refused = hierindex(*asked, "--where", "file_name=03.txt", "--min-score", 1)[1]
-    assert re.search(r"prints it\.\s+With the filters, 1 document \(1 chunk, titles", refused)
-
-
 def test_a_file_that_is_no_document_is_the_reason_of_a_refusal(hierindex, index) -> None:
     asked = ("query", "Summarise strom.txt", "--index", index)
     assert "'strom.txt'; similar ids are 'storm.txt'" in hierindex(*asked)[1].splitlines()[0]
@@ -918,22 +901,6 @@ def test_every_default_is_in_the_help() -> None:
             assert "default" in option.help.lower(), (name, option.name)
             value = values.get(option.name)
             assert value in (None, False) or str(value) in option.help, (name, option.name)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        ["--mode", "traversal", "--top-k", 2],
-        ["--mode", "document", "--top-k", 3],
-        ["--mode", "collapsed", "--by", "hybrid"],
-    ],
-    ids=str,
-)
-def test_each_way_to_ask(hierindex, index, options) -> None:
-    question = ("query", "What did the storm break?", "--index", index, "--json")
-    answer = json.loads(hierindex(*question, *options)[1])
-    assert answer["sources"]
-    assert "why" not in answer
 
 
 @pytest.mark.parametrize("command", ["query", "compare"])

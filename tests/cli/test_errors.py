@@ -35,8 +35,6 @@ PATHS = {
     "query ? --index docs": NO_INDEX.format("docs"),
     "tree --index notes.txt": "An index must be a folder, but 'notes.txt' is a file; name a "
     "folder.",
-    "build docs --index notes.txt": "An index must be a folder, but 'notes.txt' is a file; name a "
-    "folder.",
     "build docs none --index new": "The source 'none' cannot be found or read.",
     "build 'The bridge was closed for a year due to ice.' --index new": "The source 'The bridge "
     "was closed for a year due to ice.' cannot be found or read; pass a text as "
