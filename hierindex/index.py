@@ -77,7 +77,7 @@ class HierarchicalIndex:
         self.last_build = last_build
         self._store = None if isinstance(store, Table) else store
         self._embed_model = None if embed_model is None else as_embed_model(embed_model)
-        self._loaded: EmbedModel | None = None
+        self._loaded = dict[tuple[str, "Precision"], "EmbedModel"]()  # at most one, also of copies
 
     def __repr__(self) -> str:
         """Return the address, without a password."""
@@ -223,8 +223,11 @@ class HierarchicalIndex:
         maker = self.table.snapshot().maker()
         made_with = maker.embed_model, built_precision(maker.embed_settings)
         with _loading:
-            self._loaded = _models[made_with] = _models.get(made_with) or _load(*made_with)
-            return self._loaded
+            if made_with not in self._loaded:
+                self._loaded.clear()
+                self._loaded[made_with] = _models.get(made_with) or _load(*made_with)
+                _models[made_with] = self._loaded[made_with]
+            return self._loaded[made_with]
 
     @property
     def settings(self) -> "StoredSettings":
