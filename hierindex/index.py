@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakValueDictionary
 
 from hierindex.core.arguments import is_whole, require
-from hierindex.errors import HierindexError, InputError, ModelError, without_password
+from hierindex.errors import InputError, ModelError, without_password
 from hierindex.models.load import load_encoder
 from hierindex.models.model import as_embed_model, built_precision
 from hierindex.settings import CONTEXT, OUTLINE_TOKENS
@@ -77,27 +77,19 @@ class HierarchicalIndex:
         self.last_build = last_build
         self._store = None if isinstance(store, Table) else store
         self._embed_model = None if embed_model is None else as_embed_model(embed_model)
-        self._loaded = dict[tuple[str, "Precision"], "EmbedModel"]()  # at most one
+        self._loaded = dict[tuple[str, "Precision"], "EmbedModel"]()  # at most one, also of copies
 
     def __repr__(self) -> str:
-        """Return the address, without a password, and the generation; None if none can be read."""
-        try:
-            generation = self.table.snapshot().generation or None
-        except (HierindexError, OSError, RuntimeError, ValueError):  # the last three of LanceDB
-            generation = None
-        uri = without_password(self.table.uri)
-        return f"{type(self).__name__}({uri!r}, generation={generation})"
+        """Return the address, without a password."""
+        return f"{type(self).__name__}({without_password(self.table.uri)!r})"
 
     def _repr_html_(self) -> str:
         """Return what the index holds, as a notebook shows it."""
         from hierindex.retrieve.overview import of_whole
         from hierindex.text.display import facts_of, inert, overview_html
 
-        try:
-            (snapshot := self.table.snapshot()).require()
-            overview, time = of_whole(snapshot), snapshot.details().get("time")
-        except (HierindexError, OSError, RuntimeError, ValueError):  # as in __repr__
-            return f"<p>{inert(repr(self))}</p>"
+        (snapshot := self.table.snapshot()).require()
+        overview, time = of_whole(snapshot), snapshot.details().get("time")
         facts = f"<p>{inert(repr(self))}<br>{inert(facts_of(overview, time))}</p>"
         return f"{facts}{overview_html(overview)}"
 

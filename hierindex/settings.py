@@ -6,14 +6,13 @@ variable, and a variable over the file. The help of a setting explains None. API
 settings: `HIERINDEX_LLM_API_KEY` is read when a model is loaded, and is not stored.
 """
 
-import json
 import os
+import re
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_type_hints
-from urllib.parse import urlsplit
 
 from annotated_types import Ge, Gt, Le, Lt, MinLen
 
@@ -25,8 +24,7 @@ if TYPE_CHECKING:
 
 TOML_FILE = "hierindex.toml"
 PREFIX = "HIERINDEX_"
-OTHER_VARIABLES = ("LLM_API_KEY",)
-"""Variables that are not settings, without their prefix."""
+ADDRESS = re.compile(r"https?://([^\s/@]*@)?(\[[\da-f:]+\]|[\w.-]+)(:\d+)?(/\S*)?")
 
 # Defaults of arguments that are no settings.
 OUTLINE_TOKENS = 1000
@@ -67,17 +65,9 @@ class Checked(NamedTuple):
         return no_info_wrap_validator_function(self.check, handler(kind))
 
 
-def _each(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
-
-
 def _levels(level: Any, read: Callable[[Any], Any]) -> Any:
-    """Parse levels; a variable has several levels as a JSON list."""
     try:
-        given = json.loads(level) if isinstance(level, str) and level[:1] == "[" else level
-        if given == [] or any(isinstance(each, bool) for each in _each(given)):
-            raise ValueError
-        return read(given)
+        return read(level)
     except ValueError:
         words = "top, documents, sections or chunks"
         raise ValueError(f"it must be a whole number, {words}, got {shown(level)}.") from None
@@ -85,12 +75,7 @@ def _levels(level: Any, read: Callable[[Any], Any]) -> Any:
 
 def _address(url: Any, read: Callable[[Any], str]) -> str:
     address = read(url)
-    try:
-        parts = urlsplit(address)
-        known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:  # invalid port or IPv6 address
-        known = None
-    if not known:
+    if not ADDRESS.fullmatch(address):
         given = shown(address.rpartition("@")[2])  # without user name and password
         raise ValueError(f"it must be a URL such as http://localhost:8000/v1, got {given}.")
     return address
@@ -98,7 +83,6 @@ def _address(url: Any, read: Callable[[Any], str]) -> str:
 
 Text = Annotated[str, MinLen(1)]
 Count = Annotated[int, Ge(1)]
-Price = Annotated[float, Ge(0)]
 Score = Annotated[float, Ge(0), Le(1)]
 Seconds = Annotated[float, Gt(0)]
 Level = int | Literal["top", "documents", "sections", "chunks"]
@@ -258,14 +242,6 @@ class LLMSettings:
     llm_record: Annotated[
         Text | None, Help("FILE", "File to append prompts and answers to. None by default.")
     ] = None
-    prompt_price: Annotated[
-        Price | None,
-        Help("PRICE", "Price of a million prompt tokens, for --dry-run. None by default."),
-    ] = None
-    completion_price: Annotated[
-        Price | None,
-        Help("PRICE", "Price of a million completion tokens, for --dry-run. None by default."),
-    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -347,15 +323,6 @@ def flag_of(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def misnamed_variables() -> Iterator[str]:
-    """Yield a sentence for each variable that has the prefix of hierindex but is not a setting."""
-    known = [*OTHER_VARIABLES, *map(str.upper, NAMES)]
-    for variable in sorted(os.environ):
-        prefix, name = variable[: len(PREFIX)], variable[len(PREFIX) :].upper()
-        if prefix.upper() == PREFIX and name not in known:
-            yield f"The variable {variable} is unknown{nearest(name, known, PREFIX)}."
-
-
 def _of_file() -> dict[str, Any]:
     """Return the values of the file in the working directory, if there is one."""
     path = Path(TOML_FILE)
@@ -374,7 +341,6 @@ def _of_file() -> dict[str, Any]:
 
 
 def _of_environment() -> dict[str, str]:
-    """Return the values of variables, by the names of fields in any case."""
-    values = {name.upper(): value for name, value in os.environ.items()}
+    """Return the values of variables by the names of settings."""
     names = {name: PREFIX + name.upper() for name in NAMES}
-    return {name: values[key] for name, key in names.items() if key in values}
+    return {name: os.environ[key] for name, key in names.items() if key in os.environ}

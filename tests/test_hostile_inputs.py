@@ -21,8 +21,8 @@ from processes import started
 
 from hierindex import HierarchicalIndex, SemanticHierarchy, load_embed_model
 from hierindex.cli.app import main
-from hierindex.cli.output import escape_unencodable, print_result
-from hierindex.cli.text import MAX_LISTED
+from hierindex.cli.output import print_result
+from hierindex.cli.text import MOST_NAMED
 from hierindex.cli.text import built as report_text
 from hierindex.errors import InputError
 from hierindex.read.files import quoted, valid_name
@@ -245,16 +245,13 @@ def test_a_source_of_any_name_is_updated(tmp_path, name):
         (folder / inside).write_text(f"{GOOD} It was {inside}.")
     hierarchy = SemanticHierarchy(embed_model=HashingEmbedding())
     index = HierarchicalIndex.build(folder, tmp_path / "index", hierarchy=hierarchy)
-    (link := tmp_path / "link").symlink_to(folder)
-    for path in (None, folder, folder / "deep", link, link / "deep" / "b.txt"):
+    for path in (None, folder, folder / "deep", folder / "deep" / "b.txt"):
         assert index.update(path).unchanged == 3
     index.delete("a.txt")
     assert index.update().unchanged == 2
     assert index.update(folder / "a.txt").added == 1
     (folder / "a.txt").unlink()
     assert index.update().removed == 1
-    moved = folder.rename(tmp_path / os.fsdecode(name + b" moved"))
-    assert index.update(moved).unchanged == index.update().unchanged == 2
 
 
 def test_a_file_source_of_any_name_is_removed(tmp_path):
@@ -278,39 +275,23 @@ def test_an_index_in_a_folder_that_lancedb_refuses(tmp_path, name):
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "cp437", "latin-1", "utf-8"])
-def test_what_an_encoding_lacks_is_printed_as_json_escapes_it(monkeypatch, encoding):
+def test_json_is_printed_in_any_encoding(monkeypatch, encoding):
     out = io.TextIOWrapper(io.BytesIO(), encoding)
     monkeypatch.setattr(sys, "stdout", out)
     result = {"title": "zoë 雪 \U0001f600\udce9.txt"}
-    escape_unencodable()
     print_result(result, True, str)
-    print_result(result, False, lambda shown: shown["title"])
     out.seek(0)
-    printed, _, title = out.read().strip().rpartition("\n")
-    assert json.loads(printed) == result
-    if encoding != "utf-8":
-        assert title == r"zoë \u96ea \ud83d\ude00\udce9.txt"
+    assert json.loads(out.read()) == result
 
 
-def test_many_files_with_one_reason_are_skipped_in_one_line(folder, tmp_path):
+def test_many_skipped_files_are_counted(folder, tmp_path):
     (folder / "good.txt").write_text(GOOD)
-    (folder / "none.txt").touch()
-    for i in range(MAX_LISTED):
-        (folder / f"{i}.png").write_bytes(b"\x89PNG\0")
+    for i in range(MOST_NAMED + 2):
+        (folder / f"{i:02}.png").write_bytes(b"\x89PNG\0")
     hierarchy = SemanticHierarchy(embed_model=HashingEmbedding())
     index = HierarchicalIndex.build(folder, tmp_path / "index", hierarchy=hierarchy)
     lines = report_text(index.last_build.to_json()).splitlines()
-    assert lines[-2:] == [
-        f"Skipped {MAX_LISTED - 1}.png: is not text.",
-        "Skipped none.txt: is empty.",
-    ]
-    (folder / "more.png").write_bytes(b"\0")
-    lines = report_text(index.update().to_json()).splitlines()
-    n = MAX_LISTED + 1
-    assert lines[1:] == [
-        f"Skipped {n} files, each of which is not text: 0.png, 1.png, 2.png, ... (see --json).",
-        "Skipped none.txt: is empty.",
-    ]
+    assert lines[-2:] == ["Skipped 09.png: is not text.", "And 2 more files (see --json)."]
 
 
 def test_a_document_is_deleted_by_the_name_that_the_shell_gives(folder, tmp_path, monkeypatch):

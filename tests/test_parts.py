@@ -192,21 +192,6 @@ def test_what_cannot_wait_is_named(tmp_path):
         grouping.grow([as_chunks(chunks)], aside=Sink(list, waiting, 5))
 
 
-def test_progress_counts_all_documents(tmp_path, monkeypatch):
-    monkeypatch.setattr(Job, "part", 1)
-    seen = []
-    texts = documents(2)
-    HierarchicalIndex.build(
-        given(texts),
-        tmp_path,
-        hierarchy=hierarchy(SemanticHierarchy),
-        progress=lambda stage, done, total, *cost: seen.append((stage, done, total)),
-    )
-    n = len(texts)
-    steps = dict.fromkeys(step for step in seen if step[0] == "split")
-    assert [*steps] == [("split", i, n) for i in range(n + 1)]
-
-
 @pytest.mark.parametrize("kind", [SemanticHierarchy, RaptorHierarchy])
 @pytest.mark.parametrize("is_set_aside", [False, True])
 def test_vectors_of_parts_have_one_dimension(tmp_path, is_set_aside, kind):

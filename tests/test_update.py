@@ -228,10 +228,9 @@ def test_a_report_prints_as_a_short_block(index, folder):
     lines = str(index.update()).splitlines()
     assert re.fullmatch(r"Generation 2, \d+\.\d s", lines[0])
     assert lines[1] == "documents: 0 added, 1 changed, 0 removed, 0 renamed, 2 unchanged"
-    assert re.fullmatch(r"nodes that were grouped: \d+ of level 0, .*\d of level \d", lines[2])
-    assert (lines[-1], len(lines) < 6) == ("skipped files: 1", True)
-    unchanged = str(index.update()).splitlines()
-    assert unchanged[2] == "nodes that were grouped: none"
+    assert lines[2] == "skipped files: 1"
+    assert re.fullmatch(r"nodes that were grouped: \d+ of level 0, .*\d of level \d", lines[3])
+    assert str(index.update()).endswith("nodes that were grouped: none")
 
 
 def test_the_precision_is_remembered(folder, tmp_path):
@@ -281,25 +280,6 @@ class TestSources:
         index.update()
         check_fresh(index, folder)
 
-    def test_a_link_to_one_is_that_source(self, index, folder, tmp_path):
-        (link := tmp_path / "link").symlink_to(folder)
-        (folder / "a.txt").write_text(text_of("other"))
-        assert counts(index.update(link / "deep")) == (0, 0, 0, 0, 3)
-        assert counts(index.update(link / "a.txt")) == (0, 1, 0, 0, 2)
-        assert counts(index.update(link)) == (0, 0, 0, 0, 3)
-        check_fresh(index, folder)
-
-    def test_a_link_in_a_part_to_a_file_outside_of_it_is_no_document(self, index, folder):
-        for name, target in {"link.txt": "../a.txt", "other.txt": "../../m.txt"}.items():
-            (folder / "deep" / name).symlink_to(target)
-        (folder.parent / "m.txt").write_text(text_of("m"))
-        (folder / "z.txt").symlink_to("../m.txt")
-        for sources in (folder / "deep", None, folder / "deep"):
-            report = index.update(sources)
-            assert Skipped("deep/link.txt", "is a link to a.txt, which is read") in report.skipped
-            assert report.removed == 0
-        assert documents_of(index) == ["a.txt", "b.txt", "deep/c.txt", "deep/other.txt"]
-
     def test_they_keep_their_order(self, tmp_path):
         paths = [tmp_path / name for name in ("z.txt", "y.txt", "x.txt")]
         for path in paths:
@@ -327,9 +307,8 @@ class TestSources:
         (folder / "deep").rmdir()
         before = as_plain(index)
         index.delete("b.txt")
-        for sources in (None, folder / "deep"):
-            with pytest.raises(SourceError, match=r"deep', which the index was built from"):
-                index.update(sources)
+        with pytest.raises(SourceError, match=r"deep', which the index was built from"):
+            index.update()
         assert len(before) > len(as_plain(index))
 
     def test_most_documents_must_not_go_with_an_empty_folder(self, index, folder, tmp_path):
@@ -365,9 +344,9 @@ class TestSources:
         before = as_plain(index)
         (other := tmp_path / "other").mkdir()
         (other / "a.txt").write_text(text_of("other"))
-        with pytest.raises(SourceError, match=r"holds a document 'a\.txt' of '.*texts', so"):
+        with pytest.raises(SourceError, match=r"holds another document 'a\.txt', of .*texts;"):
             index.update(other)
-        with pytest.raises(SourceError, match="so the document without a file cannot"):
+        with pytest.raises(SourceError, match="holds another document"):
             index.update(Document(text=text_of("other"), id_="a.txt"))
         with pytest.raises(SourceError, match="have the same document id"):
             index.update([folder, other])
@@ -497,8 +476,8 @@ class TestDeletion:
     def test_bad_names_are_refused(self, index):
         before = as_plain(index)
         for names, said in (
-            (["b"], r"no document 'b'; similar ids are 'b\.txt'\."),
-            (["a.txt", "nothing like it"], "no document 'nothing like it'; `hierindex tree`"),
+            (["b.tx"], r"no document 'b\.tx'; the nearest is b\.txt\."),
+            (["a.txt", "nothing like it"], r"no document 'nothing like it'\."),
             (["a.txt", "b.txt", "deep/c.txt"], "all documents of the index"),
             ([], "Name the documents"),
         ):
@@ -668,7 +647,7 @@ class TestSettings:
             InputError, match=r"metadata rules for \['file_name'\]; pass .*hierarchy="
         ):
             index.update()
-        with pytest.raises(InputError, match="the splitter TokenTextSplitter, got none; pass"):
+        with pytest.raises(InputError, match="TokenTextSplitter, got the default splitter; pass"):
             index.update(hierarchy=hierarchy)
         index.update(hierarchy=hierarchy, splitter=splitter)
         fresh = HierarchicalIndex.build(
@@ -677,7 +656,7 @@ class TestSettings:
         assert as_plain(index) == as_plain(fresh)
         index.delete("a.txt", hierarchy=hierarchy)
         (folder / "b.txt").write_text(text_of("b"))
-        with pytest.raises(InputError, match="the splitter TokenTextSplitter, got none"):
+        with pytest.raises(InputError, match="TokenTextSplitter, got the default splitter"):
             index.update(hierarchy=hierarchy)
         for more in ({"llm": MockLLM()}, {"concurrency": 2}):
             with pytest.raises(InputError, match="either hierarchy= or llm="):
@@ -691,7 +670,6 @@ class TestSettings:
             rewriter = LLMRewriter(llm, prompt="Shorten this:\n{fence}\n{text}\n{fence}")
             by_llm = TwoStageSummarizer(rewriter)
             index = built(folder, tmp_path / "index", DocumentHierarchy(HashingEmbedding(), by_llm))
-            assert index.settings["llm"]["name"] == "tiny"
             assert "secret" not in str(index.store.snapshot().report())
             n_before = len(server.requests)
             index.update()
@@ -757,10 +735,9 @@ def test_a_splitter_of_other_settings_is_refused(tmp_path, folder):
         splitter=SentenceSplitter(chunk_size=40, chunk_overlap=0),
     )
     (folder / "a.txt").write_text(text_of("other"))
-    said = r"Splitter\(chunk_size=40\), got the splitter SentenceSplitter\(chunk_size=50\); pass"
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match="of the same class and settings"):
         index.update(splitter=SentenceSplitter(chunk_size=50, chunk_overlap=0))
-    with pytest.raises(InputError, match="splitter SentenceSplitter, got the splitter Token"):
+    with pytest.raises(InputError, match="SentenceSplitter, got Token"):
         index.update(splitter=TokenTextSplitter(chunk_size=40, chunk_overlap=0))
     same = SentenceSplitter(chunk_size=40, chunk_overlap=0)
     assert index.update(splitter=same).changed == 1

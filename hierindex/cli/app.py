@@ -3,6 +3,7 @@
 import logging
 import sys
 import warnings
+from io import TextIOWrapper
 from typing import Annotated, Any, NoReturn, cast
 
 import typer
@@ -12,13 +13,12 @@ from hierindex.cli.building import build, delete, demo, update, watch
 from hierindex.cli.chatting import chat
 from hierindex.cli.evaluating import evaluate
 from hierindex.cli.looking import export, info, outline, report, show, tree
-from hierindex.cli.output import Command, escape_unencodable, print_note
+from hierindex.cli.output import print_note
 from hierindex.cli.restoring import generations, rollback, verify
 from hierindex.cli.serving import explore, mcp, serve
 from hierindex.errors import HierindexError
 
-NO_COMMAND = 2  # exit status
-LIBRARIES = ("llama-index-core", "lancedb", "openvino", "torch", "typer")
+NO_COMMAND, INTERRUPTED = 2, 130  # exit status; the latter by typer, after Ctrl-C
 UsageError: Any = cast(Any, typer.BadParameter.__base__)  # click's, or that of typer's own copy
 FIRST_STEPS = """\
 Build an index of a folder, describe it, and ask a question:
@@ -38,7 +38,7 @@ COMMANDS = {
 app: typer.Typer = typer.Typer(name="hierindex", pretty_exceptions_enable=False)
 for _panel, _commands in COMMANDS.items():
     for _command in _commands:
-        app.command(cls=Command, rich_help_panel=_panel)(_command)
+        app.command(rich_help_panel=_panel)(_command)
 
 
 @app.callback(invoke_without_command=True, epilog=FIRST_STEPS)
@@ -46,38 +46,32 @@ def program(
     context: typer.Context,
     version: Annotated[
         bool,
-        typer.Option("--version", help="Print the versions of hierindex and its main libraries."),
+        typer.Option("--version", help="Print the version of hierindex."),
     ] = False,
 ) -> None:
     """Build trees of summaries over documents, and query them at any level."""
     if version:
-        typer.echo(versions())
+        from hierindex import __version__
+
+        typer.echo(f"hierindex {__version__}")
         raise typer.Exit
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
         raise typer.Exit(NO_COMMAND)
 
 
-def versions() -> str:
-    """Return the versions of hierindex, of Python, and of the libraries that matter most."""
-    from importlib.metadata import version
-    from platform import python_version
-
-    from hierindex import __version__
-
-    lines = [f"hierindex {__version__}", f"Python {python_version()}"]
-    return "\n".join([*lines, *(f"{name} {version(name)}" for name in LIBRARIES)])
-
-
 def main() -> NoReturn:
     """Run a command; print an error as one sentence on standard error and set the exit status."""
-    escape_unencodable()
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     warnings.showwarning = _notice
     logger = logging.getLogger("hierindex")
     logger.handlers = [_Notes()]
     logger.setLevel(logging.INFO)
     try:
         status = app(standalone_mode=False, prog_name="hierindex") or 0
+        if status == INTERRUPTED:
+            print_note("Interrupted; nothing unfinished was published.")
     except UsageError as error:
         status = error.exit_code
         command = error.ctx.command_path if error.ctx else "hierindex"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hierindex.cli import options
-from hierindex.cli.output import note_if_empty, print_piece, print_result
+from hierindex.cli.output import print_piece, print_result
 from hierindex.errors import InputError
 from hierindex.settings import SEARCH
 
@@ -35,12 +35,7 @@ def query(
             "--fail-if-refused", help=f"Exit with status {REFUSED} if nothing answers the question."
         ),
     ] = False,
-    verbose: Annotated[
-        bool,
-        typer.Option(
-            "--verbose", "-v", help="Also print what was searched and why, and the nodes found."
-        ),
-    ] = False,
+    verbose: options.Verbose = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Answer a question from chunks, or from an outline if it is about the whole index.
@@ -63,7 +58,6 @@ def query(
     streams = stream and asked["response_mode"] != EXTRACTIVE
     answer = opened.ask(question, show=print_piece if streams else None, **asked).to_json()
     print_result(answer, as_json, partial(noted if streams else answered, verbose=verbose))
-    note_if_empty(answer["sources"], where)
     if fail_if_refused and answer["refused"]:
         raise typer.Exit(REFUSED)
 
@@ -102,7 +96,6 @@ def compare(
         **settings.chosen(f"{SEARCH} rerank"),
     )
     print_result(comparison.to_json(), as_json, compared)
-    note_if_empty(comparison.sources, where)
     answers = [attempt for attempt in comparison.attempts if attempt.mode in NEED_LLM]
     if answers and all(attempt.error for attempt in answers):
         raise typer.Exit(1)

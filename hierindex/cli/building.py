@@ -1,71 +1,61 @@
 """Commands that build an index or change its documents."""
 
-from contextlib import closing
+import shlex
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from hierindex.cli import options
-from hierindex.cli.output import (
-    note_next,
-    print_note,
-    print_result,
-    until_stopped,
-    wrapped,
-)
+from hierindex.cli.output import print_note, print_result, until_stopped
 from hierindex.cli.text import (
     built,
     changed,
     estimated,
     files_read,
-    moved,
     not_read,
     skipped_files,
     some,
-    timed,
     usage_of,
 )
-from hierindex.errors import HierindexError, InputError
+from hierindex.errors import HierindexError
 from hierindex.read.files import check_sources
 from hierindex.unsafe import visible
 
 if TYPE_CHECKING:
-    from hierindex.jobs.job import Engine
+    from hierindex.index import HierarchicalIndex
     from hierindex.jobs.report import BuildReport
     from hierindex.settings import Settings
-
-
-ENGINES = ("local", "ray")
 
 WRITING = (
     "llm llm_base_url llm_concurrency max_llm_tokens llm_timeout llm_deadline"
     " llm_completion_tokens llm_record strict"
 )
 """Settings of the commands that change an index."""
-PRICES = "prompt_price completion_price"
 STOPPED = "Stopped; the index is as the last update left it."
+
+DryRun = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run",
+        help="Only estimate tokens and calls; new content is read, embedded and cached.",
+    ),
+]
 
 
 @options.with_settings(
-    "method embed_model precision summarizer llm llm_base_url llm_concurrency max_llm_tokens"
-    " llm_timeout llm_deadline llm_completion_tokens llm_record prompt"
-    " unsupported strict prompt_price completion_price chunk_size max_levels seed"
+    f"method embed_model precision summarizer {WRITING} prompt unsupported chunk_size max_levels"
+    " seed"
 )
 def build(
     sources: Annotated[list[str], typer.Argument(metavar="SOURCE", help="Files and folders.")],
     index: options.NewIndex,
     *,
     settings: "Settings",
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run",
-            help="Only estimate tokens, calls and cost. New content is read, embedded and cached "
-            "for the build; no language model is called.",
-        ),
-    ] = False,
+    dry_run: DryRun = False,
     replace: Annotated[
         bool,
         typer.Option(
@@ -75,25 +65,16 @@ def build(
         ),
     ] = False,
     engine: Annotated[
-        str, typer.Option("--engine", metavar="NAME", help="local, or ray for a Ray cluster.")
-    ] = "local",
-    ray_address: Annotated[
-        str | None,
+        Literal["local", "ray"],
         typer.Option(
-            "--ray-address",
-            metavar="HOST:PORT",
-            help="With --engine ray: address of the head node. By default a cluster that runs on "
-            "this machine, or else a new one on this machine.",
+            "--engine",
+            metavar="NAME",
+            help="local, or ray for the Ray cluster at RAY_ADDRESS or on this machine.",
         ),
-    ] = None,
-    verbose: options.Verbose = False,
+    ] = "local",
     as_json: options.AsJson = False,
 ) -> None:
     """Build an index of files and folders, or replace the documents of an existing index."""
-    if engine not in ENGINES:
-        raise InputError(f"--engine must be one of {', '.join(ENGINES)}, got {engine!r}.")
-    if ray_address is not None and engine != "ray":
-        raise InputError("--ray-address can only be used with --engine ray.")
     check_sources(sources)
     from hierindex.cli.progress import ShownProgress
     from hierindex.models.load import BUNDLED
@@ -101,42 +82,29 @@ def build(
     with closing(ShownProgress(settings.embed_model or BUNDLED[1])) as progress:
         from hierindex.cli.models import hierarchy_of
         from hierindex.index import HierarchicalIndex
+        from hierindex.scale.engine import RayEngine
 
-        given: dict[str, Any] = {
-            "hierarchy": hierarchy_of(settings),
-            "chunk_size": settings.chunk_size,
-            "progress": progress,
-        }
-        if engine == "ray" and not dry_run:
-            given["engine"] = _cluster(ray_address)
         report = HierarchicalIndex.build(
-            sources, index, replace=replace, dry_run=dry_run, **given
+            sources,
+            index,
+            hierarchy=hierarchy_of(settings),
+            chunk_size=settings.chunk_size,
+            replace=replace,
+            dry_run=dry_run,
+            progress=progress,
+            engine=RayEngine() if engine == "ray" and not dry_run else None,
         ).last_build
     assert report is not None
+    told = report.to_json()
     if dry_run:
-        print_estimate(report, settings, as_json)
-    else:
-        summary = timed if verbose else built
-        print_result(
-            report.to_json(),
-            as_json,
-            lambda told: f"{summary({**told, 'skipped': []})}\n\n{files_read(told)}",
-        )
-        if report.generation == 1:
-            note_next("Ask it", "query", "QUESTION", "--index", str(index), as_json=as_json)
-
-
-def _cluster(address: str | None) -> "Engine":
-    from hierindex.scale.engine import RayEngine
-
-    return RayEngine(address)
-
-
-def print_estimate(estimate: "BuildReport", settings: "Settings", as_json: bool) -> None:
-    """Print an estimate, with its price if the settings have token prices."""
-    prices = settings.prompt_price or 0.0, settings.completion_price or 0.0
-    price = estimate.price(*prices) if any(prices) else None
-    print_result({**estimate.to_json(), "price": price}, as_json, estimated)
+        print_result(told, as_json, estimated)
+        return
+    print_result(
+        told, as_json, lambda told: f"{built({**told, 'skipped': []})}\n\n{files_read(told)}"
+    )
+    if report.generation == 1 and not as_json:
+        ask = shlex.join(["hierindex", "query", "QUESTION", "--index", index])
+        print_note(f"note: Ask it: {ask}")
 
 
 def demo(
@@ -169,15 +137,22 @@ def demo(
         typer.echo(f"  {visible(f'hierindex {name} --index {index}'):<44} {what}")
 
 
-DryRun = Annotated[
-    bool,
-    typer.Option(
-        "--dry-run", help="Only estimate the cost; new content is read, embedded and cached."
-    ),
-]
+@contextmanager
+def _changing(
+    index: str, flags: dict[str, Any]
+) -> Iterator[tuple["HierarchicalIndex", dict[str, Any]]]:
+    """Show progress; yield an index, and the options of its `update`."""
+    from hierindex.cli.progress import ShownProgress
+
+    with closing(ShownProgress("the index")) as progress:
+        from hierindex.cli.models import as_built
+        from hierindex.index import HierarchicalIndex
+
+        opened = HierarchicalIndex.open(index)
+        yield opened, {"progress": progress, **as_built(opened.settings, flags)}
 
 
-@options.with_settings(f"{WRITING} {PRICES}")
+@options.with_settings(WRITING)
 def update(
     sources: Annotated[
         list[str] | None,
@@ -192,25 +167,16 @@ def update(
     flags: dict[str, Any],
     purge: options.Purge = False,
     dry_run: DryRun = False,
-    verbose: options.Verbose = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Read files again and update the index with their changes.
 
-    The method, the models and other settings are taken from the index. Pass
-    `--llm remembered` to use the language model that wrote the summaries.
+    The method, the models and other settings are taken from the index. If a
+    language model wrote the summaries, name it by --llm.
     """
-    from hierindex.cli.progress import ShownProgress
-
-    with closing(ShownProgress("the index")) as progress:
-        from hierindex.cli.models import as_built
-        from hierindex.index import HierarchicalIndex
-
-        opened = HierarchicalIndex.open(index)
-        settings, models = as_built(opened.settings, flags)
-        given = {"progress": progress, **models}
+    with _changing(index, flags) as (opened, given):
         report = opened.update(sources or None, purge=purge, dry_run=dry_run, **given)
-    _print(report, settings, verbose, as_json)
+    _print(report, as_json)
 
 
 @options.with_settings(WRITING)
@@ -236,20 +202,16 @@ def watch(
     the next change, or after 30 seconds. Set WATCHFILES_FORCE_POLLING=1 where
     the system does not report changes, as on most network drives.
     """
-    from hierindex.cli.models import as_built
-    from hierindex.cli.progress import ShownProgress
-    from hierindex.index import HierarchicalIndex
     from hierindex.jobs.changes import Remembered
 
-    def failed(error: HierindexError) -> None:
-        progress.close()
-        print_note(f"{error} Still watching.")
+    with until_stopped(STOPPED), _changing(index, flags) as (opened, given):
+        progress = given["progress"]
 
-    opened = HierarchicalIndex.open(index)
-    _, models = as_built(opened.settings, flags)
-    with until_stopped(STOPPED), closing(ShownProgress("the files")) as progress:
-        given = {"purge": purge, "progress": progress, **models}
-        reports = opened.watch(sources or None, failed=failed, **given)
+        def failed(error: HierindexError) -> None:
+            progress.close()
+            print_note(f"{error} Still watching.")
+
+        reports = opened.watch(sources or None, failed=failed, purge=purge, **given)
         places = sources or Remembered.of(opened.table.snapshot()).sources
         print_note(f"Watching {some(places)}; Ctrl-C stops.")
         generation, known = -1, list[dict[str, str]]()  # `known` files are skipped and printed
@@ -263,7 +225,7 @@ def watch(
             generation, known = report.generation, skipped
 
 
-@options.with_settings(f"{WRITING} {PRICES}")
+@options.with_settings(WRITING)
 def delete(
     documents: Annotated[
         list[str],
@@ -273,7 +235,6 @@ def delete(
     *,
     flags: dict[str, Any],
     dry_run: DryRun = False,
-    verbose: options.Verbose = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Delete documents, and everything derived from them, from the index.
@@ -282,42 +243,30 @@ def delete(
     attachments. The files themselves are not changed. Later updates skip them
     until they are named as SOURCE.
     """
-    from hierindex.cli.progress import ShownProgress
     from hierindex.read.files import valid_name
 
     documents = [*map(valid_name, documents)]  # which the shell may have completed
-    with closing(ShownProgress("the index")) as progress:
-        from hierindex.cli.models import as_built
-        from hierindex.index import HierarchicalIndex
-
-        opened = HierarchicalIndex.open(index)
-        settings, models = as_built(opened.settings, flags)
-        given = {"progress": progress, **models}
+    with _changing(index, flags) as (opened, given):
         report = opened.delete(*documents, dry_run=dry_run, **given)
-    _print(report, settings, verbose, as_json)
+    _print(report, as_json)
     if not as_json:
         were = "would be" if dry_run else "were"
-        what = f"Earlier generations {were} removed, as they contain the deleted text."
-        typer.echo(
-            wrapped(f"{what} Updates skip files that still exist until they are named as SOURCE.")
+        print_note(
+            f"note: Earlier generations {were} removed, as they contain the deleted text. Updates "
+            "skip files that still exist until they are named as SOURCE."
         )
 
 
-def _print(report: "BuildReport", settings: "Settings", verbose: bool, as_json: bool) -> None:
-    if report.dry_run:
-        print_estimate(report, settings, as_json)
-        return
-    summary = timed if verbose else built
-    print_result(
-        report.to_json(),
-        as_json,
-        lambda told: "\n".join([summary(told), *not_read(told["files"])]),
-    )
+def _print(report: "BuildReport", as_json: bool) -> None:
+    def text(told: dict[str, Any]) -> str:
+        return "\n".join([built(told), *not_read(told["files"])])
+
+    print_result(report.to_json(), as_json, estimated if report.dry_run else text)
 
 
 def _updated(report: dict[str, Any]) -> str:
     """Format the report of an update on one line, then requests and skipped files."""
-    names = "; ".join([*changed(report["names"]), *moved(report)]) or "Nothing has changed."
+    names = "; ".join(changed(report["names"])) or "Nothing has changed."
     at, seconds = f"{datetime.now():%H:%M:%S}", f"{report['seconds']['total']:.1f} s"
     usage = [usage_of(report["usage"])] if report["usage"]["llm_calls"] else []
     line = f"{at}  Generation {report['generation']}, {seconds}. {names}"

@@ -3,28 +3,23 @@
 from collections.abc import Callable
 from math import isfinite
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 from hierindex.cli import options
-from hierindex.cli.output import note_if_empty, note_next, print_result
+from hierindex.cli.output import print_result
 from hierindex.cli.text import contents, described, exported, node_shown, outlined
 from hierindex.errors import InputError
-from hierindex.settings import CONTEXT, OUTLINE_TOKENS, REPORT_MB
+from hierindex.settings import OUTLINE_TOKENS, REPORT_MB
 from hierindex.text.display import counted
-
-FORMATS = "document-summary", "parquet", "json", "markdown", "svg"
 
 
 def info(index: options.Index, as_json: options.AsJson = False) -> None:
     """Print the levels, numbers of nodes and models of an index."""
     from hierindex.index import HierarchicalIndex
 
-    found = HierarchicalIndex.open(index).info()
-    print_result(found, as_json, described)
-    if found["stale"]:
-        note_next("Grow the tree again", "update", "--index", str(index), as_json=as_json)
+    print_result(HierarchicalIndex.open(index).info(), as_json, described)
 
 
 def show(
@@ -33,12 +28,6 @@ def show(
     source: Annotated[
         bool, typer.Option("--source", help="Also print the cited passages in context.")
     ] = False,
-    context: Annotated[
-        int,
-        typer.Option(
-            metavar="N", min=0, help="With --source: characters before and after a passage."
-        ),
-    ] = CONTEXT,
     as_json: options.AsJson = False,
 ) -> None:
     """Print the text, parents, children and sources of a node.
@@ -51,8 +40,7 @@ def show(
     opened = HierarchicalIndex.open(index)
     shown = opened.describe(node)
     if source:
-        passages = opened.sources(shown["id"], context=context)
-        shown["passages"] = [passage.to_json() for passage in passages]
+        shown["passages"] = [each.to_json() for each in opened.sources(shown["id"])]
     print_result(shown, as_json, node_shown)
 
 
@@ -106,9 +94,7 @@ def outline(
     opened = HierarchicalIndex.open(index)
     filters = known_filters(where, opened.table.snapshot())
     found = outline_of(opened.table, opened.encoder, budget, question, of or None, filters)
-    outline = outline_json(found)
-    print_result(outline, as_json, outlined)
-    note_if_empty(outline["nodes"], where)
+    print_result(outline_json(found), as_json, outlined)
 
 
 def report(
@@ -146,7 +132,7 @@ def report(
 
 def export(
     form: Annotated[
-        str,
+        Literal["document-summary", "parquet", "json", "markdown", "svg"],
         typer.Argument(
             metavar="FORMAT",
             help="document-summary (a LlamaIndex index), parquet, json, markdown (a folder of "
@@ -171,8 +157,6 @@ def export(
     as_json: options.AsJson = False,
 ) -> None:
     """Export the tree for other programs, or a picture of it."""
-    if form not in FORMATS:
-        raise InputError(f"FORMAT must be one of {', '.join(FORMATS)}, got {form!r}.")
     from hierindex.export.document_summary import persist_document_summary_index
     from hierindex.export.files import to_json, to_parquet
     from hierindex.export.markdown import to_markdown
@@ -197,7 +181,6 @@ def export(
 
 
 def _written(written: dict[str, Any]) -> str:
-
     size = f"{written['bytes'] / 1e6:.1f} MB"
     line = f"Wrote {written['path']}: {counted(written['nodes'], 'node')}, {size}."
     return "\n".join([line, *([written["left_out"]] if written["left_out"] else [])])

@@ -1,7 +1,6 @@
 """Make language models, summarisers and hierarchies from settings."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +17,6 @@ from hierindex.tree.hierarchy import Hierarchy
 
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM
-
-REMEMBERED = "remembered"  # the language model of an index
 
 
 def llm_of(settings: Settings) -> "LLM | None":
@@ -59,30 +56,21 @@ def hierarchy_of(settings: Settings) -> Hierarchy:
     )
 
 
-def as_built(
-    remembered: Mapping[str, Any], flags: dict[str, Any]
-) -> tuple[Settings, dict[str, Any]]:
-    """Return the settings of an update, and its language model with its request options.
+def as_built(remembered: Mapping[str, Any], flags: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of an update: its language model, the limits of requests, and `strict`.
 
     Parameters
     ----------
     remembered : Mapping
         Settings stored in the index, see `settings_of`.
     flags : dict
-        Flags of the command line. `llm` may be "remembered".
+        Flags of the command line.
 
     Raises
     ------
     InputError
-        If `llm` is not the model that wrote the summaries, or none is remembered.
+        If `llm` is not the model that wrote the summaries.
     """
-    served = remembered.get("llm") or {}
-    if flags.get("llm") == REMEMBERED:
-        if not served:
-            raise InputError(
-                "--llm remembered cannot be used: no language model wrote summaries of the index."
-            )
-        flags = {"llm_base_url": served["base_url"], **flags, "llm": served["name"]}
     settings, wrote = load_settings(flag_of, **flags), _writer(remembered["summarizer"])
     if "llm" in flags and settings.llm != wrote:
         raise InputError(
@@ -91,10 +79,8 @@ def as_built(
         )
     models: dict[str, Any] = {"strict": settings.strict}
     if settings.llm is not None and settings.llm == wrote:
-        tokens = settings.llm_completion_tokens or served.get("max_tokens")
-        llm = llm_of(replace(settings, llm_completion_tokens=tokens))
-        models |= {"llm": llm, **_limits(settings)}
-    return settings, models
+        models |= {"llm": llm_of(settings), **_limits(settings)}
+    return models
 
 
 def _writer(summarizer: Mapping[str, Any]) -> str | None:
@@ -117,17 +103,16 @@ def _limits(settings: Settings) -> dict[str, Any]:
 
 
 def _summarizer(settings: Settings) -> Summarizer:
-    llm = llm_of(settings)
-    if llm is not None and settings.summarizer != "extractive":
-        raise InputError(f"Pass --llm or --summarizer, not both, got {settings.summarizer}.")
-    if llm is None and settings.summarizer == "extractive":
+    llm, unsupported = llm_of(settings), settings.unsupported
+    if llm is not None:
+        if settings.summarizer != "extractive":
+            raise InputError(f"Pass --llm or --summarizer, not both, got {settings.summarizer}.")
+        rewriter = LLMRewriter(llm, prompt=_prompt(settings.prompt), **_limits(settings))
+        return TwoStageSummarizer(rewriter, strict=settings.strict, unsupported=unsupported)
+    if settings.summarizer == "extractive":
         return ExtractiveSummarizer()
-    rewriter = Seq2SeqRewriter(settings.summarizer) if llm is None else _rewriter(llm, settings)
-    return TwoStageSummarizer(rewriter, strict=settings.strict, unsupported=settings.unsupported)
-
-
-def _rewriter(llm: "LLM", settings: Settings) -> LLMRewriter:
-    return LLMRewriter(llm, prompt=_prompt(settings.prompt), **_limits(settings))
+    seq2seq = Seq2SeqRewriter(settings.summarizer)
+    return TwoStageSummarizer(seq2seq, strict=settings.strict, unsupported=unsupported)
 
 
 def _prompt(name: str) -> str:
@@ -137,8 +122,7 @@ def _prompt(name: str) -> str:
     try:
         return Path(name).read_text("utf-8")
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise InputError(
             f"The prompt {name!r} is neither {' nor '.join(PROMPTS)}, nor a file that can be read: "
-            f"{reason}."
+            f"{error}."
         ) from error

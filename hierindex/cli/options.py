@@ -7,15 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hierindex.cli.output import print_note
-from hierindex.settings import (
-    GROUPS,
-    Help,
-    flag_of,
-    help_of,
-    load_settings,
-    misnamed_variables,
-)
+from hierindex.settings import GROUPS, Help, flag_of, help_of, load_settings
 
 Function = Callable[..., None]
 
@@ -30,32 +22,20 @@ def checked_index(index: str) -> str:
     return index
 
 
-def _new_index(index: str) -> str:
-    from hierindex.store.connection import Connection
-
-    Connection(index)  # fails if it can be no place
-    return index
-
-
-def _place(check: Callable[[str], str]) -> Any:
-    """Return the typer option --index, whose value is checked before slow imports."""
-    return typer.Option(
-        "--index",
-        metavar="DIR",
-        help="Folder of the index, or its URI in an object store.",
-        callback=check,
-    )
-
-
-Index = Annotated[str, _place(checked_index)]
-NewIndex = Annotated[str, _place(_new_index)]
+INDEX = "Folder of the index, or its URI in an object store."
+Index = Annotated[  # checked before slow imports
+    str, typer.Option("--index", metavar="DIR", help=INDEX, callback=checked_index)
+]
+NewIndex = Annotated[str, typer.Option("--index", metavar="DIR", help=INDEX)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print only a JSON object.")]
 Purge = Annotated[
     bool, typer.Option("--purge", help="Also remove old generations, which hold the replaced text.")
 ]
 Verbose = Annotated[
     bool,
-    typer.Option("--verbose", "-v", help="Also print seconds per stage and level."),
+    typer.Option(
+        "--verbose", "-v", help="Also print what was searched and why, and the nodes found."
+    ),
 ]
 Question = Annotated[str, typer.Argument(metavar="QUESTION", help="A question or a topic.")]
 Where = Annotated[
@@ -84,8 +64,6 @@ def with_settings(names: str) -> Callable[[Function], Function]:
     def decorate(command: Function) -> Function:
         @wraps(command, assigned=("__name__", "__doc__"))
         def run(**arguments: Any) -> None:
-            for sentence in misnamed_variables():
-                print_note(f"note: {sentence}")
             given = {flag.name: arguments.pop(flag.name) for flag in flags}
             given = {name: value for name, value in given.items() if value is not None}
             if "flags" in of_command:

@@ -9,7 +9,7 @@ import typer
 
 from hierindex.cli import options
 from hierindex.cli.output import print_result
-from hierindex.cli.text import changed, table, with_last_column
+from hierindex.cli.text import table
 from hierindex.text.display import counted
 
 INVALID = 1  # exit status if a check does not hold
@@ -82,16 +82,13 @@ def rollback(
     The source files are not changed, so the next `hierindex update` reads
     them again and undoes the rollback.
     """
-    from hierindex.jobs.changes import difference
     from hierindex.store.table import Table
 
     table = Table.of(index)
     table.snapshot().require()
-    with table.writing("rollback"):
-        before = table.snapshot()
+    with table.writing("rollback"):  # does not wait for another writer
         table.rollback(generation)
-        made = table.history()[-1] | difference(before, table.snapshot())
-    print_result(made, as_json, _rolled_back)
+    print_result(table.history()[-1], as_json, lambda made: listed({"generations": [made]}))
 
 
 def listed(held: dict[str, Any]) -> str:
@@ -102,16 +99,11 @@ def listed(held: dict[str, Any]) -> str:
             str(each["generation"]),
             f"{datetime.fromisoformat(each['time']).astimezone():%Y-%m-%d %H:%M}",
             *(each[count] for count in head[2:]),
+            _changes(each),
         )
         for each in held["generations"]
     )
-    return with_last_column(table(head, rows), "written by", map(_changes, held["generations"]))
-
-
-def _rolled_back(made: dict[str, Any]) -> str:
-    """Format a generation and its differences from the one before: documents and sources."""
-    names, sources = changed(made["names"]), changed(made["sources"], " sources")
-    return "\n".join([listed({"generations": [made]}), *names, *sources])
+    return table((*head, "written by"), rows)
 
 
 def _changes(generation: dict[str, Any]) -> str:

@@ -4,7 +4,7 @@ import re
 import signal
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,7 +16,6 @@ from hierindex.settings import EXPLORER_PORT, HOST, MCP_PORT, QUESTIONS_PORT
 
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM
-    from mcp.server import Server
 
     from hierindex.serve.mcp.reader import Reader
     from hierindex.settings import Settings
@@ -140,22 +139,16 @@ def mcp(
         return Reader(Table.of(place))
 
     with extra("serve", "The MCP server needs"):
-        from hierindex.serve.mcp.server import run, server_of
+        from hierindex.serve.mcp.server import application, run, server_of
+        from hierindex.serve.server import Address, Server
     server = server_of({name: partial(open_reader, place) for name, place in places.items()})
-    if http:
-        _over_http(server, MCP_PORT if port is None else port)
-    else:
+    if not http:
         for number in (signal.SIGINT, signal.SIGTERM):  # Python would wait for the next input
             signal.signal(number, signal.SIG_DFL)
         run(server)
-
-
-def _over_http(server: "Server[Any]", port: int) -> None:
-    from hierindex.serve import server as serving
-    from hierindex.serve.mcp.server import application
-
-    address = serving.Address.at(HOST, (port,))
-    with until_stopped("Stopped."), serving.Server(application(server), address) as running:
+        return
+    address = Address.at(HOST, (MCP_PORT if port is None else port,))
+    with until_stopped("Stopped."), Server(application(server), address) as running:
         print_note(f"Serving until Ctrl-C, at {address.url}mcp")
         running.wait()
 

@@ -1,23 +1,18 @@
 """Building of an index from sources."""
 
-import dataclasses
-import os
 from collections.abc import Sequence
-from contextlib import ExitStack, nullcontext
-from pathlib import Path
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from hierindex.errors import FormatError, InputError
-from hierindex.jobs.changes import Remembered, Revision, check_losses, held_documents
+from hierindex.jobs.changes import Remembered, check_losses, held_documents
 from hierindex.jobs.job import Engine, Job, PartGrower, in_this_process
-from hierindex.jobs.report import BuildReport, reported
+from hierindex.jobs.report import BuildReport
 from hierindex.jobs.revisions import Source, built, checked
 from hierindex.models.model import is_same_name
-from hierindex.models.record import Usage
 from hierindex.progress import Progress, Stopwatch
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
-from hierindex.tree.growth import Grown
 from hierindex.tree.hierarchy import Hierarchy
 
 if TYPE_CHECKING:
@@ -38,56 +33,32 @@ def build_tree(
 ) -> BuildReport:
     """Build the tree of the sources; see `HierarchicalIndex.build`."""
     progress, watch = progress or hierarchy.progress, Stopwatch()
-    if not dry_run:
-        check_writable(table.uri)
-    sources = checked(sources)
-    with ExitStack() as opened:
+    sources, may_replace = checked(sources), replace or dry_run
+    with nullcontext() if dry_run else table.writing("build"):
         with watch("load"):
-            opened.enter_context(nullcontext() if dry_run else table.writing("build"))
             _ = hierarchy.embedder  # a model that cannot be loaded leaves no cache
-            started = (engine or in_this_process)(table, progress)
-            cache, read, start = opened.enter_context(started)
-            may_replace = replace or dry_run
-            snapshot = held_by(table) if may_replace else table.snapshot()
-            before, was = held_documents(snapshot), Remembered.of(snapshot)
-            if snapshot.exists and not may_replace:
-                _check_models(snapshot, hierarchy)
-        with watch("read"):
-            revision = built(sources, before, was, read)
-        if not may_replace:
-            check_losses(
-                "build",
-                revision.changes.removed,
-                before,
-                "pass --replace (in Python replace=True) to do so, or use `hierindex update` to "
-                "add documents",
-            )
-        job = Job(
-            revision=revision,
-            table=table,
-            snapshot=snapshot,
-            grower=PartGrower(hierarchy, splitter, chunk_size, cache, progress),
-            watch=watch,
-            start=start,
-        )
-        return job.estimate() if dry_run else job.publish()
+        with (engine or in_this_process)(table, progress) as (cache, read, start):
+            with watch("load"):
+                snapshot = _held_by(table) if may_replace else table.snapshot()
+                before, was = held_documents(snapshot), Remembered.of(snapshot)
+                if snapshot.exists and not may_replace:
+                    _check_models(snapshot, hierarchy)
+            with watch("read"):
+                revision = built(sources, before, was, read)
+            if not may_replace:
+                check_losses(
+                    "build",
+                    len(revision.names.removed),
+                    before,
+                    "pass --replace (in Python replace=True) to do so, or use `hierindex update` "
+                    "to add documents",
+                )
+            grower = PartGrower(hierarchy, splitter, chunk_size, cache, progress)
+            job = Job(revision, table, snapshot, grower, watch, start)
+            return job.estimate() if dry_run else job.publish()
 
 
-def publish_moved(
-    revision: Revision, table: Table, watch: Stopwatch, *, dry_run: bool = False
-) -> BuildReport:
-    """Publish the new paths of sources that have moved, with an unchanged tree."""
-    generation = table.snapshot().generation
-    if revision.moved and not dry_run:
-        with watch("write"):
-            report = revision.report(revision.was.settings, Usage())
-            generation = table.revise(None, (), report, moved=revision.moved)
-    elif not dry_run:
-        table.sweep_cache()  # after a job that was killed, or an edit taken back
-    return dataclasses.replace(reported(revision, Grown(), generation, watch), dry_run=dry_run)
-
-
-def held_by(table: Table) -> Snapshot:
+def _held_by(table: Table) -> Snapshot:
     """Return the newest snapshot of an index, empty if another version of hierindex wrote it."""
     try:
         return table.snapshot()
@@ -109,15 +80,3 @@ def _check_models(snapshot: Snapshot, hierarchy: Hierarchy) -> None:
                 f"The index {snapshot.uri!r} was built with the {what} {was!r}, this build has "
                 f"{now!r}; pass --replace (in Python replace=True) to build all of it again."
             )
-
-
-def check_writable(uri: str) -> None:
-    """Raise InputError before any work if the folder is not writable."""
-    if "://" in uri:
-        return
-    folder = Path(uri).absolute()
-    nearest = next(path for path in (folder, *folder.parents) if path.exists())
-    if not nearest.is_dir() or not os.access(nearest, os.W_OK):
-        raise InputError(
-            f"The index folder {uri!r} cannot be written: {nearest} is not a writable folder."
-        )

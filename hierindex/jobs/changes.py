@@ -46,14 +46,6 @@ class Remembered:
         fields = {name: report[name] for name in cls.__dataclass_fields__ if name in report}
         return cls(**fields)
 
-    def moved(self, places: Mapping[str, str]) -> Self:
-        """Return a copy with the new paths of moved sources, given by their old paths."""
-        return replace(
-            self,
-            sources=[places.get(source, source) for source in self.sources],
-            left_out={places.get(source, source): ids for source, ids in self.left_out.items()},
-        )
-
 
 @dataclass(frozen=True)
 class ChangedDocuments:
@@ -92,17 +84,6 @@ class ChangedDocuments:
 
 
 @dataclass(frozen=True)
-class Changes:
-    """Numbers of added, changed, removed, renamed and unchanged documents."""
-
-    added: int
-    changed: int
-    removed: int
-    renamed: int
-    unchanged: int
-
-
-@dataclass(frozen=True)
 class Revision:
     """The documents that an index will hold next.
 
@@ -118,8 +99,6 @@ class Revision:
     skipped : Sequence[Skipped]
     was, remembered : Remembered
         The state stored in the index before and after, except for the settings.
-    moved : Mapping[str, str]
-        New paths of moved sources, by their old paths.
     anew : bool
         Whether the whole tree is grown again, even if no document changes.
     """
@@ -130,7 +109,6 @@ class Revision:
     skipped: Sequence[Skipped]
     was: Remembered
     remembered: Remembered
-    moved: Mapping[str, str] = field(default_factory=dict)
     anew: bool = False
 
     @cached_property
@@ -139,11 +117,11 @@ class Revision:
         return ChangedDocuments.between(self.before, self.after)
 
     @property
-    def changes(self) -> Changes:
-        """The number of documents of each outcome."""
+    def changes(self) -> dict[str, int]:
+        """The number of documents by outcome: those of `names`, and `unchanged`."""
         n_each = {outcome: len(ids) for outcome, ids in vars(self.names).items()}
         n_both = len(self.before.keys() & self.after.keys())
-        return Changes(**n_each, unchanged=n_both - n_each["changed"])
+        return {**n_each, "unchanged": n_both - n_each["changed"]}
 
     @cached_property
     def kept(self) -> set[str]:
@@ -152,19 +130,14 @@ class Revision:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the tree would stay the same; its sources may have moved."""
-        same = self.before.keys() == self.after.keys()
-        remembered = self.was.moved(self.moved) == self.remembered
-        return same and remembered and not self.read and not self.anew
+        """Whether the index would stay the same."""
+        same = self.before.keys() == self.after.keys() and self.was == self.remembered
+        return same and not self.read and not self.anew
 
     def report(self, settings: Mapping[str, Any], usage: Usage) -> dict[str, Any]:
         """Return the details that are stored with the next generation, see `Snapshot.report`."""
         remembered = replace(self.remembered, settings=settings)
-        return {
-            **asdict(remembered),
-            "usage": asdict(usage),
-            "changes": asdict(self.changes),
-        }
+        return {**asdict(remembered), "usage": asdict(usage), "changes": self.changes}
 
 
 def held_documents(snapshot: Snapshot) -> dict[str, Origin]:
@@ -172,48 +145,15 @@ def held_documents(snapshot: Snapshot) -> dict[str, Origin]:
 
     The hash of a document is unknown if its chunks disagree, because others deleted or added some.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     rows = snapshot.select("documents", *Origin._fields, where=snapshot.of_each_document)
-    if not rows:
-        return {}
-    documents = pc.list_element(rows["documents"], 0)
-    columns = {"id": documents, **{name: rows[name] for name in Origin._fields}}
-    distinct = pa.table(columns).group_by([*columns]).aggregate([])  # in any order
     origins = dict[str, Origin]()
-    for document, *known in zip(*distinct.to_pydict().values(), strict=True):
+    columns = (rows[name].to_pylist() for name in ("documents", *Origin._fields)) if rows else ()
+    for (document, *_), *known in zip(*columns, strict=True):
         origin = Origin(*known)
         first = origins.setdefault(document, origin)
         if origin != first:
             origins[document] = Origin(read_from=first.read_from or origin.read_from)
-    written = {document: origins[document] for document in documents.unique().to_pylist()}
-    return in_order(written, Remembered.of(snapshot).sources)
-
-
-def moved_documents(documents: Documents, places: Mapping[str, str]) -> dict[str, Origin]:
-    """Return the documents with the new paths of moved sources, given by their old paths."""
-    if not places:
-        return {**documents}
-    return {
-        document: origin._replace(read_from=places.get(origin.read_from, origin.read_from))
-        for document, origin in documents.items()
-    }
-
-
-def difference(before: Snapshot, after: Snapshot) -> dict[str, Any]:
-    """Return the differences between two generations of an index, as JSON values.
-
-    `names` has the fields of `ChangedDocuments`. `sources` are the absolute paths that only the
-    later generation remembers (`added`), or only the earlier one (`removed`).
-    """
-    names = ChangedDocuments.between(held_documents(before), held_documents(after))
-    was, now = (Remembered.of(snapshot).sources for snapshot in (before, after))
-    sources = {
-        "added": [source for source in now if source not in was],
-        "removed": [source for source in was if source not in now],
-    }
-    return {"names": asdict(names), "sources": sources}
+    return in_order(origins, Remembered.of(snapshot).sources)
 
 
 def chunks_per_document(snapshot: Snapshot) -> dict[str, int]:
@@ -234,15 +174,7 @@ def kept_chunks(snapshot: Snapshot, documents: Collection[str]) -> list[Node]:
 def check_losses(what: str, n_lost: int, before: Documents, instead: str) -> None:
     """Raise InputError if more than half of the documents of an index would be lost.
 
-    Parameters
-    ----------
-    what : str
-        The operation, as the subject of the message.
-    n_lost : int
-    before : Documents
-        The documents that the index holds.
-    instead : str
-        What the caller can do instead, as the end of the message.
+    `what` is the operation, and `instead` is what the caller can do instead.
     """
     if 2 * n_lost > len(before):
         raise InputError(

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from hierindex.cache import Cache, Readings, Vectors, open_cache
 from hierindex.jobs.changes import Documents, Origin, Revision, chunks_per_document, kept_chunks
@@ -31,10 +31,6 @@ if TYPE_CHECKING:
     from llama_index.core.schema import Document
 
 
-S = TypeVar("S")
-T = TypeVar("T")
-
-
 @dataclass(frozen=True)
 class Part:
     """Documents whose trees are grown together.
@@ -47,15 +43,11 @@ class Part:
         Stored chunks of the documents that are not read again.
     read : Sequence[Document]
         The documents that are read.
-    n_before, n_read : int
-        Numbers of documents to read in the earlier parts, and in all parts.
     """
 
     origins: Documents
     held: Sequence[Node]
     read: "Sequence[Document]"
-    n_before: int
-    n_read: int
 
 
 @dataclass(frozen=True)
@@ -85,12 +77,8 @@ class PartGrower:
 
     def chunks(self, part: Part) -> list[Node]:
         """Return the chunks of all documents of a part, in order, with their origins."""
-
-        def progress(stage: str, done: int, total: int, cost: str = "", /) -> None:
-            self.progress(stage, part.n_before + done, part.n_read)
-
         memory = Readings(self.cache)
-        split = split_documents(part.read, self._splitter, progress=progress, memory=memory)
+        split = split_documents(part.read, self._splitter, progress=self.progress, memory=memory)
         chunks = [*part.held, *split]
         for chunk in chunks:
             origin = part.origins.get(chunk.documents[0], Origin())
@@ -116,12 +104,8 @@ class PartGrower:
         return self.splitter or sentence_splitter(model, self.chunk_size)
 
 
-class Map(Protocol):
-    """Protocol of functions that map a method of `PartGrower` over items."""
-
-    def __call__(self, method: Callable[[PartGrower, S], T], items: Iterable[S], /) -> Iterator[T]:
-        """Yield what the method returns for each item, in order."""
-        ...
+Map = Callable[[Callable[..., Any], Iterable[Any]], Iterator[Any]]
+"""Yields what a method of `PartGrower` returns for each item, in order."""
 
 
 class Workers(NamedTuple):
@@ -188,10 +172,10 @@ class Job:
     grower : PartGrower
         The grower of this process.
     watch : Stopwatch
-    purge : bool
-        Whether to remove all earlier generations from the index.
     start : Start
         Starts the workers that grow the parts of the tree.
+    purge : bool
+        Whether to remove all earlier generations from the index.
     """
 
     revision: Revision
@@ -199,14 +183,9 @@ class Job:
     snapshot: Snapshot
     grower: PartGrower
     watch: Stopwatch
+    start: Start
     purge: bool = False
-    start: Start = start_here
     part: ClassVar[int] = 10_000  # chunks, about, that are read and grown at once
-
-    @property
-    def is_anew(self) -> bool:
-        """Whether the whole tree is grown again, instead of only the changed groups."""
-        return self.revision.anew or not self.snapshot.exists
 
     def parts(self, n_parts: int = 1) -> Iterator[Part]:
         """Yield the documents to grow a tree over in order, if possible in `n_parts` parts or more.
@@ -216,22 +195,21 @@ class Job:
         """
         after, read = self.revision.after, {each.doc_id: each for each in self.revision.read}
         with self.watch("load"):
-            kept = chunks_per_document(self.snapshot) if self.is_anew else {}
+            kept = chunks_per_document(self.snapshot) if self.revision.anew else {}
         sizes = {d: read[d].n_chunks if d in read else kept.get(d, 0) for d in after}
-        most, n_before = min(self.part, 1 + sum(sizes.values()) // n_parts), 0
+        most = min(self.part, 1 + sum(sizes.values()) // n_parts)
         for documents in parted(sizes, sizes.__getitem__, most):
             with self.watch("load"):
                 held = kept_chunks(self.snapshot, kept.keys() & documents - read.keys())
             loaded = [read[document].load() for document in documents if document in read]
             origins = {document: after[document] for document in documents}
-            yield Part(origins, held, loaded, n_before, len(read))
-            n_before += len(loaded)
+            yield Part(origins, held, loaded)
 
     def earlier(self) -> EarlierTree | None:
         """Return the stored tree to update, or None if the whole tree is grown again."""
-        if self.is_anew:
-            return None
         revision = self.revision
+        if revision.anew:
+            return None
         changed = revision.before.keys() - revision.kept
         return EarlierTree(self.snapshot, changed, [*revision.after])
 
@@ -263,21 +241,23 @@ class Job:
     def _grown(self, rows: RowFile) -> Grown:
         """Grow the tree; finished nodes are added to `rows`."""
         with self.start(self.grower) as workers, RowFile(self.table.connection) as waiting:
-            steps = deque[tuple[int, int]]()  # of parts that are being grown
+            n_each = deque[int]()  # documents of the parts that are being grown
 
             def given() -> Iterator[Part]:
                 for part in self.parts(workers.n_parts):
-                    steps.append((part.n_before + len(part.read), part.n_read))
+                    n_each.append(len(part.read))
                     yield part
 
-            def told(grown: GrownPart) -> GrownPart:
-                workers.progress("grow documents", *steps.popleft())
-                return grown
+            def grown_parts() -> Iterator[GrownPart]:
+                n_done = 0
+                for grown in workers.map(PartGrower.documents, given()):
+                    n_done += n_each.popleft()
+                    workers.progress("grow documents", n_done, len(self.revision.read))
+                    yield grown
 
-            grown = map(told, workers.map(PartGrower.documents, given()))
             grow_pools = partial(workers.map, PartGrower.pools)
             aside = Sink(rows.add, waiting, self.part)
-            return workers.grower.grower.above(grown, self.earlier(), aside, grow_pools)
+            return workers.grower.grower.above(grown_parts(), self.earlier(), aside, grow_pools)
 
     def _write(self, grown: Grown, rows: RowFile) -> int:
         """Write the grown nodes and return the generation."""
@@ -286,9 +266,7 @@ class Job:
         if not revision.read:  # with no splitter
             settings["splitter"] = revision.was.settings.get("splitter")
         report = revision.report(settings, grown.usage)
-        if self.is_anew:
+        if self.revision.anew:
             return self.table.replace(reader, report, purge=self.purge)
         changed = None if reader is None else reader.read_all()
-        return self.table.revise(
-            changed, grown.gone, report, purge=self.purge, moved=revision.moved
-        )
+        return self.table.revise(changed, grown.gone, report, purge=self.purge)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from hierindex.read.documents import FileContent
 from hierindex.read.files import File, Skipped
@@ -52,11 +52,8 @@ EachFile = Callable[[Mapping[str, File]], Iterable[InFile]]
 """Reads files by document id."""
 
 
-class ReadFiles(Protocol):
-    """Protocol of functions that read files, given by document id."""
-
-    def __call__(self, files: Mapping[str, File]) -> tuple[list[ReadDocument], list[Skipped]]:
-        """Return the documents and the files that are skipped, in the order of the files."""
+ReadFiles = Callable[[Mapping[str, File]], tuple[list[ReadDocument], list[Skipped]]]
+"""Reads files by document id; returns the documents and the files that are skipped, in order."""
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """Reports of builds, updates and deletions."""
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -24,7 +23,7 @@ class BuildReport:
     """Result of a build, an update or a deletion, or of a dry run.
 
     An update that changes nothing publishes nothing: `generation` stays the same, and `statistics`
-    is empty. If only sources have moved, only their new paths are published.
+    is empty.
 
     Attributes
     ----------
@@ -34,8 +33,6 @@ class BuildReport:
         Numbers of documents.
     names : ChangedDocuments
         Ids of the added, changed, removed and renamed documents.
-    moved : sequence of (str, str)
-        Old and new paths of sources that have moved.
     files : list of FileContent
         The files that were read.
     skipped : list of Skipped
@@ -64,7 +61,6 @@ class BuildReport:
     renamed: int
     unchanged: int
     names: ChangedDocuments
-    moved: Sequence[tuple[str, str]]
     files: list[FileContent]
     skipped: list[Skipped]
     usage: Usage
@@ -82,20 +78,16 @@ class BuildReport:
         return round((used.prompt_tokens * prompt + used.completion_tokens * completion) / 1e6, 4)
 
     def __str__(self) -> str:
-        """Return the numbers of documents, nodes and requests on a few lines."""
+        """Return the numbers of documents and nodes on a few lines."""
         n_each = ", ".join(f"{getattr(self, outcome)} {outcome}" for outcome in OUTCOMES)
         n_nodes = ", ".join(f"{s.nodes} of level {s.level}" for s in self.statistics)
-        usage = ", ".join(f"{n} {what.replace('_', ' ')}" for what, n in asdict(self.usage).items())
-        embedded = f"{self.embedded_chunks} chunks of {self.embedded_tokens} tokens to embed"
-        start = f"Dry run, the index is unchanged; {embedded}" if self.dry_run else ""
-        lines = [
-            start or f"Generation {self.generation}, {self.seconds['total']:.1f} s",
-            f"documents: {n_each}",
-            f"nodes that were grouped: {n_nodes or 'none'}",
-            *([f"language model: {usage}"] if any(asdict(self.usage).values()) else []),
-            *([f"skipped files: {len(self.skipped)}"] if self.skipped else []),
-        ]
-        return "\n".join(lines)
+        head = f"Generation {self.generation}, {self.seconds['total']:.1f} s"
+        if self.dry_run:
+            head = f"Dry run, {self.embedded_chunks} chunks to embed"
+        return (
+            f"{head}\ndocuments: {n_each}\nskipped files: {len(self.skipped)}\n"
+            f"nodes that were grouped: {n_nodes or 'none'}"
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as dicts, lists and numbers."""
@@ -106,31 +98,21 @@ class BuildReport:
 
 def reported(revision: Revision, grown: Grown, generation: int, watch: Stopwatch) -> BuildReport:
     """Return the report of a revision and of the tree that was grown for it."""
-    spent = dict[tuple[str, int | None], float]()
-    for stage, level, seconds in (*watch.timings, *grown.timings):
-        spent[stage, level] = spent.get((stage, level), 0.0) + seconds
-    timings = [Timing(*key, seconds) for key, seconds in spent.items()]
+    watch.add(grown.timings)
+    timings = sorted(watch.timings, key=lambda timing: STAGES.index(timing.stage))
+    seconds = {
+        stage: sum(timing.seconds for timing in timings if timing.stage == stage)
+        for stage in STAGES
+    }
     return BuildReport(
         generation=generation,
-        **asdict(revision.changes),
+        **revision.changes,  # type: ignore[arg-type]
         names=revision.names,
-        moved=[*revision.moved.items()],
         files=[document.file for document in revision.read],
         skipped=[*revision.skipped],
         usage=grown.usage,
         grounding=grown.grounding,
-        seconds=_by_stage(timings, watch.elapsed),
-        timings=[
-            timing._replace(seconds=round(timing.seconds, 3))
-            for timing in sorted(timings, key=lambda timing: STAGES.index(timing.stage))
-        ],
+        seconds={stage: round(s, 3) for stage, s in {**seconds, "total": watch.elapsed}.items()},
+        timings=[timing._replace(seconds=round(timing.seconds, 3)) for timing in timings],
         statistics=grown.statistics,
     )
-
-
-def _by_stage(timings: Sequence[Timing], total: float) -> dict[str, float]:
-    """Sum seconds over levels and add the total."""
-    seconds = dict.fromkeys(STAGES, 0.0)
-    for timing in timings:
-        seconds[timing.stage] += timing.seconds
-    return {stage: round(spent, 3) for stage, spent in {**seconds, "total": total}.items()}

@@ -3,13 +3,12 @@
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path, PurePath
 
 from llama_index.core.schema import Document
 
 from hierindex.core.identity import document_key, file_of, wholes
-from hierindex.errors import InputError, SourceError
+from hierindex.errors import InputError, SourceError, nearest
 from hierindex.jobs.changes import (
     Documents,
     Origin,
@@ -17,17 +16,15 @@ from hierindex.jobs.changes import (
     Revision,
     check_losses,
     in_order,
-    moved_documents,
 )
 from hierindex.jobs.reading import ReadDocument, ReadFiles
-from hierindex.jobs.scope import Scope, check_paths, moved_sources
+from hierindex.jobs.scope import Scope
 from hierindex.read.files import (
     File,
     Skipped,
     check_source,
     files_of,
     nothing_to_index,
-    quoted,
     source_name,
 )
 from hierindex.read.readers import well_formed
@@ -83,8 +80,7 @@ def updated(
     """Return the revision that reads sources again, or for the first time.
 
     A document is kept if it is in none of the sources to read, if its content is the same, or if
-    its file cannot be read. A LlamaIndex document without text is removed. A new source replaces a
-    missing one if it contains most of its documents, see `moved_sources`.
+    its file cannot be read. A LlamaIndex document without text is removed.
 
     Parameters
     ----------
@@ -103,53 +99,43 @@ def updated(
     InputError
         If more than half of the documents would be removed without new ones in their place.
     """
-    sources_given = _each(() if sources is None else sources)
-    _check_ids([each for each in sources_given if isinstance(each, Document)])
-    paths, given, blank = _separated(sources_given)
-    check_paths(paths, was.sources, before)
-    places = moved_sources(paths, was.sources, before)
-    held, remembered = moved_documents(before, places), was.moved(places)
+    paths, given, blank = _separated(checked(() if sources is None else sources))
     if sources is None:
-        scope = Scope.of_all(was.sources, held)
+        scope = Scope.of_all(was.sources, before)
     else:
-        scope = Scope.of_named(paths, remembered.sources)
-    files, links = scope.files(held)
-    left_out = {source: frozenset(keys) for source, keys in remembered.left_out.items()}
+        scope = Scope.of_named(paths, was.sources)
+    files = scope.files()
     for document, file in files.items():
-        if file.source in left_out and not scope.names(file):
-            files[document] = file._replace(left_out=left_out[file.source])
+        if file.source in was.left_out and not scope.names(file):
+            files[document] = file._replace(left_out=frozenset(was.left_out[file.source]))
     documents, skipped = read(files)
     others = [*map(ReadDocument.of, given)]
     _check_ids([*documents, *others])
     skipped += blank
-    skipped += [Skipped(d, f"is a link to {quoted(of)}, which is read") for d, of in links.items()]
 
     now = _origins(documents, files) | _origins(others, {})
-    unread = _unread(skipped, files, before)  # of a source that moved: none
+    _check_sources(now, before, scope)
+    unread = _unread(skipped, files, before)
     skipped = [replace(s, reason=s.reason + KEPT) if s.path in unread else s for s in skipped]
     stay = now.keys() | set().union(*unread.values())
-    of_scope = held.items() if scope.parts else ()
+    of_scope = before.items() if scope.parts else ()
     gone = {d for d, of in of_scope if d not in stay and scope.has(d, of.read_from)}
     gone |= {b.path for b in blank if b.path in before and not before[b.path].read_from}
-    _check_moved(places, now, held)
-    _check_sources(now, held, scope)
-    after = {d: of for d, of in held.items() if d not in gone} | now
+    after = {d: of for d, of in before.items() if d not in gone} | now
     if not after or (scope.is_named and not (now or gone or blank)):
         raise nothing_to_index(paths or was.sources, skipped)
-    names = list(dict.fromkeys([*remembered.sources, *scope.roots]))
+    names = list(dict.fromkeys([*was.sources, *scope.roots]))
     revision = Revision(
         before=before,
         after=in_order(after, names),
-        read=[d for d in (*documents, *others) if held.get(d.doc_id) != now[d.doc_id]],
+        read=[d for d in (*documents, *others) if before.get(d.doc_id) != now[d.doc_id]],
         skipped=skipped,
         was=was,
-        remembered=replace(remembered, sources=names, left_out=_left_out(remembered, now)),
-        moved=places,
+        remembered=replace(was, sources=names, left_out=_left_out(was, now)),
     )
-    changes = revision.changes
     check_losses(
         "update",
-        changes.removed - changes.added,
+        len(revision.names.removed) - len(revision.names.added),
         before,
         "check that its sources are complete; to remove the documents, use `hierindex delete`, or "
         "build the index again with --replace (in Python replace=True)",
@@ -172,12 +158,8 @@ def without(
     source_of = {each: of.read_from for d, of in before.items() for each in wholes(d)}
     for document in documents:
         if document not in source_of:
-            near = [d for d in before if document in d or d in document][:3]
-            near = near or get_close_matches(document, before)
-            like = f"similar ids are {', '.join(map(repr, near))}"
             raise InputError(
-                f"The index holds no document {document!r}; "
-                f"{like if near else '`hierindex tree` shows what it holds'}."
+                f"The index holds no document {document!r}{nearest(document, before)}."
             )
     gone = {*documents}
     after = {d: of for d, of in before.items() if gone.isdisjoint(wholes(d))}
@@ -239,31 +221,14 @@ def _check_ids(documents: Sequence[Document | ReadDocument]) -> None:
         raise SourceError(f"Two documents have the id {repeated[0]!r}; ids must be unique.")
 
 
-def _check_moved(places: Mapping[str, str], now: Documents, before: Documents) -> None:
-    """Raise SourceError unless most documents of each moved source have the same content."""
-    held = Counter(origin.read_from for origin in before.values())
-    same = Counter(of.read_from for d, of in before.items() if places and now.get(d) == of)
-    for old, new in places.items():
-        if 2 * same[new] <= held[new]:
-            raise SourceError(
-                f"The source {old!r}, which the index was built from, cannot be found, and "
-                f"{new!r} has files with the ids of its documents, but most with other content; "
-                "build the index again, or delete these documents from it first."
-            )
-
-
 def _check_sources(now: Documents, before: Documents, scope: Scope) -> None:
     """Raise SourceError if a document has the id of a kept document of another source."""
     for document, (_, source) in now.items():
         held = before.get(document)
         if held and held.read_from != source and not scope.has(document, held.read_from):
-            known, new = (
-                f"of {name!r}" if name else "without a file" for name in (held[1], source)
-            )
             raise SourceError(
-                f"The index holds a document {document!r} {known}, so the document {new} cannot "
-                "have the same id; index a common parent folder, rename one, or delete the one "
-                "that the index holds."
+                f"The index holds another document {document!r}, of {held.read_from or 'no file'};"
+                " index a common parent folder, rename one, or delete the one that the index holds."
             )
 
 

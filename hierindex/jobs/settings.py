@@ -3,9 +3,8 @@
 import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
-from hierindex.errors import InputError, without_password
+from hierindex.errors import InputError
 from hierindex.models.functions import LLMLike, as_llm
 from hierindex.models.load import load_embed_model
 from hierindex.models.model import (
@@ -28,7 +27,7 @@ KINDS = {
     kind.class_name(): kind for kind in (SemanticHierarchy, RaptorHierarchy, DocumentHierarchy)
 }
 BY_METHOD = {kind.method: kind for kind in KINDS.values()}
-BESIDE = ("embed_settings", "chunk_size", "splitter", "llm")
+BESIDE = ("embed_settings", "chunk_size", "splitter")
 """Stored settings in addition to `Hierarchy.settings`."""
 
 StoredSettings = Mapping[str, Any]
@@ -37,16 +36,12 @@ StoredSettings = Mapping[str, Any]
 def settings_of(
     hierarchy: Hierarchy, splitter: "NodeParser | None", chunk_size: int | None
 ) -> dict[str, Any]:
-    """Return the settings to store in an index: all that determine its tree, without keys.
-
-    For a language model with an address, the address is stored without user name and password.
-    """
+    """Return the settings to store in an index: all that determine its tree, without keys."""
     settings = {
         **hierarchy.settings(),
         "embed_settings": identity(hierarchy.embedder.embed_model),
         "chunk_size": chunk_size,
         "splitter": _plain(splitter),
-        "llm": _served(hierarchy.summarizer),
     }
     plain: dict[str, Any] = json.loads(json.dumps(settings, default=repr))
     return plain
@@ -123,7 +118,7 @@ def check_hierarchy(
     for key in ("embed_model", "embed_settings") if may_differ else [*given]:
         was, now = settings.get(key), given[key]
         unknown = key not in settings or not was or (key == "summarizer" and "name" in was)
-        if not (unknown or _are_alike(key, was, now) or key in ("splitter", "chunk_size", "llm")):
+        if not (unknown or _are_alike(key, was, now) or key in ("splitter", "chunk_size")):
             raise InputError(
                 f"The index was built with {key}={was!r}, the hierarchy has {now!r}; leave it out, "
                 "or build the index again."
@@ -142,51 +137,20 @@ def check_splitter(settings: StoredSettings, splitter: "NodeParser | None") -> N
     """Raise InputError if a splitter is not the one that an index was built with."""
     was, now = settings.get("splitter"), _plain(splitter)
     if "splitter" in settings and was != now:
+        had, has = (each["class_name"] if each else "the default splitter" for each in (was, now))
         raise InputError(
-            f"The index was built with {_shown(was, now) or 'the default splitter'}, got "
-            f"{_shown(now, was) or 'none'}; pass the same as splitter=."
+            f"The index was built with {had}, got {has}; pass a splitter of the same class and "
+            "settings as splitter=."
         )
 
 
 def _plain(splitter: "NodeParser | None") -> dict[str, Any] | None:
-    """Return the class of a splitter and its settings that are JSON values, without keys."""
+    """Return the class of a splitter and its settings that are plain values, without keys."""
     if splitter is None:
         return None
-    known = {
-        key: list(value) if isinstance(value, tuple) else value
+    plain = {
+        key: value
         for key, value in splitter.to_dict().items()
-        if not APART.fullmatch(key)
+        if isinstance(value, str | int | float | None) and not APART.fullmatch(key)
     }
-    plain = {key: value for key, value in known.items() if _is_plain(value)}
     return {**plain, "class_name": splitter.class_name()}
-
-
-def _is_plain(value: Any) -> bool:
-    if isinstance(value, list):
-        return all(map(_is_plain, value))
-    return value is None or isinstance(value, str | int | float)
-
-
-def _shown(splitter: StoredSettings | None, other: StoredSettings | None) -> str:
-    """Return the class of a splitter, with the settings that differ from another one."""
-    if splitter is None:
-        return ""
-    name = splitter["class_name"]
-    if other is None or other["class_name"] != name:
-        return f"the splitter {name}"
-    differing = {k: v for k, v in splitter.items() if k not in other or other[k] != v}
-    return f"the splitter {name}({', '.join(f'{k}={v!r}' for k, v in differing.items())})"
-
-
-def _served(summarizer: Any) -> dict[str, Any] | None:
-    """Return name, address and maximum tokens of a summariser's language model on a server."""
-    llm = getattr(getattr(summarizer, "rewriter", None), "llm", summarizer)
-    address = getattr(llm, "api_base", None)
-    if not isinstance(address, str):
-        return None
-    url = urlsplit(address)._replace(query="", fragment="").geturl()
-    return {
-        "name": llm.metadata.model_name,
-        "base_url": without_password(url),
-        "max_tokens": getattr(llm, "max_tokens", None),
-    }

@@ -6,11 +6,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from hierindex.errors import InputError
-from hierindex.jobs.build import check_writable, publish_moved
 from hierindex.jobs.changes import Documents, Remembered, Revision, held_documents
 from hierindex.jobs.job import Job, PartGrower, in_this_process
 from hierindex.jobs.reading import ReadFiles
-from hierindex.jobs.report import BuildReport
+from hierindex.jobs.report import BuildReport, reported
 from hierindex.jobs.settings import (
     StoredSettings,
     check_hierarchy,
@@ -23,6 +22,7 @@ from hierindex.progress import Progress, Stopwatch, silent
 from hierindex.store.prefilter import STALE
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import PURGED, Table
+from hierindex.tree.growth import Grown
 from hierindex.tree.hierarchy import Hierarchy
 
 if TYPE_CHECKING:
@@ -99,43 +99,33 @@ def revise(
         If the options contradict the settings stored in the index.
     """
     table.snapshot().require()
-    if not dry_run:
-        check_writable(table.uri)
-    with nullcontext() if dry_run else table.writing(what):
-        return _revised(table, change, given, dry_run=dry_run)
-
-
-def _revised(table: Table, change: Revise, given: UpdateOptions, *, dry_run: bool) -> BuildReport:
     watch = Stopwatch()
-    with watch("load"):
-        snapshot = table.snapshot()
-        before, was = held_documents(snapshot), Remembered.of(snapshot)
-        settings = settings_held(snapshot)
-        hierarchy = given.checked_hierarchy(settings) if given.hierarchy else None
-    progress = given.progress or (hierarchy.progress if hierarchy else silent)
-    with in_this_process(table, progress) as (cache, read, start):
-        with watch("read"):
-            revision = change(before, was, read)
-        if _is_stale(snapshot):
-            revision = replace(revision, anew=True)
-        is_purged = not given.purge or PURGED in snapshot.details()
-        if revision.is_empty and (dry_run or is_purged):
-            return publish_moved(revision, table, watch, dry_run=dry_run)
+    with nullcontext() if dry_run else table.writing(what):
         with watch("load"):
-            hierarchy = hierarchy or given.checked_hierarchy(settings)
-            if revision.read:
-                check_splitter(settings, given.splitter)
-        chunk_size = settings.get("chunk_size")
-        job = Job(
-            revision=revision,
-            table=table,
-            snapshot=snapshot,
-            grower=PartGrower(hierarchy, given.splitter, chunk_size, cache, progress),
-            watch=watch,
-            start=start,
-            purge=given.purge,
-        )
-        return job.estimate() if dry_run else job.publish()
+            snapshot = table.snapshot()
+            before, was = held_documents(snapshot), Remembered.of(snapshot)
+            settings = settings_held(snapshot)
+            hierarchy = given.checked_hierarchy(settings) if given.hierarchy else None
+        progress = given.progress or (hierarchy.progress if hierarchy else silent)
+        with in_this_process(table, progress) as (cache, read, start):
+            with watch("read"):
+                revision = change(before, was, read)
+            if _is_stale(snapshot):
+                revision = replace(revision, anew=True)
+            is_purged = not given.purge or PURGED in snapshot.details()
+            if revision.is_empty and (dry_run or is_purged):
+                if not dry_run:
+                    table.sweep_cache()  # after a job that was killed, or an edit taken back
+                report = reported(revision, Grown(), snapshot.generation, watch)
+                return replace(report, dry_run=dry_run)
+            with watch("load"):
+                hierarchy = hierarchy or given.checked_hierarchy(settings)
+                if revision.read:
+                    check_splitter(settings, given.splitter)
+            chunk_size = settings.get("chunk_size")
+            grower = PartGrower(hierarchy, given.splitter, chunk_size, cache, progress)
+            job = Job(revision, table, snapshot, grower, watch, start, given.purge)
+            return job.estimate() if dry_run else job.publish()
 
 
 def settings_held(snapshot: Snapshot) -> StoredSettings:

@@ -97,8 +97,8 @@ def changes(sources: Sequence[str]) -> Iterator[bool]:
 
     changed = False
     while True:
-        places = [*map(_place, sources)]
-        roots = [os.path.realpath(s) for s, p in zip(sources, places, strict=True) if p]
+        there = [source for source in sources if Path(source).exists()]
+        roots = [*map(os.path.realpath, there)]
         watcher = watchfiles.watch(
             *roots,
             watch_filter=None,
@@ -112,26 +112,17 @@ def changes(sources: Sequence[str]) -> Iterator[bool]:
             for batch in watcher:
                 paths = {path for _, path in batch}
                 changed = changed or any(_is_read(path, roots) for path in paths)
-                if paths & {*roots} or places != [*map(_place, sources)]:
+                if paths & {*roots} or there != [s for s in sources if Path(s).exists()]:
                     changed = True
                     break  # what has taken the place of a source has to be watched, too
                 yield changed
                 changed = False
         except (OSError, RuntimeError) as error:
-            if places == [*map(_place, sources)]:
+            if all(Path(source).exists() for source in there):  # otherwise, one has just gone
                 raise InputError(
                     f"The sources cannot be watched: {error}; set WATCHFILES_FORCE_POLLING=1 to "
                     "compare their files from time to time instead."
                 ) from error
-
-
-def _place(source: str) -> tuple[int, int] | None:
-    """Return device and inode of a file or folder; None if it does not exist."""
-    try:
-        status = Path(source).stat()
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
 
 
 def _is_read(path: str, roots: Sequence[str]) -> bool:

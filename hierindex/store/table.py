@@ -232,7 +232,6 @@ class Table:
         report: dict[str, Any],
         *,
         purge: bool = False,
-        moved: Mapping[str, str] | None = None,
     ) -> int:
         """Write rows by id, delete others, publish the table and return the generation.
 
@@ -243,11 +242,9 @@ class Table:
             Ids of the rows to delete.
         report, purge
             See `replace`.
-        moved : Mapping[str, str], optional
-            New paths of moved sources, by their old paths. If given, all rows are written again.
         """
-        if purge or moved:
-            every = with_the_rest(rows, {*gone}, self.snapshot(), moved)
+        if purge:
+            every = with_the_rest(rows, {*gone}, self.snapshot())
             return self.replace(every, report, purge=purge)
         with self._continued("update") as (table, held):
             assert table is not None  # it was read
@@ -389,21 +386,16 @@ class Table:
 
 
 def with_the_rest(
-    rows: "pa.Table | None",
-    gone: Set[str],
-    snapshot: Snapshot,
-    moved: Mapping[str, str] | None = None,
+    rows: "pa.Table | None", gone: Set[str], snapshot: Snapshot
 ) -> "pa.RecordBatchReader":
     """Return the rows of a snapshot without deleted rows, with new rows replacing old ones.
 
     They are read from the snapshot in batches while they are written. New rows follow at the end.
-    `moved` has the new paths of moved sources, by their old paths.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
 
     columns = snapshot.require().schema
-    at = columns.get_field_index("read_from")
 
     def rest() -> "Iterator[pa.RecordBatch]":
         new = columns.empty_table() if rows is None else rows.cast(columns)
@@ -412,8 +404,4 @@ def with_the_rest(
             yield batch.filter(pc.invert(pc.is_in(batch["id"], value_set=away)))
         yield from new.to_batches()
 
-    def relocated(batch: "pa.RecordBatch") -> "pa.RecordBatch":
-        paths = [(moved or {}).get(path, path) for path in batch.column(at).to_pylist()]
-        return batch.set_column(at, columns.field(at), pa.array(paths, pa.string()))
-
-    return pa.RecordBatchReader.from_batches(columns, map(relocated, rest()) if moved else rest())
+    return pa.RecordBatchReader.from_batches(columns, rest())

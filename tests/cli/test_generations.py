@@ -4,11 +4,10 @@ import json
 from datetime import datetime
 
 import pytest
-from fakes import HashingEmbedding
 from llama_index.core.schema import TextNode
 from records import replace_all
 
-from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy
+from hierindex import HierarchyStore
 
 
 def nodes(ids):
@@ -48,36 +47,6 @@ def test_a_rollback_publishes_an_earlier_generation(run, index):
     status, out, err = run("rollback", 1, "--index", index)
     assert (status, out) == (2, "")
     assert "does not hold generation 1; it holds 3, 4." in err
-
-
-def test_a_rollback_names_what_the_index_holds_again_and_no_longer(run, tmp_path):
-    uri, (first, other) = tmp_path / "index", (tmp_path / "first", tmp_path / "other")
-    for folder, names in ((first, ("kept", "old", "gone", "edited")), (other, ("new",))):
-        folder.mkdir()
-        for name in names:
-            (folder / f"{name}.txt").write_text(f"The keeper of the harbour saw the {name} boat.")
-    index = HierarchicalIndex.build(first, uri, hierarchy=SemanticHierarchy(HashingEmbedding()))
-    (first / "old.txt").rename(first / "renamed.txt")
-    (first / "gone.txt").unlink()
-    (first / "edited.txt").write_text("The keeper of the harbour slept.")
-    index.update([first, other])
-    for names, sources in (
-        (["Added: gone.txt", "Changed: edited.txt", "Removed: new.txt"], "Removed"),
-        (["Added: new.txt", "Changed: edited.txt", "Removed: gone.txt"], "Added"),
-    ):
-        old, new = ("renamed", "old") if sources == "Removed" else ("old", "renamed")
-        status, out, err = run("rollback", "--index", uri)
-        assert (status, err) == (0, "")
-        renamed, source = f"Renamed: {old}.txt to {new}.txt", f"{sources} sources: {other}"
-        assert out.splitlines()[2:] == [*names, renamed, source]
-    made = json.loads(run("rollback", "--index", uri, "--json")[1])
-    assert made["sources"] == {"added": [], "removed": [str(other)]}
-    assert made["names"] == {
-        "added": ["gone.txt"],
-        "changed": ["edited.txt"],
-        "removed": ["new.txt"],
-        "renamed": [["renamed.txt", "old.txt"]],
-    }
 
 
 def test_a_rollback_does_not_wait_for_a_writer(run, index):

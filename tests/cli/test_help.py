@@ -9,7 +9,7 @@ from cli.conftest import HEAVY, imported_by
 from typer.main import get_command
 
 from hierindex import __version__
-from hierindex.cli.app import LIBRARIES, app
+from hierindex.cli.app import app
 from hierindex.settings import GROUPS, NAMES, help_of
 
 COMMANDS = get_command(app).commands
@@ -49,11 +49,10 @@ def test_without_a_command_the_page_is_an_error(run) -> None:
     assert all(f"│ {name} " in out for name in COMMANDS)
 
 
-def test_versions(run) -> None:
+def test_version(run) -> None:
     status, out, err = run("--version")
     assert (status, err) == (0, "")
-    assert out.splitlines()[0] == f"hierindex {__version__}"
-    assert [line.split()[0] for line in out.splitlines()] == ["hierindex", "Python", *LIBRARIES]
+    assert out == f"hierindex {__version__}\n"
 
 
 def test_pages_and_versions_do_not_wait_for_imports() -> None:

@@ -217,12 +217,13 @@ def build_by_command(folder, uri, server, *options):
     )
 
 
-def test_a_driver_that_is_killed(cluster, folder, tmp_path):
+def test_a_driver_that_is_killed(cluster, folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("RAY_ADDRESS", cluster)
     few = tmp_path / "few"
     few.mkdir()
     for i in range(8):
         (few / f"{i}.md").write_text((folder / f"{i}.md").read_text())
-    on_cluster = ["--engine", "ray", "--ray-address", cluster]
+    on_cluster = ["--engine", "ray"]
     with LoopbackServer(reply=names_words, latency=LATENCY) as server:
         said, wrong = build_by_command(few, tmp_path / "alone", server).communicate(timeout=120)
         assert said, wrong
