@@ -36,6 +36,7 @@ HEADERS = {
 COOKIE = "hierindex-token-"  # and the port, as a browser sends those of all ports
 DEFAULT_PORT = 80  # which browsers leave out
 
+MOST_AT_ONCE = 100  # connections and requests; further requests get the status 503
 PATIENCE = 2  # seconds for the requests that are being answered when it is closed
 
 
@@ -85,7 +86,7 @@ class Guard:
             return _refused(f"Nothing is answered at {host!r}; use the address that was printed.")
         if headers.get("origin", f"http://{host}") != f"http://{host}":
             return _refused("Requests of other sites are not answered.")
-        is_page = scope["path"] in ("/", "/docs") and headers.get("sec-fetch-dest") == "document"
+        is_page = scope["path"] == "/" and headers.get("sec-fetch-dest") == "document"
         site = headers.get("sec-fetch-site", "none")
         if not is_page and site not in ("same-origin", "none"):
             return _refused("Requests of other sites are not answered.")
@@ -204,6 +205,7 @@ class Server:
             Guard(app, address.hosts, address.token),
             access_log=False,
             http="h11",
+            limit_concurrency=MOST_AT_ONCE,
             lifespan="on",
             log_config=None,
             log_level="critical",

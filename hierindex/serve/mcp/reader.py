@@ -2,10 +2,8 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
-from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, TypeVar, cast
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from hierindex.errors import InputError
 from hierindex.index import HierarchicalIndex
@@ -24,6 +22,7 @@ from hierindex.serve.mcp.replies import (
     Nodes,
     Outlined,
     Passage,
+    Reply,
     Text,
     fitting,
     place_of,
@@ -46,77 +45,7 @@ PAGE, CHILDREN = 5, 20  # most entries of a part: found, and children
 TEXT, BEGINNING = 2000, 300  # characters of a node's text, and of a child's
 BETWEEN = "\n\n"  # passages
 MOST_PLACES = 3
-T = TypeVar("T")
-CURSOR = re.compile("([0-9]{1,15})-([0-9]{1,15})-([0-9a-f]{8})")
-
-
-class Next(TypedDict):
-    """The advice after a part of a result, and the cursor of the next part, if there is one."""
-
-    next_step: str
-    cursor: NotRequired[str]
-
-
-class Paging:
-    """A part of the result of a call; all parts are from one generation.
-
-    Parameters
-    ----------
-    snapshot : Snapshot
-    cursor : str, optional
-        Cursor of the part; by default the first part.
-    tool : str
-    *arguments : object
-        The other arguments of the call.
-
-    Attributes
-    ----------
-    generation : int
-    start : int
-        Position at which the part begins.
-
-    Raises
-    ------
-    InputError
-        If the cursor is invalid, or is of another generation or call.
-    """
-
-    def __init__(
-        self, snapshot: Snapshot, cursor: str | None, tool: str, *arguments: object
-    ) -> None:
-        call = repr((snapshot.state, tool, arguments)).encode()
-        self.generation: int = snapshot.generation
-        self._tool = tool
-        self._call = blake2b(call, digest_size=4).hexdigest()
-        self.start: int = self._start(cursor) if cursor else 0
-
-    def rest(self, items: Sequence[T]) -> Sequence[T]:
-        """Return the items that are not in earlier parts."""
-        return items[self.start :]
-
-    def next(self, end: int, total: int, step: str) -> Next:
-        """Return the advice after a part that ends at `end`, and the cursor of the next part."""
-        if end >= total:
-            return {"next_step": step}
-        cursor = f"{self.generation}-{end}-{self._call}"
-        more = f'`{self._tool}` again with cursor "{cursor}" for what follows.'
-        return {"next_step": f"{step} {more}".strip(), "cursor": cursor}
-
-    def _start(self, cursor: str) -> int:
-        parts = CURSOR.fullmatch(cursor)
-        if parts is None:
-            raise InputError("The cursor is invalid; pass it unchanged, or omit it.")
-        if int(parts[1]) != self.generation:
-            raise InputError(
-                f"The cursor is of generation {parts[1]}, and the index has changed to generation "
-                f"{self.generation}; repeat the call without a cursor to begin again."
-            )
-        if parts[3] != self._call:
-            raise InputError(
-                "The cursor is of another call; pass it with the arguments of the call that gave "
-                "it, or repeat the call without a cursor."
-            )
-        return int(parts[2])
+CURSOR = re.compile("([0-9]{1,15})-([0-9]{1,15})")  # a generation, and a position
 
 
 class Reader:
@@ -136,10 +65,13 @@ class Reader:
     ) -> None:
         self._index = HierarchicalIndex(store, embed_model)
 
+    @on_newest
     def warm(self) -> None:
         """Load the embedding model, so that the first search does not wait for it."""
-        self._newest(lambda snapshot: self._index.encoder().get_query_embedding("warm"))
+        self._snapshot()
+        self._index.encoder().get_query_embedding("warm")
 
+    @on_newest
     def search(
         self,
         query: str,
@@ -149,38 +81,8 @@ class Reader:
         cursor: str | None = None,
     ) -> Nodes:
         """Return the nodes of a level that answer a question best."""
-        return self._newest(partial(self._search, query, level, where, limit, cursor))
-
-    def outline(
-        self,
-        node: str | None,
-        budget: int,
-        where: Sequence[str] | None,
-        cursor: str | None = None,
-    ) -> Outlined:
-        """Return the nodes that best summarise the index, or part of it, in a token budget."""
-        return self._newest(partial(self._outline, node, budget, where, cursor))
-
-    def expand(self, node: str, cursor: str | None = None) -> Children:
-        """Return a node, the path to it, and its children with the beginnings of their texts."""
-        return self._newest(partial(self._expand, node, cursor))
-
-    def read(self, name: str, cursor: str | None = None) -> Text:
-        """Return a part of the text of a node's chunks, of a document, or of a passage."""
-        return self._newest(partial(self._read, name, cursor))
-
-    fetch = read
-
-    def _search(
-        self,
-        query: str,
-        level: Level,
-        where: Sequence[str] | None,
-        limit: int,
-        cursor: str | None,
-        snapshot: Snapshot,
-    ) -> Nodes:
-        paging = Paging(snapshot, cursor, "search", query, level, where, limit)
+        snapshot = self._snapshot()
+        start = _start(snapshot, cursor)
         retrieval = Retrieval(
             self._index.table.at(snapshot),
             self._index.encoder(),
@@ -192,70 +94,103 @@ class Reader:
             filters=known_filters(where, snapshot),
         )
         found = retrieval.find(retrieval.embedded(query)).found
-        shown = (entry(each.node, TEXT) for each in paging.rest(found)[:PAGE])
+        shown = [entry(each.node, TEXT) for each in found[start : start + PAGE]]
+        for each in shown:
+            if each["citations"]:
+                each["url"] = url_of(each["citations"][0])
         step = "`read` an id, or a place with other numbers for the text around it."
         if not found:
             step = "Nothing was found; `search` with other words, another level or no filter."
-        return _nodes(paging, map(_with_url, shown), len(found), step)
+        return _nodes("search", snapshot, start, shown, len(found), step)
 
-    def _outline(
+    @on_newest
+    def outline(
         self,
         node: str | None,
         budget: int,
         where: Sequence[str] | None,
-        cursor: str | None,
-        snapshot: Snapshot,
+        cursor: str | None = None,
     ) -> Outlined:
-        paging = Paging(snapshot, cursor, "outline", node, budget, where)
+        """Return the nodes that best summarise the index, or part of it, in a token budget."""
+        snapshot = self._snapshot()
+        start = _start(snapshot, cursor)
         of = None if node is None else _node_or_document(snapshot, node)
         filters = known_filters(where, snapshot)
         table, load = self._index.table.at(snapshot), self._index.encoder
         chosen = outlined(table, load, budget, of=of, filters=filters).found
-        shown = (entry(each.node, TEXT) for each in paging.rest(chosen))
+        shown = (entry(each.node, TEXT) for each in chosen[start:])
         step = "`expand` an id for what is under it, or `read` it for its sources."
-        reply = _nodes(paging, shown, len(chosen), step)
+        reply = _nodes("outline", snapshot, start, shown, len(chosen), step)
         return cast(Outlined, reply if node or cursor else _documents(snapshot, filters) | reply)
 
-    def _expand(self, node: str, cursor: str | None, snapshot: Snapshot) -> Children:
-        paging = Paging(snapshot, cursor, "expand", node)
+    @on_newest
+    def expand(self, node: str, cursor: str | None = None) -> Children:
+        """Return a node, the path to it, and its children with the beginnings of their texts."""
+        snapshot = self._snapshot()
+        start = _start(snapshot, cursor)
         top = _node(snapshot, _node_or_document(snapshot, node))
-        children = top.children
-        below = snapshot.nodes(paging.rest(children)[:CHILDREN])
+        below = snapshot.nodes(top.children[start : start + CHILDREN])
         shown = (entry(child, BEGINNING) for child in below)
-        step = "`expand` or `read` a child." if children else "Nothing is under it; `read` it."
-        reply = _nodes(paging, shown, len(children), step)
-        path = ancestors(snapshot, top)
-        return {**reply, "path": path, "node": entry(top, TEXT)}
+        step = "`expand` or `read` a child." if below else "Nothing is under it; `read` it."
+        reply = _nodes("expand", snapshot, start, shown, len(top.children), step)
+        return {**reply, "path": ancestors(snapshot, top), "node": entry(top, TEXT)}
 
-    def _read(self, name: str, cursor: str | None, snapshot: Snapshot) -> Text:
-        paging = Paging(snapshot, cursor, "read", name)
+    @on_newest
+    def read(self, name: str, cursor: str | None = None) -> Text:
+        """Return a part of the text of a node's chunks, of a document, or of a passage."""
+        snapshot = self._snapshot()
+        start = _start(snapshot, cursor)
         what = named(snapshot, name)
         spans = extents(snapshot, what)
-        found = passages(snapshot, spans, paging.start)
+        found = passages(snapshot, spans, start)
         text, cited = _joined(found)
         total = sum(span.end - span.start for span in spans)
-        end = paging.start + sum(len(passage.text) for passage in found)
+        end = start + sum(len(passage.text) for passage in found)
         step = "" if end < total else "That is all of it; `search` or `outline` for more."
+        title = what.document
+        if what.node:
+            ((title,),) = snapshot.columns("title", node_ids=[what.node]).values()
         return {
-            "generation": snapshot.generation,
+            **_part("read", snapshot, end, total, step),
             "id": what.node or name,
-            "title": title_of(snapshot, what.node) if what.node else what.document,
+            "title": title[:LONGEST_NAME],
             "url": url_of(place_of(spans[0])),
             "text": text,
             "citations": cited,
-            "start": paging.start,
-            "total": total,
-            **paging.next(end, total, step),
+            "start": start,
         }
 
-    def _newest(self, read: Callable[[Snapshot], T]) -> T:
-        @on_newest
-        def reading() -> T:
-            snapshot = self._index.table.snapshot()
-            snapshot.require()
-            return read(snapshot)
+    fetch = read
 
-        return reading()
+    def _snapshot(self) -> Snapshot:
+        snapshot = self._index.table.snapshot()
+        snapshot.require()
+        return snapshot
+
+
+def _start(snapshot: Snapshot, cursor: str | None) -> int:
+    """Return the position at which a part begins; InputError if its generation has passed."""
+    if cursor is None:
+        return 0
+    found = CURSOR.fullmatch(cursor)
+    if found is None:
+        raise InputError("The cursor is invalid; pass it unchanged, or omit it.")
+    if int(found[1]) != snapshot.generation:
+        raise InputError(
+            f"The cursor is of generation {found[1]}, and the index has changed to generation "
+            f"{snapshot.generation}; repeat the call without a cursor to begin again."
+        )
+    return int(found[2])
+
+
+def _part(tool: str, snapshot: Snapshot, end: int, total: int, step: str) -> Reply:
+    """Return what every reply has; the cursor requests the part that begins at `end`."""
+    reply: Reply = {"generation": snapshot.generation, "total": total, "next_step": step}
+    if end < total:
+        reply["cursor"] = f"{snapshot.generation}-{end}"
+        more = f'`{tool}` again with cursor "{reply["cursor"]}" for what follows.'
+        reply["next_step"] = f"{step} {more}".strip()
+    return reply
 
 
 def _node_or_document(snapshot: Snapshot, text: str) -> str:
@@ -275,15 +210,12 @@ def _node(snapshot: Snapshot, name: str) -> Node:
     return nodes[0]
 
 
-def _nodes(paging: Paging, entries: Iterable[Entry], total: int, step: str) -> Nodes:
+def _nodes(
+    tool: str, snapshot: Snapshot, start: int, entries: Iterable[Entry], total: int, step: str
+) -> Nodes:
     """Return the part of a reply that begins with these entries; as many as fit are returned."""
     results = fitting(entries)
-    return {
-        "generation": paging.generation,
-        "results": results,
-        "total": total,
-        **paging.next(paging.start + len(results), total, step),
-    }
+    return {**_part(tool, snapshot, start + len(results), total, step), "results": results}
 
 
 def _documents(snapshot: Snapshot, filters: Filters | None) -> dict[str, Any]:
@@ -295,10 +227,6 @@ def _documents(snapshot: Snapshot, filters: Filters | None) -> dict[str, Any]:
         {"id": name, "title": str(titles[name] or name)[:LONGEST_NAME]} for name in sorted(titles)
     )
     return {"documents": fitting(shown, DOCUMENTS), "n_documents": len(titles)}
-
-
-def _with_url(found: Entry) -> Entry:
-    return {**found, "url": url_of(found["citations"][0])} if found["citations"] else found
 
 
 def _joined(found: Sequence[SourcePassage]) -> tuple[str, list[Passage]]:
@@ -338,9 +266,3 @@ def ancestors(snapshot: Snapshot, node: Node) -> list[Ancestor]:
         {"id": row["id"], "title": row["title"][:LONGEST_NAME], "level": row["level"]}
         for row in rows
     ]
-
-
-def title_of(snapshot: Snapshot, node_id: str) -> str:
-    """Return the title of a node."""
-    (row,) = snapshot.rows([node_id], columns=("id", "title"))
-    return str(row["title"][:LONGEST_NAME])

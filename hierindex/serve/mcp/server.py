@@ -22,12 +22,11 @@ from mcp_types import (
     ToolAnnotations,
 )
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
-from starlette.datastructures import Headers, MutableHeaders
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from hierindex import __version__
 from hierindex.errors import InputError
-from hierindex.serve.endpoint import Places, sentence_on
+from hierindex.serve.endpoint import sentence_on
 from hierindex.serve.mcp.replies import Children, Nodes, Outlined, Text, escaped, text_of
 from hierindex.settings import OUTLINE_TOKENS, OneLevel
 from hierindex.threads import in_daemon_thread, started
@@ -59,7 +58,6 @@ There are several indexes: {names}. Each call names one as `index`; ids and curs
 one."""
 READ_ONLY = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 LONGEST_SENTENCE = 500  # characters of an error
-EVENTS = "text/event-stream"
 
 Id = Annotated[str, Field(alias="id", max_length=5000)]
 Where = Annotated[
@@ -143,16 +141,12 @@ def server_of(openers: "Mapping[str, Callable[[], Reader]]") -> Server[Any]:
     readers = {name: started(opener) for name, opener in openers.items()}
     for reader in readers.values():
         started(partial(_warm, reader))
-    calls, places = _calls(*readers), Places()
+    calls = _calls(*readers)
     tools = {name: _tool(name, call) for name, call in calls.items()}
 
     def called(name: str, arguments: dict[str, Any]) -> CallToolResult:
         if name not in tools:
             raise InputError(f"There is no tool {name!r}; there are {', '.join(tools)}.")
-        known = tools[name].input_schema["properties"]
-        for argument in (each for each in arguments if each not in known):
-            there = ", ".join(known)
-            raise InputError(f"`{name}` has no argument {argument!r}; it has {there}.")
         given = dict(calls[name].model_validate(arguments))
         reader = readers[given.pop("index", next(iter(readers)))].result()
         shown = escaped(getattr(reader, name)(**given))
@@ -163,8 +157,7 @@ def server_of(openers: "Mapping[str, Callable[[], Reader]]") -> Server[Any]:
         context: ServerRequestContext[Any], asked: CallToolRequestParams
     ) -> CallToolResult:
         try:
-            with places.one():
-                return await in_daemon_thread(partial(called, asked.name, asked.arguments or {}))
+            return await in_daemon_thread(partial(called, asked.name, asked.arguments or {}))
         except Exception as error:  # noqa: BLE001  # an error is a result
             known = InputError.of_field(error) if isinstance(error, ValidationError) else error
             said = visible(sentence_on(known))
@@ -199,35 +192,9 @@ def run(server: Server[Any]) -> None:
 def application(server: Server[Any]) -> ASGIApp:
     """Return the web application that answers at `/mcp`, to be run by `Server`."""
     unguarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    return _ForEvents(
-        server.streamable_http_app(
-            json_response=True, stateless_http=True, transport_security=unguarded
-        )
+    return server.streamable_http_app(
+        json_response=True, stateless_http=True, transport_security=unguarded
     )
-
-
-class _ForEvents:
-    """An application that answers in JSON, and to a client that takes only events as one event."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def as_event(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                answered = MutableHeaders(scope=message)
-                answered["Content-Type"] = EVENTS
-                del answered["Content-Length"]
-            elif message.get("body"):
-                message["body"] = b"event: message\ndata: " + message["body"] + b"\n\n"
-            await send(message)
-
-        is_post = scope.get("method") == "POST"
-        if not is_post or Headers(scope=scope).get("accept") != EVENTS:
-            await self._app(scope, receive, send)
-        else:
-            MutableHeaders(scope=scope)["Accept"] = f"application/json, {EVENTS}"
-            await self._app(scope, receive, as_event)
 
 
 def _warm(reader: "Future[Reader]") -> None:
