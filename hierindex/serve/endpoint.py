@@ -114,11 +114,16 @@ class Endpoint(BaseModel):
 
 
 def _object(body: bytes) -> dict[str, Any]:
-    """Parse the JSON object of a body."""
+    """Parse the JSON object of a body; 2.0 is an integer, as JSON Schema has it."""
     with suppress(ValueError, RecursionError):
-        if isinstance(given := json.loads(body), dict):
+        if isinstance(given := json.loads(body, parse_float=_number), dict):
             return given
     raise InputError("The body of the request must be a JSON object.")
+
+
+def _number(text: str) -> int | float:
+    number = float(text)
+    return int(number) if number.is_integer() else number
 
 
 def written_by(llm: "LLMLike", endpoint: type[Endpoint]) -> type[Endpoint]:
