@@ -2,7 +2,6 @@
 
 import re
 import signal
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from llama_index.core.llms import LLM
     from mcp.server import Server
 
-    from hierindex.serve.mcp.reader import Reader
     from hierindex.settings import Settings
 
 NAMED = re.compile(r"([^/=]+)=(.+)", re.DOTALL)
@@ -133,15 +131,12 @@ def mcp(
     if port is not None and not http:
         raise InputError("--port needs --http.")
 
-    def open_reader(place: str) -> "Reader":
-        from hierindex.serve.mcp.reader import Reader
-        from hierindex.store.table import Table
-
-        return Reader(Table.of(place))
+    from hierindex.index import HierarchicalIndex
+    from hierindex.store.table import Table
 
     with extra("serve", "The MCP server needs"):
         from hierindex.serve.mcp.server import run, server_of
-    server = server_of({name: partial(open_reader, place) for name, place in places.items()})
+    server = server_of({name: HierarchicalIndex(Table.of(at)) for name, at in places.items()})
     if http:
         _over_http(server, MCP_PORT if port is None else port)
     else:

@@ -6,7 +6,6 @@ from llama_index.core.schema import NodeWithScore
 from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters
 from pydantic import ConfigDict, InstanceOf
 
-from hierindex.errors import InputError
 from hierindex.export.files import ordered_nodes
 from hierindex.index import HierarchicalIndex
 from hierindex.loading import extra
@@ -143,17 +142,16 @@ def to_langchain_retriever(index: HierarchicalIndex, **options: Any) -> Hierarch
 
 def _filters(given: Filter) -> MetadataFilters | None:
     """Return filters that match if each key has its value, or one of its values."""
-    if given is None or isinstance(given, MetadataFilters):
+    if not isinstance(given, dict):
         return given
-    parts = list[MetadataFilter | MetadataFilters]()
-    for key, value in given.items():
-        values = value if isinstance(value, list) else [value]
-        if not all(isinstance(each, str | int | float) for each in values):
-            raise InputError(
-                f"filter must have a string, a number or a list of them for {key!r}, got {value!r};"
-                " MetadataFilters have other conditions."
-            )
-        parts.append(MetadataFilter(key=key, value=values, operator=FilterOperator.ANY))
+    parts: list[MetadataFilter | MetadataFilters] = [
+        MetadataFilter(
+            key=key,
+            value=value if isinstance(value, list) else [value],
+            operator=FilterOperator.ANY,
+        )
+        for key, value in given.items()
+    ]
     return MetadataFilters(filters=parts)
 
 

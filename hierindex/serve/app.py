@@ -84,7 +84,7 @@ def _answering(
         loop, pieces = asyncio.get_running_loop(), asyncio.Queue[str | None]()
         streams = EVENTS in request.headers.get("accept", "")
 
-        def answered() -> dict[str, Any]:
+        def answered() -> Mapping[str, Any]:
             if streams:  # in the context of this thread
                 showing.set(lambda piece: loop.call_soon_threadsafe(pieces.put_nowait, piece))
             return endpoint.parsed(request.query_params, body).answer(index, headers)
@@ -117,7 +117,7 @@ async def _left(request: Request, answering: "asyncio.Future[Any]") -> None:
 async def _events(
     piece: str | None,
     pieces: "asyncio.Queue[str | None]",
-    answering: "asyncio.Future[dict[str, Any]]",
+    answering: "asyncio.Future[Mapping[str, Any]]",
 ) -> AsyncIterator[str]:
     """Yield the pieces of an answer's text, and then the answer."""
     try:

@@ -3,7 +3,7 @@
 import json
 import logging
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Required, Self, cast
@@ -95,11 +95,11 @@ class Endpoint(BaseModel):
         except ValidationError as error:
             raise InputError.of_field(error) from None
 
-    def answer(self, index: "HierarchicalIndex", headers: dict[str, str]) -> dict[str, Any]:
+    def answer(self, index: "HierarchicalIndex", headers: dict[str, str]) -> Mapping[str, Any]:
         """Return the answer from the newest generation, and write its number to the headers."""
 
         @on_newest
-        def answered() -> dict[str, Any]:
+        def answered() -> Mapping[str, Any]:
             snapshot = index.table.snapshot()
             headers[GENERATION] = str(snapshot.generation)
             snapshot.require()
@@ -109,7 +109,7 @@ class Endpoint(BaseModel):
             return answered()
 
     @abstractmethod
-    def answer_from(self, index: "HierarchicalIndex") -> dict[str, Any]:
+    def answer_from(self, index: "HierarchicalIndex") -> Mapping[str, Any]:
         """Return the answer from one generation of the index."""
 
 

@@ -1,6 +1,5 @@
 """What the tools of an index reply."""
 
-from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -8,7 +7,6 @@ from agent import agent
 from store.trees import AUTHORS, chunks, columns_of, documents
 
 from hierindex.serve.mcp import replies
-from hierindex.serve.mcp.reader import Reader
 from hierindex.serve.mcp.server import server_of
 
 TEXTS = {document.doc_id: document.text for document in documents()}
@@ -130,9 +128,7 @@ def test_a_search_has_a_limit(asked) -> None:
 
 def test_each_call_names_one_of_several_indexes(index, own) -> None:
     indexes = {"soft": index, "plain": own}
-    with agent(
-        server_of({name: partial(Reader, each.table) for name, each in indexes.items()})
-    ) as both:
+    with agent(server_of(indexes)) as both:
         assert "There are several indexes: soft, plain." in both.client.instructions
         for tool in both.tools():
             assert tool.input_schema["properties"]["index"]["enum"] == [*indexes]
@@ -254,6 +250,6 @@ def test_several_nodes_of_one_beginning_are_named(asked, index) -> None:
 
 
 def test_a_failure_of_ours_is_a_sentence_too(own_agent, monkeypatch, caplog) -> None:
-    monkeypatch.setattr("hierindex.serve.mcp.reader.known_filters", lambda *_: 1 / 0)
+    monkeypatch.setattr("hierindex.serve.mcp.tools.known_filters", lambda *_: 1 / 0)
     assert own_agent.sentence("search", query="x") == "ZeroDivisionError: division by zero"
     assert "A request failed." in caplog.text

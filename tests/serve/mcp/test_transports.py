@@ -16,7 +16,7 @@ from processes import process
 from serve.mcp.stdio_server import serve
 from store.trees import documents
 
-from hierindex.serve.mcp.reader import Reader
+from hierindex import HierarchicalIndex
 from hierindex.serve.mcp.server import application, server_of
 from hierindex.serve.server import Address, Server
 
@@ -34,7 +34,7 @@ HELLO = {
 def served(index):
     """The address of a server over HTTP."""
     address = Address.at("127.0.0.1", (0,))
-    app = application(server_of({"": lambda: Reader(index.store, HashingEmbedding())}))
+    app = application(server_of({"": HierarchicalIndex(index.store, HashingEmbedding())}))
     with Server(app, address):
         yield f"{address.url}mcp"
 

@@ -1,18 +1,20 @@
-"""The reader behind the tools of the MCP server."""
+"""The tools of the MCP server: the arguments of their calls, and their replies."""
 
 import json
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Annotated, Any, ClassVar, cast
+
+from pydantic import Field
 
 from hierindex.errors import InputError
 from hierindex.index import HierarchicalIndex
 from hierindex.node import PREFIX, TITLE, Node
 from hierindex.retrieve.conditions import known_filters
 from hierindex.retrieve.contents import outlined
-from hierindex.retrieve.levels import Level
 from hierindex.retrieve.retrieval import Retrieval, path_of
 from hierindex.retrieve.sources import SourcePassage
+from hierindex.serve.endpoint import Endpoint
 from hierindex.serve.mcp.passages import extents, named, passages
 from hierindex.serve.mcp.replies import (
     LONGEST_NAME,
@@ -28,17 +30,11 @@ from hierindex.serve.mcp.replies import (
     place_of,
     url_of,
 )
+from hierindex.settings import OUTLINE_TOKENS, OneLevel
 from hierindex.store.filters import Filter, Filters
-from hierindex.store.generations import on_newest
 from hierindex.store.prefilter import CHUNKS
 from hierindex.store.snapshot import Snapshot
-from hierindex.store.table import Table
 from hierindex.unsafe import visible
-
-if TYPE_CHECKING:
-    from llama_index.core.base.embeddings.base import BaseEmbedding
-
-    from hierindex.store.vector_store import HierarchyStore
 
 DOCUMENTS = 2000  # characters of the list of documents
 PAGE, CHILDREN = 5, 20  # most entries of a part: found, and children
@@ -48,52 +44,43 @@ MOST_PLACES = 3
 CURSOR = re.compile("([0-9]{1,15})-([0-9]{1,15})")  # a generation, and a position
 
 
-class Reader:
-    """Reads an index, always from its newest generation.
+Id = Annotated[str, Field(alias="id", max_length=5000)]
+Where = Annotated[
+    list[Annotated[str, Field(max_length=1000)]] | None,
+    Field(max_length=20, description="Filters KEY=VALUE, also !=, <, <=, >, >=, ~ (contains)."),
+]
+Cursor = Annotated[
+    str | None, Field(max_length=100, description="For what follows a reply: its cursor.")
+]
 
-    Methods raise InputError if an argument names nothing or is invalid.
 
-    Parameters
-    ----------
-    store : HierarchyStore or Table
-    embed_model : BaseEmbedding, optional
-        By default the model that the newest generation was built with, loaded when it is needed.
-    """
+class Search(Endpoint):
+    """Find the chunks, or the nodes of another level, that answer a question best."""
 
-    def __init__(
-        self, store: "HierarchyStore | Table", embed_model: "BaseEmbedding | None" = None
-    ) -> None:
-        self._index = HierarchicalIndex(store, embed_model)
+    reply: ClassVar[Any] = Nodes
+    query: Annotated[str, Field(max_length=2000, description="A question, or words.")]
+    level: Annotated[
+        OneLevel, Field(description="A number from 0, or chunks, sections, documents or top.")
+    ] = 0
+    where: Where = None
+    limit: Annotated[int, Field(ge=1, le=50, description="Most results in all parts.")] = 50
+    cursor: Cursor = None
 
-    @on_newest
-    def warm(self) -> None:
-        """Load the embedding model, so that the first search does not wait for it."""
-        self._snapshot()
-        self._index.encoder().get_query_embedding("warm")
-
-    @on_newest
-    def search(
-        self,
-        query: str,
-        level: Level,
-        where: Sequence[str] | None,
-        limit: int,
-        cursor: str | None = None,
-    ) -> Nodes:
+    def answer_from(self, index: HierarchicalIndex) -> Nodes:
         """Return the nodes of a level that answer a question best."""
-        snapshot = self._snapshot()
-        start = _start(snapshot, cursor)
+        snapshot = index.table.snapshot()
+        start = start_of(snapshot, self.cursor)
         retrieval = Retrieval(
-            self._index.table.at(snapshot),
-            self._index.encoder(),
+            index.table,
+            index.encoder(),
             mode="level",
-            level=level,
+            level=self.level,
             by="context",
-            top_k=limit,
+            top_k=self.limit,
             token_budget=None,
-            filters=known_filters(where, snapshot),
+            filters=known_filters(self.where, snapshot),
         )
-        found = retrieval.find(retrieval.embedded(query)).found
+        found = retrieval.find(retrieval.embedded(self.query)).found
         shown = [entry(each.node, TEXT) for each in found[start : start + PAGE]]
         for each in shown:
             if each["citations"]:
@@ -103,44 +90,66 @@ class Reader:
             step = "Nothing was found; `search` with other words, another level or no filter."
         return _nodes("search", snapshot, start, shown, len(found), step)
 
-    @on_newest
-    def outline(
-        self,
-        node: str | None,
-        budget: int,
-        where: Sequence[str] | None,
-        cursor: str | None = None,
-    ) -> Outlined:
-        """Return the nodes that best summarise the index, or part of it, in a token budget."""
-        snapshot = self._snapshot()
-        start = _start(snapshot, cursor)
-        of = None if node is None else _node_or_document(snapshot, node)
-        filters = known_filters(where, snapshot)
-        table, load = self._index.table.at(snapshot), self._index.encoder
-        chosen = outlined(table, load, budget, of=of, filters=filters).found
+
+class Outline(Endpoint):
+    """List the documents, and summarise the index, a node or a document in a budget of tokens."""
+
+    reply: ClassVar[Any] = Outlined
+    node: Annotated[str | None, Field(max_length=5000, description="Node or document; or all.")] = (
+        None
+    )
+    budget: Annotated[int, Field(ge=1, le=20_000, description="Tokens of all texts together.")] = (
+        OUTLINE_TOKENS
+    )
+    where: Where = None
+    cursor: Cursor = None
+
+    def answer_from(self, index: HierarchicalIndex) -> Outlined:
+        """Return the nodes that summarise best, and for the whole index its documents."""
+        snapshot = index.table.snapshot()
+        start = start_of(snapshot, self.cursor)
+        of = None if self.node is None else _node_or_document(snapshot, self.node)
+        filters = known_filters(self.where, snapshot)
+        given = index.table, index.encoder, self.budget
+        chosen = outlined(*given, of=of, filters=filters).found
         shown = (entry(each.node, TEXT) for each in chosen[start:])
         step = "`expand` an id for what is under it, or `read` it for its sources."
         reply = _nodes("outline", snapshot, start, shown, len(chosen), step)
-        return cast(Outlined, reply if node or cursor else _documents(snapshot, filters) | reply)
+        is_whole = not (self.node or self.cursor)
+        return cast(Outlined, _documents(snapshot, filters) | reply if is_whole else reply)
 
-    @on_newest
-    def expand(self, node: str, cursor: str | None = None) -> Children:
-        """Return a node, the path to it, and its children with the beginnings of their texts."""
-        snapshot = self._snapshot()
-        start = _start(snapshot, cursor)
-        top = _node(snapshot, _node_or_document(snapshot, node))
+
+class Expand(Endpoint):
+    """Show a node, the path to it, and its children with the beginnings of their texts."""
+
+    reply: ClassVar[Any] = Children
+    node: Id
+    cursor: Cursor = None
+
+    def answer_from(self, index: HierarchicalIndex) -> Children:
+        """Return the node, the path to it, and its children."""
+        snapshot = index.table.snapshot()
+        start = start_of(snapshot, self.cursor)
+        top = _node(snapshot, _node_or_document(snapshot, self.node))
         below = snapshot.nodes(top.children[start : start + CHILDREN])
         shown = (entry(child, BEGINNING) for child in below)
         step = "`expand` or `read` a child." if below else "Nothing is under it; `read` it."
         reply = _nodes("expand", snapshot, start, shown, len(top.children), step)
         return {**reply, "path": ancestors(snapshot, top), "node": entry(top, TEXT)}
 
-    @on_newest
-    def read(self, name: str, cursor: str | None = None) -> Text:
-        """Return a part of the text of a node's chunks, of a document, or of a passage."""
-        snapshot = self._snapshot()
-        start = _start(snapshot, cursor)
-        what = named(snapshot, name)
+
+class Read(Endpoint):
+    """Read documents verbatim: those under a node, a document, or DOCUMENT#char=START,END."""
+
+    reply: ClassVar[Any] = Text
+    name: Id
+    cursor: Cursor = None
+
+    def answer_from(self, index: HierarchicalIndex) -> Text:
+        """Return the text from the cursor on."""
+        snapshot = index.table.snapshot()
+        start = start_of(snapshot, self.cursor)
+        what = named(snapshot, self.name)
         spans = extents(snapshot, what)
         found = passages(snapshot, spans, start)
         text, cited = _joined(found)
@@ -152,7 +161,7 @@ class Reader:
             ((title,),) = snapshot.columns("title", node_ids=[what.node]).values()
         return {
             **_part("read", snapshot, end, total, step),
-            "id": what.node or name,
+            "id": what.node or self.name,
             "title": title[:LONGEST_NAME],
             "url": url_of(place_of(spans[0])),
             "text": text,
@@ -160,15 +169,17 @@ class Reader:
             "start": start,
         }
 
-    fetch = read
 
-    def _snapshot(self) -> Snapshot:
-        snapshot = self._index.table.snapshot()
-        snapshot.require()
-        return snapshot
+class Fetch(Read):
+    """Do the same as `read`, under the name that some clients ask for."""
 
 
-def _start(snapshot: Snapshot, cursor: str | None) -> int:
+TOOLS: dict[str, type[Endpoint]] = {
+    kind.__name__.lower(): kind for kind in (Search, Outline, Expand, Read, Fetch)
+}
+
+
+def start_of(snapshot: Snapshot, cursor: str | None) -> int:
     """Return the position at which a part begins; InputError if its generation has passed."""
     if cursor is None:
         return 0
