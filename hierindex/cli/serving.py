@@ -149,9 +149,8 @@ def _over_http(server: "Server[Any]", port: int) -> None:
     from hierindex.serve import server as serving
     from hierindex.serve.mcp.server import application
 
-    address = serving.Address.at(HOST, (port,))
-    with until_stopped("Stopped."), serving.Server(application(server), address) as running:
-        print_note(f"Serving until Ctrl-C, at {address.url}mcp")
+    with until_stopped("Stopped."), serving.Server(application(server), HOST, (port,)) as running:
+        print_note(f"Serving until Ctrl-C, at {running.url}mcp")
         running.wait()
 
 

@@ -24,7 +24,7 @@ from hierindex.retrieve.retrieval import LETTER
 from hierindex.serve import check_names
 from hierindex.serve.app import application
 from hierindex.serve.endpoint import Endpoint, showing, written_by
-from hierindex.serve.server import Address, Server
+from hierindex.serve.server import Server
 from hierindex.settings import (
     CONTEXT,
     HOST,
@@ -244,13 +244,13 @@ class QuestionServer(Server):
         require(given, "index", "a HierarchicalIndex, or several by their names", index)
         if [*indexes] != [""]:
             check_names(indexes)
-        address = Address.at(host, (QUESTIONS_PORT, 0) if port is None else (port,))
+        ports = (QUESTIONS_PORT, 0) if port is None else (port,)
         endpoints = ENDPOINTS
         if llm is not None:
             endpoints = {**ENDPOINTS, "query": written_by(llm, Written)}
         warm = (
             partial(Query(question="Is all loaded?").answer, each, {}) for each in indexes.values()
         )
-        super().__init__(application(indexes, endpoints), address, warm)
-        self.url: str = address.url.partition("?")[0]
-        self.page: str = address.url
+        super().__init__(application(indexes, endpoints), host, ports, warm)
+        self.page: str = self.url
+        self.url = self.page.partition("?")[0]

@@ -93,7 +93,7 @@ def test_what_is_not_an_option_is_refused_by_name(soft) -> None:
         HierarchyDocumentRetriever(retriever=retriever.retriever, search_kwargs={"k": 1})
     with pytest.raises(InputError, match="top_k must be an integer of at least 1, got 0"):
         retriever.invoke(QUESTION, k=0)
-    with pytest.raises(InputError, match=r"'author', got \{'\$ne': 'Ada'\}"):
+    with pytest.raises(ValidationError, match="Ada"):
         retriever.invoke(QUESTION, filter={"author": {"$ne": "Ada"}})
     with pytest.raises(InputError, match="No chunk has the key 'autor'; the nearest is author"):
         retriever.invoke(QUESTION, filter={"autor": "Ada"})

@@ -15,7 +15,7 @@ from hierindex.serve.endpoint import written_by
 from hierindex.serve.explorer.endpoints import ENDPOINTS, Ask, Overview
 from hierindex.serve.explorer.files import opened
 from hierindex.serve.explorer.inline import PAGE
-from hierindex.serve.server import Address, Server
+from hierindex.serve.server import Server
 from hierindex.settings import EXPLORER_PORT, HOST
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Explorer(Server):
         host: str = HOST,
         llm: "LLMLike | None" = None,
     ) -> None:
-        address = Address.at(host, (EXPLORER_PORT, 0) if port is None else (port,))
+        ports = (EXPLORER_PORT, 0) if port is None else (port,)
         endpoints = ENDPOINTS
         if llm is not None:
             endpoints = {**ENDPOINTS, "ask": written_by(llm, Ask)}
@@ -63,7 +63,7 @@ class Explorer(Server):
         assets = StaticFiles(directory=PAGE)
         pages = [Route("/", _page), Mount("/assets", assets), file]
         app = application({"": index}, endpoints, pages, "/api/")
-        super().__init__(app, address, [partial(Overview().answer, index, {})])
+        super().__init__(app, host, ports, [partial(Overview().answer, index, {})])
 
     def open_browser(self) -> None:
         """Open the page in the user's browser, if there is one."""

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Sequence
+from math import inf
 from typing import Annotated, Any, ClassVar, cast
 
 from pydantic import Field
@@ -207,7 +208,7 @@ def _part(tool: str, snapshot: Snapshot, end: int, total: int, step: str) -> Rep
 def _node_or_document(snapshot: Snapshot, text: str) -> str:
     """Return the id that a text resolves to; raise InputError for a passage."""
     name = named(snapshot, text)
-    if name.end is not None:
+    if name.end < inf:
         raise InputError(f"{text!r} is a passage of a document; pass it to `read`.")
     return name.node or name.document
 

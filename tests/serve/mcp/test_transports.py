@@ -18,7 +18,7 @@ from store.trees import documents
 
 from hierindex import HierarchicalIndex
 from hierindex.serve.mcp.server import application, server_of
-from hierindex.serve.server import Address, Server
+from hierindex.serve.server import Server
 
 PATIENCE = 60  # seconds, for a machine that is busy
 TEXTS = {document.doc_id: document.text for document in documents()}
@@ -33,10 +33,9 @@ HELLO = {
 @contextmanager
 def served(index):
     """The address of a server over HTTP."""
-    address = Address.at("127.0.0.1", (0,))
     app = application(server_of({"": HierarchicalIndex(index.store, HashingEmbedding())}))
-    with Server(app, address):
-        yield f"{address.url}mcp"
+    with Server(app, "127.0.0.1", (0,)) as server:
+        yield f"{server.url}mcp"
 
 
 def path(client) -> None:
