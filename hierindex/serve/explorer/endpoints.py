@@ -146,27 +146,21 @@ class Node(View):
         """Return a node, the path to it, and the passages that its text is based on.
 
         `chunks` is the number of chunks under it, and `marks` describe how its text is displayed.
-        `before` and `after` are the nearest nodes of its level. Only the first 1,000 `documents`
-        and `children` are returned.
+        Only the first 1,000 `documents` and `children` are returned.
         """
         order = reading_order(snapshot)
         position = order.position(self.id)
         (node,) = snapshot.nodes([self.id])
         shown = describe(node)
-        path, beside = order.icicle.path(position), order.icicle.neighbours(position)
-        near = [*path, *(each for each in beside if each is not None)]
-        by_position = dict(zip(near, _brief(snapshot, order, near), strict=True))
-        before, after = (None if each is None else by_position[each] for each in beside)
+        path = _brief(snapshot, order, order.icicle.path(position))
         return {
             **shown,
             "documents": shown["documents"][:MAX_ENTRIES],
             "children": shown["children"][:MAX_ENTRIES],
             "chunks": int(order.icicle.x1[position] - order.icicle.x0[position]),
-            "path": [{key: by_position[each][key] for key in SHORT} for each in path],
+            "path": [{key: above[key] for key in SHORT} for above in path],
             "quotes": quotes_json(node.quotes),
             "marks": marks_of(node.text),
-            "before": before,
-            "after": after,
         }
 
 
