@@ -29,7 +29,7 @@ BESIDE = {  # rooms of one floor that may meet
 }
 DOORS = {  # modules that import LlamaIndex with themselves, by room
     "evaluate": "datasets runner",
-    "export": "document_summary langchain_retriever",
+    "export": "document_summary langchain",
     "jobs": "revisions",
     "models": "client functions limits llm openvino_embedding reasoning",
     "read": "documents readers sections split",

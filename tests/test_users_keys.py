@@ -15,7 +15,6 @@ from hierindex.cli.app import main
 from hierindex.errors import InputError
 from hierindex.export import to_langchain_retriever
 from hierindex.serve import serve
-from hierindex.serve.mcp.reader import Reader
 from hierindex.serve.mcp.server import server_of
 from hierindex.store.filters import OURS
 
@@ -42,7 +41,7 @@ def doors(index):
     """What each door finds of a condition, as text."""
     with (
         serve(index, port=0) as server,
-        agent(server_of({"": lambda: Reader(index.store, index.embed_model)})) as agents,
+        agent(server_of({"": HierarchicalIndex(index.store, index.embed_model)})) as agents,
     ):
 
         def http(path: str, condition: str) -> str:

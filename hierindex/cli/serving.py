@@ -2,7 +2,6 @@
 
 import re
 import signal
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,7 +16,6 @@ from hierindex.settings import EXPLORER_PORT, HOST, MCP_PORT, QUESTIONS_PORT
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM
 
-    from hierindex.serve.mcp.reader import Reader
     from hierindex.settings import Settings
 
 NAMED = re.compile(r"([^/=]+)=(.+)", re.DOTALL)
@@ -132,24 +130,21 @@ def mcp(
     if port is not None and not http:
         raise InputError("--port needs --http.")
 
-    def open_reader(place: str) -> "Reader":
-        from hierindex.serve.mcp.reader import Reader
-        from hierindex.store.table import Table
-
-        return Reader(Table.of(place))
+    from hierindex.index import HierarchicalIndex
+    from hierindex.store.table import Table
 
     with extra("serve", "The MCP server needs"):
         from hierindex.serve.mcp.server import application, run, server_of
-        from hierindex.serve.server import Address, Server
-    server = server_of({name: partial(open_reader, place) for name, place in places.items()})
+        from hierindex.serve.server import Server
+    server = server_of({name: HierarchicalIndex(Table.of(at)) for name, at in places.items()})
     if not http:
         for number in (signal.SIGINT, signal.SIGTERM):  # Python would wait for the next input
             signal.signal(number, signal.SIG_DFL)
         run(server)
         return
-    address = Address.at(HOST, (MCP_PORT if port is None else port,))
-    with until_stopped("Stopped."), Server(application(server), address) as running:
-        print_note(f"Serving until Ctrl-C, at {address.url}mcp")
+    ports = (MCP_PORT if port is None else port,)
+    with until_stopped("Stopped."), Server(application(server), HOST, ports) as running:
+        print_note(f"Serving until Ctrl-C, at {running.url}mcp")
         running.wait()
 
 

@@ -218,13 +218,6 @@ class Icicle:
             path.append(of)
         return path[::-1]
 
-    def neighbours(self, of: int) -> tuple[int | None, int | None]:
-        """Return the positions of the nearest rows of the same level before and after a row."""
-        before = np.flatnonzero(self.level[:of] == self.level[of])[-1:]
-        after = of + 1 + np.flatnonzero(self.level[of + 1 :] == self.level[of])[:1]
-        first, second = (next(iter(found.tolist()), None) for found in (before, after))
-        return first, second
-
     def cells(self, of: int | None, start: float, end: float, n: int) -> Ints1d:
         """Return the positions of the n rows that cover the most text, the broadest first.
 

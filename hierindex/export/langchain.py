@@ -1,21 +1,32 @@
-"""Export to LangChain, which is imported on use."""
+"""Export to LangChain: documents of the nodes, and a retriever."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
+
+from llama_index.core.schema import NodeWithScore
+from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters
+from pydantic import ConfigDict, InstanceOf
 
 from hierindex.export.files import ordered_nodes
 from hierindex.index import HierarchicalIndex
 from hierindex.loading import extra
+from hierindex.node import PREFIX, Node
 from hierindex.retrieve.levels import Level, ids_at
+from hierindex.retrieve.retriever import HierarchyRetriever, RetrievedNode
+from hierindex.store.rows import describe
+from hierindex.text_node import from_text_node
 
-if TYPE_CHECKING:
+with extra("langchain", "LangChain needs"):
+    from langchain_core.callbacks import (
+        AsyncCallbackManagerForRetrieverRun,
+        CallbackManagerForRetrieverRun,
+    )
     from langchain_core.documents import Document
+    from langchain_core.retrievers import BaseRetriever
 
-    from hierindex.export.langchain_retriever import HierarchyDocumentRetriever
+Filter = MetadataFilters | dict[str, Any] | None
 
 
-def to_langchain_documents(
-    index: HierarchicalIndex, level: Level | None = None
-) -> "list[Document]":
+def to_langchain_documents(index: HierarchicalIndex, level: Level | None = None) -> list[Document]:
     """Return the nodes as LangChain documents, leaves first.
 
     Parameters
@@ -36,12 +47,10 @@ def to_langchain_documents(
     Raises
     ------
     InputError
-        If langchain-core is not installed, there is no index, or it is empty.
+        If there is no index, or it is empty.
     LevelError
         If the tree does not have the level.
     """
-    with extra("langchain", "LangChain needs"):
-        from hierindex.export.langchain_retriever import document_of
     snapshot = index.table.snapshot()
     nodes = ordered_nodes(snapshot)
     if level is not None:
@@ -50,9 +59,65 @@ def to_langchain_documents(
     return [*map(document_of, nodes)]
 
 
-def to_langchain_retriever(
-    index: HierarchicalIndex, **options: Any
-) -> "HierarchyDocumentRetriever":
+def document_of(node: Node, **more: Any) -> Document:
+    """Convert a node to a document with additional metadata."""
+    values = describe(node)
+    keys = ("text", "id", "title", "metadata", "blocks")
+    text, node_id, title, metadata, _ = (values.pop(key) for key in keys)
+    own = {PREFIX + key: value for key, value in {**values, "title": title, **more}.items()}
+    return Document(text, id=node_id, metadata={**metadata, **own})
+
+
+class HierarchyDocumentRetriever(BaseRetriever):
+    """A LangChain retriever that wraps a `HierarchyRetriever`.
+
+    Parameters
+    ----------
+    retriever : HierarchyRetriever
+    k : int, optional
+        Maximum number of documents, instead of the retriever's `top_k`.
+    filter : MetadataFilters or dict, optional
+        Metadata filters that every document must pass, in addition to the retriever's own. A dict
+        maps metadata keys to a value, or to a list of values of which one must match.
+
+    Notes
+    -----
+    `invoke` and `ainvoke` also take `k`, which overrides the value above, and `filter`, which
+    is applied in addition.
+    """
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    retriever: InstanceOf[HierarchyRetriever]
+    k: int | None = None
+    filter: Filter = None
+
+    def _get_relevant_documents(
+        self,
+        query: str,
+        *,
+        run_manager: CallbackManagerForRetrieverRun,
+        k: int | None = None,
+        filter: Filter = None,  # noqa: A002 - LangChain's name
+    ) -> list[Document]:
+        return [_found(node) for node in self._narrowed(k, filter).retrieve(query)]
+
+    async def _aget_relevant_documents(
+        self,
+        query: str,
+        *,
+        run_manager: AsyncCallbackManagerForRetrieverRun,
+        k: int | None = None,
+        filter: Filter = None,  # noqa: A002
+    ) -> list[Document]:
+        return [_found(node) for node in await self._narrowed(k, filter).aretrieve(query)]
+
+    def _narrowed(self, k: int | None, also: Filter) -> HierarchyRetriever:
+        top_k = self.k if k is None else k
+        return self.retriever.narrowed(top_k, _filters(self.filter)).narrowed(None, _filters(also))
+
+
+def to_langchain_retriever(index: HierarchicalIndex, **options: Any) -> HierarchyDocumentRetriever:
     """Return a LangChain retriever, sync and async.
 
     Parameters
@@ -70,8 +135,26 @@ def to_langchain_retriever(
     Raises
     ------
     InputError
-        If langchain-core is not installed or options cannot be combined.
+        If options cannot be combined.
     """
-    with extra("langchain", "LangChain needs"):
-        from hierindex.export.langchain_retriever import HierarchyDocumentRetriever
     return HierarchyDocumentRetriever(retriever=index.as_retriever(**options))
+
+
+def _filters(given: Filter) -> MetadataFilters | None:
+    """Return filters that match if each key has its value, or one of its values."""
+    if not isinstance(given, dict):
+        return given
+    parts: list[MetadataFilter | MetadataFilters] = [
+        MetadataFilter(
+            key=key,
+            value=value if isinstance(value, list) else [value],
+            operator=FilterOperator.ANY,
+        )
+        for key, value in given.items()
+    ]
+    return MetadataFilters(filters=parts)
+
+
+def _found(found: NodeWithScore) -> Document:
+    path = found.path if isinstance(found, RetrievedNode) else []
+    return document_of(from_text_node(found.node), score=found.score, path=path)

@@ -3,11 +3,13 @@
 import json
 import os
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
+from itertools import count
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote
 
 from hierindex import __version__
@@ -23,13 +25,14 @@ from hierindex.text.markup import displayed
 from hierindex.text.sentences import split_sentences
 from hierindex.unsafe import UNSAFE, visible
 
-MANIFEST = ".hierindex.json"  # by path, the document and the digests of a file
+MANIFEST = ".hierindex.json"  # the document and the digest of each file
 Written = dict[str, int | list[str]]  # what an export did
 MAX_ENTRIES = 400  # of a folder; more are divided into parts by the digests of their documents
 PARTS = 37  # which hold 14,800 entries
 UNNAMED = rf"(?:[\s!-/:-@\[-`{{-\x7f]|{UNSAFE.pattern})+"  # what names do not have
 # Names that the format has for other files, or Windows for devices.
 RESERVED = re.compile(r"(?:index|log|con|prn|aux|nul|com\d|lpt\d)(?:\.|$)")
+FORMS = {"item": "item", "row": "item", "code": "code"}  # of a block; others are text
 LINE_START = re.compile(r"^[ \t]*(?:(?:>|[-*+\u2022](?=\s)|#{1,6}(?=\s))[ \t]*)+", re.MULTILINE)
 # What Markdown, GitHub or Obsidian would not show as it is, within a line and at its start.
 MARKUP = re.compile(
@@ -39,6 +42,24 @@ MARKUP = re.compile(
 )
 FORMULA = re.compile(r"(\$(?=\S)(?=[^$]{,300}[\\^_{])[^$]{1,300}(?<=\S)\$(?!\d))")
 NUMBER = re.compile(r"^(\d{1,9})(?=[.)](?:\s|$))")  # which would begin a list
+
+
+class Passage(NamedTuple):
+    """A quote of a node, as it is displayed.
+
+    `place` is its position among headings, `kind` that of its block, and `source` what it quotes.
+    """
+
+    place: Span
+    node: Node
+    kind: str
+    text: str
+    source: Span | None
+
+    @property
+    def line(self) -> str:
+        """The text on one line."""
+        return " ".join(UNSAFE.sub(" ", LINE_START.sub("", self.text)).split())
 
 
 @dataclass(eq=False)
@@ -60,8 +81,23 @@ class Entry:
         """The titles of a group's entries that fit, or a document's first sentence."""
         if self.entries:
             return listed(without_shared_prefix([entry.title for entry in self.entries]), 200)
-        lines = (_on_one_line(text) for *_, kind, text, _ in _passages(self) if kind == "paragraph")
+        lines = (passage.line for passage in self.passages() if passage.kind == "paragraph")
         return next((split_sentences(line)[0].text for line in lines), self.title)
+
+    def passages(self) -> Iterator[Passage]:
+        """Yield the quotes of the nodes, without headings."""
+        for node in self.nodes:
+            section = shared_section(span.section for span in node.citations)
+            whole = Span("", node.start, 0, section=section)
+            for part in node.quotes:
+                blocks = [*quoted_blocks(node.text, part)]
+                for block in blocks[:1] if node.level else blocks:
+                    to = part.to if node.level else block.end  # a quote of a summary is a sentence
+                    text = displayed(node.text[block.start : to].strip("|"))
+                    source = part.part(block.start, to).source
+                    place = source if source and part.verbatim and self.document else whole
+                    if block.kind not in ("heading", "front matter") and re.search(r"\w", text):
+                        yield Passage(place, node, block.kind, text, source)
 
 
 def to_markdown(index: HierarchicalIndex, folder: str | Path, *, force: bool = False) -> Written:
@@ -76,8 +112,8 @@ def to_markdown(index: HierarchicalIndex, folder: str | Path, *, force: bool = F
     ----------
     index : HierarchicalIndex
     folder : str or Path
-        Folder to write to; missing folders are created. Its `.hierindex.json` holds digests of what
-        was written, and the file of each document, so that names stay when titles change.
+        Folder to write to; missing folders are created. Its `.hierindex.json` holds the digest and
+        the document of each file, so that names stay when titles change.
     force : bool
         Whether to overwrite files of the tree that were edited since; by default they are kept.
         Files that were not written by an export are never touched.
@@ -99,191 +135,221 @@ def to_markdown(index: HierarchicalIndex, folder: str | Path, *, force: bool = F
 
 
 def _update(index: HierarchicalIndex, folder: Path, force: bool) -> Written:
-    snapshot, manifest = index.table.snapshot(), folder / MANIFEST
-    nodes, held = ordered_nodes(snapshot), dict[str, list[str]]()
-    try:
-        read = json.loads(manifest.read_bytes()) if manifest.exists() else {}
-        held |= {path: [first, *map(str, rest)] for path, (first, *rest) in read.items()}
-    except (AttributeError, TypeError, ValueError) as error:
-        message = f"{str(manifest)!r} is damaged; restore it, or export to an empty folder."
-        raise InputError(message) from error
+    snapshot = index.table.snapshot()
+    nodes, before = ordered_nodes(snapshot), _manifest(folder / MANIFEST)
+    paths = {document: path for path, (document, _) in before.items()}
+    entries = {entry.path: entry for entry in _named(_tree(nodes), "", paths)}
+    read_from = {node.documents[0]: node.read_from for node in nodes if node.read_from}
+    files = {document: file_in(source, document) for document, source in read_from.items()}
     generated = {"by": f"hierindex/{__version__}", "at": snapshot.details().get("time", "")}
-    sources = {node.documents[0]: node.read_from for node in nodes if node.read_from}
-    files = {document: file_in(source, document) for document, source in sources.items()}
-    entries = {e.path: e for e in _named(_tree(nodes), "", {held[path][0]: path for path in held})}
-    ours, changes, kept = held.copy(), dict[str, str](), list[str]()
-    for path in sorted({*entries, *held}):
-        file, entry, (_, *known) = folder / path, entries.get(path), held.get(path, [""])
+    manifest, changes, kept = before.copy(), dict[str, str](), list[str]()
+    for path in sorted({*entries, *before}):
+        file, entry = folder / path, entries.get(path)
         if not file.resolve().is_relative_to(folder.resolve()):
             raise InputError(f"{str(file)!r} is outside of {str(folder)!r}; remove the link.")
         text = _page(entry, folder, files, generated) if entry else ""
-        before = _digest(file.read_text("utf-8", "replace")) if file.exists() else ""
-        after = _digest(text) if text else ""
-        if before in ("", after, *known) or (force and text and known):
-            changes |= {path: text} if before != after else {}
-            ours[path] = [entry.document if entry else "", after]
-        else:
+        digest = _digest(text)
+        found = _digest(file.read_text("utf-8", "replace")) if file.exists() else ""
+        is_unchanged = found in ("", digest) or (path in before and found == before[path][1])
+        if not is_unchanged and not (force and entry and path in before):
             kept.append(path)
-    both = {path: [*digests, *held.get(path, [])[1:]] for path, digests in ours.items()}
-    ours = {path: digests for path, digests in ours.items() if digests[-1]}
-    if changes or ours != held:
-        # The manifest knows files of before and after while they change, which may be broken off.
-        first, last = (json.dumps(each, indent=0, sort_keys=True) for each in (both, ours))
-        for path, text in ((MANIFEST, first), *changes.items(), (MANIFEST, last)):
-            _write(folder, path, text)
+            continue
+        if found != digest:
+            changes[path] = text
+        manifest.pop(path, None)
+        if entry:
+            manifest[path] = entry.document, digest
+    if manifest != before:
+        changes[MANIFEST] = json.dumps(manifest, indent=0, sort_keys=True)
+    for path, text in changes.items():
+        _write(folder, path, text)
+    changes.pop(MANIFEST, None)
     removed = [*changes.values()].count("")
-    written = len(changes) - removed
-    return {"nodes": len(nodes), "written": written, "removed": removed, "kept": kept}
+    return {
+        "nodes": len(nodes),
+        "written": len(changes) - removed,
+        "removed": removed,
+        "kept": kept,
+    }
+
+
+def _manifest(file: Path) -> dict[str, tuple[str, str]]:
+    """Return the document and the digest of each file that the last export wrote."""
+    try:
+        held = json.loads(file.read_bytes()) if file.exists() else {}
+        return {path: (str(document), str(digest)) for path, (document, digest) in held.items()}
+    except (AttributeError, TypeError, ValueError) as error:
+        message = f"{str(file)!r} is damaged; restore it, or export to an empty folder."
+        raise InputError(message) from error
 
 
 def _tree(nodes: Sequence[Node]) -> Entry:
     """Return the groups and documents of an index, each under its strongest parent."""
-    entries, under = {"": Entry("Contents")}, dict[str, list[Node]]()
-    homes = Counter[tuple[str, str]]()  # chunks by document and group
-    for node in reversed(nodes):  # parents first
-        document, home = node.documents[0], node.parents[0][0] if node.parents else ""
-        if len(node.documents) > 1:
-            entries[node.id] = Entry(node.title, [node])
-            entries[home].entries.append(entries[node.id])
-        else:
-            under.setdefault(document, []).append(node)
-            homes[document, home] += node.n_chunks if home in entries else 0
-    home_of = dict[str, str]()
-    for (document, home), _ in homes.most_common():
-        home_of.setdefault(document, home)
-    for each, home in sorted(home_of.items(), reverse=True):
-        first, *rest = sorted(under[each], key=lambda n: (not n.whole_document, n.start, -n.level))
+    groups = {node.id: Entry(node.title, [node]) for node in nodes if len(node.documents) > 1}
+    groups[""] = Entry("Contents")
+    by_document = defaultdict[str, list[Node]](list)
+    n_chunks = defaultdict[str, Counter[str]](Counter)  # of a document, by group
+    for node in reversed(nodes):
+        if node.id not in groups:
+            (document,), parent = node.documents, _parent(node)
+            by_document[document].append(node)
+            if parent in groups:
+                n_chunks[document][parent] += node.n_chunks
+    for document, of_it in sorted(by_document.items()):
+        first, *rest = sorted(of_it, key=lambda n: (not n.whole_document, n.start, -n.level))
         said = [first, *(n for n in rest if n.kind != "chunk" or not first.whole_document)]
-        entries[home].entries.append(Entry(first.document_name or each, said, each))
-    (top,) = _pruned(entries[""])
-    return entries[""] if top.document else top
+        ((home, _),) = n_chunks[document].most_common(1)
+        groups[home].entries.append(Entry(first.document_name or document, said, document))
+    for node in nodes:
+        if node.id in groups:
+            groups[_parent(node)].entries.append(groups[node.id])
+    (top,) = _pruned(groups[""])
+    return groups[""] if top.document else top
+
+
+def _parent(node: Node) -> str:
+    """Return the id of the strongest parent, "" if there is none."""
+    return node.parents[0][0] if node.parents else ""
 
 
 def _pruned(entry: Entry) -> list[Entry]:
     """Return a document, a group of at least two entries, or otherwise the entries themselves."""
-    entry.entries = [each for below in reversed(entry.entries) for each in _pruned(below)]
+    if entry.document:
+        return [entry]
+    entry.entries = [each for below in entry.entries for each in _pruned(below)]
     if len(entry.entries) > MAX_ENTRIES:
-        parts = dict[int, list[Entry]]()
+        parts = defaultdict[int, list[Entry]](list)
         for each in entry.entries:
             first = each.document or each.nodes[0].documents[0]
-            parts.setdefault(int(_digest(first), 16) % PARTS + 1, []).append(each)
+            parts[int(_digest(first), 16) % PARTS + 1].append(each)
         entry.entries = [Entry(f"Part {n}", entries=part) for n, part in sorted(parts.items())]
-    return [entry] if entry.document or len(entry.entries) > 1 else entry.entries
+    return [entry] if len(entry.entries) > 1 else entry.entries
 
 
-def _named(entry: Entry, folder: str, stood: Mapping[str, str]) -> list[Entry]:
-    """Return a group and its entries, with the names that most of their documents had before."""
+def _named(entry: Entry, folder: str, before: Mapping[str, str]) -> list[Entry]:
+    """Set the paths of a group and of what is in it, and return all of them.
+
+    An entry keeps the name that most of its documents had `before`.
+    """
     entry.path, found = f"{folder}index.md", [entry]
-    votes, names = Counter[tuple[Entry, str]](), dict[Entry, str]()
+    names, votes = dict[Entry, str](), Counter[tuple[Entry, str]]()
     for below in entry.entries:
-        for before in (stood.get(each, "") for node in below.nodes[:1] for each in node.documents):
-            name, slash, _ = before.removeprefix(folder).partition("/")
-            votes[below, name] += before.startswith(folder) and bool(slash) != bool(below.document)
-    for (below, name), n in votes.most_common():
-        if n and name and below not in names and name not in names.values():
+        for document in below.nodes[0].documents if below.nodes else ():
+            path = before.get(document, "")
+            name, *inside = path.removeprefix(folder).split("/", 1)
+            if name and path.startswith(folder) and bool(inside) != bool(below.document):
+                votes[below, name] += 1
+    for (below, name), _ in votes.most_common():
+        if below not in names and name not in names.values():
             names[below] = name
     for below in entry.entries:
-        suffix, taken, room = ".md" * bool(below.document), {*names.values()}, 116 - len(folder)
+        suffix, taken = ".md" if below.document else "", {*names.values()}
         words = re.sub(UNNAMED, " ", folded(below.title).lower()).strip() or "untitled"
-        slug = first_words(words, min(60, room) if suffix else max(8, min(24, room // 4))).replace(
-            " ", "-"
-        )
-        tries = [slug + suffix, *(f"{slug}-{i}{suffix}" for i in range(2, len(taken) + 4))]
-        free = (name for name in tries if name not in taken and not RESERVED.match(name))
-        below.up, below.path = entry, folder + names.setdefault(below, next(free))
-        found += _named(below, f"{below.path}/", stood) if below.entries else [below]
+        slug = first_words(words, 60 if below.document else 24).replace(" ", "-")
+        tries = (f"{slug}-{n}" if n > 1 else slug for n in count(1))
+        free = (f"{name}{suffix}" for name in tries if not RESERVED.match(f"{name}{suffix}"))
+        name = names.get(below) or next(name for name in free if name not in taken)
+        names[below], below.up, below.path = name, entry, f"{folder}{name}"
+        found += _named(below, f"{below.path}/", before) if below.entries else [below]
     return found
 
 
-def _page(entry: Entry, folder: Path, files: Mapping[str, Path | None], generated: object) -> str:
+def _page(
+    entry: Entry, folder: Path, files: Mapping[str, Path | None], generated: Mapping[str, str]
+) -> str:
     """Return the text of a file."""
 
-    def link(text: str, path: str | Path, anchor: str = "") -> str:
-        address = Path(os.path.relpath(folder / path, folder / entry.path / "..")).as_posix()
-        link = quote(os.fsencode(address)) + anchor
-        label = re.sub(r"(?<!\\)[][]", r"\\\g<0>", _escaped(text))
-        return f"[{label}]({link})" if text else link
+    def address(path: str | Path) -> str:
+        here = folder / entry.path
+        return quote(os.fsencode(Path(os.path.relpath(folder / path, here.parent)).as_posix()))
 
     def place(span: Span) -> str:
         name = place_of(span._replace(section="", anchor="").to_json())
-        file, page = files.get(span.document), f"#page={span.page}" * bool(span.page)
-        shown = link(name, file, page) if file else _escaped(name)
+        file, page = files.get(span.document), f"#page={span.page}" if span.page else ""
+        shown = _link(name, address(file) + page) if file else _escaped(name)
         return f"{shown}, characters {span.start}-{span.end}"
+
+    def item(below: Entry) -> str:
+        link = _link(below.title, address(below.path))
+        return f"- {link}" if below.line == below.title else f"- {link}: {_escaped(below.line)}"
 
     head = "" if entry.up else 'okf_version: "0.2"\n'  # which the topmost index has
     if entry.document:
         file, source = files.get(entry.document), {"id": entry.document}
-        source |= {"resource": link("", file)} if file else {}
-        values = ("Document", entry.title, entry.line, [source], generated, "stable")
-        pairs = zip("type title description sources generated status".split(), values, strict=True)
-        head = "".join(f"{key}: {UNSAFE.sub(' ', to_json(value))}\n" for key, value in pairs)
-    up, beside = entry.up, [None, *(entry.up.entries if entry.up else [entry]), None]
-    at, notes = beside.index(entry), dict[Span, int]()
-    near = zip(("Up", "Previous", "Next"), (up, beside[at - 1], beside[at + 1]), strict=True)
-    items = [(link(e.title, e.path), _escaped(e.line) * (e.line != e.title)) for e in entry.entries]
+        if file:
+            source["resource"] = address(file)
+        values = {
+            "type": "Document",
+            "title": entry.title,
+            "description": entry.line,
+            "sources": [source],
+            "generated": generated,
+            "status": "stable",
+        }
+        head = "".join(f"{k}: {UNSAFE.sub(' ', to_json(value))}\n" for k, value in values.items())
+    near = list[tuple[str, Entry | None]]()
+    if entry.up:
+        beside = [None, *entry.up.entries, None]
+        at = beside.index(entry)
+        near = [("Up", entry.up), ("Previous", beside[at - 1]), ("Next", beside[at + 1])]
+    notes = dict[Span, int]()
     parts = [
         head and f"---\n{head}---",
         f"# {_escaped(entry.title)}",
-        " · ".join(link(word, to.path) for word, to in near if to),
+        " · ".join(_link(word, address(to.path)) for word, to in near if to),
         *_body(entry, notes),
-        "\n".join("- " + ": ".join(filter(None, item)) for item in items),
+        "\n".join(map(item, entry.entries)),
         "\n".join(f"[^{n}]: {place(span)}" for span, n in notes.items()),
     ]
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
+def _link(text: str, address: str) -> str:
+    label = re.sub(r"(?<!\\)[][]", r"\\\g<0>", _escaped(text))
+    return f"[{label}]({address})"
+
+
 def _body(entry: Entry, notes: dict[Span, int]) -> list[str]:
-    """Return what a page says, everything once: in order under the headings, if it has any."""
-    parts, said = list[str](), {*[below.line for below in entry.entries]}
-    above, before = list[str](), ("", "", "")  # the headings, and the place and kind of the last
-    found = [*_passages(entry)]
-    if titled := any(place.section for place, *_ in found):
-        found.sort(key=lambda each: each[0].start)
-    for (_, _, _, _, section, *_), node, kind, text, span in found:
-        line = _on_one_line(text)
-        if (key := str(span[:3]) if span and entry.document else line) in said:
+    """Return the parts of a page, everything once and under its headings, if there are any.
+
+    The source of each passage is added to `notes`, with its number.
+    """
+    parts, said = list[str](), {below.line for below in entry.entries}
+    above, before = list[str](), ("", "", "")  # the headings, place and kind of the last passage
+    found = [*entry.passages()]
+    has_headings = any(passage.place.section for passage in found)
+    if has_headings:
+        found.sort(key=lambda passage: passage.place.start)
+    for passage in found:
+        source, section = passage.source, passage.place.section
+        key = str(source[:3]) if source and entry.document else passage.line
+        if key in said:
             continue
         said.add(key)
-        titles = titles_of(section)[titles_of(section)[:1] == [entry.title] :]
-        pairs = zip([*titles, None], [*above, ""], strict=False)
-        shared = next(i for i, (title, last) in enumerate(pairs) if title != last)
-        parts += [
-            f"{'#' * min(level, 6)} {_escaped(title)}"
-            for level, title in enumerate(titles[shared:], shared + 2)
-        ]
-        start = {"item": "- ", "row": "- ", "code": "```"}.get(kind, "") * bool(entry.document)
-        note = f"[^{notes.setdefault(span, len(notes) + 1)}]" if span else ""
-        shown = f"{start}{_escaped(line)}{note}"
-        if start == "```":
-            fence = "`" * (3 + text.count("`"))
-            shown = f"{fence}\n{visible(text, lines=True)}\n{fence}\n{note}"
-        here = section, "" if titled else node.id, start
-        if here == before and start == "- ":
+        titles = titles_of(section)
+        if titles[:1] == [entry.title]:
+            titles = titles[1:]
+        same = [title == last for title, last in zip(titles, above, strict=False)]
+        shared = [*same, False].index(False)
+        for level, title in enumerate(titles[shared:], shared + 2):
+            parts.append(f"{'#' * min(level, 6)} {_escaped(title)}")
+        note = f"[^{notes.setdefault(source, len(notes) + 1)}]" if source else ""
+        form = FORMS.get(passage.kind, "text") if entry.document else "text"
+        shown = f"{_escaped(passage.line)}{note}"
+        if form == "item":
+            shown = f"- {shown}"
+        elif form == "code":
+            fence = "`" * (3 + passage.text.count("`"))
+            shown = f"{fence}\n{visible(passage.text, lines=True)}\n{fence}\n{note}"
+        here = section, "" if has_headings else passage.node.id, form
+        if here == before and form == "item":
             parts[-1] += f"\n{shown}"
-        elif here == before and not start and node.kind != "chunk":
+        elif here == before and form == "text" and passage.node.kind != "chunk":
             parts[-1] += f" {shown}"
         else:
             parts.append(shown)
         above, before = titles, here
     return parts
-
-
-def _passages(entry: Entry) -> Iterator[tuple[Span, Node, str, str, Span | None]]:
-    """Yield the quotes of nodes: position among headings, node, kind of block, text and source."""
-    for node in entry.nodes:
-        whole = Span("", node.start, 0, section=shared_section(s.section for s in node.citations))
-        for part in node.quotes:
-            for block in [*quoted_blocks(node.text, part)][: 1 if node.level else None]:
-                to = part.to if node.level else block.end  # a quote of a summary is a sentence
-                text = displayed(node.text[block.start : to].strip("|"))
-                source = part.part(block.start, to).source
-                place = source if source and part.verbatim and entry.document else whole
-                if block.kind not in ("heading", "front matter") and re.search(r"\w", text):
-                    yield place, node, block.kind, text, source
-
-
-def _on_one_line(text: str) -> str:
-    return " ".join(UNSAFE.sub(" ", LINE_START.sub("", text)).split())
 
 
 def _escaped(text: str) -> str:

@@ -6,10 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from hierindex.core.arguments import Ints1d, is_whole, require
-from hierindex.core.forest import Icicle
+from hierindex.core.arguments import is_whole, require
 from hierindex.core.titles import without_shared_prefix
 from hierindex.errors import InputError
 from hierindex.export.drawing import colours, fitted, names_of, shades
@@ -43,8 +40,7 @@ ALL = "all"  # the box of several roots
 
 MAP = 800  # pixels
 NAMED = 8  # parents that have a colour: --map-1 to --map-8 of the explorer
-NAME = 24, 2  # characters and lines of a name on the map
-GAP = 8  # pixels between names
+NAME = 24  # characters of a name on the map
 
 
 def graph_objects() -> Any:
@@ -80,21 +76,19 @@ def _escaped(text: str) -> str:
     return html.escape(text, quote=False).replace("$", "&#36;")  # Plotly knows no &quot;
 
 
-def name_of(snapshot: Snapshot) -> str:
-    """Return the last part of the address of an index, as a label."""
-    return label(snapshot.name)
-
-
-def require_chunks(snapshot: Snapshot) -> None:
-    """Raise an error if there is no index or it is empty.
+def newest(index: HierarchicalIndex) -> Snapshot:
+    """Return the newest snapshot of an index.
 
     Raises
     ------
     IndexNotFoundError, InputError
+        If there is no index or it is empty.
     """
+    snapshot = index.table.snapshot()
     snapshot.require()
     if not snapshot.count(CHUNKS):
         raise InputError("The index is empty: there is nothing to plot.")
+    return snapshot
 
 
 def look(title: str, below: str, **layout: Any) -> dict[str, Any]:
@@ -130,8 +124,7 @@ def plot_tree(
     node_id : str, optional
         Id or unique id prefix of the node to draw; by default all roots.
     max_nodes : int
-        Maximum number of nodes to draw; 1,000 by default. Nodes with the most chunks are drawn. Of
-        nodes with the same number of chunks, all or none are drawn.
+        Maximum number of nodes to draw; 1,000 by default. Nodes with the most chunks are drawn.
 
     Returns
     -------
@@ -149,42 +142,38 @@ def plot_tree(
     """
     go = graph_objects()
     require(is_whole(max_nodes, 1), "max_nodes", "an integer of at least 1", max_nodes)
-    snapshot = index.table.snapshot()
-    require_chunks(snapshot)
+    snapshot = newest(index)
     order = reading_order(snapshot)
     icicle = order.icicle
     first = None if node_id is None else order.position(snapshot.id_beginning(node_id))
     start, end = icicle.span(first)
-    cells = _broadest(icicle, icicle.cells(first, start, end, max_nodes + 1), max_nodes)
+    cells = sorted(icicle.cells(first, start, end, max_nodes).tolist())
     if not cells:
         raise InputError(f"No chunk is under node {node_id!r}: there is nothing to plot.")
     nodes = entries(snapshot, order, cells, READ)
-    drawn = _drawn(nodes, len(icicle.row[icicle.part(first)]))
-    title = label(nodes[0]["title"]) if first is not None else name_of(snapshot)
     above: list[int] = icicle.parent[cells].tolist()
-    of = {cell: node["id"] for cell, node in zip(cells, nodes, strict=True)}
-    parents = [of.get(parent, "") for parent in above]
     names = names_of([node["title"] for node in nodes], above)
     of_level = shades(1 + max(node["level"] for node in nodes))
     fills = [of_level[node["level"]] for node in nodes]
-    n_columns = 1 + int(np.ptp(icicle.depth[cells]))
+    ids = {cell: node["id"] for cell, node in zip(cells, nodes, strict=True)}
+    parents = [ids.get(parent, "") for parent in above]
+    total = len(icicle.row[icicle.part(first)])
+    drawn = counted(total, "node")
+    if len(nodes) < total:
+        drawn = f"the {len(nodes):,} of {total:,} nodes with the most chunks"
+    title = snapshot.name if first is None else nodes[0]["title"]
     if parents.count("") > 1:  # Plotly needs one box
-        name = snapshot.name
-        whole = {"id": ALL, "title": name, "chunks": end - start}
-        nodes, n_columns = [whole, *nodes], 1 + n_columns
+        nodes = [{"id": ALL, "title": title, "chunks": end - start}, *nodes]
         parents = ["", *(parent or ALL for parent in parents)]
-        names, fills = [name, *names], [colours()["chosen"], *fills]
+        names, fills = [title, *names], [colours()["chosen"], *fills]
+    letters = WIDTH // len({*icicle.depth[cells].tolist()})
     least, most = HEIGHTS
     height = min(max(least, ROW * (len(nodes) - len({*parents}) + 1)), most)
-    rows = [max(1, int(height * node["chunks"] / (end - start) / ROW)) for node in nodes]
     trace = go.Icicle(
         ids=[node["id"] for node in nodes],
         parents=parents,
         values=[node["chunks"] for node in nodes],
-        labels=[
-            "<br>".join(map(_escaped, fitted(name, WIDTH // n_columns, n)))
-            for name, n in zip(names, rows, strict=True)
-        ],
+        labels=[_escaped("".join(fitted(name, letters, 1))) for name in names],
         hovertext=[*map(_told, nodes)],
         hoverinfo="text",
         branchvalues="total",
@@ -193,22 +182,12 @@ def plot_tree(
         textfont={"size": 12, "color": colours()["ink"]},
     )
     layout = look(
-        f"{title}: {drawn}",
+        f"{label(title)}: {drawn}",
         f"The height of a box is its number of chunks, of {end - start:,} in reading order",
         height=HEAD + height + BOTTOM,
         uniformtext={"minsize": 11, "mode": "hide"},
     )
     return go.Figure(trace, layout)
-
-
-def _broadest(icicle: Icicle, cells: Ints1d, most: int) -> list[int]:
-    """Return the broadest cells up to a maximum; of one width, all or none are kept."""
-    if len(cells) > most:
-        width = icicle.x1[cells] - icicle.x0[cells]
-        broader = cells[width > width[-1]]
-        cells = broader if len(broader) else cells[:most]
-    kept: list[int] = np.sort(cells).tolist()
-    return kept
 
 
 def _told(node: Mapping[str, Any]) -> str:
@@ -220,22 +199,14 @@ def _told(node: Mapping[str, Any]) -> str:
     return f"{heading}level {node['level']}, {chunks} of {documents}<br>{lines(node['text'])}"
 
 
-def _drawn(nodes: Sequence[Mapping[str, Any]], total: int) -> str:
-    """Return the nodes to draw."""
-    if len(nodes) == total:
-        return counted(total, "node")
-    least = min(node["chunks"] for node in nodes)
-    return f"the {len(nodes):,} of {total:,} nodes with {counted(least, 'chunk')} or more"
-
-
 @on_newest
 def plot_map(
     index: HierarchicalIndex, level: Level | None = None, max_chunks: int = MAX_POINTS
 ) -> "Figure":
     """Draw the chunks as points of a plane, similar ones near each other, coloured by parent.
 
-    The name of a parent is written where most of its points are. If there is no room for all names,
-    parents with more points come first.
+    The name of a parent is written on its points. If there is no room for all names, parents with
+    more points come first.
 
     Parameters
     ----------
@@ -265,8 +236,7 @@ def plot_map(
     """
     go = graph_objects()
     require(is_whole(max_chunks, 1), "max_chunks", "an integer of at least 1", max_chunks)
-    snapshot = index.table.snapshot()
-    require_chunks(snapshot)
+    snapshot = newest(index)
     if level is None:
         level = _coloured(overview(snapshot)["levels"])
     found = chunk_map(snapshot, level, max_chunks)
@@ -284,7 +254,11 @@ def plot_map(
             name=f"{names[number] if number < NAMED else 'others'} ({len(group):,})",
             hovertext=[point["text"] for point in group],
             hoverinfo="text",
-            marker=_marker(number),
+            marker={
+                "color": colours()["quiet" if number == NAMED else f"map-{number + 1}"],
+                "size": 7,
+                "line": {"width": 0},
+            },
             legendrank=number,
         )
         for number, group in sorted(groups.items(), reverse=True)  # the largest on top
@@ -293,7 +267,7 @@ def plot_map(
     if len(points) < found["chunks"]:
         shown = f"{len(points):,} of {found['chunks']:,} chunks, a sample,"
     layout = look(
-        f"{name_of(snapshot)}: {shown} by similarity",
+        f"{label(snapshot.name)}: {shown} by similarity",
         "Near points are similar texts; long distances mean little (t-SNE of the embeddings)",
         height=MAP,
         annotations=[*_names_on_map(points, parents)],
@@ -326,23 +300,15 @@ def _coloured(levels: Sequence[Mapping[str, int]]) -> int:
 def _names_on_map(
     points: Sequence[Mapping[str, Any]], parents: Sequence[Mapping[str, Any]]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the names of parents at their positions, moved up or down if they overlap."""
+    """Yield the names of parents at their positions, without those that would cover another."""
     sides = ([point[side] for point in points] for side in ("x", "y"))
     pixel = max(max(side) - min(side) for side in sides) / (MAP - HEAD - BOTTOM) or 1
-    taken = list[tuple[float, float, float, float]]()
+    taken = list[tuple[float, float, float]]()  # x, y and width
     names = without_shared_prefix([parent["title"] for parent in parents])
     for parent, name in zip(parents, names, strict=True):
-        lines = fitted(name, *NAME)
-        w, h = pixel * LETTER * max(map(len, lines), default=0), pixel * ROW * len(lines)
-        x, step = parent["x"], h + pixel * GAP
-        for y in (parent["y"], parent["y"] + step, parent["y"] - step):
-            if all(2 * abs(x - a) > w + b or 2 * abs(y - c) > h + d for a, b, c, d in taken):
-                taken.append((x, w, y, h))
-                text, behind = "<br>".join(map(_escaped, lines)), colours()["paper"] + "d9"  # 85%
-                yield {"x": x, "y": y, "text": text, "showarrow": False, "bgcolor": behind}
-                break
-
-
-def _marker(number: int) -> dict[str, Any]:
-    name = "quiet" if number == NAMED else f"map-{number + 1}"
-    return {"color": colours()[name], "size": 7, "line": {"width": 0}}
+        text = "".join(fitted(name, NAME, 1))
+        x, y, width = parent["x"], parent["y"], pixel * LETTER * len(text)
+        if all(2 * abs(x - a) > width + w or abs(y - b) > pixel * ROW for a, b, w in taken):
+            taken.append((x, y, width))
+            behind = colours()["paper"] + "d9"  # 85%
+            yield {"x": x, "y": y, "text": _escaped(text), "showarrow": False, "bgcolor": behind}

@@ -1,9 +1,7 @@
 """Export of a tree as one HTML file that can be explored in a browser offline."""
 
 import json
-from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,8 +13,7 @@ from hierindex.errors import InputError
 from hierindex.export.files import NO_NODES, new
 from hierindex.export.paper import paper
 from hierindex.index import HierarchicalIndex
-from hierindex.node import Quote
-from hierindex.retrieve.contents import MANY, ReadingOrder, entries, reading_order
+from hierindex.retrieve.contents import ReadingOrder, entries, reading_order
 from hierindex.retrieve.overview import of_overview, titles_of_documents
 from hierindex.serve.explorer.endpoints import of_index, quotes_json
 from hierindex.serve.explorer.inline import inlined, json_in_html
@@ -67,9 +64,8 @@ def to_html(
     ask : sequence of str
         Questions to answer in the report; not with `of`.
     max_bytes : int
-        Maximum size of the file, 5,000,000 by default. If it would be larger, texts are left out,
-        first those of chunks that no summary quotes, then those of other chunks, then those of
-        higher levels. If the titles alone are too large, the lowest levels are left out.
+        Maximum size of the file, 5,000,000 by default. If it would be larger, texts of the lowest
+        levels are left out. If the titles alone are too large, the lowest levels are left out.
 
     Returns
     -------
@@ -104,140 +100,88 @@ def _report(
         raise InputError(NO_NODES)
     top = None if of is None else snapshot.node_beginning(of)
     first = None if top is None else order.position(top.id)
-    nodes = _Nodes(snapshot, order, max_bytes)
-    documents = None
-    if top is not None:
-        (documents,) = snapshot.columns("documents", node_ids=[top.id])["documents"]
+    documents = None if top is None else [*top.documents]
     titles = titles_of_documents(snapshot, documents)
     about, overview = of_index(snapshot), of_overview(snapshot, None if top is None else top.id)
     answers = {question: index.at(snapshot).ask(question).to_json() for question in ask}
     title = about["name"] if top is None else f"{top.title} (a part of {about['name']})"
     front = paper(title, about, overview, answers)
+    part = order.icicle.part(first)
+    n = part.stop - part.start
     data: dict[str, Any] = {
         "of": None if top is None else top.id,
         "index": about | ({} if top is None else {"roots": [], "titles": []}),
         "titles": titles if _size(titles) <= max_bytes // 10 else {},  # else ids are shown
         "overview": overview,
-        "left_out": nodes.left_out(),
+        "left_out": _left_out(max_bytes, nodes=(0, n), texts=(0, n)),
     }
-    nodes.room -= len(inlined(json_in_html({**data, "nodes": []}), front).encode())
-    nodes.list_levels(first)
-    nodes.add_texts()
-    in_order = [node for _, node in sorted(nodes.listed.items())]
-    data |= {"left_out": nodes.left_out(), "nodes": in_order}
-    return inlined(json_in_html(data), front), len(nodes.listed), nodes.left_out()
+    room = max_bytes - len(inlined(json_in_html({**data, "nodes": []}), front).encode())
+    nodes = _listed(snapshot, order, part, room)
+    if not nodes:
+        raise InputError(
+            f"max_bytes={max_bytes:,} is less than the page and its highest level need."
+        )
+    n_texts = _add_texts(snapshot, order, nodes, room - _size([*nodes.values()]))
+    counts = {"nodes": (len(nodes), n), "texts": (n_texts, len(nodes))}
+    left_out = _left_out(max_bytes, **counts)
+    data |= {"left_out": left_out, "nodes": [node for _, node in sorted(nodes.items())]}
+    return inlined(json_in_html(data), front), len(nodes), left_out
 
 
-class _Nodes:
-    """The nodes of a report, by position, and the number of bytes left."""
+def _left_out(max_bytes: int, **counts: tuple[int, int]) -> str | None:
+    """Return a sentence on what there is no room for, given the numbers that fit and of all."""
+    parts = [
+        f"{what} of the lowest levels ({of - n:,} of {of:,})"
+        for what, (n, of) in counts.items()
+        if n < of
+    ]
+    size = f"{max_bytes / 1e6:g} MB"
+    return f"Left out, to stay below {size}: {' and '.join(parts)}." if parts else None
 
-    def __init__(self, snapshot: Snapshot, order: ReadingOrder, max_bytes: int) -> None:
-        self.room = max_bytes
-        self.listed = dict[int, dict[str, Any]]()
-        self._snapshot = snapshot
-        self._order = order
-        self._max_bytes = max_bytes
-        self._n = len(order.ids)
-        self._n_texts = 0
 
-    def left_out(self) -> str | None:
-        """Return a sentence about what there is no room for, None if there is for all."""
-        parts = [
-            f"{what} of the lowest levels ({of - n:,} of {of:,})"
-            for what, n, of in (
-                ("nodes", len(self.listed), self._n),
-                ("texts", self._n_texts, len(self.listed) or self._n),
-            )
-            if n < of
-        ]
-        size = f"{self._max_bytes / 1e6:g} MB"
-        return f"Left out, to stay below {size}: {' and '.join(parts)}." if parts else None
+def _listed(
+    snapshot: Snapshot, order: ReadingOrder, part: slice, room: int
+) -> dict[int, dict[str, Any]]:
+    """Return nodes by position, without texts, of as many levels from the top as fit."""
+    icicle, listed = order.icicle, dict[int, dict[str, Any]]()
+    for level in np.unique(icicle.level[part])[::-1].tolist():
+        positions = (part.start + np.flatnonzero(icicle.level[part] == level)).tolist()
+        if len(positions) * LEAST > room:
+            break
+        nodes = entries(snapshot, order, positions)
+        for position, node in zip(positions, nodes, strict=True):
+            above = listed.get(int(icicle.parent[position]))
+            node |= {"parent": above and above["id"], "text": "", "quotes": [], "marks": []}
+        room -= _size(nodes)
+        if room < 0:
+            break
+        listed |= zip(positions, nodes, strict=True)
+    return listed
 
-    def list_levels(self, first: int | None) -> None:
-        """List what is under a node, or all, without texts, as many levels as there is room for."""
-        icicle, part = self._order.icicle, self._order.icicle.part(first)
-        positions = np.arange(part.start, part.stop)
-        self._n = len(positions)
-        for level in np.unique(icicle.level[part])[::-1].tolist():
-            at = positions[icicle.level[part] == level].tolist()
-            if len(at) * LEAST > self.room:
-                break
-            nodes = entries(self._snapshot, self._order, at)
-            for position, node in zip(at, nodes, strict=True):
-                above = int(icicle.parent[position])
-                parent = None if position == first or above < 0 else self.listed[above]["id"]
-                node |= {"parent": parent, "text": "", "quotes": [], "marks": []}
-            n_bytes = sum(_size(node) + 1 for node in nodes)
-            if n_bytes > self.room:
-                break
-            self.room -= n_bytes
-            self.listed |= zip(at, nodes, strict=True)
-        if not self.listed:
-            raise InputError(
-                f"max_bytes={self._max_bytes:,} is less than the page and its highest level need."
-            )
 
-    def add_texts(self) -> None:
-        """Add texts, of the highest level first and of chunks the quoted ones, while they fit."""
-        level = self._order.icicle.level
-        summaries = sorted((p for p in self.listed if level[p]), key=lambda p: (-level[p], p))
-        chunks = sorted(p for p in self.listed if not level[p])
-        quotes = list[Quote]()
-        for position, row in self._rows(summaries):
-            quotes += quotes_in(row["record"])
-            if not self._add_text(position, row):
-                return
-        for position, row in self._rows(self._quoted_first(chunks, quotes)):
-            if not self._add_text(position, row):
-                return
-
-    def _add_text(self, position: int, row: dict[str, Any]) -> bool:
-        """Add the text of a node; return whether it fitted."""
-        node = {
-            **self.listed[position],
-            "text": row["text"],
-            "quotes": quotes_json(quotes_in(row["record"])),
-            "marks": marks_of(row["text"]),
-            "kind": row["kind"],
-            "grounding": json.loads(row["record"] or "{}").get("grounding"),
-        }
-        n_bytes = _size(node) - _size(self.listed[position])
-        if n_bytes > self.room:
-            return False
-        self.room -= n_bytes
-        self.listed[position] = node
-        self._n_texts += 1
-        return True
-
-    def _rows(self, positions: Sequence[int]) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Yield positions and their rows, of which only some are in memory."""
-        for start in range(0, len(positions), BATCH):
-            some = positions[start : start + BATCH]
-            rows = self._snapshot.rows(self._order.ids_at(some), columns=COLUMNS)
-            yield from zip(some, rows, strict=True)
-
-    def _quoted_first(self, chunks: Sequence[int], quotes: Iterable[Quote]) -> list[int]:
-        """Return the positions of chunks, first those whose text is the source of a quote."""
-        starts = defaultdict[str, list[int]](list)
-        for span in (quote.source for quote in quotes if quote.source):
-            starts[span.document].append(span.start)
-        for each in starts.values():
-            each.sort()
-
-        def is_quoted(record: str) -> bool:
-            spans = (quote.source for quote in quotes_in(record) if quote.source)
-            return any(
-                bisect_left(starts[span.document], span.start)
-                < bisect_left(starts[span.document], span.end)
-                for span in spans
-            )
-
-        ids = self._order.ids_at(chunks)
-        few = ids if len(ids) <= MANY else None
-        found = self._snapshot.columns("id", "record", node_ids=few)
-        records = dict(zip(found["id"], found["record"], strict=True))
-        quoted = {i: is_quoted(records[node_id]) for i, node_id in zip(chunks, ids, strict=True)}
-        return sorted(chunks, key=lambda position: not quoted[position])
+def _add_texts(
+    snapshot: Snapshot, order: ReadingOrder, nodes: dict[int, dict[str, Any]], room: int
+) -> int:
+    """Add the texts of nodes, the highest level first, while they fit; return their number."""
+    positions, n_texts = sorted(nodes, key=lambda at: (-nodes[at]["level"], at)), 0
+    for start in range(0, len(positions), BATCH):
+        some = positions[start : start + BATCH]
+        rows = snapshot.rows(order.ids_at(some), columns=COLUMNS)
+        for position, row in zip(some, rows, strict=True):
+            node = {
+                **nodes[position],
+                "text": row["text"],
+                "quotes": quotes_json(quotes_in(row["record"])),
+                "marks": marks_of(row["text"]),
+                "kind": row["kind"],
+                "grounding": json.loads(row["record"] or "{}").get("grounding"),
+            }
+            room -= _size(node) - _size(nodes[position])
+            if room < 0:
+                return n_texts
+            nodes[position] = node
+            n_texts += 1
+    return n_texts
 
 
 def _size(value: Any) -> int:

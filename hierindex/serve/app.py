@@ -3,7 +3,10 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from html import escape
 from inspect import getdoc
+from pathlib import Path
+from string import Template
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -15,8 +18,7 @@ from starlette.routing import BaseRoute, Route
 
 from hierindex import __version__
 from hierindex.index import HierarchicalIndex
-from hierindex.serve.endpoint import GENERATION, Endpoint, Places, sentence_on, showing, status_of
-from hierindex.serve.page import FOLDER, page_of
+from hierindex.serve.endpoint import GENERATION, Endpoint, sentence_on, showing, status_of
 from hierindex.threads import in_daemon_thread
 
 MOST_BYTES = 2**16  # of the body of a request
@@ -42,8 +44,8 @@ def application(
 ) -> Starlette:
     """Return the application: pages, endpoints by name, and the description of the endpoints.
 
-    By default, the pages at `/` and `/docs` and the OpenAPI 3.1 document at `/openapi.json`
-    describe the endpoints. The path of an endpoint begins with the name of its index, unless that
+    By default, the page at `/` and the OpenAPI 3.1 document at `/openapi.json` describe the
+    endpoints. The path of an endpoint begins with the name of its index, unless that
     is empty, and then `at`. Each request is answered from the newest generation; the header
     `Hierindex-Generation` has its number. A client that accepts events receives the pieces of an
     answer's text as events `text`, then the whole answer as `answer`, or an `error`. An error is a
@@ -57,14 +59,14 @@ def application(
         return JSONResponse(description)
 
     async def page(request: Request) -> Response:
-        return HTMLResponse(page_of(description, "".join([str(request.base_url), *names[:1]])))
+        return HTMLResponse(_page(description, "".join([str(request.base_url), *names[:1]])))
 
     routes = [
         Route(path, _answering(endpoint, indexes), methods=[endpoint.method])
         for path, endpoint in by_path.items()
     ]
     routes.append(Route("/openapi.json", openapi))
-    pages = pages or [Route("/", page), Route("/docs", page), Route("/api.css", _style)]
+    pages = pages or [Route("/", page)]
     return Starlette(routes=[*pages, *routes], exception_handlers={HTTPException: _refused})
 
 
@@ -72,7 +74,6 @@ def _answering(
     endpoint: type[Endpoint], indexes: Mapping[str, HierarchicalIndex]
 ) -> Callable[[Request], Coroutine[Any, Any, Response]]:
     """Return a function that answers the requests of an endpoint."""
-    places = Places()
 
     async def answer(request: Request) -> Response:
         index = indexes.get(name := request.path_params.get("index", ""))
@@ -83,11 +84,10 @@ def _answering(
         loop, pieces = asyncio.get_running_loop(), asyncio.Queue[str | None]()
         streams = EVENTS in request.headers.get("accept", "")
 
-        def answered() -> dict[str, Any]:
+        def answered() -> Mapping[str, Any]:
             if streams:  # in the context of this thread
                 showing.set(lambda piece: loop.call_soon_threadsafe(pieces.put_nowait, piece))
-            with places.one():
-                return endpoint.parsed(request.query_params, body).answer(index, headers)
+            return endpoint.parsed(request.query_params, body).answer(index, headers)
 
         answering = asyncio.ensure_future(in_daemon_thread(answered))
         answering.add_done_callback(lambda _: pieces.put_nowait(None))
@@ -117,7 +117,7 @@ async def _left(request: Request, answering: "asyncio.Future[Any]") -> None:
 async def _events(
     piece: str | None,
     pieces: "asyncio.Queue[str | None]",
-    answering: "asyncio.Future[dict[str, Any]]",
+    answering: "asyncio.Future[Mapping[str, Any]]",
 ) -> AsyncIterator[str]:
     """Yield the pieces of an answer's text, and then the answer."""
     try:
@@ -146,8 +146,16 @@ async def _body(request: Request) -> bytes:
     return bytes(body)
 
 
-async def _style(request: Request) -> Response:
-    return Response((FOLDER / "api.css").read_bytes(), media_type="text/css")
+def _page(description: Mapping[str, Any], root: str) -> str:
+    """Return the page that lists the endpoints of a description, whose paths begin with `root`."""
+    items = [
+        f"<dt><code>{method.upper()} {path}</code></dt><dd>{escape(operation['summary'])}</dd>"
+        for path, operations in description["paths"].items()
+        for method, operation in operations.items()
+        if method != "parameters"
+    ]
+    page = Template(Path(__file__).with_name("api.html").read_text("utf-8"))
+    return page.substitute(root=escape(root.rstrip("/")), endpoints="\n".join(items))
 
 
 async def _refused(request: Request, error: Exception) -> Response:
@@ -174,16 +182,29 @@ def described(
 
     def operation(endpoint: type[Endpoint]) -> dict[str, Any]:
         asked = schema_of(endpoint)
-        found = _response("The answer.", schema_of(endpoint.reply))
-        found["content"][EVENTS] = {"schema": {"type": "string"}}
+        required = asked.get("required", ())
+        parameters = [
+            {"name": name, "in": "query", "required": name in required, "schema": schema}
+            for name, schema in asked["properties"].items()
+        ]
+        body = {"required": True, "content": {"application/json": {"schema": asked}}}
         number = {"schema": {"type": "integer"}, "description": "The generation that answers."}
+        answer = {
+            "application/json": {"schema": schema_of(endpoint.reply)},
+            EVENTS: {"schema": {"type": "string"}},
+        }
+        error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
         return {
             "operationId": endpoint.__name__.lower(),
             "summary": (getdoc(endpoint) or "").partition("\n")[0],
-            **(_request_body(asked) if endpoint.method == "POST" else _parameters(asked)),
+            **({"requestBody": body} if endpoint.method == "POST" else {"parameters": parameters}),
             "responses": {
-                "200": {**found, "headers": {GENERATION: number}},
-                "default": _response("An error.", {"$ref": "#/components/schemas/Error"}),
+                "200": {
+                    "description": "The answer.",
+                    "content": answer,
+                    "headers": {GENERATION: number},
+                },
+                "default": {"description": "An error.", "content": error},
             },
         }
 
@@ -197,22 +218,4 @@ def described(
         "security": [{}, {"token": []}],
         "paths": paths,
         "components": {"schemas": schemas, "securitySchemes": {"token": TOKEN}},
-    }
-
-
-def _response(description: str, schema: dict[str, Any]) -> dict[str, Any]:
-    return {"description": description, "content": {"application/json": {"schema": schema}}}
-
-
-def _request_body(asked: dict[str, Any]) -> dict[str, Any]:
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": asked}}}}
-
-
-def _parameters(asked: dict[str, Any]) -> dict[str, Any]:
-    required = asked.get("required", ())
-    return {
-        "parameters": [
-            {"name": name, "in": "query", "required": name in required, "schema": schema}
-            for name, schema in asked["properties"].items()
-        ]
     }

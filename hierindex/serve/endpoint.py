@@ -3,10 +3,9 @@
 import json
 import logging
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext, suppress
 from contextvars import ContextVar
-from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Required, Self, cast
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -24,18 +23,13 @@ if TYPE_CHECKING:
 
 logger: logging.Logger = logging.getLogger(__name__)
 
-MOST_AT_ONCE = 100  # requests of a kind, each of which has a thread
 GENERATION = "Hierindex-Generation"
 
 showing: ContextVar[Callable[[str], object] | None] = ContextVar("showing", default=None)
 """Called with each piece of an answer's text, if the client takes it as it is written."""
 
 
-class BusyError(HierindexError):
-    """A server has too many requests to answer."""
-
-
-STATUSES = {NotFoundError: 404, InputError: 400, BusyError: 429, ModelError: 503}
+STATUSES = {NotFoundError: 404, InputError: 400, ModelError: 503}
 
 
 class Place(TypedDict, total=False):
@@ -69,24 +63,6 @@ def sentence_on(error: Exception) -> str:
     return str(known or f"{type(error).__name__}: {error}")
 
 
-class Places:
-    """A limit on concurrent requests of one kind."""
-
-    def __init__(self) -> None:
-        self._most = MOST_AT_ONCE
-        self._free = BoundedSemaphore(self._most)
-
-    @contextmanager
-    def one(self) -> Iterator[None]:
-        """Count a request while the block runs; raise BusyError if the limit is reached."""
-        if not self._free.acquire(blocking=False):
-            raise BusyError(f"The server has {self._most} requests in progress; try again later.")
-        try:
-            yield
-        finally:
-            self._free.release()
-
-
 class Endpoint(BaseModel):
     """A request; its fields are parameters of a URL or, with POST, keys of a JSON object."""
 
@@ -110,24 +86,20 @@ class Endpoint(BaseModel):
             If the request is malformed.
         """
         try:
-            return cls._read(query, body)
+            if cls.method == "POST":
+                return cls.model_validate(_object(body), strict=True)
+            lists = {name for name, field in cls.model_fields.items() if field.default == []}
+            return cls.model_validate(
+                {name: query.getlist(name) if name in lists else query[name] for name in query}
+            )
         except ValidationError as error:
             raise InputError.of_field(error) from None
 
-    @classmethod
-    def _read(cls, query: "QueryParams", body: bytes) -> Self:
-        if cls.method == "POST":
-            return cls.model_validate(_object(body), strict=True)
-        lists = {name for name, field in cls.model_fields.items() if field.default == []}
-        return cls.model_validate(
-            {name: query.getlist(name) if name in lists else query[name] for name in query}
-        )
-
-    def answer(self, index: "HierarchicalIndex", headers: dict[str, str]) -> dict[str, Any]:
+    def answer(self, index: "HierarchicalIndex", headers: dict[str, str]) -> Mapping[str, Any]:
         """Return the answer from the newest generation, and write its number to the headers."""
 
         @on_newest
-        def answered() -> dict[str, Any]:
+        def answered() -> Mapping[str, Any]:
             snapshot = index.table.snapshot()
             headers[GENERATION] = str(snapshot.generation)
             snapshot.require()
@@ -137,19 +109,16 @@ class Endpoint(BaseModel):
             return answered()
 
     @abstractmethod
-    def answer_from(self, index: "HierarchicalIndex") -> dict[str, Any]:
+    def answer_from(self, index: "HierarchicalIndex") -> Mapping[str, Any]:
         """Return the answer from one generation of the index."""
 
 
 def _object(body: bytes) -> dict[str, Any]:
-    """Parse the JSON object of a body; whole numbers such as 2.0 become integers."""
-    try:
-        given = json.loads(body, parse_float=_number)
-    except (ValueError, RecursionError):
-        given = None
-    if not isinstance(given, dict):
-        raise InputError("The body of the request must be a JSON object.")
-    return given
+    """Parse the JSON object of a body; 2.0 is an integer, as JSON Schema has it."""
+    with suppress(ValueError, RecursionError):
+        if isinstance(given := json.loads(body, parse_float=_number), dict):
+            return given
+    raise InputError("The body of the request must be a JSON object.")
 
 
 def _number(text: str) -> int | float:

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from threading import BoundedSemaphore
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NotRequired
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from annotated_types import Ge, Le
 from pydantic import ConfigDict, Field
@@ -22,8 +22,8 @@ from hierindex.retrieve.levels import WITH_LEVEL
 from hierindex.retrieve.retrieval import LETTER
 from hierindex.serve import check_names
 from hierindex.serve.app import application
-from hierindex.serve.endpoint import Endpoint, Place, showing, written_by
-from hierindex.serve.server import Address, Server
+from hierindex.serve.endpoint import Endpoint, showing, written_by
+from hierindex.serve.server import Server
 from hierindex.settings import (
     CONTEXT,
     HOST,
@@ -74,53 +74,6 @@ class Outlined(TypedDict):
 
     nodes: list[Source]
     tokens: int
-
-
-class Parent(TypedDict):
-    """A parent of a node, and the parent's weight."""
-
-    id: str
-    weight: float
-
-
-class PassageInContext(Place):
-    """A passage of a document: `text`, with its context from character `before_start` on."""
-
-    before_start: int
-    before: str
-    text: str
-    after: str
-    after_end: int
-
-
-class Block(TypedDict):
-    """A part of a node's text, from `start` to `end` (exclusive), and its kind."""
-
-    start: int
-    end: int
-    kind: str
-
-
-class Shown(TypedDict):
-    """A node: its text, its position in the tree, and its citations."""
-
-    id: str
-    title: str
-    level: int
-    level_max: int
-    kind: str
-    grounding: dict[str, Any] | None
-    n_tokens: int
-    documents: list[str]
-    more_documents: int
-    parents: list[Parent]
-    children: list[str]
-    citations: list[Place]
-    metadata: dict[str, Any]
-    text: str
-    sentences: list[dict[str, Any]]
-    blocks: list[Block]
-    passages: NotRequired[list[PassageInContext]]
 
 
 class Healthy(TypedDict):
@@ -210,7 +163,6 @@ class Outline(Question):
 class Show(Question):
     """A node by its id or a prefix of it, optionally with the passages that it cites."""
 
-    reply: ClassVar[Any] = Shown
     node: str
     source: bool = False
     context: Annotated[int, Ge(0), Le(100_000)] = CONTEXT
@@ -283,13 +235,13 @@ class QuestionServer(Server):
         require(given, "index", "a HierarchicalIndex, or several by their names", index)
         if [*indexes] != [""]:
             check_names(indexes)
-        address = Address.at(host, (QUESTIONS_PORT, 0) if port is None else (port,))
+        ports = (QUESTIONS_PORT, 0) if port is None else (port,)
         endpoints = ENDPOINTS
         if llm is not None:
             endpoints = {**ENDPOINTS, "query": written_by(llm, Written)}
         warm = (
             partial(Query(question="Is all loaded?").answer, each, {}) for each in indexes.values()
         )
-        super().__init__(application(indexes, endpoints), address, warm)
-        self.url: str = address.url.partition("?")[0]
-        self.page: str = address.url
+        super().__init__(application(indexes, endpoints), host, ports, warm)
+        self.page: str = self.url
+        self.url = self.page.partition("?")[0]

@@ -1,13 +1,11 @@
-"""A server in a thread of this process: its address, and protection against other sites."""
+"""A server in a thread of this process, and its protection against other sites."""
 
 import ipaddress
-import os
 import secrets
 import socket
 import time
 from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import wait
-from dataclasses import dataclass
 from threading import Event, Thread
 from typing import Self
 from urllib.parse import parse_qs
@@ -36,6 +34,7 @@ HEADERS = {
 COOKIE = "hierindex-token-"  # and the port, as a browser sends those of all ports
 DEFAULT_PORT = 80  # which browsers leave out
 
+MOST_AT_ONCE = 100  # connections and requests; further requests get the status 503
 PATIENCE = 2  # seconds for the requests that are being answered when it is closed
 
 
@@ -85,7 +84,7 @@ class Guard:
             return _refused(f"Nothing is answered at {host!r}; use the address that was printed.")
         if headers.get("origin", f"http://{host}") != f"http://{host}":
             return _refused("Requests of other sites are not answered.")
-        is_page = scope["path"] in ("/", "/docs") and headers.get("sec-fetch-dest") == "document"
+        is_page = scope["path"] == "/" and headers.get("sec-fetch-dest") == "document"
         site = headers.get("sec-fetch-site", "none")
         if not is_page and site not in ("same-origin", "none"):
             return _refused("Requests of other sites are not answered.")
@@ -123,50 +122,14 @@ def _refused(sentence: str) -> Response:
     return JSONResponse({"error": sentence}, 403)
 
 
-@dataclass(frozen=True)
-class Address:
-    """A socket that listens at a host and port.
-
-    Parameters
-    ----------
-    bound : socket
-    url : str
-        URL of the root, with the token if there is one.
-    hosts : set of str, optional
-        Accepted values of the header Host; None for all.
-    token : str, optional
-        Token that a request needs; set if other machines can reach the address.
-    """
-
-    bound: socket.socket
-    url: str
-    hosts: set[str] | None
-    token: str | None
-
-    @classmethod
-    def at(cls, host: str, ports: Iterable[int]) -> Self:
-        """Listen at the first free port (0 means any); raise InputError if none is free."""
-        bound = _bound(host, ports)
-        number = bound.getsockname()[1]
-        own, every = _is_loopback(host), host in ("0.0.0.0", "::")
-        token = None if own else secrets.token_urlsafe(16)
-        name = socket.gethostname() if every else f"[{host}]" if ":" in host else host
-        names = [name, *(("localhost", "127.0.0.1", "[::1]") if own else ())]
-        url = f"http://{name}:{number}/" + (f"?token={token}" if token else "")
-        return cls(bound, url, None if every else hosts_of(names, number), token)
-
-
-def _bound(host: str, ports: Iterable[int]) -> socket.socket:
-    """Return a listening socket."""
+def _listening(host: str, ports: Iterable[int]) -> socket.socket:
+    """Return a socket that listens at the first free port."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for number in ports:
         try:
             bound = socket.create_server((host, number), family=family)
-        except OSError as error:
-            code = error.errno or 0
-            reason = os.strerror(code) if code > 0 else str(error.strerror)
-        except OverflowError:
-            reason = "a port is a number from 0 to 65535"
+        except (OSError, OverflowError) as error:
+            reason = error
         else:  # asyncio sees that the socket is of TCP by its number only, and waits 40 ms
             bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             return bound
@@ -186,25 +149,43 @@ class Server:
     Parameters
     ----------
     app : ASGIApp
-    address : Address
+    host : str
+        Address to listen on.
+    ports : iterable of int
+        The first free one is used; 0 is any.
     warm : iterable of callable
         Called in threads at the start, so that the first request does not wait.
 
     Attributes
     ----------
     url : str
+        URL of the root, with the token if there is one.
     token : str or None
-        Token that a request needs.
+        Token that a request needs; set if other machines can reach the address.
+
+    Raises
+    ------
+    InputError
+        If no port is free.
     """
 
     def __init__(
-        self, app: ASGIApp, address: Address, warm: Iterable[Callable[[], object]] = ()
+        self,
+        app: ASGIApp,
+        host: str,
+        ports: Iterable[int],
+        warm: Iterable[Callable[[], object]] = (),
     ) -> None:
+        bound = _listening(host, ports)
+        number = bound.getsockname()[1]
+        is_own, is_every = _is_loopback(host), host in ("0.0.0.0", "::")
+        self.token: str | None = None if is_own else secrets.token_urlsafe(16)
+        name = socket.gethostname() if is_every else f"[{host}]" if ":" in host else host
+        names = [name, *(("localhost", "127.0.0.1", "[::1]") if is_own else ())]
+        self.url = f"http://{name}:{number}/" + (f"?token={self.token}" if self.token else "")
         config = uvicorn.Config(
-            Guard(app, address.hosts, address.token),
-            access_log=False,
-            http="h11",
-            lifespan="on",
+            Guard(app, None if is_every else hosts_of(names, number), self.token),
+            limit_concurrency=MOST_AT_ONCE,
             log_config=None,
             log_level="critical",
             loop="asyncio",
@@ -213,11 +194,9 @@ class Server:
             timeout_graceful_shutdown=PATIENCE,
             ws="none",
         )
-        self.url: str = address.url
-        self.token: str | None = address.token
         self._server = uvicorn.Server(config)
         self._ended = Event()  # as a signal during `Thread.join` ends that, but not the thread
-        Thread(target=self._serve, args=([address.bound],), daemon=True).start()
+        Thread(target=self._serve, args=([bound],), daemon=True).start()
         while not (self._server.started or self._ended.is_set()):
             time.sleep(0.001)  # or a signal before that would end the thread with an error
         self._warming = [*map(started, warm)]

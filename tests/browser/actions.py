@@ -83,7 +83,7 @@ def flat(text):
 
 def ask(page, question=QUESTION, **options):
     if options:
-        page.click("#options summary")
+        page.click("[popovertarget=options]")
         for label, value in options.items():
             page.get_by_label(label, exact=True).select_option(value)
         page.keyboard.press("Escape")

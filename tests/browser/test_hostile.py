@@ -153,7 +153,7 @@ def test_a_megabyte_is_shown_a_part_at_a_time(page, text):
     shown = parts.evaluate_all("all => all.filter((part) => part.childElementCount).length")
     assert 0 < shown < 6 < parts.count()
     assert not [each for each in page.evaluate("long") if each > 100]
-    page.keyboard.press("Escape")
+    page.focus("#tree .row[aria-selected=true]")
     before = page.url
     page.keyboard.press("Home")
     until(lambda: page.url != before)

@@ -72,12 +72,6 @@ def test_more_rows_are_loaded_and_the_first_is_selected(look, serve, tmp_path):
     until(lambda: page.locator("#tree .row").count() == 1)
 
 
-def test_typing_goes_to_the_next_title(page):
-    tab_to(page, "#tree .row")
-    press(page, *"gard")
-    until(lambda: selected(page) == "Gardens" and read(page) == "Gardens")
-
-
 def test_a_run_of_moves_is_one_entry_of_the_history(page):
     tab_to(page, "#tree .row")
     first = page.url
@@ -87,7 +81,7 @@ def test_a_run_of_moves_is_one_entry_of_the_history(page):
     until(lambda: page.url == first and selected(page) == titles(page)[0])
 
 
-def test_a_sentence_is_followed_to_its_passage_and_back(page):
+def test_a_sentence_is_followed_to_its_passage(page):
     tab_to(page, "#tree .row")
     press(page, "ArrowDown", "Enter")
     until(lambda: page.evaluate("document.activeElement.matches('#summary a.sentence')"))
@@ -95,8 +89,6 @@ def test_a_sentence_is_followed_to_its_passage_and_back(page):
     said = flat(page.evaluate("document.activeElement.textContent"))
     press(page, "Enter")
     until(lambda: cited(page) == said)
-    press(page, "Escape")
-    assert page.evaluate("document.activeElement.matches('#tree .row[aria-selected=true]')")
 
 
 @pytest.mark.parametrize("key", ["/", "Control+k"])
@@ -128,22 +120,19 @@ def test_the_box_is_left_and_asks_what_is_written(page):
     press(page, "Enter")
     page.locator("#answer h2", has_text="honey").wait_for()
     assert page.locator("#finding").is_hidden()
-    press(page, "Control+k", "Backspace")
-    until(lambda: page.locator("#found .row").all_inner_texts() == ["honey"])
-    assert page.locator("#found .of").inner_text() == "Asked before"
-    press(page, "Escape", "Escape", "?")
-    assert page.locator("#keys .card").is_visible()
+    press(page, "Escape", "?")
+    assert page.locator("#keys").is_visible()
 
 
 def test_ask_at_a_level_and_follow_the_citation(page):
     tab_to(page, "#asked")
     page.keyboard.type("Why was the bridge at Harlow closed in 1963?")
-    tab_to(page, "#options summary")
+    tab_to(page, "[popovertarget=options]")
     press(page, "Enter")
     tab_to(page, "#option-level")
     page.keyboard.type("level 1")
     press(page, "Escape")
-    assert page.evaluate("document.activeElement.matches('#options summary')")
+    assert page.evaluate("document.activeElement.matches('[popovertarget=options]')")
     press(page, "Tab", "Enter")
     page.wait_for_selector("#answer a.sentence")
     tab_to(page, "#answer a.sentence")
@@ -151,35 +140,13 @@ def test_ask_at_a_level_and_follow_the_citation(page):
     until(lambda: "start=" in page.url and "Harlow" in cited(page))
 
 
-def test_a_block_is_opened_and_left(look, serve, library):
+def test_a_block_is_opened(look, serve, library):
     page = look(serve(library))
     page.wait_for_selector("#blocks a")
     tab_to(page, "#blocks a")
     title = page.evaluate("document.activeElement.querySelector('b').textContent")
     press(page, "Enter")
     until(lambda: read(page) == title)
-    page.focus("#passage")
-    press(page, "Escape")
-    assert page.evaluate("document.activeElement.matches('#blocks a[aria-current]')")
-
-
-def test_steps_through_passages_keep_the_focus(page):
-    tab_to(page, "#tree .row")
-    press(page, "ArrowDown")
-    until(lambda: selected(page) == read(page) == titles(page)[1])
-    count = page.locator("#source-bar .steps .quiet")
-    n = page.locator("#summary a.sentence").count()
-    for label, places in (("Next", range(2, n + 1)), ("Previous", range(n - 1, 0, -1))):
-        tab_to(page, f"[aria-label='{label} passage']")
-        for i in places:
-            press(page, "Enter")
-            until(lambda i=i: count.inner_text() == f"{i} of {n}")
-            assert focus(page) == f"{label} passage"
-        assert page.get_by_label(f"{label} passage").get_attribute("aria-disabled") == "true"
-        press(page, "Enter")
-        assert focus(page) == f"{label} passage"
-        page.focus("#passage")
-        press(page, *["Shift+Tab"] * 5)
 
 
 def test_a_document_is_read_alone_and_left(page):
@@ -201,10 +168,10 @@ def test_a_document_is_read_alone_and_left(page):
 
 
 def test_menus_open_and_close(page):
-    for menu in ("#options", "#keys"):
-        tab_to(page, f"{menu} summary")
+    for menu in ("options", "keys"):
+        tab_to(page, f"[popovertarget={menu}]")
         press(page, "Enter")
-        assert page.locator(f"{menu} .card").is_visible()
+        assert page.locator(f"#{menu}").is_visible()
         press(page, "Escape")
-        assert page.locator(f"{menu} .card").is_hidden()
-        assert page.evaluate("(s) => document.activeElement.matches(s)", f"{menu} summary")
+        assert page.locator(f"#{menu}").is_hidden()
+        assert page.evaluate(f"document.activeElement.matches('[popovertarget={menu}]')")

@@ -84,21 +84,20 @@ def test_only_what_is_read_is_printed(look, file):
 def test_a_report_finds_sentences(page):
     page.fill("#asked", "honey")
     found = page.locator("#found .row").first
-    said = found.locator(".excerpt").inner_text()
     assert found.get_attribute("aria-selected") == "true"
+    assert "honey" in found.locator(".excerpt").inner_text()
     page.press("#asked", "Enter")
-    until(lambda: cited(page) == said)
-    assert "honey" in said
+    until(lambda: "honey" in cited(page))
 
 
 def test_a_report_asks_nothing(page):
-    for part in ("#ask", "#options", "#questions", "#panes [data-pane=map]"):
+    for part in ("#ask", "[popovertarget=options]", "#questions", "#panes [data-pane=map]"):
         assert page.locator(part).is_hidden()
     assert violations(page) == []
 
 
 def test_every_passage_is_the_servers(look, serve, library, page):
-    """Both show the same passages, places and neighbours."""
+    """Both show the same passages and places."""
     other = look(serve(library))
     browse(other)
     for title in ("Bridges", "Gardens"):
@@ -106,17 +105,12 @@ def test_every_passage_is_the_servers(look, serve, library, page):
         for each in (page, other):
             row(each, title).click()
             until(lambda each=each, title=title: read(each) == title)
-            n = each.locator("#summary a.sentence").count()
-            each.locator("#summary a.sentence").last.click()
-            until(lambda each=each, n=n: f"{n} of {n}" in each.locator("#source-bar").inner_text())
-            beside = each.locator("#source-bar > :is(h2, .place, .steps), #summary .beside, #edge")
+            last = each.locator("#summary a.sentence").last
+            last.click()
+            until(lambda each=each, last=last: flat(last.inner_text()) == cited(each))
+            beside = each.locator("#source-bar > :is(h2, .place), #edge")
             text = flat(each.locator("#passage").inner_text())
             said.append((cited(each), beside.all_inner_texts(), text))
-            each.click("#source-bar button:has-text('Read')")
-            each.wait_for_selector("#passage .notes")
-            said[-1] += (each.locator("#passage .notes").all_inner_texts(),)
-            each.keyboard.press("Escape")
-            until(each.locator("#summary").is_visible)
         assert said[0] == said[1]
 
 

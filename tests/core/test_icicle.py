@@ -88,15 +88,6 @@ def test_the_broadest_cells_are_returned(given, data):
         assert {*above} <= {*cells[:i].tolist()}
 
 
-@given(icicles())
-def test_neighbours_are_the_nearest_of_a_level(given):
-    icicle, _, _, _ = given
-    for level in np.unique(icicle.level):
-        same = [None, *np.flatnonzero(icicle.level == level).tolist(), None]
-        for before, position, after in zip(same, same[1:], same[2:], strict=False):
-            assert icicle.neighbours(position) == (before, after)
-
-
 @pytest.mark.parametrize("n", [0, 1])
 def test_few_rows(n):
     icicle = Icicle(Forest(np.full(n, -1), np.zeros(n, np.int64)), np.zeros(n, np.int64))
@@ -126,7 +117,3 @@ def test_the_broadest_cells_of_a_part_come_first(six):
     assert six.cells(None, 0, 3, 9).tolist() == [0, 1, 4, 2, 3]
     assert six.cells(None, 0, 3, 2).tolist() == [0, 1]
     assert six.cells(1, 1, 3, 9).tolist() == [1, 3]
-
-
-def test_neighbours_are_of_the_same_level(six):
-    assert [six.neighbours(of) for of in (0, 1, 3)] == [(None, None), (None, 5), (2, 4)]

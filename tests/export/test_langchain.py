@@ -14,11 +14,11 @@ from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from llama_index.core.schema import Document as LlamaIndexDocument
 from pydantic import ValidationError
 
-import hierindex
+import hierindex.export
 from hierindex import HierarchicalIndex, SemanticHierarchy
 from hierindex.errors import InputError, LevelError
 from hierindex.export import to_langchain_documents, to_langchain_retriever, to_tree
-from hierindex.export.langchain_retriever import HierarchyDocumentRetriever
+from hierindex.export.langchain import HierarchyDocumentRetriever
 
 QUESTION = "Who met a willow, a compass and a violin, the candle of a1?"
 
@@ -93,7 +93,7 @@ def test_what_is_not_an_option_is_refused_by_name(soft) -> None:
         HierarchyDocumentRetriever(retriever=retriever.retriever, search_kwargs={"k": 1})
     with pytest.raises(InputError, match="top_k must be an integer of at least 1, got 0"):
         retriever.invoke(QUESTION, k=0)
-    with pytest.raises(InputError, match=r"'author', got \{'\$ne': 'Ada'\}"):
+    with pytest.raises(ValidationError, match="Ada"):
         retriever.invoke(QUESTION, filter={"author": {"$ne": "Ada"}})
     with pytest.raises(InputError, match="No chunk has the key 'autor'; the nearest is author"):
         retriever.invoke(QUESTION, filter={"autor": "Ada"})
@@ -154,12 +154,13 @@ def test_chain(soft) -> None:
     assert "hierindex" not in prompts[0]
 
 
-def test_without_langchain_one_sentence_says_what_to_install(index, monkeypatch) -> None:
+def test_without_langchain_one_sentence_says_what_to_install(monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "langchain_core.callbacks", None)
-    monkeypatch.delitem(sys.modules, "hierindex.export.langchain_retriever", raising=False)
-    for export in (to_langchain_documents, to_langchain_retriever):
+    monkeypatch.delitem(sys.modules, "hierindex.export.langchain")
+    for name in ("to_langchain_documents", "to_langchain_retriever"):
+        monkeypatch.delitem(vars(hierindex.export), name, raising=False)
         with pytest.raises(InputError, match=r"pip install 'hierindex\[langchain\]'"):
-            export(index)
+            getattr(hierindex.export, name)
     assert all(hasattr(hierindex, name) for name in hierindex.__all__)
 
 

@@ -147,29 +147,6 @@ def test_texts_of_low_levels_are_left_out_first(soft, whole, tmp_path) -> None:
         assert (not said) == (i == 0)
 
 
-def test_quoted_chunks_are_kept_before_others(index, tmp_path) -> None:
-    to_html(index, tmp_path / "all.html")
-    every = data_of(tmp_path / "all.html")["nodes"]
-    quotes = [quote for node in every if node["level"] for quote in node["quotes"]]
-
-    def is_quoted(chunk) -> bool:
-        (own,) = chunk["quotes"]
-        return any(
-            quote["document"] == own["document"] and own["start"] <= quote["start"] < own["end"]
-            for quote in quotes
-        )
-
-    chunks = {node["id"]: is_quoted(node) for node in every if not node["level"]}
-    assert {*chunks.values()} == {True, False}
-    size = (tmp_path / "all.html").stat().st_size
-    to_html(index, tmp_path / "less.html", max_bytes=size - 1)
-    kept = {n["id"] for n in data_of(tmp_path / "less.html")["nodes"] if n["text"]}
-    assert {node_id for node_id, quoted in chunks.items() if quoted} <= kept
-    others = [node_id in kept for node_id, quoted in chunks.items() if not quoted]
-    assert others == sorted(others, reverse=True)  # the first in reading order
-    assert not all(others)
-
-
 def test_too_small_a_bound_and_too_large_a_file(index, tmp_path) -> None:
     for max_bytes in (1, len(inlined("").encode())):
         with pytest.raises(InputError, match="is less than the page and its highest level need"):

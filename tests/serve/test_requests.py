@@ -3,20 +3,19 @@
 import json
 import time
 from concurrent.futures import ThreadPoolExecutor
-from threading import Event, Lock
+from threading import Lock
 from urllib.parse import urlsplit
 
 import httpx
 import jsonschema
 import pytest
 from fakes import HashingEmbedding
-from serve.conftest import Http
 
 from hierindex import Answer
 from hierindex.respond.answer import sources_of
 from hierindex.retrieve.retrieval import Question
 from hierindex.retrieve.retriever import retrieved_of
-from hierindex.serve import endpoint, serve
+from hierindex.serve import serve
 from hierindex.serve.app import MOST_BYTES, described
 from hierindex.serve.explorer.endpoints import ENDPOINTS as OF_EXPLORER
 from hierindex.serve.questions import AT_ONCE, ENDPOINTS
@@ -185,30 +184,6 @@ def test_numbers_have_bounds_that_are_described(http, path, name, most) -> None:
     assert limited.get("anyOf", [limited])[0]["maximum"] == most
 
 
-def test_a_server_has_a_bound_of_waiting_requests(own, monkeypatch) -> None:
-    asking, go_on = Event(), Event()
-
-    def slow(self, query):
-        asking.set()
-        assert go_on.wait(60)
-        return self._vector(query)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(endpoint, "MOST_AT_ONCE", 1)
-        server = serve(own, 0)
-    with server, Http(base_url=server.url, timeout=60) as http, ThreadPoolExecutor(1) as client:
-        http.ask("/retrieve", question="first")
-        monkeypatch.setattr(HashingEmbedding, "_get_query_embedding", slow)
-        waiting = client.submit(http.ask, "/retrieve", question="slow")
-        assert asking.wait(60)
-        said = http.sentence("/retrieve", 429, question="too many")
-        assert http.ask("/outline")
-        go_on.set()
-        assert waiting.result()["nodes"]
-        assert http.ask("/retrieve", question="later")["nodes"]
-    assert said == "The server has 1 requests in progress; try again later."
-
-
 def test_a_huge_body_is_refused_in_a_sentence(http) -> None:
     asked = {"question": "harbour " * (MOST_BYTES // 8 - 20), "level": 0, "by": "dense"}
     longest = json.dumps(asked).ljust(MOST_BYTES)
@@ -240,8 +215,7 @@ def test_other_machines_need_the_token(own) -> None:
 def test_the_page_may_be_opened_with_the_token_and_from_a_link(own) -> None:
     navigates = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Dest": "document"}
     with serve(own, 0) as server:
-        for path in ("", "docs"):
-            assert httpx.get(f"{server.url}{path}", headers=navigates).status_code == 200
+        assert httpx.get(server.url, headers=navigates).status_code == 200
     with serve(own, 0, "0.0.0.0") as server:
         page = server.page.replace(urlsplit(server.page).hostname, "127.0.0.1")
         assert httpx.get(page.partition("?")[0]).status_code == 401

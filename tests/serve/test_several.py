@@ -72,11 +72,9 @@ def test_the_description_names_the_indexes(both) -> None:
         assert path.startswith("/{index}/")
         (named,) = operations["parameters"]
         assert named["schema"]["enum"] == ["met", "sold"]
-    for path in ("/", "/docs"):
-        page = both.get(path)
-        assert page.headers["content-type"].startswith("text/html")
-        for said in ("POST /{index}/query", "met, sold", "a whole number from 1 to 1,000"):
-            assert said in page.text
+    page = both.get("/")
+    assert page.headers["content-type"].startswith("text/html")
+    assert "POST /{index}/query" in page.text
 
 
 @pytest.mark.parametrize("names", [["a/b"], ["", "b"], ["a b"], [".."]])

@@ -9,7 +9,6 @@ import pytest
 from hierindex.export import to_html, to_svg
 from hierindex.serve import explore, serve
 from hierindex.serve.explorer.inline import PAGE
-from hierindex.serve.page import FOLDER
 
 RULES = {
     "root": True,
@@ -24,16 +23,15 @@ def folder(tmp_path_factory) -> Path:
     return tmp_path_factory.mktemp("pages")
 
 
-@pytest.fixture(scope="module", params=["report", "explorer", "serve", "serve docs"])
+@pytest.fixture(scope="module", params=["report", "explorer", "serve"])
 def page(request, built, folder) -> Path:
     """A file of a page, as people get it."""
-    file = folder / f"{request.param.replace(' ', '-')}.html"
+    file = folder / f"{request.param}.html"
     if request.param == "report":
         to_html(built, file)
         return file
-    name, _, path = request.param.partition(" ")
-    with (explore if name == "explorer" else serve)(built, 0) as server:
-        answer = httpx.get(server.url + path, headers={"Accept": "text/html"})
+    with (explore if request.param == "explorer" else serve)(built, 0) as server:
+        answer = httpx.get(server.url, headers={"Accept": "text/html"})
     assert answer.status_code == 200, answer.text
     assert answer.headers["content-type"].partition(";")[0] == "text/html"
     file.write_bytes(answer.content)
@@ -51,7 +49,7 @@ def test_vnu_finds_nothing(program, page) -> None:
 
 
 def test_vnu_finds_nothing_in_styles(program) -> None:
-    vnu(program, "--css", *PAGE.glob("*.css"), FOLDER / "api.css")
+    vnu(program, "--css", *PAGE.glob("*.css"))
 
 
 def test_vnu_finds_nothing_in_a_drawing(program, built, folder) -> None:

@@ -44,74 +44,17 @@ SHORT = ("id", "title", "level")
 
 @once
 def of_index(snapshot: Snapshot) -> dict[str, Any]:
-    """Return the description of an index, with its name and the fan-out.
+    """Return the description of an index with its name; `roots` and `titles` are the first 1,000.
 
-    Only the first 1,000 `roots` and `titles` are returned. Cached.
+    Cached.
     """
-    shown, order = overview(snapshot), reading_order(snapshot)
-    children = order.icicle.n_children[order.icicle.n_children > 0]
-    mean = round(float(children.mean()), 2) if len(children) else 0.0
+    shown = overview(snapshot)
     return {
         "name": snapshot.name,
         **shown,
         "time": snapshot.details().get("time"),
         "roots": shown["roots"][:MAX_ENTRIES],
         "titles": shown["titles"][:MAX_ENTRIES],
-        "fan_out": {"mean": mean, "max": int(children.max(initial=0))},
-    }
-
-
-def of_nodes(
-    snapshot: Snapshot, of: str | None, start: int, around: str | None, n: int
-) -> dict[str, Any]:
-    """Return n children of a node, or n roots, from number `start`, and their `total`.
-
-    If a child is given as `around`, the page of n children that contains it is returned.
-
-    Raises
-    ------
-    InputError
-        If `around` is not a child of the node.
-    """
-    order = reading_order(snapshot)
-    children = order.icicle.children(None if of is None else order.position(of))
-    if around is not None:
-        position = order.position(around)
-        place = int(np.searchsorted(children, position))
-        if position not in children[place : place + 1]:
-            what = "a root" if of is None else f"a child of {of!r}"
-            raise InputError(f"Node {around!r} is not {what}.")
-        start = place - place % n
-    shown = children[start : start + n].tolist()
-    nodes = _brief(snapshot, order, shown)
-    return {"of": of, "nodes": nodes, "start": start, "total": len(children)}
-
-
-def of_node(snapshot: Snapshot, node_id: str) -> dict[str, Any]:
-    """Return a node, the path to it, and the passages that its text is based on.
-
-    `chunks` is the number of chunks under it, and `marks` describe how its text is displayed.
-    `before` and `after` are the nearest nodes of its level. Only the first 1,000 `documents` and
-    `children` are returned.
-    """
-    order = reading_order(snapshot)
-    position = order.position(node_id)
-    (node,) = snapshot.nodes([node_id])
-    shown = describe(node)
-    path, beside = order.icicle.path(position), order.icicle.neighbours(position)
-    near = [*path, *(each for each in beside if each is not None)]
-    by_position = dict(zip(near, _brief(snapshot, order, near), strict=True))
-    before, after = (None if each is None else by_position[each] for each in beside)
-    return {
-        **shown,
-        "documents": shown["documents"][:MAX_ENTRIES],
-        "children": shown["children"][:MAX_ENTRIES],
-        "chunks": int(order.icicle.x1[position] - order.icicle.x0[position]),
-        "path": [{key: by_position[each][key] for key in SHORT} for each in path],
-        "quotes": quotes_json(node.quotes),
-        "marks": marks_of(node.text),
-        "before": before,
-        "after": after,
     }
 
 
@@ -121,109 +64,6 @@ def _brief(
     """Return the entries of nodes, each with the beginning of its text."""
     nodes = entries(snapshot, order, positions, BEGINNING)
     return [{**node, "text": displayed(node["text"])} for node in nodes]
-
-
-def of_document(
-    snapshot: Snapshot, document: str, at: int | None = None, part: int = 0
-) -> dict[str, Any]:
-    """Return a part of a document's text as paragraphs, chosen by a character or by its number.
-
-    A part has the paragraphs that begin in the same 20,000 characters. `parts` is the number of
-    parts, and `length` the number of characters of the document. `place` is the page, section and
-    anchor at `at`. `marks` describe how the text is displayed, and `is_file` tells whether its file
-    can be opened.
-
-    Raises
-    ------
-    NotFoundError
-        If the index does not hold the character.
-    """
-    stretches = stretches_of(snapshot, document)
-    if not any(at is None or each.start <= at <= each.end for each in stretches):
-        raise NotFoundError(f"The index does not hold character {at} of {document!r}.")
-    every = [list(stretch.paragraphs()) for stretch in stretches]
-    paragraphs = [*chain(*every)]
-    place = Span(document, 0, 0)
-    if at is not None:
-        part = max((start for start, _ in paragraphs if start <= at), default=0) // PART
-        sources = (source for stretch in stretches for source in stretch.sources)
-        before = (source for source in sources if source.start <= at)
-        place = max(before, key=lambda source: source.start, default=place)
-    shown = [[each for each in of if each[0] // PART == part] for of in every]
-    marks = [
-        mark._replace(start=mark.start + of[0][0], end=mark.end + of[0][0])
-        for of in filter(None, shown)
-        for mark in marks_of("".join(text for _, text in of))
-    ]
-    return {
-        "document": document,
-        "title": titles_of_documents(snapshot, [document]).get(document, ""),
-        "is_file": file_of(snapshot, document) is not None,
-        "length": stretches[-1].end,
-        "parts": 1 + paragraphs[-1][0] // PART,
-        "part": part,
-        "place": place.to_json(),
-        "paragraphs": [{"start": start, "text": text} for start, text in chain(*shown)],
-        "marks": marks,
-    }
-
-
-def of_notes(snapshot: Snapshot, document: str) -> dict[str, Any]:
-    """Return the summaries above a document's chunks, by position and then from the top down.
-
-    Each has `start` and `end`, the characters of the document that its chunks cover, and `quotes`,
-    the sentences of its text with a source in the document.
-    """
-    order = reading_order(snapshot)
-    columns = ("id", "title", "level", "documents", "next_id", "text", "record")
-    found = snapshot.select(*columns, where=of_documents([document])).to_pylist()
-    rows = {order.position(row["id"]): row for row in found if document in row["documents"]}
-    chunks = {at: Chunk.of(row) for at, row in sorted(rows.items()) if not row["level"]}
-    positions, notes = [*chunks], list[dict[str, Any]]()
-    for position, row in rows.items():
-        part = order.icicle.part(position)
-        inside = positions[bisect(positions, part.start) : bisect(positions, part.stop - 1)]
-        places = [(of.start, of.start + len(of.text)) for at in inside if (of := chunks[at])]
-        quotes = [
-            {"text": displayed(row["text"], quote.at, quote.to), **quote.source.to_json()}
-            for quote in quotes_in(row["record"])
-            if quote.source and quote.source.document == document
-        ]
-        places += [(quote["start"], quote["end"]) for quote in quotes]
-        if row["level"] and places:
-            start, end = min(start for start, _ in places), max(end for _, end in places)
-            notes.append(
-                {**{key: row[key] for key in SHORT}, "start": start, "end": end, "quotes": quotes}
-            )
-    notes.sort(key=lambda note: (note["start"], -note["level"]))
-    return {"notes": notes}
-
-
-def of_search(snapshot: Snapshot, words: str, n: int) -> dict[str, Any]:
-    """Return n nodes: those with all words in their title, from the top, then matching chunks.
-
-    Each has three more fields. `of` is the title or id of its document (None if it has several).
-    `text` is the sentence that contains most of the words. `source` is the position of that
-    sentence (None if unknown). `total` is the number of matching nodes, None if not all were
-    examined. `words` are the beginnings of words that were searched. Sentences of summaries are
-    found in their chunks.
-    """
-    scope = snapshot.scope(columns=("id", "title", "level", "documents", "metadata"))
-    rows = matching(scope, words, CANDIDATES * n).to_pylist()
-    each, asked = words.lower().split(), Asked.of(words)
-    titled = [row for row in rows if all(word in row["title"].lower() for word in each)]
-    titled.sort(key=lambda row: -row["level"])
-    found = titled + [row for row in rows if not row["level"] and row not in titled]
-    nodes = snapshot.nodes([row["id"] for row in found[:n]])
-
-    def shown(row: dict[str, Any], node: Stored) -> dict[str, Any]:
-        documents = row["documents"]
-        of = title_in(row) or documents[0] if len(documents) == 1 else None
-        return {**{key: row[key] for key in SHORT}, "of": of, **_matching_sentence(node, asked)}
-
-    total = len(found) if len(rows) < CANDIDATES * n else None
-    searched = {word for word in words_of(words) if asked.stem(word) in asked.words} | asked.words
-    return {"nodes": [*map(shown, found[:n], nodes)], "total": total, "words": sorted(searched)}
 
 
 def _matching_sentence(node: Stored, asked: Asked) -> dict[str, Any]:
@@ -251,7 +91,7 @@ _ordering = Lock()
 
 
 class View(Endpoint):
-    """A request that a function of `hierindex.serve.explorer.endpoints` answers."""
+    """A request that is answered from a snapshot alone."""
 
     def answer_from(self, index: HierarchicalIndex) -> dict[str, Any]:
         """Return the answer from the newest snapshot of the index."""
@@ -282,8 +122,18 @@ class Nodes(View):
     n: int = Field(default=200, ge=1, le=1000)
 
     def read(self, snapshot: Snapshot) -> dict[str, Any]:
-        """See `of_nodes`."""
-        return of_nodes(snapshot, self.of, self.start, self.around, self.n)
+        """Return n children, from number `start` or the n that contain `around`, and the total."""
+        order, start = reading_order(snapshot), self.start
+        children = order.icicle.children(None if self.of is None else order.position(self.of))
+        if self.around is not None:
+            position = order.position(self.around)
+            place = int(np.searchsorted(children, position))
+            if position not in children[place : place + 1]:
+                what = "a root" if self.of is None else f"a child of {self.of!r}"
+                raise InputError(f"Node {self.around!r} is not {what}.")
+            start = place - place % self.n
+        nodes = _brief(snapshot, order, children[start : start + self.n].tolist())
+        return {"of": self.of, "nodes": nodes, "start": start, "total": len(children)}
 
 
 class Node(View):
@@ -292,8 +142,25 @@ class Node(View):
     id: str
 
     def read(self, snapshot: Snapshot) -> dict[str, Any]:
-        """See `of_node`."""
-        return of_node(snapshot, self.id)
+        """Return a node, the path to it, and the passages that its text is based on.
+
+        `chunks` is the number of chunks under it, and `marks` describe how its text is displayed.
+        Only the first 1,000 `documents` and `children` are returned.
+        """
+        order = reading_order(snapshot)
+        position = order.position(self.id)
+        (node,) = snapshot.nodes([self.id])
+        shown = describe(node)
+        path = _brief(snapshot, order, order.icicle.path(position))
+        return {
+            **shown,
+            "documents": shown["documents"][:MAX_ENTRIES],
+            "children": shown["children"][:MAX_ENTRIES],
+            "chunks": int(order.icicle.x1[position] - order.icicle.x0[position]),
+            "path": [{key: above[key] for key in SHORT} for above in path],
+            "quotes": quotes_json(node.quotes),
+            "marks": marks_of(node.text),
+        }
 
 
 class Document(View):
@@ -304,8 +171,46 @@ class Document(View):
     part: int = Field(default=0, ge=0)
 
     def read(self, snapshot: Snapshot) -> dict[str, Any]:
-        """See `of_document`."""
-        return of_document(snapshot, self.document, self.at, self.part)
+        """Return the paragraphs that begin in the same 20,000 characters.
+
+        `parts` is the number of parts, and `length` the number of characters of the document.
+        `place` is the page, section and anchor at `at`. `marks` describe how the text is displayed,
+        and `is_file` tells whether its file can be opened.
+
+        Raises
+        ------
+        NotFoundError
+            If the index does not hold the character.
+        """
+        document, at, part = self.document, self.at, self.part
+        stretches = stretches_of(snapshot, document)
+        if not any(at is None or each.start <= at <= each.end for each in stretches):
+            raise NotFoundError(f"The index does not hold character {at} of {document!r}.")
+        every = [list(stretch.paragraphs()) for stretch in stretches]
+        paragraphs = [*chain(*every)]
+        place = Span(document, 0, 0)
+        if at is not None:
+            part = max((start for start, _ in paragraphs if start <= at), default=0) // PART
+            sources = (source for stretch in stretches for source in stretch.sources)
+            before = (source for source in sources if source.start <= at)
+            place = max(before, key=lambda source: source.start, default=place)
+        shown = [[each for each in of if each[0] // PART == part] for of in every]
+        marks = [
+            mark._replace(start=mark.start + of[0][0], end=mark.end + of[0][0])
+            for of in filter(None, shown)
+            for mark in marks_of("".join(text for _, text in of))
+        ]
+        return {
+            "document": document,
+            "title": titles_of_documents(snapshot, [document]).get(document, ""),
+            "is_file": file_of(snapshot, document) is not None,
+            "length": stretches[-1].end,
+            "parts": 1 + paragraphs[-1][0] // PART,
+            "part": part,
+            "place": place.to_json(),
+            "paragraphs": [{"start": start, "text": text} for start, text in chain(*shown)],
+            "marks": marks,
+        }
 
 
 class Notes(View):
@@ -314,8 +219,33 @@ class Notes(View):
     document: str
 
     def read(self, snapshot: Snapshot) -> dict[str, Any]:
-        """See `of_notes`."""
-        return of_notes(snapshot, self.document)
+        """Return the summaries above the chunks, by position and then from the top down.
+
+        Each has `start` and `end`, the characters of the document that its chunks cover, and
+        `quotes`, the sentences of its text with a source in the document.
+        """
+        order, document = reading_order(snapshot), self.document
+        columns = ("id", "title", "level", "documents", "next_id", "text", "record")
+        found = snapshot.select(*columns, where=of_documents([document])).to_pylist()
+        rows = {order.position(row["id"]): row for row in found if document in row["documents"]}
+        chunks = {at: Chunk.of(row) for at, row in sorted(rows.items()) if not row["level"]}
+        positions, notes = [*chunks], list[dict[str, Any]]()
+        for position, row in rows.items():
+            part = order.icicle.part(position)
+            inside = positions[bisect(positions, part.start) : bisect(positions, part.stop - 1)]
+            places = [(of.start, of.start + len(of.text)) for at in inside if (of := chunks[at])]
+            quotes = [
+                {"text": displayed(row["text"], quote.at, quote.to), **quote.source.to_json()}
+                for quote in quotes_in(row["record"])
+                if quote.source and quote.source.document == document
+            ]
+            places += [(quote["start"], quote["end"]) for quote in quotes]
+            if row["level"] and places:
+                start, end = min(start for start, _ in places), max(end for _, end in places)
+                note = {key: row[key] for key in SHORT}
+                notes.append({**note, "start": start, "end": end, "quotes": quotes})
+        notes.sort(key=lambda note: (note["start"], -note["level"]))
+        return {"notes": notes}
 
 
 class Overview(View):
@@ -335,8 +265,34 @@ class Search(View):
     n: int = Field(default=50, ge=1, le=500)
 
     def read(self, snapshot: Snapshot) -> dict[str, Any]:
-        """See `of_search`."""
-        return of_search(snapshot, self.q, self.n)
+        """Return n nodes: those with all words in their title, from the top, then matching chunks.
+
+        Each has three more fields. `of` is the title or id of its document (None if it has
+        several). `text` is the sentence that contains most of the words. `source` is the position
+        of that sentence (None if unknown). `total` is the number of matching nodes, None if not all
+        were examined. `words` are the beginnings of words that were searched. Sentences of
+        summaries are found in their chunks.
+        """
+        words, n = self.q, self.n
+        scope = snapshot.scope(columns=("id", "title", "level", "documents", "metadata"))
+        rows = matching(scope, words, CANDIDATES * n).to_pylist()
+        each, asked = words.lower().split(), Asked.of(words)
+        titled = [row for row in rows if all(word in row["title"].lower() for word in each)]
+        titled.sort(key=lambda row: -row["level"])
+        found = titled + [row for row in rows if not row["level"] and row not in titled]
+        nodes = snapshot.nodes([row["id"] for row in found[:n]])
+
+        shown = [
+            {
+                **{key: row[key] for key in SHORT},
+                "of": title_in(row) or row["documents"][0] if len(row["documents"]) == 1 else None,
+                **_matching_sentence(node, asked),
+            }
+            for row, node in zip(found, nodes, strict=False)
+        ]
+        total = len(found) if len(rows) < CANDIDATES * n else None
+        searched = {word for word in words_of(words) if asked.stem(word) in asked.words}
+        return {"nodes": shown, "total": total, "words": sorted(searched | asked.words)}
 
 
 class Map(View):

@@ -4,10 +4,10 @@ import webbrowser
 from functools import partial
 from typing import TYPE_CHECKING
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
+from starlette.responses import FileResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 
 from hierindex.index import HierarchicalIndex
 from hierindex.serve.app import application
@@ -15,18 +15,11 @@ from hierindex.serve.endpoint import written_by
 from hierindex.serve.explorer.endpoints import ENDPOINTS, Ask, Overview
 from hierindex.serve.explorer.files import opened
 from hierindex.serve.explorer.inline import PAGE
-from hierindex.serve.server import Address, Server
+from hierindex.serve.server import Server
 from hierindex.settings import EXPLORER_PORT, HOST
 
 if TYPE_CHECKING:
     from hierindex.models.functions import LLMLike
-
-TYPES = {
-    ".css": "text/css",
-    ".html": "text/html",
-    ".js": "text/javascript",
-    ".svg": "image/svg+xml",
-}
 
 
 class Explorer(Server):
@@ -62,14 +55,15 @@ class Explorer(Server):
         host: str = HOST,
         llm: "LLMLike | None" = None,
     ) -> None:
-        address = Address.at(host, (EXPLORER_PORT, 0) if port is None else (port,))
+        ports = (EXPLORER_PORT, 0) if port is None else (port,)
         endpoints = ENDPOINTS
         if llm is not None:
             endpoints = {**ENDPOINTS, "ask": written_by(llm, Ask)}
         file = Route("/api/file", partial(opened, index))
-        pages = [Route("/", _page), Route("/assets/{name}", _page), file]
+        assets = StaticFiles(directory=PAGE)
+        pages = [Route("/", _page), Mount("/assets", assets), file]
         app = application({"": index}, endpoints, pages, "/api/")
-        super().__init__(app, address, [partial(Overview().answer, index, {})])
+        super().__init__(app, host, ports, [partial(Overview().answer, index, {})])
 
     def open_browser(self) -> None:
         """Open the page in the user's browser, if there is one."""
@@ -77,8 +71,4 @@ class Explorer(Server):
 
 
 async def _page(request: Request) -> Response:
-    name = request.path_params.get("name", "index.html")
-    files = {path.name: path for path in PAGE.iterdir() if path.suffix in TYPES}
-    if name not in files:
-        raise HTTPException(404)
-    return Response(files[name].read_bytes(), media_type=TYPES[files[name].suffix])
+    return FileResponse(PAGE / "index.html")

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from math import inf
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -15,8 +16,7 @@ from hierindex.store.filters import Filters
 from hierindex.store.snapshot import Snapshot
 
 PLACE = re.compile("(.+)#char=([0-9]{1,15}),([0-9]{1,15})", re.DOTALL)
-LIKE = 6  # first characters that ids have in common with one that they are like
-MOST_LIKE = 3
+MOST_LIKE = 3  # ids of a message
 MOST_CHUNKS = 5000  # under a node
 MOST_PASSAGES = 50  # of a part
 COLUMNS = ("id", "level", "child_ids", "next_id", "record")
@@ -28,13 +28,7 @@ class Named(NamedTuple):
     node: str | None = None
     document: str = ""
     start: int = 0
-    end: int | None = None
-
-    def part_of(self, span: Span) -> Span:
-        """Return the part of a span that is inside the named passage; it may be empty."""
-        end = span.end if self.end is None else min(span.end, self.end)
-        start = max(span.start, self.start)
-        return span._replace(start=start, end=max(start, end))
+    end: float = inf
 
 
 def named(snapshot: Snapshot, text: str) -> Named:
@@ -61,23 +55,17 @@ def named(snapshot: Snapshot, text: str) -> Named:
     if text in ids or len(ids) == 1:
         return Named(text if text in ids else ids[0])
     if ids:
-        raise InputError(
-            f"{len(ids)} nodes have an id that begins with {text!r}, such as {_listed(ids)}."
-        )
+        some = ", ".join(map(repr, ids[:MOST_LIKE]))
+        raise InputError(f"{len(ids)} nodes have an id that begins with {text!r}, such as {some}.")
     document = place[1] if place else text
-    like = similar_documents(document, snapshot)
-    like += snapshot.ids_beginning(text[:LIKE]) if len(text) > LIKE else []
-    there = f"similar are {_listed(like)}" if like else "outline tells what there is"
+    like = ", ".join(map(repr, similar_documents(document, snapshot)))
+    there = f"similar are {like}" if like else "outline tells what there is"
     raise NotFoundError(f"No node and no document has the id {document!r}; {there}.")
 
 
 def _is_document(snapshot: Snapshot, text: str) -> bool:
     filters = Filters((cuts([0]), of_documents([text])))
     return bool(snapshot.rows(filters=filters, columns=("id",)))
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(map(repr, names[:MOST_LIKE]))
 
 
 def extents(snapshot: Snapshot, what: Named) -> list[Span]:
@@ -88,20 +76,29 @@ def extents(snapshot: Snapshot, what: Named) -> list[Span]:
     InputError
         If the index does not hold them, or they span too many chunks.
     """
-    rows = _under(snapshot, what.node) if what.node else _inside(snapshot, what.document)
-    chunks = sorted(filter(None, map(Chunk.of, rows)), key=_place)
+    if what.node:
+        rows = _under(snapshot, what.node)
+    else:
+        filters = Filters((cuts([0]), of_documents([what.document])))
+        rows = snapshot.rows(filters=filters, columns=COLUMNS)
     spans, next_id = list[Span](), ""
-    for chunk in chunks:
-        first, last = chunk.sources[0], spans[-1] if spans else None
-        span = first._replace(end=chunk.sources[-1].end)
-        adjoins = last is not None and (chunk.start <= last.end or chunk.id == next_id)
-        if last is not None and adjoins and last.document == span.document:
-            spans[-1] = last._replace(end=max(last.end, span.end))
+    for chunk in sorted(filter(None, map(Chunk.of, rows)), key=_place):
+        span = chunk.sources[0]._replace(end=chunk.sources[-1].end)
+        if (
+            spans
+            and spans[-1].document == span.document
+            and (chunk.start <= spans[-1].end or chunk.id == next_id)
+        ):
+            spans[-1] = spans[-1]._replace(end=max(spans[-1].end, span.end))
         else:
             spans.append(span)
         next_id = chunk.next_id
     if what.node is None:
-        spans = [part for part in map(what.part_of, spans) if part.start < part.end]
+        parts = (
+            span._replace(start=max(span.start, what.start), end=int(min(span.end, what.end)))
+            for span in spans
+        )
+        spans = [part for part in parts if part.start < part.end]
     if not spans:
         raise InputError(
             "The index holds no text of a document there, or its chunks have no known position."
@@ -119,12 +116,6 @@ def passages(snapshot: Snapshot, spans: Sequence[Span], start: int) -> list[Sour
             parts.append(span._replace(start=first, end=min(span.end, first + room)))
             room -= parts[-1].end - first
     return passages_at(snapshot, parts, 0)
-
-
-def _inside(snapshot: Snapshot, document: str) -> list[dict[str, Any]]:
-    """Return the rows of a document's chunks."""
-    filters = Filters((cuts([0]), of_documents([document])))
-    return snapshot.rows(filters=filters, columns=COLUMNS)
 
 
 def _under(snapshot: Snapshot, node_id: str) -> list[dict[str, Any]]:

@@ -58,14 +58,19 @@ class Ancestor(TypedDict):
     level: int
 
 
-class Nodes(TypedDict):
-    """A page of nodes, in order; `total` counts all, and `cursor` requests the next page."""
+class Reply(TypedDict):
+    """A part of a result of `total` nodes or characters; `cursor` requests the next part."""
 
     generation: int
-    results: list[Entry]
     total: int
     next_step: str
     cursor: NotRequired[str]
+
+
+class Nodes(Reply):
+    """Nodes, in order."""
+
+    results: list[Entry]
 
 
 class Document(TypedDict):
@@ -89,19 +94,15 @@ class Children(Nodes):
     node: Entry
 
 
-class Text(TypedDict):
-    """Text of documents from character `start`, of `total`; `cursor` requests the next part."""
+class Text(Reply):
+    """Text of documents from character `start`."""
 
-    generation: int
     id: str
     title: str
-    url: NotRequired[str]
+    url: str
     text: str
     citations: list[Passage]
     start: int
-    total: int
-    next_step: str
-    cursor: NotRequired[str]
 
 
 def fitting(entries: Iterable[T], room: int | None = None) -> list[T]:

@@ -1,12 +1,9 @@
-"""The MCP server and its tools.
+"""The MCP server, whose tools are endpoints."""
 
-No slow library is imported here, so that a client gets the list of tools at once.
-"""
-
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from inspect import getdoc
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import anyio
 from mcp.server import Server, ServerRequestContext
@@ -21,22 +18,17 @@ from mcp_types import (
     Tool,
     ToolAnnotations,
 )
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
-from starlette.datastructures import Headers, MutableHeaders
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from pydantic import Field, TypeAdapter, ValidationError, create_model
+from starlette.types import ASGIApp
 
 from hierindex import __version__
 from hierindex.errors import InputError
-from hierindex.serve.endpoint import Places, sentence_on
-from hierindex.serve.mcp.replies import Children, Nodes, Outlined, Text, escaped, text_of
-from hierindex.settings import OUTLINE_TOKENS, OneLevel
+from hierindex.index import HierarchicalIndex
+from hierindex.serve.endpoint import Endpoint, sentence_on
+from hierindex.serve.mcp.replies import escaped, text_of
+from hierindex.serve.mcp.tools import TOOLS
 from hierindex.threads import in_daemon_thread, started
 from hierindex.unsafe import visible
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
-
-    from hierindex.serve.mcp.reader import Reader
 
 INSTRUCTIONS = """\
 This server reads an index of documents: a tree whose level 0 are chunks of them and whose upper \
@@ -59,103 +51,23 @@ There are several indexes: {names}. Each call names one as `index`; ids and curs
 one."""
 READ_ONLY = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 LONGEST_SENTENCE = 500  # characters of an error
-EVENTS = "text/event-stream"
-
-Id = Annotated[str, Field(alias="id", max_length=5000)]
-Where = Annotated[
-    list[Annotated[str, Field(max_length=1000)]] | None,
-    Field(max_length=20, description="Filters KEY=VALUE, also !=, <, <=, >, >=, ~ (contains)."),
-]
-Cursor = Annotated[
-    str | None, Field(max_length=100, description="For what follows a reply: its cursor.")
-]
 
 
-class Call(BaseModel):
-    """The arguments of a tool, which are the arguments of the `Reader` method of its name."""
+def server_of(indexes: Mapping[str, HierarchicalIndex]) -> Server[Any]:
+    """Return a server with the tools of the indexes, by the indexes' names.
 
-    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True)
-    reply: ClassVar[Any]
-    """The type of the reply, for its description."""
-
-
-class Search(Call):
-    """Find the chunks, or the nodes of another level, that answer a question best."""
-
-    reply = Nodes
-    query: Annotated[str, Field(max_length=2000, description="A question, or words.")]
-    level: Annotated[
-        OneLevel, Field(description="A number from 0, or chunks, sections, documents or top.")
-    ] = 0
-    where: Where = None
-    limit: Annotated[int, Field(ge=1, le=50, description="Most results in all parts.")] = 50
-    cursor: Cursor = None
-
-
-class Outline(Call):
-    """List the documents, and summarise the index, a node or a document in a budget of tokens."""
-
-    reply = Outlined
-    node: Annotated[str | None, Field(max_length=5000, description="Node or document; or all.")] = (
-        None
-    )
-    budget: Annotated[int, Field(ge=1, le=20_000, description="Tokens of all texts together.")] = (
-        OUTLINE_TOKENS
-    )
-    where: Where = None
-    cursor: Cursor = None
-
-
-class Expand(Call):
-    """Show a node, the path to it, and its children with the beginnings of their texts."""
-
-    reply = Children
-    node: Id
-    cursor: Cursor = None
-
-
-class Read(Call):
-    """Read documents verbatim: those under a node, a document, or DOCUMENT#char=START,END."""
-
-    reply = Text
-    name: Id
-    cursor: Cursor = None
-
-
-class Fetch(Read):
-    """Do the same as `read`, under the name that some clients ask for."""
-
-
-CALLS: dict[str, type[Call]] = {
-    kind.__name__.lower(): kind for kind in (Search, Outline, Expand, Read, Fetch)
-}
-
-
-def server_of(openers: "Mapping[str, Callable[[], Reader]]") -> Server[Any]:
-    """Return a server with the tools of the indexes.
-
-    Parameters
-    ----------
-    openers : mapping of str to callable
-        Functions that open the reader of an index, by the index's name. They are called in threads.
-        If there is a single index, tools have no argument for its name.
+    If there is a single index, tools have no argument for its name.
     """
-    readers = {name: started(opener) for name, opener in openers.items()}
-    for reader in readers.values():
-        started(partial(_warm, reader))
-    calls, places = _calls(*readers), Places()
-    tools = {name: _tool(name, call) for name, call in calls.items()}
+    for index in indexes.values():
+        started(partial(_warm, index))
+    first, kinds = next(iter(indexes)), _kinds(*indexes)
+    tools = [_tool(name, kind) for name, kind in kinds.items()]
 
     def called(name: str, arguments: dict[str, Any]) -> CallToolResult:
-        if name not in tools:
-            raise InputError(f"There is no tool {name!r}; there are {', '.join(tools)}.")
-        known = tools[name].input_schema["properties"]
-        for argument in (each for each in arguments if each not in known):
-            there = ", ".join(known)
-            raise InputError(f"`{name}` has no argument {argument!r}; it has {there}.")
-        given = dict(calls[name].model_validate(arguments))
-        reader = readers[given.pop("index", next(iter(readers)))].result()
-        shown = escaped(getattr(reader, name)(**given))
+        if name not in kinds:
+            raise InputError(f"There is no tool {name!r}; there are {', '.join(kinds)}.")
+        call = kinds[name].model_validate(arguments)
+        shown = escaped(call.answer(indexes[getattr(call, "index", first)], {}))
         content = TextContent(type="text", text=text_of(shown))
         return CallToolResult(content=[content], structured_content=shown)
 
@@ -163,8 +75,7 @@ def server_of(openers: "Mapping[str, Callable[[], Reader]]") -> Server[Any]:
         context: ServerRequestContext[Any], asked: CallToolRequestParams
     ) -> CallToolResult:
         try:
-            with places.one():
-                return await in_daemon_thread(partial(called, asked.name, asked.arguments or {}))
+            return await in_daemon_thread(partial(called, asked.name, asked.arguments or {}))
         except Exception as error:  # noqa: BLE001  # an error is a result
             known = InputError.of_field(error) if isinstance(error, ValidationError) else error
             said = visible(sentence_on(known))
@@ -174,9 +85,9 @@ def server_of(openers: "Mapping[str, Callable[[], Reader]]") -> Server[Any]:
     async def list_tools(
         context: ServerRequestContext[Any], asked: PaginatedRequestParams | None
     ) -> ListToolsResult:
-        return ListToolsResult(tools=[*tools.values()])
+        return ListToolsResult(tools=tools)
 
-    several = SEVERAL.format(names=", ".join(readers)) if len(readers) > 1 else ""
+    several = SEVERAL.format(names=", ".join(indexes)) if len(indexes) > 1 else ""
     return Server(
         "hierindex",
         version=__version__,
@@ -199,53 +110,28 @@ def run(server: Server[Any]) -> None:
 def application(server: Server[Any]) -> ASGIApp:
     """Return the web application that answers at `/mcp`, to be run by `Server`."""
     unguarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    return _ForEvents(
-        server.streamable_http_app(
-            json_response=True, stateless_http=True, transport_security=unguarded
-        )
+    return server.streamable_http_app(
+        json_response=True, stateless_http=True, transport_security=unguarded
     )
 
 
-class _ForEvents:
-    """An application that answers in JSON, and to a client that takes only events as one event."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def as_event(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                answered = MutableHeaders(scope=message)
-                answered["Content-Type"] = EVENTS
-                del answered["Content-Length"]
-            elif message.get("body"):
-                message["body"] = b"event: message\ndata: " + message["body"] + b"\n\n"
-            await send(message)
-
-        is_post = scope.get("method") == "POST"
-        if not is_post or Headers(scope=scope).get("accept") != EVENTS:
-            await self._app(scope, receive, send)
-        else:
-            MutableHeaders(scope=scope)["Accept"] = f"application/json, {EVENTS}"
-            await self._app(scope, receive, as_event)
+def _warm(index: HierarchicalIndex) -> None:
+    """Load the embedding model, so that the first search does not wait for it."""
+    index.encoder().get_query_embedding("warm")
 
 
-def _warm(reader: "Future[Reader]") -> None:
-    reader.result().warm()  # a call reports what fails
-
-
-def _calls(*names: str) -> dict[str, type[Call]]:
-    """Return the calls by tool name; with several indexes, each call names one."""
+def _kinds(*names: str) -> dict[str, type[Endpoint]]:
+    """Return the tools by name; with several indexes, each call names one."""
     if len(names) == 1:
-        return CALLS
+        return TOOLS
     one = Annotated[Literal[names], Field(description="Its name.")]  # type: ignore[valid-type]
     return {
         name: create_model(kind.__name__, __base__=kind, __doc__=kind.__doc__, index=(one, ...))
-        for name, kind in CALLS.items()
+        for name, kind in TOOLS.items()
     }
 
 
-def _tool(name: str, kind: type[Call]) -> Tool:
+def _tool(name: str, kind: type[Endpoint]) -> Tool:
     return Tool(
         name=name,
         description=getdoc(kind),

@@ -7,12 +7,11 @@ from agent import Agent, agent
 from fakes import HashingEmbedding
 
 from hierindex import HierarchicalIndex
-from hierindex.serve.mcp.reader import Reader
 from hierindex.serve.mcp.server import server_of
 
 
 def agent_of(index: HierarchicalIndex):
-    return agent(server_of({"": lambda: Reader(index.store, HashingEmbedding())}))
+    return agent(server_of({"": HierarchicalIndex(index.store, HashingEmbedding())}))
 
 
 @pytest.fixture(scope="session")

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from fakes import HashingEmbedding
 
-from hierindex import HierarchyStore
-from hierindex.serve.mcp.reader import Reader
+from hierindex import HierarchicalIndex, HierarchyStore
 from hierindex.serve.mcp.server import run, server_of
 
 
@@ -27,4 +26,4 @@ def serve(uri: str, folder: Path) -> None:
         flags = os.O_RDONLY if name == "in" else os.O_WRONLY | os.O_CREAT
         os.dup2(os.open(folder / name, flags), descriptor)
     sys.stdin, sys.stdout = os.fdopen(0), os.fdopen(1, "w")
-    run(server_of({"": lambda: Reader(HierarchyStore(uri), Talkative())}))
+    run(server_of({"": HierarchicalIndex(HierarchyStore(uri), Talkative())}))

@@ -10,7 +10,6 @@ from fakes import HashingEmbedding
 from llama_index.core.schema import Document
 
 from hierindex import HierarchicalIndex, SemanticHierarchy
-from hierindex.serve.mcp.reader import Reader
 from hierindex.serve.mcp.server import INSTRUCTIONS, server_of
 from hierindex.unsafe import UNSAFE
 
@@ -61,7 +60,7 @@ def hostile(tmp_path_factory):
 def calls(hostile):
     """The results of all tools over all nodes."""
     ids = [node.node_id for node in hostile.store.get_nodes()]
-    with agent(server_of({"": lambda: Reader(hostile.store, HashingEmbedding())})) as client:
+    with agent(server_of({"": HierarchicalIndex(hostile.store, HashingEmbedding())})) as client:
         asked = [("outline", {"budget": 5000})]
         asked += [("search", {"query": text[:1000]}) for text in SAYINGS.values()]
         asked += [("search", {"query": EVIL, "level": level}) for level in ("top", "documents")]

@@ -1,18 +1,12 @@
 """What the tools of an index reply."""
 
-from functools import partial
 from itertools import pairwise
-from threading import Event
 
 import pytest
 from agent import agent
-from fakes import HashingEmbedding
-from serve.mcp.conftest import agent_of
 from store.trees import AUTHORS, chunks, columns_of, documents
 
-from hierindex.serve import endpoint
 from hierindex.serve.mcp import replies
-from hierindex.serve.mcp.reader import Reader
 from hierindex.serve.mcp.server import server_of
 
 TEXTS = {document.doc_id: document.text for document in documents()}
@@ -134,9 +128,7 @@ def test_a_search_has_a_limit(asked) -> None:
 
 def test_each_call_names_one_of_several_indexes(index, own) -> None:
     indexes = {"soft": index, "plain": own}
-    with agent(
-        server_of({name: partial(Reader, each.table) for name, each in indexes.items()})
-    ) as both:
+    with agent(server_of(indexes)) as both:
         assert "There are several indexes: soft, plain." in both.client.instructions
         for tool in both.tools():
             assert tool.input_schema["properties"]["index"]["enum"] == [*indexes]
@@ -207,7 +199,7 @@ def test_a_place_is_read_as_far_as_the_document_goes(asked, start, end) -> None:
         ("search", {"query": " "}, "The question is empty"),
         ("search", {"query": 1}, "query is invalid: it must be text"),
         ("search", {"query": "x" * 1_000_000}, "query is invalid: it must be text of at most 2000"),
-        ("search", {"query": "x", "n": 3}, "`search` has no argument 'n'; it has query, level"),
+        ("search", {"query": "x", "n": 3}, "There is no option 'n'."),
         ("search", {"query": "mill", "level": 9}, "The index has levels 0 to"),
         (
             "search",
@@ -218,7 +210,6 @@ def test_a_place_is_read_as_far_as_the_document_goes(asked, start, end) -> None:
         ("search", {"query": "x", "where": ["author"]}, "A filter is KEY=VALUE"),
         ("search", {"query": "x", "where": "author=Ada"}, "where is invalid"),
         ("search", {"query": "x", "cursor": "\x1b[2J"}, "The cursor is invalid"),
-        ("search", {"query": "x", "cursor": "1-5-00000000"}, "The cursor is of another call"),
         ("outline", {"budget": 1}, "No sentence fits a budget of 1 tokens; the shortest has"),
         ("outline", {"budget": 0}, "budget is invalid"),
         ("outline", {"where": ["autor=Ada"]}, "the nearest is author"),
@@ -258,28 +249,7 @@ def test_several_nodes_of_one_beginning_are_named(asked, index) -> None:
     assert sum(each in said for each in ids) == min(3, sum(each[0] == first for each in ids))
 
 
-def test_a_server_has_a_bound_of_waiting_calls(own, monkeypatch) -> None:
-    asking, go_on = Event(), Event()
-
-    def slow(self, query):
-        asking.set()
-        assert go_on.wait(60)
-        return self._vector(query)
-
-    monkeypatch.setattr(endpoint, "MOST_AT_ONCE", 1)
-    with agent_of(own) as client:
-        client.reply("search", query="warm")
-        monkeypatch.setattr(HashingEmbedding, "_get_query_embedding", slow)
-        waiting = client.started("search", query="slow")
-        assert asking.wait(60)
-        said = client.sentence("outline")
-        assert said == "The server has 1 requests in progress; try again later."
-        go_on.set()
-        assert not waiting.result().is_error
-        assert client.reply("outline")["results"]
-
-
 def test_a_failure_of_ours_is_a_sentence_too(own_agent, monkeypatch, caplog) -> None:
-    monkeypatch.setattr("hierindex.serve.mcp.reader.known_filters", lambda *_: 1 / 0)
+    monkeypatch.setattr("hierindex.serve.mcp.tools.known_filters", lambda *_: 1 / 0)
     assert own_agent.sentence("search", query="x") == "ZeroDivisionError: division by zero"
     assert "A request failed." in caplog.text

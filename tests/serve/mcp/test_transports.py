@@ -16,9 +16,9 @@ from processes import process
 from serve.mcp.stdio_server import serve
 from store.trees import documents
 
-from hierindex.serve.mcp.reader import Reader
+from hierindex import HierarchicalIndex
 from hierindex.serve.mcp.server import application, server_of
-from hierindex.serve.server import Address, Server
+from hierindex.serve.server import Server
 
 PATIENCE = 60  # seconds, for a machine that is busy
 TEXTS = {document.doc_id: document.text for document in documents()}
@@ -33,10 +33,9 @@ HELLO = {
 @contextmanager
 def served(index):
     """The address of a server over HTTP."""
-    address = Address.at("127.0.0.1", (0,))
-    app = application(server_of({"": lambda: Reader(index.store, HashingEmbedding())}))
-    with Server(app, address):
-        yield f"{address.url}mcp"
+    app = application(server_of({"": HierarchicalIndex(index.store, HashingEmbedding())}))
+    with Server(app, "127.0.0.1", (0,)) as server:
+        yield f"{server.url}mcp"
 
 
 def path(client) -> None:
@@ -105,17 +104,6 @@ def test_a_client_that_is_gone_leaves_the_server_to_others(own) -> None:
                 httpx.post(url, json=body, headers=headers, timeout=httpx.Timeout(9, read=1e-3))
         with agent(url) as client:
             assert client.reply("outline")["generation"] == 1
-
-
-@pytest.mark.parametrize("accepted", ["text/event-stream", "application/json"])
-def test_a_client_may_accept_one_form_of_answer(own, accepted) -> None:
-    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}
-    with served(own) as url:
-        answer = httpx.post(url, json=hello, headers={"Accept": accepted})
-    assert answer.status_code == 200
-    assert answer.headers["content-type"].partition(";")[0] == accepted
-    said = json.loads(answer.text.removeprefix("event: message\ndata: "))
-    assert {*said["result"]["capabilities"]} == {"tools"}  # no empty prompts or resources
 
 
 def test_a_page_of_another_site_is_refused(own) -> None:

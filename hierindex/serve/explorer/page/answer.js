@@ -23,25 +23,22 @@ export class Answer {
    * @param {object|null} answer as `hierindex query --json` prints it
    */
   show(question, answer) {
-    Object.assign(this, { passages: [], sources: [], others: [], generation: null });
+    Object.assign(this, { passages: [], sources: [], others: [] });
     this.isShown = answer !== null;
     this.isNew = true;
     if (!answer) return this.article.replaceChildren();
-    const quotes = answer.passages.map((each) => quoteOf(each, answer.sources));
-    this.passages = quotes.map(({ passage }) => passage).filter(Boolean);
+    const cards = answer.passages.map((each, i) => cardOf(each, i + 1, answer.sources));
+    this.passages = cards.map(({ passage }) => passage).filter(Boolean);
     this.sources = answer.sources.filter(({ id }) => this.passages.some(({ node }) => node === id));
-    this.generation = answer.generation;
     this.others = answer.sources.filter((source) => !this.sources.includes(source));
     const documents = documentsOf(this.passages).size;
     const from = documents ? `Quoted from ${counted(documents, "document")}` : "";
-    const every = quotes.map(({ copied }, i) => `[${i + 1}] ${copied}`).join("\n\n");
-    const copy = quotes.length > 0 && copying("copy the answer with its sources", every);
     this.article.replaceChildren(
       element("h2", { dir: "auto" }, shown(question)),
-      element("p", { class: "quiet" }, from, copy && [" · ", copy]),
+      element("p", { class: "quiet" }, from),
       answer.refused ? refusal(answer) : answer.answer_kind === "llm" ? writtenOf(answer) : "",
-      element("ol", { class: "cards" }, quotes.map(cardOf)),
-      foldedOf(this.others, answer.refused),
+      element("ol", { class: "cards" }, cards),
+      foldedOf(this.others),
       element("p", { class: "quiet" }, shown(costOf(answer))),
     );
     return undefined;
@@ -102,8 +99,8 @@ function documentsOf(passages) {
   return new Set(passages.map(({ document }) => document).filter(Boolean));
 }
 
-/** Return what a card shows of a passage, which has the `node` that it is of: the best one. */
-function quoteOf({ text, lead, best, title, citation, is_file: isFile }, sources) {
+/** Return the card of a quote, with its `passage`, whose `node` is the best that it is of. */
+function cardOf({ text, lead, best, title, citation, is_file: isFile }, number, sources) {
   const meets = ({ document, start, end }) =>
     document === citation.document && start < citation.end && citation.start < end;
   const having = citation ? sources.filter(({ citations }) => citations.some(meets)) : [];
@@ -111,38 +108,25 @@ function quoteOf({ text, lead, best, title, citation, is_file: isFile }, sources
   const place = [title, citation ? placeOf(citation, title) : ""].filter(Boolean).join(" · ");
   const passage = citation?.document ? { ...citation, node: node?.id } : null;
   const copied = `“${text}”\n${[place, citation?.document].filter(Boolean).join(", ")}`;
-  const file = isFile ? fileOf(citation) : null;
-  return { text, lead, best, place, passage, copied, file };
-}
-
-function cardOf({ text, lead, best, place, passage, copied, file }, i) {
+  const copy = () => navigator.clipboard.writeText(copied).then(() => say("Copied."));
   const said = bold(text, best);
   const quote = passage ? passageLink(passage, said) : said;
-  const node = passage?.node && linkTo({ node: passage.node, ...spanOf(passage) });
-  return element(
+  const leading = lead && element("p", { class: "lead" }, shown(lead));
+  const card = element(
     "li",
     {},
-    element("b", { "aria-hidden": "true" }, String(i + 1)),
-    element(
-      "div",
-      { class: "text", dir: "auto" },
-      lead && element("p", { class: "lead" }, shown(lead)),
-      quote,
-    ),
+    element("b", { "aria-hidden": "true" }, String(number)),
+    element("div", { class: "text", dir: "auto" }, leading, quote),
     element(
       "small",
       { class: "wraps" },
       element("bdi", {}, shown(place)),
-      copying("copy", copied),
-      file,
-      node && element("a", { href: node }, "link"),
+      button("copy", copy, { class: "link", hidden: !navigator.clipboard }),
+      isFile && fileOf(citation),
+      node && element("a", { href: linkTo({ node: node.id, ...spanOf(passage) }) }, "link"),
     ),
   );
-}
-
-function copying(label, text) {
-  const copy = () => navigator.clipboard.writeText(text).then(() => say("Copied."));
-  return button(label, copy, { class: "link", hidden: !navigator.clipboard });
+  return Object.assign(card, { passage });
 }
 
 /** Return a text with its words that match best in bold type. */
@@ -163,7 +147,7 @@ function refusal({ answer, unknown = {} }) {
 }
 
 /** Return the nodes that were read but not quoted, folded. */
-function foldedOf(sources, isRefused) {
+function foldedOf(sources) {
   const n = sources.length;
   if (!n) return "";
   const items = sources.map(({ citations: [first], ...node }) => {
@@ -171,9 +155,7 @@ function foldedOf(sources, isRefused) {
     const of = element("small", {}, shown(` level ${node.level} · ${place}`));
     return element("li", {}, nodeLink(node), of);
   });
-  const were = n === 1 ? "was" : "were";
-  const read = `${counted(n, isRefused ? "passage" : "more passage")} ${were} read`;
-  const label = isRefused ? `${read}, without an answer` : `${read} but not quoted`;
+  const label = `${counted(n, "passage")} read but not quoted`;
   return element(
     "details",
     {},
@@ -189,16 +171,7 @@ function costOf({ missing, refused, why, seconds }) {
   return `${not}${why ? `Searched ${why}. ` : ""}${spent.toFixed(1)} s`;
 }
 
-/**
- * Return what an answer lights up: by id, `score` of a source, or `under`, how many are below.
- *
- * @param {object[]} sources each with its `path`, the ids above it
- */
-export function marksOf(sources) {
-  const marks = new Map();
-  for (const { path } of sources) {
-    for (const id of path) marks.set(id, { under: (marks.get(id)?.under ?? 0) + 1 });
-  }
-  for (const { id, score } of sources) marks.set(id, { ...marks.get(id), score });
-  return marks;
+/** Return the ids of sources and of all above them; each source has its `path`. */
+export function idsOf(sources) {
+  return new Set(sources.flatMap(({ id, path }) => [id, ...path]));
 }

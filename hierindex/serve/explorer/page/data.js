@@ -5,35 +5,18 @@
  * raise `Failure` with a sentence for the user.
  */
 
-import { plain, pointsIn, quoted, units, wholeOf } from "./text.js";
+import { plain, pointsIn, units, wholeOf } from "./text.js";
 
 const KEPT = 2000; // replies
 const BETWEEN = 2; // characters between chunks, as line ends are; more are a text left out
-const PART = 20000; // characters of a document
 const BEGINNING = 300; // characters of a node
-const PARAGRAPH = /.{1,4000}?(?:\n(?:[^\S\n]*\n)+|$)|.{1,4000}\n|.{1,4000}/gsu;
-const SENTENCES = new Intl.Segmenter("en", { granularity: "sentence" });
 
-/** An error that is said in one sentence; `isGone` if the server does not answer at all. */
-export class Failure extends Error {
-  constructor(sentence, isGone = false) {
-    super(sentence);
-    this.isGone = isGone;
-  }
-}
-
-/** What is asked for is of another generation than the page. */
-export class Changed extends Failure {
-  constructor() {
-    super("The index has changed; reload the page to see it.");
-  }
-}
+/** An error that is said in one sentence. */
+export class Failure extends Error {}
 
 /**
- * The server's JSON, of one generation: that of the first reply.
- *
- * When a reply is of another, `onChange` is called; answers to questions are returned all the
- * same, with their `generation`, as are the sources of that, and for all else `Changed` is raised.
+ * The server's JSON, of one generation: that of the first reply. When a reply is of another,
+ * `onChange` is called and `Failure` raised.
  */
 export class Served {
   constructor() {
@@ -41,29 +24,25 @@ export class Served {
     this.onChange = () => {};
   }
 
-  index() {
-    return this.get("index", {}, { cache: "no-cache" });
-  }
-
   /** Ask; the pieces of an answer that a language model writes are passed to `write`. */
   ask(question, signal, write) {
     const options = { signal, headers: { Accept: "text/event-stream" } };
-    return this.get("ask", question, options, null, write);
+    return this.get("ask", question, options, write);
   }
 
-  /** Return a reply of a generation, by default the page's; replies are kept. */
-  read(path, parameters, generation = null) {
-    const key = JSON.stringify([path, parameters, generation]);
+  /** Return a reply; replies are kept. */
+  read(path, parameters) {
+    const key = JSON.stringify([path, parameters]);
     if (!this.replies.has(key)) {
       if (this.replies.size >= KEPT) this.replies.clear();
-      const reply = this.get(path, parameters, {}, generation);
+      const reply = this.get(path, parameters);
       this.replies.set(key, reply);
       reply.catch(() => this.replies.delete(key));
     }
     return this.replies.get(key);
   }
 
-  async get(path, parameters, options, expected = null, write = null) {
+  async get(path, parameters = {}, options = {}, write = null) {
     const given = Object.entries(parameters).flatMap(([name, value]) =>
       [value].flat().map((each) => [name, each ?? ""]),
     );
@@ -75,19 +54,17 @@ export class Served {
       reply = isWritten ? await written(response.body, write) : await response.json();
     } catch (error) {
       if (error.name === "AbortError") throw error;
-      throw new Failure(
-        "The explorer does not answer; start it again with hierindex explore.",
-        true,
-      );
+      throw new Failure("The explorer does not answer; start it again with hierindex explore.");
     }
     const generation = response.headers.get("Hierindex-Generation");
     this.generation ??= generation;
-    if (generation && generation !== this.generation) this.onChange();
-    const isOther = generation !== (expected ?? this.generation);
-    if (generation && isOther && !write) throw new Changed();
+    if (generation && generation !== this.generation) {
+      this.onChange();
+      throw new Failure("The index has changed; reload the page to see it.");
+    }
     if (!response.ok || reply.error)
       throw new Failure(reply.error ?? `The explorer failed (${response.status}).`);
-    return write ? { ...reply, generation } : reply;
+    return reply;
   }
 }
 
@@ -163,75 +140,39 @@ export class Embedded {
     const path = [];
     for (let above = this.byId.get(node.parent); above; above = this.byId.get(above.parent))
       path.unshift(above);
-    const beside = this.children(node.parent);
-    const at = beside.indexOf(node);
-    return { ...node, path, before: beside[at - 1], after: beside[at + 1] };
+    return { ...node, path };
   }
 
   children(id) {
     return this.below.get(id) ?? [];
   }
 
-  document({ document, at, part = 0 }) {
-    const runs = this.runs(document);
-    const isHeld = ({ start, end }) => at === undefined || (start <= at && at < end);
-    if (!runs.some(isHeld))
+  /** Return what is held of a document's text, a paragraph for each chunk. */
+  document({ document, at }) {
+    const paragraphs = [];
+    const marks = [];
+    let end = 0;
+    for (const chunk of this.chunks.get(document) ?? []) {
+      const start = startOf(chunk);
+      const from = Math.max(start, end); // chunks may share text
+      const between = start > end && start - end <= BETWEEN ? "\n".repeat(start - end) : "";
+      if (paragraphs.length) paragraphs.at(-1).text += between;
+      paragraphs.push({ start: from, text: chunk.text.slice(units(chunk.text)(from - start)) });
+      const placed = chunk.marks.map(([a, b, ...how]) => [start + a, start + b, ...how]);
+      marks.push(...placed.filter((mark) => mark[0] >= from));
+      end = Math.max(end, start + pointsIn(chunk.text));
+    }
+    const isHeld = ({ start, text }) => start <= at && at < start + pointsIn(text);
+    if (at !== undefined && !paragraphs.some(isHeld))
       throw new Failure("This report does not hold the text of this passage.");
-    const paragraphs = runs.flatMap(paragraphsOf);
-    const partOf = ({ start }) => Math.floor(start / PART);
-    const number =
-      at === undefined ? part : partOf(paragraphs.findLast(({ start }) => start <= at));
     const places = this.chunks.get(document).flatMap(({ quotes }) => quotes);
-    return {
-      document,
-      title: this.titleOf(document),
-      part: number,
-      length: runs.at(-1).end,
-      parts: 1 + partOf(paragraphs.at(-1)),
-      place: places.findLast(({ start }) => start <= at) ?? {},
-      paragraphs: paragraphs.filter((each) => partOf(each) === number),
-      marks: runs.flatMap(({ marks }) => marks),
-    };
+    const place = places.findLast(({ start }) => start <= at) ?? {};
+    const title = this.titleOf(document);
+    return { document, title, length: end, parts: 1, part: 0, place, paragraphs, marks };
   }
 
   titleOf(document) {
     return this.data.titles[document] ?? document;
-  }
-
-  /** Return what is held of a document's text, as runs between which some is missing. */
-  runs(document) {
-    const runs = [];
-    for (const chunk of this.chunks.get(document) ?? []) {
-      const { text, marks } = chunk;
-      const start = startOf(chunk);
-      if (!runs.length || start > runs.at(-1).end + BETWEEN)
-        runs.push({ start, end: start, text: "", marks: [] });
-      const run = runs.at(-1);
-      const placed = marks.map(([from, to, ...how]) => [start + from, start + to, ...how]);
-      run.marks.push(...placed.filter((mark) => mark[0] >= run.end));
-      run.text += "\n".repeat(Math.max(0, start - run.end));
-      run.text += text.slice(units(text)(Math.max(0, run.end - start)));
-      run.end = Math.max(run.end, start + pointsIn(text));
-    }
-    return runs;
-  }
-
-  notes({ document }) {
-    const notes = new Map();
-    for (const node of this.data.nodes) {
-      const here = node.quotes.filter((quote) => quote.document === document);
-      for (let above = here.length ? node : null; above; above = this.byId.get(above.parent)) {
-        if (!above.level) continue;
-        const { id } = above;
-        const note = notes.get(id) ?? { ...above, start: Infinity, end: 0, quotes: [] };
-        note.start = Math.min(note.start, ...here.map(({ start }) => start));
-        note.end = Math.max(note.end, ...here.map(({ end }) => end));
-        const said = ({ at, to }) => plain(node, at, to);
-        if (above === node) note.quotes = here.map((quote) => ({ ...quote, text: said(quote) }));
-        notes.set(id, note);
-      }
-    }
-    return { notes: [...notes.values()].sort((a, b) => a.start - b.start || b.level - a.level) };
   }
 
   search({ q, n }) {
@@ -241,47 +182,16 @@ export class Embedded {
     titled.sort((a, b) => b.level - a.level);
     const isText = ({ level, title, text }) => !level && has(`${title} ${text}`);
     const found = [...new Set([...titled, ...this.data.nodes.filter(isText)])];
-    const nodes = found.slice(0, n).map((node) => this.foundOf(node, words));
+    const nodes = found.slice(0, n).map((node) => {
+      const { document } = (node.documents === 1 && node.quotes[0]) || {};
+      const of = document && this.titleOf(document);
+      return { ...node, of, text: plain(node), source: wholeOf(node) };
+    });
     return { nodes, total: found.length, words };
-  }
-
-  /** Return a node with the sentence of its text that has most of the words. */
-  foundOf(node, words) {
-    const { document } = (node.documents === 1 && node.quotes[0]) || {};
-    const rank = ({ text }) => words.filter((word) => text.toLowerCase().includes(word)).length;
-    const said = sentencesOf(node).map((each) => ({
-      ...each,
-      text: plain(node, each.at, each.to),
-    }));
-    const [{ text, passage }] = [...said.sort((a, b) => rank(b) - rank(a)), { text: "" }];
-    return { ...node, of: document && this.titleOf(document), text, source: passage };
   }
 }
 
 /** Return the place in its document at which a chunk begins. */
 function startOf({ quotes: [first] }) {
   return first.start - first.at;
-}
-
-/** Divide a text into paragraphs, as the server does. */
-function paragraphsOf({ start, text }) {
-  let reached = start;
-  return [...text.matchAll(PARAGRAPH)].map(([paragraph]) => {
-    const made = { start: reached, text: paragraph };
-    reached += pointsIn(paragraph);
-    return made;
-  });
-}
-
-/** Divide the text of a node into its quotes, that of a chunk into sentences. */
-function sentencesOf(node) {
-  const whole = wholeOf(node);
-  if (!whole) return quoted(node);
-  let to = 0;
-  return Array.from(SENTENCES.segment(node.text), ({ segment }) => {
-    const at = to;
-    to += pointsIn(segment);
-    const [start, end] = [whole.start + at, whole.start + at + pointsIn(segment.trimEnd())];
-    return { at, to, passage: { ...whole, start, end } };
-  });
 }

@@ -9,18 +9,14 @@ import { isSameSpan, nodeLink, passageLink } from "./address.js";
 import { byId, element } from "./elements.js";
 import { counted, cut, displayed, fileOf, placeOf, pointsIn, shown } from "./text.js";
 
-/** `actions` are `follow(passage)`, `widen()` and `fail(error)`. */
+/** `actions` are `widen()` and `fail(error)`. */
 export class DocumentPane {
   constructor(data, actions) {
-    const names = "heading place levels summaries said steps step file wide stored passage edge";
+    const names = "heading place levels summaries said file wide stored passage edge";
     for (const name of names.split(" ")) this[name] = byId(name);
     Object.assign(this, { data, actions, span: null, reader: null, notes: [] });
     this.forget();
     this.summaries.addEventListener("input", () => this.dress());
-    this.steps.addEventListener("click", ({ target }) => {
-      const passage = this.reader.passages[this.at() + Number(target.value)];
-      if (passage && target.value) this.actions.follow(passage);
-    });
     this.stored.addEventListener("click", () => {
       const isStored = document.body.classList.toggle("as-stored");
       this.stored.setAttribute("aria-pressed", String(isStored));
@@ -35,18 +31,11 @@ export class DocumentPane {
     );
   }
 
-  /** Return which of the passages is shown, or -1. */
-  at() {
-    const { span, reader } = this;
-    return span ? reader.passages.findIndex((passage) => isSameSpan(passage, span)) : -1;
-  }
-
   /**
    * Show a passage in its document, or a hint without one.
    *
    * @param {object|null} span
-   * @param {{passages: object[], generation?: string}} reader what is read: the passages to mark
-   *     and go through, and their generation if it is not the page's
+   * @param {{passages: object[]}} reader what is read, with the passages to mark
    * @param {boolean} isAlone whether the document is read with summaries beside it
    */
   async show(span, reader, isAlone) {
@@ -56,13 +45,13 @@ export class DocumentPane {
     const { document, start } = span;
     try {
       const [found, { notes }] = await Promise.all([
-        this.data.read("document", { document, at: start }, reader.generation),
-        isAlone ? this.data.read("notes", { document }, reader.generation) : { notes: this.notes },
+        this.data.read("document", { document, at: start }),
+        isAlone ? this.data.read("notes", { document }) : { notes: [] },
       ]);
       if (this.span !== span) return undefined;
-      const isOther = this.document !== document || this.generation !== reader.generation;
-      if (isOther) this.lay(found, reader.generation);
-      this.notes = isAlone ? notes : [];
+      const isOther = this.document !== document;
+      if (isOther) this.lay(found);
+      this.notes = notes;
       const { part } = found;
       await Promise.all([this.fill(part, found), this.fill(part - 1), this.fill(part + 1)]);
       if (this.span !== span) return undefined;
@@ -78,7 +67,7 @@ export class DocumentPane {
   }
 
   forget() {
-    Object.assign(this, { document: null, generation: null, parts: [], paragraphs: [] });
+    Object.assign(this, { document: null, parts: [], paragraphs: [] });
   }
 
   say(sentence) {
@@ -89,10 +78,10 @@ export class DocumentPane {
   }
 
   /** Make room for all parts of a document. */
-  lay({ document, length, parts }, generation) {
+  lay({ document, length, parts }) {
     this.near.disconnect();
     this.parts = Array.from({ length: parts }, () => element("div", { class: "part" }));
-    Object.assign(this, { document, generation, length, paragraphs: [] });
+    Object.assign(this, { document, length, paragraphs: [] });
     this.passage.replaceChildren(element("div", { class: "document" }, ...this.parts));
     for (const part of this.parts) this.near.observe(part);
   }
@@ -104,8 +93,8 @@ export class DocumentPane {
     part.isFilled = true;
     this.near.unobserve(part);
     try {
-      const { document, generation } = this;
-      const found = given ?? (await this.data.read("document", { document, part: n }, generation));
+      const { document } = this;
+      const found = given ?? (await this.data.read("document", { document, part: n }));
       const made = found.paragraphs.map(({ start, text }) => {
         const end = start + pointsIn(text);
         const marks = found.marks.filter((mark) => mark[0] < end && start < mark[1]);
@@ -186,18 +175,12 @@ export class DocumentPane {
 
   /** Fill the bar; its buttons stay, and with them the focus. */
   title(found) {
-    const [at, n] = [this.at(), this.reader.passages.length];
     const name = found?.title || found?.document;
     this.heading.replaceChildren(name ? element("bdi", {}, shown(name)) : "Source");
     this.place.replaceChildren(found ? shown(placeOf(found.place, found.title)) : "");
-    this.steps.hidden = at < 0;
-    this.step.textContent = `${at + 1} of ${n}`;
-    const [previous, next] = this.steps.querySelectorAll("button");
-    previous.setAttribute("aria-disabled", String(at <= 0));
-    next.setAttribute("aria-disabled", String(at + 1 >= n));
     this.file.replaceChildren(found?.is_file ? fileOf({ ...found.place, ...found }) : "");
     this.stored.hidden = !found;
-    this.wide.hidden = !found;
+    this.wide.hidden = !found || this.data.isReport;
     this.wide.textContent = this.isAlone ? "Close" : "Read";
     this.levels.hidden = !found || !this.isAlone;
     this.summaries.max = Math.max(1, ...this.notes.map(({ level }) => level));

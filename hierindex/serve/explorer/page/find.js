@@ -9,20 +9,18 @@ const BEFORE = 60; // characters of a sentence before the first word that is fou
 
 export class Find {
   /**
-   * `question` has the questions that were `asked`; `actions` are `read(id, source)`,
-   * `ask(question)` and `trying(promise)`.
+   * `actions` are `read(id, source)` and `trying(promise)`.
    */
-  constructor(data, question, actions) {
+  constructor(data, actions) {
     const ids = { form: "question", input: "asked", panel: "finding", found: "found" };
-    Object.assign(this, byIds({ ...ids, count: "find-count", instead: "ask-instead" }));
-    Object.assign(this, { data, question, actions, rows: [], at: -1, written: null });
+    Object.assign(this, byIds({ ...ids, count: "find-count" }));
+    Object.assign(this, { data, actions, rows: [], at: -1, written: null });
     const { form, input, panel, found } = this; // `written` is null unless the list is wanted
     const searchSoon = settled(() => this.written !== null && this.search(), WAIT);
     input.addEventListener("input", () => {
       this.written = input.value.trim();
       searchSoon();
     });
-    input.addEventListener("focus", () => input.value || this.search());
     input.addEventListener("keydown", (event) => this.press(event));
     panel.addEventListener("mousedown", (event) => event.preventDefault()); // the box keeps focus
     found.addEventListener("click", (event) => this.open(event.target.closest(".row")));
@@ -37,22 +35,14 @@ export class Find {
     this.input.select();
   }
 
-  /** List what has the words that are written; without any, the questions that were asked. */
+  /** List what has the words that are written. */
   async search() {
     const written = this.input.value.trim();
     this.written = written;
-    if (!written) return this.recall();
+    if (!written) return this.close();
     const found = await this.actions.trying(this.data.read("search", { q: written, n: MOST }));
     if (found && written === this.written) this.show(found, written);
     return undefined;
-  }
-
-  recall() {
-    const rows = this.question.asked.map((question) =>
-      rowOf(() => this.actions.ask(question), null, shown(question.q)),
-    );
-    if (rows.length) this.list("", [["Asked before", rows]]);
-    else this.close();
   }
 
   show({ nodes, total, words }, written) {
@@ -66,29 +56,20 @@ export class Find {
     const n = nodes.length;
     const some = total === n ? `${n} found` : total ? `${n} of ${total} found` : `The first ${n}`;
     const said = n ? some : `No title or text has “${written}”.`;
-    const rows = ([name, all]) => [marked(name, sought), all.map((each) => row(name, each))];
-    this.list(said, [...groups].map(rows));
-    this.instead.hidden = n > 0;
-    if (this.data.isReport) this.move(0);
-  }
-
-  /** Show rows below the names of their groups, and a sentence above. */
-  list(said, groups) {
     this.count.replaceChildren(shown(said));
-    this.count.parentElement.hidden = !said;
-    this.instead.hidden = true;
-    this.found.replaceChildren(
-      ...groups.map(([name, rows], i) => {
-        const label = element("div", { class: "of", id: `found-in-${i}`, dir: "auto" }, name);
-        return element("div", { role: "group", "aria-labelledby": label.id }, label, ...rows);
-      }),
-    );
-    this.rows = groups.flatMap(([, rows]) => rows);
+    const lists = [...groups].map(([name, all], i) => {
+      const given = { class: "of", id: `found-in-${i}`, dir: "auto" };
+      const label = element("div", given, marked(name, sought));
+      const rows = all.map((each) => row(name, each));
+      return element("div", { role: "group", "aria-labelledby": label.id }, label, ...rows);
+    });
+    this.found.replaceChildren(...lists);
+    this.rows = [...this.found.querySelectorAll(".row")];
     this.rows.forEach((row, i) => (row.id = `found-${i}`));
     this.found.scrollTop = 0;
     this.panel.hidden = false;
     this.input.setAttribute("aria-expanded", "true");
-    this.move(-1);
+    this.move(this.data.isReport ? 0 : -1);
   }
 
   /** Make a row the current one, or none for -1. */

@@ -1,8 +1,8 @@
 /** The page as a whole: what is selected, read and shown, and in which pane. */
 
 import { linkTo, questionOf, readAddress, spanOf } from "./address.js";
-import { Answer, marksOf } from "./answer.js";
-import { Changed, Embedded, Failure, Served } from "./data.js";
+import { Answer, idsOf } from "./answer.js";
+import { Embedded, Failure, Served } from "./data.js";
 import { DocumentPane } from "./document.js";
 import { byId, say, setAttribute, settled } from "./elements.js";
 import { Find } from "./find.js";
@@ -27,7 +27,7 @@ class Explorer {
     this.answer = new Answer(byId("answer"));
     this.source = new DocumentPane(data, this);
     this.question = new Question(data, this);
-    this.find = new Find(data, this.question, this);
+    this.find = new Find(data, this);
     this.showSoon = settled(() => this.show(), WAIT);
   }
 
@@ -36,7 +36,7 @@ class Explorer {
     this.listen();
     if (this.data.isReport) this.fold(location.hash.length < 2);
     const [info] = await Promise.all([
-      this.data.index(),
+      this.data.read("index", {}),
       this.outline.load(this.outline.root, { start: 0 }),
     ]);
     byId("name").textContent = info.name;
@@ -63,12 +63,6 @@ class Explorer {
     });
     document.addEventListener("click", (event) => this.click(event));
     document.addEventListener("keydown", (event) => this.press(event));
-    document.addEventListener("pointerdown", ({ target }) => {
-      if (!target.closest("details.menu[open]")) this.closeMenu();
-    });
-    document.addEventListener("visibilitychange", () => {
-      if (!document.hidden) this.trying(this.data.index()); // which tells of a change
-    });
     byId("reload").addEventListener("click", () => location.reload());
     NARROW.addEventListener("change", () => this.pane(document.body.dataset.pane));
     this.pane(history.state?.pane ?? "overview");
@@ -138,30 +132,16 @@ class Explorer {
     return right;
   }
 
-  /** Close the menu that is open, and return it. */
-  closeMenu() {
-    const menu = document.querySelector("details.menu[open]");
-    if (menu) menu.open = false;
-    return menu;
-  }
-
   press(event) {
     const isTyping = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
     if (event.ctrlKey || event.metaKey ? event.key === "k" : event.key === "/" && !isTyping) {
       event.preventDefault();
       this.find.focus();
     } else if (event.key === "?" && !isTyping) {
-      byId("keys").open = true;
-      byId("keys").firstElementChild.focus();
-    } else if (event.key === "Escape") {
-      const { left } = document.body.dataset;
-      const menu = this.closeMenu();
-      if (menu) return menu.firstElementChild.focus();
-      if (readAddress().view) return this.widen();
-      this.pane(left);
-      this[left].focus?.();
+      byId("keys").showPopover();
+    } else if (event.key === "Escape" && !document.querySelector(":popover-open")) {
+      if (readAddress().view) this.widen();
     }
-    return undefined;
   }
 
   /** Show a pane, which wide screens show beside the others. */
@@ -224,7 +204,7 @@ class Explorer {
     } catch (error) {
       if (readAddress().node === address.node) {
         this.state.selected = null;
-        if (!error.isGone) this.summary.fail(error.message);
+        this.summary.fail(error.message);
       }
       this.fail(error);
     }
@@ -245,11 +225,7 @@ class Explorer {
     if (!id) return;
     this.summary.show(node);
     this.notice("");
-    if (this.outline.chosen !== id) this.reveal(path);
-  }
-
-  reveal(path) {
-    return this.trying(this.outline.reveal(path));
+    if (this.outline.chosen !== id) this.trying(this.outline.reveal(path));
   }
 
   /** Ask a question that was written, and go to its answer. */
@@ -288,18 +264,11 @@ class Explorer {
 
   /** Show an answer, or none, and light up what it is from. */
   async showAnswer(question, answer) {
-    const link = linkTo(question);
-    this.state.asked = link;
+    this.state.asked = linkTo(question);
     this.answer.show(question.q, answer);
-    const marks = marksOf(this.answer.sources);
-    this.outline.light(marks);
-    this.overview.light(marks, marksOf(this.answer.others), (total) => this.answer.reached(total));
-    this.map.cite(this.answer.passages);
-    this.outline.collapse();
-    for (const { id, path } of [...this.answer.sources].reverse()) {
-      await this.reveal([...path, id]);
-      if (link !== this.state.asked) return; // another one is shown
-    }
+    const { sources, others, passages } = this.answer;
+    this.map.cite(passages);
+    await this.overview.light(idsOf(sources), idsOf(others), (n) => this.answer.reached(n));
   }
 
   /** Wait for work, and say what goes wrong. */
@@ -311,7 +280,7 @@ class Explorer {
   fail(error) {
     if (error.name === "AbortError") return; // another question was asked
     if (!(error instanceof Failure)) throw error;
-    if (!(error instanceof Changed)) this.notice(error.message);
+    if (byId("changed").hidden) this.notice(error.message);
   }
 
   notice(sentence) {

@@ -13,7 +13,6 @@ const DRAGGED = 4; // pixels that the pointer moves more in a drag than in a cli
 const WAIT = 60; // milliseconds until the text of a point is asked for
 const MARGIN = 0.05; // share of the map on each side of the points
 const CLOSEST = 24; // times the whole map
-const TEXT = 160; // characters of a chunk
 
 /**
  * A plane that is as large as the map or larger, and is moved by scrolling. A place on it has `x`
@@ -29,16 +28,19 @@ export class CorpusMap {
     this.describeSoon = settled((point) => actions.trying(this.describe(point)), WAIT);
     const { map } = this;
     this.levels.addEventListener("change", () => this.load());
-    byId("map-zoom").addEventListener("click", ({ target }) => this.act(target.value));
-    map.addEventListener("keydown", (event) => this.press(event));
-    map.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
+    byId("map-zoom").addEventListener("click", ({ target }) => this.zoom(Number(target.value)));
+    const wheel = (event) => {
+      event.preventDefault();
+      this.zoom(Math.exp(-event.deltaY / 300), event);
+    };
+    map.addEventListener("wheel", wheel, { passive: false });
     map.addEventListener("pointerdown", ({ clientX, clientY }) =>
       Object.assign(this, { pressed: [clientX, clientY], isDragged: false }),
     );
     map.addEventListener("pointermove", (event) => this.point(event));
     map.addEventListener("pointerleave", () => this.hover(null));
     map.addEventListener("click", (event) => this.click(event), true);
-    map.addEventListener("dblclick", () => this.act("0"));
+    map.addEventListener("dblclick", () => this.zoom(0));
     new ResizeObserver(() => this.arrange()).observe(map);
   }
 
@@ -63,18 +65,15 @@ export class CorpusMap {
     const level = this.levels.value;
     this.caption.textContent = "Placing the chunks by their meaning …";
     try {
-      const levels = [level || 0, Math.max(0, level - 1)];
-      const read = (each) => this.data.read("map", { level: each, n: MOST });
-      const found = await Promise.all(levels.map(read));
-      if (level === this.levels.value) this.show(...found); // or else another is being loaded
+      const found = await this.data.read("map", { level: level || 0, n: MOST });
+      if (level === this.levels.value) this.show(found); // or else another is being loaded
     } catch (error) {
       if (level === this.levels.value) this.caption.textContent = "The map cannot be shown.";
       this.actions.fail(error);
     }
   }
 
-  /** Show a map, and the names of smaller groups of another where there is room. */
-  show({ points, parents, chunks }, { parents: parts }) {
+  show({ points, parents, chunks }) {
     const place = placing(points);
     this.points = points.map(place);
     const [n, all] = [points.length.toLocaleString("en"), counted(chunks, "chunk")];
@@ -82,8 +81,7 @@ export class CorpusMap {
     this.caption.textContent = `${sample}; near ones are similar`;
     const colours = [...Array(COLOURS).keys(), null].reverse(); // the largest on top
     this.dots.replaceChildren(...colours.map((colour) => this.dotsOf(colour)));
-    const others = parts.filter(({ id }) => parents.every((parent) => parent.id !== id));
-    this.names = [...parents, ...others].map((each, i) => nameOf(place(each), i, parents.length));
+    this.names = parents.map((each, i) => nameOf(place(each), i));
     this.mark();
   }
 
@@ -111,17 +109,12 @@ export class CorpusMap {
 
   /** Put up the names, the numbers, and rings around the selected point and that of the pointer. */
   mark() {
-    const numbered = this.cited.map(({ node }, i) => ({ node, number: i + 1 }));
-    const numbers = ({ id }) => numbered.filter(({ node }) => node === id);
-    const label = (point) =>
-      numbers(point)
-        .map(({ number }) => number)
-        .join(", ");
-    const cited = this.points.filter((point) => numbers(point).length);
+    const numbers = ({ id }) =>
+      this.cited.flatMap(({ node }, i) => (node === id ? [i + 1] : [])).join(", ");
     this.marks.replaceChildren(
       this.ring,
       ...this.points.filter(({ id }) => id === this.chosen).map((point) => markOf("ring", point)),
-      ...cited.map((point) => markOf("number", point, label(point))),
+      ...this.points.filter(numbers).map((point) => markOf("number", point, numbers(point))),
       ...this.names,
     );
     this.arrange();
@@ -138,7 +131,7 @@ export class CorpusMap {
       const [x, y] = [within(mark.place.x * width, w, width - w), mark.place.y * height];
       const boxes = [0, -1, 1].map((i) => ({ x, y: y + i * (2 * h + APART), w, h }));
       const box = boxes.find((each) => !taken.some((other) => meet(each, other)));
-      mark.hidden = mark.matches(".name") && (!box || (mark.isPart && this.scale < 2));
+      mark.hidden = !box && mark.matches(".name");
       if (mark.hidden) continue;
       taken.push(box ?? boxes[0]);
       put(mark, { x: x / width, y: (box ?? boxes[0]).y / height });
@@ -150,40 +143,39 @@ export class CorpusMap {
     return [x * this.plane.clientWidth, y * this.plane.clientHeight];
   }
 
-  /** Return the point whose pixels cost least, if that is less than `most`. */
-  cheapest(cost, most = Infinity) {
-    const costs = this.points.map((point) => cost(...this.pixels(point)));
-    const least = Math.min(...costs);
-    return least < most ? this.points[costs.indexOf(least)] : null;
-  }
-
   /** Return the point that is nearest to the pointer, if one is within reach. */
-  nearest({ clientX, clientY }, reach) {
+  nearest({ clientX, clientY }) {
     const { left, top } = this.plane.getBoundingClientRect();
-    return this.cheapest((x, y) => Math.hypot(left + x - clientX, top + y - clientY), reach);
+    const away = (point) => {
+      const [x, y] = this.pixels(point);
+      return Math.hypot(left + x - clientX, top + y - clientY);
+    };
+    const distances = this.points.map(away);
+    const least = Math.min(...distances);
+    return least < REACH ? this.points[distances.indexOf(least)] : null;
   }
 
-  /** Show more or less of the map, with a place where it is. */
-  zoom(factor, place) {
+  /** Show more or less of the map, with what is at a place of the window, by default the middle. */
+  zoom(factor, at = null) {
     const { map, plane } = this;
-    const [x, y] = this.pixels(place);
+    const pane = map.getBoundingClientRect();
+    const { clientX: x, clientY: y } = at ?? {
+      clientX: pane.left + pane.width / 2,
+      clientY: pane.top + pane.height / 2,
+    };
+    const before = plane.getBoundingClientRect();
+    const [right, down] = [(x - before.left) / before.width, (y - before.top) / before.height];
     this.scale = within(this.scale * factor, 1, CLOSEST);
     plane.style.width = plane.style.height = `${100 * this.scale}%`;
-    const [left, top] = this.pixels(place);
-    map.scrollTo(map.scrollLeft + left - x, map.scrollTop + top - y);
+    const after = plane.getBoundingClientRect();
+    map.scrollBy(after.left + right * after.width - x, after.top + down * after.height - y);
     this.hover(null);
     this.arrange();
   }
 
-  wheel(event) {
-    event.preventDefault();
-    const point = this.nearest(event); // which stays in sight
-    if (point) this.zoom(Math.exp(-event.deltaY / 300), point);
-  }
-
   /** Move the map with the pointer, or show which point it is at. */
   point(event) {
-    if (!event.buttons || !this.pressed) return this.hover(this.nearest(event, REACH));
+    if (!event.buttons || !this.pressed) return this.hover(this.nearest(event));
     const [dx, dy] = [this.pressed[0] - event.clientX, this.pressed[1] - event.clientY];
     this.isDragged ||= Math.hypot(dx, dy) >= DRAGGED;
     if (!this.isDragged || event.pointerType === "touch") return undefined; // which scrolls
@@ -192,7 +184,7 @@ export class CorpusMap {
   }
 
   click(event) {
-    const point = this.nearest(event, REACH);
+    const point = this.nearest(event);
     if (this.isDragged) {
       event.preventDefault();
       event.stopPropagation();
@@ -214,55 +206,13 @@ export class CorpusMap {
     const node = await this.data.read("node", { id: point.id });
     if (this.hovered !== point) return;
     const { map, tip } = this;
-    const text = plain(node);
-    const beginning = text.slice(0, TEXT) + (text.length > TEXT ? " …" : "");
-    tip.replaceChildren(element("b", {}, shown(node.title)), element("p", {}, shown(beginning)));
+    tip.replaceChildren(element("b", {}, shown(node.title)), element("p", {}, shown(plain(node))));
     tip.hidden = false;
     const [x, y] = this.pixels(point);
     const isLow = y - map.scrollTop > map.clientHeight / 2;
     const left = within(x, map.scrollLeft, map.scrollLeft + map.clientWidth - tip.offsetWidth);
     tip.style.left = `${left}px`;
     tip.style.top = `${isLow ? y - tip.offsetHeight - REACH : y + REACH}px`;
-  }
-
-  press(event) {
-    const steps = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-    if (event.target !== this.map || event.ctrlKey || event.metaKey || !this.points.length) return;
-    if (event.key in steps) this.move(steps[event.key]);
-    else if (!this.act(event.key)) return;
-    event.preventDefault();
-  }
-
-  /** Do what a key is for, and return whether it is for anything. */
-  act(key) {
-    const from = this.focal;
-    const acts = {
-      Enter: () => this.actions.select(from.id),
-      "+": () => this.zoom(2, from),
-      "-": () => this.zoom(0.5, from),
-      0: () => this.zoom(0, from),
-    };
-    if (from) acts[key]?.();
-    return key in acts;
-  }
-
-  /** The point of the pointer or of the keys, or else the one in the middle. */
-  get focal() {
-    const { left, top, width, height } = this.map.getBoundingClientRect();
-    return this.hovered ?? this.nearest({ clientX: left + width / 2, clientY: top + height / 2 });
-  }
-
-  /** Move to the nearest point in a direction. */
-  move([dx, dy]) {
-    const from = this.focal;
-    const [left, top] = this.pixels(from);
-    const cost = (x, y) => {
-      const ahead = (x - left) * dx + (y - top) * dy;
-      const aside = Math.abs((x - left) * dy) + Math.abs((y - top) * dx);
-      return ahead > 0.5 && aside <= ahead * 1.5 ? ahead + 2 * aside : Infinity;
-    };
-    this.hover(this.cheapest(cost) ?? from);
-    this.ring.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
 }
 
@@ -284,10 +234,10 @@ function markOf(name, place, text = "") {
   return put(element("span", { class: name }, text), place);
 }
 
-function nameOf(place, i, n) {
+function nameOf(place, i) {
   const name = nodeLink(place, { class: "name", title: place.title, draggable: "false" });
-  if (i < Math.min(n, COLOURS)) name.style.borderColor = `var(--map-${i + 1})`;
-  return Object.assign(name, { place, isPart: i >= n });
+  if (i < COLOURS) name.style.borderColor = `var(--map-${i + 1})`;
+  return Object.assign(name, { place });
 }
 
 function put(mark, { x, y }) {

@@ -1,12 +1,10 @@
 /** The outline: titles that expand and collapse, worked by keyboard as an ARIA tree. */
 
-import { byId, element, setAttribute, settled } from "./elements.js";
+import { byId, element } from "./elements.js";
 import { counted, shown, sizeOf } from "./text.js";
 
 const MORE = 100; // children to load at a time
-const PAGE_ROWS = 10; // rows that PageUp and PageDown move by
 const LETTERS = 3; // that are left of a name without what those beside it begin with
-const TYPED = 700; // milliseconds that letters of one word are apart
 
 /**
  * A row of the outline is an entry: a node with the `group` of the rows below it, which follows its
@@ -18,16 +16,14 @@ const TYPED = 700; // milliseconds that letters of one word are apart
 export class Outline {
   constructor(data, actions) {
     const tree = byId("tree");
-    Object.assign(this, { tree, data, actions, typed: "", marks: new Map() });
+    Object.assign(this, { tree, data, actions });
     this.entries = new Map(); // by node id
     this.rows = tree.getElementsByClassName("row");
     this.root = { id: null, depth: 0, group: tree, isOpen: true };
     this.current = null;
     this.chosen = null; // id of the node that was selected last, though its row may be loading
-    this.forgetSoon = settled(() => (this.typed = ""), TYPED);
     tree.addEventListener("keydown", (event) => this.press(event));
     tree.addEventListener("click", (event) => this.click(event));
-    tree.addEventListener("dblclick", (event) => this.click(event, true));
     byId("collapse").addEventListener("click", () => this.collapse());
   }
 
@@ -74,10 +70,8 @@ export class Outline {
       element("span", { class: "twist", "aria-hidden": "true" }),
       element("span", { class: "title", dir: "auto", title }, ...parted(name)),
       element("span", { class: "excerpt", dir: "auto", "aria-hidden": "true" }, shown(brief.text)),
-      element("span", { class: "lit" }),
-      sizeOf(brief),
+      element("span", { class: "size" }, sizeOf(brief)),
     );
-    this.dress(entry);
     return entry;
   }
 
@@ -125,23 +119,6 @@ export class Outline {
     this.focus();
   }
 
-  /** Light up nodes: `marks` has, by id, `score` of a source, or `under`, how many are below. */
-  light(marks) {
-    this.marks = marks;
-    for (const entry of this.entries.values()) this.dress(entry);
-  }
-
-  dress({ id, row }) {
-    const mark = this.marks.get(id);
-    const lit = row.querySelector(".lit");
-    const isUnder = mark && mark.score === undefined;
-    const said = isUnder ? `${counted(mark.under, "source")} below` : "a source of the answer";
-    row.dataset.lit = mark ? (isUnder ? "under" : "source") : "";
-    lit.textContent = isUnder ? mark.under : mark ? "●" : "";
-    setAttribute(lit, "aria-label", mark && said);
-    setAttribute(lit, "role", mark && "img");
-  }
-
   /**
    * Expand the way down to a node and make it the current row.
    *
@@ -182,11 +159,11 @@ export class Outline {
     this.current?.row.focus();
   }
 
-  click({ target }, isTwice = false) {
+  click({ target }) {
     const entry = target.closest(".row")?.entry;
     if (!entry) return;
     if (!entry.id) this.actions.trying(this.fill(entry));
-    else if (isTwice || target.closest(".twist")) this.actions.trying(this.toggle(entry));
+    else if (target.closest(".twist")) this.actions.trying(this.toggle(entry));
     else {
       this.move(entry);
       entry.row.focus({ preventScroll: true });
@@ -209,34 +186,20 @@ export class Outline {
     const entry = this.current;
     if (!entry || event.ctrlKey || event.metaKey || event.altKey) return;
     const { rows } = this;
-    const last = rows.length - 1;
     const at = [...rows].indexOf(entry.row);
     const acts = {
       ArrowDown: () => this.go(rows[at + 1]),
       ArrowUp: () => this.go(rows[at - 1]),
-      PageDown: () => this.go(rows[Math.min(last, at + PAGE_ROWS)]),
-      PageUp: () => this.go(rows[Math.max(0, at - PAGE_ROWS)]),
       Home: () => this.go(rows[0]),
-      End: () => this.go(rows[last]),
+      End: () => this.go(rows[rows.length - 1]),
       ArrowRight: () => (entry.isOpen ? this.go(rows[at + 1]) : this.toggle(entry, true)),
       ArrowLeft: () => (entry.isOpen ? this.toggle(entry, false) : this.go(entry.parent.row)),
       " ": () => (entry.id ? this.toggle(entry) : this.fill(entry)),
       Enter: () => (entry.id ? this.actions.read(entry.id) : this.fill(entry)),
     };
-    const isLetter = /^[^/?\s]$/u.test(event.key);
-    if (!isLetter && !(event.key in acts)) return;
+    if (!(event.key in acts)) return;
     event.preventDefault();
-    this.actions.trying(isLetter ? this.type(event.key) : acts[event.key]());
-  }
-
-  /** Go to the next row whose title begins with what was typed. */
-  type(letter) {
-    this.typed += letter.toLowerCase();
-    this.forgetSoon();
-    const rows = [...this.rows];
-    const from = rows.indexOf(this.current.row) + (this.typed.length === 1 ? 1 : 0);
-    const begins = (row) => row.entry.name?.toLowerCase().startsWith(this.typed);
-    this.go([...rows.slice(from), ...rows.slice(0, from)].find(begins));
+    this.actions.trying(acts[event.key]());
   }
 }
 

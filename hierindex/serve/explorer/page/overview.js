@@ -4,7 +4,6 @@ import { linkTo, nodeLink, passageLink } from "./address.js";
 import { button, byId, element, setAttribute } from "./elements.js";
 import { counted, percent, placeOf, shown } from "./text.js";
 
-const STOPS = 40; // blocks of a column that Tab stops at; the others are in the outline
 const LOW = 0.03; // share of a block that has no room for a line
 
 export class Overview {
@@ -12,7 +11,7 @@ export class Overview {
   constructor(data, actions) {
     const names = ["facts", "questions", "blocks", "reached", "key", "values", "quotes"];
     for (const name of names) this[name] = byId(name);
-    Object.assign(this, { data, actions, path: [], marks: new Map(), read: new Map() });
+    Object.assign(this, { data, actions, path: [], quoted: new Set(), read: new Set() });
     this.key.addEventListener("change", () => this.colour());
   }
 
@@ -30,6 +29,7 @@ export class Overview {
     const option = ({ key }, i) => element("option", { value: i }, shown(key));
     this.key.replaceChildren(...keys.map(option));
     this.key.parentElement.hidden = !keys.length;
+    const columnOf = (of) => element("div", { class: "column" }, of.map(blockOf));
     this.blocks.replaceChildren(...columns.map(columnOf));
     this.colour();
     const rest = 1 - quotes.reduce((sum, { share }) => sum + share, 0);
@@ -60,45 +60,31 @@ export class Overview {
     this.dress();
   }
 
-  /** Colour what a question has found, see `Outline.light`, and what was read; say how much. */
-  async light(marks, read, reached) {
-    Object.assign(this, { marks, read });
+  /** Colour the nodes that an answer quotes and those that it read, by ids; say how much. */
+  async light(quoted, read, reached) {
+    Object.assign(this, { quoted, read });
     this.dress();
     const { documents } = await this.data.read("overview", {});
-    this.reached.textContent = marks.size || read.size ? reached(documents) : "";
+    this.reached.textContent = quoted.size || read.size ? reached(documents) : "";
   }
 
   dress() {
     for (const block of this.blocks.querySelectorAll("a")) {
       const isRead = this.read.has(block.node) && "read";
-      setAttribute(block, "data-lit", this.marks.has(block.node) ? "quoted" : isRead);
+      setAttribute(block, "data-lit", this.quoted.has(block.node) ? "quoted" : isRead);
       setAttribute(block, "aria-current", this.path.includes(block.node) && "true");
     }
   }
-
-  focus() {
-    const current = [...this.blocks.querySelectorAll("[aria-current]")].at(-1);
-    (current ?? this.blocks.querySelector("a"))?.focus();
-  }
 }
 
-function columnOf(blocks) {
-  const isStop = blocks.length <= STOPS;
-  return element(
-    "div",
-    { class: "column" },
-    blocks.map((block) => blockOf(block, isStop)),
-  );
-}
-
-function blockOf({ id, title, documents, share, values }, isStop) {
+function blockOf({ id, title, documents, share, values }) {
   const size = [documents > 1 ? counted(documents, "document") : "", percent(share)];
   const facts = size.filter(Boolean).join(" · ");
   const name = element("b", {}, shown(title));
   const hint = `${name.textContent} (${facts})`; // the words have no room in a low block
   const href = linkTo({ node: id });
   const words = element("span", { dir: "auto" }, share >= LOW && [name, facts]);
-  const made = element("a", { href, title: hint, tabindex: isStop ? null : -1 }, words);
+  const made = element("a", { href, title: hint }, words);
   made.style.flexGrow = share;
   return Object.assign(made, { node: id, values });
 }

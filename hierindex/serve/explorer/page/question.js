@@ -13,7 +13,6 @@ export class Question {
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
       const question = this.written();
-      this.form.querySelector("details").open = false;
       if (question.q) actions.ask(question);
       else this.input.focus();
     });
@@ -44,12 +43,6 @@ export class Question {
   write(question) {
     for (const name of ["q", ...OPTIONS]) this.form.elements[name].value = question[name] ?? "";
     this.tally();
-  }
-
-  /** Return the questions that were asked, the last one first. */
-  get asked() {
-    const links = [...this.answers.keys()].reverse();
-    return links.map((link) => Object.fromEntries(new URLSearchParams(link.slice(1))));
   }
 
   /** Return the answer that was given last, or ask. */

@@ -32,7 +32,6 @@ export class Summary {
       element("h2", { dir: "auto" }, shown(node.title)),
       element("p", { class: "quiet" }, factsOf(node)),
       block,
-      besideOf(node),
     );
     this.article.scrollTop = 0;
   }
@@ -95,13 +94,4 @@ function groundingOf(grounding) {
   const { faults, ...counts } = grounding ?? {};
   const each = Object.entries(counts).filter(([, n]) => n);
   return each.map(([outcome, n]) => `${n} ${outcome}`).join(", ");
-}
-
-function besideOf({ before, after }) {
-  return element(
-    "nav",
-    { "aria-label": "Neighbours", class: "beside wraps" },
-    before && element("span", {}, "Before: ", nodeLink(before, { rel: "prev" })),
-    after && element("span", {}, "After: ", nodeLink(after, { rel: "next" })),
-  );
 }

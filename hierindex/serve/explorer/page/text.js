@@ -29,11 +29,10 @@ export function counted(n, noun) {
   return `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;
 }
 
-/** Return what is under a node, such as "3 documents, 20 chunks", in an element. */
+/** Return how much is under a node, such as "3 documents" or "20 chunks". */
 export function sizeOf({ documents, chunks, children }) {
-  const several = children && documents > 1 ? `${counted(documents, "document")}, ` : "";
-  const some = children ? counted(chunks, "chunk") : "";
-  return element("span", { class: "size" }, element("span", { class: "wide" }, several), some);
+  if (!children) return "";
+  return documents > 1 ? counted(documents, "document") : counted(chunks, "chunk");
 }
 
 /** Return a share in percent, such as "12%". */

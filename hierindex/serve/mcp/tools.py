@@ -1,0 +1,280 @@
+"""The tools of the MCP server: the arguments of their calls, and their replies."""
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from math import inf
+from typing import Annotated, Any, ClassVar, cast
+
+from pydantic import Field
+
+from hierindex.errors import InputError
+from hierindex.index import HierarchicalIndex
+from hierindex.node import PREFIX, TITLE, Node
+from hierindex.retrieve.conditions import known_filters
+from hierindex.retrieve.contents import outlined
+from hierindex.retrieve.retrieval import Retrieval, path_of
+from hierindex.retrieve.sources import SourcePassage
+from hierindex.serve.endpoint import Endpoint
+from hierindex.serve.mcp.passages import extents, named, passages
+from hierindex.serve.mcp.replies import (
+    LONGEST_NAME,
+    Ancestor,
+    Children,
+    Entry,
+    Nodes,
+    Outlined,
+    Passage,
+    Reply,
+    Text,
+    fitting,
+    place_of,
+    url_of,
+)
+from hierindex.settings import OUTLINE_TOKENS, OneLevel
+from hierindex.store.filters import Filter, Filters
+from hierindex.store.prefilter import CHUNKS
+from hierindex.store.snapshot import Snapshot
+from hierindex.unsafe import visible
+
+DOCUMENTS = 2000  # characters of the list of documents
+PAGE, CHILDREN = 5, 20  # most entries of a part: found, and children
+TEXT, BEGINNING = 2000, 300  # characters of a node's text, and of a child's
+BETWEEN = "\n\n"  # passages
+MOST_PLACES = 3
+CURSOR = re.compile("([0-9]{1,15})-([0-9]{1,15})")  # a generation, and a position
+
+
+Id = Annotated[str, Field(alias="id", max_length=5000)]
+Where = Annotated[
+    list[Annotated[str, Field(max_length=1000)]] | None,
+    Field(max_length=20, description="Filters KEY=VALUE, also !=, <, <=, >, >=, ~ (contains)."),
+]
+Cursor = Annotated[
+    str | None, Field(max_length=100, description="For what follows a reply: its cursor.")
+]
+
+
+class Search(Endpoint):
+    """Find the chunks, or the nodes of another level, that answer a question best."""
+
+    reply: ClassVar[Any] = Nodes
+    query: Annotated[str, Field(max_length=2000, description="A question, or words.")]
+    level: Annotated[
+        OneLevel, Field(description="A number from 0, or chunks, sections, documents or top.")
+    ] = 0
+    where: Where = None
+    limit: Annotated[int, Field(ge=1, le=50, description="Most results in all parts.")] = 50
+    cursor: Cursor = None
+
+    def answer_from(self, index: HierarchicalIndex) -> Nodes:
+        """Return the nodes of a level that answer a question best."""
+        snapshot = index.table.snapshot()
+        start = start_of(snapshot, self.cursor)
+        retrieval = Retrieval(
+            index.table,
+            index.encoder(),
+            mode="level",
+            level=self.level,
+            by="context",
+            top_k=self.limit,
+            token_budget=None,
+            filters=known_filters(self.where, snapshot),
+        )
+        found = retrieval.find(retrieval.embedded(self.query)).found
+        shown = [entry(each.node, TEXT) for each in found[start : start + PAGE]]
+        for each in shown:
+            if each["citations"]:
+                each["url"] = url_of(each["citations"][0])
+        step = "`read` an id, or a place with other numbers for the text around it."
+        if not found:
+            step = "Nothing was found; `search` with other words, another level or no filter."
+        return _nodes("search", snapshot, start, shown, len(found), step)
+
+
+class Outline(Endpoint):
+    """List the documents, and summarise the index, a node or a document in a budget of tokens."""
+
+    reply: ClassVar[Any] = Outlined
+    node: Annotated[str | None, Field(max_length=5000, description="Node or document; or all.")] = (
+        None
+    )
+    budget: Annotated[int, Field(ge=1, le=20_000, description="Tokens of all texts together.")] = (
+        OUTLINE_TOKENS
+    )
+    where: Where = None
+    cursor: Cursor = None
+
+    def answer_from(self, index: HierarchicalIndex) -> Outlined:
+        """Return the nodes that summarise best, and for the whole index its documents."""
+        snapshot = index.table.snapshot()
+        start = start_of(snapshot, self.cursor)
+        of = None if self.node is None else _node_or_document(snapshot, self.node)
+        filters = known_filters(self.where, snapshot)
+        given = index.table, index.encoder, self.budget
+        chosen = outlined(*given, of=of, filters=filters).found
+        shown = (entry(each.node, TEXT) for each in chosen[start:])
+        step = "`expand` an id for what is under it, or `read` it for its sources."
+        reply = _nodes("outline", snapshot, start, shown, len(chosen), step)
+        is_whole = not (self.node or self.cursor)
+        return cast(Outlined, _documents(snapshot, filters) | reply if is_whole else reply)
+
+
+class Expand(Endpoint):
+    """Show a node, the path to it, and its children with the beginnings of their texts."""
+
+    reply: ClassVar[Any] = Children
+    node: Id
+    cursor: Cursor = None
+
+    def answer_from(self, index: HierarchicalIndex) -> Children:
+        """Return the node, the path to it, and its children."""
+        snapshot = index.table.snapshot()
+        start = start_of(snapshot, self.cursor)
+        top = _node(snapshot, _node_or_document(snapshot, self.node))
+        below = snapshot.nodes(top.children[start : start + CHILDREN])
+        shown = (entry(child, BEGINNING) for child in below)
+        step = "`expand` or `read` a child." if below else "Nothing is under it; `read` it."
+        reply = _nodes("expand", snapshot, start, shown, len(top.children), step)
+        return {**reply, "path": ancestors(snapshot, top), "node": entry(top, TEXT)}
+
+
+class Read(Endpoint):
+    """Read documents verbatim: those under a node, a document, or DOCUMENT#char=START,END."""
+
+    reply: ClassVar[Any] = Text
+    name: Id
+    cursor: Cursor = None
+
+    def answer_from(self, index: HierarchicalIndex) -> Text:
+        """Return the text from the cursor on."""
+        snapshot = index.table.snapshot()
+        start = start_of(snapshot, self.cursor)
+        what = named(snapshot, self.name)
+        spans = extents(snapshot, what)
+        found = passages(snapshot, spans, start)
+        text, cited = _joined(found)
+        total = sum(span.end - span.start for span in spans)
+        end = start + sum(len(passage.text) for passage in found)
+        step = "" if end < total else "That is all of it; `search` or `outline` for more."
+        title = what.document
+        if what.node:
+            ((title,),) = snapshot.columns("title", node_ids=[what.node]).values()
+        return {
+            **_part("read", snapshot, end, total, step),
+            "id": what.node or self.name,
+            "title": title[:LONGEST_NAME],
+            "url": url_of(place_of(spans[0])),
+            "text": text,
+            "citations": cited,
+            "start": start,
+        }
+
+
+class Fetch(Read):
+    """Do the same as `read`, under the name that some clients ask for."""
+
+
+TOOLS: dict[str, type[Endpoint]] = {
+    kind.__name__.lower(): kind for kind in (Search, Outline, Expand, Read, Fetch)
+}
+
+
+def start_of(snapshot: Snapshot, cursor: str | None) -> int:
+    """Return the position at which a part begins; InputError if its generation has passed."""
+    if cursor is None:
+        return 0
+    found = CURSOR.fullmatch(cursor)
+    if found is None:
+        raise InputError("The cursor is invalid; pass it unchanged, or omit it.")
+    if int(found[1]) != snapshot.generation:
+        raise InputError(
+            f"The cursor is of generation {found[1]}, and the index has changed to generation "
+            f"{snapshot.generation}; repeat the call without a cursor to begin again."
+        )
+    return int(found[2])
+
+
+def _part(tool: str, snapshot: Snapshot, end: int, total: int, step: str) -> Reply:
+    """Return what every reply has; the cursor requests the part that begins at `end`."""
+    reply: Reply = {"generation": snapshot.generation, "total": total, "next_step": step}
+    if end < total:
+        reply["cursor"] = f"{snapshot.generation}-{end}"
+        more = f'`{tool}` again with cursor "{reply["cursor"]}" for what follows.'
+        reply["next_step"] = f"{step} {more}".strip()
+    return reply
+
+
+def _node_or_document(snapshot: Snapshot, text: str) -> str:
+    """Return the id that a text resolves to; raise InputError for a passage."""
+    name = named(snapshot, text)
+    if name.end < inf:
+        raise InputError(f"{text!r} is a passage of a document; pass it to `read`.")
+    return name.node or name.document
+
+
+def _node(snapshot: Snapshot, name: str) -> Node:
+    """Return the node with an id, or the node with exactly the chunks of a document."""
+    whole = Filters((Filter(PREFIX + "whole_document", name),))
+    nodes = snapshot.nodes([name]) or snapshot.nodes(filters=whole)
+    if not nodes:
+        raise InputError(f"No node has exactly the chunks of {name!r}; `outline` or `read` it.")
+    return nodes[0]
+
+
+def _nodes(
+    tool: str, snapshot: Snapshot, start: int, entries: Iterable[Entry], total: int, step: str
+) -> Nodes:
+    """Return the part of a reply that begins with these entries; as many as fit are returned."""
+    results = fitting(entries)
+    return {**_part(tool, snapshot, start + len(results), total, step), "results": results}
+
+
+def _documents(snapshot: Snapshot, filters: Filters | None) -> dict[str, Any]:
+    """Return the first documents that pass filters, by id, and the number of all."""
+    where = CHUNKS if filters else snapshot.of_each_document
+    rows = snapshot.rows(filters=filters, where=where, columns=("id", "documents", "metadata"))
+    titles = {row["documents"][0]: json.loads(row["metadata"]).get(TITLE) for row in rows}
+    shown = (
+        {"id": name, "title": str(titles[name] or name)[:LONGEST_NAME]} for name in sorted(titles)
+    )
+    return {"documents": fitting(shown, DOCUMENTS), "n_documents": len(titles)}
+
+
+def _joined(found: Sequence[SourcePassage]) -> tuple[str, list[Passage]]:
+    """Return the text of passages, and the position of each in it."""
+    texts, cited, at = list[str](), list[Passage](), 0
+    for passage in found:
+        texts.append(visible(passage.text, lines=True))
+        to = at + len(texts[-1])
+        cited.append(cast(Any, {"at": at, "to": to, **place_of(passage.citation)}))
+        at = to + len(BETWEEN)
+    return BETWEEN.join(texts), cited
+
+
+def entry(node: Node, n_characters: int) -> Entry:
+    """Return a node with the first characters of its text and its first three citations."""
+    text, places = node.text, node.citations
+    made: Entry = {
+        "id": node.id,
+        "title": node.title[:LONGEST_NAME],
+        "level": node.level,
+        "text": text[:n_characters],
+        "citations": [*map(place_of, places[:MOST_PLACES])],
+    }
+    if len(text) > n_characters:
+        made["cut"] = True
+    if len(places) > MOST_PLACES:
+        made["more_citations"] = len(places) - MOST_PLACES
+    if node.children:
+        made["children"] = len(node.children)
+    return made
+
+
+def ancestors(snapshot: Snapshot, node: Node) -> list[Ancestor]:
+    """Return the nodes from the root down to a node's strongest parent."""
+    rows = snapshot.rows(path_of(node, snapshot)[::-1], columns=("id", "title", "level"))
+    return [
+        {"id": row["id"], "title": row["title"][:LONGEST_NAME], "level": row["level"]}
+        for row in rows
+    ]
