@@ -4,8 +4,6 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,7 +19,6 @@ MEANING = {
     404: "there is no such model or path",
 }
 TRY_AGAIN = frozenset({408, 409, 429})  # HTTP statuses, besides 500 and above
-TIMED_OUT = frozenset({408, 504})  # HTTP statuses; the request may have cost tokens
 CLIENTS = (  # modules and the base classes of their errors
     ("httpx", "HTTPError"),
     ("openai", "OpenAIError"),
@@ -49,6 +46,10 @@ KEYS = ("authorization", "api-key", "x-api-key")  # headers
 LEAST_KEY = 8  # characters; "Bearer" and "none" are no keys
 MASKED = re.compile(r"\bsk-\S+|\S*\*{3}\S*")  # a key that a service repeats in part
 MOST_SAID = 300  # characters of a service's reason
+MEND = {
+    "length": "; lower token_budget (--token-budget)",
+    "busy": "; try again later, a build resumes where it stopped",
+}
 
 
 @dataclass(frozen=True)
@@ -57,10 +58,9 @@ class Failure:
 
     Parameters
     ----------
-    kind : {"again", "busy", "gone", "final", "text", "length"}
+    kind : {"again", "busy", "final", "text", "length"}
         * "again": another attempt may succeed.
         * "busy": another attempt may succeed after a pause.
-        * "gone": nothing answers at the service's address.
         * "final": no request will succeed.
         * "text": no request with this text will succeed.
         * "length": the text is too long for the model.
@@ -69,7 +69,7 @@ class Failure:
         Seconds from the service's Retry-After header, or 0.
     """
 
-    kind: Literal["again", "busy", "gone", "final", "text", "length"]
+    kind: Literal["again", "busy", "final", "text", "length"]
     reason: str
     pause: float = 0.0
 
@@ -78,9 +78,7 @@ class RequestError(HierindexError):
     """A request failed after all retries, though other requests may succeed; `failure` says why."""
 
     def __init__(self, model: str, failure: Failure) -> None:
-        mend = "; lower token_budget (--token-budget)" if failure.kind == "length" else ""
-        super().__init__(f"{model} failed to answer: {failure.reason}{mend}.")
-        self.model = model
+        super().__init__(f"{model} failed to answer: {failure.reason}{MEND.get(failure.kind, '')}.")
         self.failure = failure
 
 
@@ -89,7 +87,7 @@ def error_of(model: str, failure: Failure) -> HierindexError:
 
     `model` is the subject of the message, for example "LLM 'm'".
     """
-    if failure.kind in ("gone", "final"):
+    if failure.kind == "final":
         return ModelError(f"{model} cannot be used: {failure.reason}.")
     return RequestError(model, failure)
 
@@ -115,7 +113,8 @@ def failure_of(error: Exception) -> Failure:
         return Failure("final", f"{told}, {meaning}{said and f': {said}'}")
     pause = _retry_after(error)
     busy = status == 429 or (status == 503 and pause)
-    return Failure("busy" if busy else "again", f"{told}{said and f': {said}'}", pause)
+    asks = f", and asks for a pause of {pause:.0f} s" if pause else ""
+    return Failure("busy" if busy else "again", f"{told}{said and f': {said}'}{asks}", pause)
 
 
 def _unanswered(error: Exception, said: str) -> Failure:
@@ -125,7 +124,7 @@ def _unanswered(error: Exception, said: str) -> Failure:
         url = _url(error)
         where = "its address" if url is None else f"{url.scheme}://{url.netloc.decode()}"
         reason = f"nothing answers at {where}; start the service or correct its address"
-        return Failure("gone", reason)
+        return Failure("final", reason)
     if isinstance(error, TimeoutError) or "timed out" in str(error).lower():
         return Failure("again", "the service did not answer in time")
     return Failure("again", f"the service answered with an error: {said}" if said else _said(error))
@@ -141,12 +140,6 @@ def service_errors() -> tuple[type[Exception], ...]:
 def request_errors() -> tuple[type[Exception], ...]:
     """Return the exceptions that clients raise if a request fails or its answer is unreadable."""
     return (*UNREADABLE, *service_errors())
-
-
-def is_refused(error: Exception) -> bool:
-    """Return whether the service rejected the request without processing it."""
-    status = _status(error)
-    return status is not None and status >= 400 and status not in TIMED_OUT
 
 
 def refuses_all(error: BaseException | None) -> bool:
@@ -196,16 +189,9 @@ def _url(error: Exception) -> "httpx.URL | None":
 
 
 def _retry_after(error: Exception) -> float:
-    """Return the seconds in the Retry-After header, or 0."""
+    """Return the seconds in the Retry-After header, or 0 if it has none or a date."""
     header = getattr(getattr(error, "response", None), "headers", {}).get("retry-after", "")
-    try:
-        return max(0.0, float(header))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, (parsedate_to_datetime(header) - datetime.now(UTC)).total_seconds())
-    except (TypeError, ValueError):
-        return 0.0
+    return float(header) if re.fullmatch(r"\d+(\.\d+)?", header) else 0.0
 
 
 def _status(error: BaseException) -> int | None:

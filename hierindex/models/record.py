@@ -123,11 +123,9 @@ class Request:
     """A request in flight, with its response so far and at the end its call."""
 
     prompt: str
-    sent: float = 0.0  # by time.monotonic
     response: Any = None
     finish: str | None = None  # of a stream, whose last chunk may be its usage
     goes_on: bool = False  # a stream with more chunks
-    refused: bool = False  # rejected with an HTTP status, at no cost
     call: Call | None = None
 
     def heard(self, chunk: "Response") -> Any:

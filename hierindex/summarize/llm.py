@@ -1,14 +1,13 @@
-"""Abstractive summaries by LlamaIndex language models, with a cache; long texts are halved."""
+"""Abstractive summaries by LlamaIndex language models, with a cache."""
 
 import json
 import re
 import time
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from string import Formatter
 from threading import Lock
 from typing import Any, cast
 
@@ -21,16 +20,15 @@ from hierindex.core.arguments import is_number, is_whole, require
 from hierindex.core.identity import digest
 from hierindex.errors import InputError, LimitError, ModelError
 from hierindex.models.client import TIMEOUT, shaping
-from hierindex.models.failures import RequestError
+from hierindex.models.failures import Failure, RequestError
 from hierindex.models.functions import LLMLike, as_llm
-from hierindex.models.limits import AdaptiveLimit, TokenLimit
+from hierindex.models.limits import RequestLimit, TokenLimit
 from hierindex.models.llm import CONCURRENCY, WAIT, LanguageModel, without_retries
 from hierindex.models.record import Calls, UnusableError, Usage, start_record
 from hierindex.summarize.replies import Split, checked, split_title, untitled
 from hierindex.summarize.rewrites import Rewrite, of_each
 from hierindex.summarize.summary import Resources, with_title
 from hierindex.text.characters import SURROGATE
-from hierindex.text.sentences import split_sentences
 from hierindex.text.words import LANGUAGE_NAMES, known_language
 from hierindex.threads import each
 
@@ -69,11 +67,9 @@ PROMPTS = {"summary": SUMMARY_PROMPT, "questions": QUESTIONS_PROMPT}
 """Prompts by name; "questions" asks for what LlamaIndex's DocumentSummaryIndex does, without a
 title."""
 
-FIELDS = {"text", "fence", "n_words", "language"}
 ROOM = 4  # max_tokens of a request, relative to those of a summary
 CORRECTED = 60  # tokens of a corrected sentence
 PATIENCE = 8  # consecutive texts that fail because of the service, before it is given up
-MAX_HALVINGS = 4  # of one text; if a sixteenth is still too long, there is another cause
 LABELLED = re.compile(r"(?m)^(?:Sources:$|Claim: |Fault: .*$)")  # in English, by `correct`
 
 _dispatcher = get_dispatcher(__name__)
@@ -85,21 +81,17 @@ def check_prompt(template: str) -> None:
     Raises
     ------
     InputError
-        If it has no field `{text}`, an unknown field, or a field with a format specification,
-        which might truncate the text.
+        If it does not contain the text, or cannot be filled in.
     """
+    text = "The text."
     try:
-        fields = {
-            name + (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
-            for _, name, spec, conversion in Formatter().parse(template)
-            if name is not None
-        }
-    except ValueError as error:
-        raise InputError(f"The prompt is no template: {error}. Write {{{{ for a brace.") from error
-    if "text" not in fields or fields - FIELDS:
+        is_filled = text in summary_prompt(text, max_tokens=1, template=template)
+    except (AttributeError, LookupError, ValueError):
+        is_filled = False
+    if not is_filled:
         raise InputError(
-            "The prompt must have the field {text} and may have {fence}, {n_words} and {language}, "
-            f"without format specifications, got {sorted(fields)}. Write {{{{ for a brace."
+            "The prompt must have the field {text} and may have {fence}, {n_words} and {language}; "
+            f"write {{{{ for a brace. Got {template!r:.200}."
         )
 
 
@@ -129,8 +121,7 @@ class LLMRewriter:
         Any LlamaIndex model, or a function of the prompt. A copy without retries is used, so that
         `llm_calls` counts every request (a client that was created before keeps its retries).
     concurrency : int
-        Maximum number of requests in flight, 4 by default. It is reduced while the service is over
-        its rate limit (HTTP 429).
+        Maximum number of requests in flight, 4 by default.
     prompt : str
         "summary" (the default); "questions", which asks what a text is about and which questions it
         answers; or a template with the field `{text}` and optionally `{fence}`, `{n_words}` and
@@ -155,10 +146,9 @@ class LLMRewriter:
         If an argument is invalid, or `token_limit` is given for a model without `max_tokens`.
     ModelError
         While rewriting, if the service cannot be reached, refuses every request or never
-        answers. Other failures (5xx, timeouts, unusable answers) are retried; if all attempts
-        fail, the rewrite's text is None. While the service is busy (429), the rewriter backs off,
-        for at most a minute without an answer. A text that is too long for the model is split in
-        two.
+        answers. Other failures (5xx, timeouts, unusable answers) are retried, for about a minute
+        if the service is busy (429). If all attempts fail, or a text is too long for the model,
+        the rewrite's text is None.
     LimitError
         While rewriting, if `token_limit` or `deadline` is exceeded.
     """
@@ -187,7 +177,7 @@ class LLMRewriter:
                 f"token_limit needs a model with max_tokens, which {type(model).__name__} lacks."
             )
         check_prompt(template := PROMPTS.get(prompt, prompt))
-        self.llm: LLM = without_retries(model, timeout)
+        self.llm: LLM = without_retries(model)
         self.concurrency = concurrency
         self.prompt = template
         self.timeout = timeout
@@ -247,12 +237,12 @@ class LLMRewriter:
 
     def language_model(self, max_tokens: int, resources: Resources) -> LanguageModel:
         """Return the `LanguageModel` for the requests of one level, with this rewriter's limits."""
-        usage, tokens = resources.usage, None
+        tokens = None
         if self.token_limit is not None:
-            spent = usage.prompt_tokens + usage.completion_tokens
+            spent = resources.usage.prompt_tokens + resources.usage.completion_tokens
             tokens = TokenLimit(self.token_limit, spent, self.completion_tokens(max_tokens))
-        limit, has_answered = AdaptiveLimit(self.concurrency), usage.completion_tokens > 0
-        return LanguageModel(self.llm, limit, self.timeout, self.wait, tokens, has_answered)
+        limit = RequestLimit(self.concurrency)
+        return LanguageModel(self.llm, limit, self.timeout, self.wait, tokens)
 
     def options(self, max_tokens: int) -> dict[str, Any]:
         """Return the option `max_tokens` if the model supports it."""
@@ -305,74 +295,52 @@ class Requests:
             self.stopped = over
         if self.stopped is not None:
             raise self._stop(self.stopped)
-        if distinct and self.n_failed == len(distinct) and not self.model.has_answered:
+        has_answered = self.resources.usage.completion_tokens > 0
+        if distinct and self.n_failed == len(distinct) and not has_answered:
             raise self._given_up(next(filter(None, (done[text].reason for text in distinct))))
         return of_each(texts, done)
 
-    def _rewrite(self, text: str, n_halvings: int = 0) -> Rewrite:
+    def _rewrite(self, text: str) -> Rewrite:
         """Return the cached rewrite of a text, or request and cache it."""
-        key, completions = self.rewriter.key_of(text, self.max_tokens), self.resources.completions
+        rewriter, completions = self.rewriter, self.resources.completions
+        key, split = rewriter.key_of(text, self.max_tokens), rewriter.split
         if (known := completions.recall(key)) is not None:
-            title, written = self.rewriter.split(known)
+            title, written = split(known)
             return Rewrite(written, Usage(cached_summaries=1), title=title, key=key)
         if self.stopped:
             return Rewrite(None)
-        rewrite = self._asked_for(text, n_halvings)
-        if rewrite.text is not None:
-            completions.keep(key, with_title(rewrite.title, rewrite.text))
-            rewrite = replace(rewrite, key=key)
-        return rewrite
+        calls = Calls(self.model.name, rewriter.record)
+        prompt = rewriter.prompt_of(text, self.max_tokens)
 
-    def _asked_for(self, text: str, n_halvings: int) -> Rewrite:
-        calls = Calls(self.model.name, self.rewriter.record)
+        def check(response: CompletionResponse) -> tuple[str, str]:
+            return checked(response, prompt, text, self.max_tokens, split)
+
         try:
-            title, written = self._written(text, calls)
+            title, written = self.model.complete(
+                prompt, calls.add, check, **rewriter.options(self.max_tokens)
+            )
         except LimitError as error:
             self.stopped = error
             return Rewrite(None, calls.usage)
         except UnusableError as error:
             return Rewrite(None, calls.usage, str(error))
         except RequestError as error:
-            kind, reason = error.failure.kind, error.failure.reason
-            if kind == "length" and n_halvings < MAX_HALVINGS:
-                return self._rewritten_in_halves(text, n_halvings + 1, calls.usage)
-            if kind in ("again", "busy"):  # not caused by the text
-                with self._lock:
-                    self.n_failed += 1
-                if self.n_failed >= PATIENCE:
-                    raise self._given_up(reason) from error
-            return Rewrite(None, calls.usage, reason)
-        self.n_failed = 0
-        return Rewrite(written, calls.usage, title=title)
-
-    def _written(self, text: str, calls: Calls) -> tuple[str, str]:
-        """Return the model's title and summary of a text; the cost is counted even on failure."""
-        prompt = self.rewriter.prompt_of(text, self.max_tokens)
-        options, split = self.rewriter.options(self.max_tokens), self.rewriter.split
-
-        def check(response: CompletionResponse) -> tuple[str, str]:
-            return checked(response, prompt, text, self.max_tokens, split)
-
-        try:
-            return self.model.complete(prompt, calls.add, check, **options)
+            return Rewrite(None, calls.usage, self._failed(error.failure))
         finally:
             with self._lock:
                 self.resources.usage += calls.usage
+        self.n_failed = 0
+        completions.keep(key, with_title(title, written))
+        return Rewrite(written, calls.usage, title=title, key=key)
 
-    def _rewritten_in_halves(self, text: str, n_halvings: int, usage: Usage) -> Rewrite:
-        """Rewrite the halves of a text, then rewrite their joined rewrites."""
-        written = list[str]()
-        for half in _halves(text):
-            rewrite = self._rewrite(half, n_halvings)
-            usage += rewrite.usage
-            if rewrite.text is None:
-                return replace(rewrite, usage=usage)
-            written.append(rewrite.text)
-        joined = "\n\n".join(written)
-        if len(joined) >= len(text):
-            return Rewrite(None, usage, "it is too long for the model, which did not shorten it")
-        rewrite = self._rewrite(joined, n_halvings)
-        return replace(rewrite, usage=usage + rewrite.usage)
+    def _failed(self, failure: Failure) -> str:
+        """Return the reason of a failure; raise ModelError if the service seems to be down."""
+        if failure.kind in ("again", "busy"):  # not caused by the text
+            with self._lock:
+                self.n_failed += 1
+            if self.n_failed >= PATIENCE:
+                raise self._given_up(failure.reason)
+        return failure.reason
 
     def _given_up(self, reason: str) -> ModelError:
         return ModelError(
@@ -390,10 +358,3 @@ class Requests:
         usage = self.resources.usage
         n_tokens = usage.prompt_tokens + usage.completion_tokens
         return f"{usage.llm_calls:,} calls, {n_tokens:,} tokens"
-
-
-def _halves(text: str) -> list[str]:
-    """Split a text in half at the end of a sentence, or anywhere if it is a single one."""
-    ends = [sentence.to for sentence in split_sentences(text)][:-1]
-    middle = min(ends, key=lambda end: abs(end - len(text) // 2), default=len(text) // 2)
-    return [half for half in (text[:middle].strip(), text[middle:].strip()) if half]

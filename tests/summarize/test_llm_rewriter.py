@@ -3,7 +3,7 @@ import json
 import re
 import time
 from contextlib import nullcontext
-from threading import Barrier, Semaphore
+from threading import Barrier
 
 import httpx
 import pytest
@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
+from llama_index.core.llms import MockLLM
 from llama_index.core.utils import get_tokenizer
 from llama_index.llms.openai_like import OpenAILike
 from loopback import (
@@ -35,7 +36,6 @@ from hierindex.models.client import load_llm
 from hierindex.models.llm import ATTEMPTS
 from hierindex.summarize import LLMRewriter, Resources
 from hierindex.summarize.llm import (
-    MAX_HALVINGS,
     PATIENCE,
     PROMPTS,
     QUESTIONS_PROMPT,
@@ -62,30 +62,11 @@ def test_a_prompt_that_can_be_filled_in(template):
 
 @pytest.mark.parametrize(
     "template",
-    [
-        "",
-        "{fence} {n_words}",
-        "{{text}}",
-        "{text} {title}",
-        "{text} {language.__class__}",
-        "{text} {}",
-        "{text.__class__}",
-        "{text} {fence.__init__.__globals__}",
-        "{text[0]}",
-        "{text!r}",
-        "{text:>1000000000}",
-        "{text} {n_words:x}",
-        "{text:{fence.__class__}}",
-        "{text",
-        "{text} }",
-        "{text!}",
-    ],
+    ["", "{fence} {n_words}", "{{text}}", "{text} {title}", "{text} {}", "{text", "{text:x}"],
 )
 def test_any_other_is_refused(template):
     with pytest.raises(InputError, match=r"prompt .*\."):
-        check_prompt(template)
-    with pytest.raises(InputError, match=r"prompt .*\."):
-        LLMRewriter(None, prompt=template)
+        LLMRewriter(MockLLM(), prompt=template)
 
 
 @given(st.sampled_from([*PROMPTS.values(), "{text}"]), st.text() | BRACED, st.integers(1, 2000))
@@ -207,28 +188,15 @@ def test_a_service_that_answers_nothing_is_an_error(fault):
         rewrite(server, TEXTS[:2], timeout=0.1 if fault.delay or fault.drips else 30.0)
 
 
-def test_a_service_that_is_always_busy_is_given_up(monkeypatch):
-    """After a minute, where it is not told otherwise; it says for how long it has waited."""
-    monkeypatch.setattr("hierindex.models.llm.MAX_BUSY", 0.3)
-    server = LoopbackServer(faults=always(Fault(429)))
-    with server, pytest.raises(ModelError, match=r"was busy for \d s: .* 429; try"):
-        rewrite(server, TEXTS[:2])
-    assert len(server.requests) < 20
-
-
-def test_a_text_that_always_meets_a_busy_service_is_given_up_alone(monkeypatch):
-    """While other texts are answered."""
-    monkeypatch.setattr("hierindex.models.llm.MAX_BUSY", 0.1)
-    texts = [f"The number of this text is {i}." for i in range(80)]
-
+def test_a_text_that_always_meets_a_busy_service_is_given_up_alone():
     def faults(number):
         return Fault(429) if number_of(server.requests[number]) == 0 else None
 
-    server = LoopbackServer(faults=faults, latency=0.01)
+    server = LoopbackServer(faults=faults)
     with server:
-        rewrites = rewrite(server, texts, concurrency=4)
-    assert [r.text is None for r in rewrites] == [True] + [False] * 79
-    assert re.match(r"it was busy for \d s: .* 429; try again later", rewrites[0].reason)
+        rewrites = rewrite(server, TEXTS)
+    assert [r.text is None for r in rewrites] == [True] + [False] * 7
+    assert "429" in rewrites[0].reason
 
 
 def test_usage_is_what_the_server_counted():
@@ -416,22 +384,27 @@ def test_no_thought_is_part_of_a_summary(thought):
     assert len(server.requests) == 1
 
 
-@pytest.mark.parametrize("status", [200, 500])
-def test_an_overflow_of_any_status_is_split(status):
-    told = json.dumps({"error": {"message": "the request exceeds the available context size"}})
-    faults = {0: Fault(status, body=told)}.get
-    with LoopbackServer(reply=lambda prompt: "He left.", faults=faults) as server:
-        rewriter = LLMRewriter(load_llm("tiny", server.base_url), wait=wait_none())
-        rewrites = rewriter.rewrite([f"{TEXTS[0]} {TEXTS[1]}"], max_tokens=50)
-    assert [each.text for each in rewrites] == ["He left."]
-    assert [request.prompt.count("number of this") for request in server.requests[:3]] == [2, 1, 1]
+def overflow(status):
+    told = {"error": {"message": "the request exceeds the available context size"}}
+    return Fault(status, body=json.dumps(told))
 
 
-def test_a_filtered_text_fails_alone_and_at_once():
-    with LoopbackServer(faults=lambda number: FILTERED if number == 0 else None) as server:
-        rewrites = rewrite(server, TEXTS, concurrency=1)
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        (FILTERED, "the service refuses this text"),
+        (TOO_LONG, "the prompt is too long for it"),
+        (overflow(200), "the prompt is too long for it"),
+        (overflow(500), "the prompt is too long for it"),
+    ],
+    ids=["filtered", "too long", "LM Studio", "llama.cpp"],
+)
+def test_a_text_that_is_not_taken_fails_alone_and_at_once(fault, reason):
+    with LoopbackServer(faults={0: fault}.get) as server:
+        rewriter = LLMRewriter(load_llm("tiny", server.base_url), concurrency=1, wait=wait_none())
+        rewrites = rewriter.rewrite(TEXTS, max_tokens=50)
     assert [r.text is None for r in rewrites] == [True] + [False] * 7
-    assert rewrites[0].reason == "the service refuses this text"
+    assert rewrites[0].reason.startswith(reason)
     assert len(server.requests) == len(TEXTS)
 
 
@@ -449,44 +422,8 @@ def test_a_used_up_quota_is_an_error():
     assert len(server.requests) == 1
 
 
-LONG = " ".join(f"In {year} the keeper wrote {year % 7} letters." for year in range(1800, 1840))
-
-
-@pytest.mark.parametrize("window", [145, 215, 275])
-def test_a_text_that_is_too_long_is_halved(window):
-    """No sentence is lost or said twice, and what is merged are the halves' own rewrites."""
-    with LoopbackServer(window=window) as server:
-        rewrites = rewrite(server, [LONG, TEXTS[0]], concurrency=2)
-    assert [bool(r.text) for r in rewrites] == [True, True]
-    asked = [fenced(r.prompt) for r, o in zip(server.requests, server.outcomes, strict=True)]
-    answered = [a for a, o in zip(asked, server.outcomes, strict=True) if o.tokens]
-    parts = [a for a in answered if a in LONG and a != LONG]
-    assert " ".join(sorted(parts, key=LONG.index)) == LONG
-    assert sum(r.usage.llm_calls for r in rewrites) == len(server.requests)
-    assert sum(r.usage.prompt_tokens for r in rewrites) == server.answered.prompt_tokens
-
-
 def fenced(prompt):
     return re.search(r"(?ms)^(=== \w+ ===)$\n(.*?)\n^\1$", prompt)[2]
-
-
-def test_halves_are_kept_and_the_whole_is_one_cached_summary():
-    kept = Kept()
-    with LoopbackServer(window=215) as server:
-        (first,) = rewrite(server, [LONG], resources=Resources(completions=kept))
-        n_asked = len(server.requests)
-        (again,) = rewrite(server, [LONG], resources=Resources(completions=kept))
-    assert again.text == first.text
-    assert len(server.requests) - n_asked == again.usage.llm_calls
-    assert len(server.requests) - n_asked <= 3  # those that are refused for their length
-
-
-def test_what_is_too_long_whatever_is_done_fails():
-    with LoopbackServer(window=135) as server:
-        _, rewrite_ = rewrite(server, [TEXTS[0], "ice " * 3000], concurrency=1)
-    assert rewrite_.text is None
-    assert "too long" in rewrite_.reason
-    assert len(server.requests) < 2 * MAX_HALVINGS
 
 
 def titled(prompt):
@@ -497,13 +434,12 @@ def titled(prompt):
 
 def test_a_title_is_kept_with_its_summary():
     kept = Kept()
-    texts = [*TEXTS[:2], TEXTS[0], LONG]
-    with LoopbackServer(reply=titled, window=215) as server:
+    texts = [*TEXTS[:2], TEXTS[0]]
+    with LoopbackServer(reply=titled) as server:
         first = rewrite(server, texts, resources=Resources(completions=kept))
-        again = rewrite(server, texts[:3], resources=Resources(completions=kept))
-    assert [r.title for r in first] == ["The number of this"] * 3 + ["In 1800 the keeper"]
-    assert [r.title for r in again] == [r.title for r in first[:3]]
-    assert [r.text for r in again] == [r.text for r in first[:3]] == [*TEXTS[:2], TEXTS[0]]
+        again = rewrite(server, texts, resources=Resources(completions=kept))
+    assert [r.title for r in again] == [r.title for r in first] == ["The number of this"] * 3
+    assert [r.text for r in again] == [r.text for r in first] == texts
     assert all("Title:" not in fenced(request.prompt) for request in server.requests)
 
 
@@ -519,13 +455,6 @@ def test_built_in_prompts_have_names():
     llm = OpenAILike(model="tiny")
     assert LLMRewriter(llm).prompt == LLMRewriter(llm, prompt="summary").prompt == SUMMARY_PROMPT
     assert LLMRewriter(llm, prompt="questions").prompt == QUESTIONS_PROMPT
-
-
-def test_a_model_that_does_not_shorten_is_not_asked_for_ever():
-    with LoopbackServer(reply=lambda prompt: fenced(prompt) + " Indeed.", window=215) as server:
-        (rewrite_,) = rewrite(server, [LONG])
-    assert rewrite_.text is None
-    assert len(server.requests) < 30
 
 
 @pytest.mark.spread
@@ -606,24 +535,6 @@ def test_a_server_that_drips_is_timed_out(own):
         rewrites = rewrite(server, TEXTS[:1], timeout=3.0, llm=own)
     assert rewrites[0].text
     assert rewrites[0].usage.llm_calls == 2
-
-
-def test_too_many_requests_make_it_fewer():
-    """A service that bears two at once is soon asked no more than it bears."""
-    free = Semaphore(2)
-
-    def faults(number):
-        if not free.acquire(blocking=False):
-            return Fault(429, retry_after=0.0)
-        time.sleep(0.02)
-        free.release()
-        return None
-
-    with LoopbackServer(faults=faults) as server:
-        rewrites = rewrite(server, TEXTS * 8, concurrency=8)
-    assert all(r.text for r in rewrites)
-    refused = sum(outcome.tokens is None for outcome in server.outcomes)
-    assert refused < len(TEXTS) * 8 / 2
 
 
 def test_a_service_that_never_answers_is_given_up():
