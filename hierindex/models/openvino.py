@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Precision = Literal["bfloat16", "float32"]
 HINTS = {"bfloat16": "bf16", "float32": "f32"}
 _reading = Lock()
-GRAPH, WEIGHTS, TOKENIZER, CARD = "model.xml", "model.bin", "tokenizer.json", "card.json"
+GRAPH, TOKENIZER, CARD = "model.xml", "tokenizer.json", "card.json"
 INPUT, MASK, TYPES = "input_ids", "attention_mask", "token_type_ids"
 WIDTH = 16  # tokens; lengths that are no multiple of it take a fifth longer in bfloat16 with AMX
 
@@ -57,7 +57,7 @@ _in_use: WeakSet["Exported"] = WeakSet()
 def _release() -> None:
     """Release graphs before the interpreter ends, as their threads may abort the process later."""
     for model in _in_use:
-        model.compiled.clear()
+        vars(model).pop("_graph", None)
     openvino.cache_clear()
 
 
@@ -109,7 +109,7 @@ class Card:
     `source` is a digest of everything that determines the model's results. `window` is the maximum
     number of tokens that it reads, special ones included, and `padding` the padding token.
     `query_prompt` precedes a question and `text_prompt` a text. `precision` is the fastest
-    precision that preserves the results. `digests` are the SHA-256 of the other files.
+    precision that preserves the results.
     """
 
     source: str
@@ -118,7 +118,6 @@ class Card:
     query_prompt: str
     text_prompt: str
     precision: Precision
-    digests: dict[str, str]
 
     @classmethod
     def read(cls, folder: Path) -> Self:
@@ -151,7 +150,6 @@ class Exported:
     def __init__(self, folder: Path, precision: Precision) -> None:
         self.folder = folder
         self.precision = precision
-        self.compiled: dict[int, CompiledModel] = {}  # graphs by process
         _in_use.add(self)
 
     def results(self, texts: Sequence[str], question: str | None = None) -> list[list[float]]:
@@ -184,25 +182,18 @@ class Exported:
     @cached_property
     def tokenizer(self) -> "Tokenizer":
         """The model's tokenizer, without truncation."""
-        return self._read_tokenizer()
+        return whole_tokenizer((self.folder / TOKENIZER).read_text("utf-8"))
 
     @cached_property
     def _cutting_tokenizer(self) -> "Tokenizer":
         """The model's tokenizer, with truncation to the window."""
-        tokenizer = self._read_tokenizer()
+        tokenizer = whole_tokenizer(self.tokenizer.to_str())
         tokenizer.enable_truncation(self.card.window)
         return tokenizer
 
-    def _read_tokenizer(self) -> "Tokenizer":
-        return whole_tokenizer((self.folder / TOKENIZER).read_text("utf-8"))
-
-    @property
+    @cached_property
     def _graph(self) -> "CompiledModel":
-        """The compiled graph; a fork compiles its own, since threads do not survive forks."""
-        process = os.getpid()
-        if process not in self.compiled:
-            self.compiled[process] = compiled(self.folder / GRAPH, self.precision)
-        return self.compiled[process]
+        return compiled(self.folder / GRAPH, self.precision)
 
 
 class OpenVinoEncoder(Exported):
@@ -248,10 +239,8 @@ class OpenVinoEncoder(Exported):
         """
         name = digest(self.precision, *texts)[:16]
         path = self.folder / f"vectors-{name}.npy"
-        with suppress(OSError, ValueError, EOFError):  # none yet, or not whole
-            X = np.asarray(np.load(path, allow_pickle=False))
-            if X.ndim == 2 and len(X) == len(texts):
-                return X
+        if path.exists():
+            return np.asarray(np.load(path))
         X = np.array(self.get_text_embedding_batch(texts), np.float32)
         with suppress(OSError), TemporaryDirectory(dir=self.folder) as made:  # if it can be written
             np.save(Path(made, path.name), X)
