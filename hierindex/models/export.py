@@ -33,7 +33,7 @@ from hierindex.models.openvino import (
 )
 
 logger: logging.Logger = logging.getLogger(__name__)
-FORMAT = 8  # of the exported folder; a new number makes a new export
+FORMAT = 7  # of the export; a new number makes a new export, whose vectors are not cached yet
 TEXT, SCORES = "sentence_embedding", "scores"
 SHAPING = {".json", ".txt", ".safetensors", ".bin", ".model", ".npz"}  # files that shape a result
 ELSEWHERE = {"onnx", "openvino"}  # folders of a model that the export does not read
@@ -75,7 +75,7 @@ def exported_folder(source: Path, use: str, load: Callable[[], OnTorch]) -> Path
         None if the model cannot be exported, or its results would differ. The failure is recorded,
         and the export is not tried again with these versions of torch and OpenVINO.
     """
-    folder = user_cache_path("hierindex", appauthor=False) / "openvino" / _digest(source, use)
+    folder = user_cache_path("hierindex", appauthor=False) / "exported" / _digest(source, use)
     versions = f"torch-{version('torch')}-openvino-{version('openvino')}"
     refused = folder.with_name(f"{folder.name}-not-exportable-by-{versions}.txt")
     try:

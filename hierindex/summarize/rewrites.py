@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from hierindex.models.record import Usage
 from hierindex.node import Grounding
 from hierindex.summarize.facts import Facts
-from hierindex.summarize.grounding import Verdict, judged
+from hierindex.summarize.grounding import judged
 from hierindex.summarize.summary import Budget, Claim, Group, Resources, Summary
 from hierindex.text.sentences import Excerpt, Sentence
 
@@ -70,21 +70,17 @@ class Rewriter(Protocol):
 class Piece:
     """A sentence of a rewrite, the characters before it, and the outcome of its check.
 
-    `sources` are the indices of the most similar sentences of the extract, best first. If the
-    sentence is verbatim, `repeats` is the part of the extract that it repeats.
+    `sources` are the most similar sentences of the extract, best first. If the sentence is
+    verbatim, `repeats` is the part of the extract that it repeats. `fault` says why no source
+    supports it; "" if one does.
     """
 
     before: str
     text: str
-    sources: Sequence[int] = ()
+    sources: Sequence[Sentence] = ()
     repeats: Excerpt | None = None
     fault: str = ""
     outcome: str = "supported"
-
-    @property
-    def is_unsupported(self) -> bool:
-        """Whether no source supports the sentence, even after a correction."""
-        return bool(self.fault) and self.outcome == "supported"
 
 
 class Draft:
@@ -109,43 +105,34 @@ class Draft:
         source = self.extract[0].quote.source
         return f"the group of {source.document!r} at {source.start}" if source else "a group"
 
-    def judge(self, verdicts: Sequence[Verdict]) -> None:
-        """Store the verdict on each sentence."""
-        for piece, verdict in zip(self.pieces, verdicts, strict=True):
-            piece.sources = verdict.sources
-            piece.repeats = _repeated(piece.text, self.extract)
-            piece.fault = "" if piece.repeats else verdict.fault
+    @property
+    def unsupported(self) -> list[Piece]:
+        """The sentences that no source supports."""
+        return [piece for piece in self.pieces if piece.outcome == "unsupported"]
 
-    def claim(self, i: int) -> tuple[str, str, list[str]]:
-        """Return a sentence, its fault, and the texts of its sources."""
-        piece = self.pieces[i]
-        return piece.text, piece.fault, [self.extract[row].text for row in piece.sources]
-
-    def correct(self, i: int, other: "Draft") -> None:
+    def correct(self, piece: Piece, other: "Draft") -> None:
         """Replace a sentence by the corrected one if that is supported; always add the cost."""
         self.usage += other.usage
         self.keys += other.keys
-        before, fault = self.pieces[i].before, self.pieces[i].fault
-        for piece in other.pieces:
-            if not piece.fault and all(piece.text != each.text for each in self.pieces):
-                self.pieces[i] = replace(piece, before=before, fault=fault, outcome="corrected")
+        said = {each.text for each in self.pieces}
+        for corrected in other.pieces:
+            if not corrected.fault and corrected.text not in said:
+                piece.text, piece.sources = corrected.text, corrected.sources
+                piece.repeats, piece.outcome = corrected.repeats, "corrected"
 
     def summary(self, unsupported: str, budget: Budget) -> Summary | None:
         """Return the summary of the remaining sentences, or None if none remains."""
-        kept = list[Piece]()
         said = {piece.text for piece in self.pieces}
-        for piece in self.pieces:
-            if piece.is_unsupported and unsupported != "keep":
-                source = self.extract[piece.sources[0]]
+        for piece in self.unsupported:
+            source = piece.sources[0]
+            if unsupported == "keep":
+                piece.sources = ()
+            elif unsupported == "drop" or source.text in said or not budget.fits(source.text):
                 piece.outcome = "dropped"
-                is_new = source.text not in said and budget.fits(source.text)
-                if unsupported == "extract" and is_new:
-                    said.add(source.text)
-                    piece.text, piece.repeats = source.text, source.excerpt
-                    piece.outcome = "replaced"
-            elif piece.is_unsupported:
-                piece.outcome, piece.sources = "unsupported", ()
-            kept += [piece] * (piece.outcome != "dropped")
+            else:
+                said.add(source.text)
+                piece.text, piece.repeats, piece.outcome = source.text, source.excerpt, "replaced"
+        kept = [piece for piece in self.pieces if piece.outcome != "dropped"]
         while kept[1:] and not budget.fits(_text(kept)):
             kept.pop().outcome = "cut"
         if not kept:
@@ -156,7 +143,7 @@ class Draft:
         faults = dict.fromkeys(piece.fault for piece in checked if piece.fault)
         return Summary(
             _text(kept),
-            self._claims(kept),
+            _claims(kept),
             "abstractive",
             self.usage,
             Grounding(**counts, faults=tuple(faults)),
@@ -164,31 +151,34 @@ class Draft:
             tuple(self.keys),
         )
 
-    def _claims(self, kept: Sequence[Piece]) -> tuple[Claim, ...]:
-        claims, at = [], 0
-        for i, piece in enumerate(kept):
-            at += len(piece.before) if i else 0
-            excerpts = tuple(self.extract[row].excerpt for row in piece.sources)
-            to = at + len(piece.text)
-            found = (piece.repeats,) if piece.repeats else excerpts
-            claims.append(Claim(at, to, found, verbatim=bool(piece.repeats)))
-            at = to
-        return tuple(claims)
-
 
 def judge(drafts: Sequence[Draft], resources: Resources) -> None:
     """Check the sentences of drafts, and drop titles with numbers that the extract lacks."""
     written = [draft for draft in drafts if draft.pieces]
     pairs = [([p.text for p in d.pieces], [s.text for s in d.extract]) for d in written]
     verdicts = judged(pairs, resources.embed, [draft.given for draft in written])
-    for draft, each in zip(written, verdicts, strict=True):
-        draft.judge(each)
+    for draft, of_draft in zip(written, verdicts, strict=True):
+        for piece, verdict in zip(draft.pieces, of_draft, strict=True):
+            piece.sources = [draft.extract[row] for row in verdict.sources]
+            piece.repeats = _repeated(piece.text, draft.extract)
+            if verdict.fault and piece.repeats is None:
+                piece.fault, piece.outcome = verdict.fault, "unsupported"
         if draft.title and "numbers" in Facts(draft.given).lack(draft.title):
             draft.title = ""
 
 
 def _text(pieces: Sequence[Piece]) -> str:
     return "".join(piece.before * bool(i) + piece.text for i, piece in enumerate(pieces))
+
+
+def _claims(pieces: Sequence[Piece]) -> tuple[Claim, ...]:
+    claims = []
+    for i, piece in enumerate(pieces):
+        to = len(_text(pieces[: i + 1]))
+        excerpts = [piece.repeats] if piece.repeats else [s.excerpt for s in piece.sources]
+        at = to - len(piece.text)
+        claims.append(Claim(at, to, tuple(excerpts), verbatim=piece.repeats is not None))
+    return tuple(claims)
 
 
 def _repeated(text: str, extract: Sequence[Sentence]) -> Excerpt | None:

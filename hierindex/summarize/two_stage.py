@@ -1,8 +1,7 @@
 """Two-stage summaries: extracts of each group, rewritten by a model and checked."""
 
 import warnings
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -129,57 +128,49 @@ class TwoStageSummarizer:
 
     def _correct(self, drafts: Sequence[Draft], budget: Budget, resources: Resources) -> None:
         """Let the model correct unsupported sentences, if it can."""
-        wrong = [
-            (draft, i) for draft in drafts for i, piece in enumerate(draft.pieces) if piece.fault
-        ]
+        wrong = [(draft, piece) for draft in drafts for piece in draft.unsupported]
         correct = getattr(self.rewriter, "correct", None)  # of a language model
         if not wrong or correct is None:
             return
-        answers = correct([draft.claim(i) for draft, i in wrong], resources)
-        firsts = [split_sentences(answer.text or "")[:1] for answer in answers]
-        again = [
-            Draft(answer, [s for s in first if budget.fits(s.text)], draft.extract, draft.given)
-            for answer, first, (draft, _) in zip(answers, firsts, wrong, strict=True)
-        ]
+        claims = [(piece.text, piece.fault, [s.text for s in piece.sources]) for _, piece in wrong]
+        again = []
+        for answer, (draft, _) in zip(correct(claims, resources), wrong, strict=True):
+            first = [s for s in split_sentences(answer.text or "")[:1] if budget.fits(s.text)]
+            again.append(Draft(answer, first, draft.extract, draft.given))
         judge(again, resources)
-        for (draft, i), other in zip(wrong, again, strict=True):
-            draft.correct(i, other)
+        for (draft, piece), other in zip(wrong, again, strict=True):
+            draft.correct(piece, other)
 
     def _summaries(
         self, groups: Sequence[Group], drafts: Sequence[Draft], budget: Budget
     ) -> list[Summary]:
-        wrong = (
-            (draft, piece) for draft in drafts for piece in draft.pieces if piece.is_unsupported
-        )
-        if self.unsupported == "fail" and (first := next(wrong, None)):
-            draft, piece = first
-            raise SummaryError(
-                f"{self.name} wrote a sentence for {draft.place} that is not supported "
-                f"({piece.fault}): {beginning_of(piece.text, SHOWN)!r}."
-            )
+        for draft in drafts if self.unsupported == "fail" else ():
+            for piece in draft.unsupported:
+                raise SummaryError(
+                    f"{self.name} wrote a sentence for {draft.place} that is not supported "
+                    f"({piece.fault}): {beginning_of(piece.text, SHOWN)!r}."
+                )
         summaries = [draft.summary(self.unsupported, budget) for draft in drafts]
-        reasons = {i: drafts[i].reason for i, summary in enumerate(summaries) if summary is None}
-        if reasons:
-            self._report(reasons, drafts)
+        failed = [i for i, summary in enumerate(summaries) if summary is None]
+        if failed:
+            self._report(drafts[failed[0]], len(failed), len(drafts))
         fallback = ExtractiveSummarizer(self.extractor).summarize(
-            [groups[i] for i in reasons], budget
+            [groups[i] for i in failed], budget
         )
-        for i, summary in zip(reasons, fallback, strict=True):
+        for i, summary in zip(failed, fallback, strict=True):
             usage = drafts[i].usage + Usage(fallbacks=1)
             summaries[i] = replace(summary, kind="extractive_fallback", usage=usage)
         return cast(list[Summary], summaries)
 
-    def _report(self, reasons: Mapping[int, str], drafts: Sequence[Draft]) -> None:
-        first = next(iter(reasons))
-        group = drafts[first].place
+    def _report(self, first: Draft, n_failed: int, n_groups: int) -> None:
         if self.strict:
             raise SummaryError(
-                f"{self.name} gave no summary for {group}: {reasons[first]}; strict is set."
+                f"{self.name} gave no summary for {first.place}: {first.reason}; strict is set."
             )
-        listed = ", ".join(f"{n} {why}" for why, n in Counter(reasons.values()).most_common(3))
         warnings.warn(
-            f"{self.name} gave no summary for {len(reasons)} of {len(drafts)} groups (first: "
-            f"{group}; {listed}); their extracts are used instead, marked extractive_fallback.",
+            f"{self.name} gave no summary for {n_failed} of {n_groups} groups (first: "
+            f"{first.place}; {first.reason}); their extracts are used instead, marked "
+            "extractive_fallback.",
             FallbackWarning,
             stacklevel=4,
         )

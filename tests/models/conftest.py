@@ -66,7 +66,7 @@ def torchs_tiny(folder):
 def own_cache(tmp_path, monkeypatch):
     """A user's cache folder that nobody has used."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache" / "hierindex" / "openvino"
+    return tmp_path / "cache" / "hierindex" / "exported"
 
 
 @pytest.fixture
