@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 ENGINES = ("local", "ray")
 
 WRITING = (
-    "llm llm_base_url llm_concurrency max_llm_tokens llm_timeout llm_deadline"
+    "llm llm_base_url llm_concurrency max_llm_tokens llm_timeout"
     " llm_completion_tokens llm_record strict"
 )
 """Settings of the commands that change an index."""
@@ -50,7 +50,7 @@ STOPPED = "Stopped; the index is as the last update left it."
 
 @options.with_settings(
     "method embed_model precision summarizer llm llm_base_url llm_concurrency max_llm_tokens"
-    " llm_timeout llm_deadline llm_completion_tokens llm_record prompt"
+    " llm_timeout llm_completion_tokens llm_record prompt"
     " unsupported strict prompt_price completion_price chunk_size max_levels seed"
 )
 def build(

@@ -20,7 +20,7 @@ from llama_index.core.llms.function_calling import FunctionCallingLLM
 from llama_index.core.llms.structured_llm import StructuredLLM
 from pydantic import Field
 from tenacity import RetryCallState, Retrying, retry_if_exception
-from tenacity.wait import wait_base, wait_random_exponential
+from tenacity.wait import wait_random_exponential
 
 from hierindex import settings
 from hierindex.core.arguments import is_number
@@ -82,8 +82,6 @@ class LanguageModel:
     timeout : float
         Seconds per request, or until the next chunk of a stream. A request that times out keeps
         its thread until the server ends it, so five threads may work on one prompt.
-    wait : wait_base
-        Tenacity's wait between attempts.
     tokens : TokenLimit, optional
         Budget of the requests; streams are not counted.
     """
@@ -91,7 +89,6 @@ class LanguageModel:
     llm: LLM
     limit: RequestLimit
     timeout: float = inf
-    wait: wait_base = WAIT
     tokens: TokenLimit | None = None
     pool: Pool = field(init=False, repr=False)
 
@@ -191,12 +188,7 @@ class LanguageModel:
 
         retry = retry_if_exception(may_go_on)
         with self.limit.slot():
-            return Retrying(retry=retry, wait=self._pause, sleep=pause, reraise=True)(attempt)
-
-    def _pause(self, state: RetryCallState) -> float:
-        """Return the seconds until the next attempt."""
-        error = None if state.outcome is None else state.outcome.exception()
-        return max(self.wait(state), _pause_of(error))
+            return Retrying(retry=retry, wait=_seconds, sleep=pause, reraise=True)(attempt)
 
     @contextmanager
     def _watched(self, request: Request, note: Note) -> Iterator[None]:
@@ -241,6 +233,12 @@ def _kind(error: BaseException) -> str:
     if isinstance(error, UnusableError):
         return "unusable" if error.again else ""
     return error.failure.kind if isinstance(error, RequestError) else ""
+
+
+def _seconds(state: RetryCallState) -> float:
+    """Return the seconds until the next attempt."""
+    error = None if state.outcome is None else state.outcome.exception()
+    return max(WAIT(state), _pause_of(error))
 
 
 def _pause_of(error: BaseException | None) -> float:
@@ -341,7 +339,7 @@ def with_retries(llm: LLM, calls: Calls | None = None, *, concurrency: int | Non
         model, records = llm.language_model, (*llm.records, *records)
     else:
         limit = RequestLimit(concurrency or CONCURRENCY)
-        model = LanguageModel(without_retries(llm), limit, _timeout(llm), WAIT)
+        model = LanguageModel(without_retries(llm), limit, _timeout(llm))
     if concurrency not in (None, model.limit.most):
         model = replace(model, limit=RequestLimit(concurrency))
     own = {name: getattr(llm, name) for name in LLM.model_fields}

@@ -154,11 +154,7 @@ class Exported:
 
     def results(self, texts: Sequence[str], question: str | None = None) -> list[list[float]]:
         """Return the result of each text, or of each pair of a question and a text."""
-        # Longest first, so that no core is still busy with a long text at the end.
-        order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
-        found = outputs(self._graph, (self._inputs(question, texts[i]) for i in order))
-        results = dict(zip(order, found, strict=True))
-        return [results[i] for i in range(len(texts))]
+        return outputs(self._graph, (self._inputs(question, text) for text in texts))
 
     def _inputs(self, question: str | None, text: str) -> dict[str, NDArray[np.int64]]:
         text = without_surrogates(text)

@@ -63,7 +63,7 @@ class Shared:
         self._cache.mark(keys, of)
 
     def begin(self, rewriter: LLMRewriter) -> None:
-        """Set the language model, and start counting the usage and deadline of a build."""
+        """Set the language model, and start counting the usage of a build."""
         self._rewriter = rewriter
         self._resources = Resources(completions=Texts(self._cache), progress=self._note)
 

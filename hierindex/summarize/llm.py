@@ -2,7 +2,6 @@
 
 import json
 import re
-import time
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field
@@ -14,18 +13,17 @@ from typing import Any, cast
 from llama_index.core.base.llms.types import CompletionResponse
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 from llama_index.core.llms import LLM
-from tenacity.wait import wait_base
 
-from hierindex.core.arguments import is_number, is_whole, require
+from hierindex.core.arguments import is_whole, require
 from hierindex.core.identity import digest
 from hierindex.errors import InputError, LimitError, ModelError
 from hierindex.models.client import TIMEOUT, shaping
 from hierindex.models.failures import Failure, RequestError
 from hierindex.models.functions import LLMLike, as_llm
 from hierindex.models.limits import RequestLimit, TokenLimit
-from hierindex.models.llm import CONCURRENCY, WAIT, LanguageModel, without_retries
+from hierindex.models.llm import CONCURRENCY, LanguageModel, without_retries
 from hierindex.models.record import Calls, UnusableError, Usage, start_record
-from hierindex.summarize.replies import Split, checked, split_title, untitled
+from hierindex.summarize.replies import checked, split_title
 from hierindex.summarize.rewrites import Rewrite, of_each
 from hierindex.summarize.summary import Resources, with_title
 from hierindex.text.characters import SURROGATE
@@ -125,20 +123,15 @@ class LLMRewriter:
     prompt : str
         "summary" (the default); "questions", which asks what a text is about and which questions it
         answers; or a template with the field `{text}` and optionally `{fence}`, `{n_words}` and
-        `{language}`. Only "summary" asks for a title.
+        `{language}`. Only "summary" asks for a title, but a title of another answer is one, too.
     timeout : float
         Seconds per request, 120 by default. A thread cannot be interrupted, so `rewrite` abandons
         a request that takes longer.
-    deadline : float, optional
-        Seconds for all rewrites of a build, counted from the time when its chunks are ready; no
-        limit by default.
     token_limit : int, optional
         Maximum tokens of a build, prompts and answers together; no limit by default. A request
         that might exceed it is not sent.
     record : str or Path, optional
         File to which each prompt and its answer are appended as a line of JSON.
-    wait : wait_base
-        Tenacity's wait strategy between attempts; by default random and exponential, at most 20 s.
 
     Raises
     ------
@@ -150,7 +143,7 @@ class LLMRewriter:
         if the service is busy (429). If all attempts fail, or a text is too long for the model,
         the rewrite's text is None.
     LimitError
-        While rewriting, if `token_limit` or `deadline` is exceeded.
+        While rewriting, if `token_limit` would be exceeded.
     """
 
     def __init__(
@@ -160,17 +153,10 @@ class LLMRewriter:
         concurrency: int = CONCURRENCY,
         prompt: str = "summary",
         timeout: float = TIMEOUT,
-        deadline: float | None = None,
         token_limit: int | None = None,
         record: str | Path | None = None,
-        wait: wait_base = WAIT,
     ) -> None:
         require(is_whole(concurrency, 1), "concurrency", "an integer of at least 1", concurrency)
-        for name, seconds in (("timeout", timeout), ("deadline", deadline)):
-            positive = seconds is None or (is_number(seconds) and seconds > 0)
-            require(positive, name, "a number of seconds above 0", seconds)
-        allowed = token_limit is None or is_whole(token_limit, 1)
-        require(allowed, "token_limit", "an integer of at least 1", token_limit)
         model = cast(LLM, as_llm(llm))
         if token_limit is not None and "max_tokens" not in type(model).model_fields:
             raise InputError(
@@ -181,10 +167,8 @@ class LLMRewriter:
         self.concurrency = concurrency
         self.prompt = template
         self.timeout = timeout
-        self.deadline = deadline
         self.token_limit = token_limit
         self.record: Path | None = None if record is None else start_record(record)
-        self.wait = wait
 
     @property
     def name(self) -> str:
@@ -203,11 +187,6 @@ class LLMRewriter:
     def prompt_of(self, text: str, max_tokens: int) -> str:
         """Return the prompt for a text."""
         return summary_prompt(text, max_tokens=max_tokens, template=self.prompt)
-
-    @property
-    def split(self) -> Split:
-        """The function that separates the title of an answer from its text."""
-        return split_title if self.prompt == SUMMARY_PROMPT else untitled
 
     def key_of(self, text: str, max_tokens: int) -> str:
         """Return the cache key of the rewrite of a text."""
@@ -242,7 +221,7 @@ class LLMRewriter:
             spent = resources.usage.prompt_tokens + resources.usage.completion_tokens
             tokens = TokenLimit(self.token_limit, spent, self.completion_tokens(max_tokens))
         limit = RequestLimit(self.concurrency)
-        return LanguageModel(self.llm, limit, self.timeout, self.wait, tokens)
+        return LanguageModel(self.llm, limit, self.timeout, tokens)
 
     def options(self, max_tokens: int) -> dict[str, Any]:
         """Return the option `max_tokens` if the model supports it."""
@@ -269,17 +248,10 @@ class Requests:
         Raises
         ------
         LimitError
-            If the token limit is reached, after the requests in flight have ended, or if the
-            deadline has passed, which abandons them.
+            If the token limit is reached, after the requests in flight have ended.
         ModelError
-            If the service refuses or fails repeatedly.
+            If the service refuses, or fails repeatedly.
         """
-        deadline, left = self.rewriter.deadline, None
-        over = LimitError(f"the deadline of {deadline or 0:g} s has passed")
-        if deadline is not None:
-            left = self.resources.started + deadline - time.monotonic()
-            if left <= 0:
-                raise self._stop(over)
         distinct = list(dict.fromkeys(texts))
         done: dict[str, Rewrite] = {}
 
@@ -289,23 +261,20 @@ class Requests:
                 done[text] = rewritten
                 self.resources.progress("summarize", len(done), len(distinct), self._cost())
 
-        try:
-            each([partial(rewrite, text) for text in distinct], self.model.limit.most, left)
-        except TimeoutError:
-            self.stopped = over
+        each([partial(rewrite, text) for text in distinct], self.model.limit.most)
         if self.stopped is not None:
-            raise self._stop(self.stopped)
-        has_answered = self.resources.usage.completion_tokens > 0
-        if distinct and self.n_failed == len(distinct) and not has_answered:
-            raise self._given_up(next(filter(None, (done[text].reason for text in distinct))))
+            raise LimitError(
+                f"LLM {self.model.name!r} stopped at its limit after {self._cost()}: "
+                f"{self.stopped}; the next build of the index continues from there."
+            )
         return of_each(texts, done)
 
     def _rewrite(self, text: str) -> Rewrite:
         """Return the cached rewrite of a text, or request and cache it."""
         rewriter, completions = self.rewriter, self.resources.completions
-        key, split = rewriter.key_of(text, self.max_tokens), rewriter.split
+        key = rewriter.key_of(text, self.max_tokens)
         if (known := completions.recall(key)) is not None:
-            title, written = split(known)
+            title, written = split_title(known)
             return Rewrite(written, Usage(cached_summaries=1), title=title, key=key)
         if self.stopped:
             return Rewrite(None)
@@ -313,7 +282,7 @@ class Requests:
         prompt = rewriter.prompt_of(text, self.max_tokens)
 
         def check(response: CompletionResponse) -> tuple[str, str]:
-            return checked(response, prompt, text, self.max_tokens, split)
+            return checked(response, prompt, text, self.max_tokens)
 
         try:
             title, written = self.model.complete(
@@ -339,20 +308,11 @@ class Requests:
             with self._lock:
                 self.n_failed += 1
             if self.n_failed >= PATIENCE:
-                raise self._given_up(failure.reason)
+                raise ModelError(
+                    f"LLM {self.model.name!r} failed for {self.n_failed} texts in a row, each "
+                    f"after several attempts; the last failure: {failure.reason}."
+                )
         return failure.reason
-
-    def _given_up(self, reason: str) -> ModelError:
-        return ModelError(
-            f"LLM {self.model.name!r} failed for {self.n_failed} texts in a row, each after "
-            f"several attempts; the last failure: {reason}."
-        )
-
-    def _stop(self, limit: LimitError) -> LimitError:
-        return LimitError(
-            f"LLM {self.model.name!r} stopped at its limit after {self._cost()}: {limit}; the "
-            "next build of the index continues from there."
-        )
 
     def _cost(self) -> str:
         usage = self.resources.usage

@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from hierindex.core.arguments import require
-from hierindex.errors import FallbackWarning, InputError, SummaryError
+from hierindex.errors import FallbackWarning, SummaryError
 from hierindex.models.record import Usage
 from hierindex.node import SHOWN
 from hierindex.summarize.extractive import (
@@ -78,11 +78,6 @@ class TwoStageSummarizer:
         strict: bool = False,
         unsupported: str = "extract",
     ) -> None:
-        if not hasattr(rewriter, "rewrite"):
-            raise InputError(
-                "rewriter must be a Seq2SeqRewriter or an LLMRewriter, got "
-                f"{type(rewriter).__name__}."
-            )
         is_known = unsupported in UNSUPPORTED
         require(is_known, "unsupported", f"one of {', '.join(UNSUPPORTED)}", unsupported)
         self.rewriter = rewriter

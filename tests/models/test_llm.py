@@ -40,8 +40,14 @@ class BusyError(OSError):
         self.response = SimpleNamespace(headers=headers, status_code=status)
 
 
+@pytest.fixture(autouse=True)
+def no_wait(monkeypatch):
+    """What fails is tried again at once."""
+    monkeypatch.setattr("hierindex.models.llm.WAIT", wait_none())
+
+
 def model(most=4, **options):
-    return LanguageModel(MockLLM(), RequestLimit(most), wait=wait_none(), **options)
+    return LanguageModel(MockLLM(), RequestLimit(most), **options)
 
 
 def asked(model, *outcomes, prompt="Hello?"):

@@ -9,7 +9,7 @@ from llama_index.core.utils import get_tokenizer
 
 from hierindex.models.record import UnusableError, finish_reason
 from hierindex.summarize.llm import PROMPTS, summary_prompt
-from hierindex.summarize.replies import FAR_OVER, checked, split_title
+from hierindex.summarize.replies import FAR_OVER, checked
 
 SOURCE = (
     "The keeper of the lighthouse wrote a letter to the harbour every morning.\n"
@@ -31,7 +31,7 @@ GOOD = {
     "German": "Der Wärter schrieb täglich, bis ein Sturm die Lampe löschte. Es tat ihm leid.",
     "Japanese": "灯台守は毎朝手紙を書いた。嵐で灯りが消えた。",
     "a number": "42",
-    "markup": "# Lighthouse\n\n* a **letter** a day\n* the lamp: `out`",
+    "markup": "* a **letter** a day\n* the lamp: `out`",
     "sorry, later": "He wrote a letter. I'm sorry, it said, as an AI would.",
     "what others cannot": "They cannot help the keeper. Nobody can provide a lamp.",
 }
@@ -325,4 +325,4 @@ def test_a_fence_in_a_good_summary_makes_it_an_echo(pieces, data):
 def test_a_title_of_the_prompt_is_none(title):
     asked = summary_prompt(SOURCE, max_tokens=MAX_TOKENS)
     reply = CompletionResponse(text=f"Title: {title}\nSummary: The lamp went out.")
-    assert checked(reply, asked, SOURCE, MAX_TOKENS, split_title) == ("", "The lamp went out.")
+    assert checked(reply, asked, SOURCE, MAX_TOKENS) == ("", "The lamp went out.")

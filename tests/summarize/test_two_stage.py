@@ -6,7 +6,6 @@ import pytest
 from fakes import HashingEmbedding
 from hypothesis import given
 from hypothesis import strategies as st
-from llama_index.core.llms import MockLLM
 from llama_index.llms.openai_like import OpenAILike
 from summarize.groups import (
     RewriterOf,
@@ -403,7 +402,7 @@ def test_what_embeddings_do_not_find_in_the_sources_is_unsupported(embed_model):
     assert summary.grounding == Grounding(supported=2), "similarity is not judged without a model"
 
 
-def test_each_reason_is_told_with_its_number():
+def test_failures_are_told_with_the_first_reason():
     replies = iter(["The lamp went out.", None, "", UNSUPPORTED])
     rewriter = RewriterOf(lambda text: next(replies))
     summarizer = TwoStageSummarizer(rewriter, unsupported="drop")
@@ -411,7 +410,7 @@ def test_each_reason_is_told_with_its_number():
         summaries = summarizer.summarize(GROUPS * 2, budget_of(99))
     told = str(caught[0].message)
     assert "3 of 4 groups" in told
-    assert "2 it was empty, 1 none of its sentences is supported" in told
+    assert "it was empty" in told
     assert [s.kind for s in summaries] == ["abstractive"] + ["extractive_fallback"] * 3
 
 
@@ -438,12 +437,6 @@ def test_strict_names_the_group_and_the_reason(rewriter, reason):
         summarizer.summarize([group], budget_of(9))
     with pytest.raises(SummaryError, match="for a group: "):
         summarizer.summarize([nowhere], budget_of(9))
-
-
-@pytest.mark.parametrize("given", [MockLLM(), None, "facebook/bart-large-cnn"])
-def test_a_rewriter_is_none_of_what_it_is_made_of(given):
-    with pytest.raises(InputError, match=f"LLMRewriter, got {type(given).__name__}"):
-        TwoStageSummarizer(given)
 
 
 @pytest.mark.parametrize("unsupported", ["", "none", None, 1])
