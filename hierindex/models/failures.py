@@ -34,13 +34,12 @@ CLIENTS = (  # modules and the base classes of their errors
 )
 # Raised by clients for unexpected answers, such as a proxy's HTML page.
 UNREADABLE = (ValueError, LookupError, TypeError, AttributeError)
-# Error codes of OpenAI and compatible servers; others have only a message.
-USED_UP = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
-FILTERED = frozenset({"content_filter", "content_policy_violation"})
-TOO_LONG = frozenset({"context_length_exceeded", "string_above_max_length", "tokens_exceeded"})
-TOO_LONG_MESSAGE = re.compile(
+# In the codes of OpenAI and compatible servers, and in messages.
+USED_UP = re.compile("insufficient_quota|billing_hard_limit")
+FILTERED = re.compile("content_(?:filter|policy)")
+TOO_LONG = re.compile(
     r"(?i)context.{,20}(?:length|window|size)|(?:prompt|input|request).{,20}too (?:long|large)"
-    r"|too many (?:input )?tokens|reduce the length|exceeds? the max.{,20}tokens"
+    r"|too many (?:input )?tokens|reduce the length|exceeds? the max.{,20}tokens|above_max_length"
 )
 KEYS = ("authorization", "api-key", "x-api-key")  # headers
 LEAST_KEY = 8  # characters; "Bearer" and "none" are no keys
@@ -97,14 +96,15 @@ def failure_of(error: Exception) -> Failure:
     if not isinstance(error, service_errors()):
         told = f"what it sent is no completion ({type(error).__name__}: {_said(error)})"
         return Failure("again", f"{told}; check its address")
-    status, code, said = _status(error), _code(error), _reason(error)
-    if status != 429 and (code in TOO_LONG or TOO_LONG_MESSAGE.search(f"{error} {said}")):
+    status, said = _status(error), _reason(error)
+    whole = f"{error} {getattr(error, 'code', '')} {said}"
+    if status != 429 and TOO_LONG.search(whole):
         return Failure("length", f"the prompt is too long for it{said and f' ({said})'}")
     if status is None:
         return _unanswered(error, said)
-    if code in FILTERED:
+    if FILTERED.search(whole):
         return Failure("text", "the service refuses this text")
-    if code in USED_UP:
+    if USED_UP.search(whole):
         return Failure("final", "the quota is used up")
     told = f"the service answered with HTTP status {status}"
     if status not in TRY_AGAIN and status < 500:
@@ -145,7 +145,9 @@ def request_errors() -> tuple[type[Exception], ...]:
 def refuses_all(error: BaseException | None) -> bool:
     """Return whether an error would occur with any text: it concerns the service."""
     status = _status(error) if error is not None else None
-    return error is not None and (status is None or status in MEANING or _code(error) in USED_UP)
+    return error is not None and (
+        status is None or status in MEANING or USED_UP.search(str(error)) is not None
+    )
 
 
 def reason_in(body: Any) -> str:
@@ -198,11 +200,6 @@ def _status(error: BaseException) -> int | None:
     """Return the HTTP status of the answer, or None if there was no answer."""
     status = getattr(error, "status_code", None)
     return status or getattr(getattr(error, "response", None), "status_code", None)
-
-
-def _code(error: BaseException) -> str | None:
-    code = getattr(error, "code", None)
-    return code if isinstance(code, str) else None
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

@@ -9,24 +9,25 @@ import warnings
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial, partialmethod
 from math import inf
+from threading import Condition
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from llama_index.core.base.llms.types import LLMMetadata
 from llama_index.core.llms import LLM
 from llama_index.core.llms.function_calling import FunctionCallingLLM
 from llama_index.core.llms.structured_llm import StructuredLLM
+from llama_index.core.utils import get_tokenizer
 from pydantic import Field
 from tenacity import RetryCallState, Retrying, retry_if_exception
 from tenacity.wait import wait_random_exponential
 
 from hierindex import settings
 from hierindex.core.arguments import is_number
-from hierindex.errors import HierindexError, WindowWarning
+from hierindex.errors import HierindexError, LimitError, WindowWarning
 from hierindex.models.failures import Failure, RequestError, error_of, failure_of, request_errors
-from hierindex.models.limits import RequestLimit, TokenLimit
 from hierindex.models.reasoning import Stream, answer_in, with_answer
 from hierindex.models.record import (
     CUT,
@@ -38,7 +39,7 @@ from hierindex.models.record import (
     prompt_of,
     text_of,
 )
-from hierindex.threads import Pool, in_daemon_thread, pause, within
+from hierindex.threads import in_daemon_thread, pause, wait_until, within
 
 if TYPE_CHECKING:
     from hierindex.models.record import Response
@@ -68,6 +69,87 @@ Note = Callable[[Call], None]
 _cut = set[str]()  # names of models whose server seemed to cut a prompt
 
 
+class RequestLimit:
+    """A limit on concurrent requests that threads share.
+
+    Parameters
+    ----------
+    most : int
+        Maximum number of requests in flight.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._in_flight = 0
+        self._changed = Condition()
+
+    @contextmanager
+    def slot(self) -> Iterator[None]:
+        """Wait until a request may be sent, and count it as in flight during the block."""
+        with self._changed:
+            wait_until(self._changed, lambda: self._in_flight < self.most)
+            self._in_flight += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._in_flight -= 1
+                self._changed.notify()
+
+
+class TokenLimit:
+    """A token budget that threads share.
+
+    The maximum cost of a request is reserved before it is sent and replaced by its actual cost
+    afterwards, which is 0 if it was not answered.
+
+    Parameters
+    ----------
+    most : int
+    spent : int
+        Tokens that are already spent.
+    completion_tokens : int
+        Maximum tokens of an answer.
+    """
+
+    def __init__(self, most: int, spent: int = 0, completion_tokens: int = 0) -> None:
+        self._most = most
+        self._spent = spent
+        self._completion_tokens = completion_tokens
+        self._reserved = 0
+        self._settled = Condition()
+
+    @contextmanager
+    def reserved(self, request: Request) -> Iterator[None]:
+        """Reserve a request's maximum cost while it runs, then settle its actual cost.
+
+        Raises
+        ------
+        LimitError
+            If the tokens are not available even after all requests in flight have ended.
+        """
+        at_most = len(get_tokenizer()(request.prompt)) + 1 + self._completion_tokens
+        with self._settled:
+            wait_until(self._settled, lambda: self._holds(at_most) or not self._reserved)
+            if not self._holds(at_most):
+                raise LimitError(
+                    f"{self._spent:,} of the {self._most:,} tokens of the budget are spent and the "
+                    f"next request may take {at_most:,}"
+                )
+            self._reserved += at_most
+        try:
+            yield
+        finally:
+            with self._settled:
+                self._reserved -= at_most
+                if request.call is not None:
+                    self._spent += request.call.prompt_tokens + request.call.completion_tokens
+                self._settled.notify_all()
+
+    def _holds(self, n_tokens: int) -> bool:
+        return self._spent + self._reserved + n_tokens <= self._most
+
+
 @dataclass(eq=False)
 class LanguageModel:
     """A language model with limits that all its users share.
@@ -90,10 +172,6 @@ class LanguageModel:
     limit: RequestLimit
     timeout: float = inf
     tokens: TokenLimit | None = None
-    pool: Pool = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        self.pool = Pool(self.limit.most)  # of requests that an event loop waits for
 
     @property
     def name(self) -> str:
@@ -271,9 +349,10 @@ class ServedLLM(FunctionCallingLLM):
         send = partial(getattr(self.language_model.llm, method), *args, **options)
         return way(self.language_model, prompt_of(*args, **options), send, self._note)
 
-    async def _ain_pool(self, method: str, /, *args: Any, **options: Any) -> Any:
-        ask = partial(self._through, LanguageModel.ask, method, *args, **options)
-        return await in_daemon_thread(ask, self.language_model.pool)
+    async def _ain_thread(self, method: str, /, *args: Any, **options: Any) -> Any:
+        return await in_daemon_thread(
+            partial(self._through, LanguageModel.ask, method, *args, **options)
+        )
 
     async def _astream(self, method: str, /, *args: Any, **options: Any) -> AsyncIterator[Any]:
         pieces = self._through(LanguageModel.stream, method, *args, **options)
@@ -294,9 +373,9 @@ class ServedLLM(FunctionCallingLLM):
     stream_chat_with_tools: ClassVar[Any] = partialmethod(
         _through, LanguageModel.stream, "stream_chat_with_tools"
     )
-    acomplete: ClassVar[Any] = partialmethod(_ain_pool, "complete")
-    achat: ClassVar[Any] = partialmethod(_ain_pool, "chat")
-    achat_with_tools: ClassVar[Any] = partialmethod(_ain_pool, "chat_with_tools")
+    acomplete: ClassVar[Any] = partialmethod(_ain_thread, "complete")
+    achat: ClassVar[Any] = partialmethod(_ain_thread, "chat")
+    achat_with_tools: ClassVar[Any] = partialmethod(_ain_thread, "chat_with_tools")
     astream_complete: ClassVar[Any] = partialmethod(_astream, "stream_complete")
     astream_chat: ClassVar[Any] = partialmethod(_astream, "stream_chat")
     astream_chat_with_tools: ClassVar[Any] = partialmethod(_astream, "stream_chat_with_tools")

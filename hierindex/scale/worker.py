@@ -22,9 +22,9 @@ from hierindex.read.documents import each_file
 from hierindex.read.files import File
 from hierindex.scale.cluster import check_code, result_of
 from hierindex.summarize.llm import LLMRewriter
-from hierindex.summarize.rewrites import Rewrite
 from hierindex.summarize.summarizers import as_summarizer
 from hierindex.summarize.summary import Resources, Summarizer
+from hierindex.summarize.two_stage import Rewrite
 from hierindex.tree.hierarchy import Hierarchy
 
 if TYPE_CHECKING:

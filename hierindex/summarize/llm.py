@@ -20,12 +20,17 @@ from hierindex.errors import InputError, LimitError, ModelError
 from hierindex.models.client import TIMEOUT, shaping
 from hierindex.models.failures import Failure, RequestError
 from hierindex.models.functions import LLMLike, as_llm
-from hierindex.models.limits import RequestLimit, TokenLimit
-from hierindex.models.llm import CONCURRENCY, LanguageModel, without_retries
+from hierindex.models.llm import (
+    CONCURRENCY,
+    LanguageModel,
+    RequestLimit,
+    TokenLimit,
+    without_retries,
+)
 from hierindex.models.record import Calls, UnusableError, Usage, start_record
 from hierindex.summarize.replies import checked, split_title
-from hierindex.summarize.rewrites import Rewrite, of_each
 from hierindex.summarize.summary import Resources, with_title
+from hierindex.summarize.two_stage import Rewrite, of_each
 from hierindex.text.characters import SURROGATE
 from hierindex.text.words import LANGUAGE_NAMES, known_language
 from hierindex.threads import each

@@ -8,8 +8,8 @@ from typing import Any
 from hierindex.core.identity import digest
 from hierindex.loading import accelerator, fastest_dtype, load_transformer
 from hierindex.models.record import Usage
-from hierindex.summarize.rewrites import Rewrite
 from hierindex.summarize.summary import Resources
+from hierindex.summarize.two_stage import Rewrite
 from hierindex.text.sentences import split_sentences
 
 DEFAULT_SEQ2SEQ_MODEL = "facebook/bart-large-cnn"

@@ -17,9 +17,8 @@ from hierindex.models.record import Usage
 from hierindex.summarize.extractive import ExtractiveSummarizer
 from hierindex.summarize.llm import LLMRewriter
 from hierindex.summarize.replies import split_title
-from hierindex.summarize.rewrites import Rewrite, Rewriter, of_each
 from hierindex.summarize.summary import Resources, Summarizer
-from hierindex.summarize.two_stage import TwoStageSummarizer
+from hierindex.summarize.two_stage import Rewrite, Rewriter, TwoStageSummarizer, of_each
 
 SummarizeFunction = Callable[[str, int], str]
 """A function that summarises a text in about so many tokens."""

@@ -23,8 +23,7 @@ from hierindex import HierindexError
 from hierindex.errors import LimitError, WindowWarning
 from hierindex.models.client import load_llm
 from hierindex.models.failures import RequestError
-from hierindex.models.limits import RequestLimit, TokenLimit
-from hierindex.models.llm import LanguageModel, with_retries
+from hierindex.models.llm import LanguageModel, RequestLimit, TokenLimit, with_retries
 from hierindex.models.record import Calls
 from hierindex.summarize import LLMRewriter
 from hierindex.threads import each
