@@ -283,8 +283,7 @@ class LanguageModel:
             raise named from error
         finally:
             if not request.goes_on:
-                call = Call.of(request.prompt, request.response, fault)
-                request.call = replace(call, finish_reason=call.finish_reason or request.finish)
+                request.call = Call.of(request.prompt, request.response, fault, request.finish)
                 note(request.call)
                 self._warn_of_cut(request.call)
 

@@ -30,7 +30,7 @@ from hierindex.models.llm import (
 from hierindex.models.record import Calls, UnusableError, Usage, start_record
 from hierindex.summarize.replies import checked, split_title
 from hierindex.summarize.summary import Resources, with_title
-from hierindex.summarize.two_stage import Rewrite, of_each
+from hierindex.summarize.two_stage import Rewrite
 from hierindex.text.characters import SURROGATE
 from hierindex.text.words import LANGUAGE_NAMES, known_language
 from hierindex.threads import each
@@ -244,11 +244,12 @@ class Requests:
     max_tokens: int
     resources: Resources
     stopped: LimitError | None = None
+    n_done: int = 0
     n_failed: int = 0  # consecutive texts
     _lock: Lock = field(default_factory=Lock)
 
     def rewrites(self, texts: Sequence[str]) -> list[Rewrite]:
-        """Return one rewrite for each text, in order; equal texts share a request.
+        """Return one rewrite for each text, in order.
 
         Raises
         ------
@@ -257,22 +258,21 @@ class Requests:
         ModelError
             If the service refuses, or fails repeatedly.
         """
-        distinct = list(dict.fromkeys(texts))
-        done: dict[str, Rewrite] = {}
 
-        def rewrite(text: str) -> None:
+        def rewrite(text: str) -> Rewrite:
             rewritten = self._rewrite(text)
             with self._lock:
-                done[text] = rewritten
-                self.resources.progress("summarize", len(done), len(distinct), self._cost())
+                self.n_done += 1
+                self.resources.progress("summarize", self.n_done, len(texts), self._cost())
+            return rewritten
 
-        each([partial(rewrite, text) for text in distinct], self.model.limit.most)
+        rewrites = each([partial(rewrite, text) for text in texts], self.model.limit.most)
         if self.stopped is not None:
             raise LimitError(
                 f"LLM {self.model.name!r} stopped at its limit after {self._cost()}: "
                 f"{self.stopped}; the next build of the index continues from there."
             )
-        return of_each(texts, done)
+        return rewrites
 
     def _rewrite(self, text: str) -> Rewrite:
         """Return the cached rewrite of a text, or request and cache it."""

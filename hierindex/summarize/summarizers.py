@@ -18,7 +18,7 @@ from hierindex.summarize.extractive import ExtractiveSummarizer
 from hierindex.summarize.llm import LLMRewriter
 from hierindex.summarize.replies import split_title
 from hierindex.summarize.summary import Resources, Summarizer
-from hierindex.summarize.two_stage import Rewrite, Rewriter, TwoStageSummarizer, of_each
+from hierindex.summarize.two_stage import Rewrite, Rewriter, TwoStageSummarizer
 
 SummarizeFunction = Callable[[str, int], str]
 """A function that summarises a text in about so many tokens."""
@@ -68,12 +68,11 @@ class _EachText:
         self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
     ) -> list[Rewrite]:
         """Return one rewrite for each text, in order."""
-        resources, rewrites = resources or Resources(), dict[str, Rewrite]()
-        distinct = dict.fromkeys(texts)
-        for text in distinct:
-            rewrites[text] = self._rewrite(text, max_tokens, resources)
-            resources.progress("summarize", len(rewrites), len(distinct))
-        return of_each(texts, rewrites)
+        resources, rewrites = resources or Resources(), list[Rewrite]()
+        for text in texts:
+            rewrites.append(self._rewrite(text, max_tokens, resources))
+            resources.progress("summarize", len(rewrites), len(texts))
+        return rewrites
 
     @abstractmethod
     def _rewrite(self, text: str, max_tokens: int, resources: Resources) -> Rewrite: ...

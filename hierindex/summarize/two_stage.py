@@ -2,7 +2,7 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, cast
 
@@ -52,19 +52,6 @@ class Rewrite:
     key: str = ""
 
 
-def of_each(texts: Sequence[str], rewrites: Mapping[str, Rewrite]) -> list[Rewrite]:
-    """Return the rewrite of each text; repeated texts count as cached."""
-    seen, listed = set[str](), []
-    for text in texts:
-        rewrite = rewrites[text]
-        if text in seen:
-            usage = Usage(cached_summaries=int(rewrite.text is not None))
-            rewrite = replace(rewrite, usage=usage)
-        seen.add(text)
-        listed.append(rewrite)
-    return listed
-
-
 class Rewriter(Protocol):
     """Protocol of objects that rewrite texts as summaries."""
 
@@ -78,7 +65,10 @@ class Rewriter(Protocol):
     def rewrite(
         self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
     ) -> list[Rewrite]:
-        """Return one rewrite for each text, in order, of at most about `max_tokens` tokens."""
+        """Return one rewrite for each text, in order, of at most about `max_tokens` tokens.
+
+        The texts are distinct.
+        """
 
 
 @dataclass
@@ -284,11 +274,14 @@ class TwoStageSummarizer:
             extracts = self.extractor.extract(groups, within)
         names = map(names_of, groups)
         texts = [joined(*each)[0] for each in zip(extracts, names, strict=True)]
-        rewrites = self.rewriter.rewrite(texts, max_tokens=budget.max_tokens, resources=resources)
-        drafts = [
-            Draft(rewrite, _leading(split_sentences(rewrite.text or ""), budget), extract, text)
-            for rewrite, extract, text in zip(rewrites, extracts, texts, strict=True)
-        ]
+        distinct = list(dict.fromkeys(texts))
+        written = self.rewriter.rewrite(distinct, max_tokens=budget.max_tokens, resources=resources)
+        rewrites, drafts = dict(zip(distinct, written, strict=True)), list[Draft]()
+        for text, extract in zip(texts, extracts, strict=True):
+            rewrite = rewrites[text]
+            sentences = _leading(split_sentences(rewrite.text or ""), budget)
+            drafts.append(Draft(rewrite, sentences, extract, text))
+            rewrites[text] = replace(rewrite, usage=Usage(cached_summaries=1))  # for its repetition
         judge(drafts, resources)
         self._correct(drafts, budget, resources)
         return self._summaries(groups, drafts, budget)

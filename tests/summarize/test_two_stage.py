@@ -149,6 +149,14 @@ def test_a_failed_rewrite_falls_back_on_its_extract(extract_tokens, empty):
         check_summary(summary, budget_of(13))
 
 
+def test_equal_groups_are_rewritten_once():
+    rewriter = RewriterOf(str.upper)
+    one, other = TwoStageSummarizer(rewriter).summarize([GROUPS[0]] * 2, budget_of(50))
+    assert [len(texts) for texts in rewriter.calls] == [1]
+    assert one.text == other.text
+    assert [one.usage, other.usage] == [Usage(llm_calls=1), Usage(cached_summaries=1)]
+
+
 def test_many_failures_are_one_warning():
     groups = [group_of(sentence) for sentence in SENTENCES]
     with warnings.catch_warnings(record=True) as caught:
@@ -400,18 +408,6 @@ def test_what_embeddings_do_not_find_in_the_sources_is_unsupported(embed_model):
     )
     (summary,) = summarized(reply, GROUPS[0], resources=Resources())
     assert summary.grounding == Grounding(supported=2), "similarity is not judged without a model"
-
-
-def test_failures_are_told_with_the_first_reason():
-    replies = iter(["The lamp went out.", None, "", UNSUPPORTED])
-    rewriter = RewriterOf(lambda text: next(replies))
-    summarizer = TwoStageSummarizer(rewriter, unsupported="drop")
-    with pytest.warns(FallbackWarning) as caught:
-        summaries = summarizer.summarize(GROUPS * 2, budget_of(99))
-    told = str(caught[0].message)
-    assert "3 of 4 groups" in told
-    assert "it was empty" in told
-    assert [s.kind for s in summaries] == ["abstractive"] + ["extractive_fallback"] * 3
 
 
 class Failing(RewriterOf):
