@@ -5,6 +5,7 @@ import logging
 import tempfile
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -94,7 +95,8 @@ def _export(model: Any, folder: Path, refused: Path) -> None:
         X = _results(model)
         with tempfile.TemporaryDirectory(dir=folder.parent) as made:
             _write(model, folder.name, X, Path(made))
-            _publish(Path(made), folder)
+            with suppress(OSError):  # another process was faster
+                Path(made).rename(folder)
     except UNEXPORTABLE + _refusals() as error:
         reason = f"{type(error).__name__}: {error}"
         logger.info("%s runs on torch: %s", model.model_name, reason.splitlines()[0])
@@ -183,15 +185,6 @@ def _results(model: OnTorch | OpenVinoCrossEncoder) -> Floats2d:
 def _distance(X: Floats2d, Y: Floats2d) -> float:
     """Return the largest distance between two results, relative to the longest result."""
     return float(np.linalg.norm(X - Y, axis=1).max() / np.linalg.norm(X, axis=1).max())
-
-
-def _publish(made: Path, folder: Path) -> None:
-    """Move a complete export to its folder, unless another process has done so."""
-    try:
-        made.rename(folder)
-    except OSError:
-        if not folder.exists():
-            raise
 
 
 def _digest(source: Path, use: str) -> str:

@@ -4,7 +4,7 @@ import atexit
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache, cached_property
@@ -59,40 +59,6 @@ def _release() -> None:
     for model in _in_use:
         vars(model).pop("_graph", None)
     openvino.cache_clear()
-
-
-def compiled(graph: Path, precision: Precision) -> "CompiledModel":
-    """Compile a graph that runs on as many texts at once as there are cores, one thread each.
-
-    With several threads per text, numbers are added in another order, and results would depend on
-    the number of threads.
-    """
-    settings = {
-        "INFERENCE_PRECISION_HINT": HINTS[precision],
-        "INFERENCE_NUM_THREADS": n_cores(),
-        "NUM_STREAMS": n_cores(),
-        "ENABLE_CPU_PINNING": False,  # two processes would share the first cores
-    }
-    return openvino().compile_model(graph, "CPU", settings)
-
-
-def outputs(
-    graph: "CompiledModel", inputs: Iterable[Mapping[str, NDArray[np.int64]]]
-) -> list[list[float]]:
-    """Return the first row of a graph's output for each input; inputs run in parallel."""
-    from openvino import AsyncInferQueue
-
-    rows: dict[int, list[float]] = {}
-
-    def keep(run: Any, i: int) -> None:
-        rows[i] = run.get_output_tensor().data[0].tolist()
-
-    runs = AsyncInferQueue(graph)
-    runs.set_callback(keep)
-    for i, each in enumerate(inputs):
-        runs.start_async(each, i)
-    runs.wait_all()
-    return [rows[i] for i in range(len(rows))]
 
 
 def n_cores() -> int:
@@ -154,7 +120,19 @@ class Exported:
 
     def results(self, texts: Sequence[str], question: str | None = None) -> list[list[float]]:
         """Return the result of each text, or of each pair of a question and a text."""
-        return outputs(self._graph, (self._inputs(question, text) for text in texts))
+        from openvino import AsyncInferQueue
+
+        rows: dict[int, list[float]] = {}
+
+        def keep(run: Any, i: int) -> None:
+            rows[i] = run.get_output_tensor().data[0].tolist()
+
+        runs = AsyncInferQueue(self._graph)
+        runs.set_callback(keep)
+        for i, text in enumerate(texts):
+            runs.start_async(self._inputs(question, text), i)
+        runs.wait_all()
+        return [rows[i] for i in range(len(rows))]
 
     def _inputs(self, question: str | None, text: str) -> dict[str, NDArray[np.int64]]:
         text = without_surrogates(text)
@@ -189,7 +167,18 @@ class Exported:
 
     @cached_property
     def _graph(self) -> "CompiledModel":
-        return compiled(self.folder / GRAPH, self.precision)
+        """The compiled graph, which runs on as many texts at once as there are cores.
+
+        Each has one thread. With several threads per text, numbers are added in another order, and
+        results would depend on the number of threads.
+        """
+        settings = {
+            "INFERENCE_PRECISION_HINT": HINTS[self.precision],
+            "INFERENCE_NUM_THREADS": n_cores(),
+            "NUM_STREAMS": n_cores(),
+            "ENABLE_CPU_PINNING": False,  # two processes would share the first cores
+        }
+        return openvino().compile_model(self.folder / GRAPH, "CPU", settings)
 
 
 class OpenVinoEncoder(Exported):

@@ -203,8 +203,12 @@ class LLMRewriter:
         self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
     ) -> list[Rewrite]:
         """Return one rewrite for each text, in order; the prompt asks for at most `max_tokens`."""
-        resources = resources or Resources()
-        model = self.language_model(max_tokens, resources)
+        resources, tokens = resources or Resources(), None
+        if self.token_limit is not None:
+            spent = resources.usage.prompt_tokens + resources.usage.completion_tokens
+            tokens = TokenLimit(self.token_limit, spent, self.completion_tokens(max_tokens))
+        limit = RequestLimit(self.concurrency)
+        model = LanguageModel(self.llm, limit, self.timeout, tokens)
         return Requests(self, model, max_tokens, resources).rewrites(texts)
 
     def correct(
@@ -218,15 +222,6 @@ class LLMRewriter:
             for sentence, fault, sources in claims
         ]
         return correction.rewrite(texts, max_tokens=CORRECTED, resources=resources)
-
-    def language_model(self, max_tokens: int, resources: Resources) -> LanguageModel:
-        """Return the `LanguageModel` for the requests of one level, with this rewriter's limits."""
-        tokens = None
-        if self.token_limit is not None:
-            spent = resources.usage.prompt_tokens + resources.usage.completion_tokens
-            tokens = TokenLimit(self.token_limit, spent, self.completion_tokens(max_tokens))
-        limit = RequestLimit(self.concurrency)
-        return LanguageModel(self.llm, limit, self.timeout, tokens)
 
     def options(self, max_tokens: int) -> dict[str, Any]:
         """Return the option `max_tokens` if the model supports it."""
