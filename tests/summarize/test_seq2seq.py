@@ -164,11 +164,6 @@ def test_a_model_that_hardly_shortens_is_asked_a_bounded_number_of_times(
     assert len(calls) < 60
 
 
-def test_no_texts(rewriter, given):
-    assert rewriter.rewrite([], max_tokens=12) == []
-    assert given == []
-
-
 @pytest.mark.parametrize("text", [SENTENCES[0], LONG])
 def test_a_model_that_writes_nothing(rewriter, monkeypatch, text):
     asked, kept = [], Kept()
@@ -286,11 +281,6 @@ def test_nothing_is_logged_or_shown(each_folder, transformers_log, capfd, num_be
     rewriter.rewrite([*SENTENCES, LONG, ENDLESS], max_tokens=12)
     assert not transformers_log.records
     assert capfd.readouterr() == ("", "")
-
-
-def test_name_and_to_dict(rewriter, folder):
-    assert rewriter.name == folder
-    assert rewriter.to_dict() == {"seq2seq": folder, "num_beams": 2}
 
 
 def test_without_a_name_it_is_bart_and_without_a_hub_there_is_none(no_hub):
