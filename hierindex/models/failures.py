@@ -57,9 +57,10 @@ class Failure:
 
     Parameters
     ----------
-    kind : {"again", "busy", "final", "text", "length"}
+    kind : {"again", "busy", "gone", "final", "text", "length"}
         * "again": another attempt may succeed.
         * "busy": another attempt may succeed after a pause.
+        * "gone": nothing answers at the service's address.
         * "final": no request will succeed.
         * "text": no request with this text will succeed.
         * "length": the text is too long for the model.
@@ -68,7 +69,7 @@ class Failure:
         Seconds from the service's Retry-After header, or 0.
     """
 
-    kind: Literal["again", "busy", "final", "text", "length"]
+    kind: Literal["again", "busy", "gone", "final", "text", "length"]
     reason: str
     pause: float = 0.0
 
@@ -86,7 +87,7 @@ def error_of(model: str, failure: Failure) -> HierindexError:
 
     `model` is the subject of the message, for example "LLM 'm'".
     """
-    if failure.kind == "final":
+    if failure.kind in ("gone", "final"):
         return ModelError(f"{model} cannot be used: {failure.reason}.")
     return RequestError(model, failure)
 
@@ -124,7 +125,7 @@ def _unanswered(error: Exception, said: str) -> Failure:
         url = _url(error)
         where = "its address" if url is None else f"{url.scheme}://{url.netloc.decode()}"
         reason = f"nothing answers at {where}; start the service or correct its address"
-        return Failure("final", reason)
+        return Failure("gone", reason)
     if isinstance(error, TimeoutError) or "timed out" in str(error).lower():
         return Failure("again", "the service did not answer in time")
     return Failure("again", f"the service answered with an error: {said}" if said else _said(error))

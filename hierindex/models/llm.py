@@ -166,12 +166,15 @@ class LanguageModel:
         its thread until the server ends it, so five threads may work on one prompt.
     tokens : TokenLimit, optional
         Budget of the requests; streams are not counted.
+    has_answered : bool
+        Whether the service was ever reachable; if so, a refused connection is retried.
     """
 
     llm: LLM
     limit: RequestLimit
     timeout: float = inf
     tokens: TokenLimit | None = None
+    has_answered: bool = False
 
     @property
     def name(self) -> str:
@@ -236,7 +239,8 @@ class LanguageModel:
         stream = Stream(prompt)
         with self._watched(request, note):
             while piece is not None:
-                yield stream.read(request.heard(piece), piece.delta or "")
+                request.response, request.finish = piece, finish_reason(piece) or request.finish
+                yield stream.read(piece, piece.delta or "")
                 piece = within(self.timeout, partial(next, pieces, None))
             last = stream.end(request.response)
             yield self._checked(last, stream.reply, request.finish)
@@ -278,10 +282,14 @@ class LanguageModel:
             fault = str(error)
             raise
         except request_errors() as error:
-            named = error_of(f"LLM {self.name!r}", failure_of(error))
+            failure = failure_of(error)
+            if failure.kind == "gone" and self.has_answered:
+                failure = replace(failure, kind="again")
+            named = error_of(f"LLM {self.name!r}", failure)
             fault = str(named)
             raise named from error
         finally:
+            self.has_answered |= request.response is not None
             if not request.goes_on:
                 request.call = Call.of(request.prompt, request.response, fault, request.finish)
                 note(request.call)

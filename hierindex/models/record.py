@@ -134,11 +134,6 @@ class Request:
     goes_on: bool = False  # a stream with more chunks
     call: Call | None = None
 
-    def heard(self, chunk: "Response") -> Any:
-        """Store a chunk of the response, and return it."""
-        self.response, self.finish = chunk, finish_reason(chunk) or self.finish
-        return chunk
-
 
 @dataclass
 class Calls:

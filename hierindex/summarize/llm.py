@@ -204,11 +204,12 @@ class LLMRewriter:
     ) -> list[Rewrite]:
         """Return one rewrite for each text, in order; the prompt asks for at most `max_tokens`."""
         resources, tokens = resources or Resources(), None
+        usage = resources.usage
         if self.token_limit is not None:
-            spent = resources.usage.prompt_tokens + resources.usage.completion_tokens
+            spent = usage.prompt_tokens + usage.completion_tokens
             tokens = TokenLimit(self.token_limit, spent, self.completion_tokens(max_tokens))
         limit = RequestLimit(self.concurrency)
-        model = LanguageModel(self.llm, limit, self.timeout, tokens)
+        model = LanguageModel(self.llm, limit, self.timeout, tokens, usage.completion_tokens > 0)
         return Requests(self, model, max_tokens, resources).rewrites(texts)
 
     def correct(

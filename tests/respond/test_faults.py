@@ -178,6 +178,16 @@ def test_a_service_that_never_answered_is_asked_once(retriever, embed_model):
     assert len(calls.made) == 1
 
 
+def test_a_service_that_goes_away_is_waited_for(retriever, embed_model):
+    """It was there: that nothing answers now may pass."""
+    with serve() as server:
+        llm, calls = with_retries(llm_of(server)), Calls()
+        llm.complete("Are you there?")
+    with pytest.raises(RequestError, match="failed to answer: nothing answers at"):
+        query_engine(retriever, embed_model, llm=with_retries(llm, calls)).query(QUESTION)
+    assert len(calls.made) == ATTEMPTS
+
+
 @pytest.mark.parametrize("way", ["stream", "async stream"])
 def test_a_stream_that_breaks_off_is_not_begun_again(retriever, embed_model, way):
     with serve(faults=lambda number: Fault(dropped=True)) as server:

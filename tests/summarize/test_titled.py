@@ -5,25 +5,8 @@ from hypothesis import strategies as st
 from hierindex.summarize.replies import MAX_TITLE, MIN_TEXT, split_title
 from hierindex.summarize.summary import with_title
 
-PIECES = st.sampled_from(
-    [
-        "Title",
-        "TITRE",
-        "标题",
-        ":",
-        "\uff1a",
-        "**",
-        "# ",
-        "#",
-        "\n",
-        "\n\n",
-        " ",
-        "Summary:",
-        "“",
-        "A",
-        ".",
-    ]
-)
+MARKS = "Title TITRE 标题 : \uff1a ** # Summary: “ A .".split()
+PIECES = st.sampled_from([*MARKS, "# ", " ", "\n", "\n\n"])
 ANSWERS = st.text() | st.lists(PIECES | st.text(max_size=3), max_size=12).map("".join)
 LONG = "word " * 60
 
