@@ -11,7 +11,7 @@
     │       ├── LevelError          a level that the tree does not have
     │       └── IndexNotFoundError  a folder that holds no index
     ├── ModelError              a model that cannot be loaded or reached    exit 2
-    ├── LimitError              a limit of LLM tokens or time is reached    exit 2
+    ├── LimitError              the limit of LLM tokens is reached          exit 2
     ├── SummaryError            a summary that could not be written         exit 1
     ├── DamagedError        a file of an index that is missing or damaged,  exit 1
     │                       in `hierindex.store.connection`
@@ -174,7 +174,7 @@ class ModelError(HierindexError):
 
 
 class LimitError(HierindexError):
-    """A build has reached the token limit or the deadline of its language model."""
+    """A build has reached the token limit of its language model."""
 
     exit_status = 2
 

@@ -603,8 +603,8 @@ class HierarchicalIndex:
             Whether to only estimate the cost, as in `build`.
         progress : Progress, optional
         **llm_options
-            `concurrency`, `timeout`, `deadline`, `token_limit` and `record` of `LLMRewriter`, and
-            `strict` of `TwoStageSummarizer`.
+            `concurrency`, `timeout`, `token_limit` and `record` of `LLMRewriter`, and `strict` of
+            `TwoStageSummarizer`.
 
         Returns
         -------

@@ -224,9 +224,6 @@ class LLMSettings:
     ] = None
     llm_concurrency: Annotated[Count, Help("N", "Maximum number of concurrent requests.")] = 4
     llm_timeout: Annotated[Seconds, Help("SECONDS", "Timeout of a request.")] = 120.0
-    llm_deadline: Annotated[
-        Seconds | None, Help("SECONDS", "Time limit for all summaries. None by default.")
-    ] = None
     llm_completion_tokens: Annotated[
         Count | None,
         Help(

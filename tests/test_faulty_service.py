@@ -44,6 +44,12 @@ PERIOD = 40  # requests in which each fault comes once, which is 30% of them
 WORDS = "harbour sail mast anchor keel rudder tide wind deck crew flour yeast oven dough".split()
 
 
+@pytest.fixture(autouse=True)
+def no_wait(monkeypatch):
+    """What fails is tried again at once."""
+    monkeypatch.setattr("hierindex.models.llm.WAIT", wait_none())
+
+
 def documents() -> list[Document]:
     """Texts in which no two groups read the same."""
     draw = random.Random(0).choice
@@ -80,7 +86,7 @@ def hierarchy_of(server: LoopbackServer, **settings) -> SemanticHierarchy:
         timeout=TIMEOUT,
         **settings,
     )
-    rewriter = LLMRewriter(llm, concurrency=CONCURRENCY, wait=wait_none())
+    rewriter = LLMRewriter(llm, concurrency=CONCURRENCY)
     return SemanticHierarchy(HashingEmbedding(), TwoStageSummarizer(rewriter), max_children=4)
 
 

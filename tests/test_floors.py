@@ -31,7 +31,7 @@ DOORS = {  # modules that import LlamaIndex with themselves, by room
     "evaluate": "datasets runner",
     "export": "document_summary langchain",
     "jobs": "revisions",
-    "models": "client functions limits llm openvino_embedding reasoning",
+    "models": "client functions llm openvino_embedding reasoning",
     "read": "documents readers sections split",
     "respond": "bounded_tree chat citation_check engine extractive_synthesizer",
     "retrieve": "retriever",

@@ -167,7 +167,6 @@ def test_every_field_can_be_set_everywhere(folder, monkeypatch):
         "llm_base_url": "http://localhost/v1",
         "llm_concurrency": 1,
         "llm_timeout": 1.5,
-        "llm_deadline": 2.5,
         "llm_completion_tokens": 1,
         "llm_record": "r",
         "max_llm_tokens": 1,

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from hierindex.settings import Settings
 
 WRITING = (
-    "llm llm_base_url llm_concurrency max_llm_tokens llm_timeout llm_deadline"
+    "llm llm_base_url llm_concurrency max_llm_tokens llm_timeout"
     " llm_completion_tokens llm_record strict"
 )
 """Settings of the commands that change an index."""

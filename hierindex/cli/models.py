@@ -96,7 +96,6 @@ def _limits(settings: Settings) -> dict[str, Any]:
     return {
         "concurrency": settings.llm_concurrency,
         "timeout": settings.llm_timeout,
-        "deadline": settings.llm_deadline,
         "token_limit": settings.max_llm_tokens,
         "record": settings.llm_record,
     }

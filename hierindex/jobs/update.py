@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from hierindex.models.functions import LLMLike
     from hierindex.models.model import EmbedLike
 
-LLM_OPTIONS = ("concurrency", "timeout", "deadline", "token_limit", "record", "strict")
+LLM_OPTIONS = ("concurrency", "timeout", "token_limit", "record", "strict")
 
 Revise = Callable[[Documents, Remembered, ReadFiles], Revision]
 """Returns the revision of an index, given its documents and stored state."""

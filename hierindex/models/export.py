@@ -2,13 +2,11 @@
 
 import hashlib
 import logging
-import shutil
 import tempfile
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,6 @@ import numpy as np
 from platformdirs import user_cache_path
 
 from hierindex.core.arguments import Floats2d
-from hierindex.core.identity import digest
 from hierindex.loading import quiet
 from hierindex.models.embedder import unit_vectors
 from hierindex.models.model import EmbedModel
@@ -27,7 +24,6 @@ from hierindex.models.openvino import (
     MASK,
     TOKENIZER,
     TYPES,
-    WEIGHTS,
     Card,
     OpenVinoCrossEncoder,
     OpenVinoEncoder,
@@ -38,9 +34,7 @@ from hierindex.models.openvino import (
 )
 
 logger: logging.Logger = logging.getLogger(__name__)
-LENGTH = 64  # characters of a digest
-FORMAT = 7  # of the exported folder; a new number makes a new export
-FILES = (GRAPH, WEIGHTS, TOKENIZER)
+FORMAT = 7  # of the export; a new number makes a new export, whose vectors are not cached yet
 TEXT, SCORES = "sentence_embedding", "scores"
 SHAPING = {".json", ".txt", ".safetensors", ".bin", ".model", ".npz"}  # files that shape a result
 ELSEWHERE = {"onnx", "openvino"}  # folders of a model that the export does not read
@@ -63,35 +57,8 @@ UNEXPORTABLE = (RuntimeError, TypeError, ValueError, LookupError, AttributeError
 OnTorch = EmbedModel | TorchCrossEncoder
 
 
-def file_digest(path: Path) -> str:
-    """Return the SHA-256 of a file in hexadecimal, computed again only if the file has changed.
-
-    Digests are cached in the user's cache folder. A file is identified by its path, inode, size and
-    times of modification and status change. The time of status change cannot be set by a program
-    that replaces the file.
-    """
-    path = path.resolve()
-    stat = path.stat()
-    state = (stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
-    kept = _cache() / "digests" / digest(str(path), *map(str, state))
-    with suppress(OSError, ValueError):
-        known = kept.read_text("ascii")
-        if len(known) == LENGTH and known.isalnum():  # written as a whole
-            return known
-    with path.open("rb") as file:
-        known = hashlib.file_digest(file, "sha256").hexdigest()
-    with suppress(OSError):  # if it can be written
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_text(known, "ascii")
-    return known
-
-
-def _cache() -> Path:
-    return user_cache_path("hierindex", appauthor=False)
-
-
 def exported_folder(source: Path, use: str, load: Callable[[], OnTorch]) -> Path | None:
-    """Return the folder of a model's export, which is created if it is missing or damaged.
+    """Return the folder of a model's export, which is created if it is missing.
 
     Parameters
     ----------
@@ -107,58 +74,49 @@ def exported_folder(source: Path, use: str, load: Callable[[], OnTorch]) -> Path
     -------
     Path or None
         None if the model cannot be exported, or its results would differ. The failure is recorded,
-        and the export is not tried again.
+        and the export is not tried again with these versions of torch and OpenVINO.
     """
-    cache = _cache() / "openvino"
+    folder = user_cache_path("hierindex", appauthor=False) / "exported" / _digest(source, use)
+    versions = f"torch-{version('torch')}-openvino-{version('openvino')}"
+    refused = folder.with_name(f"{folder.name}-not-exportable-by-{versions}.txt")
     try:
-        folder = _found_or_made(cache / _digest(source, use), load)
+        if not folder.exists() and not refused.exists():
+            logger.info("Exporting the model to %s, once.", folder)
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            _export(load(), folder, refused)
     except OSError as error:
-        logger.warning("The model runs on torch: %s cannot be used (%s).", cache, error)
-        return None
-    return None if (folder / _reason()).exists() else folder
+        logger.warning("The model runs on torch: %s cannot be used (%s).", folder.parent, error)
+    return folder if folder.exists() else None
 
 
-def _found_or_made(folder: Path, load: Callable[[], OnTorch]) -> Path:
-    """Return the folder with an export, or with the reason why this torch cannot export."""
-    if folder.exists() and not _is_whole(folder):
-        logger.info("The exported model in %s is damaged and exported again.", folder)
-        shutil.rmtree(folder, ignore_errors=True)
-    if not folder.exists():
-        logger.info("Exporting the model to %s, once.", folder)
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent) as made:
-            _export(load(), folder.name, Path(made))
-            _publish(Path(made), folder)
-    return folder
-
-
-def _reason() -> str:
-    """Name of the file with the reason for a missing export; other versions try again."""
-    return f"not-exportable-by-torch-{version('torch')}-openvino-{version('openvino')}.txt"
-
-
-def _export(model: Any, source: str, folder: Path) -> None:
+def _export(model: Any, folder: Path, refused: Path) -> None:
     """Write the graph, tokenizer and card, or the reason why they are missing."""
     try:
         X = _results(model)
-        transformer = model._model  # HuggingFaceEmbedding has no public name for it
-        _write_graph(transformer, folder / GRAPH)
-        (folder / TOKENIZER).write_text(transformer.tokenizer.backend_tokenizer.to_str(), "utf-8")
-        query, text = (transformer.prompts.get(kind) or "" for kind in ("query", "text"))
-        padding = transformer.tokenizer.pad_token_id or 0
-        files = {file: file_digest(folder / file) for file in FILES}
-        card = Card(source, model.max_length, padding, query, text, "float32", files)
-        card.write(folder)
-        run = partial(_run, model, folder)
-        if not (distance := _distance(X, run("float32"))) <= MAX_DISTANCE["float32"]:
-            raise ValueError(f"a result has a distance of {distance:.6f} to torch's")
-        fastest = fastest_precision()
-        if fastest != "float32" and _distance(X, run(fastest)) <= MAX_DISTANCE[fastest]:
-            replace(card, precision=fastest).write(folder)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as made:
+            _write(model, folder.name, X, Path(made))
+            with suppress(OSError):  # another process was faster
+                Path(made).rename(folder)
     except UNEXPORTABLE + _refusals() as error:
         reason = f"{type(error).__name__}: {error}"
         logger.info("%s runs on torch: %s", model.model_name, reason.splitlines()[0])
-        (folder / _reason()).write_text(reason, "utf-8")
+        refused.write_text(reason, "utf-8")
+
+
+def _write(model: Any, source: str, X: Floats2d, folder: Path) -> None:
+    """Export a model to a folder, in the fastest precision that keeps the results of torch, `X`."""
+    transformer = model._model  # HuggingFaceEmbedding has no public name for it
+    _write_graph(transformer, folder / GRAPH)
+    (folder / TOKENIZER).write_text(transformer.tokenizer.backend_tokenizer.to_str(), "utf-8")
+    query, text = (transformer.prompts.get(kind) or "" for kind in ("query", "text"))
+    padding = transformer.tokenizer.pad_token_id or 0
+    card = Card(source, model.max_length, padding, query, text, "float32")
+    card.write(folder)
+    if not (distance := _distance(X, _run(model, folder, "float32"))) <= MAX_DISTANCE["float32"]:
+        raise ValueError(f"a result has a distance of {distance:.6f} to torch's")
+    fastest = fastest_precision()
+    if fastest != "float32" and _distance(X, _run(model, folder, fastest)) <= MAX_DISTANCE[fastest]:
+        replace(card, precision=fastest).write(folder)
 
 
 def _refusals() -> tuple[type[Exception], ...]:
@@ -229,31 +187,13 @@ def _distance(X: Floats2d, Y: Floats2d) -> float:
     return float(np.linalg.norm(X - Y, axis=1).max() / np.linalg.norm(X, axis=1).max())
 
 
-def _publish(made: Path, folder: Path) -> None:
-    """Move a complete export to its folder, unless another process has done so."""
-    try:
-        made.rename(folder)
-    except OSError:
-        if not folder.exists():
-            raise
-
-
-def _is_whole(folder: Path) -> bool:
-    """Return whether the files match the card's digests, or a reason for no export is recorded."""
-    if (folder / _reason()).exists():
-        return True
-    try:
-        files = Card.read(folder).digests
-        return files == {file: file_digest(folder / file) for file in FILES}
-    except (OSError, TypeError, ValueError):
-        return False
-
-
 def _digest(source: Path, use: str) -> str:
     """Return a digest of the model, the format and the processor's abilities."""
     whole = hashlib.sha256(f"{FORMAT}\0{use}\0{fastest_precision()}".encode())
     for path in sorted(source.rglob("*")):
         inside = path.relative_to(source)
         if path.suffix in SHAPING and not ELSEWHERE & {*inside.parts}:
-            whole.update(f"\0{inside.as_posix()}\0{file_digest(path)}".encode())
+            with path.open("rb") as file:
+                contents = hashlib.file_digest(file, "sha256").hexdigest()
+            whole.update(f"\0{inside.as_posix()}\0{contents}".encode())
     return whole.hexdigest()

@@ -4,8 +4,6 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,7 +19,6 @@ MEANING = {
     404: "there is no such model or path",
 }
 TRY_AGAIN = frozenset({408, 409, 429})  # HTTP statuses, besides 500 and above
-TIMED_OUT = frozenset({408, 504})  # HTTP statuses; the request may have cost tokens
 CLIENTS = (  # modules and the base classes of their errors
     ("httpx", "HTTPError"),
     ("openai", "OpenAIError"),
@@ -37,18 +34,21 @@ CLIENTS = (  # modules and the base classes of their errors
 )
 # Raised by clients for unexpected answers, such as a proxy's HTML page.
 UNREADABLE = (ValueError, LookupError, TypeError, AttributeError)
-# Error codes of OpenAI and compatible servers; others have only a message.
-USED_UP = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
-FILTERED = frozenset({"content_filter", "content_policy_violation"})
-TOO_LONG = frozenset({"context_length_exceeded", "string_above_max_length", "tokens_exceeded"})
-TOO_LONG_MESSAGE = re.compile(
+# In the codes of OpenAI and compatible servers, and in messages.
+USED_UP = re.compile("insufficient_quota|billing_hard_limit")
+FILTERED = re.compile("content_(?:filter|policy)")
+TOO_LONG = re.compile(
     r"(?i)context.{,20}(?:length|window|size)|(?:prompt|input|request).{,20}too (?:long|large)"
-    r"|too many (?:input )?tokens|reduce the length|exceeds? the max.{,20}tokens"
+    r"|too many (?:input )?tokens|reduce the length|exceeds? the max.{,20}tokens|above_max_length"
 )
 KEYS = ("authorization", "api-key", "x-api-key")  # headers
 LEAST_KEY = 8  # characters; "Bearer" and "none" are no keys
 MASKED = re.compile(r"\bsk-\S+|\S*\*{3}\S*")  # a key that a service repeats in part
 MOST_SAID = 300  # characters of a service's reason
+MEND = {
+    "length": "; lower token_budget (--token-budget)",
+    "busy": "; try again later, a build resumes where it stopped",
+}
 
 
 @dataclass(frozen=True)
@@ -78,9 +78,7 @@ class RequestError(HierindexError):
     """A request failed after all retries, though other requests may succeed; `failure` says why."""
 
     def __init__(self, model: str, failure: Failure) -> None:
-        mend = "; lower token_budget (--token-budget)" if failure.kind == "length" else ""
-        super().__init__(f"{model} failed to answer: {failure.reason}{mend}.")
-        self.model = model
+        super().__init__(f"{model} failed to answer: {failure.reason}{MEND.get(failure.kind, '')}.")
         self.failure = failure
 
 
@@ -99,14 +97,15 @@ def failure_of(error: Exception) -> Failure:
     if not isinstance(error, service_errors()):
         told = f"what it sent is no completion ({type(error).__name__}: {_said(error)})"
         return Failure("again", f"{told}; check its address")
-    status, code, said = _status(error), _code(error), _reason(error)
-    if status != 429 and (code in TOO_LONG or TOO_LONG_MESSAGE.search(f"{error} {said}")):
+    status, said = _status(error), _reason(error)
+    whole = f"{error} {getattr(error, 'code', '')} {said}"
+    if status != 429 and TOO_LONG.search(whole):
         return Failure("length", f"the prompt is too long for it{said and f' ({said})'}")
     if status is None:
         return _unanswered(error, said)
-    if code in FILTERED:
+    if FILTERED.search(whole):
         return Failure("text", "the service refuses this text")
-    if code in USED_UP:
+    if USED_UP.search(whole):
         return Failure("final", "the quota is used up")
     told = f"the service answered with HTTP status {status}"
     if status not in TRY_AGAIN and status < 500:
@@ -115,7 +114,8 @@ def failure_of(error: Exception) -> Failure:
         return Failure("final", f"{told}, {meaning}{said and f': {said}'}")
     pause = _retry_after(error)
     busy = status == 429 or (status == 503 and pause)
-    return Failure("busy" if busy else "again", f"{told}{said and f': {said}'}", pause)
+    asks = f", and asks for a pause of {pause:.0f} s" if pause else ""
+    return Failure("busy" if busy else "again", f"{told}{said and f': {said}'}{asks}", pause)
 
 
 def _unanswered(error: Exception, said: str) -> Failure:
@@ -143,16 +143,12 @@ def request_errors() -> tuple[type[Exception], ...]:
     return (*UNREADABLE, *service_errors())
 
 
-def is_refused(error: Exception) -> bool:
-    """Return whether the service rejected the request without processing it."""
-    status = _status(error)
-    return status is not None and status >= 400 and status not in TIMED_OUT
-
-
 def refuses_all(error: BaseException | None) -> bool:
     """Return whether an error would occur with any text: it concerns the service."""
     status = _status(error) if error is not None else None
-    return error is not None and (status is None or status in MEANING or _code(error) in USED_UP)
+    return error is not None and (
+        status is None or status in MEANING or USED_UP.search(str(error)) is not None
+    )
 
 
 def reason_in(body: Any) -> str:
@@ -196,27 +192,15 @@ def _url(error: Exception) -> "httpx.URL | None":
 
 
 def _retry_after(error: Exception) -> float:
-    """Return the seconds in the Retry-After header, or 0."""
+    """Return the seconds in the Retry-After header, or 0 if it has none or a date."""
     header = getattr(getattr(error, "response", None), "headers", {}).get("retry-after", "")
-    try:
-        return max(0.0, float(header))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, (parsedate_to_datetime(header) - datetime.now(UTC)).total_seconds())
-    except (TypeError, ValueError):
-        return 0.0
+    return float(header) if re.fullmatch(r"\d+(\.\d+)?", header) else 0.0
 
 
 def _status(error: BaseException) -> int | None:
     """Return the HTTP status of the answer, or None if there was no answer."""
     status = getattr(error, "status_code", None)
     return status or getattr(getattr(error, "response", None), "status_code", None)
-
-
-def _code(error: BaseException) -> str | None:
-    code = getattr(error, "code", None)
-    return code if isinstance(code, str) else None
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

@@ -5,36 +5,30 @@ LlamaIndex model. Requests use the model's sync methods, in daemon threads. So n
 async client is used, and Ctrl-C does not wait for an answer.
 """
 
-import time
 import warnings
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial, partialmethod
 from math import inf
-from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard, TypeVar, cast
+from threading import Condition
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from llama_index.core.base.llms.types import LLMMetadata
 from llama_index.core.llms import LLM
 from llama_index.core.llms.function_calling import FunctionCallingLLM
 from llama_index.core.llms.structured_llm import StructuredLLM
+from llama_index.core.utils import get_tokenizer
 from pydantic import Field
 from tenacity import RetryCallState, Retrying, retry_if_exception
-from tenacity.wait import wait_base, wait_random_exponential
+from tenacity.wait import wait_random_exponential
 
 from hierindex import settings
 from hierindex.core.arguments import is_number
-from hierindex.errors import HierindexError, ModelError, WindowWarning
-from hierindex.models.failures import (
-    Failure,
-    RequestError,
-    error_of,
-    failure_of,
-    is_refused,
-    request_errors,
-)
-from hierindex.models.limits import AdaptiveLimit, TokenLimit
-from hierindex.models.reasoning import THINKS, Stream, answer_in, begins_within, with_answer
+from hierindex.errors import HierindexError, LimitError, WindowWarning
+from hierindex.models.failures import Failure, RequestError, error_of, failure_of, request_errors
+from hierindex.models.reasoning import Stream, answer_in, with_answer
 from hierindex.models.record import (
     CUT,
     Call,
@@ -45,17 +39,21 @@ from hierindex.models.record import (
     prompt_of,
     text_of,
 )
-from hierindex.threads import Pool, in_daemon_thread, pause, within
+from hierindex.threads import in_daemon_thread, pause, wait_until, within
 
 if TYPE_CHECKING:
     from hierindex.models.record import Response
 
 ATTEMPTS = 5  # failed requests per prompt
-UNUSABLE = 2  # answers per prompt; at temperature 0 they hardly change
-LATER = "try again later, a build resumes where it stopped"
+MOST_ATTEMPTS = {
+    "again": ATTEMPTS,
+    "busy": 12,  # with pauses, about a minute
+    "unusable": 2,  # at temperature 0, answers hardly change
+}
+"""Attempts per prompt that may fail in this way."""
 WAIT = wait_random_exponential(multiplier=0.5, max=20)
+MAX_PAUSE = 60.0  # seconds; a service that asks for more is not waited for
 CONCURRENCY = settings.LLMSettings.llm_concurrency  # a local server handles few at a time
-MAX_BUSY = 60.0  # seconds for which a service may reject all requests, or one prompt
 
 NO_ANSWER = (
     "it wrote only reasoning and no answer; raise its limit of tokens (--llm-completion-tokens, in "
@@ -68,51 +66,88 @@ R = TypeVar("R", bound="Response")
 Note = Callable[[Call], None]
 """Records a call."""
 
-# By a model's name, whether a reply began within a thought; unknown before the first reply.
-_begins_within: dict[str, bool] = {}
 _cut = set[str]()  # names of models whose server seemed to cut a prompt
 
 
-@dataclass
-class Attempts:
-    """The failed attempts at one prompt."""
+class RequestLimit:
+    """A limit on concurrent requests that threads share.
 
-    n_failed: int = 0
-    n_unusable: int = 0
-    busy_since: float | None = None
+    Parameters
+    ----------
+    most : int
+        Maximum number of requests in flight.
+    """
 
-    def may_go_on(self, error: BaseException) -> bool:
-        """Count a failed attempt; return whether another one may succeed.
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._in_flight = 0
+        self._changed = Condition()
+
+    @contextmanager
+    def slot(self) -> Iterator[None]:
+        """Wait until a request may be sent, and count it as in flight during the block."""
+        with self._changed:
+            wait_until(self._changed, lambda: self._in_flight < self.most)
+            self._in_flight += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._in_flight -= 1
+                self._changed.notify()
+
+
+class TokenLimit:
+    """A token budget that threads share.
+
+    The maximum cost of a request is reserved before it is sent and replaced by its actual cost
+    afterwards, which is 0 if it was not answered.
+
+    Parameters
+    ----------
+    most : int
+    spent : int
+        Tokens that are already spent.
+    completion_tokens : int
+        Maximum tokens of an answer.
+    """
+
+    def __init__(self, most: int, spent: int = 0, completion_tokens: int = 0) -> None:
+        self._most = most
+        self._spent = spent
+        self._completion_tokens = completion_tokens
+        self._reserved = 0
+        self._settled = Condition()
+
+    @contextmanager
+    def reserved(self, request: Request) -> Iterator[None]:
+        """Reserve a request's maximum cost while it runs, then settle its actual cost.
 
         Raises
         ------
-        RequestError
-            If the service has been too busy for this prompt for a long time, but not for others.
+        LimitError
+            If the tokens are not available even after all requests in flight have ended.
         """
-        if isinstance(error, UnusableError):
-            self.n_unusable += 1
-            return error.again and self.n_unusable < UNUSABLE
-        if _is_busy(error):
-            now = time.monotonic()
-            self.busy_since = now if self.busy_since is None else self.busy_since
-            seconds = now - self.busy_since
-            if seconds + error.failure.pause > MAX_BUSY:
-                reason = f"it {was_busy(seconds, error.failure)}"
-                raise RequestError(error.model, replace(error.failure, reason=reason)) from error
-            return True
-        self.n_failed += 1
-        is_passing = isinstance(error, RequestError) and error.failure.kind == "again"
-        return is_passing and self.n_failed < ATTEMPTS
+        at_most = len(get_tokenizer()(request.prompt)) + 1 + self._completion_tokens
+        with self._settled:
+            wait_until(self._settled, lambda: self._holds(at_most) or not self._reserved)
+            if not self._holds(at_most):
+                raise LimitError(
+                    f"{self._spent:,} of the {self._most:,} tokens of the budget are spent and the "
+                    f"next request may take {at_most:,}"
+                )
+            self._reserved += at_most
+        try:
+            yield
+        finally:
+            with self._settled:
+                self._reserved -= at_most
+                if request.call is not None:
+                    self._spent += request.call.prompt_tokens + request.call.completion_tokens
+                self._settled.notify_all()
 
-
-def _is_busy(error: BaseException | None) -> TypeGuard[RequestError]:
-    return isinstance(error, RequestError) and error.failure.kind == "busy"
-
-
-def was_busy(seconds: float, failure: Failure) -> str:
-    """Return a clause on why a busy service is not asked again."""
-    asks = f" and asks for a pause of {failure.pause:.0f} s" if failure.pause else ""
-    return f"was busy for {seconds:.0f} s: {failure.reason}{asks}; {LATER}"
+    def _holds(self, n_tokens: int) -> bool:
+        return self._spent + self._reserved + n_tokens <= self._most
 
 
 @dataclass(eq=False)
@@ -123,13 +158,12 @@ class LanguageModel:
     ----------
     llm : LLM
         The model, used without changes; see `without_retries`.
-    limit : AdaptiveLimit
-        Limit on requests in flight; a stream counts until its first chunk.
+    limit : RequestLimit
+        Limit on requests in flight; a stream counts until its first chunk, and a request that was
+        rejected until its last attempt, so a busy service is sent fewer.
     timeout : float
         Seconds per request, or until the next chunk of a stream. A request that times out keeps
         its thread until the server ends it, so five threads may work on one prompt.
-    wait : wait_base
-        Tenacity's wait between attempts.
     tokens : TokenLimit, optional
         Budget of the requests; streams are not counted.
     has_answered : bool
@@ -137,15 +171,10 @@ class LanguageModel:
     """
 
     llm: LLM
-    limit: AdaptiveLimit
+    limit: RequestLimit
     timeout: float = inf
-    wait: wait_base = WAIT
     tokens: TokenLimit | None = None
     has_answered: bool = False
-    pool: Pool = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        self.pool = Pool(self.limit.most)  # of requests that an event loop waits for
 
     @property
     def name(self) -> str:
@@ -157,7 +186,9 @@ class LanguageModel:
 
         `check` gets the response with its thoughts.
         """
-        return self._sent(prompt, partial(self.llm.complete, prompt, **options), note, check)[1]
+        return self._sent(
+            Request(prompt), partial(self.llm.complete, prompt, **options), note, check
+        )
 
     def ask(self, prompt: str, send: Callable[[], R], note: Note) -> R:
         """Send a request with retries; record every attempt; return the response without thoughts.
@@ -181,11 +212,18 @@ class LanguageModel:
         UnusableError
             Of `complete`, if the check still raises it on the last attempt.
         """
-        check: Callable[[R], R] = partial(self._answer, prompt)
-        return self._sent(prompt, send, note, check)[1]
+
+        def answer(response: R) -> R:
+            said = text_of(response)
+            if (answer := answer_in(said, prompt)) != said:
+                response = with_answer(response, answer)
+            return self._checked(response, said, finish_reason(response))
+
+        return self._sent(Request(prompt), send, note, answer)
 
     def stream(self, prompt: str, send: Callable[[], Iterator[R]], note: Note) -> Iterator[R]:
         """Yield the chunks of a response like `ask`; errors after the first one are not retried."""
+        request = Request(prompt)
 
         def begin() -> tuple[Iterator[R], R | None]:
             pieces = send()
@@ -193,84 +231,67 @@ class LanguageModel:
                 return pieces, first
             raise ValueError("The stream is empty")
 
-        sent = self._sent(prompt, begin, note, lambda begun: begun, is_stream=True)
-        request, (pieces, piece) = sent
-        request.response, stream = None, Stream(prompt, self._begins_within)
+        def begun(found: tuple[Iterator[R], R | None]) -> tuple[Iterator[R], R | None]:
+            request.goes_on = True
+            return found
+
+        pieces, piece = self._sent(request, begin, note, begun)
+        stream = Stream(prompt)
         with self._watched(request, note):
             while piece is not None:
-                yield stream.read(request.heard(piece), piece.delta or "")
+                request.response, request.finish = piece, finish_reason(piece) or request.finish
+                yield stream.read(piece, piece.delta or "")
                 piece = within(self.timeout, partial(next, pieces, None))
             last = stream.end(request.response)
-            yield self._checked(last, stream.reply, prompt, request.finish)
+            yield self._checked(last, stream.reply, request.finish)
 
-    @property
-    def _begins_within(self) -> bool | None:
-        """Return whether a reply is expected to continue a thought of the chat template."""
-        return _begins_within.get(self.name, True if THINKS.search(self.name) else None)
-
-    def _answer(self, prompt: str, response: R) -> R:
-        said = text_of(response)
-        if (answer := answer_in(said, prompt)) != said:
-            response = with_answer(response, answer)
-        return self._checked(response, said, prompt, finish_reason(response))
-
-    def _checked(self, answer: R, said: str, prompt: str, finish: str | None) -> R:
-        """Raise RequestError if a reply is empty, or was cut off, after removing its thoughts."""
-        begins = _begins_within.get(self.name, False) or begins_within(said, prompt)
-        _begins_within[self.name] = begins
+    def _checked(self, answer: R, said: str, finish: str | None) -> R:
+        """Raise RequestError if nothing is left of a reply without its thoughts."""
         if (said.strip() or finish in CUT) and not text_of(answer).strip():
             raise RequestError(f"LLM {self.name!r}", Failure("text", NO_ANSWER))
         return answer
 
     def _sent(
-        self,
-        prompt: str,
-        send: Callable[[], S],
-        note: Note,
-        check: Callable[[S], T],
-        *,
-        is_stream: bool = False,
-    ) -> tuple[Request, T]:
-        """Return the successful attempt and its checked result."""
+        self, request: Request, send: Callable[[], S], note: Note, check: Callable[[S], T]
+    ) -> T:
+        """Return the checked result of the first attempt that succeeds."""
+        failed = Counter[str]()
 
-        def attempt() -> tuple[Request, T]:
-            request = Request(prompt)
+        def may_go_on(error: BaseException) -> bool:
+            kind = _kind(error)
+            failed[kind] += 1
+            return failed[kind] < MOST_ATTEMPTS.get(kind, 1) and _pause_of(error) <= MAX_PAUSE
+
+        def attempt() -> T:
             reserved = nullcontext() if self.tokens is None else self.tokens.reserved(request)
-            with reserved, self.limit.slot(), self._watched(request, note):
+            with reserved, self._watched(request, note):
                 request.response = got = within(self.timeout, send)
-                request.goes_on = is_stream
-                return request, check(got)
+                return check(got)
 
-        retry = retry_if_exception(Attempts().may_go_on)
-        return Retrying(retry=retry, wait=self._pause, sleep=pause, reraise=True)(attempt)
-
-    def _pause(self, state: RetryCallState) -> float:
-        """Return the seconds until the next attempt; `limit` waits for a busy service."""
-        error = None if state.outcome is None else state.outcome.exception()
-        return 0.0 if _is_busy(error) else self.wait(state)
+        retry = retry_if_exception(may_go_on)
+        with self.limit.slot():
+            return Retrying(retry=retry, wait=_seconds, sleep=pause, reraise=True)(attempt)
 
     @contextmanager
     def _watched(self, request: Request, note: Note) -> Iterator[None]:
         """Classify the errors of a request, and record it when it has ended."""
-        request.goes_on, request.sent, fault = False, time.monotonic(), None
+        request.response, request.call, request.goes_on, fault = None, None, False, None
         try:
             yield
         except (HierindexError, UnusableError) as error:
             fault = str(error)
             raise
         except request_errors() as error:
-            request.refused = is_refused(error)
-            named = self._named(failure_of(error), request)
+            failure = failure_of(error)
+            if failure.kind == "gone" and self.has_answered:
+                failure = replace(failure, kind="again")
+            named = error_of(f"LLM {self.name!r}", failure)
             fault = str(named)
             raise named from error
         finally:
-            if request.response is not None:
-                self.limit.answered()
-                self.has_answered = True
+            self.has_answered |= request.response is not None
             if not request.goes_on:
-                call = Call.of(request.prompt, request.response, fault)
-                finish = call.finish_reason or request.finish
-                request.call = replace(call, finish_reason=finish)
+                request.call = Call.of(request.prompt, request.response, fault, request.finish)
                 note(request.call)
                 self._warn_of_cut(request.call)
 
@@ -291,21 +312,23 @@ class LanguageModel:
                 stacklevel=2,
             )
 
-    def _named(self, failure: Failure, request: Request) -> HierindexError:
-        """Return the error of a failure, after backing off if the service is busy."""
-        model = f"LLM {self.name!r}"
-        if failure.kind == "gone" and self.has_answered:
-            failure = replace(failure, kind="again")
-        if failure.kind == "busy":
-            if failure.pause > MAX_BUSY:
-                return ModelError(
-                    f"{model} is busy and asks for a pause of {failure.pause:.0f} seconds; {LATER}."
-                )
-            waited = self.limit.slow_down(request.sent, failure.pause)
-            if waited + failure.pause > MAX_BUSY:
-                self.limit.end_pause()
-                return ModelError(f"{model} {was_busy(waited, failure)}.")
-        return error_of(model, failure)
+
+def _kind(error: BaseException) -> str:
+    """Return why an attempt failed: a kind of `Failure`, "unusable" or ""."""
+    if isinstance(error, UnusableError):
+        return "unusable" if error.again else ""
+    return error.failure.kind if isinstance(error, RequestError) else ""
+
+
+def _seconds(state: RetryCallState) -> float:
+    """Return the seconds until the next attempt."""
+    error = None if state.outcome is None else state.outcome.exception()
+    return max(WAIT(state), _pause_of(error))
+
+
+def _pause_of(error: BaseException | None) -> float:
+    """Return the seconds that the service asks to wait."""
+    return error.failure.pause if isinstance(error, RequestError) else 0.0
 
 
 class ServedLLM(FunctionCallingLLM):
@@ -333,9 +356,10 @@ class ServedLLM(FunctionCallingLLM):
         send = partial(getattr(self.language_model.llm, method), *args, **options)
         return way(self.language_model, prompt_of(*args, **options), send, self._note)
 
-    async def _ain_pool(self, method: str, /, *args: Any, **options: Any) -> Any:
-        ask = partial(self._through, LanguageModel.ask, method, *args, **options)
-        return await in_daemon_thread(ask, self.language_model.pool)
+    async def _ain_thread(self, method: str, /, *args: Any, **options: Any) -> Any:
+        return await in_daemon_thread(
+            partial(self._through, LanguageModel.ask, method, *args, **options)
+        )
 
     async def _astream(self, method: str, /, *args: Any, **options: Any) -> AsyncIterator[Any]:
         pieces = self._through(LanguageModel.stream, method, *args, **options)
@@ -356,9 +380,9 @@ class ServedLLM(FunctionCallingLLM):
     stream_chat_with_tools: ClassVar[Any] = partialmethod(
         _through, LanguageModel.stream, "stream_chat_with_tools"
     )
-    acomplete: ClassVar[Any] = partialmethod(_ain_pool, "complete")
-    achat: ClassVar[Any] = partialmethod(_ain_pool, "chat")
-    achat_with_tools: ClassVar[Any] = partialmethod(_ain_pool, "chat_with_tools")
+    acomplete: ClassVar[Any] = partialmethod(_ain_thread, "complete")
+    achat: ClassVar[Any] = partialmethod(_ain_thread, "chat")
+    achat_with_tools: ClassVar[Any] = partialmethod(_ain_thread, "chat_with_tools")
     astream_complete: ClassVar[Any] = partialmethod(_astream, "stream_complete")
     astream_chat: ClassVar[Any] = partialmethod(_astream, "stream_chat")
     astream_chat_with_tools: ClassVar[Any] = partialmethod(_astream, "stream_chat_with_tools")
@@ -400,10 +424,10 @@ def with_retries(llm: LLM, calls: Calls | None = None, *, concurrency: int | Non
     if isinstance(llm, ServedLLM):
         model, records = llm.language_model, (*llm.records, *records)
     else:
-        limit = AdaptiveLimit(concurrency or CONCURRENCY)
-        model = LanguageModel(without_retries(llm), limit, _timeout(llm), WAIT)
+        limit = RequestLimit(concurrency or CONCURRENCY)
+        model = LanguageModel(without_retries(llm), limit, _timeout(llm))
     if concurrency not in (None, model.limit.most):
-        model = replace(model, limit=AdaptiveLimit(concurrency))
+        model = replace(model, limit=RequestLimit(concurrency))
     own = {name: getattr(llm, name) for name in LLM.model_fields}
     return ServedLLM(**own, language_model=model, records=records)
 
@@ -413,18 +437,13 @@ def language_model_of(llm: LLM) -> LanguageModel:
     return cast(ServedLLM, llm.llm if isinstance(llm, StructuredLLM) else llm).language_model
 
 
-def without_retries(llm: LLM, timeout: float = inf) -> LLM:
-    """Return a model, or a copy of it, that does not retry, with a timeout of at most `timeout`.
+def without_retries(llm: LLM) -> LLM:
+    """Return a model, or a copy of it, that does not retry.
 
     The model's own retries would not be counted as requests. A client that is already created keeps
     its settings.
     """
-    changes: dict[str, Any] = {}
-    if getattr(llm, "max_retries", 0):
-        changes["max_retries"] = 0
-    if (getattr(llm, "timeout", None) or 0) > timeout:
-        changes["timeout"] = timeout
-    return llm.model_copy(update=changes) if changes else llm
+    return llm.model_copy(update={"max_retries": 0}) if getattr(llm, "max_retries", 0) else llm
 
 
 def _timeout(llm: LLM) -> float:

@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from llama_index.core.base.embeddings.base import BaseEmbedding
 
 GPU_TOKENS = 32_768  # in a batch of full texts: 128 of the default model, measured on an H200
-MODULES = "modules.json"  # the file that makes a folder a sentence-transformers model
 M = TypeVar("M", EmbedModel, TorchCrossEncoder)
-CONFIG = "config.json"  # of a transformer
 DEFAULT_EMBED_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 BUNDLED = DEFAULT_EMBED_MODEL, DEFAULT_EMBED_MODEL.rpartition("/")[2]
 MULTILINGUAL = "multilingual"
@@ -101,7 +99,7 @@ def load_encoder(
     if device != "cpu":
         return load()
     prompts_of = "" if Path(source).is_dir() else source
-    found = _exported(source, MODULES, prompts_of, load)
+    found = _exported(source, prompts_of, load)
     if not isinstance(found, Path):
         return found
     return OpenVinoEncoder(found, Card.read(found).at_most(precision), name)
@@ -128,7 +126,7 @@ def load_reranker(name: str, *, precision: Precision = "bfloat16") -> Reranker:
     """
     _check(precision)
     load = partial(_cross_encoder, name)
-    found = _exported(name, CONFIG, "rerank", load)
+    found = _exported(name, "rerank", load)
     if not isinstance(found, Path):
         return found
     return OpenVinoCrossEncoder(found, Card.read(found).at_most(precision))
@@ -138,10 +136,10 @@ def _check(precision: str) -> None:
     require(precision in get_args(Precision), "precision", "bfloat16 or float32", precision)
 
 
-def _exported(source: str, marker: str, use: str, load: Callable[[], M]) -> Path | M:
+def _exported(source: str, use: str, load: Callable[[], M]) -> Path | M:
     """Return the folder of a model's export, or the model on torch if it cannot be exported."""
-    model = None if _folder(source, marker) else load()  # downloads its files
-    if files := _folder(source, marker):
+    model = None if _folder(source) else load()  # downloads its files
+    if files := _folder(source):
         folder = exported_folder(files, use, load)
         if folder is not None:
             return folder
@@ -188,10 +186,10 @@ def _on_torch(name: str, source: str, device: str) -> EmbedModel:
     return cast(EmbedModel, model)
 
 
-def _folder(source: str, marker: str) -> Path | None:
+def _folder(source: str) -> Path | None:
     """Return the local folder of a model's files; None if they would have to be downloaded."""
     if Path(source).is_dir():
-        return Path(source) if (Path(source) / marker).exists() else None
+        return Path(source)
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 

@@ -4,7 +4,7 @@ import atexit
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache, cached_property
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Precision = Literal["bfloat16", "float32"]
 HINTS = {"bfloat16": "bf16", "float32": "f32"}
 _reading = Lock()
-GRAPH, WEIGHTS, TOKENIZER, CARD = "model.xml", "model.bin", "tokenizer.json", "card.json"
+GRAPH, TOKENIZER, CARD = "model.xml", "tokenizer.json", "card.json"
 INPUT, MASK, TYPES = "input_ids", "attention_mask", "token_type_ids"
 WIDTH = 16  # tokens; lengths that are no multiple of it take a fifth longer in bfloat16 with AMX
 
@@ -57,42 +57,8 @@ _in_use: WeakSet["Exported"] = WeakSet()
 def _release() -> None:
     """Release graphs before the interpreter ends, as their threads may abort the process later."""
     for model in _in_use:
-        model.compiled.clear()
+        vars(model).pop("_graph", None)
     openvino.cache_clear()
-
-
-def compiled(graph: Path, precision: Precision) -> "CompiledModel":
-    """Compile a graph that runs on as many texts at once as there are cores, one thread each.
-
-    With several threads per text, numbers are added in another order, and results would depend on
-    the number of threads.
-    """
-    settings = {
-        "INFERENCE_PRECISION_HINT": HINTS[precision],
-        "INFERENCE_NUM_THREADS": n_cores(),
-        "NUM_STREAMS": n_cores(),
-        "ENABLE_CPU_PINNING": False,  # two processes would share the first cores
-    }
-    return openvino().compile_model(graph, "CPU", settings)
-
-
-def outputs(
-    graph: "CompiledModel", inputs: Iterable[Mapping[str, NDArray[np.int64]]]
-) -> list[list[float]]:
-    """Return the first row of a graph's output for each input; inputs run in parallel."""
-    from openvino import AsyncInferQueue
-
-    rows: dict[int, list[float]] = {}
-
-    def keep(run: Any, i: int) -> None:
-        rows[i] = run.get_output_tensor().data[0].tolist()
-
-    runs = AsyncInferQueue(graph)
-    runs.set_callback(keep)
-    for i, each in enumerate(inputs):
-        runs.start_async(each, i)
-    runs.wait_all()
-    return [rows[i] for i in range(len(rows))]
 
 
 def n_cores() -> int:
@@ -109,7 +75,7 @@ class Card:
     `source` is a digest of everything that determines the model's results. `window` is the maximum
     number of tokens that it reads, special ones included, and `padding` the padding token.
     `query_prompt` precedes a question and `text_prompt` a text. `precision` is the fastest
-    precision that preserves the results. `digests` are the SHA-256 of the other files.
+    precision that preserves the results.
     """
 
     source: str
@@ -118,7 +84,6 @@ class Card:
     query_prompt: str
     text_prompt: str
     precision: Precision
-    digests: dict[str, str]
 
     @classmethod
     def read(cls, folder: Path) -> Self:
@@ -151,16 +116,23 @@ class Exported:
     def __init__(self, folder: Path, precision: Precision) -> None:
         self.folder = folder
         self.precision = precision
-        self.compiled: dict[int, CompiledModel] = {}  # graphs by process
         _in_use.add(self)
 
     def results(self, texts: Sequence[str], question: str | None = None) -> list[list[float]]:
         """Return the result of each text, or of each pair of a question and a text."""
-        # Longest first, so that no core is still busy with a long text at the end.
-        order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
-        found = outputs(self._graph, (self._inputs(question, texts[i]) for i in order))
-        results = dict(zip(order, found, strict=True))
-        return [results[i] for i in range(len(texts))]
+        from openvino import AsyncInferQueue
+
+        rows: dict[int, list[float]] = {}
+
+        def keep(run: Any, i: int) -> None:
+            rows[i] = run.get_output_tensor().data[0].tolist()
+
+        runs = AsyncInferQueue(self._graph)
+        runs.set_callback(keep)
+        for i, text in enumerate(texts):
+            runs.start_async(self._inputs(question, text), i)
+        runs.wait_all()
+        return [rows[i] for i in range(len(rows))]
 
     def _inputs(self, question: str | None, text: str) -> dict[str, NDArray[np.int64]]:
         text = without_surrogates(text)
@@ -184,25 +156,29 @@ class Exported:
     @cached_property
     def tokenizer(self) -> "Tokenizer":
         """The model's tokenizer, without truncation."""
-        return self._read_tokenizer()
+        return whole_tokenizer((self.folder / TOKENIZER).read_text("utf-8"))
 
     @cached_property
     def _cutting_tokenizer(self) -> "Tokenizer":
         """The model's tokenizer, with truncation to the window."""
-        tokenizer = self._read_tokenizer()
+        tokenizer = whole_tokenizer(self.tokenizer.to_str())
         tokenizer.enable_truncation(self.card.window)
         return tokenizer
 
-    def _read_tokenizer(self) -> "Tokenizer":
-        return whole_tokenizer((self.folder / TOKENIZER).read_text("utf-8"))
-
-    @property
+    @cached_property
     def _graph(self) -> "CompiledModel":
-        """The compiled graph; a fork compiles its own, since threads do not survive forks."""
-        process = os.getpid()
-        if process not in self.compiled:
-            self.compiled[process] = compiled(self.folder / GRAPH, self.precision)
-        return self.compiled[process]
+        """The compiled graph, which runs on as many texts at once as there are cores.
+
+        Each has one thread. With several threads per text, numbers are added in another order, and
+        results would depend on the number of threads.
+        """
+        settings = {
+            "INFERENCE_PRECISION_HINT": HINTS[self.precision],
+            "INFERENCE_NUM_THREADS": n_cores(),
+            "NUM_STREAMS": n_cores(),
+            "ENABLE_CPU_PINNING": False,  # two processes would share the first cores
+        }
+        return openvino().compile_model(self.folder / GRAPH, "CPU", settings)
 
 
 class OpenVinoEncoder(Exported):
@@ -248,10 +224,8 @@ class OpenVinoEncoder(Exported):
         """
         name = digest(self.precision, *texts)[:16]
         path = self.folder / f"vectors-{name}.npy"
-        with suppress(OSError, ValueError, EOFError):  # none yet, or not whole
-            X = np.asarray(np.load(path, allow_pickle=False))
-            if X.ndim == 2 and len(X) == len(texts):
-                return X
+        if path.exists():
+            return np.asarray(np.load(path))
         X = np.array(self.get_text_embedding_batch(texts), np.float32)
         with suppress(OSError), TemporaryDirectory(dir=self.folder) as made:  # if it can be written
             np.save(Path(made, path.name), X)

@@ -101,7 +101,13 @@ class Call:
     fault: str | None = None
 
     @classmethod
-    def of(cls, prompt: str, response: "Response | None", fault: str | None = None) -> Self:
+    def of(
+        cls,
+        prompt: str,
+        response: "Response | None",
+        fault: str | None = None,
+        finish: str | None = None,
+    ) -> Self:
         """Make the record of a call; for a stream, `response` is the last chunk."""
         if response is None:
             return cls(prompt, "", 0, 0, None, fault)
@@ -110,7 +116,7 @@ class Call:
             from llama_index.core.utils import get_tokenizer
 
             counts = len(get_tokenizer()(prompt)), len(get_tokenizer()(completion))
-        return cls(prompt, completion, *counts, finish_reason(response), fault)
+        return cls(prompt, completion, *counts, finish_reason(response) or finish, fault)
 
     @property
     def usage(self) -> Usage:
@@ -123,17 +129,10 @@ class Request:
     """A request in flight, with its response so far and at the end its call."""
 
     prompt: str
-    sent: float = 0.0  # by time.monotonic
     response: Any = None
     finish: str | None = None  # of a stream, whose last chunk may be its usage
     goes_on: bool = False  # a stream with more chunks
-    refused: bool = False  # rejected with an HTTP status, at no cost
     call: Call | None = None
-
-    def heard(self, chunk: "Response") -> Any:
-        """Store a chunk of the response, and return it."""
-        self.response, self.finish = chunk, finish_reason(chunk) or self.finish
-        return chunk
 
 
 @dataclass

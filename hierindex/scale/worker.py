@@ -22,9 +22,9 @@ from hierindex.read.documents import each_file
 from hierindex.read.files import File
 from hierindex.scale.cluster import check_version, result_of
 from hierindex.summarize.llm import LLMRewriter
-from hierindex.summarize.rewrites import Rewrite
 from hierindex.summarize.summarizers import as_summarizer
 from hierindex.summarize.summary import Resources, Summarizer
+from hierindex.summarize.two_stage import Rewrite
 from hierindex.tree.hierarchy import Hierarchy
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Shared:
         self._cache.mark(keys, of)
 
     def begin(self, rewriter: LLMRewriter) -> None:
-        """Set the language model, and start counting the usage and deadline of a build."""
+        """Set the language model, and start counting the usage of a build."""
         self._rewriter = rewriter
         self._resources = Resources(completions=Texts(self._cache))
 

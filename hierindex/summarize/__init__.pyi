@@ -3,12 +3,12 @@ from .extractive import ExtractiveSummarizer as ExtractiveSummarizer
 from .extractive import Extractor as Extractor
 from .extractive import SalientSentences as SalientSentences
 from .llm import LLMRewriter as LLMRewriter
-from .rewrites import Rewrite as Rewrite
-from .rewrites import Rewriter as Rewriter
 from .seq2seq import Seq2SeqRewriter as Seq2SeqRewriter
 from .summary import Budget as Budget
 from .summary import Claim as Claim
 from .summary import Resources as Resources
 from .summary import Summarizer as Summarizer
 from .summary import Summary as Summary
+from .two_stage import Rewrite as Rewrite
+from .two_stage import Rewriter as Rewriter
 from .two_stage import TwoStageSummarizer as TwoStageSummarizer

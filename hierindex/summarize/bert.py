@@ -40,12 +40,10 @@ class BertExtractor:
         self.model_name: str = model if isinstance(model, str) else model.model_name
         library = _import_summarizer()
         vectors = _second_last_layer(model, library) if isinstance(model, str) else _matrix(model)
-        state = np.random.get_state()  # seeded by the library
         self._processor = library.summary_processor.SummaryProcessor(
             model=vectors,
             sentence_handler=None,  # sentences are already split
         )
-        np.random.set_state(state)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings that determine which sentences are chosen."""

@@ -256,22 +256,29 @@ class SalientSentences:
 
     def extract(self, groups: Sequence[Group], budget: Budget) -> list[list[Sentence]]:
         """Return at least one sentence of each group, in reading order."""
-        pools = [informative(group) for group in groups]
-        costs = np.split(  # one batch per level, as counting dominates the cost
-            budget.costs([s for pool, _ in pools for s in pool]),
-            np.cumsum([len(pool) for pool, _ in pools])[:-1],
-        )
-        extracts = []
-        for group, (pool, weights), n in zip(groups, pools, costs, strict=False):
-            within = budget.beside(names_of(group))
-            chosen = self._chosen(pool, np.array(weights), n, within.max_tokens)
-            extracts.append(chosen or [beginning(each, within) for each in pool[:1]])
-        return extracts
+        return [self._extract(group, budget.beside(names_of(group))) for group in groups]
+
+    def _extract(self, group: Group, budget: Budget) -> list[Sentence]:
+        chosen = self.select(group, budget)
+        return chosen or [beginning(each, budget) for each in informative(group)[0][:1]]
 
     def select(self, group: Group, budget: Budget) -> list[Sentence]:
         """Return the selected sentences of a group, uncut; empty if none fits."""
         pool, weights = informative(group)
-        return self._chosen(pool, np.array(weights), budget.costs(pool), budget.max_tokens)
+        S, p = self._relevance(pool, np.array(weights))
+        part = _numbers([sentence.child for sentence in pool])
+        size = np.zeros(part.max(initial=-1) + 1)
+        size[part] = [sentence.size for sentence in pool]
+        chosen = select_sentences(
+            S,
+            budget.costs(pool),
+            p / p.max(initial=1e-300),  # at most 1, like a cosine
+            budget=budget.max_tokens,
+            redundancy=REDUNDANCY,
+            part=part,
+            size=size,
+        )
+        return [pool[i] for i in chosen]
 
     def best(self, group: Group) -> dict[int, Sentence]:
         """Return each child's most informative sentence, of those that can be understood alone."""
@@ -279,24 +286,6 @@ class SalientSentences:
         alone = [_alone(sentence) for sentence in pool]
         _, p = self._relevance(pool, np.array(weights) * np.array(alone))
         return {pool[i].child: pool[i] for i in np.argsort(-p, kind="stable")[::-1].tolist()}
-
-    def _chosen(
-        self, pool: Sequence[Sentence], weights: Floats1d, n_tokens: Ints1d, budget: int
-    ) -> list[Sentence]:
-        S, p = self._relevance(pool, weights)
-        part = _numbers([sentence.child for sentence in pool])
-        size = np.zeros(part.max(initial=-1) + 1)
-        size[part] = [sentence.size for sentence in pool]
-        chosen = select_sentences(
-            S,
-            n_tokens,
-            p / p.max(initial=1e-300),  # at most 1, like a cosine
-            budget=budget,
-            redundancy=REDUNDANCY,
-            part=part,
-            size=size,
-        )
-        return [pool[i] for i in chosen]
 
     def _relevance(
         self, pool: Sequence[Sentence], weights: Floats1d

@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from threading import Lock
 from typing import NamedTuple
 from weakref import finalize
 
@@ -110,24 +109,23 @@ class Sources:
         """Return the numbers and names that occur only far from the nearest source."""
         padded = np.pad(similarity, 1, constant_values=-1)
         around = np.maximum.reduce([padded[:-2], similarity, padded[2:]])
-
-        def is_far(kind: str, has: list[bool]) -> bool:
-            return any(has) and around[has].max() < similarity.max() - MAX_GAP[kind]
-
-        each = self._each
-        far = {
+        found: dict[str, list[tuple[str, list[bool]]]] = {  # each with the sources that have it
             "numbers": [
-                number
+                (number, [not values.isdisjoint(facts.numbers) for facts in self._each])
                 for number, values in values_in(sentence)
-                if is_far("numbers", [not values.isdisjoint(facts.numbers) for facts in each])
             ],
             "names": [
-                name
+                (name, [facts.has_name(name) for facts in self._each])
                 for name in names_in(sentence)
-                if is_far("names", [facts.has_name(name) for facts in each])
             ],
         }
-        return {kind: found for kind, found in far.items() if found}
+        far = dict[str, list[str]]()
+        for kind, facts in found.items():
+            least = similarity.max() - MAX_GAP[kind]
+            for fact, has in facts:
+                if any(has) and around[has].max() < least:
+                    far.setdefault(kind, []).append(fact)
+        return far
 
     def _fault_of_meaning(self, sentence: str, similarity: Floats1d, order: Ints1d) -> str:
         """Return why the words or meaning of a sentence do not match its sources."""
@@ -193,7 +191,6 @@ class KnownPairs:
         self.sides: tuple[list[str], list[str]] = lines[::2], lines[1::2]
         self._texts = [*lines[::2], *lines[1::2], *beside]
         self._vectors: dict[int, list[Floats2d]] = {}  # by id, as models are not hashable
-        self._lock = Lock()
 
     def vectors(self, model: object, embed: Embed) -> list[Floats2d]:
         """Return the vectors of the first texts, of the second texts, and of the texts in `beside`.
@@ -203,14 +200,13 @@ class KnownPairs:
         model : object
             The model; vectors are cached until it is garbage-collected.
         embed : Embed
-            The model's embedding function, called once per model, also by several threads.
+            The model's embedding function, called once per model.
         """
-        with self._lock:
-            if id(model) not in self._vectors:
-                n = len(self.sides[0])
-                self._vectors[id(model)] = np.split(embed(self._texts), [n, 2 * n])
-                finalize(model, self._vectors.pop, id(model), None)
-            return self._vectors[id(model)]
+        if id(model) not in self._vectors:
+            n = len(self.sides[0])
+            self._vectors[id(model)] = np.split(embed(self._texts), [n, 2 * n])
+            finalize(model, self._vectors.pop, id(model), None)
+        return self._vectors[id(model)]
 
 
 SUPPORT = KnownPairs("""

@@ -1,36 +1,37 @@
-"""Abstractive summaries by LlamaIndex language models, with a cache; long texts are halved."""
+"""Abstractive summaries by LlamaIndex language models, with a cache."""
 
 import json
 import re
-import time
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from string import Formatter
 from threading import Lock
 from typing import Any, cast
 
 from llama_index.core.base.llms.types import CompletionResponse
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 from llama_index.core.llms import LLM
-from tenacity.wait import wait_base
 
-from hierindex.core.arguments import is_number, is_whole, require
+from hierindex.core.arguments import is_whole, require
 from hierindex.core.identity import digest
 from hierindex.errors import InputError, LimitError, ModelError
 from hierindex.models.client import TIMEOUT, shaping
-from hierindex.models.failures import RequestError
+from hierindex.models.failures import Failure, RequestError
 from hierindex.models.functions import LLMLike, as_llm
-from hierindex.models.limits import AdaptiveLimit, TokenLimit
-from hierindex.models.llm import CONCURRENCY, WAIT, LanguageModel, without_retries
+from hierindex.models.llm import (
+    CONCURRENCY,
+    LanguageModel,
+    RequestLimit,
+    TokenLimit,
+    without_retries,
+)
 from hierindex.models.record import Calls, UnusableError, Usage, start_record
-from hierindex.summarize.replies import Split, checked, split_title, untitled
-from hierindex.summarize.rewrites import Rewrite, of_each
+from hierindex.summarize.replies import checked, split_title
 from hierindex.summarize.summary import Resources, with_title
+from hierindex.summarize.two_stage import Rewrite
 from hierindex.text.characters import SURROGATE
-from hierindex.text.sentences import split_sentences
 from hierindex.text.words import LANGUAGE_NAMES, known_language
 from hierindex.threads import each
 
@@ -69,11 +70,9 @@ PROMPTS = {"summary": SUMMARY_PROMPT, "questions": QUESTIONS_PROMPT}
 """Prompts by name; "questions" asks for what LlamaIndex's DocumentSummaryIndex does, without a
 title."""
 
-FIELDS = {"text", "fence", "n_words", "language"}
 ROOM = 4  # max_tokens of a request, relative to those of a summary
 CORRECTED = 60  # tokens of a corrected sentence
 PATIENCE = 8  # consecutive texts that fail because of the service, before it is given up
-MAX_HALVINGS = 4  # of one text; if a sixteenth is still too long, there is another cause
 LABELLED = re.compile(r"(?m)^(?:Sources:$|Claim: |Fault: .*$)")  # in English, by `correct`
 
 _dispatcher = get_dispatcher(__name__)
@@ -85,21 +84,17 @@ def check_prompt(template: str) -> None:
     Raises
     ------
     InputError
-        If it has no field `{text}`, an unknown field, or a field with a format specification,
-        which might truncate the text.
+        If it does not contain the text, or cannot be filled in.
     """
+    text = "The text."
     try:
-        fields = {
-            name + (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
-            for _, name, spec, conversion in Formatter().parse(template)
-            if name is not None
-        }
-    except ValueError as error:
-        raise InputError(f"The prompt is no template: {error}. Write {{{{ for a brace.") from error
-    if "text" not in fields or fields - FIELDS:
+        is_filled = text in summary_prompt(text, max_tokens=1, template=template)
+    except (AttributeError, LookupError, ValueError):
+        is_filled = False
+    if not is_filled:
         raise InputError(
-            "The prompt must have the field {text} and may have {fence}, {n_words} and {language}, "
-            f"without format specifications, got {sorted(fields)}. Write {{{{ for a brace."
+            "The prompt must have the field {text} and may have {fence}, {n_words} and {language}; "
+            f"write {{{{ for a brace. Got {template!r:.200}."
         )
 
 
@@ -129,25 +124,19 @@ class LLMRewriter:
         Any LlamaIndex model, or a function of the prompt. A copy without retries is used, so that
         `llm_calls` counts every request (a client that was created before keeps its retries).
     concurrency : int
-        Maximum number of requests in flight, 4 by default. It is reduced while the service is over
-        its rate limit (HTTP 429).
+        Maximum number of requests in flight, 4 by default.
     prompt : str
         "summary" (the default); "questions", which asks what a text is about and which questions it
         answers; or a template with the field `{text}` and optionally `{fence}`, `{n_words}` and
-        `{language}`. Only "summary" asks for a title.
+        `{language}`. Only "summary" asks for a title, but a title of another answer is one, too.
     timeout : float
         Seconds per request, 120 by default. A thread cannot be interrupted, so `rewrite` abandons
         a request that takes longer.
-    deadline : float, optional
-        Seconds for all rewrites of a build, counted from the time when its chunks are ready; no
-        limit by default.
     token_limit : int, optional
         Maximum tokens of a build, prompts and answers together; no limit by default. A request
         that might exceed it is not sent.
     record : str or Path, optional
         File to which each prompt and its answer are appended as a line of JSON.
-    wait : wait_base
-        Tenacity's wait strategy between attempts; by default random and exponential, at most 20 s.
 
     Raises
     ------
@@ -155,12 +144,11 @@ class LLMRewriter:
         If an argument is invalid, or `token_limit` is given for a model without `max_tokens`.
     ModelError
         While rewriting, if the service cannot be reached, refuses every request or never
-        answers. Other failures (5xx, timeouts, unusable answers) are retried; if all attempts
-        fail, the rewrite's text is None. While the service is busy (429), the rewriter backs off,
-        for at most a minute without an answer. A text that is too long for the model is split in
-        two.
+        answers. Other failures (5xx, timeouts, unusable answers) are retried, for about a minute
+        if the service is busy (429). If all attempts fail, or a text is too long for the model,
+        the rewrite's text is None.
     LimitError
-        While rewriting, if `token_limit` or `deadline` is exceeded.
+        While rewriting, if `token_limit` would be exceeded.
     """
 
     def __init__(
@@ -170,31 +158,22 @@ class LLMRewriter:
         concurrency: int = CONCURRENCY,
         prompt: str = "summary",
         timeout: float = TIMEOUT,
-        deadline: float | None = None,
         token_limit: int | None = None,
         record: str | Path | None = None,
-        wait: wait_base = WAIT,
     ) -> None:
         require(is_whole(concurrency, 1), "concurrency", "an integer of at least 1", concurrency)
-        for name, seconds in (("timeout", timeout), ("deadline", deadline)):
-            positive = seconds is None or (is_number(seconds) and seconds > 0)
-            require(positive, name, "a number of seconds above 0", seconds)
-        allowed = token_limit is None or is_whole(token_limit, 1)
-        require(allowed, "token_limit", "an integer of at least 1", token_limit)
         model = cast(LLM, as_llm(llm))
         if token_limit is not None and "max_tokens" not in type(model).model_fields:
             raise InputError(
                 f"token_limit needs a model with max_tokens, which {type(model).__name__} lacks."
             )
         check_prompt(template := PROMPTS.get(prompt, prompt))
-        self.llm: LLM = without_retries(model, timeout)
+        self.llm: LLM = without_retries(model)
         self.concurrency = concurrency
         self.prompt = template
         self.timeout = timeout
-        self.deadline = deadline
         self.token_limit = token_limit
         self.record: Path | None = None if record is None else start_record(record)
-        self.wait = wait
 
     @property
     def name(self) -> str:
@@ -214,11 +193,6 @@ class LLMRewriter:
         """Return the prompt for a text."""
         return summary_prompt(text, max_tokens=max_tokens, template=self.prompt)
 
-    @property
-    def split(self) -> Split:
-        """The function that separates the title of an answer from its text."""
-        return split_title if self.prompt == SUMMARY_PROMPT else untitled
-
     def key_of(self, text: str, max_tokens: int) -> str:
         """Return the cache key of the rewrite of a text."""
         shaped_by = json.dumps(self.to_dict(), sort_keys=True)
@@ -229,8 +203,13 @@ class LLMRewriter:
         self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
     ) -> list[Rewrite]:
         """Return one rewrite for each text, in order; the prompt asks for at most `max_tokens`."""
-        resources = resources or Resources()
-        model = self.language_model(max_tokens, resources)
+        resources, tokens = resources or Resources(), None
+        usage = resources.usage
+        if self.token_limit is not None:
+            spent = usage.prompt_tokens + usage.completion_tokens
+            tokens = TokenLimit(self.token_limit, spent, self.completion_tokens(max_tokens))
+        limit = RequestLimit(self.concurrency)
+        model = LanguageModel(self.llm, limit, self.timeout, tokens, usage.completion_tokens > 0)
         return Requests(self, model, max_tokens, resources).rewrites(texts)
 
     def correct(
@@ -244,15 +223,6 @@ class LLMRewriter:
             for sentence, fault, sources in claims
         ]
         return correction.rewrite(texts, max_tokens=CORRECTED, resources=resources)
-
-    def language_model(self, max_tokens: int, resources: Resources) -> LanguageModel:
-        """Return the `LanguageModel` for the requests of one level, with this rewriter's limits."""
-        usage, tokens = resources.usage, None
-        if self.token_limit is not None:
-            spent = usage.prompt_tokens + usage.completion_tokens
-            tokens = TokenLimit(self.token_limit, spent, self.completion_tokens(max_tokens))
-        limit, has_answered = AdaptiveLimit(self.concurrency), usage.completion_tokens > 0
-        return LanguageModel(self.llm, limit, self.timeout, self.wait, tokens, has_answered)
 
     def options(self, max_tokens: int) -> dict[str, Any]:
         """Return the option `max_tokens` if the model supports it."""
@@ -270,130 +240,82 @@ class Requests:
     max_tokens: int
     resources: Resources
     stopped: LimitError | None = None
+    n_done: int = 0
     n_failed: int = 0  # consecutive texts
     _lock: Lock = field(default_factory=Lock)
 
     def rewrites(self, texts: Sequence[str]) -> list[Rewrite]:
-        """Return one rewrite for each text, in order; equal texts share a request.
+        """Return one rewrite for each text, in order.
 
         Raises
         ------
         LimitError
-            If the token limit is reached, after the requests in flight have ended, or if the
-            deadline has passed, which abandons them.
+            If the token limit is reached, after the requests in flight have ended.
         ModelError
-            If the service refuses or fails repeatedly.
+            If the service refuses, or fails repeatedly.
         """
-        deadline, left = self.rewriter.deadline, None
-        over = LimitError(f"the deadline of {deadline or 0:g} s has passed")
-        if deadline is not None:
-            left = self.resources.started + deadline - time.monotonic()
-            if left <= 0:
-                raise self._stop(over)
-        distinct = list(dict.fromkeys(texts))
-        done: dict[str, Rewrite] = {}
 
-        def rewrite(text: str) -> None:
+        def rewrite(text: str) -> Rewrite:
             rewritten = self._rewrite(text)
             with self._lock:
-                done[text] = rewritten
-                self.resources.progress("summarize", len(done), len(distinct), self._cost())
+                self.n_done += 1
+                self.resources.progress("summarize", self.n_done, len(texts), self._cost())
+            return rewritten
 
-        try:
-            each([partial(rewrite, text) for text in distinct], self.model.limit.most, left)
-        except TimeoutError:
-            self.stopped = over
+        rewrites = each([partial(rewrite, text) for text in texts], self.model.limit.most)
         if self.stopped is not None:
-            raise self._stop(self.stopped)
-        if distinct and self.n_failed == len(distinct) and not self.model.has_answered:
-            raise self._given_up(next(filter(None, (done[text].reason for text in distinct))))
-        return of_each(texts, done)
+            raise LimitError(
+                f"LLM {self.model.name!r} stopped at its limit after {self._cost()}: "
+                f"{self.stopped}; the next build of the index continues from there."
+            )
+        return rewrites
 
-    def _rewrite(self, text: str, n_halvings: int = 0) -> Rewrite:
+    def _rewrite(self, text: str) -> Rewrite:
         """Return the cached rewrite of a text, or request and cache it."""
-        key, completions = self.rewriter.key_of(text, self.max_tokens), self.resources.completions
+        rewriter, completions = self.rewriter, self.resources.completions
+        key = rewriter.key_of(text, self.max_tokens)
         if (known := completions.recall(key)) is not None:
-            title, written = self.rewriter.split(known)
+            title, written = split_title(known)
             return Rewrite(written, Usage(cached_summaries=1), title=title, key=key)
         if self.stopped:
             return Rewrite(None)
-        rewrite = self._asked_for(text, n_halvings)
-        if rewrite.text is not None:
-            completions.keep(key, with_title(rewrite.title, rewrite.text))
-            rewrite = replace(rewrite, key=key)
-        return rewrite
+        calls = Calls(self.model.name, rewriter.record)
+        prompt = rewriter.prompt_of(text, self.max_tokens)
 
-    def _asked_for(self, text: str, n_halvings: int) -> Rewrite:
-        calls = Calls(self.model.name, self.rewriter.record)
+        def check(response: CompletionResponse) -> tuple[str, str]:
+            return checked(response, prompt, text, self.max_tokens)
+
         try:
-            title, written = self._written(text, calls)
+            title, written = self.model.complete(
+                prompt, calls.add, check, **rewriter.options(self.max_tokens)
+            )
         except LimitError as error:
             self.stopped = error
             return Rewrite(None, calls.usage)
         except UnusableError as error:
             return Rewrite(None, calls.usage, str(error))
         except RequestError as error:
-            kind, reason = error.failure.kind, error.failure.reason
-            if kind == "length" and n_halvings < MAX_HALVINGS:
-                return self._rewritten_in_halves(text, n_halvings + 1, calls.usage)
-            if kind in ("again", "busy"):  # not caused by the text
-                with self._lock:
-                    self.n_failed += 1
-                if self.n_failed >= PATIENCE:
-                    raise self._given_up(reason) from error
-            return Rewrite(None, calls.usage, reason)
-        self.n_failed = 0
-        return Rewrite(written, calls.usage, title=title)
-
-    def _written(self, text: str, calls: Calls) -> tuple[str, str]:
-        """Return the model's title and summary of a text; the cost is counted even on failure."""
-        prompt = self.rewriter.prompt_of(text, self.max_tokens)
-        options, split = self.rewriter.options(self.max_tokens), self.rewriter.split
-
-        def check(response: CompletionResponse) -> tuple[str, str]:
-            return checked(response, prompt, text, self.max_tokens, split)
-
-        try:
-            return self.model.complete(prompt, calls.add, check, **options)
+            return Rewrite(None, calls.usage, self._failed(error.failure))
         finally:
             with self._lock:
                 self.resources.usage += calls.usage
+        self.n_failed = 0
+        completions.keep(key, with_title(title, written))
+        return Rewrite(written, calls.usage, title=title, key=key)
 
-    def _rewritten_in_halves(self, text: str, n_halvings: int, usage: Usage) -> Rewrite:
-        """Rewrite the halves of a text, then rewrite their joined rewrites."""
-        written = list[str]()
-        for half in _halves(text):
-            rewrite = self._rewrite(half, n_halvings)
-            usage += rewrite.usage
-            if rewrite.text is None:
-                return replace(rewrite, usage=usage)
-            written.append(rewrite.text)
-        joined = "\n\n".join(written)
-        if len(joined) >= len(text):
-            return Rewrite(None, usage, "it is too long for the model, which did not shorten it")
-        rewrite = self._rewrite(joined, n_halvings)
-        return replace(rewrite, usage=usage + rewrite.usage)
-
-    def _given_up(self, reason: str) -> ModelError:
-        return ModelError(
-            f"LLM {self.model.name!r} failed for {self.n_failed} texts in a row, each after "
-            f"several attempts; the last failure: {reason}."
-        )
-
-    def _stop(self, limit: LimitError) -> LimitError:
-        return LimitError(
-            f"LLM {self.model.name!r} stopped at its limit after {self._cost()}: {limit}; the "
-            "next build of the index continues from there."
-        )
+    def _failed(self, failure: Failure) -> str:
+        """Return the reason of a failure; raise ModelError if the service seems to be down."""
+        if failure.kind in ("again", "busy"):  # not caused by the text
+            with self._lock:
+                self.n_failed += 1
+            if self.n_failed >= PATIENCE:
+                raise ModelError(
+                    f"LLM {self.model.name!r} failed for {self.n_failed} texts in a row, each "
+                    f"after several attempts; the last failure: {failure.reason}."
+                )
+        return failure.reason
 
     def _cost(self) -> str:
         usage = self.resources.usage
         n_tokens = usage.prompt_tokens + usage.completion_tokens
         return f"{usage.llm_calls:,} calls, {n_tokens:,} tokens"
-
-
-def _halves(text: str) -> list[str]:
-    """Split a text in half at the end of a sentence, or anywhere if it is a single one."""
-    ends = [sentence.to for sentence in split_sentences(text)][:-1]
-    middle = min(ends, key=lambda end: abs(end - len(text) // 2), default=len(text) // 2)
-    return [half for half in (text[:middle].strip(), text[middle:].strip()) if half]

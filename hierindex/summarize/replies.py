@@ -1,7 +1,6 @@
 """Answers of a language model: titles, and checks that they are summaries."""
 
 import re
-from collections.abc import Callable
 
 from llama_index.core.base.llms.types import CompletionResponse
 from llama_index.core.utils import get_tokenizer
@@ -48,9 +47,6 @@ HEADING = re.compile(
     r"[^\n]{0,100}:[ *]*(?=\n)"
 )
 
-Split = Callable[[str], tuple[str, str]]
-"""A function that separates the title of an answer from its text, as `split_title` does."""
-
 
 def split_title(answer: str) -> tuple[str, str]:
     r"""Split an answer into the title on its first line, "" if there is none, and the rest.
@@ -78,13 +74,8 @@ def split_title(answer: str) -> tuple[str, str]:
     return "", rest
 
 
-def untitled(answer: str) -> tuple[str, str]:
-    """Return an empty title and the whole answer."""
-    return "", answer
-
-
 def checked(
-    response: CompletionResponse, prompt: str, source: str, max_tokens: int, split: Split = untitled
+    response: CompletionResponse, prompt: str, source: str, max_tokens: int
 ) -> tuple[str, str]:
     """Return the title and the summary in a response, without the model's thoughts.
 
@@ -96,8 +87,6 @@ def checked(
         The text in the prompt to summarise.
     max_tokens : int
         The length that the prompt asks for.
-    split : Split
-        `split_title` if the prompt asks for a title.
 
     Raises
     ------
@@ -114,7 +103,7 @@ def checked(
     is_within = text not in whole or (TAG.search(text) and not TAG.search(source))
     if is_within or (whole.strip() and not text):
         raise UnusableError("it contained a thought and an empty or unfinished answer")
-    title, text = split(_without_heading(text, prompt))
+    title, text = split_title(HEADING.sub("", FENCED.sub(r"\1", text), count=1))
     own = re.split(r"\n|: ", prompt.replace(source, ""))
     if _normalized(title) in {_normalized(part).strip("= ") for part in own}:
         title = ""  # a fence, or what the instructions say of the form
@@ -148,15 +137,6 @@ def _letters(text: str) -> str:
 def _normalized(text: str) -> str:
     """Return the text in lower case, with straight apostrophes and single blanks."""
     return " ".join(text.lower().replace("\u2019", "'").split())
-
-
-def _without_heading(text: str, prompt: str) -> str:
-    """Remove a repeated last line of the prompt, or a heading like "Here is a summary:"."""
-    last = prompt.strip().splitlines()[-1].strip() if prompt.strip() else ""
-    if last.endswith(":"):
-        text = text.removeprefix(last).strip()
-    text = FENCED.sub(r"\1", text)
-    return HEADING.sub("", text, count=1).strip()
 
 
 def _instructions(prompt: str, source: str) -> list[str]:

@@ -1,23 +1,20 @@
 """Abstractive summaries by Hugging Face sequence-to-sequence models."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property, partial
-from itertools import chain
 from typing import Any
 
-from hierindex.core.arguments import is_whole, require
 from hierindex.core.identity import digest
 from hierindex.loading import accelerator, fastest_dtype, load_transformer
 from hierindex.models.record import Usage
-from hierindex.summarize.rewrites import Rewrite
 from hierindex.summarize.summary import Resources
+from hierindex.summarize.two_stage import Rewrite
 from hierindex.text.sentences import split_sentences
 
 DEFAULT_SEQ2SEQ_MODEL = "facebook/bart-large-cnn"
 CPU_SEQUENCES = 4  # texts times beams per batch, measured with bart-large
 GPU_SEQUENCES = 64  # likewise, on an H200, where bart-large takes 3.8 GiB; more is faster
-MIN_RATIO = 0.8  # of the shortest text of a batch relative to the longest, to limit padding
 ONE_BEAM = {"early_stopping": None, "length_penalty": None}  # or transformers warns about them
 
 
@@ -43,8 +40,6 @@ class Seq2SeqRewriter:
 
     Raises
     ------
-    InputError
-        If a number is out of range.
     ModelError
         If the model cannot be loaded.
     """
@@ -57,9 +52,6 @@ class Seq2SeqRewriter:
         num_beams: int = 4,
         device: str | None = None,
     ) -> None:
-        valid = batch_size is None or is_whole(batch_size, 1)
-        require(valid, "batch_size", "an integer of at least 1", batch_size)
-        require(is_whole(num_beams, 1), "num_beams", "an integer of at least 1", num_beams)
         self.name = model_name
         self.num_beams = num_beams
         self.device: str = device or accelerator() or "cpu"
@@ -103,10 +95,7 @@ class Seq2SeqRewriter:
     def rewrite(
         self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
     ) -> list[Rewrite]:
-        """Return one rewrite for each text, in order.
-
-        Rewrites of texts and parts are cached after each batch. Progress counts texts and parts,
-        so its total grows when the summaries of parts are summarised again.
+        """Return one rewrite for each text, in order; each is cached after its batch.
 
         Parameters
         ----------
@@ -119,27 +108,41 @@ class Seq2SeqRewriter:
         Returns
         -------
         list[Rewrite]
-            The text is None if the model wrote nothing; `cached_summaries` is 1 if all of it
-            came from the cache.
+            The text is None if the model wrote nothing, or did not shorten a text that exceeds its
+            window.
         """
         resources = Resources() if resources is None else resources
         limit = min(max_tokens, self.window // 3)  # shorter than the parts
-        drafts, recalled = list(texts), [True] * len(texts)
-        outputs: dict[str, str] = {}
-        generated: set[str] = set()  # texts that were not in the cache
-        pending = [i for i, text in enumerate(texts) if text.strip()]
-        while pending:
-            parts = {i: self._parts(drafts[i]) for i in pending}
-            generated |= self._write(chain(*parts.values()), outputs, limit, resources)
-            pending = []
-            for i, given in parts.items():
-                draft, drafts[i] = drafts[i], " ".join(filter(None, (outputs[p] for p in given)))
-                recalled[i] &= generated.isdisjoint(given)
-                # Stop if the model makes the text longer.
-                if len(given) > 1 and drafts[i] and self._count(drafts[i]) < self._count(draft):
-                    pending.append(i)
-        keys = [self._key(text, limit) if outputs.get(text) else "" for text in texts]
-        return [*map(_rewrite, drafts, recalled, keys)]
+        keys = {text: self._key(text, limit) for text in texts if text.strip()}
+        found = {text: resources.completions.recall(key) for text, key in keys.items()}
+        written = {text: output for text, output in found.items() if output}
+        recalled = {*written}
+        missing = sorted((text for text in keys if text not in recalled), key=self._count)[::-1]
+        resources.progress("summarize", len(recalled), len(keys))
+        for start in range(0, len(missing), self.batch_size):
+            batch = missing[start : start + self.batch_size]
+            condensed = [self._condensed(text, limit) for text in batch]
+            for text, output in zip(batch, self._generate(condensed, limit), strict=True):
+                if output:
+                    written[text] = output
+                    resources.completions.keep(keys[text], output)
+            done = len(recalled) + start + len(batch)
+            resources.progress("summarize", done, len(keys))
+        return [
+            Rewrite(written[text], Usage(cached_summaries=int(text in recalled)), key=keys[text])
+            if text in written
+            else Rewrite(None, reason="it wrote nothing")
+            for text in texts
+        ]
+
+    def _condensed(self, text: str, max_tokens: int) -> str:
+        """Replace a text that exceeds the window by the summaries of its parts, until it fits."""
+        while len(parts := self._parts(text)) > 1:
+            shorter = " ".join(filter(None, self._generate(parts, max_tokens)))
+            if self._count(shorter) >= self._count(text):
+                return ""
+            text = shorter
+        return text
 
     def _count(self, text: str) -> int:
         return len(self._encoded([text])["input_ids"][0])
@@ -164,30 +167,12 @@ class Seq2SeqRewriter:
                 parts.append(sentence)
         return parts
 
-    def _write(
-        self, texts: Iterable[str], outputs: dict[str, str], max_tokens: int, resources: Resources
-    ) -> set[str]:
-        """Add cached and new outputs to `outputs`, and return the texts that were not cached."""
-        keys = {text: self._key(text, max_tokens) for text in texts if text not in outputs}
-        found = {text: resources.completions.recall(key) for text, key in keys.items()}
-        outputs |= {text: output for text, output in found.items() if output is not None}
-        missing = [text for text in keys if text not in outputs]
-        total = len(outputs) + len(missing)
-        resources.progress("summarize", len(outputs), total)
-        for batch in self._generate(missing, max_tokens):
-            for text, output in batch.items():
-                if output:
-                    resources.completions.keep(keys[text], output)
-            outputs |= batch
-            resources.progress("summarize", len(outputs), total)
-        return set(missing)
-
     def _key(self, text: str, max_tokens: int) -> str:
         shaped_by = json.dumps(self.to_dict(), sort_keys=True)
         return digest("seq2seq", shaped_by, str(max_tokens), text)
 
-    def _generate(self, texts: Sequence[str], max_tokens: int) -> Iterator[dict[str, str]]:
-        """Yield the model's outputs by text, a batch at a time, longest texts first."""
+    def _generate(self, texts: Sequence[str], max_tokens: int) -> list[str]:
+        """Return the model's output for each text, in batches; "" for a blank text."""
         import torch
 
         self._model.generation_config.update(
@@ -199,32 +184,15 @@ class Seq2SeqRewriter:
             do_sample=False,
             **(ONE_BEAM if self.num_beams == 1 else {}),
         )
-        for batch in self._batches(texts):
+        outputs = dict.fromkeys(texts, "")
+        asked = [text for text in outputs if text.strip()]
+        for start in range(0, len(asked), self.batch_size):
+            batch = asked[start : start + self.batch_size]
             inputs = self._encoded(batch, return_tensors="pt", padding=True).to(self.device)
             with torch.inference_mode():
                 ids = self._model.generate(
                     inputs["input_ids"], attention_mask=inputs["attention_mask"]
                 )
             written = self._tokenizer.batch_decode(ids, skip_special_tokens=True)
-            yield {text: output.strip() for text, output in zip(batch, written, strict=True)}
-
-    def _batches(self, texts: Sequence[str]) -> list[list[str]]:
-        counts = {text: self._count(text) for text in texts}
-        batches: list[list[str]] = []
-        for text in sorted(counts, key=lambda text: counts[text], reverse=True):
-            batch = batches[-1] if batches else []
-            if (
-                batch
-                and len(batch) < self.batch_size
-                and counts[text] >= MIN_RATIO * counts[batch[0]]
-            ):
-                batch.append(text)
-            else:
-                batches.append([text])
-        return batches
-
-
-def _rewrite(text: str, recalled: bool, key: str) -> Rewrite:
-    if not text.strip():
-        return Rewrite(None, reason="it wrote nothing")
-    return Rewrite(text, Usage(cached_summaries=int(recalled)), key=key)
+            outputs |= {text: output.strip() for text, output in zip(batch, written, strict=True)}
+        return [outputs[text] for text in texts]

@@ -11,14 +11,14 @@ from llama_index.core.utils import get_tokenizer
 from hierindex.core.identity import digest
 from hierindex.errors import InputError
 from hierindex.models.failures import request_errors
-from hierindex.models.functions import LLMLike, checked_text, name_of
+from hierindex.models.functions import LLMLike, name_of
 from hierindex.models.model import is_function
 from hierindex.models.record import Usage
 from hierindex.summarize.extractive import ExtractiveSummarizer
 from hierindex.summarize.llm import LLMRewriter
-from hierindex.summarize.rewrites import Rewrite, Rewriter, of_each
+from hierindex.summarize.replies import split_title
 from hierindex.summarize.summary import Resources, Summarizer
-from hierindex.summarize.two_stage import TwoStageSummarizer
+from hierindex.summarize.two_stage import Rewrite, Rewriter, TwoStageSummarizer
 
 SummarizeFunction = Callable[[str, int], str]
 """A function that summarises a text in about so many tokens."""
@@ -53,8 +53,6 @@ def as_summarizer(given: SummarizerLike) -> Summarizer:
             return TwoStageSummarizer(LLMRewriter(given))
         case Summarizer() if not isinstance(given, type):
             return given
-    if hasattr(given, "rewrite"):
-        raise InputError(f"Wrap the {type(given).__name__} in a TwoStageSummarizer and pass that.")
     if is_function(given):
         return TwoStageSummarizer(FunctionRewriter(given))
     raise InputError(
@@ -70,12 +68,11 @@ class _EachText:
         self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
     ) -> list[Rewrite]:
         """Return one rewrite for each text, in order."""
-        resources, rewrites = resources or Resources(), dict[str, Rewrite]()
-        distinct = dict.fromkeys(texts)
-        for text in distinct:
-            rewrites[text] = self._rewrite(text, max_tokens, resources)
-            resources.progress("summarize", len(rewrites), len(distinct))
-        return of_each(texts, rewrites)
+        resources, rewrites = resources or Resources(), list[Rewrite]()
+        for text in texts:
+            rewrites.append(self._rewrite(text, max_tokens, resources))
+            resources.progress("summarize", len(rewrites), len(texts))
+        return rewrites
 
     @abstractmethod
     def _rewrite(self, text: str, max_tokens: int, resources: Resources) -> Rewrite: ...
@@ -104,7 +101,7 @@ class FunctionRewriter(_EachText):
             written = self._function(text, max_tokens)
         except failures as error:
             return Rewrite(None, reason=f"it raised {error!r:.100}")
-        if not checked_text(written, self.name).strip():
+        if not written.strip():
             return Rewrite(None, reason="it wrote nothing")
         resources.completions.keep(key, written)
         return Rewrite(written, key=key)
@@ -200,7 +197,7 @@ class _Rehearsal(_EachText):
         if not isinstance(rewriter, LLMRewriter):
             return Rewrite(text)
         if known := resources.completions.recall(rewriter.key_of(text, max_tokens)):
-            title, written = rewriter.split(known)
+            title, written = split_title(known)
             return Rewrite(written, Usage(cached_summaries=1), title=title)
         usage = Usage(
             llm_calls=1,

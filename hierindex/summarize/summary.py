@@ -1,7 +1,6 @@
 """The protocol of summarisers, with their arguments and results, and claims in rewrites."""
 
 import json
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -154,15 +153,12 @@ class Resources:
         hierarchy.
     usage : Usage
         Cost of the build so far; a summariser adds to it.
-    started : float
-        When the build began, by `time.monotonic`.
     """
 
     progress: Progress = silent
     completions: Texts = NOTHING_KEPT
     embed: Callable[[Sequence[str]], Floats2d] | None = None
     usage: Usage = field(default_factory=Usage)
-    started: float = field(default_factory=time.monotonic)
 
 
 @dataclass(frozen=True)

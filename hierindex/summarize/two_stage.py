@@ -2,36 +2,197 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any, cast
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, cast
 
 import numpy as np
 
 from hierindex.core.arguments import require
-from hierindex.errors import FallbackWarning, InputError, SummaryError
+from hierindex.errors import FallbackWarning, SummaryError
 from hierindex.models.record import Usage
-from hierindex.node import SHOWN
+from hierindex.node import SHOWN, Grounding
 from hierindex.summarize.extractive import (
     ExtractiveSummarizer,
     Extractor,
     SalientSentences,
     beginning,
 )
-from hierindex.summarize.rewrites import Draft, Rewriter, judge
-from hierindex.summarize.summary import (
-    Budget,
-    Group,
-    Resources,
-    Summary,
-    joined,
-    names_of,
-)
-from hierindex.text.sentences import Sentence, split_sentences
+from hierindex.summarize.facts import Facts
+from hierindex.summarize.grounding import judged
+from hierindex.summarize.summary import Budget, Claim, Group, Resources, Summary, joined, names_of
+from hierindex.text.sentences import Excerpt, Sentence, split_sentences
 from hierindex.unsafe import beginning as beginning_of
 
 EXTRACT_TOKENS = 900  # fits the 1,024 of bart-large-cnn; about RAPTOR's input per summary
 UNSUPPORTED = ("extract", "drop", "keep", "fail")
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """A model's summary of one text.
+
+    Attributes
+    ----------
+    text : str or None
+        None if the model failed.
+    usage : Usage
+    reason : str or None
+        Why the model failed.
+    title : str
+        "" if the model was not asked for a title.
+    key : str
+        Cache key of the completion; "" if the text combines several completions.
+    """
+
+    text: str | None
+    usage: Usage = field(default_factory=Usage)
+    reason: str | None = None
+    title: str = ""
+    key: str = ""
+
+
+class Rewriter(Protocol):
+    """Protocol of objects that rewrite texts as summaries."""
+
+    @property
+    def name(self) -> str:
+        """Name of the model."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings that determine a rewrite."""
+
+    def rewrite(
+        self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
+    ) -> list[Rewrite]:
+        """Return one rewrite for each text, in order, of at most about `max_tokens` tokens.
+
+        The texts are distinct.
+        """
+
+
+@dataclass
+class Piece:
+    """A sentence of a rewrite, the characters before it, and the outcome of its check.
+
+    `sources` are the most similar sentences of the extract, best first. If the sentence is
+    verbatim, `repeats` is the part of the extract that it repeats. `fault` says why no source
+    supports it; "" if one does.
+    """
+
+    before: str
+    text: str
+    sources: Sequence[Sentence] = ()
+    repeats: Excerpt | None = None
+    fault: str = ""
+    outcome: str = "supported"
+
+
+class Draft:
+    """A rewrite whose sentences are being checked against the extract."""
+
+    def __init__(self, rewrite: Rewrite, sentences: Group, extract: Group, given: str) -> None:
+        ends = [sentence.to for sentence in sentences]
+        self.extract = extract
+        self.given = given
+        self.pieces: list[Piece] = [
+            Piece((rewrite.text or "")[end : s.at], s.text)
+            for end, s in zip(ends[:1] + ends, sentences, strict=False)
+        ]
+        self.usage: Usage = rewrite.usage
+        self.title: str = rewrite.title
+        self.keys: list[str] = [rewrite.key] * bool(rewrite.key)
+        self.reason: str = rewrite.reason or "it was empty"
+
+    @property
+    def place(self) -> str:
+        """The rewritten group, as named in messages."""
+        source = self.extract[0].quote.source
+        return f"the group of {source.document!r} at {source.start}" if source else "a group"
+
+    @property
+    def unsupported(self) -> list[Piece]:
+        """The sentences that no source supports."""
+        return [piece for piece in self.pieces if piece.outcome == "unsupported"]
+
+    def correct(self, piece: Piece, other: "Draft") -> None:
+        """Replace a sentence by the corrected one if that is supported; always add the cost."""
+        self.usage += other.usage
+        self.keys += other.keys
+        said = {each.text for each in self.pieces}
+        for corrected in other.pieces:
+            if not corrected.fault and corrected.text not in said:
+                piece.text, piece.sources = corrected.text, corrected.sources
+                piece.repeats, piece.outcome = corrected.repeats, "corrected"
+
+    def summary(self, unsupported: str, budget: Budget) -> Summary | None:
+        """Return the summary of the remaining sentences, or None if none remains."""
+        said = {piece.text for piece in self.pieces}
+        for piece in self.unsupported:
+            source = piece.sources[0]
+            if unsupported == "keep":
+                piece.sources = ()
+            elif unsupported == "drop" or source.text in said or not budget.fits(source.text):
+                piece.outcome = "dropped"
+            else:
+                said.add(source.text)
+                piece.text, piece.repeats, piece.outcome = source.text, source.excerpt, "replaced"
+        kept = [piece for piece in self.pieces if piece.outcome != "dropped"]
+        while kept[1:] and not budget.fits(_text(kept)):
+            kept.pop().outcome = "cut"
+        if not kept:
+            self.reason = "none of its sentences is supported" if self.pieces else self.reason
+            return None
+        checked = [piece for piece in self.pieces if piece.outcome != "cut"]
+        counts = Counter(piece.outcome for piece in checked)
+        faults = dict.fromkeys(piece.fault for piece in checked if piece.fault)
+        return Summary(
+            _text(kept),
+            _claims(kept),
+            "abstractive",
+            self.usage,
+            Grounding(**counts, faults=tuple(faults)),
+            self.title,
+            tuple(self.keys),
+        )
+
+
+def judge(drafts: Sequence[Draft], resources: Resources) -> None:
+    """Check the sentences of drafts, and drop titles with numbers that the extract lacks."""
+    written = [draft for draft in drafts if draft.pieces]
+    pairs = [([p.text for p in d.pieces], [s.text for s in d.extract]) for d in written]
+    verdicts = judged(pairs, resources.embed, [draft.given for draft in written])
+    for draft, of_draft in zip(written, verdicts, strict=True):
+        for piece, verdict in zip(draft.pieces, of_draft, strict=True):
+            piece.sources = [draft.extract[row] for row in verdict.sources]
+            piece.repeats = _repeated(piece.text, draft.extract)
+            if verdict.fault and piece.repeats is None:
+                piece.fault, piece.outcome = verdict.fault, "unsupported"
+        if draft.title and "numbers" in Facts(draft.given).lack(draft.title):
+            draft.title = ""
+
+
+def _text(pieces: Sequence[Piece]) -> str:
+    return "".join(piece.before * bool(i) + piece.text for i, piece in enumerate(pieces))
+
+
+def _claims(pieces: Sequence[Piece]) -> tuple[Claim, ...]:
+    claims = []
+    for i, piece in enumerate(pieces):
+        to = len(_text(pieces[: i + 1]))
+        excerpts = [piece.repeats] if piece.repeats else [s.excerpt for s in piece.sources]
+        at = to - len(piece.text)
+        claims.append(Claim(at, to, tuple(excerpts), verbatim=piece.repeats is not None))
+    return tuple(claims)
+
+
+def _repeated(text: str, extract: Sequence[Sentence]) -> Excerpt | None:
+    """Return the excerpt of a source that contains the sentence verbatim, or None."""
+    for source in extract:
+        if (at := source.text.find(text)) >= 0:
+            start = source.at + at
+            return source.excerpt._replace(at=start, to=start + len(text))
+    return None
 
 
 class TwoStageSummarizer:
@@ -79,11 +240,6 @@ class TwoStageSummarizer:
         strict: bool = False,
         unsupported: str = "extract",
     ) -> None:
-        if not hasattr(rewriter, "rewrite"):
-            raise InputError(
-                "rewriter must be a Seq2SeqRewriter or an LLMRewriter, got "
-                f"{type(rewriter).__name__}."
-            )
         is_known = unsupported in UNSUPPORTED
         require(is_known, "unsupported", f"one of {', '.join(UNSUPPORTED)}", unsupported)
         self.rewriter = rewriter
@@ -118,68 +274,63 @@ class TwoStageSummarizer:
             extracts = self.extractor.extract(groups, within)
         names = map(names_of, groups)
         texts = [joined(*each)[0] for each in zip(extracts, names, strict=True)]
-        rewrites = self.rewriter.rewrite(texts, max_tokens=budget.max_tokens, resources=resources)
-        drafts = [
-            Draft(rewrite, _leading(split_sentences(rewrite.text or ""), budget), extract, text)
-            for rewrite, extract, text in zip(rewrites, extracts, texts, strict=True)
-        ]
+        distinct = list(dict.fromkeys(texts))
+        written = self.rewriter.rewrite(distinct, max_tokens=budget.max_tokens, resources=resources)
+        rewrites, drafts = dict(zip(distinct, written, strict=True)), list[Draft]()
+        for text, extract in zip(texts, extracts, strict=True):
+            rewrite = rewrites[text]
+            sentences = _leading(split_sentences(rewrite.text or ""), budget)
+            drafts.append(Draft(rewrite, sentences, extract, text))
+            rewrites[text] = replace(rewrite, usage=Usage(cached_summaries=1))  # for its repetition
         judge(drafts, resources)
         self._correct(drafts, budget, resources)
         return self._summaries(groups, drafts, budget)
 
     def _correct(self, drafts: Sequence[Draft], budget: Budget, resources: Resources) -> None:
         """Let the model correct unsupported sentences, if it can."""
-        wrong = [
-            (draft, i) for draft in drafts for i, piece in enumerate(draft.pieces) if piece.fault
-        ]
+        wrong = [(draft, piece) for draft in drafts for piece in draft.unsupported]
         correct = getattr(self.rewriter, "correct", None)  # of a language model
         if not wrong or correct is None:
             return
-        answers = correct([draft.claim(i) for draft, i in wrong], resources)
-        firsts = [split_sentences(answer.text or "")[:1] for answer in answers]
-        again = [
-            Draft(answer, [s for s in first if budget.fits(s.text)], draft.extract, draft.given)
-            for answer, first, (draft, _) in zip(answers, firsts, wrong, strict=True)
-        ]
+        claims = [(piece.text, piece.fault, [s.text for s in piece.sources]) for _, piece in wrong]
+        again = []
+        for answer, (draft, _) in zip(correct(claims, resources), wrong, strict=True):
+            first = [s for s in split_sentences(answer.text or "")[:1] if budget.fits(s.text)]
+            again.append(Draft(answer, first, draft.extract, draft.given))
         judge(again, resources)
-        for (draft, i), other in zip(wrong, again, strict=True):
-            draft.correct(i, other)
+        for (draft, piece), other in zip(wrong, again, strict=True):
+            draft.correct(piece, other)
 
     def _summaries(
         self, groups: Sequence[Group], drafts: Sequence[Draft], budget: Budget
     ) -> list[Summary]:
-        wrong = (
-            (draft, piece) for draft in drafts for piece in draft.pieces if piece.is_unsupported
-        )
-        if self.unsupported == "fail" and (first := next(wrong, None)):
-            draft, piece = first
-            raise SummaryError(
-                f"{self.name} wrote a sentence for {draft.place} that is not supported "
-                f"({piece.fault}): {beginning_of(piece.text, SHOWN)!r}."
-            )
+        for draft in drafts if self.unsupported == "fail" else ():
+            for piece in draft.unsupported:
+                raise SummaryError(
+                    f"{self.name} wrote a sentence for {draft.place} that is not supported "
+                    f"({piece.fault}): {beginning_of(piece.text, SHOWN)!r}."
+                )
         summaries = [draft.summary(self.unsupported, budget) for draft in drafts]
-        reasons = {i: drafts[i].reason for i, summary in enumerate(summaries) if summary is None}
-        if reasons:
-            self._report(reasons, drafts)
+        failed = [i for i, summary in enumerate(summaries) if summary is None]
+        if failed:
+            self._report(drafts[failed[0]], len(failed), len(drafts))
         fallback = ExtractiveSummarizer(self.extractor).summarize(
-            [groups[i] for i in reasons], budget
+            [groups[i] for i in failed], budget
         )
-        for i, summary in zip(reasons, fallback, strict=True):
+        for i, summary in zip(failed, fallback, strict=True):
             usage = drafts[i].usage + Usage(fallbacks=1)
             summaries[i] = replace(summary, kind="extractive_fallback", usage=usage)
         return cast(list[Summary], summaries)
 
-    def _report(self, reasons: Mapping[int, str], drafts: Sequence[Draft]) -> None:
-        first = next(iter(reasons))
-        group = drafts[first].place
+    def _report(self, first: Draft, n_failed: int, n_groups: int) -> None:
         if self.strict:
             raise SummaryError(
-                f"{self.name} gave no summary for {group}: {reasons[first]}; strict is set."
+                f"{self.name} gave no summary for {first.place}: {first.reason}; strict is set."
             )
-        listed = ", ".join(f"{n} {why}" for why, n in Counter(reasons.values()).most_common(3))
         warnings.warn(
-            f"{self.name} gave no summary for {len(reasons)} of {len(drafts)} groups (first: "
-            f"{group}; {listed}); their extracts are used instead, marked extractive_fallback.",
+            f"{self.name} gave no summary for {n_failed} of {n_groups} groups (first: "
+            f"{first.place}; {first.reason}); their extracts are used instead, marked "
+            "extractive_fallback.",
             FallbackWarning,
             stacklevel=4,
         )

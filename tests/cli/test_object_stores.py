@@ -20,11 +20,11 @@ def library(monkeypatch, tmp_path):
     with bucket() as url:
         for name, value in {**ENVIRONMENT, "AWS_ENDPOINT_URL": url}.items():
             monkeypatch.setenv(name, value)
-        exported = user_cache_path("hierindex", appauthor=False) / "openvino"
+        exported = user_cache_path("hierindex", appauthor=False) / "exported"
         exported.mkdir(parents=True, exist_ok=True)
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
         (tmp_path / "hierindex").mkdir()
-        (tmp_path / "hierindex" / "openvino").symlink_to(exported)
+        (tmp_path / "hierindex" / "exported").symlink_to(exported)
         yield
 
 

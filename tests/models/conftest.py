@@ -11,7 +11,7 @@ from tiny_models import on_torch, save_tiny_sentence_transformer
 
 from hierindex import load_embed_model
 from hierindex.models import export
-from hierindex.models.openvino import GRAPH, WEIGHTS
+from hierindex.models.openvino import GRAPH
 
 WINDOW = 40  # no multiple of 16, to which texts are padded
 
@@ -66,7 +66,7 @@ def torchs_tiny(folder):
 def own_cache(tmp_path, monkeypatch):
     """A user's cache folder that nobody has used."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache" / "hierindex" / "openvino"
+    return tmp_path / "cache" / "hierindex" / "exported"
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def graph_of_tiny(tiny, monkeypatch):
     """Exports copy the tiny model's graph, which takes seconds to write and to compare."""
 
     def copy(_, graph):
-        for file in (GRAPH, WEIGHTS):
+        for file in (GRAPH, "model.bin"):
             shutil.copy(Path(tiny.folder) / file, graph.with_name(file))
 
     monkeypatch.setattr(export, "_write_graph", copy)

@@ -42,15 +42,6 @@ def test_tokens_are_those_of_the_model(embed_model):
     assert embedder.count_tokens([]).shape == (0,)
 
 
-def test_a_model_in_a_folder(tiny, folder):
-    embedder = Embedder(tiny)
-    assert (embedder.name, embedder.window, embedder.n_special_tokens) == (folder, WINDOW, 2)
-    assert embedder.count_tokens(["Salt, zoo!"]).tolist() == [6 + 2]
-    X = embedder.embed([*SENTENCES, "The keeper of the lighthouse wrote a letter."])
-    assert X.shape == (6, 16)
-    assert np.argmax(X[:-1] @ X[-1]) == 0
-
-
 class Unnamed(HashingEmbedding):
     model_name: str = "unknown"
 
@@ -85,21 +76,6 @@ def test_order_is_kept_though_batches_are_sorted_by_length(texts):
     assert lengths == sorted(lengths, reverse=True)
     assert len(model.batches) == -(-len({*texts}) // TEXTS_PER_CALL)
     assert [done for _, done, _ in told] == np.cumsum([0, *map(len, model.batches)]).tolist()
-
-
-def test_more_batches_look_at_each_text_no_more_often(monkeypatch):
-    class Text(str):
-        hashed = 0
-
-        def __hash__(self):
-            Text.hashed += 1
-            return super().__hash__()
-
-    monkeypatch.setattr("hierindex.models.embedder.TEXTS_PER_CALL", 1)
-    texts = [Text(f"{word} {i}") for i, word in enumerate(["keel"] * 300)]
-    embedder = Embedder(HashingEmbedding())
-    assert len(embedder.embed(texts)) == len(texts)
-    assert Text.hashed < 20 * len(texts)
 
 
 @pytest.mark.parametrize("row", [[0.0, 0.0], [np.nan, 1.0], [np.inf, 1.0], [-np.inf, 0.0]], ids=str)

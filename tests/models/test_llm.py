@@ -8,8 +8,7 @@ import warnings
 from collections import deque
 from contextlib import contextmanager
 from functools import partial
-from itertools import pairwise
-from threading import Barrier, Event, Lock, Timer
+from threading import Barrier, Lock, Timer
 from types import SimpleNamespace
 
 import pytest
@@ -21,16 +20,13 @@ from loopback import LoopbackServer
 from tenacity import wait_none
 
 from hierindex import HierindexError
-from hierindex.errors import LimitError, ModelError, WindowWarning
+from hierindex.errors import LimitError, WindowWarning
 from hierindex.models.client import load_llm
-from hierindex.models.limits import FIRST_PAUSE, AdaptiveLimit, TokenLimit
-from hierindex.models.llm import LanguageModel, with_retries
+from hierindex.models.failures import RequestError
+from hierindex.models.llm import LanguageModel, RequestLimit, TokenLimit, with_retries
 from hierindex.models.record import Calls
 from hierindex.summarize import LLMRewriter
-from hierindex.threads import each, started
-
-HARDLY = 1e-6  # seconds; 0 would be a service that does not say
-PAUSE = 0.05
+from hierindex.threads import each
 
 
 class BusyError(OSError):
@@ -43,8 +39,14 @@ class BusyError(OSError):
         self.response = SimpleNamespace(headers=headers, status_code=status)
 
 
+@pytest.fixture(autouse=True)
+def no_wait(monkeypatch):
+    """What fails is tried again at once."""
+    monkeypatch.setattr("hierindex.models.llm.WAIT", wait_none())
+
+
 def model(most=4, **options):
-    return LanguageModel(MockLLM(), AdaptiveLimit(most), wait=wait_none(), **options)
+    return LanguageModel(MockLLM(), RequestLimit(most), **options)
 
 
 def asked(model, *outcomes, prompt="Hello?"):
@@ -60,41 +62,6 @@ def asked(model, *outcomes, prompt="Hello?"):
     return model.ask(prompt, send, lambda call: None).text
 
 
-@contextmanager
-def room(limit, n=10):
-    """How many of so many threads are in slots at once; they leave them at the end."""
-    released, lock, held = Event(), Lock(), []
-
-    def hold():
-        with limit.slot():
-            with lock:
-                held.append(time.monotonic())
-            released.wait(20)
-
-    threads = [started(hold) for _ in range(n)]
-    before = -1
-    while before < len(held):
-        before = len(held)
-        time.sleep(0.1)
-    try:
-        yield len(held)
-    finally:
-        released.set()
-        for thread in threads:
-            thread.result(20)
-
-
-def room_of(limit):
-    with room(limit) as n:
-        return n
-
-
-def slowed(limit, n=1):
-    """Told so many times that it is too much, each time by a request sent since the last."""
-    for _ in range(n):
-        limit.slow_down(time.monotonic(), HARDLY)
-
-
 @given(st.integers(1, 4), st.lists(st.sampled_from("asf"), max_size=12))
 def test_there_are_never_more_requests_than_allowed_and_all_are_sent(most, ends):
     """Each is answered, or rejected as one too many at first, or fails for good."""
@@ -102,7 +69,7 @@ def test_there_are_never_more_requests_than_allowed_and_all_are_sent(most, ends)
     asking = model(most)
 
     def ask(end):
-        fails = {"a": [], "s": [BusyError(HARDLY)], "f": [OSError("no")] * 9}[end]
+        fails = {"a": [], "s": [BusyError()], "f": [OSError("no")] * 9}[end]
 
         def send():
             nonlocal in_flight
@@ -124,70 +91,6 @@ def test_there_are_never_more_requests_than_allowed_and_all_are_sent(most, ends)
     answers = each([partial(ask, end) for end in ends], 8)
     assert answers == [None if end == "f" else "Yes." for end in ends]
     assert all(1 <= n <= most for n in seen)
-
-
-def test_one_burst_halves_it_once():
-    limit, sent = AdaptiveLimit(8), time.monotonic()
-    for _ in range(5):
-        limit.slow_down(sent, HARDLY)
-    assert room_of(limit) == 4
-    slowed(limit)
-    assert room_of(limit) == 2
-
-
-@pytest.mark.parametrize("most", [1, 4])
-def test_it_grows_by_about_one_with_each_round_of_answers(most):
-    limit, rooms = AdaptiveLimit(most), []
-    slowed(limit, 10)
-    while not rooms or rooms[-1] < most:
-        rooms.append(room_of(limit))
-        for _ in range(rooms[-1]):
-            limit.answered()
-    assert all(0 <= b - a <= 1 for a, b in pairwise(rooms))
-    assert len(rooms) <= 2 * most
-    for _ in range(50):
-        limit.answered()
-    assert room_of(limit) == most
-
-
-@pytest.mark.parametrize("waits", [[PAUSE], [PAUSE, 0.0], [0.0, PAUSE], [PAUSE / 2, PAUSE]])
-def test_nothing_is_sent_for_the_longest_pause_asked_for(waits):
-    limit, began = AdaptiveLimit(4), time.monotonic()
-    for wait in waits:
-        limit.slow_down(began, wait)
-    with limit.slot():
-        assert PAUSE <= time.monotonic() - began < 20
-
-
-def test_a_pause_holds_for_those_that_pause_already():
-    limit, began = AdaptiveLimit(4), time.monotonic()
-    limit.slow_down(began, PAUSE)
-
-    def sent():
-        with limit.slot():
-            return time.monotonic() - began
-
-    waiting = started(sent)
-    limit.slow_down(began, 3 * PAUSE)
-    assert waiting.result(20) >= 3 * PAUSE
-
-
-def test_where_the_service_does_not_say_pauses_grow_until_it_answers():
-    limit, found = AdaptiveLimit(2), []
-
-    def paused():
-        busy, began = limit.slow_down(time.monotonic(), 0), time.monotonic()
-        with limit.slot():
-            found.append(time.monotonic() - began)
-        return busy
-
-    assert paused() == 0
-    assert paused() >= FIRST_PAUSE
-    assert paused() >= found[0] + found[1]
-    assert all(seconds >= FIRST_PAUSE * 2**i for i, seconds in enumerate(found))
-    limit.answered()
-    assert paused() == 0
-    assert found[-1] < found[-2]
 
 
 @st.composite
@@ -229,86 +132,28 @@ def test_what_may_be_too_much_is_refused_with_the_numbers(before):
         asked(model(tokens=TokenLimit(10, before, 10)), "Yes.")
 
 
-@pytest.mark.parametrize(("status", "is_free"), [(429, 1), (401, 1), (500, 1), (200, 0), (504, 0)])
-def test_what_the_service_refused_has_cost_nothing(status, is_free, monkeypatch):
-    """Where it did not answer, or not in time, it may have cost what it may at most."""
-    monkeypatch.setattr("hierindex.models.llm.MAX_BUSY", 0.2)
-    limit = TokenLimit(700, completion_tokens=200)
+def test_what_is_not_answered_costs_nothing():
+    asking = model(tokens=TokenLimit(300, completion_tokens=200))
     for _ in range(3):
         with pytest.raises(HierindexError):
-            asked(model(tokens=limit), BusyError(status=status))
-    if is_free:
-        assert asked(model(tokens=limit), "Yes.") == "Yes."
-    else:
-        with pytest.raises(LimitError):
-            asked(model(tokens=limit), "Yes.")
+            asked(asking, OSError("no"))
+    assert asked(asking, "Yes.") == "Yes."
 
 
-class Clock:
-    """Time that passes with each look at it, and in sleeps."""
-
-    def __init__(self):
-        self.now = 1000.0
-
-    def monotonic(self):
-        self.now += 0.5
-        return self.now
-
-    def sleep(self, seconds):
-        self.now += seconds
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    clock = Clock()
-    for module in ("models.limits", "models.llm", "threads"):
-        monkeypatch.setattr(f"hierindex.{module}.time", clock)
-    return clock
-
-
-def test_a_service_that_was_given_up_is_waited_for_an_hour_later(clock):
-    asking = model()
-    for _ in range(2):
-        with pytest.raises(ModelError, match=r"was busy for \d\d s"):
-            asked(asking, BusyError())
-        began = clock.now
-        with pytest.raises(ModelError, match="was busy for"):
-            asked(asking, BusyError())  # it is known to be busy
-        assert clock.now < began + 10
-        clock.now += 3600
-        assert asked(asking, BusyError(), "Yes.") == "Yes."
-
-
-def test_a_request_that_was_interrupted_leaves_no_busy_time(clock, monkeypatch):
-    asking = model()
-
-    def interrupt(seconds):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr("hierindex.models.llm.pause", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            asked(asking, BusyError())
-    clock.now += 3600
-    assert asked(asking, BusyError(), "Yes.") == "Yes."
-
-
-def test_the_longest_wait_is_a_minute(clock):
-    """Of all pauses that the service asks for together."""
-    began = clock.now
-    with pytest.raises(ModelError, match=r"was busy for (59|6\d) s"):
-        asked(model(), BusyError(pause=59))
-    assert 59 <= clock.now - began <= 75
+def test_a_busy_service_is_waited_for_as_it_asks_and_given_up_after_a_while():
+    began = time.monotonic()
+    assert asked(model(), BusyError(0.2), BusyError(0.1), "Yes.") == "Yes."
+    assert 0.3 <= time.monotonic() - began < 20
+    for error in (BusyError(), BusyError(61)):
+        with pytest.raises(RequestError, match=r"HTTP status 429.*; try again later"):
+            asked(model(), error)
 
 
 def test_who_is_given_up_waits_no_longer_and_leaves_its_place():
     asking = model(1)
-    asking.limit.slow_down(time.monotonic(), 60)
     with pytest.raises(TimeoutError):
-        each([partial(asked, asking, "Yes.")] * 2, 2, seconds=0.2)
-    asking.limit.end_pause()
-    with room(asking.limit, 1) as n:
-        assert n == 1
+        each([partial(asked, asking, BusyError(60))] * 2, 2, seconds=0.2)
+    assert asked(asking, "Yes.") == "Yes."
 
 
 WAYS = {

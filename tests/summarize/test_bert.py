@@ -123,14 +123,6 @@ def test_without_the_library(monkeypatch):
     assert not hasattr(sys.modules["transformers"], "TransfoXLModel")
 
 
-def test_global_random_state_is_left_alone():
-    np.random.seed(7)
-    expected = np.random.random()
-    np.random.seed(7)
-    BertExtractor(HashingEmbedding())
-    assert np.random.random() == expected
-
-
 def test_an_unknown_model(no_hub, tmp_path):
     with pytest.raises(ModelError, match="nowhere"):
         BertExtractor(str(tmp_path / "nowhere"))

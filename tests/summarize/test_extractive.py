@@ -22,12 +22,10 @@ from summarize.groups import (
 )
 from tiny_models import SENTENCES
 
-from hierindex.errors import InputError
 from hierindex.summarize import (
     BertExtractor,
     Budget,
     ExtractiveSummarizer,
-    Resources,
     SalientSentences,
 )
 from hierindex.summarize.extractive import beginning, tf_idf
@@ -69,11 +67,6 @@ def test_tf_idf_is_scikit_learn_s(texts):
 @given(st.text() | st.text(alphabet="aB1_ .'-\n\x1c\u201c\u2014\u00e9\u96ea\u30fb"))
 def test_tokens_are_those_of_the_pattern(text):
     assert tokens(text) == re.findall(TOKEN, text)
-
-
-def test_the_order_of_words_does_not_matter():
-    S = tf_idf(["rain fell and rain rose", "x", "rose and rain rain fell"]).toarray()
-    assert np.array_equal(S[0], S[2])
 
 
 @given(st.lists(children(), max_size=4), st.integers(1, 30), METHODS)
@@ -128,15 +121,6 @@ def test_a_summary_depends_on_nothing_but_its_group(texts, n_words, random):
     assert together == [alone[i] for i in order]
 
 
-def test_what_fits_is_kept_whole():
-    group = group_of(" ".join(SENTENCES))
-    assert SalientSentences().extract([group], budget_of(1000)) == [group]
-
-
-def test_no_groups_and_no_calls():
-    assert SalientSentences().extract([], budget_of(5)) == []
-
-
 def test_a_sentence_of_several_children_appears_once():
     group = group_of(f"{SENTENCES[0]} {SENTENCES[1]}", SENTENCES[0], SENTENCES[0])
     (extract,) = SalientSentences().extract([group], budget_of(1000))
@@ -188,21 +172,6 @@ def test_a_sentence_over_the_budget_is_cut_and_no_other(texts, n_words):
         assert cut == sentence or budget.count([sentence.text])[0] > n_words
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("abcd", "abcd"),
-        ("ab cdef", "ab"),
-        ("abc\ndefg", "abc"),
-        ("abcdefgh", "abcd"),
-        ("雪" * 9, "雪" * 4),
-    ],
-)
-def test_the_beginning_of_a_sentence(text, expected):
-    budget = Budget(4, lambda texts: np.array([*map(len, texts)]))
-    assert beginning(group_of(text)[0], budget).text == expected
-
-
 def test_a_rewritten_sentence_that_is_cut_keeps_its_support():
     (sentence,) = group_of(LONG)
     support = sentence.quote.source._replace(end=7)
@@ -210,13 +179,6 @@ def test_a_rewritten_sentence_that_is_cut_keeps_its_support():
     cut = beginning(rewritten, budget_of(10))
     assert cut.quote.source == support
     assert LONG[cut.quote.at : cut.quote.to] == cut.text != LONG
-
-
-def test_progress_is_told():
-    groups, told = [group_of(*SENTENCES), group_of(SENTENCES[2])], []
-    summarizer = ExtractiveSummarizer()
-    summarizer.summarize(groups, budget_of(20), Resources(lambda *at: told.append(at)))
-    assert told[-1] == ("summarize", 2, 2)
 
 
 def test_groups_are_left_as_they_are():
@@ -306,11 +268,6 @@ def test_selected_sentences_are_whole(texts, n_words, by):
     assert selected == (extract if extract[0] in group else [])
 
 
-def test_an_unknown_method():
-    with pytest.raises(InputError, match=r"by must be 'contrast' or 'lexrank', got 'tf'"):
-        SalientSentences("tf")
-
-
 MILL, SEA, LAMP = (
     "The mill of the village grinds wheat and rye.",
     "Ships with grain and salt wait in the bay.",
@@ -335,26 +292,9 @@ def test_a_list_of_named_children(names, n_words, expected):
     check_list(summary, group, budget_of(n_words))
 
 
-class Leading:
-    """An extractor of the first sentences that fit, which knows nothing of names."""
-
-    def to_dict(self):
-        return {}
-
-    def extract(self, groups, budget):
-        extracts = []
-        for group in groups:
-            fit = np.cumsum(budget.count([s.text for s in group])) <= budget.max_tokens
-            extracts.append(
-                [s for s, is_in in zip(group, fit, strict=True) if is_in]
-                or [beginning(group[0], budget)]
-            )
-        return extracts
-
-
 @pytest.mark.parametrize(
     "extractor",
-    [SalientSentences(), BertExtractor(HashingEmbedding()), Leading()],
+    [SalientSentences(), BertExtractor(HashingEmbedding())],
     ids=lambda e: type(e).__name__,
 )
 @pytest.mark.parametrize("n_words", [6, 10, 20, 99])

@@ -38,72 +38,36 @@ def test_what_is_kept_is_distinct_and_in_order(texts):
     assert places == [first[s.text] for s in kept]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        pytest.param(
-            "This keeper of the lighthouse wrote a long letter to his wife in May.",
-            id="leans on this",
-        ),
-        pytest.param(
-            "However, the keeper of the lighthouse wrote a letter to his wife in May.",
-            id="on however",
-        ),
-        pytest.param(
-            "Dieser lange Brief des alten Mannes kam im Mai nie bei seiner Frau an.", id="on German"
-        ),
-        pytest.param(
-            "The keeper wrote a letter to his wife, as can be seen in Figure 7.", id="figure"
-        ),
-        pytest.param(
-            "The letters of the keeper, see Section 2, were long and sad and came in May.",
-            id="section",
-        ),
-        pytest.param(
-            "The letters of the keeper to his wife were long and sad [3, 14] in May.", id="citation"
-        ),
-        pytest.param(
-            "The letters of the keeper to his wife in May were long and of the following kind.",
-            id="following",
-        ),
-        pytest.param("Did the keeper of the lighthouse write a long letter in May?", id="question"),
-        pytest.param(
-            "the keeper of the lighthouse wrote a long letter to his wife in May.", id="no start"
-        ),
-        pytest.param(
-            "The keeper of the lighthouse wrote a long letter to his wife in May", id="no end"
-        ),
-        pytest.param(
-            "The keeper of the lighthouse wrote all of the letter to his wife:", id="colon"
-        ),
-        pytest.param("The keeper wrote to his wife.", id="short"),
-        pytest.param("So it is, and so it was, and you will have it as it was.", id="stop words"),
-        pytest.param(
-            "Um, the keeper of the the lighthouse, er, wrote a letter to his wife.", id="speech"
-        ),
-        pytest.param(
-            "The keeper of |light| = {house} wrote $x < $y in a letter to his wife.", id="formula"
-        ),
-        pytest.param("0.1 0.2 0.3 0.4 0.5 0.6 keeper letter wife.", id="tick labels"),
-        pytest.param("Chapter 2.", id="stub"),
-        pytest.param("# The keeper of the lighthouse wrote a letter to his wife", id="heading"),
-        pytest.param("| The keeper | wrote a letter | to his wife | in May. |", id="row"),
-        pytest.param("Figure 7: The keeper of the lighthouse writes to his wife.", id="caption"),
-        pytest.param("```py\nkeeper = letter(of, the, lighthouse, to, wife)\n```", id="code"),
-        pytest.param(
-            "---\ntitle: The keeper of the lighthouse and his wife\n---", id="front matter"
-        ),
-        pytest.param(
-            "\u00a9 The keeper of the lighthouse and his wife, all of May.", id="copyright"
-        ),
-        pytest.param(
-            "The keeper of the lighthouse wrote https://a.b in a letter to his wife.", id="address"
-        ),
-        pytest.param(
-            "Write to the keeper of the lighthouse and his wife at keeper@light.org.", id="mail"
-        ),
-    ],
-)
+WORSE = {
+    "leans on this": "This keeper of the lighthouse wrote a long letter to his wife in May.",
+    "on however": "However, the keeper of the lighthouse wrote a letter to his wife in May.",
+    "on German": "Dieser lange Brief des alten Mannes kam im Mai nie bei seiner Frau an.",
+    "figure": "The keeper wrote a letter to his wife, as can be seen in Figure 7.",
+    "section": "The letters of the keeper, see Section 2, were long and sad and came in May.",
+    "citation": "The letters of the keeper to his wife were long and sad [3, 14] in May.",
+    "following": "The letters of the keeper to his wife in May were of the following kind.",
+    "question": "Did the keeper of the lighthouse write a long letter in May?",
+    "no start": "the keeper of the lighthouse wrote a long letter to his wife in May.",
+    "no end": "The keeper of the lighthouse wrote a long letter to his wife in May",
+    "colon": "The keeper of the lighthouse wrote all of the letter to his wife:",
+    "short": "The keeper wrote to his wife.",
+    "stop words": "So it is, and so it was, and you will have it as it was.",
+    "speech": "Um, the keeper of the the lighthouse, er, wrote a letter to his wife.",
+    "formula": "The keeper of |light| = {house} wrote $x < $y in a letter to his wife.",
+    "tick labels": "0.1 0.2 0.3 0.4 0.5 0.6 keeper letter wife.",
+    "stub": "Chapter 2.",
+    "heading": "# The keeper of the lighthouse wrote a letter to his wife",
+    "row": "| The keeper | wrote a letter | to his wife | in May. |",
+    "caption": "Figure 7: The keeper of the lighthouse writes to his wife.",
+    "code": "```py\nkeeper = letter(of, the, lighthouse, to, wife)\n```",
+    "front matter": "---\ntitle: The keeper of the lighthouse and his wife\n---",
+    "copyright": "\u00a9 The keeper of the lighthouse and his wife, all of May.",
+    "address": "The keeper of the lighthouse wrote https://a.b in a letter to his wife.",
+    "mail": "Write to the keeper of the lighthouse and his wife at keeper@light.org.",
+}
+
+
+@pytest.mark.parametrize("text", WORSE.values(), ids=WORSE)
 def test_a_sentence_that_stands_alone_outweighs(text):
     assert weight(text) < weight(WHOLE)
     kept, weights = informative([*said(text), *said(WHOLE)])

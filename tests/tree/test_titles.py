@@ -309,6 +309,11 @@ class TestByAModel:
     def documents(self):
         return [document(name, SAILS.replace("sail", f"{name} sail")) for name in "abcd"]
 
+    @pytest.fixture(autouse=True)
+    def no_wait(self, monkeypatch):
+        """What fails is tried again at once."""
+        monkeypatch.setattr("hierindex.models.llm.WAIT", wait_none())
+
     @staticmethod
     def grown(reply, documents, cache=None, **options):
         """The summaries, the usage and the number of requests."""
@@ -316,7 +321,7 @@ class TestByAModel:
             warnings.simplefilter("ignore", FallbackWarning)
             prompt = {"prompt": options.pop("prompt")} if "prompt" in options else {}
             llm = load_llm("tiny", server.base_url)
-            rewriter = LLMRewriter(llm, wait=wait_none(), **prompt)
+            rewriter = LLMRewriter(llm, **prompt)
             hierarchy = hierarchy_of(DocumentHierarchy, TwoStageSummarizer(rewriter, **options))
             chunks = split_documents(documents, sentence_splitter(hierarchy.embed_model, 30))
             with open_cache(str(cache)) if cache else nullcontext(Cache()) as memory:
@@ -349,11 +354,11 @@ class TestByAModel:
         nodes, *_ = self.grown(lambda _: "Title: Written\n\nThe sails hang.", documents)
         assert sorted(n.title for n in nodes) == ["Harbour", "Mill", "Written"]
 
-    def test_of_a_prompt_of_ones_own_no_title_is_expected(self, documents):
+    def test_of_a_prompt_of_ones_own_a_title_is_one_too(self, documents):
         reply = "Title: A song of the sea\nThe sails hang in the wind."
         nodes, *_ = self.grown(lambda _: reply, documents, prompt="Summarise: {text}")
-        assert {n.text for n in nodes} == {reply}
-        assert "A song of the sea" not in {n.title for n in nodes}
+        assert {n.text for n in nodes} == {"The sails hang in the wind."}
+        assert {n.title for n in nodes} == {"A song of the sea"}
 
     def test_a_fallback_gets_first_words(self, documents):
         reply = "Title: Bananas\nPlanets circle 777 distant suns."
