@@ -1,10 +1,10 @@
-"""The cache file of an index: vectors, completions, summaries, and documents as read and split."""
+"""The cache file of an index: vectors, completions, summaries, and files as read."""
 
 import json
 import logging
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,7 +28,6 @@ CREATE = """
 CREATE TABLE IF NOT EXISTS cache (key TEXT PRIMARY KEY, of INTEGER, value BLOB NOT NULL)
 """
 CREATE_OF = "CREATE INDEX IF NOT EXISTS of ON cache (of)"
-ALWAYS = 0  # `of` what stays
 
 LEVEL = 1  # of compression; higher ones save little, and take longer than reading some files
 
@@ -37,7 +36,7 @@ class Entry(NamedTuple):
     """A value with its key.
 
     `of` is the hash of the text that the value was computed from: a node's text, or a document; see
-    `sweep`. It is None while that is not known, and `ALWAYS` if the value contains no text.
+    `sweep`. It is None while that is not known.
     """
 
     key: str
@@ -172,7 +171,7 @@ def sweep(uri: str, held: Ints1d) -> None:
     with closing(_connected(cache_file(uri))) as connection:
         known = connection.execute("SELECT DISTINCT of FROM cache WHERE of IS NOT NULL")
         of = np.fromiter((of for (of,) in known), dtype=np.int64)
-        gone = of[~np.isin(of, held) & (of != ALWAYS)]
+        gone = of[~np.isin(of, held)]
         with connection:
             lost = connection.execute("DELETE FROM cache WHERE of IS NULL").rowcount
             rows = ((of,) for of in gone.tolist())
@@ -309,12 +308,11 @@ class Texts:
         )
 
 
-@dataclass
+@dataclass(frozen=True)
 class Readings:
-    """A cache of JSON values that are computed when documents are read and split."""
+    """A cache of JSON values that are computed when files are read."""
 
     cache: Cache
-    _recent: set[str] = field(default_factory=set)
 
     def recall(self, key: str) -> Any:
         """Return the value under a key; None if it is missing or damaged."""
@@ -322,25 +320,15 @@ class Readings:
         if found is None:
             return None
         try:
-            value = json.loads(zlib.decompress(found).decode("utf-8", "surrogatepass"))
+            return json.loads(zlib.decompress(found).decode("utf-8", "surrogatepass"))
         except (zlib.error, ValueError, TypeError):
             return None
-        self._recent.add(key)
-        return value
 
     def keep(self, key: str, value: Any) -> None:
-        """Store a JSON value. A string is the reason why nothing was read; it is never swept."""
+        """Store a JSON value."""
         data = json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
-        of = ALWAYS if isinstance(value, str) else None
-        self.cache.keep([Entry(key, zlib.compress(data, LEVEL), of)])
-        if of is None:
-            self._recent.add(key)
+        self.cache.keep([Entry(key, zlib.compress(data, LEVEL))])
 
-    def recent(self) -> set[str]:
-        """Return the keys recalled or stored since the last call."""
-        recent, self._recent = self._recent, set()
-        return recent
-
-    def note(self, document: str, keys: Set[str]) -> None:
-        """Record that the values under these keys were read for a document with this hash."""
-        self.cache.mark(keys, hash_text(document))
+    def note(self, document: str, key: str) -> None:
+        """Record that the value under a key was read for a document with this hash."""
+        self.cache.mark([key], hash_text(document))

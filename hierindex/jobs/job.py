@@ -89,8 +89,7 @@ class PartGrower:
         def progress(stage: str, done: int, total: int, cost: str = "", /) -> None:
             self.progress(stage, part.n_before + done, part.n_read)
 
-        memory = Readings(self.cache)
-        split = split_documents(part.read, self._splitter, progress=progress, memory=memory)
+        split = split_documents(part.read, self._splitter, progress=progress)
         chunks = [*part.held, *split]
         for chunk in chunks:
             origin = part.origins.get(chunk.documents[0], Origin())

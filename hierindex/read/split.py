@@ -1,9 +1,7 @@
 """Splitting of documents into chunks with exact character offsets."""
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -12,7 +10,6 @@ from llama_index.core.node_parser import NodeParser, SentenceSplitter
 from llama_index.core.node_parser.node_utils import build_nodes_from_splits
 from llama_index.core.schema import BaseNode, Document, MetadataMode, TextNode
 
-from hierindex.cache import Readings
 from hierindex.models.embedder import Embedder
 from hierindex.models.load import load_encoder
 from hierindex.models.model import EmbedLike
@@ -29,7 +26,6 @@ from hierindex.node import (
     shared_section,
 )
 from hierindex.progress import Progress, silent
-from hierindex.read.remembered import content_hash, split_once
 from hierindex.read.sections import Places, Sections, headings_of, split_at_headings
 from hierindex.text.sentences import bounds_in_prose
 from hierindex.text.words import LANGUAGE
@@ -56,7 +52,6 @@ class PlacedSentenceSplitter(SentenceSplitter):
     """
 
     _sizes: dict[str, int] = PrivateAttr(default_factory=dict)  # tokens of short texts
-    _embedder: Embedder | None = PrivateAttr(default=None)  # whose tokenizer counts
 
     @classmethod
     def class_name(cls) -> str:
@@ -67,24 +62,15 @@ class PlacedSentenceSplitter(SentenceSplitter):
         self,
         nodes: Sequence[BaseNode],
         show_progress: bool = False,
-        memory: Readings | None = None,
         **kwargs: Any,
     ) -> list[BaseNode]:
-        """Split each part between headings by itself; `memory` recalls where texts were split."""
+        """Split each part between headings by itself."""
         found: list[BaseNode] = []
-        counted_by = self._embedder.counted_by if memory and self._embedder else None
         for node in nodes:
             bare, text = _bare(node), node.get_content(MetadataMode.NONE)
             headings = headings_of(node) if node.source_node is None else []
-            split = partial(self._chunks_of, text, headings, bare)
-            if counted_by is None:
-                chunks: Sequence[str] = split()
-            else:
-                metadata = self._get_metadata_str(bare)
-                settings = self.model_dump(exclude={"callback_manager", "id_func"})
-                shaped_by = json.dumps([counted_by, settings, metadata, headings])
-                chunks = split_once(split, text, shaped_by, memory)
-            found += build_nodes_from_splits([*chunks], bare, id_func=self.id_func)
+            chunks = self._chunks_of(text, headings, bare)
+            found += build_nodes_from_splits(chunks, bare, id_func=self.id_func)
         return found
 
     def _chunks_of(self, text: str, headings: Sequence[Heading], bare: BaseNode) -> list[str]:
@@ -113,10 +99,9 @@ class PlacedSentenceSplitter(SentenceSplitter):
         """Return whether titles are short enough to be embedded with the chunks below them."""
         return self._token_size(titles) <= self.chunk_size // PREFIX
 
-    def chunks_of(self, document: Document, memory: Readings | None = None) -> list[Node]:
-        """Return the chunks of a document; `memory` caches where it was split."""
-        parsed = self._parse_nodes([document], memory=memory)
-        return self._placed(parsed, {document.node_id: document})
+    def chunks_of(self, document: Document) -> list[Node]:
+        """Return the chunks of a document."""
+        return self._placed(self._parse_nodes([document]), {document.node_id: document})
 
     def _postprocess_parsed_nodes(
         self, nodes: list[BaseNode], parent_doc_map: dict[str, Document]
@@ -194,27 +179,20 @@ def sentence_splitter(
     """
     embedder = Embedder(load_encoder() if embed_model is None else embed_model)
     known = embedder.window is not None
-    splitter = PlacedSentenceSplitter(  # type: ignore[call-arg]
+    return PlacedSentenceSplitter(  # type: ignore[call-arg]
         chunk_size=chunk_size or (embedder.room if known else CHUNK_TOKENS),
         chunk_overlap=0,
         tokenizer=embedder.tokens_of,
         chunking_tokenizer_fn=split_stretches,
     )
-    splitter._embedder = embedder
-    return splitter
 
 
 def split_documents(
-    documents: Sequence[Document],
-    splitter: NodeParser,
-    *,
-    progress: Progress = silent,
-    memory: Readings | None = None,
+    documents: Sequence[Document], splitter: NodeParser, *, progress: Progress = silent
 ) -> list[Node]:
     """Split documents into chunks, with their first pages and their sections as metadata.
 
-    Only the splitter of `sentence_splitter` ends chunks at section ends and uses the cache
-    `memory`.
+    Only the splitter of `sentence_splitter` ends chunks at section ends.
 
     Raises
     ------
@@ -226,9 +204,7 @@ def split_documents(
         progress("split", i, len(documents))
         check_text_node(document)
         if isinstance(splitter, PlacedSentenceSplitter):
-            chunks += splitter.chunks_of(document, memory)
-            if memory is not None:
-                memory.note(content_hash(document), memory.recent())
+            chunks += splitter.chunks_of(document)
         else:
             found, places = [*map(chunk_of, splitter([_bare(document)]))], Places(document)
             for chunk in found:
