@@ -19,7 +19,6 @@ LONGEST_HEAD = 60  # characters, below another head
 Row = Sequence[str]
 MAX_ROW = 4000  # characters; cells of a longer table row are text side by side, not data
 MAX_SPAN = 1000  # columns, as browsers have it
-MAX_SPANNED = 10_000_000  # characters of a page; more spanned cells are not repeated
 
 
 class Merged(str):
@@ -183,21 +182,9 @@ def table_lines(lines: Sequence[Line], rows: Sequence[HtmlRow]) -> list[Line]:
     return [*found, *lines[at:]]
 
 
-def set_texts(rows: Sequence[HtmlRow], room: int) -> int:
-    """Set the columns and texts of rows: one line for each header, records for a long table.
-
-    Parameters
-    ----------
-    rows : sequence of HtmlRow
-    room : int
-        Maximum number of characters of repeated cells.
-
-    Returns
-    -------
-    int
-        The number that is left.
-    """
-    room = _set_columns(rows, room)
+def set_texts(rows: Sequence[HtmlRow]) -> None:
+    """Set the columns and texts of rows: one line for each header, records for a long table."""
+    _set_columns(rows)
     data = [row for row in rows if row.columns]
     for row in data:
         row.text = _joined(row.columns)
@@ -216,10 +203,9 @@ def set_texts(rows: Sequence[HtmlRow], room: int) -> int:
                 texts = [""] * len(head) + [f"\n\n{text}\n\n" for text in records]  # blank lines
             for row, text in zip([*head, *below], texts, strict=False):
                 row.text = text
-    return room
 
 
-def _set_columns(rows: Sequence[HtmlRow], room: int) -> int:
+def _set_columns(rows: Sequence[HtmlRow]) -> None:
     """Set the columns of rows, repeating cells that span several columns."""
     above = dict[int, tuple[int, str]]()  # rows and text of what still spans a column
     for row in rows:
@@ -233,10 +219,9 @@ def _set_columns(rows: Sequence[HtmlRow], room: int) -> int:
                 text, width, n_rows, _ = cell
             elif at > last:
                 break
-            room -= (width - 1 + (at in above)) * (len(text) + 3)
             n_texts += bool(text)
-            columns += [text] * (width if room > 0 else 1)
-            if n_rows > 1 and room > 0:
+            columns += [text] * width
+            if n_rows > 1:
                 below |= dict.fromkeys(range(at, len(columns)), (n_rows - 1, text))
         above = below
         while columns and not columns[-1]:
@@ -245,7 +230,6 @@ def _set_columns(rows: Sequence[HtmlRow], room: int) -> int:
         is_data = (n_texts > 1 or is_group) and not row.has_blocks
         if is_data and 0 < sum(len(cell.text) for cell in row.cells) <= MAX_ROW:
             row.columns = columns
-    return room
 
 
 def _merged(heads: Sequence[Sequence[str]]) -> list[str]:

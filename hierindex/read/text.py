@@ -194,7 +194,7 @@ def _encoding(data: bytes, declared: str) -> str:
         declared = found[1].decode("ascii", "replace")
         if declared.lower().startswith("utf"):  # an ASCII name is not in UTF-16
             declared = "utf-8"
-    named = _codec(declared) or ("iso2022_jp" if b"\x1b$" in data else "")
+    named = codec_of(declared) or ("iso2022_jp" if b"\x1b$" in data else "")
     if data.isascii():
         return named if named.startswith(SEVEN_BIT) and _fits(data, named) else "utf-8"
     if _is_utf8(data, named):
@@ -204,7 +204,7 @@ def _encoding(data: bytes, declared: str) -> str:
     return _detected(data)
 
 
-def _codec(label: str) -> str:
+def codec_of(label: str) -> str:
     """Return the name of the codec that a label means, or "" if it is unknown."""
     label = label.strip().lower()
     for form in (label, re.sub(r"^(x|cs)[-_]?|-[ie]$", "", label), label.replace("-", "")):
@@ -243,7 +243,7 @@ def _detected(data: bytes) -> str:
     if len(sample) - len(sample.translate(None, CONTROLS)) > MOST_CONTROLS * len(sample):
         raise UnreadableError("is not text")
     known = (name for name in ALPHABETS if _is_in_alphabet(data[:SAMPLE], name))
-    return next(known, "") or _codec(detect(data))
+    return next(known, "") or codec_of(detect(data))
 
 
 def _is_in_alphabet(data: bytes, encoding: str) -> bool:

@@ -313,11 +313,3 @@ def test_chapters_beside_an_article_are_content(read_one):
     article = f"<article><p>{'It is so. ' * 50}</article>"
     book = epub({"a.html": "<p><a href='b.html'>Ada</a>", "b.html": article})
     assert read_one("a.epub", book).text.startswith("Ada\nIt is so.")
-
-
-def test_protected_books_are_skipped(read_one):
-    lock = {"META-INF/encryption.xml": '<CipherReference URI="OEBPS/font.otf"/>'}
-    assert read_one("a.epub", epub({"a.xhtml": "<p>Open."}, lock)).text == "Open."
-    lock = {"META-INF/encryption.xml": '<CipherReference URI="OEBPS/a.xhtml"/>'}
-    with pytest.raises(SourceError, match="is an encrypted book"):
-        read_one("a.epub", epub({"a.xhtml": "<p>\x01\x02"}, lock))

@@ -1,8 +1,5 @@
 """What Word computes, merges, raises, strikes and hides."""
 
-from io import BytesIO
-from zipfile import ZipFile
-
 import pytest
 from office_files import (
     RELATION,
@@ -15,7 +12,6 @@ from office_files import (
     runs,
     table,
     word,
-    zipped,
 )
 
 from hierindex.node import HEADINGS, LEFT_OUT
@@ -223,12 +219,6 @@ def test_struck_and_hidden_text_is_left_out(read_one, inside, text, unread):
     document = read_one("a.docx", word(runs(*inside)))
     assert document.text == text
     assert document.metadata.get(LEFT_OUT) == unread
-
-
-@pytest.mark.parametrize("code", ["ZZ", "", "-4", "F0FCFFFFFFFF", "\u00b2"])
-def test_symbols_that_no_font_can_have_are_left_out(text_of, code):
-    sign = f'<w:r><w:sym w:font="Wingdings" w:char="{code}"/></w:r>'
-    assert text_of(runs(run("Kept"), sign, run("."))) == "Kept."
 
 
 def test_styles_strike_and_hide(read_one):
