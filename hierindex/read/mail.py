@@ -14,17 +14,17 @@ from mimetypes import MimeTypes
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from hierindex.node import LEFT_OUT, TITLE, Heading
+from hierindex.node import TITLE, Heading
 from hierindex.read.html import read_html
-from hierindex.read.office import OLE
 from hierindex.read.text import (
     MALFORMED,
     MAX_TITLE,
+    OLE,
     Reading,
     UnreadableError,
-    counted,
     decode,
     joined,
+    note_left_out,
     read_bytes,
     read_text,
     reading_as,
@@ -198,9 +198,7 @@ def _alternatives(part: EmailMessage) -> Iterator[Reading]:
     if len(in_plain & in_rich) < len(in_rich) / 2:
         plain = rich if len(in_rich) >= len(in_plain) else [*plain, *rich]
     elif plain and (n_more := len(in_rich - in_plain)):
-        about = plain[0].metadata
-        not_read = f"{counted(n_more, 'word')} that only the HTML has"
-        about[LEFT_OUT] = [*about.get(LEFT_OUT, []), not_read]
+        note_left_out(plain[0].metadata, {"word(s) that only the HTML has": n_more})
     yield from (*(plain or rich), *by_kind["text/calendar"])
 
 

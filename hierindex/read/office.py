@@ -15,10 +15,10 @@ from zipfile import ZipFile
 from hierindex.node import TITLE, Heading
 from hierindex.read.html import read_html
 from hierindex.read.numbering import displayed
-from hierindex.read.plain import read_unnamed
 from hierindex.read.tables import markdown_table
 from hierindex.read.text import (
     MAX_TITLE,
+    OLE,
     Reading,
     UnreadableError,
     decode,
@@ -28,14 +28,6 @@ from hierindex.read.text import (
 )
 
 MAX_GROWTH = 100_000_000  # bytes; converters need forty times as much memory
-OLE = b"\xd0\xcf\x11\xe0"  # begins files of older formats, and encrypted ones
-OLD = {
-    ".doc": "is an old Word file; save it as .docx",
-    ".ppt": "is an old PowerPoint file; save it as .pptx",
-    ".xls": "is an old Excel file; save it as .xlsx",
-}
-"""Advice on files that are not read, by suffix."""
-
 CORE = "docProps/core.xml"
 NO_TITLE = re.compile(
     r"\W*(?:microsoft (?:word|excel|powerpoint)\b.*|powerpoint[- ]\w+|pr\w+ (?:de )?powerpoint|"
@@ -70,14 +62,6 @@ class Block(NamedTuple):
     text: str
     level: int = 0
     depth: int | None = None
-
-
-def read_old(suffix: str, file: BinaryIO) -> Reading:
-    """Raise an error with advice for files of older formats; read other files as text."""
-    if file.read(len(OLE)) == OLE:
-        raise UnreadableError(OLD[suffix])
-    file.seek(0)
-    return read_unnamed(file)
 
 
 @contextmanager

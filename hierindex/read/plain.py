@@ -14,6 +14,7 @@ from hierindex.read.rtf import read_rtf
 from hierindex.read.text import (
     HEAD,
     MAX_TITLE,
+    OLE,
     Reading,
     UnreadableError,
     note_left_out,
@@ -53,8 +54,9 @@ MAX_PARSED = 1_000_000  # characters of Python; longer files are data
 DEEPEST = 3  # level of a heading
 BLANK = re.compile(r"\n(?:[^\S\n]*\n)+(?!\Z)")  # lines, as far as the next one
 TIMES = r"^[ \t]*((?:\d{1,3}:)?\d\d:\d\d)[.,]\d{1,3}[ \t]*-->.*\n?"
-CUE = re.compile(rf"(?:^[ \t]*\d+[ \t]*\n)?{TIMES}", re.MULTILINE)  # perhaps after its number
-WEB_CUE = re.compile(rf"(?:(?<=\n\n).+\n|^\d+\n)?{TIMES}", re.MULTILINE)  # or its name
+CUE = re.compile(
+    rf"(?:(?<=\n\n).+\n|^\d+[ \t]*\n)?{TIMES}", re.MULTILINE
+)  # with its name or number
 NOTE = re.compile(r"(?<=\n\n)NOTE(?:[ \t].*)?(?:\n.+)*\n?")
 VOICE = re.compile(r"<v(?:\.[^\s<>]{,99})?\s([^<>]{,200})>")
 TAG = re.compile(r"<[a-z/\d][^<>]*>|\{\\[^{}]*\}", re.IGNORECASE)
@@ -73,6 +75,10 @@ def read_unnamed(file: BinaryIO) -> Reading:
     file.seek(0)
     if begin.startswith(b"{\\rtf"):
         return read_rtf(file)
+    if begin.startswith(OLE):
+        raise UnreadableError(
+            "is an old or encrypted Office file; save it as .docx, .pptx or .xlsx"
+        )
     if begin.startswith(b"%!PS"):
         raise UnreadableError("is PostScript, which is not read; convert it to PDF")
     if markup := BEGINS_MARKUP.match(begin):
@@ -240,12 +246,12 @@ def read_subtitles(file: BinaryIO) -> Reading:
     A file without cues is read as text.
     """
     text, metadata, _ = read_text(file)
-    is_growing, is_web = GROWING.search(text) is not None, text.startswith("WEBVTT")
+    is_growing = GROWING.search(text) is not None
     track = re.sub(r"\n[ \t]+(?=\n)", "\n", text)
-    if is_web:
+    if text.startswith("WEBVTT"):
         track, n_notes = NOTE.subn("", track)
         note_left_out(metadata, {"note": n_notes})
-    _, *parts = (WEB_CUE if is_web else CUE).split(track)  # first a title and styles
+    _, *parts = CUE.split(track)  # first a title and styles
     cues, last = list[str](), ""
     for time, words in zip(parts[::2], parts[1::2], strict=True):
         lines = VOICE.sub(r"\1: ", words).split("\n")

@@ -5,7 +5,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from functools import partial
 from io import BytesIO
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -52,7 +51,6 @@ READERS: dict[str, Callable[[BinaryIO], Reading]] = {
     **dict.fromkeys(plain.SUFFIXES, plain.read_source),
     **dict.fromkeys((".srt", ".vtt"), plain.read_subtitles),
     **dict.fromkeys((".mht", ".mhtml"), mail.read_web_archive),
-    **{suffix: partial(office.read_old, suffix) for suffix in office.OLD},
     ".pdf": pdf.read_pdf,
     ".rst": plain.read_rst,
     ".rtf": rtf.read_rtf,

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, TypeVar
 
-from llama_index.core.bridge.pydantic import PrivateAttr
 from llama_index.core.node_parser import NodeParser, SentenceSplitter
 from llama_index.core.node_parser.node_utils import build_nodes_from_splits
 from llama_index.core.schema import BaseNode, Document, MetadataMode, TextNode
@@ -32,7 +31,6 @@ from hierindex.text.words import LANGUAGE
 from hierindex.text_node import check_text_node, chunk_of, from_text_node, to_text_node
 
 CHUNK_TOKENS = 256  # if the window of the model is unknown
-SHORT = 8  # characters
 PREFIX = 8  # titles are embedded with a chunk if they take at most an eighth of it
 DocumentLike = TypeVar("DocumentLike", bound=BaseNode)
 ENOUGH = 6  # characters per token; most texts have about four
@@ -50,8 +48,6 @@ class PlacedSentenceSplitter(SentenceSplitter):
     LlamaIndex allows for overlap when it locates chunks, so it locates repeated text too early. If
     a document is split in parts, it counts offsets from the start of the part.
     """
-
-    _sizes: dict[str, int] = PrivateAttr(default_factory=dict)  # tokens of short texts
 
     @classmethod
     def class_name(cls) -> str:
@@ -142,20 +138,10 @@ class PlacedSentenceSplitter(SentenceSplitter):
         return node.get_metadata_str(mode=MetadataMode.EMBED)
 
     def _token_size(self, text: str) -> int:
-        """Count the tokens of a text, or of a prefix that is already too long for a chunk.
+        """Count the tokens of a text, at least 1.
 
-        LlamaIndex counts whole files first, which the prefix makes cheap, and each of many
-        repeated short texts, which `_sizes` caches. The count is at least 1, because
         LlamaIndex repeats a trailing text of 0 tokens in the next chunk.
         """
-        if len(text) <= SHORT:
-            if text not in self._sizes:
-                self._sizes[text] = max(1, super()._token_size(text))
-            return self._sizes[text]
-        if len(text) > (enough := ENOUGH * self.chunk_size):
-            n_tokens = super()._token_size(text[: max(0, text.rfind(" ", 0, enough))])
-            if n_tokens > self.chunk_size:
-                return n_tokens
         return max(1, super()._token_size(text))
 
 

@@ -1,5 +1,8 @@
 """What Word computes, merges, raises, strikes and hides."""
 
+from io import BytesIO
+from zipfile import ZipFile
+
 import pytest
 from office_files import (
     RELATION,
@@ -12,6 +15,7 @@ from office_files import (
     runs,
     table,
     word,
+    zipped,
 )
 
 from hierindex.node import HEADINGS, LEFT_OUT
