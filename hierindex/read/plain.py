@@ -54,9 +54,8 @@ MAX_PARSED = 1_000_000  # characters of Python; longer files are data
 DEEPEST = 3  # level of a heading
 BLANK = re.compile(r"\n(?:[^\S\n]*\n)+(?!\Z)")  # lines, as far as the next one
 TIMES = r"^[ \t]*((?:\d{1,3}:)?\d\d:\d\d)[.,]\d{1,3}[ \t]*-->.*\n?"
-CUE = re.compile(
-    rf"(?:(?<=\n\n).+\n|^\d+[ \t]*\n)?{TIMES}", re.MULTILINE
-)  # with its name or number
+CUE = re.compile(rf"(?:^[ \t]*\d+[ \t]*\n)?{TIMES}", re.MULTILINE)  # perhaps after its number
+WEB_CUE = re.compile(rf"(?:(?<=\n\n).+\n|^\d+\n)?{TIMES}", re.MULTILINE)  # or its name
 NOTE = re.compile(r"(?<=\n\n)NOTE(?:[ \t].*)?(?:\n.+)*\n?")
 VOICE = re.compile(r"<v(?:\.[^\s<>]{,99})?\s([^<>]{,200})>")
 TAG = re.compile(r"<[a-z/\d][^<>]*>|\{\\[^{}]*\}", re.IGNORECASE)
@@ -76,9 +75,7 @@ def read_unnamed(file: BinaryIO) -> Reading:
     if begin.startswith(b"{\\rtf"):
         return read_rtf(file)
     if begin.startswith(OLE):
-        raise UnreadableError(
-            "is an old or encrypted Office file; save it as .docx, .pptx or .xlsx"
-        )
+        raise UnreadableError("is an old Office file; save it as .docx, .pptx or .xlsx")
     if begin.startswith(b"%!PS"):
         raise UnreadableError("is PostScript, which is not read; convert it to PDF")
     if markup := BEGINS_MARKUP.match(begin):
@@ -246,12 +243,12 @@ def read_subtitles(file: BinaryIO) -> Reading:
     A file without cues is read as text.
     """
     text, metadata, _ = read_text(file)
-    is_growing = GROWING.search(text) is not None
+    is_growing, is_web = GROWING.search(text) is not None, text.startswith("WEBVTT")
     track = re.sub(r"\n[ \t]+(?=\n)", "\n", text)
-    if text.startswith("WEBVTT"):
+    if is_web:
         track, n_notes = NOTE.subn("", track)
         note_left_out(metadata, {"note": n_notes})
-    _, *parts = CUE.split(track)  # first a title and styles
+    _, *parts = (WEB_CUE if is_web else CUE).split(track)  # first a title and styles
     cues, last = list[str](), ""
     for time, words in zip(parts[::2], parts[1::2], strict=True):
         lines = VOICE.sub(r"\1: ", words).split("\n")
