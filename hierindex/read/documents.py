@@ -25,7 +25,7 @@ from hierindex.read.files import (
     quoted,
     valid_name,
 )
-from hierindex.read.readers import DELETED, Documents, well_formed
+from hierindex.read.readers import DELETED, Documents
 from hierindex.read.text import UnreadableError
 
 
@@ -180,7 +180,7 @@ class FileReader(BaseReader):
             raise SourceError(f"{document_id!r} has no document that can be read.")
         for document in documents:
             document.metadata = {**(extra_info or {}), **document.metadata}
-        return [*map(well_formed, documents)]
+        return documents
 
 
 def _read(file: File, document_id: str, memory: Readings | None = None) -> list[Document | Skipped]:

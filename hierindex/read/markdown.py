@@ -29,7 +29,6 @@ from hierindex.text_node import RECORD_KEYS
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-MAX_FRONT_MATTER = 20_000  # characters
 RESERVED = {*RECORD_KEYS, HEADINGS, LEFT_OUT, SECTION, PAGE, PAGES, PAGE_LABEL, PAGE_LABELS}
 PERHAPS = re.compile(r"^ {,3}(#|=+[ \t]*$|-+[ \t]*$)", re.M)  # a heading's mark, or code
 ATTRIBUTES = re.compile(r"\s*\{[#.:-][^{}]*\}\s*$")  # of a heading, such as {#anchor}
@@ -158,7 +157,7 @@ def front_matter(text: str) -> tuple[dict[str, Any], int]:
     import yaml
 
     match = FRONT_MATTER.match(text)
-    if match is None or len(match["entries"]) > MAX_FRONT_MATTER:
+    if match is None:
         return {}, 0
     try:
         parse = yaml.safe_load if match["fence"] == "---" else tomllib.loads

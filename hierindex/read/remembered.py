@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from llama_index.core.schema import Document
 
 LIBRARIES = (
-    "hierindex chardetng-py lxml markdown-it-py olefile openpyxl pypdfium2 python-oxmsg "
-    "python-pptx pyyaml"
+    "hierindex chardetng-py lxml markdown-it-py openpyxl pypdfium2 python-oxmsg python-pptx pyyaml"
 ).split()
 """Packages whose versions may change how files are read."""
 FILE_PATH = "file_path"  # LlamaIndex's

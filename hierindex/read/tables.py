@@ -207,23 +207,16 @@ def set_texts(rows: Sequence[HtmlRow]) -> None:
 
 def _set_columns(rows: Sequence[HtmlRow]) -> None:
     """Set the columns of rows, repeating cells that span several columns."""
-    above = dict[int, tuple[int, str]]()  # rows and text of what still spans a column
-    for row in rows:
-        columns, below, cells = list[str](), dict[int, tuple[int, str]](), iter(row.cells)
-        n_texts, last = 0, max(above, default=-1)
-        while True:
-            at, (text, width, n_rows) = len(columns), ("", 1, 1)
-            if at in above:
-                n_rows, text = above[at]
-            elif cell := next(cells, None):
-                text, width, n_rows, _ = cell
-            elif at > last:
-                break
-            n_texts += bool(text)
-            columns += [text] * width
-            if n_rows > 1:
-                below |= dict.fromkeys(range(at, len(columns)), (n_rows - 1, text))
-        above = below
+    grid = [dict[int, str]() for _ in rows]  # texts by column
+    for i, row in enumerate(rows):
+        at, n_texts = 0, len([*filter(None, grid[i].values())])
+        for cell in row.cells:
+            while at in grid[i]:
+                at += 1
+            for spanned in grid[i : i + cell.n_rows]:
+                spanned |= dict.fromkeys(range(at, at + cell.n_columns), cell.text)
+            n_texts += bool(cell.text)
+        columns = [grid[i].get(at, "") for at in range(max(grid[i], default=-1) + 1)]
         while columns and not columns[-1]:
             columns.pop()
         is_group = row.is_header() and "" in columns and any(c.n_columns > 1 for c in row.cells)

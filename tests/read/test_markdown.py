@@ -122,7 +122,6 @@ def test_front_matter_is_metadata_and_text(text, entries):
         "--- \nno end: 1\n",
         "\n---\na: 1\n---\n",
         "----\na: 1\n----\n",
-        "---\n" + "a: 1\n" * 5000 + "---\n",
         "+++\nno toml\n+++\n",
         "+++\na = 1\n---\n",
         "---\nx: !!python/object/apply:os.system [ls]\n---\n",
