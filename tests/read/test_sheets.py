@@ -130,13 +130,3 @@ def test_what_is_not_read_is_told(read_one):
         "2 uncomputed formulas",
         "2 hidden sheets",
     ]
-
-
-@pytest.mark.parametrize(
-    "code", ['"' * 254, "0." + "0" * 250, "0" * 255, ";" * 255, "[" * 255, "%" * 99 + "0"]
-)
-def test_odd_formats_are_read(read_one, code):
-    book = sheet_of(["Item", "Value"], ["Bolt", 1.5], ["Nut", -1.5])
-    for cell in ("B2", "B3"):
-        book.active[cell].number_format = code
-    assert "| Bolt | " in read_one("a.xlsx", saved(book)).text

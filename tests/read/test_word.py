@@ -294,11 +294,6 @@ def test_equations_are_text(text_of, inside, text):
     assert text_of(runs(run("It is "), math(inside), run("."))) == f"It is {text}."
 
 
-def test_deep_equations_end(read_one):
-    deep = "<m:rad><m:deg>" * 60 + "</m:deg></m:rad>" * 60
-    assert read_one("a.docx", word(runs(run("It is "), math(deep)))).text.startswith("It is")
-
-
 def edges(*kinds):
     """Page headers and footers by their kinds and ids: a section, relations and parts."""
     section = "".join(f'<w:{kind}Reference r:id="r{at}"/>' for kind, at, _ in kinds)
