@@ -1,4 +1,4 @@
-"""The cache file of an index: vectors, completions, summaries, and documents as read and split."""
+"""The cache file of an index: vectors, completions, summaries, and files as read."""
 
 import json
 import logging
@@ -28,7 +28,6 @@ PRAGMA secure_delete = ON;
 CREATE TABLE IF NOT EXISTS cache (key TEXT PRIMARY KEY, of INTEGER, value BLOB NOT NULL);
 CREATE INDEX IF NOT EXISTS of ON cache (of);
 """
-ALWAYS = 0  # `of` what stays
 LEVEL = 1  # of compression; higher ones save little, and take longer than reading some files
 
 
@@ -36,7 +35,7 @@ class Entry(NamedTuple):
     """A value with its key.
 
     `of` is the hash of the text that the value was computed from: a node's text, or a document; see
-    `sweep`. It is None while that is not known, and `ALWAYS` if the value contains no text.
+    `sweep`. It is None while that is not known.
     """
 
     key: str
@@ -149,7 +148,7 @@ def sweep(uri: str, held: Set[int]) -> None:
     """
     with closing(_connected(cache_file(uri))) as connection:
         known = connection.execute("SELECT DISTINCT of FROM cache WHERE of IS NOT NULL")
-        gone = [(of,) for (of,) in known if of not in held and of != ALWAYS]
+        gone = [(of,) for (of,) in known if of not in held]
         with connection:
             lost = connection.execute("DELETE FROM cache WHERE of IS NULL").rowcount
             connection.executemany("DELETE FROM cache WHERE of = ?", gone)
@@ -264,34 +263,24 @@ class Texts:
         )
 
 
-@dataclass
+@dataclass(frozen=True)
 class Readings:
-    """A cache of JSON values that are computed when documents are read and split."""
+    """A cache of JSON values that are computed when files are read."""
 
     cache: Cache
-    _recent: set[str] = field(default_factory=set)
 
     def recall(self, key: str) -> Any:
         """Return the value under a key, or None."""
         found = self.cache.recall([key]).get(key)
         if found is None:
             return None
-        self._recent.add(key)
         return json.loads(zlib.decompress(found).decode("utf-8", "surrogatepass"))
 
     def keep(self, key: str, value: Any) -> None:
-        """Store a JSON value. A string is the reason why nothing was read; it is never swept."""
+        """Store a JSON value."""
         data = json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
-        of = ALWAYS if isinstance(value, str) else None
-        self.cache.keep([Entry(key, zlib.compress(data, LEVEL), of)])
-        if of is None:
-            self._recent.add(key)
+        self.cache.keep([Entry(key, zlib.compress(data, LEVEL))])
 
-    def recent(self) -> set[str]:
-        """Return the keys recalled or stored since the last call."""
-        recent, self._recent = self._recent, set()
-        return recent
-
-    def note(self, document: str, keys: Set[str]) -> None:
-        """Record that the values under these keys were read for a document with this hash."""
-        self.cache.mark(keys, hash_text(document))
+    def note(self, document: str, key: str) -> None:
+        """Record that the value under a key was read for a document with this hash."""
+        self.cache.mark([key], hash_text(document))

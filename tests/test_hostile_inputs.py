@@ -5,7 +5,6 @@ import io
 import json
 import os
 import re
-import shutil
 import socket
 import subprocess
 import sys
@@ -25,7 +24,7 @@ from hierindex.cli.output import print_result
 from hierindex.cli.text import MOST_NAMED
 from hierindex.cli.text import built as report_text
 from hierindex.errors import InputError
-from hierindex.read.files import quoted, valid_name
+from hierindex.read.files import valid_name
 
 GOOD = "The keeper of the lighthouse wrote a letter. The baker mended the oven."
 PDF = pdf_of("The first page.\nIt has two lines.", "The second page.")
@@ -220,21 +219,6 @@ def test_documents_of_any_name_are_updated_and_deleted(folder, tmp_path, capfd):
     assert index.update().changed == 1
     assert index.verify().ok
     assert capfd.readouterr() == ("", "")
-
-
-@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
-def test_a_name_that_is_not_printable_is_printed_as_a_shell_reads_it():
-    names = [valid_name(os.fsdecode(name)) for name in (*NAMES, "it's\xa0\\n\n".encode())]
-    odd = [name for name in names if quoted(name) != name]
-    assert len(odd) == 4
-    command = f"printf '%s\\0' {' '.join(map(quoted, odd))}"
-    told = subprocess.run(
-        ["bash", "-c", command],
-        env={**os.environ, "LC_ALL": "C.UTF-8"},
-        capture_output=True,
-        check=True,
-    )
-    assert told.stdout.decode().split("\0")[:-1] == odd
 
 
 @pytest.mark.parametrize("name", [b"caf\xe9", "C:\\xe9 zoë 雪\n".encode()])

@@ -77,8 +77,7 @@ class PartGrower:
 
     def chunks(self, part: Part) -> list[Node]:
         """Return the chunks of all documents of a part, in order, with their origins."""
-        memory = Readings(self.cache)
-        split = split_documents(part.read, self._splitter, progress=self.progress, memory=memory)
+        split = split_documents(part.read, self._splitter, progress=self.progress)
         chunks = [*part.held, *split]
         for chunk in chunks:
             origin = part.origins.get(chunk.documents[0], Origin())

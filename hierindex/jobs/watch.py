@@ -13,7 +13,6 @@ from hierindex.jobs.changes import Remembered
 from hierindex.jobs.report import BuildReport
 from hierindex.jobs.revisions import Source, checked
 from hierindex.jobs.update import UpdateOptions, settings_held
-from hierindex.read.documents import is_data
 from hierindex.read.files import is_hidden
 from hierindex.store.table import Table
 
@@ -130,4 +129,4 @@ def _is_read(path: str, roots: Sequence[str]) -> bool:
     if NAMELESS.fullmatch(Path(path).name):
         return False
     inside = (Path(path).relative_to(root) for root in roots if Path(path).is_relative_to(root))
-    return not all(any(map(is_hidden, part.parts)) for part in inside) and not is_data(Path(path))
+    return not all(any(map(is_hidden, part.parts)) for part in inside)

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from hierindex.cache import Vectors
 from hierindex.core.arguments import Floats2d
-from hierindex.core.identity import digest
 from hierindex.errors import InputError, WindowWarning
 from hierindex.models.failures import error_of, failure_of, service_errors
 from hierindex.models.model import EmbedLike, EmbedModel, as_embed_model, fingerprint, model_name
@@ -98,20 +97,6 @@ class Embedder:
         if self._tokenizer is not None:  # splitters call this thousands of times: no batches
             return self._tokenizer.encode(text, add_special_tokens=False).ids
         return llm_tokenizer()(text)
-
-    @cached_property
-    def counted_by(self) -> str | None:
-        """Digest of the tokenizer that counts tokens; None if unknown.
-
-        LlamaIndex's global tokenizer is identified only if it is one of tiktoken's.
-        """
-        if self._tokenizer is not None:
-            return digest(self._tokenizer.to_str())
-        from tiktoken import Encoding
-
-        tokenizer = llm_tokenizer()
-        encoding = getattr(getattr(tokenizer, "func", tokenizer), "__self__", None)
-        return digest("tiktoken", encoding.name) if isinstance(encoding, Encoding) else None
 
     @cached_property
     def _tokenizer(self) -> "Tokenizer | None":

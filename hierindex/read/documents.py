@@ -25,10 +25,8 @@ from hierindex.read.files import (
     quoted,
     valid_name,
 )
-from hierindex.read.readers import DELETED, READERS, Documents, well_formed
-from hierindex.read.text import HEAD, UnreadableError, is_binary_head
-
-ATTEMPTS = 3  # to read a file that changes
+from hierindex.read.readers import DELETED, Documents
+from hierindex.read.text import UnreadableError
 
 
 @dataclass(frozen=True)
@@ -137,8 +135,6 @@ def each_file(
         except OSError as error:
             reason = f"cannot be read ({error.strerror or error})"
             found = [Skipped(document_id, reason, is_unread=True)]
-        if memory is not None:
-            memory.recent()  # of what makes no document
         yield document_id, found
     progress("read", len(files), len(files))
 
@@ -184,28 +180,15 @@ class FileReader(BaseReader):
             raise SourceError(f"{document_id!r} has no document that can be read.")
         for document in documents:
             document.metadata = {**(extra_info or {}), **document.metadata}
-        return [*map(well_formed, documents)]
+        return documents
 
 
 def _read(file: File, document_id: str, memory: Readings | None = None) -> list[Document | Skipped]:
-    """Read a file, and read it again if it changed meanwhile."""
-    path = file.path
-    for _ in range(ATTEMPTS):
-        found, refusal = path.stat(), None  # raises the reason why a path cannot be accessed
-        _check_kind(path, found)
-        with path.open("rb") as data:
-            try:
-                day = strftime("%Y-%m-%d", gmtime(found.st_mtime))
-                reading = Documents(memory, file.left_out, {MODIFIED: day})
-                documents = reading.of(data, document_id)
-            except UnreadableError as error:
-                refusal = error
-        after = path.stat()
-        if (after.st_size, after.st_mtime_ns) == (found.st_size, found.st_mtime_ns):
-            if refusal:
-                raise refusal
-            return documents
-    raise OSError("it is being written")
+    found = file.path.stat()  # raises the reason why a path cannot be accessed
+    _check_kind(file.path, found)
+    day = strftime("%Y-%m-%d", gmtime(found.st_mtime))
+    with file.path.open("rb") as data:
+        return Documents(memory, file.left_out, {MODIFIED: day}).of(data, document_id)
 
 
 def _check_kind(path: Path, found: os.stat_result) -> None:
@@ -218,14 +201,3 @@ def _check_kind(path: Path, found: os.stat_result) -> None:
         raise UnreadableError("is a pipe, a socket or a device")
     if not found.st_size:  # also of files in /proc, which may wait for ever
         raise UnreadableError("is empty")
-
-
-def is_data(path: Path) -> bool:
-    """Return whether a file is skipped because its first bytes are not text."""
-    if path.suffix.lower() in READERS or not path.is_file():
-        return False
-    try:
-        with path.open("rb") as file:
-            return is_binary_head(file.read(HEAD))
-    except OSError:  # as of a file without permission, which an update names
-        return False

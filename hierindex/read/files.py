@@ -18,7 +18,6 @@ is_link: Callable[[Path], bool] = (
     os.path.islink
 )  # False for a path that is too long; reading it raises the reason
 
-ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t", "\\": r"\\", "'": r"\'"}
 ESCAPED = re.compile(rb"\\x([89a-f][0-9a-f])")  # see `valid_name`
 
 
@@ -158,18 +157,9 @@ def valid_name(name: str) -> str:
 
 
 def quoted(name: str) -> str:
-    r"""Return a file name, quoted for a shell if it contains unprintable characters.
+    r"""Return a file name, as a Python string if it contains unprintable characters.
 
     >>> print(quoted("the plan.txt"), quoted("the\nplan.txt"))
-    the plan.txt $'the\nplan.txt'
+    the plan.txt 'the\nplan.txt'
     """
-    if name.isprintable():
-        return name
-    return "$'" + "".join(ESCAPES.get(c) or _escaped(c) for c in name) + "'"
-
-
-def _escaped(character: str) -> str:
-    if character.isprintable():
-        return character
-    code = ord(character)
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    return name if name.isprintable() else repr(name)

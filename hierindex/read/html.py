@@ -23,7 +23,6 @@ from hierindex.read.marks import (
     superscript,
 )
 from hierindex.read.tables import (
-    MAX_SPANNED,
     Cell,
     HtmlRow,
     set_texts,
@@ -44,7 +43,6 @@ from hierindex.read.text import (
 NO_CONTENT = kinds.CHROME | kinds.CONTENTS | kinds.OUTER | kinds.UNSEEN
 MAX_DEPTH = 2048  # of HTML elements; lxml looks through all open ones at an end tag without start
 AROUND = "word(s) in menus, headers and footers"
-MAX_ELEMENTS = 10_000_000  # which take 2 GB of memory
 MAX_LEVELS = 200  # of elements; the text of deeper ones is that of the element around them
 NAVIGATION_LINKS = frozenset("contents help home index next prev previous search start up".split())
 SIGNS = frozenset("¶#§◆🔗⚓↩^↑\ufe0e\ufe0f\u200b\xa0 \n")  # of links to the place where they are
@@ -143,12 +141,10 @@ def _tree(html: str) -> Element:
 class _Tree(TreeBuilder):
     """Builds elements while lxml parses."""
 
-    _depth = _n_elements = 0
+    _depth = 0
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:  # type: ignore[override]
-        self._depth, self._n_elements = self._depth + 1, self._n_elements + 1
-        if self._n_elements > MAX_ELEMENTS:
-            raise UnreadableError(f"has more than {MAX_ELEMENTS:,} elements")
+        self._depth += 1
         if self._depth > MAX_DEPTH:
             raise UnreadableError(f"has elements nested more than {MAX_DEPTH:,} deep")
         if self._depth <= MAX_LEVELS:
@@ -184,7 +180,6 @@ class _Page:
         self._mark = ""  # the numbers of the list items that the next line begins
         self._rows: list[HtmlRow] = []  # of the open table
         self._row = HtmlRow(0, 0)
-        self._room = MAX_SPANNED
         self._read(root, _Around())
         self._end_line(_Around())
 
@@ -288,7 +283,7 @@ class _Page:
         self._inside(element, around)
         self._end_line(around)
         if self._rows:
-            self._room = set_texts(self._rows, self._room)
+            set_texts(self._rows)
             self.lines[self._rows[0].start :] = table_lines(self.lines, self._rows)
         self._rows, self._row = outer
 

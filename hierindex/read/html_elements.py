@@ -18,18 +18,12 @@ HIDDEN, UNSEEN, STRUCK, CHROME, OUTER, CONTENTS, LINKED, TABLE_HEAD = (1 << i fo
 content. Of lines and their parts, `CONTENTS` links to places of the same page, `LINKED` to others.
 """
 QUESTION_MARKS = ("?", "\uff1f", "\u061f")
-WORD, WHOLE = re.compile(r"\w{2}"), re.compile(r"\s*\d{1,9}(?![\d%])")
-MIN_SIDE = 100  # pixels of a picture; smaller ones are icons, avatars and the like
+WORD = re.compile(r"\w{2}")
 NOT_DISPLAYED = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
 UNFOLDS = re.compile(
     r"accordion|answer|collaps|expand|faq|math|panel|question|\btab(?!le)|toggle", re.I
 )
 COOKIES = re.compile(r"\b(?:cookie|consent|gdpr)|onetrust|cmplz|cybot|didomi", re.I)
-NOTES = re.compile(
-    r"(?<![a-z])(?:admonition|alert|attention|callout|caution|danger|endnotes?|footnotes?|hint|"
-    r"important|notes?|tip|warning)(?![a-z])",
-    re.I,
-)
 TAGS = dict.fromkeys(
     "address blockquote body br button caption center dd details div dl fieldset figcaption figure "
     "form hgroup hr html legend li menu ol p table tbody tfoot tr ul".split(),
@@ -132,8 +126,6 @@ def _named(tag: str, attributes: Mapping[str, str], kind: int, inside: int) -> i
         return 0
     if kind & BLOCK and COOKIES.search(f"{name} {names}"):
         return CHROME | CONTENTS  # however long
-    if kind & BLOCK and NOTES.search(f"{name} {names}"):
-        return MAIN | ARTICLE  # as good as inside of them
     if "footer" in classes:
         return OUTER
     if tag in ("a", "dt", "span") or inside & HEADING:  # an anchor of its text
@@ -160,15 +152,8 @@ def is_displayed(tag: str, attributes: Mapping[str, str]) -> bool:
 
 
 def is_picture(tag: str, attributes: Mapping[str, str]) -> bool:
-    """Return whether an element is a picture with a description, and not an icon.
-
-    >>> is_picture("img", {"alt": "A map"}), is_picture("img", {"alt": "Print", "width": "16px"})
-    (True, False)
-    """
-    if tag != "img" or WORD.search(attributes.get("alt", "")) is None:
-        return False
-    sides = map(WHOLE.match, (attributes.get("width", ""), attributes.get("height", "")))
-    return all(int(side[0]) >= MIN_SIDE for side in sides if side)
+    """Return whether an element is a picture with a description."""
+    return tag == "img" and WORD.search(attributes.get("alt", "")) is not None
 
 
 def is_action(button: Element) -> bool:

@@ -11,19 +11,17 @@ from email.utils import parsedate_to_datetime
 from hashlib import sha256
 from io import BytesIO
 from mimetypes import MimeTypes
-from os import SEEK_END
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from hierindex.node import LEFT_OUT, TITLE, Heading
+from hierindex.node import TITLE, Heading
 from hierindex.read.html import read_html
-from hierindex.read.office import OLE, check_growth
 from hierindex.read.text import (
     MALFORMED,
     MAX_TITLE,
+    OLE,
     Reading,
     UnreadableError,
-    counted,
     decode,
     joined,
     note_left_out,
@@ -44,15 +42,10 @@ ATTACHED = "attachments"  # metadata key of how many there are, for those who re
 TYPES = MimeTypes()
 NO_TEXT = b"\0"
 NOT_TEXT = re.compile(r"(audio|font|image|video)/|application/(pgp|pkcs7|x-pkcs7)")
-ARMOURED = re.compile(  # a message, a signature or a key, and what is before a signed message
-    r"-----BEGIN PGP SIGNED MESSAGE-----\n(?:Hash: .*\n)*"
-    r"|-----BEGIN PGP (?P<kind>[A-Z ]+)-----\n[^-]*(?:-(?!----)[^-]*)*-----END PGP (?P=kind)-----"
-)
 LABEL = re.compile(  # fields that tell one e-mail from others
     rb"^(?:date|from|message-id|subject|to)[ \t]*:.*(?:\n[ \t].*)*", re.IGNORECASE | re.MULTILINE
 )
 END_OF_HEADER = re.compile(rb"\r?\n\r?\n")
-MAX_HEADER = 65_536  # bytes
 MAX_LABEL = 80  # characters of the name of an e-mail in a mailbox
 BETWEEN = re.compile(rb"(?<=\n)\r?\n\Z")  # e-mails of a mailbox, and perhaps after the last
 QUOTED = re.compile(rb"^>(>*From )", re.MULTILINE)
@@ -186,8 +179,6 @@ def _parts(part: EmailMessage) -> Iterator[EmailMessage]:
 def _text(part: EmailMessage, kind: str) -> Reading:
     """Return the reading of a text part in its encoding."""
     text, metadata, _ = decode(_content(part), part.get_content_charset(""))
-    text, n_armoured = ARMOURED.subn("", text)
-    note_left_out(metadata, {"PGP block": n_armoured})
     if kind == "text/html":
         html = read_html(BytesIO(text.encode("utf-8", "replace")))
         return html._replace(metadata={**html.metadata, **metadata})
@@ -207,9 +198,7 @@ def _alternatives(part: EmailMessage) -> Iterator[Reading]:
     if len(in_plain & in_rich) < len(in_rich) / 2:
         plain = rich if len(in_rich) >= len(in_plain) else [*plain, *rich]
     elif plain and (n_more := len(in_rich - in_plain)):
-        about = plain[0].metadata
-        not_read = f"{counted(n_more, 'word')} that only the HTML has"
-        about[LEFT_OUT] = [*about.get(LEFT_OUT, []), not_read]
+        note_left_out(plain[0].metadata, {"word(s) that only the HTML has": n_more})
     yield from (*(plain or rich), *by_kind["text/calendar"])
 
 
@@ -257,7 +246,7 @@ def mails(file: BinaryIO) -> Iterator[tuple[str, bytes]]:
 def _label(mail: bytes) -> str:
     """Return the name of an e-mail."""
     header, *body = END_OF_HEADER.split(mail, maxsplit=1)
-    lines = LABEL.findall(header[:MAX_HEADER])
+    lines = LABEL.findall(header)
     about = _metadata(_parsed(b"\n".join(lines)))
     said = [about[TITLE]] if TITLE in about else []
     with suppress(ValueError, OverflowError):
@@ -316,8 +305,6 @@ def as_lines(calendar: str) -> str:
             said = re.sub(r"\\(.)", lambda m: "\n" if m[1] in "nN" else m[1], value)
             if name in TIMES:
                 said = TIME.sub(_time, said)
-                if name == "RRULE":
-                    said = said.replace("FREQ=", "").replace("=", " ").replace(";", ", ")
                 zone = re.search(r'TZID="?([^";:]+)', field)
                 said += f" ({zone[1]})" if zone else ""
             elif name in ("ORGANIZER", "ATTENDEE"):
@@ -350,14 +337,9 @@ def _is_ole(file: BinaryIO) -> bool:
 
 
 def _as_email(file: BinaryIO) -> EmailMessage:
-    from olefile import OleFileIO
     from oxmsg import Message
     from oxmsg.domain.model import UnrecognizedCodePageError
 
-    with OleFileIO(file) as parts:  # several of which may be at one place of the file
-        size = sum(part.size for part in parts.direntries if part is not None)
-    check_growth(size - file.seek(0, SEEK_END))
-    file.seek(0)
     try:
         return _converted(Message.load(file))
     except UnrecognizedCodePageError as error:

@@ -29,7 +29,6 @@ from hierindex.text_node import RECORD_KEYS
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-MAX_FRONT_MATTER = 20_000  # characters
 RESERVED = {*RECORD_KEYS, HEADINGS, LEFT_OUT, SECTION, PAGE, PAGES, PAGE_LABEL, PAGE_LABELS}
 PERHAPS = re.compile(r"^ {,3}(#|=+[ \t]*$|-+[ \t]*$)", re.M)  # a heading's mark, or code
 ATTRIBUTES = re.compile(r"\s*\{[#.:-][^{}]*\}\s*$")  # of a heading, such as {#anchor}
@@ -39,10 +38,10 @@ WORDS = {"text", "text_special", "code_inline"}  # tokens whose content is shown
 MAX_OUTPUT = 1000  # characters of each output
 OBJECT = re.compile(r"<[\w.]{1,99}[^<>]{,99}? (object|at 0x[\da-f]+)[^<>]{,99}>")  # its name
 CODE = (  # between as many backticks as it begins with, in one paragraph
-    r"(?<![`\\])(?P<ticks>`+)(?!`)(?:[^\n]|\n(?![ \t]*(?:\n|<!--))){,2000}?(?<!`)(?P=ticks)(?!`)"
+    r"(?<![`\\])(?P<ticks>`+)(?!`)(?:[^\n]|\n(?![ \t]*(?:\n|<!--))){,2000}?"
+    r"(?<!`)(?P=ticks)(?!`)"
 )
-COMMENT = re.compile(rf"{CODE}|<!--.*?-->", re.DOTALL)
-HTML_TABLE = re.compile(rf"{CODE}|<table\b.*?</table>", re.DOTALL | re.I)
+HTML = re.compile(rf"{CODE}|<!--.*?-->|<table\b.*?</table>", re.DOTALL | re.IGNORECASE)
 LITERAL = re.compile(r" *<(?:pre|script|style|textarea)\b", re.I)
 COLOURS = re.compile("\x1b\\[[0-9;]*[A-Za-z]")
 
@@ -62,46 +61,38 @@ def read_markdown(file: BinaryIO) -> Reading:
 
 
 def _without_html(text: str, start: int) -> tuple[str, int]:
-    """Return Markdown with plain tables instead of HTML ones and without comments; their number."""
+    """Return Markdown with plain tables instead of HTML ones and without comments; their number.
+
+    Code is unchanged.
+    """
     from markdown_it import MarkdownIt
 
-    if not re.compile("<!--|<table", re.I).search(text, start):
+    if not HTML.search(text, start):
         return text, 0
-    n_comments = 0
-
-    def replace(found: re.Match[str]) -> str:
-        nonlocal n_comments
-        is_comment = found[0].startswith("<!--")
-        n_comments += is_comment
-        is_code = found[0].startswith("`")
-        return found[0] if is_code else "" if is_comment else f"\n{_as_markdown(found[0])}\n"
-
-    def replaced(part: str) -> str:
-        for pattern, end in (COMMENT, "-->"), (HTML_TABLE, "</table>"):
-            at = max((each.end() for each in re.finditer(f"{end}.*", part, re.I)), default=0)
-            part = pattern.sub(replace, part[:at]) + part[at:]  # in linear time
-        return part
-
-    lines, parts, done = [*_lines(text, start), len(text)], [text[:start]], start
+    lines, parts, done, n_comments = [*_lines(text, start), len(text)], [text[:start]], start, 0
+    code = [(len(text), len(text))]
     for token in MarkdownIt("commonmark").disable("inline").parse(text[start:]):
         is_literal = token.type == "html_block" and LITERAL.match(token.content)
         if token.map and (is_literal or token.type in ("code_block", "fence")):
-            at, end = (lines[line] for line in token.map)
-            parts += replaced(text[done:at]), text[at:end]
-            done = end
-    return "".join([*parts, replaced(text[done:])]), n_comments
+            code.insert(-1, (lines[token.map[0]], lines[token.map[1]]))
+    for at, end in code:
+        n_comments += sum(found[0].startswith("<!--") for found in HTML.finditer(text, done, at))
+        parts += HTML.sub(_as_markdown, text[done:at]), text[at:end]
+        done = end
+    return "".join(parts), n_comments
 
 
-def _as_markdown(html: str) -> str:
-    """Return an HTML table as a Markdown table, or as records."""
-    rows, n_cells = list[str](), 0
-    for line in html_lines(html):
+def _as_markdown(found: re.Match[str]) -> str:
+    """Return code as it is, nothing for a comment, and an HTML table as Markdown or as records."""
+    if found["ticks"]:
+        return found[0]
+    rows = list[str]()
+    for line in html_lines(found[0]) if not found[0].startswith("<!--") else ():
         is_row = " | " in line and not line.startswith("\n")
         rows.append(f"| {line} |" if is_row else line)
-        if is_row and not n_cells:
-            n_cells = 1 + line.count(" | ")
-            rows.append("|---" * n_cells + "|")
-    return "\n".join(rows)
+        if is_row and not any(row.startswith("|---") for row in rows):
+            rows.append("|---" * (1 + line.count(" | ")) + "|")
+    return "\n".join(["", *rows, ""]) if rows else ""
 
 
 def markdown_reading(text: str, metadata: dict[str, Any], start: int = 0) -> Reading:
@@ -166,7 +157,7 @@ def front_matter(text: str) -> tuple[dict[str, Any], int]:
     import yaml
 
     match = FRONT_MATTER.match(text)
-    if match is None or len(match["entries"]) > MAX_FRONT_MATTER:
+    if match is None:
         return {}, 0
     try:
         parse = yaml.safe_load if match["fence"] == "---" else tomllib.loads

@@ -1,7 +1,7 @@
 """Marks without text of their own: list numbers, superscripts, struck text, formulas."""
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import groupby, zip_longest
 from typing import Any
@@ -27,23 +27,8 @@ LIST_TYPES |= {"disc": "", "none": ""}  # by classes of docutils and values of C
 DISPLAYED = re.compile(r"\{\\displaystyle (.*)\}", re.DOTALL)  # as MediaWiki writes TeX
 JOINS = {"msup": "^", "msub": "_", "mfrac": "/", "msubsup": "_^", "munder": "_", "mover": "^"}
 JOINS["munderover"] = "_^"
-EQUATIONS = {  # their kinds, with the texts of their parts, which "_" puts in parentheses
-    "f": "{num_}/{den_}",
-    "choose": "{num} choose {den}",
-    **dict.fromkeys(("sSup", "sSub", "sSubSup"), "{e_}{scripts}"),
-    "limLow": "{e}_{lim_}",
-    "limUpp": "{e}^{lim_}",
-    "sPre": "{scripts}{e}",
-    "rad": "{scripts}√{e_}",
-    "nary": "{sign}{scripts} {e}",
-    "func": "{fName} {e}",
-    "acc": "{e}{sign}",
-    "m": "[{rows}]",
-    "mr": "{e}",
-    "eqArr": "{rows}",
-}
-SCRIPTS = [("sub", "_"), ("deg", "^"), ("sup", "^")]
-SIGNS = {"nary": "∫", "acc": "\u0302"}
+BEFORE = {"den": "/", "sub": "_", "sup": "^", "deg": "^", "lim": "_"}  # the parts of an equation
+BETWEEN = {"eqArr": "; ", "func": " ", "m": "; ", "mr": ", ", "oMathPara": " "}
 MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 
 
@@ -186,27 +171,28 @@ def equation(element: Any) -> str:
     kind = element.tag.removeprefix(MATH)
     if kind == "t":
         return element.text or ""
-    texts, parts = list[str](), defaultdict[str, list[str]](list)
-    for child in element:
-        texts.append(equation(child))
-        parts[child.tag.removeprefix(MATH)].append(texts[-1])
 
     def sign(name: str, default: str) -> str:
         found = element.find(f"{MATH}{kind}Pr/{MATH}{name}")
         return default if found is None else str(found.get(f"{MATH}val", ""))
 
-    if kind == "oMathPara":
-        return " ".join(filter(None, texts))
+    parts = list[str]()
+    for child in element:
+        name, text = child.tag.removeprefix(MATH), equation(child)
+        if name in BEFORE and text:
+            mark = "^" if kind == "limUpp" else BEFORE[name]
+            text = mark + grouped(text)
+        elif name == "num" or (name == "e" and kind.startswith("sS")):
+            text = grouped(text)
+        elif name == "e" and kind in ("nary", "rad"):
+            text = " " + text if kind == "nary" else "√" + grouped(text)
+        parts.append(text)
     if kind == "d":
-        inside = sign("sepChr", "|").join(parts["e"])
+        inside = sign("sepChr", "|").join(filter(None, parts))
         return sign("begChr", "(") + inside + sign("endChr", ")")
+    text = BETWEEN.get(kind, "").join(filter(None, parts))
     if kind == "f" and sign("type", "bar") == "noBar":
-        kind = "choose"
-    if kind not in EQUATIONS:
-        return "".join(texts)
-    said = defaultdict(str, {name: ", ".join(each) for name, each in parts.items()})
-    whole = defaultdict(str, {f"{name}_": grouped(each) for name, each in said.items()})
-    scripts = "".join(mark + whole[f"{name}_"] for name, mark in SCRIPTS if said[name])
-    rows = "; ".join(parts["mr"] or parts["e"])
-    more = {"scripts": scripts, "rows": rows, "sign": sign("chr", SIGNS.get(kind, ""))}
-    return EQUATIONS[kind].format_map(said | whole | more)
+        return text.replace("/", " choose ", 1)
+    if kind == "m":
+        return f"[{text}]"
+    return sign("chr", "∫") + text if kind == "nary" else text

@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal, localcontext
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from hierindex.read.marks import label
@@ -18,17 +17,11 @@ SHAPES = {"lowerLetter": "a", "upperLetter": "A", "lowerRoman": "i", "upperRoman
 LEVELS = 9
 MAX_TEXT = 100  # characters around a number
 MOST_REPEATED = 10  # letters; Word counts a, b, ... z, aa, bb
-LITERAL = r'"[^"]*"|\\.|_.|\*.|\[[^\]]*\]'  # what stands for no digits
-SECTION = re.compile(
-    rf"(?P<before>(?:{LITERAL}|[^#0?;.])*+)(?P<whole>[#0?,]*)(?:\.(?P<decimals>[#0?,]*))?"
-    rf"(?P<after>(?:{LITERAL}|[^#0?;])*+)(?:;|$)",
-    re.DOTALL,
+PART = re.compile(  # of a number format: a literal text, a space, a currency, a condition, digits
+    r'"([^"]*)"|\\(.)|[_*].|\[\$([^\]-]*)[^\]]*\]|\[[^\]]*\]|(?P<digits>[#0?][#0?,.]*)', re.DOTALL
 )
-SHOWN = re.compile(rf'"([^"]*)"|\\(.)|\[\$([^\]-]*)[^\]]*\]|{LITERAL}', re.DOTALL)
 GENERAL = re.compile("general", re.IGNORECASE)
 CONDITION = re.compile(r"\[[<>=]")
-LONGEST = 255  # characters of a format
-MOST_DECIMALS = 30
 EPOCH = datetime(1899, 12, 30)
 MOST_DAYS = 2_958_466  # to the year 10000
 
@@ -158,17 +151,6 @@ def formatted(n: int, kind: str) -> str:
     return label(n, SHAPES.get(kind, "1"))
 
 
-class Format(NamedTuple):
-    """One section of a number format."""
-
-    before: str
-    after: str
-    n_digits: int  # at least so many before the decimal point
-    n_decimals: int  # at least
-    spec: str  # of Python; "" of dates
-    scale: int  # power of ten
-
-
 def displayed(value: float, code: str) -> str:
     """Format a number as a spreadsheet displays it, and dates in ISO 8601.
 
@@ -180,42 +162,28 @@ def displayed(value: float, code: str) -> str:
     >>> displayed(45296.5, "d.m.yy h:mm"), displayed(-1e10, "d.m.yy")
     ('2024-01-05 12:00:00', '-10000000000')
     """
-    shape = _format(code, value < 0) if math.isfinite(value) else None
-    if shape is None or (not shape.spec and not 0 <= value < MOST_DAYS):
+    if GENERAL.fullmatch(code) or CONDITION.search(code) or not math.isfinite(value):
         return f"{value:.15g}"
-    if not shape.spec:
+    positive, _, negative = GENERAL.sub("0.##########", code).partition(";")
+    section = negative.partition(";")[0] if value < 0 and negative else positive
+    digits = [found["digits"] for found in PART.finditer(section) if found["digits"]]
+    signs = PART.sub("", section)
+    if not digits and re.search("[dhmsy]", signs, re.IGNORECASE) and 0 <= value < MOST_DAYS:
         return (EPOCH + timedelta(days=value)).isoformat(" ", "seconds").removesuffix(" 00:00:00")
+    if len(digits) != 1:
+        return f"{value:.15g}"
+    bare = digits[0].rstrip(",")  # each comma at the end stands for a thousand
+    shape, _, decimals = bare.partition(".")
+    scale = 2 * ("%" in signs) - 3 * (len(digits[0]) - len(bare))
     with localcontext(rounding=ROUND_HALF_UP):
-        number = format(Decimal(repr(abs(value))).scaleb(shape.scale), shape.spec)
-    whole, _, decimals = number.partition(".")
-    decimals = decimals[: shape.n_decimals] + decimals[shape.n_decimals :].rstrip("0")
-    text = whole.rjust(shape.n_digits, "0") + (decimals and f".{decimals}")
-    sign = "-" if value < 0 and "(" not in shape.before and "-" not in shape.before else ""
-    return " ".join(f"{sign}{shape.before}{text}{shape.after}".split())
-
-
-@lru_cache(maxsize=1024)
-def _format(code: str, is_negative: bool) -> Format | None:
-    """Return the format for numbers of a sign, or None to show them unchanged."""
-    if GENERAL.fullmatch(code) or len(code) > LONGEST or CONDITION.search(code):
-        return None
-    code = GENERAL.sub("0.##########", code)
-    section = SECTION.match(code)
-    if section and is_negative and section.end() < len(code):
-        section = SECTION.match(code, section.end())
-    if section is None:
-        return None
-    before, after = (
-        SHOWN.sub(lambda match: "".join(filter(None, match.groups())), section[name])
-        for name in ("before", "after")
+        number = Decimal(repr(abs(value))).scaleb(scale)
+        text = f"{number:{',' if ',' in shape else ''}.{len(decimals)}f}"
+    whole, _, rest = text.partition(".")
+    rest = rest[: decimals.count("0")] + rest[decimals.count("0") :].rstrip("0")
+    shown = whole.rjust(shape.count("0"), "0") + (rest and f".{rest}")
+    said = PART.sub(
+        lambda found: shown if found["digits"] else "".join(filter(None, found.groups())),
+        section,
     )
-    signs = re.sub(LITERAL, "", section["before"] + section["after"])
-    whole, decimals = section["whole"], section["decimals"] or ""
-    if not whole + decimals:
-        return Format("", "", 0, 0, "", 0) if re.search("[dhmsy]", signs, re.IGNORECASE) else None
-    bare = whole.rstrip(",")
-    n_thousands = len(whole) - len(bare) + decimals.count(",")
-    decimals = decimals.replace(",", "")[:MOST_DECIMALS]
-    spec = f"{',' if ',' in bare else ''}.{len(decimals)}f"
-    scale = 2 * ("%" in signs) - 3 * n_thousands
-    return Format(before, after, bare.count("0"), decimals.count("0"), spec, scale)
+    sign = "-" if value < 0 and not {"-", "("} & {*said} else ""
+    return " ".join(f"{sign}{said}".split())

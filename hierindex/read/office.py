@@ -15,10 +15,10 @@ from zipfile import ZipFile
 from hierindex.node import TITLE, Heading
 from hierindex.read.html import read_html
 from hierindex.read.numbering import displayed
-from hierindex.read.plain import read_unnamed
 from hierindex.read.tables import markdown_table
 from hierindex.read.text import (
     MAX_TITLE,
+    OLE,
     Reading,
     UnreadableError,
     decode,
@@ -28,14 +28,6 @@ from hierindex.read.text import (
 )
 
 MAX_GROWTH = 100_000_000  # bytes; converters need forty times as much memory
-OLE = b"\xd0\xcf\x11\xe0"  # begins files of older formats, and encrypted ones
-OLD = {
-    ".doc": "is an old Word file; save it as .docx",
-    ".ppt": "is an old PowerPoint file; save it as .pptx",
-    ".xls": "is an old Excel file; save it as .xlsx",
-}
-"""Advice on files that are not read, by suffix."""
-
 CORE = "docProps/core.xml"
 NO_TITLE = re.compile(
     r"\W*(?:microsoft (?:word|excel|powerpoint)\b.*|powerpoint[- ]\w+|pr\w+ (?:de )?powerpoint|"
@@ -58,12 +50,10 @@ STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")  # namespaces of IS
 COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 UNREAD_PARTS = {"picture": "/media/image", "chart": "xl/charts/chart"}  # what is in their names
 COMMENT = re.compile(rb"<(?:\w+:)?(?:comment|cm)[ />]")
-LOCKS = "META-INF/encryption.xml"  # names the parts of a book that are encrypted
 C = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
 A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
-MOST_POINTS = 10_000  # of a chart
 
 
 class Block(NamedTuple):
@@ -74,28 +64,16 @@ class Block(NamedTuple):
     depth: int | None = None
 
 
-def read_old(suffix: str, file: BinaryIO) -> Reading:
-    """Raise an error with advice for files of older formats; read other files as text."""
-    if file.read(len(OLE)) == OLE:
-        raise UnreadableError(OLD[suffix])
-    file.seek(0)
-    return read_unnamed(file)
-
-
 @contextmanager
 def unpacked(file: BinaryIO, kind: str) -> Iterator[ZipFile]:
     """Open a zip file; raise an error with the reason if it cannot be read."""
     if file.read(len(OLE)) == OLE:
         raise UnreadableError("is encrypted, or not in the format of its suffix")
     with reading_as(kind), ZipFile(file) as parts, warnings.catch_warnings(action="ignore"):
-        check_growth(sum(part.file_size - part.compress_size for part in parts.infolist()))
+        growth = sum(part.file_size - part.compress_size for part in parts.infolist())
+        if growth > MAX_GROWTH:
+            raise UnreadableError(f"grows by {growth:,} bytes when unpacked")
         yield parts
-
-
-def check_growth(n_bytes: int) -> None:
-    """Raise an error if a file grows by too many bytes when it is unpacked."""
-    if n_bytes > MAX_GROWTH:
-        raise UnreadableError(f"grows by {n_bytes:,} bytes when unpacked, more than {MAX_GROWTH:,}")
 
 
 def parsed(data: bytes) -> Any:
@@ -181,15 +159,12 @@ def read_epub(file: BinaryIO) -> Reading:
         package, folder = parsed(parts.read(path)), posixpath.dirname(path)
         items = {item.get("id"): item for item in package.iterfind(".//{*}manifest/{*}item")}
         names, chapters = set(parts.namelist()), list[str]()
-        locks = parts.read(LOCKS) if LOCKS in names else b""
         for reference in package.iterfind(".//{*}itemref"):
             item = items.pop(reference.get("idref"), {})
             name = posixpath.normpath(posixpath.join(folder, unquote(item.get("href", ""))))
             is_picture = item.get("media-type", "").startswith("image/")
             if name not in names or is_picture or "nav" in item.get("properties", "").split():
                 continue
-            if name.encode() in locks:
-                raise UnreadableError("is an encrypted book")
             chapters.append(decode(parts.read(name)).text)
         html = "\n".join(["<main>", *chapters, "</main>"])
         text, metadata, headings = read_html(BytesIO(html.encode("utf-8", "replace")))
@@ -212,7 +187,7 @@ def chart_blocks(root: Any) -> Iterator[str]:
             columns.append(("", categories))
         name = " ".join(_points(series, "tx").values()) or series.findtext(f"{C}tx/{C}v")
         columns.append((name or f"Series {i}", _points(series, "val", "yVal")))
-    if rows := sorted({at for _, column in columns for at in column})[:MOST_POINTS]:
+    if rows := sorted({at for _, column in columns for at in column}):
         table = [[column.get(at, "") for _, column in columns] for at in rows]
         yield markdown_table([[name for name, _ in columns], *table])
 

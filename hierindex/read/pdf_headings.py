@@ -5,14 +5,11 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from typing import NamedTuple
 
 MAX_LINES = 3  # of a heading
 MAX_HEADING = 200  # characters
 MAX_LEVELS = 6
-MAX_PAGE = 1000  # lines; on longer pages, entries are placed by their exact words alone
-ALIKE = 0.8  # similarity of a line and an outline's entry that have not the same letters
 NEAR = 60  # points below the place an outline's entry names
 LARGER = 1.1  # times the size of the text
 MUCH = 0.15  # of the characters; the text's font is the largest with as many, a bold one at last
@@ -123,20 +120,10 @@ def _find(
         if words and (candidates := places.get(words)):
             first, n_lines = min(candidates, key=distance)
             return Placed(entry.level, number, first, n_lines)
-    if y is None or len(page) > MAX_PAGE:
-        return None
     for i, near in enumerate(page):
-        if not -NEAR < near.y - y < near.size:
-            continue
-        text = letters_of(near.text)
-        if text.startswith(title) and len(title) > 3:
+        begins = y is not None and -NEAR < near.y - y < near.size and len(title) > 3
+        if begins and letters_of(near.text).startswith(title):
             return Placed(entry.level, number, i, 1, _end_of(title, near.text))
-        for n in range(1, MAX_LINES + 1):
-            text = letters_of(" ".join(each.text for each in page[i : i + n]))
-            if abs(len(text) - len(title)) <= len(title) / 4:
-                matcher = SequenceMatcher(None, text, title, autojunk=False)
-                if matcher.quick_ratio() >= ALIKE and matcher.ratio() >= ALIKE:
-                    return Placed(entry.level, number, i, min(n, len(page) - i))
     return None
 
 

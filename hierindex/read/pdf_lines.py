@@ -17,7 +17,6 @@ MAX_SIZE = 1.3  # times the size of the text
 SHOWN = 80  # characters of a line in a note
 NOTES = 10
 NUMBER = re.compile(r"(?<![\w.,:])(?:\d{1,6}|[ivxlc]{1,8})(?!\w|[.,:]\d)", re.I)
-MAX_NUMBERS = 8  # of a line that counts pages
 PAGE_WORD = (
     r"\b(?:pages?|pp?|pg|seite|blatt|p[aá]g(?:ina)?|str(?:ona|ana)?|стр(?:аница)?|sid[ae]|sivu|"
     r"folio)\b"
@@ -171,7 +170,7 @@ def _keys(line: Line, side: int, number: int, label: str) -> Iterator[Furniture]
     if len(text) > MAX_HEAD:
         return
     yield Furniture(side, y, text)
-    for found in [*NUMBER.finditer(text)][:MAX_NUMBERS]:
+    for found in NUMBER.finditer(text):
         is_label = found[0].casefold() == label.casefold()
         if not (is_label or found[0].isdecimal()):
             continue

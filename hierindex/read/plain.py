@@ -14,6 +14,7 @@ from hierindex.read.rtf import read_rtf
 from hierindex.read.text import (
     HEAD,
     MAX_TITLE,
+    OLE,
     Reading,
     UnreadableError,
     note_left_out,
@@ -73,6 +74,8 @@ def read_unnamed(file: BinaryIO) -> Reading:
     file.seek(0)
     if begin.startswith(b"{\\rtf"):
         return read_rtf(file)
+    if begin.startswith(OLE):
+        raise UnreadableError("is an old Office file; save it as .docx, .pptx or .xlsx")
     if begin.startswith(b"%!PS"):
         raise UnreadableError("is PostScript, which is not read; convert it to PDF")
     if markup := BEGINS_MARKUP.match(begin):

@@ -5,7 +5,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from functools import partial
 from io import BytesIO
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -31,7 +30,7 @@ from hierindex.read import (
 )
 from hierindex.read.files import Skipped, quoted
 from hierindex.read.remembered import content_hash, named_by, read_once
-from hierindex.read.text import MAX_BYTES, Reading, UnreadableError, counted
+from hierindex.read.text import Reading, UnreadableError, counted
 from hierindex.text.characters import SURROGATE, composed
 
 MAX_LINE = 1_000_000  # characters; a file with a longer line is data
@@ -52,7 +51,6 @@ READERS: dict[str, Callable[[BinaryIO], Reading]] = {
     **dict.fromkeys(plain.SUFFIXES, plain.read_source),
     **dict.fromkeys((".srt", ".vtt"), plain.read_subtitles),
     **dict.fromkeys((".mht", ".mhtml"), mail.read_web_archive),
-    **{suffix: partial(office.read_old, suffix) for suffix in office.OLD},
     ".pdf": pdf.read_pdf,
     ".rst": plain.read_rst,
     ".rtf": rtf.read_rtf,
@@ -89,22 +87,19 @@ class Documents:
         Keys of documents not to read.
     more : Mapping[str, str]
         Metadata to add to all documents.
-    room : int
-        Maximum number of characters of all remaining parts together.
     """
 
     memory: Readings | None = None
     left_out: Set[str] = frozenset()
     more: Mapping[str, str] = field(default_factory=dict)
-    room: int = MAX_BYTES
 
     def of(self, file: BinaryIO, document_id: str, depth: int = 0) -> list[Document | Skipped]:
         """Return the document of a file or a part, and the documents inside it."""
         if not depth and (other := file_of(document_id)) != document_id:
             raise UnreadableError(f"has a name like a part of {quoted(other)}; rename it")
-        suffix = Path(name_of(document_id)).suffix.lower()
+        suffix, key = Path(name_of(document_id)).suffix.lower(), ""
         if reader := READERS.get(suffix):
-            text, read, headings = read_once(reader, suffix, file, self.memory)
+            (text, read, headings), key = read_once(reader, suffix, file, self.memory)
         else:  # decoding is all, and the file may be large
             text, read, headings = plain.read_unnamed(file)
         n_attached = read.pop(mail.ATTACHED, 0) if suffix in PARTS else 0
@@ -112,7 +107,6 @@ class Documents:
         if suffix in PARTS and (n_attached or not text) and depth < MAX_DEPTH:
             file.seek(0)
             parts = _named_apart(PARTS[suffix](file))
-        used = self._recent()
         inside, refused = list[Document | Skipped](), list[Skipped]()
         for name, data in parts.items():
             part_id = f"{document_id}#{name}"
@@ -123,10 +117,7 @@ class Documents:
                     inside += self.of(BytesIO(data), part_id, depth + 1)
             except UnreadableError as error:
                 refused.append(Skipped(part_id, str(error)))
-                used |= self._recent()
         if not text.strip() and (inside or refused):  # a mailbox
-            for first in [each for each in inside if isinstance(each, Document)][:1]:
-                self._note(first, used)
             return [*inside, *refused]
         left_out = [f"{name_of(part.path)} {part.reason}" for part in refused]
         if n_attached and not parts:
@@ -134,18 +125,9 @@ class Documents:
         if left_out:
             read[LEFT_OUT] = [*read.get(LEFT_OUT, []), *left_out]
         document = _document(document_id, suffix, Reading(text, read, headings), **self.more)
-        if depth and len(text) > self.room:
-            raise UnreadableError("has more text than the limit for all parts of a file together")
-        self.room -= len(text) if depth else 0
-        self._note(document, used)
+        if key and self.memory is not None:
+            self.memory.note(content_hash(document), key)
         return [document, *inside]
-
-    def _note(self, document: Document, used: Set[str]) -> None:
-        if self.memory is not None:
-            self.memory.note(content_hash(document), used)
-
-    def _recent(self) -> set[str]:
-        return set() if self.memory is None else self.memory.recent()
 
 
 def _named_apart(parts: Iterable[tuple[str, bytes]]) -> dict[str, bytes]:

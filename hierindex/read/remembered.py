@@ -1,7 +1,7 @@
-"""Results of reading and splitting, recalled from the cache by digests of their input."""
+"""Results of reading, recalled from the cache by digests of the files."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
@@ -13,17 +13,15 @@ from typing import TYPE_CHECKING, BinaryIO
 from hierindex.cache import Readings
 from hierindex.core.identity import digest, file_of, name_of
 from hierindex.node import FILE_NAME, HEADINGS, MODIFIED, TITLE, headings_in
-from hierindex.read.text import MAX_BYTES, Reading, UnreadableError
+from hierindex.read.text import MAX_BYTES, Reading
 
 if TYPE_CHECKING:
     from llama_index.core.schema import Document
 
 LIBRARIES = (
-    "hierindex chardetng-py llama-index-core lxml "
-    "markdown-it-py olefile openpyxl pypdfium2 python-oxmsg python-pptx pyyaml "
-    "sentencex"
+    "hierindex chardetng-py lxml markdown-it-py openpyxl pypdfium2 python-oxmsg python-pptx pyyaml"
 ).split()
-"""Packages whose versions may change how files are read and split."""
+"""Packages whose versions may change how files are read."""
 FILE_PATH = "file_path"  # LlamaIndex's
 FOLDER = "folder"
 SHOWN = {  # fields of a document that determine how its chunks show metadata
@@ -37,7 +35,7 @@ SHOWN = {  # fields of a document that determine how its chunks show metadata
 
 def read_once(
     read: Callable[[BinaryIO], Reading], suffix: str, file: BinaryIO, memory: Readings | None
-) -> Reading:
+) -> tuple[Reading, str]:
     """Read a file, or recall the result if the same reader has read the same bytes before.
 
     Parameters
@@ -47,64 +45,30 @@ def read_once(
         Suffix of the file's name, which identifies the reader.
     file : BinaryIO
     memory : Readings or None
+
+    Returns
+    -------
+    reading : Reading
+    key : str
+        Key of the reading in the cache; "" if it is not cached.
     """
-    if memory is None:
-        return read(file)
-    size = file.seek(0, SEEK_END)
+    if memory is None or file.seek(0, SEEK_END) > MAX_BYTES:  # readers look at its beginning first
+        file.seek(0)
+        return read(file), ""
     file.seek(0)
-    if size > MAX_BYTES:  # readers look at its beginning first
-        return read(file)
     data = file.read()  # once, so that what is read is what is hashed
     key = digest("reading", _made_by(), suffix, sha256(data).hexdigest())
-    match memory.recall(key):
-        case [str(text), dict(metadata), list(headings)]:
-            return Reading(text, metadata, headings_in({HEADINGS: headings}))
-        case str(reason):
-            raise UnreadableError(reason)
-    try:
-        reading = read(BytesIO(data))
-    except UnreadableError as error:
-        memory.keep(key, str(error))
-        raise
+    if found := memory.recall(key):
+        text, metadata, headings = found
+        return Reading(text, metadata, headings_in({HEADINGS: headings})), key
+    reading = read(BytesIO(data))
     memory.keep(key, reading)
-    return reading
-
-
-def split_once(
-    split: Callable[[], Sequence[str]], text: str, settings: str, memory: Readings | None
-) -> Sequence[str]:
-    """Split a text, or recall the result if the same text was split before.
-
-    The result is not cached if a chunk is not a part of the text.
-
-    Parameters
-    ----------
-    split : callable
-        Returns the chunks.
-    text : str
-    settings : str
-        Everything else that determines the chunks.
-    memory : Readings or None
-    """
-    if memory is None:
-        return split()
-    key = digest("places", _made_by(), settings, text)
-    if places := memory.recall(key):
-        return [text[start:end] for start, end in places]
-    chunks = split()
-    places, end = list[tuple[int, int]](), 0
-    for chunk in chunks:
-        if (start := text.find(chunk, end)) < 0:
-            return chunks
-        end = start + len(chunk)
-        places.append((start, end))
-    memory.keep(key, places)
-    return chunks
+    return reading, key
 
 
 @cache
 def _made_by() -> str:
-    """Return an identifier of the code that reads and splits."""
+    """Return an identifier of the code that reads."""
     # The sources tell versions of an editable install apart.
     package = Path(__file__).parents[1]
     files = sorted(path for room in ("read", "text") for path in (package / room).glob("*.py"))

@@ -1,6 +1,5 @@
 """Rich Text Format: paragraphs, headings, tables and notes."""
 
-import codecs
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ from hierindex.read.text import (
     HEAD,
     MAX_TITLE,
     Reading,
+    codec_of,
     decode,
     joined,
     note_left_out,
@@ -21,9 +21,10 @@ from hierindex.read.text import (
 )
 
 TOKEN = re.compile(
-    r"\\(?P<word>[a-zA-Z]{1,32})(?P<number>-?\d{1,10})? ?|\\'(?P<byte>[0-9a-fA-F]{2})"
-    r"|\\(?P<sign>[^a-zA-Z])|(?P<brace>[{}])|[\r\n]+|(?P<text>[^\\{}\r\n]+|\\)"
+    r"(?P<begin>\{\s*(?:\\\*\s*)?)?\\(?P<word>[a-zA-Z]{1,32})(?P<number>-?\d{1,10})?[ ]?"
+    r"|(?P<run>(?:\\'[0-9a-fA-F]{2}|[^\\{}])+)|(?P<brace>[{}])|\\(?P<sign>[^a-zA-Z]?)"
 )
+BYTE = re.compile(r"\\'(..)|[\r\n]")
 SIGNS = {"~": "\xa0", "_": "-", "-": "", "{": "{", "}": "}", "\\": "\\"}
 WORDS = dict.fromkeys(("emspace", "enspace", "nestcell"), " ") | {"line": "\n", "tab": "\t"}
 WORDS |= zip(
@@ -118,10 +119,8 @@ class _RtfText:
         self._outer: list[_State] = []
         self._line: list[tuple[str, str]] = []  # runs, see `joined_runs`
         self._cells: list[str] = []
-        self._bytes = bytearray()
         self._fonts: dict[int, str] = {}
         self._font = 0
-        self._starts = self._optional = False  # after a brace, and after \*
         self._note = 0  # where a note begins in the line
         self._n_skipped = 0  # characters still to be skipped
         at = 0
@@ -130,37 +129,31 @@ class _RtfText:
             if match["word"] == "bin":
                 at += max(0, int(match["number"] or 0))
             self._take(match)
-        self._flush()
         self._end_line()
         self._end_row()
 
     def _take(self, match: re.Match[str]) -> None:
-        word, byte, sign, brace, text = match.group("word", "byte", "sign", "brace", "text")
-        if byte is not None or text is not None:
-            data = bytes.fromhex(byte) if byte else text.encode("latin-1")
-            self._bytes += data[self._n_skipped :]
-            self._n_skipped = max(0, self._n_skipped - len(data))
-            self._starts = False
+        word, sign, begin = match["word"], match["sign"], match["begin"]
+        if match["run"]:
+            run = BYTE.sub(lambda byte: chr(int(byte[1], 16)) if byte[1] else "", match["run"])
+            self._say(
+                run[self._n_skipped :].encode("latin-1").decode(self._state.encoding, "replace")
+            )
+            self._n_skipped = max(0, self._n_skipped - len(run))
             return
-        if not match[0].isspace():
-            self._flush()
-        if brace == "{":
+        if begin or match["brace"] == "{":
             self._outer.append(self._state)
-            self._starts, self._optional, self._n_skipped = True, False, 0
-        elif brace == "}":
+            self._n_skipped = 0
+        if match["brace"] == "}":
             self._end_group()
-        elif sign == "*":
-            self._optional = True
-        elif sign is not None and sign in "\r\n":
+        elif sign and sign in "\r\n":
             self._end_line()
-        elif sign is not None:
+        elif sign:
             self._say(SIGNS.get(sign, ""))
-        elif word is not None:
-            if not ((self._starts or self._optional) and self._begins(word)):
-                self._obey(word, int(match["number"]) if match["number"] else None)
-            self._starts = self._optional = False
+        elif word and not (begin and self._begins(word, is_optional="*" in begin)):
+            self._obey(word, int(match["number"]) if match["number"] else None)
 
-    def _begins(self, word: str) -> bool:
+    def _begins(self, word: str, *, is_optional: bool) -> bool:
         """Return whether a word begins a group outside of the running text."""
         group = GROUPS.get(word, "")
         if word in COUNTED:
@@ -168,7 +161,7 @@ class _RtfText:
             group = "skipped"
         elif word in self.about and self._state.group == "skipped":
             group = word
-        elif self._optional and word not in ("shpinst", "shppict", "shptxt"):
+        elif is_optional and word not in ("shpinst", "shppict", "shptxt"):
             group = group or "skipped"
         if group == "note":
             self._note = len(self._line)
@@ -198,18 +191,13 @@ class _RtfText:
         elif word == "row":
             self._end_row()
         elif word == "ansicpg":
-            self._default = _known(f"cp{number}")
+            self._default = codec_of(f"cp{number}") or "cp1252"
             self._state = self._state._replace(encoding=self._default)
         elif word == "f":
             self._font = number or 0
             self._state = self._state._replace(encoding=self._fonts.get(self._font, self._default))
         elif word == "fcharset" and number in CODE_PAGES:
             self._fonts[self._font] = CODE_PAGES[number]
-
-    def _flush(self) -> None:
-        if self._bytes:
-            self._say(self._bytes.decode(self._state.encoding, "replace"))
-            self._bytes.clear()
 
     def _say(self, text: str) -> None:
         state = self._state
@@ -235,10 +223,3 @@ class _RtfText:
         if any(self._cells):
             self.lines.append(([*self._cells], -1))
         self._cells.clear()
-
-
-def _known(encoding: str) -> str:
-    try:
-        return codecs.lookup(encoding).name
-    except LookupError:
-        return "cp1252"

@@ -52,7 +52,6 @@ class _Slides:
 
     def __init__(self, unread: Counter[str]) -> None:
         self._unread = unread
-        self._charts = set[Any]()
 
     def read(self, slides: Iterable[Any]) -> Iterator[Block]:
         for i, slide in enumerate(slides, start=1):
@@ -81,9 +80,7 @@ class _Slides:
             elif shape.has_table:
                 yield from table_blocks(self._rows(shape.table))
             elif shape.has_chart:
-                if shape.chart_part not in self._charts:
-                    self._charts.add(shape.chart_part)
-                    yield from chart_blocks(shape.chart._chartSpace)
+                yield from chart_blocks(shape.chart._chartSpace)
             elif (diagram := shape._element.find(f".//{DIAGRAM}relIds")) is not None:
                 data = part.rels.get(diagram.get(f"{R}dm"))
                 if data is not None and not data.is_external:

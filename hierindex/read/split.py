@@ -1,18 +1,14 @@
 """Splitting of documents into chunks with exact character offsets."""
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from itertools import pairwise
 from typing import Any, TypeVar
 
-from llama_index.core.bridge.pydantic import PrivateAttr
 from llama_index.core.node_parser import NodeParser, SentenceSplitter
 from llama_index.core.node_parser.node_utils import build_nodes_from_splits
 from llama_index.core.schema import BaseNode, Document, MetadataMode, TextNode
 
-from hierindex.cache import Readings
 from hierindex.models.embedder import Embedder
 from hierindex.models.load import load_encoder
 from hierindex.models.model import EmbedLike
@@ -29,14 +25,12 @@ from hierindex.node import (
     shared_section,
 )
 from hierindex.progress import Progress, silent
-from hierindex.read.remembered import content_hash, split_once
 from hierindex.read.sections import Places, Sections, headings_of, split_at_headings
 from hierindex.text.sentences import bounds_in_prose
 from hierindex.text.words import LANGUAGE
 from hierindex.text_node import check_text_node, chunk_of, from_text_node, to_text_node
 
 CHUNK_TOKENS = 256  # if the window of the model is unknown
-SHORT = 8  # characters
 PREFIX = 8  # titles are embedded with a chunk if they take at most an eighth of it
 DocumentLike = TypeVar("DocumentLike", bound=BaseNode)
 ENOUGH = 6  # characters per token; most texts have about four
@@ -55,9 +49,6 @@ class PlacedSentenceSplitter(SentenceSplitter):
     a document is split in parts, it counts offsets from the start of the part.
     """
 
-    _sizes: dict[str, int] = PrivateAttr(default_factory=dict)  # tokens of short texts
-    _embedder: Embedder | None = PrivateAttr(default=None)  # whose tokenizer counts
-
     @classmethod
     def class_name(cls) -> str:
         """Return the name under which LlamaIndex serialises it."""
@@ -67,24 +58,15 @@ class PlacedSentenceSplitter(SentenceSplitter):
         self,
         nodes: Sequence[BaseNode],
         show_progress: bool = False,
-        memory: Readings | None = None,
         **kwargs: Any,
     ) -> list[BaseNode]:
-        """Split each part between headings by itself; `memory` recalls where texts were split."""
+        """Split each part between headings by itself."""
         found: list[BaseNode] = []
-        counted_by = self._embedder.counted_by if memory and self._embedder else None
         for node in nodes:
             bare, text = _bare(node), node.get_content(MetadataMode.NONE)
             headings = headings_of(node) if node.source_node is None else []
-            split = partial(self._chunks_of, text, headings, bare)
-            if counted_by is None:
-                chunks: Sequence[str] = split()
-            else:
-                metadata = self._get_metadata_str(bare)
-                settings = self.model_dump(exclude={"callback_manager", "id_func"})
-                shaped_by = json.dumps([counted_by, settings, metadata, headings])
-                chunks = split_once(split, text, shaped_by, memory)
-            found += build_nodes_from_splits([*chunks], bare, id_func=self.id_func)
+            chunks = self._chunks_of(text, headings, bare)
+            found += build_nodes_from_splits(chunks, bare, id_func=self.id_func)
         return found
 
     def _chunks_of(self, text: str, headings: Sequence[Heading], bare: BaseNode) -> list[str]:
@@ -113,10 +95,9 @@ class PlacedSentenceSplitter(SentenceSplitter):
         """Return whether titles are short enough to be embedded with the chunks below them."""
         return self._token_size(titles) <= self.chunk_size // PREFIX
 
-    def chunks_of(self, document: Document, memory: Readings | None = None) -> list[Node]:
-        """Return the chunks of a document; `memory` caches where it was split."""
-        parsed = self._parse_nodes([document], memory=memory)
-        return self._placed(parsed, {document.node_id: document})
+    def chunks_of(self, document: Document) -> list[Node]:
+        """Return the chunks of a document."""
+        return self._placed(self._parse_nodes([document]), {document.node_id: document})
 
     def _postprocess_parsed_nodes(
         self, nodes: list[BaseNode], parent_doc_map: dict[str, Document]
@@ -157,20 +138,10 @@ class PlacedSentenceSplitter(SentenceSplitter):
         return node.get_metadata_str(mode=MetadataMode.EMBED)
 
     def _token_size(self, text: str) -> int:
-        """Count the tokens of a text, or of a prefix that is already too long for a chunk.
+        """Count the tokens of a text, at least 1.
 
-        LlamaIndex counts whole files first, which the prefix makes cheap, and each of many
-        repeated short texts, which `_sizes` caches. The count is at least 1, because
         LlamaIndex repeats a trailing text of 0 tokens in the next chunk.
         """
-        if len(text) <= SHORT:
-            if text not in self._sizes:
-                self._sizes[text] = max(1, super()._token_size(text))
-            return self._sizes[text]
-        if len(text) > (enough := ENOUGH * self.chunk_size):
-            n_tokens = super()._token_size(text[: max(0, text.rfind(" ", 0, enough))])
-            if n_tokens > self.chunk_size:
-                return n_tokens
         return max(1, super()._token_size(text))
 
 
@@ -194,27 +165,20 @@ def sentence_splitter(
     """
     embedder = Embedder(load_encoder() if embed_model is None else embed_model)
     known = embedder.window is not None
-    splitter = PlacedSentenceSplitter(  # type: ignore[call-arg]
+    return PlacedSentenceSplitter(  # type: ignore[call-arg]
         chunk_size=chunk_size or (embedder.room if known else CHUNK_TOKENS),
         chunk_overlap=0,
         tokenizer=embedder.tokens_of,
         chunking_tokenizer_fn=split_stretches,
     )
-    splitter._embedder = embedder
-    return splitter
 
 
 def split_documents(
-    documents: Sequence[Document],
-    splitter: NodeParser,
-    *,
-    progress: Progress = silent,
-    memory: Readings | None = None,
+    documents: Sequence[Document], splitter: NodeParser, *, progress: Progress = silent
 ) -> list[Node]:
     """Split documents into chunks, with their first pages and their sections as metadata.
 
-    Only the splitter of `sentence_splitter` ends chunks at section ends and uses the cache
-    `memory`.
+    Only the splitter of `sentence_splitter` ends chunks at section ends.
 
     Raises
     ------
@@ -226,9 +190,7 @@ def split_documents(
         progress("split", i, len(documents))
         check_text_node(document)
         if isinstance(splitter, PlacedSentenceSplitter):
-            chunks += splitter.chunks_of(document, memory)
-            if memory is not None:
-                memory.note(content_hash(document), memory.recent())
+            chunks += splitter.chunks_of(document)
         else:
             found, places = [*map(chunk_of, splitter([_bare(document)]))], Places(document)
             for chunk in found:

@@ -19,7 +19,6 @@ LONGEST_HEAD = 60  # characters, below another head
 Row = Sequence[str]
 MAX_ROW = 4000  # characters; cells of a longer table row are text side by side, not data
 MAX_SPAN = 1000  # columns, as browsers have it
-MAX_SPANNED = 10_000_000  # characters of a page; more spanned cells are not repeated
 
 
 class Merged(str):
@@ -183,21 +182,9 @@ def table_lines(lines: Sequence[Line], rows: Sequence[HtmlRow]) -> list[Line]:
     return [*found, *lines[at:]]
 
 
-def set_texts(rows: Sequence[HtmlRow], room: int) -> int:
-    """Set the columns and texts of rows: one line for each header, records for a long table.
-
-    Parameters
-    ----------
-    rows : sequence of HtmlRow
-    room : int
-        Maximum number of characters of repeated cells.
-
-    Returns
-    -------
-    int
-        The number that is left.
-    """
-    room = _set_columns(rows, room)
+def set_texts(rows: Sequence[HtmlRow]) -> None:
+    """Set the columns and texts of rows: one line for each header, records for a long table."""
+    _set_columns(rows)
     data = [row for row in rows if row.columns]
     for row in data:
         row.text = _joined(row.columns)
@@ -216,36 +203,26 @@ def set_texts(rows: Sequence[HtmlRow], room: int) -> int:
                 texts = [""] * len(head) + [f"\n\n{text}\n\n" for text in records]  # blank lines
             for row, text in zip([*head, *below], texts, strict=False):
                 row.text = text
-    return room
 
 
-def _set_columns(rows: Sequence[HtmlRow], room: int) -> int:
+def _set_columns(rows: Sequence[HtmlRow]) -> None:
     """Set the columns of rows, repeating cells that span several columns."""
-    above = dict[int, tuple[int, str]]()  # rows and text of what still spans a column
-    for row in rows:
-        columns, below, cells = list[str](), dict[int, tuple[int, str]](), iter(row.cells)
-        n_texts, last = 0, max(above, default=-1)
-        while True:
-            at, (text, width, n_rows) = len(columns), ("", 1, 1)
-            if at in above:
-                n_rows, text = above[at]
-            elif cell := next(cells, None):
-                text, width, n_rows, _ = cell
-            elif at > last:
-                break
-            room -= (width - 1 + (at in above)) * (len(text) + 3)
-            n_texts += bool(text)
-            columns += [text] * (width if room > 0 else 1)
-            if n_rows > 1 and room > 0:
-                below |= dict.fromkeys(range(at, len(columns)), (n_rows - 1, text))
-        above = below
+    grid = [dict[int, str]() for _ in rows]  # texts by column
+    for i, row in enumerate(rows):
+        at, n_texts = 0, len([*filter(None, grid[i].values())])
+        for cell in row.cells:
+            while at in grid[i]:
+                at += 1
+            for spanned in grid[i : i + cell.n_rows]:
+                spanned |= dict.fromkeys(range(at, at + cell.n_columns), cell.text)
+            n_texts += bool(cell.text)
+        columns = [grid[i].get(at, "") for at in range(max(grid[i], default=-1) + 1)]
         while columns and not columns[-1]:
             columns.pop()
         is_group = row.is_header() and "" in columns and any(c.n_columns > 1 for c in row.cells)
         is_data = (n_texts > 1 or is_group) and not row.has_blocks
         if is_data and 0 < sum(len(cell.text) for cell in row.cells) <= MAX_ROW:
             row.columns = columns
-    return room
 
 
 def _merged(heads: Sequence[Sequence[str]]) -> list[str]:

@@ -14,6 +14,7 @@ from zipfile import BadZipFile
 
 from hierindex.node import LEFT_OUT, Heading
 
+OLE = b"\xd0\xcf\x11\xe0"  # begins office files of older formats, and encrypted ones
 HEAD = 65_536  # bytes; a file is loaded only if they look like text
 MAX_BYTES = 2**28  # of a text; to build a tree over 100 MB takes some 4 GB of memory
 MAX_TITLE = 1000  # characters; each chunk stores the title
@@ -48,17 +49,14 @@ CUT = re.compile(rb"[\xc2-\xf4][\x80-\xbf]{,2}\Z")  # the beginning of a charact
 BAD_BYTES = re.compile("[\udc80-\udcff]+")  # as `surrogateescape` decodes them
 SAMPLE = 2**20  # bytes
 MOST_KNOWN = 0.98  # of the letters beyond ASCII
-ALPHABETS = (  # letters beyond ASCII of languages, by encodings in the order of trial
-    (
-        "cp1252",  # foreign words of English; fr de es pt it nl ca et sv da
+ALPHABETS = {  # letters beyond ASCII of languages, by encodings in the order of trial
+    # Foreign words of English; fr de es pt it nl ca et sv da is.
+    "cp1252": (
         "áàâäåçéèêëíïñóôöü àâæçéèêëîïôœùûüÿ äöüßé áéíñóúü ãõáâàéêíóôúüç àèéìíîòóùú áéèêëíïóöúü "
-        "àçèéíïòóúü äõöüšž åäöé æøåéèêòóôäöü",
+        "àçèéíïòóúü äõöüšž åäöé æøåéèêòóôäöü ðþáéíóúýæö"
     ),
-    ("cp1254", "çğıöşü\u0130"),  # tr
-    ("cp1252", "ðþáéíóúýæö"),  # is
-    ("cp1250", "áéíóöőúüű"),  # hu
-    ("cp1257", "ąčęėįšųūž"),  # lt
-)
+    "cp1250": "áéíóöőúüű",  # hu, which is not detected
+}
 NO_LETTERS = frozenset("ªºµåÅ")  # but signs and units
 ODD_SIGN = re.compile(  # within a word or at its start, and so a letter; C1 controls
     "[^\\W\\d_][¡¢£¤¥¦§¨©¬¯°±²³\xb4¶\xb8¹º»¼½¾¿ª„†‡‰][^\\W\\d_]"
@@ -197,7 +195,7 @@ def _encoding(data: bytes, declared: str) -> str:
         declared = found[1].decode("ascii", "replace")
         if declared.lower().startswith("utf"):  # an ASCII name is not in UTF-16
             declared = "utf-8"
-    named = _codec(declared) or ("iso2022_jp" if b"\x1b$" in data else "")
+    named = codec_of(declared) or ("iso2022_jp" if b"\x1b$" in data else "")
     if data.isascii():
         return named if named.startswith(SEVEN_BIT) and _fits(data, named) else "utf-8"
     if _is_utf8(data, named):
@@ -207,7 +205,7 @@ def _encoding(data: bytes, declared: str) -> str:
     return _detected(data)
 
 
-def _codec(label: str) -> str:
+def codec_of(label: str) -> str:
     """Return the name of the codec that a label means, or "" if it is unknown."""
     label = label.strip().lower()
     for form in (label, re.sub(r"^(x|cs)[-_]?|-[ie]$", "", label), label.replace("-", "")):
@@ -245,17 +243,14 @@ def _detected(data: bytes) -> str:
     sample = data[:HEAD]
     if len(sample) - len(sample.translate(None, CONTROLS)) > MOST_CONTROLS * len(sample):
         raise UnreadableError("is not text")
-    for encoding, alphabets in ALPHABETS:
-        if _is_one_of(data[:SAMPLE], encoding, alphabets.split()):
-            return encoding
-    found = _codec(detect(data))
-    return "cp850" if found == "cp1252" and not _fits(data, found) else found  # of DOS
+    known = (name for name in ALPHABETS if _is_in_alphabet(data[:SAMPLE], name))
+    return next(known, "") or codec_of(detect(data))
 
 
-def _is_one_of(data: bytes, encoding: str, alphabets: Sequence[str]) -> bool:
+def _is_in_alphabet(data: bytes, encoding: str) -> bool:
     """Return whether a Latin text uses the letters of one language, and no odd signs.
 
-    >>> [_is_one_of(text.encode("cp1252"), "cp1252", ["é"]) for text in ("£3 née", "z³oty", "ñu")]
+    >>> [_is_in_alphabet(text.encode("cp1252"), "cp1252") for text in ("£3 née", "z³oty", "ñß")]
     [True, False, False]
     """
     try:
@@ -265,7 +260,10 @@ def _is_one_of(data: bytes, encoding: str, alphabets: Sequence[str]) -> bool:
     letters = Counter(a for a in text if a.isalpha() and a not in NO_LETTERS)
     foreign = [a for a in letters if not a.isascii()]
     n_foreign = sum(letters[a] for a in foreign)
-    n_known = max(sum(letters[a] for a in foreign if a in alphabet) for alphabet in alphabets)
+    n_known = max(
+        sum(letters[a] for a in foreign if a in alphabet)
+        for alphabet in ALPHABETS[encoding].split()
+    )
     is_latin = n_foreign <= letters.total() / 2 and not ODD_SIGN.search(text)
     return is_latin and n_known >= MOST_KNOWN * n_foreign
 

@@ -89,24 +89,21 @@ class TestSweep:
             vectors.keep(["Title\n\na", "b", "c"], X)
             for document in "ab":
                 readings.keep(f"of {document}", [document])
-                readings.note(document, readings.recent())
+                readings.note(document, f"of {document}")
             readings.keep("of none", ["lost"])
-            readings.keep("why nothing was read", "is empty")
             swept(tmp_path, "a", "c")
             assert texts.recall_summaries("ab").keys() == {"a"}
             assert texts.recall("completion") is None
             assert vectors.recall(["Title\n\na", "b", "c"]).keys() == {"Title\n\na", "c"}
-            found = ["of a", "of b", "of none", "why nothing was read"]
-            assert [*map(readings.recall, found)] == [["a"], None, None, "is empty"]
+            found = ["of a", "of b", "of none"]
+            assert [*map(readings.recall, found)] == [["a"], None, None]
 
     def test_a_reading_is_of_the_last_document_that_it_was_used_for(self, tmp_path):
         with open_cache(str(tmp_path)) as cache:
             readings = Readings(cache)
             readings.keep("a section", [1, 2])
-            readings.note("as it was", readings.recent())
-            assert readings.recall("a section") == [1, 2]
-            assert readings.recent() == {"a section"}
-            readings.note("edited", {"a section"})
+            readings.note("as it was", "a section")
+            readings.note("edited", "a section")
             swept(tmp_path, "edited")
             assert readings.recall("a section") == [1, 2]
             swept(tmp_path, "as it was")

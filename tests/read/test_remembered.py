@@ -1,21 +1,16 @@
-"""What was read and split is recalled by contents, and is what would be read and split now."""
+"""What was read is recalled by contents, and is what would be read now."""
 
 import json
 from pathlib import Path
 
 import pytest
 from fakes import HashingEmbedding
-from llama_index.core.schema import Document
-from llama_index.core.utils import get_tokenizer
 from pdfs import Typed, typed
-from records import as_text_nodes
-from tiktoken import Encoding
 
 import hierindex.read.remembered
-from hierindex import HierarchicalIndex, SemanticHierarchy, read_documents, sentence_splitter
+from hierindex import HierarchicalIndex, SemanticHierarchy, read_documents
 from hierindex.cache import Readings, open_cache
 from hierindex.read import readers as reading
-from hierindex.read.split import PlacedSentenceSplitter, split_documents
 
 SENTENCE = "The keeper of the lighthouse wrote letter {}. "
 LETTERS = "".join(f"## Day {i}\n\n{SENTENCE.format(i) * 5}\n\n" for i in range(6))
@@ -106,14 +101,6 @@ def test_another_reader_reads_the_same_bytes_again(folder, memory):
     assert recalled == plain(read_documents(folder)[0])
 
 
-def test_a_file_that_cannot_be_read_is_remembered_too(folder, memory, read):
-    (folder / "a.md").write_bytes(b"\0")
-    first = read_documents(folder, memory=memory)[1]
-    read.clear()
-    assert read_documents(folder, memory=memory)[1] == first == read_documents(folder)[1]
-    assert read.count(".md") == 1  # without memory
-
-
 @pytest.mark.parametrize("what", ["library", "source"])
 def test_another_version_reads_again(folder, memory, read, monkeypatch, tmp_path, what):
     read_documents(folder, memory=memory)
@@ -128,83 +115,6 @@ def test_another_version_reads_again(folder, memory, read, monkeypatch, tmp_path
     assert len(read) == len(FILES) - 1
 
 
-def document(text: str = LETTERS, **more) -> Document:
-    return Document(id_="a", text=text, **more)
-
-
-def split(documents, splitter, memory=None) -> list[dict]:
-    found = plain(as_text_nodes(split_documents(documents, splitter, memory=memory)))
-    names = {chunk["id_"]: f"chunk {i}" for i, chunk in enumerate(found)}  # ids are random
-    text = json.dumps(found)
-    for name, number in names.items():
-        text = text.replace(name, number)
-    return json.loads(text)
-
-
-@pytest.fixture
-def counted(monkeypatch) -> list[str]:
-    """The texts that are split, as they are split."""
-    texts: list[str] = []
-    chunks_of = PlacedSentenceSplitter._chunks_of
-
-    def count(splitter, text, *rest):
-        texts.append(text)
-        return chunks_of(splitter, text, *rest)
-
-    monkeypatch.setattr(PlacedSentenceSplitter, "_chunks_of", count)
-    return texts
-
-
-def test_what_is_split_is_recalled(folder, memory, counted):
-    splitter = sentence_splitter(HashingEmbedding(), 40)
-    documents = [*read_documents(folder)[0], document()]
-    fresh = split(documents, splitter)
-    counted.clear()
-    for _ in range(2):
-        assert split(documents, splitter, memory) == fresh
-    assert len(counted) == len(documents)
-    assert any("\f" in chunk["text"] or chunk["metadata"].get("page") for chunk in fresh)
-
-
-OTHER = {
-    "text": document(LETTERS + "The end."),
-    "headings": document(metadata={"headings": [[1, "Day 0", 0]]}),
-    "embedded metadata": document(metadata={"about": "many words on the sea and its letters"}),
-}
-
-
-@pytest.mark.parametrize("other", OTHER.values(), ids=OTHER)
-def test_another_document_is_split_anew(memory, counted, other):
-    splitter = sentence_splitter(HashingEmbedding(), 40)
-    other = other.model_copy(deep=True)
-    other.excluded_embed_metadata_keys = ["headings"]
-    for each in document(), other:
-        assert split([each], splitter, memory) == split([each], splitter)
-    assert len(counted) == 4
-
-
-def test_another_tokenizer_splits_anew(memory, counted, monkeypatch):
-    """And one that does not tell what it is splits every time."""
-    by_bytes = Encoding(
-        "bytes",
-        pat_str="(?s).",
-        mergeable_ranks={bytes([byte]): byte for byte in range(256)},
-        special_tokens={},
-    )
-    for encode in (get_tokenizer(), by_bytes.encode, str.split, str.split):
-        monkeypatch.setattr("hierindex.models.embedder.llm_tokenizer", lambda encode=encode: encode)
-        splitter = sentence_splitter(HashingEmbedding(), 40)
-        assert split([document()], splitter, memory) == split([document()], splitter)
-    assert len(counted) == 8
-
-
-def test_a_splitter_with_a_tokenizer_of_the_user_splits_every_time(memory, counted):
-    splitter = PlacedSentenceSplitter(chunk_size=40, chunk_overlap=0, tokenizer=str.split)
-    for _ in range(2):
-        split([document()], splitter, memory)
-    assert len(counted) == 2
-
-
 class TestAnIndex:
     """Built again and again in one folder."""
 
@@ -217,27 +127,25 @@ class TestAnIndex:
         fresh = self.built(source, tmp_path / f"fresh {len(list(tmp_path.iterdir()))}", **options)
         assert self.built(source, tmp_path / "index", **options) == fresh
 
-    def test_equals_a_fresh_one_after_any_edit(self, folder, tmp_path, read, counted):
+    def test_equals_a_fresh_one_after_any_edit(self, folder, tmp_path, read):
         self.check(folder, tmp_path)
         read.clear()
-        counted.clear()
         self.built(folder, tmp_path / "index")
-        assert read == counted == []
+        assert read == []
         (folder / "a.md").write_text(f"# Letters\n\n{LETTERS}The end.")
         self.built(folder, tmp_path / "index")
-        assert (read, len(counted)) == ([".md"], 1)
+        assert read == [".md"]
         (folder / "b.html").rename(folder / "bb.html")
         (folder / "c.pdf").unlink()
         self.check(folder, tmp_path, chunk_size=60)
 
-    def test_a_dry_run_reads_and_splits_for_the_build(self, folder, tmp_path, read, counted):
+    def test_a_dry_run_reads_for_the_build(self, folder, tmp_path, read):
         hierarchy = SemanticHierarchy(HashingEmbedding(model_name="known", dim=16))
         options = {"hierarchy": hierarchy, "chunk_size": 40}
         HierarchicalIndex.build(folder, tmp_path / "index", dry_run=True, **options)
         read.clear()
-        counted.clear()
         self.built(folder, tmp_path / "index")
-        assert read == counted == []
+        assert read == []
 
     def test_deletion_leaves_no_reading(self, folder, tmp_path, monkeypatch, read):
         monkeypatch.setattr("hierindex.cache.LEVEL", 0)  # so that bytes can be found

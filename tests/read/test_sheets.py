@@ -8,9 +8,7 @@ import pytest
 from openpyxl.chart import BarChart, Reference
 from openpyxl.comments import Comment
 
-from hierindex.errors import SourceError
 from hierindex.node import LEFT_OUT
-from hierindex.read import sheets
 
 
 def saved(book):
@@ -132,27 +130,3 @@ def test_what_is_not_read_is_told(read_one):
         "2 uncomputed formulas",
         "2 hidden sheets",
     ]
-
-
-@pytest.mark.parametrize(
-    ("limit", "message"),
-    [
-        ("MAX_ROWS", "has a sheet of more than 3 rows"),
-        ("MAX_CELLS", "has merged cells that span more than 3 cells"),
-    ],
-)
-def test_hostile_sheets_are_skipped(read_one, monkeypatch, limit, message):
-    book = sheet_of(*[["a", "b"]] * 4, merged=["A1:B3"])
-    monkeypatch.setattr(sheets, limit, 3)
-    with pytest.raises(SourceError, match=message):
-        read_one("a.xlsx", saved(book))
-
-
-@pytest.mark.parametrize(
-    "code", ['"' * 254, "0." + "0" * 250, "0" * 255, ";" * 255, "[" * 255, "%" * 99 + "0"]
-)
-def test_odd_formats_are_read(read_one, code):
-    book = sheet_of(["Item", "Value"], ["Bolt", 1.5], ["Nut", -1.5])
-    for cell in ("B2", "B3"):
-        book.active[cell].number_format = code
-    assert "| Bolt | " in read_one("a.xlsx", saved(book)).text

@@ -111,7 +111,6 @@ def test_western_text_is_windows_1252(read_one, text):
         ("cp932", "①番の舟は髙橋さんの舟です。\n"),
         ("gb18030", "河在十一月结冰，船停在岸边。\n"),
         ("iso2022_jp", "川は凍り、舟は岸にある。\n"),
-        ("cp850", "Die Bäume für die größere Allee blühen spät.\n"),
     ],
 )
 def test_other_scripts_are_detected(read_one, encoding, text):
