@@ -45,6 +45,7 @@ KEYS = ("authorization", "api-key", "x-api-key")  # headers
 LEAST_KEY = 8  # characters; "Bearer" and "none" are no keys
 MASKED = re.compile(r"\bsk-\S+|\S*\*{3}\S*")  # a key that a service repeats in part
 MOST_SAID = 300  # characters of a service's reason
+TIMED_OUT = "the service did not answer in time"
 MEND = {
     "length": "; lower token_budget (--token-budget)",
     "busy": "; try again later, a build resumes where it stopped",
@@ -127,7 +128,7 @@ def _unanswered(error: Exception, said: str) -> Failure:
         reason = f"nothing answers at {where}; start the service or correct its address"
         return Failure("gone", reason)
     if isinstance(error, TimeoutError) or "timed out" in str(error).lower():
-        return Failure("again", "the service did not answer in time")
+        return Failure("again", TIMED_OUT)
     return Failure("again", f"the service answered with an error: {said}" if said else _said(error))
 
 

@@ -27,7 +27,14 @@ from tenacity.wait import wait_random_exponential
 from hierindex import settings
 from hierindex.core.arguments import is_number
 from hierindex.errors import HierindexError, LimitError, WindowWarning
-from hierindex.models.failures import Failure, RequestError, error_of, failure_of, request_errors
+from hierindex.models.failures import (
+    TIMED_OUT,
+    Failure,
+    RequestError,
+    error_of,
+    failure_of,
+    request_errors,
+)
 from hierindex.models.reasoning import Stream, answer_in, with_answer
 from hierindex.models.record import (
     CUT,
@@ -101,7 +108,7 @@ class TokenLimit:
     """A token budget that threads share.
 
     The maximum cost of a request is reserved before it is sent and replaced by its actual cost
-    afterwards, which is 0 if it was not answered.
+    afterwards. It stays if the request timed out, as the service may answer it all the same.
 
     Parameters
     ----------
@@ -137,13 +144,18 @@ class TokenLimit:
                     f"next request may take {at_most:,}"
                 )
             self._reserved += at_most
+        cost = 0
         try:
             yield
+        except RequestError as error:
+            cost = at_most if error.failure.reason == TIMED_OUT else 0
+            raise
         finally:
             with self._settled:
                 self._reserved -= at_most
-                if request.call is not None:
-                    self._spent += request.call.prompt_tokens + request.call.completion_tokens
+                if request.response is not None and request.call is not None:
+                    cost = request.call.prompt_tokens + request.call.completion_tokens
+                self._spent += cost
                 self._settled.notify_all()
 
     def _holds(self, n_tokens: int) -> bool:

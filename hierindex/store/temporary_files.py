@@ -1,6 +1,6 @@
 """Temporary files of an index, which hold rows and documents during a build."""
 
-import pickle
+import json
 from array import array
 from collections.abc import Iterable
 from contextlib import suppress
@@ -23,7 +23,7 @@ AT_ONCE = 1024  # rows that are a table in memory
 
 
 class WaitingFile:
-    """Values in a temporary file without a name, by number; it vanishes with the process.
+    """JSON values in a temporary file without a name, by number; it vanishes with the process.
 
     It is in the folder of the index, which needs space for the build anyway. If the folder does not
     exist yet, or the index is in an object store, it is in the system's folder for temporary files.
@@ -54,15 +54,22 @@ class WaitingFile:
         return len(self._starts) - 1
 
     def __getitem__(self, number: int) -> Any:
-        with self._connection.named_refusals():
-            self._file.seek(self._starts[number])
-            return pickle.load(self._file)  # noqa: S301  # no other process can write to it
+        return json.loads(self._read(number))
 
     def append(self, value: Any) -> int:
-        """Add a value and return its number."""
+        """Add a JSON value and return its number."""
+        return self._write(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+
+    def _read(self, number: int) -> bytes:
+        start, end = self._starts[number : number + 2]
+        with self._connection.named_refusals():
+            self._file.seek(start)
+            return self._file.read(end - start)
+
+    def _write(self, data: bytes) -> int:
         with self._connection.named_refusals():
             self._file.seek(0, SEEK_END)
-            pickle.dump(value, self._file)
+            self._file.write(data)
             self._starts.append(self._file.tell())
         return len(self) - 1
 
@@ -86,13 +93,17 @@ class RowFile(WaitingFile):
                 widths = sorted([self._n_dims, len(x)])
                 raise InputError(f"Embeddings must have one dimension, got {widths}.")
             self._n_dims = len(x)
-            self.append({**row, "vector": x})
+            self._write(x.tobytes() + json.dumps({**row, "vector": None}).encode())
+
+    def __getitem__(self, number: int) -> Row:
+        data = self._read(number)
+        return {**json.loads(data[self._n_bytes :]), "vector": self._vector(data)}
 
     def vectors(self) -> NDArray[np.float32]:
         """Return the vectors of all rows, (n_rows, n_dims)."""
         X = np.empty((len(self), self._n_dims), np.float32)
         for i in range(len(self)):
-            X[i] = self[i]["vector"]
+            X[i] = self._vector(self._read(i))
         return X
 
     def reader(self) -> "pa.RecordBatchReader | None":
@@ -105,3 +116,10 @@ class RowFile(WaitingFile):
         some = ([self[i] for i in range(at, min(at + AT_ONCE, len(self)))] for at in starts)
         batches = chain.from_iterable(as_table(rows).to_batches() for rows in some)
         return pa.RecordBatchReader.from_batches(schema(self._n_dims), batches)
+
+    @property
+    def _n_bytes(self) -> int:
+        return self._n_dims * np.dtype(np.float32).itemsize
+
+    def _vector(self, data: bytes) -> NDArray[np.float32]:
+        return np.frombuffer(data[: self._n_bytes], np.float32)

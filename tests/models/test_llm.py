@@ -140,6 +140,12 @@ def test_what_is_not_answered_costs_nothing():
     assert asked(asking, "Yes.") == "Yes."
 
 
+def test_what_timed_out_may_cost_its_maximum():
+    asking = model(tokens=TokenLimit(300, completion_tokens=200))
+    with pytest.raises(LimitError):
+        asked(asking, TimeoutError(), "Yes.")
+
+
 def test_a_busy_service_is_waited_for_as_it_asks_and_given_up_after_a_while():
     began = time.monotonic()
     assert asked(model(), BusyError(0.2), BusyError(0.1), "Yes.") == "Yes."
