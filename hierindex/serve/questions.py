@@ -1,10 +1,8 @@
 """The HTTP API of indexes: requests, responses and server."""
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
-from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from annotated_types import Ge, Le
@@ -21,7 +19,7 @@ from hierindex.retrieve.contents import outlined
 from hierindex.retrieve.levels import WITH_LEVEL
 from hierindex.retrieve.retrieval import LETTER
 from hierindex.serve import check_names
-from hierindex.serve.app import application
+from hierindex.serve.app import application, descriptions
 from hierindex.serve.endpoint import Endpoint, showing, written_by
 from hierindex.serve.server import Server
 from hierindex.settings import (
@@ -35,13 +33,13 @@ from hierindex.settings import (
     Score,
     SearchSettings,
 )
+from hierindex.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM
 
     from hierindex.models.functions import LLMLike
 
-AT_ONCE = 4  # more threads would only wait for each other
 Tokens = Annotated[Count, Le(100_000)]
 Text = Annotated[str, Field(json_schema_extra={"pattern": f"^(?!{LETTER}$)"})]
 QUOTING = [mode for mode in MODES if mode not in NEED_LLM]
@@ -87,7 +85,6 @@ class Question(Endpoint):
     """A question about an index."""
 
     method: ClassVar[Literal["GET", "POST"]] = "POST"
-    alone: ClassVar[AbstractContextManager[Any]] = BoundedSemaphore(AT_ONCE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,16 +103,16 @@ class Retrieve(Question, BoundedSearch):  # type: ignore[misc]  # it is frozen, 
     question: Text
     where: Where = Field(default=[])
 
-    def answer_from(self, index: HierarchicalIndex) -> dict[str, Any]:
+    def answer_from(self, index: HierarchicalIndex, snapshot: Snapshot) -> dict[str, Any]:
         """Return the nodes like the sources of an answer, but with search scores only."""
-        retrieval = index.as_retriever(**self.options(index))
+        retrieval = index.as_retriever(**self.options(snapshot))
         retrieved = retrieval.find(retrieval.embedded(self.question))
         return {"nodes": [source.to_json() for source in sources_of(retrieved)]}
 
-    def options(self, index: HierarchicalIndex) -> dict[str, Any]:
+    def options(self, snapshot: Snapshot) -> dict[str, Any]:
         """Return the options of `HierarchyRetriever`."""
         given = self.model_dump(include={*SEARCH.split()})
-        return {**given, "filters": known_filters(self.where, index.table.snapshot())}
+        return {**given, "filters": known_filters(self.where, snapshot)}
 
 
 class Query(Retrieve):  # type: ignore[misc]
@@ -126,7 +123,7 @@ class Query(Retrieve):  # type: ignore[misc]
     response_mode: str | None = Field(default=None, json_schema_extra={"enum": [*QUOTING, None]})
     min_score: Score = AnswerSettings.min_score
 
-    def answer_from(self, index: HierarchicalIndex) -> dict[str, Any]:
+    def answer_from(self, index: HierarchicalIndex, snapshot: Snapshot) -> dict[str, Any]:
         """Return the answer."""
         return index.ask(
             self.question,
@@ -134,7 +131,7 @@ class Query(Retrieve):  # type: ignore[misc]
             response_mode=self.response_mode,
             synthesizer={"min_score": self.min_score},
             show=showing.get(),
-            **self.options(index),
+            **self.options(snapshot),
         ).to_json()
 
 
@@ -153,9 +150,9 @@ class Outline(Question):
     question: Text | None = None
     where: Where = Field(default=[])
 
-    def answer_from(self, index: HierarchicalIndex) -> dict[str, Any]:
+    def answer_from(self, index: HierarchicalIndex, snapshot: Snapshot) -> dict[str, Any]:
         """Return the nodes in reading order, and the sum of their tokens."""
-        filters = known_filters(self.where, index.table.snapshot())
+        filters = known_filters(self.where, snapshot)
         of, load = self.of or None, index.encoder
         return outline_json(outlined(index.table, load, self.budget, self.question, of, filters))
 
@@ -167,7 +164,7 @@ class Show(Question):
     source: bool = False
     context: Annotated[int, Ge(0), Le(100_000)] = CONTEXT
 
-    def answer_from(self, index: HierarchicalIndex) -> dict[str, Any]:
+    def answer_from(self, index: HierarchicalIndex, snapshot: Snapshot) -> dict[str, Any]:
         """Return the node's text, position in the tree and citations."""
         shown = index.describe(self.node)
         if self.source:
@@ -181,9 +178,9 @@ class Health(Endpoint):
 
     reply: ClassVar[Any] = Healthy
 
-    def answer_from(self, index: HierarchicalIndex) -> dict[str, Any]:
+    def answer_from(self, index: HierarchicalIndex, snapshot: Snapshot) -> dict[str, Any]:
         """Return the version of hierindex, and the number of the generation."""
-        return {"version": __version__, "generation": index.table.snapshot().generation}
+        return {"version": __version__, "generation": snapshot.generation}
 
 
 KINDS: tuple[type[Endpoint], ...] = (Query, Retrieve, Outline, Show, Health)
@@ -242,6 +239,8 @@ class QuestionServer(Server):
         warm = (
             partial(Query(question="Is all loaded?").answer, each, {}) for each in indexes.values()
         )
-        super().__init__(application(indexes, endpoints), host, ports, warm)
+        names = [] if "" in indexes else [*indexes]
+        app = application(indexes, endpoints, descriptions(names, endpoints))
+        super().__init__(app, host, ports, warm)
         self.page: str = self.url
         self.url = self.page.partition("?")[0]
