@@ -12,7 +12,7 @@ from typing_extensions import TypedDict  # before Python 3.12, pydantic reads no
 from hierindex import __version__
 from hierindex.core.arguments import require
 from hierindex.index import HierarchicalIndex
-from hierindex.respond.answer import Answer, Source, outline_json, sources_of
+from hierindex.respond.answer import Answer, Source, outline_json
 from hierindex.respond.asking import MODES, NEED_LLM
 from hierindex.retrieve.conditions import BEGINS, known_filters
 from hierindex.retrieve.contents import outlined
@@ -61,14 +61,8 @@ Where = Annotated[
 ]
 
 
-class Found(TypedDict):
-    """Nodes, best first, with their search scores."""
-
-    nodes: list[Source]
-
-
-class Outlined(TypedDict):
-    """Nodes in reading order, and the sum of their tokens."""
+class Nodes(TypedDict):
+    """Nodes with the scores of their search, and the sum of their tokens."""
 
     nodes: list[Source]
     tokens: int
@@ -99,15 +93,14 @@ class Retrieve(Question, BoundedSearch):  # type: ignore[misc]  # it is frozen, 
     """The nodes retrieved for a question."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(json_schema_extra=LEVELS)
-    reply: ClassVar[Any] = Found
+    reply: ClassVar[Any] = Nodes
     question: Text
     where: Where = Field(default=[])
 
     def answer_from(self, index: HierarchicalIndex, snapshot: Snapshot) -> dict[str, Any]:
         """Return the nodes like the sources of an answer, but with search scores only."""
         retrieval = index.as_retriever(**self.options(snapshot))
-        retrieved = retrieval.find(retrieval.embedded(self.question))
-        return {"nodes": [source.to_json() for source in sources_of(retrieved)]}
+        return outline_json(retrieval.find(retrieval.embedded(self.question)))
 
     def options(self, snapshot: Snapshot) -> dict[str, Any]:
         """Return the options of `HierarchyRetriever`."""
@@ -144,7 +137,7 @@ class Written(Query):  # type: ignore[misc]
 class Outline(Question):
     """The nodes that best summarise an index, or a part of it, within a token budget."""
 
-    reply: ClassVar[Any] = Outlined
+    reply: ClassVar[Any] = Nodes
     of: list[str] = Field(default=[])
     budget: Tokens = OUTLINE_TOKENS
     question: Text | None = None
