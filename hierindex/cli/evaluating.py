@@ -67,9 +67,6 @@ def evaluate(
     gold_titles (ids of documents) or answer (a text, word for word). By
     default, a question with evidence searches only its own document, any
     other question all documents; within names a document to search instead.
-
-    A BEIR folder is read as well. Judgements of documents that the corpus
-    lacks count as not found.
     """
     if not all(budget.strip().isdecimal() for budget in budgets.split(",")):
         raise InputError(f"--budgets takes numbers such as 500,2000, got {budgets!r}.")

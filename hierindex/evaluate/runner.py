@@ -233,7 +233,7 @@ def evaluate(
 def _read(
     data: Sequence[str | Path | Dataset], measures: Measures | None, notes: list[str]
 ) -> list[Dataset]:
-    """Return the data sets, which must have different names, and note missing parts.
+    """Return the data sets, which must have different names, and note what is left out.
 
     Questions without gold are kept for further measures.
     """
@@ -243,26 +243,15 @@ def _read(
     if n > 1:
         raise InputError(f"Data sets need different names; {n} are named {name!r}.")
     for number, d in enumerate(datasets):
-        texts, kept = d.texts, d.questions
-        judged = [name for q in kept for name in q.documents]
-        if missing := [name for name in judged if name not in texts]:
-            named = ", ".join(map(repr, [*dict.fromkeys(missing)][:3]))
-            notes.append(
-                f"{d.name}: {len(missing):,} of {len(judged):,} judgements are of documents "
-                f"outside the corpus, such as {named}. They count as not found."
-            )
+        kept = d.questions
         if measures is None:
-            kept = [q for q in kept if _has_gold(q)]
+            kept = [q for q in kept if q.spans or q.documents or q.answers]
             if n_left := len(d.questions) - len(kept):
                 notes.append(f"{d.name}: {n_left} questions without gold were left out.")
         if not kept:
             raise InputError(f"{d.name} has no question with gold.")
         datasets[number] = replace(d, questions=kept)
     return datasets
-
-
-def _has_gold(question: Question) -> bool:
-    return bool(question.spans or question.documents or question.answers)
 
 
 def spread(questions: Sequence[Question], limit: int | None) -> list[Question]:

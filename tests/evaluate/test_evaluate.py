@@ -169,33 +169,6 @@ def test_questions_without_gold_are_left_out(options) -> None:
         evaluate(dataset("none", {"farm": FARM}, [without]))
 
 
-def written_beir(folder, texts, queries, judged):
-    (folder / "qrels").mkdir(parents=True)
-    for name, rows in (("corpus", texts), ("queries", queries)):
-        lines = [json.dumps({"_id": key, "text": text}) for key, text in rows.items()]
-        (folder / f"{name}.jsonl").write_text("\n".join(lines))
-    lines = [f"{query}\t{document}\t1" for query, document in judged]
-    (folder / "qrels" / "test.tsv").write_text("\n".join(["query-id\tcorpus-id\tscore", *lines]))
-    return folder
-
-
-def test_judgements_outside_the_corpus_count_as_not_found(tmp_path, options) -> None:
-    """As in pytrec_eval."""
-    queries = {"half": about("dogs").text, "none": about("rats").text, "all": about("hens").text}
-    judged = [("half", "farm"), ("half", "lost"), ("none", "lost"), ("none", "gone")]
-    folder = written_beir(
-        tmp_path / "animals", {"farm": FARM, "town": TOWN}, queries, [*judged, ("all", "farm")]
-    )
-    report = evaluate(folder, ways=["dense"], **options)
-    assert report.notes == [
-        "animals: 3 of 5 judgements are of documents outside the corpus, such as 'lost', 'gone'. "
-        "They count as not found."
-    ]
-    figures = {row.measure: (row.questions, row.mean) for row in report.rows}
-    assert figures["documents"] == (3, 0.5)
-    assert figures["MRR@10"] == (3, pytest.approx(2 / 3, abs=1e-4))
-
-
 def test_further_measures(options) -> None:
     def longest(question, passages, budget):
         assert question.text == "Who?"
