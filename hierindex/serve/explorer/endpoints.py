@@ -162,16 +162,15 @@ class Document(Endpoint):
         """
         document, at, part = self.document, self.at, self.part
         stretches = stretches_of(snapshot, document)
-        if not any(at is None or each.start <= at <= each.end for each in stretches):
-            raise NotFoundError(f"The index does not hold character {at} of {document!r}.")
         every = [list(stretch.paragraphs()) for stretch in stretches]
         paragraphs = [*chain(*every)]
         place = Span(document, 0, 0)
         if at is not None:
             part = max((start for start, _ in paragraphs if start <= at), default=0) // PART
-            sources = (source for stretch in stretches for source in stretch.sources)
-            before = (source for source in sources if source.start <= at)
-            place = max(before, key=lambda source: source.start, default=place)
+            around = next((each for each in stretches if each.start <= at <= each.end), None)
+            if around is None:
+                raise NotFoundError(f"The index does not hold character {at} of {document!r}.")
+            place = around.span(at, at)
         shown = [[each for each in of if each[0] // PART == part] for of in every]
         marks = [
             mark._replace(start=mark.start + of[0][0], end=mark.end + of[0][0])

@@ -10,11 +10,10 @@ from pydantic import Field
 
 from hierindex.errors import InputError
 from hierindex.index import HierarchicalIndex
-from hierindex.node import PREFIX, TITLE, Node
+from hierindex.node import PREFIX, TITLE, Node, Span
 from hierindex.retrieve.conditions import known_filters
 from hierindex.retrieve.contents import outlined
 from hierindex.retrieve.retrieval import Retrieval, path_of
-from hierindex.retrieve.sources import SourcePassage
 from hierindex.serve.endpoint import Endpoint
 from hierindex.serve.mcp.passages import extents, named, passages
 from hierindex.serve.mcp.replies import (
@@ -140,11 +139,12 @@ class Read(Endpoint):
         """Return the text from the cursor on."""
         start = start_of(snapshot, self.cursor)
         what = named(snapshot, self.name)
-        spans = extents(snapshot, what)
-        found = passages(snapshot, spans, start)
+        held = extents(snapshot, what)
+        found = passages(held, start)
         text, cited = _joined(found)
-        total = sum(span.end - span.start for span in spans)
-        end = start + sum(len(passage.text) for passage in found)
+        total = sum(last - first for _, first, last in held)
+        end = start + sum(len(text) for _, text in found)
+        stretch, *whole = held[0]
         step = "" if end < total else "That is all of it; `search` or `outline` for more."
         title = what.document
         if what.node:
@@ -153,7 +153,7 @@ class Read(Endpoint):
             **_part("read", snapshot, end, total, step),
             "id": what.node or self.name,
             "title": title[:LONGEST_NAME],
-            "url": url_of(place_of(spans[0])),
+            "url": url_of(place_of(stretch.span(*whole))),
             "text": text,
             "citations": cited,
             "start": start,
@@ -230,13 +230,13 @@ def _documents(snapshot: Snapshot, filters: Filters | None) -> tuple[list[Entry]
     return fitting(shown, DOCUMENTS), len(titles)
 
 
-def _joined(found: Sequence[SourcePassage]) -> tuple[str, list[Place]]:
+def _joined(found: Sequence[tuple[Span, str]]) -> tuple[str, list[Place]]:
     """Return the text of passages, and the position of each in it."""
     texts, cited, at = list[str](), list[Place](), 0
-    for passage in found:
-        texts.append(visible(passage.text, lines=True))
+    for span, text in found:
+        texts.append(visible(text, lines=True))
         to = at + len(texts[-1])
-        cited.append({**place_of(passage.citation), "at": at, "to": to})
+        cited.append({**place_of(span), "at": at, "to": to})
         at = to + len(BETWEEN)
     return BETWEEN.join(texts), cited
 
