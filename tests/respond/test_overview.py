@@ -221,6 +221,9 @@ def test_an_overview_of_many_documents_has_at_most_20_parts(tmp_path):
     index = built(tmp_path, **texts)
     answer = index.ask(WHOLE)
     assert 1 < len(answer.sources) <= 20
+    groups = re.findall(r"(?m)^(.+) and \d+ more \(\d+%\): (Ship \d+)", answer.answer)
+    assert all(titles.startswith(f"All {ship.lower()}") for titles, ship in groups)
+    assert groups
     assert share_told(answer) == pytest.approx(100, abs=10)  # each is rounded
 
 
