@@ -52,17 +52,18 @@ def wrapped(text: str, stream: TextIO | None = None) -> str:
     width = terminal_width(stream)
     if width is None:
         return text
-    return "\n".join(
-        line if len(STYLE.sub("", line)) <= width else _filled(line, width)
-        for line in text.split("\n")
-    )
-
-
-def _filled(line: str, width: int) -> str:
-    margin = " " * (len(line) - len(line.lstrip()))
-    return fill(
-        line, width, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False
-    )
+    lines = text.split("\n")
+    for i, line in enumerate(lines):
+        if len(STYLE.sub("", line)) > width:
+            margin = " " * (len(line) - len(line.lstrip()))
+            lines[i] = fill(
+                line,
+                width,
+                subsequent_indent=margin,
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+    return "\n".join(lines)
 
 
 def print_piece(text: str) -> None:

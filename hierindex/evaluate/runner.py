@@ -153,7 +153,6 @@ def evaluate(
     ways: Sequence[str] | Mapping[str, Way] | None = None,
     budgets: Sequence[int] = BUDGETS,
     against: str | None = None,
-    limit: int | None = None,
     index: str | Path | None = None,
     embed_model: EmbedLike | None = None,
     chunk_size: int | None = None,
@@ -175,8 +174,6 @@ def evaluate(
         by default.
     against : str, optional
         Baseline of the comparison; by default "dense", or the first method.
-    limit : int, optional
-        Maximum number of questions per data set, evenly spaced; no limit by default.
     index : str or Path, optional
         Folder in which indices are kept and reused; a temporary one by default. Delete it after an
         update of hierindex that changes trees: indices are not rebuilt.
@@ -215,7 +212,6 @@ def evaluate(
     require(against in chosen, "against", f"one of {', '.join(chosen)}", against)
     counts = bool(budgets) and all(is_whole(budget, 1) for budget in budgets)
     require(counts, "budgets", "integers of at least 1", [*budgets])
-    require(limit is None or is_whole(limit, 1), "limit", "an integer of at least 1", limit)
     rows, notes = list[Row](), list[str]()
     given = [data] if isinstance(data, str | Path | Dataset) else data
     datasets = _read(given, measures, notes)
@@ -224,7 +220,6 @@ def evaluate(
         for dataset in datasets:
             tree = _index_of(dataset, Path(folder), model, chunk_size, progress)
             every = chosen if ways is not None else chosen | of_levels(tree)
-            dataset = replace(dataset, questions=spread(dataset.questions, limit))
             figures = _figures(dataset, tree, every, sorted({*budgets}), measures, notes, progress)
             rows += _rows(dataset, figures, against)
     return Report(against, rows, notes, seconds=round(time.perf_counter() - started, 3))
@@ -252,12 +247,6 @@ def _read(
             raise InputError(f"{d.name} has no question with gold.")
         datasets[number] = replace(d, questions=kept)
     return datasets
-
-
-def spread(questions: Sequence[Question], limit: int | None) -> list[Question]:
-    """Return at most `limit` questions, evenly spaced; all without a limit."""
-    n = min(limit or len(questions), len(questions))
-    return [questions[i * len(questions) // n] for i in range(n)]
 
 
 def _index_of(

@@ -3,18 +3,15 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
-from html import escape
 from inspect import getdoc
 from itertools import chain
-from pathlib import Path
-from string import Template
 from typing import Any
 
 from pydantic import TypeAdapter
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 from typing_extensions import TypedDict  # before Python 3.12, pydantic reads no other
 
@@ -27,6 +24,10 @@ MOST_BYTES = 2**16  # of the body of a request
 AT_ONCE = 16  # requests that are answered; more would only wait for each other
 EVENTS = "text/event-stream"
 GONE = 499  # of a client, as nginx has it
+STREAMS = (
+    "With the header `Accept: text/event-stream`, the text of an answer comes as it is written, in "
+    "events `text` before the event `answer`."
+)
 TOKEN = {"type": "http", "scheme": "bearer"}
 
 
@@ -58,20 +59,14 @@ def application(
     return Starlette(routes=[*pages, *routes], exception_handlers={HTTPException: _refused})
 
 
-def descriptions(names: Sequence[str], endpoints: Mapping[str, type[Endpoint]]) -> list[BaseRoute]:
-    """Return a page that lists the endpoints, at `/`, and `/openapi.json`, which describes them.
-
-    `names` are those of the indexes, if there are several.
-    """
-    description = described(endpoints, names)
+def description(names: Sequence[str], endpoints: Mapping[str, type[Endpoint]]) -> list[BaseRoute]:
+    """Return the routes of `described`: `/openapi.json`, and the root for those who look there."""
+    shown = JSONResponse(described(endpoints, names))
 
     async def openapi(request: Request) -> Response:
-        return JSONResponse(description)
+        return shown
 
-    async def page(request: Request) -> Response:
-        return HTMLResponse(_page(description, "".join([str(request.base_url), *names[:1]])))
-
-    return [Route("/", page), Route("/openapi.json", openapi)]
+    return [Route(path, openapi) for path in ("/", "/openapi.json")]
 
 
 def _answering(
@@ -150,18 +145,6 @@ async def _body(request: Request) -> bytes:
     return bytes(body)
 
 
-def _page(description: Mapping[str, Any], root: str) -> str:
-    """Return the page that lists the endpoints of a description, whose paths begin with `root`."""
-    items = [
-        f"<dt><code>{method.upper()} {path}</code></dt><dd>{escape(operation['summary'])}</dd>"
-        for path, operations in description["paths"].items()
-        for method, operation in operations.items()
-        if method != "parameters"
-    ]
-    page = Template(Path(__file__).with_name("api.html").read_text("utf-8"))
-    return page.substitute(root=escape(root.rstrip("/")), endpoints="\n".join(items))
-
-
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     said = f"{error.detail}: {request.method} {request.url.path}."
@@ -204,7 +187,7 @@ def described(endpoints: Mapping[str, type[Endpoint]], names: Sequence[str] = ()
     }
     return {
         "openapi": "3.1.0",
-        "info": {"title": "hierindex", "version": __version__},
+        "info": {"title": "hierindex", "version": __version__, "description": STREAMS},
         "security": [{}, {"token": []}],
         "paths": paths,
         "components": {

@@ -19,7 +19,7 @@ from hierindex.retrieve.contents import outlined
 from hierindex.retrieve.levels import WITH_LEVEL
 from hierindex.retrieve.retrieval import LETTER
 from hierindex.serve import check_names
-from hierindex.serve.app import application, descriptions
+from hierindex.serve.app import application, description
 from hierindex.serve.endpoint import Endpoint, showing, written_by
 from hierindex.serve.server import Server
 from hierindex.settings import (
@@ -183,7 +183,7 @@ ENDPOINTS = {kind.__name__.lower(): kind for kind in KINDS}
 class QuestionServer(Server):
     """The HTTP API of an index or several; it runs in a thread until `close` or the end of `with`.
 
-    `/openapi.json` describes the endpoints, as does the page at `/`.
+    `/openapi.json` describes the endpoints.
 
     Parameters
     ----------
@@ -200,8 +200,6 @@ class QuestionServer(Server):
     ----------
     url : str
         Root of the endpoints, without the token.
-    page : str
-        The same with the token, to open in a browser.
     token : str or None
         If other machines can reach `host`, requests need the header `Authorization: Bearer TOKEN`.
         Otherwise None.
@@ -233,7 +231,6 @@ class QuestionServer(Server):
             partial(Query(question="Is all loaded?").answer, each, {}) for each in indexes.values()
         )
         names = [] if "" in indexes else [*indexes]
-        app = application(indexes, endpoints, descriptions(names, endpoints))
+        app = application(indexes, endpoints, description(names, endpoints))
         super().__init__(app, host, ports, warm)
-        self.page: str = self.url
-        self.url = self.page.partition("?")[0]
+        self.url = self.url.partition("?")[0]

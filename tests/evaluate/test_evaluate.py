@@ -137,7 +137,7 @@ def test_indices_are_found_again(model, options, report) -> None:
     assert again.rows == [row for row in report.rows if row.way in ("dense", "level-1")]
 
 
-def test_a_limit_and_ways_that_fail_are_left_out(model) -> None:
+def test_ways_that_fail_are_left_out(model) -> None:
     def fails_late(asked, top_k, budget):
         if budget:
             raise InputError("Nobody is there.")
@@ -145,9 +145,9 @@ def test_a_limit_and_ways_that_fail_are_left_out(model) -> None:
 
     ways = {"level-1": retrieved(level=1), "late": fails_late, "dense": WAYS["dense"]}
     gold = {"spans": (Span("one", 0, 14),)}
-    questions = [Question(f"{i}", "Who?", group="one", **gold) for i in range(3)]
+    questions = [Question(f"{i}", "Who?", group="one", **gold) for i in range(2)]
     one = dataset("one", {"one": "All cats sleep."}, questions)
-    report = evaluate(one, limit=2, embed_model=model, ways=ways)
+    report = evaluate(one, embed_model=model, ways=ways)
     assert {(row.way, row.questions, row.groups) for row in report.rows} == {("dense", 2, 1)}
     assert [note.partition(" ")[0] for note in report.notes] == ["one:", "one:"]
     assert "level-1 was left out" in report.notes[0]
@@ -155,7 +155,7 @@ def test_a_limit_and_ways_that_fail_are_left_out(model) -> None:
 
 
 def test_nothing_is_found_within_a_budget_that_no_node_fits(model, options) -> None:
-    report = evaluate(DATA, limit=1, **{**options, "budgets": [1]})
+    report = evaluate(DATA, **{**options, "budgets": [1]})
     assert report.notes == []
     assert {row.mean for row in report.rows if row.budget} == {0.0}
 
@@ -200,7 +200,6 @@ def test_metadata_do_not_count(options) -> None:
         ({"ways": ["text"], "against": "dense"}, "against must be one of text, got 'dense'"),
         ({"budgets": []}, "budgets must be integers of at least 1, got []"),
         ({"budgets": [500, 0]}, "budgets must be integers of at least 1, got [500, 0]"),
-        ({"limit": 0}, "limit must be an integer of at least 1, got 0"),
     ],
 )
 def test_bad_options(options, message) -> None:
