@@ -42,12 +42,6 @@ def evaluate(
             help="Baseline of the comparison; by default dense, or the first if that is missing.",
         ),
     ] = None,
-    limit: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", min=1, help="Maximum number of questions per DATA; by default all."
-        ),
-    ] = None,
     index: Annotated[
         Path | None,
         typer.Option(
@@ -67,9 +61,6 @@ def evaluate(
     gold_titles (ids of documents) or answer (a text, word for word). By
     default, a question with evidence searches only its own document, any
     other question all documents; within names a document to search instead.
-
-    A BEIR folder is read as well. Judgements of documents that the corpus
-    lacks count as not found.
     """
     if not all(budget.strip().isdecimal() for budget in budgets.split(",")):
         raise InputError(f"--budgets takes numbers such as 500,2000, got {budgets!r}.")
@@ -85,7 +76,6 @@ def evaluate(
             ways=None if ways is None else [way.strip() for way in ways.split(",")],
             budgets=[int(budget) for budget in budgets.split(",")],
             against=against,
-            limit=limit,
             index=index,
             embed_model=load_embed_model(model, precision=settings.precision),
             chunk_size=settings.chunk_size,

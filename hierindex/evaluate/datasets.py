@@ -1,6 +1,5 @@
 """Evaluation data: documents, and questions with known answers (gold)."""
 
-import csv
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,7 +35,7 @@ class Question:
     spans : tuple of Span
         Gold: passages that answer the question.
     documents : tuple of str
-        Gold: ids of relevant documents. Documents that the data lack count as not found.
+        Gold: ids of relevant documents.
     answers : tuple of str
         Gold: texts, one of which must be found word for word.
     """
@@ -65,8 +64,8 @@ class Dataset:
     Raises
     ------
     InputError
-        If an id is repeated, a question has a gold span or `within` of a missing document, or a
-        gold span is outside of its document.
+        If an id is repeated, a question names a missing document, or a gold span is outside of its
+        document.
     """
 
     name: str
@@ -81,9 +80,10 @@ class Dataset:
             if n > 1:
                 raise InputError(f"{self.name} has {n} {what}s with the id {repeated!r}.")
         for q in self.questions:
-            if q.within is not None and q.within not in texts:
+            named = q.documents if q.within is None else (q.within, *q.documents)
+            for missing in (name for name in named if name not in texts):
                 raise InputError(
-                    f"Question {q.id!r} of {self.name} names the missing document {q.within!r}."
+                    f"Question {q.id!r} of {self.name} names the missing document {missing!r}."
                 )
             for document, start, end, *_ in q.spans:
                 if not 0 <= start < end <= len(texts.get(document, "")):
@@ -99,13 +99,12 @@ class Dataset:
 
 
 def read_dataset(path: str | Path) -> Dataset:
-    """Read evaluation data in either of two formats.
+    """Read evaluation data.
 
     Parameters
     ----------
     path : str or Path
-        A folder of `documents.jsonl` and `questions.jsonl`, or a BEIR folder (`corpus.jsonl`,
-        `queries.jsonl`, `qrels/*.tsv`, of which `test.tsv` is preferred).
+        A folder of `documents.jsonl` and `questions.jsonl`.
 
     Raises
     ------
@@ -125,13 +124,8 @@ def read_dataset(path: str | Path) -> Dataset:
 
     Other fields are ignored. A question with `evidence` searches only its own document, any other
     question all documents. A field `within` overrides this: a document id, or null for all.
-
-    Judgements of documents outside the corpus count as not found, as in BEIR.
     """
     folder = Path(path)
-    if (folder / "corpus.jsonl").is_file() and any(folder.glob("qrels/*.tsv")):
-        with _naming(f"{folder}"):
-            return _beir(folder)
     documents = _lines(
         folder / "documents.jsonl", lambda row: Document(text=row["text"], id_=row["doc_id"])
     )
@@ -155,34 +149,12 @@ def _naming(what: str) -> Iterator[None]:
         raise InputError(f"{what} cannot be read as evaluation data: {reason}.") from error
 
 
-def _beir(folder: Path) -> Dataset:
-    documents = _lines(
-        folder / "corpus.jsonl",
-        lambda row: Document(
-            text="\n\n".join(filter(None, (row.get("title"), row["text"]))), id_=row["_id"]
-        ),
-    )
-    file = min(folder.glob("qrels/*.tsv"), key=lambda file: (file.stem != "test", file.name))
-    gold: dict[str, list[str]] = {}
-    with file.open(encoding="utf-8", newline="") as rows:
-        for row in csv.DictReader(rows, delimiter="\t"):
-            if int(row["score"]) > 0:
-                gold.setdefault(row["query-id"], []).append(row["corpus-id"])
-    queries = _lines(folder / "queries.jsonl", lambda row: (row["_id"], row["text"]))
-    asked = [
-        Question(name, text, group=name, documents=tuple(gold[name]))
-        for name, text in queries
-        if name in gold
-    ]
-    return Dataset(folder.name, documents, asked)
-
-
 def _lines(path: Path, parse: Callable[[dict[str, Any]], T]) -> list[T]:
     """Parse the JSON object on each line of a file; errors name the line."""
     try:
         data = path.read_bytes()
     except OSError as error:
-        needed = "DATA must have documents.jsonl and questions.jsonl, or BEIR's files"
+        needed = "DATA must have documents.jsonl and questions.jsonl"
         raise InputError(f"{path} cannot be read ({error.strerror}); {needed}.") from error
     parsed = list[T]()
     for number, line in enumerate(map(bytes.strip, data.split(b"\n")), start=1):
@@ -194,9 +166,6 @@ def _lines(path: Path, parse: Callable[[dict[str, Any]], T]) -> list[T]:
 
 def _question(texts: Mapping[str, str], row: Mapping[str, Any]) -> Question:
     answers = [row["answer"]] if row.get("answer") else row.get("answers")
-    documents = _texts("gold_titles", row)
-    for missing in (name for name in documents if name not in texts):
-        raise ValueError(f"gold_titles names the missing document {missing!r}")
     return Question(
         id=row["qid"],
         text=row["question"],
@@ -204,7 +173,7 @@ def _question(texts: Mapping[str, str], row: Mapping[str, Any]) -> Question:
         kind=row.get("kind") or "",
         within=row.get("within", row["doc_id"] if row.get("evidence") else None),
         spans=tuple(_spans(texts, row)),
-        documents=documents,
+        documents=_texts("gold_titles", row),
         answers=_texts("answers", {"answers": answers}),
     )
 

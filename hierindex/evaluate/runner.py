@@ -153,7 +153,6 @@ def evaluate(
     ways: Sequence[str] | Mapping[str, Way] | None = None,
     budgets: Sequence[int] = BUDGETS,
     against: str | None = None,
-    limit: int | None = None,
     index: str | Path | None = None,
     embed_model: EmbedLike | None = None,
     chunk_size: int | None = None,
@@ -175,8 +174,6 @@ def evaluate(
         by default.
     against : str, optional
         Baseline of the comparison; by default "dense", or the first method.
-    limit : int, optional
-        Maximum number of questions per data set, evenly spaced; no limit by default.
     index : str or Path, optional
         Folder in which indices are kept and reused; a temporary one by default. Delete it after an
         update of hierindex that changes trees: indices are not rebuilt.
@@ -215,7 +212,6 @@ def evaluate(
     require(against in chosen, "against", f"one of {', '.join(chosen)}", against)
     counts = bool(budgets) and all(is_whole(budget, 1) for budget in budgets)
     require(counts, "budgets", "integers of at least 1", [*budgets])
-    require(limit is None or is_whole(limit, 1), "limit", "an integer of at least 1", limit)
     rows, notes = list[Row](), list[str]()
     given = [data] if isinstance(data, str | Path | Dataset) else data
     datasets = _read(given, measures, notes)
@@ -224,7 +220,6 @@ def evaluate(
         for dataset in datasets:
             tree = _index_of(dataset, Path(folder), model, chunk_size, progress)
             every = chosen if ways is not None else chosen | of_levels(tree)
-            dataset = replace(dataset, questions=spread(dataset.questions, limit))
             figures = _figures(dataset, tree, every, sorted({*budgets}), measures, notes, progress)
             rows += _rows(dataset, figures, against)
     return Report(against, rows, notes, seconds=round(time.perf_counter() - started, 3))
@@ -233,7 +228,7 @@ def evaluate(
 def _read(
     data: Sequence[str | Path | Dataset], measures: Measures | None, notes: list[str]
 ) -> list[Dataset]:
-    """Return the data sets, which must have different names, and note missing parts.
+    """Return the data sets, which must have different names, and note what is left out.
 
     Questions without gold are kept for further measures.
     """
@@ -243,32 +238,15 @@ def _read(
     if n > 1:
         raise InputError(f"Data sets need different names; {n} are named {name!r}.")
     for number, d in enumerate(datasets):
-        texts, kept = d.texts, d.questions
-        judged = [name for q in kept for name in q.documents]
-        if missing := [name for name in judged if name not in texts]:
-            named = ", ".join(map(repr, [*dict.fromkeys(missing)][:3]))
-            notes.append(
-                f"{d.name}: {len(missing):,} of {len(judged):,} judgements are of documents "
-                f"outside the corpus, such as {named}. They count as not found."
-            )
+        kept = d.questions
         if measures is None:
-            kept = [q for q in kept if _has_gold(q)]
+            kept = [q for q in kept if q.spans or q.documents or q.answers]
             if n_left := len(d.questions) - len(kept):
                 notes.append(f"{d.name}: {n_left} questions without gold were left out.")
         if not kept:
             raise InputError(f"{d.name} has no question with gold.")
         datasets[number] = replace(d, questions=kept)
     return datasets
-
-
-def _has_gold(question: Question) -> bool:
-    return bool(question.spans or question.documents or question.answers)
-
-
-def spread(questions: Sequence[Question], limit: int | None) -> list[Question]:
-    """Return at most `limit` questions, evenly spaced; all without a limit."""
-    n = min(limit or len(questions), len(questions))
-    return [questions[i * len(questions) // n] for i in range(n)]
 
 
 def _index_of(

@@ -62,7 +62,7 @@ def _drawn(index: HierarchicalIndex) -> tuple[int, list[str]]:
     shown, order = overview(snapshot), reading_order(snapshot)
     icicle, levels = order.icicle, shown["levels"]
     n_levels = 1 + levels[-1]["level"]
-    scale = (HEIGHT - HEAD) / max(1, icicle.span(None)[1])
+    scale = (HEIGHT - HEAD) / icicle.x1.max(initial=1)
     cells = np.flatnonzero((icicle.x1 - icicle.x0) * scale >= LEAST).tolist()
     rows = snapshot.rows(order.ids_at(cells), columns=("id", "title", "level_max"))
     left = [WIDTH * (1 - (level + 1) / n_levels) for level in range(n_levels)]

@@ -13,12 +13,11 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 
-from measures import further, read_labelled
+from measures import further, read_labelled, spread
 from ways import Trees
 
 from hierindex import Mixture, RaptorHierarchy, load_embed_model
 from hierindex.evaluate import Dataset, evaluate
-from hierindex.evaluate.runner import spread
 
 WEIGHTS, SEEDS = (0.1, 0.25), (0, 1, 2)
 WAYS = {"default": {"mode": "auto"}, "collapsed": {"mode": "collapsed"}, "level 1": {"level": 1}}

@@ -137,7 +137,7 @@ def test_indices_are_found_again(model, options, report) -> None:
     assert again.rows == [row for row in report.rows if row.way in ("dense", "level-1")]
 
 
-def test_a_limit_and_ways_that_fail_are_left_out(model) -> None:
+def test_ways_that_fail_are_left_out(model) -> None:
     def fails_late(asked, top_k, budget):
         if budget:
             raise InputError("Nobody is there.")
@@ -145,9 +145,9 @@ def test_a_limit_and_ways_that_fail_are_left_out(model) -> None:
 
     ways = {"level-1": retrieved(level=1), "late": fails_late, "dense": WAYS["dense"]}
     gold = {"spans": (Span("one", 0, 14),)}
-    questions = [Question(f"{i}", "Who?", group="one", **gold) for i in range(3)]
+    questions = [Question(f"{i}", "Who?", group="one", **gold) for i in range(2)]
     one = dataset("one", {"one": "All cats sleep."}, questions)
-    report = evaluate(one, limit=2, embed_model=model, ways=ways)
+    report = evaluate(one, embed_model=model, ways=ways)
     assert {(row.way, row.questions, row.groups) for row in report.rows} == {("dense", 2, 1)}
     assert [note.partition(" ")[0] for note in report.notes] == ["one:", "one:"]
     assert "level-1 was left out" in report.notes[0]
@@ -155,7 +155,7 @@ def test_a_limit_and_ways_that_fail_are_left_out(model) -> None:
 
 
 def test_nothing_is_found_within_a_budget_that_no_node_fits(model, options) -> None:
-    report = evaluate(DATA, limit=1, **{**options, "budgets": [1]})
+    report = evaluate(DATA, **{**options, "budgets": [1]})
     assert report.notes == []
     assert {row.mean for row in report.rows if row.budget} == {0.0}
 
@@ -167,33 +167,6 @@ def test_questions_without_gold_are_left_out(options) -> None:
     assert {row.questions for row in report.rows} == {1}
     with pytest.raises(InputError, match=r"^none has no question with gold\.$"):
         evaluate(dataset("none", {"farm": FARM}, [without]))
-
-
-def written_beir(folder, texts, queries, judged):
-    (folder / "qrels").mkdir(parents=True)
-    for name, rows in (("corpus", texts), ("queries", queries)):
-        lines = [json.dumps({"_id": key, "text": text}) for key, text in rows.items()]
-        (folder / f"{name}.jsonl").write_text("\n".join(lines))
-    lines = [f"{query}\t{document}\t1" for query, document in judged]
-    (folder / "qrels" / "test.tsv").write_text("\n".join(["query-id\tcorpus-id\tscore", *lines]))
-    return folder
-
-
-def test_judgements_outside_the_corpus_count_as_not_found(tmp_path, options) -> None:
-    """As in pytrec_eval."""
-    queries = {"half": about("dogs").text, "none": about("rats").text, "all": about("hens").text}
-    judged = [("half", "farm"), ("half", "lost"), ("none", "lost"), ("none", "gone")]
-    folder = written_beir(
-        tmp_path / "animals", {"farm": FARM, "town": TOWN}, queries, [*judged, ("all", "farm")]
-    )
-    report = evaluate(folder, ways=["dense"], **options)
-    assert report.notes == [
-        "animals: 3 of 5 judgements are of documents outside the corpus, such as 'lost', 'gone'. "
-        "They count as not found."
-    ]
-    figures = {row.measure: (row.questions, row.mean) for row in report.rows}
-    assert figures["documents"] == (3, 0.5)
-    assert figures["MRR@10"] == (3, pytest.approx(2 / 3, abs=1e-4))
 
 
 def test_further_measures(options) -> None:
@@ -227,7 +200,6 @@ def test_metadata_do_not_count(options) -> None:
         ({"ways": ["text"], "against": "dense"}, "against must be one of text, got 'dense'"),
         ({"budgets": []}, "budgets must be integers of at least 1, got []"),
         ({"budgets": [500, 0]}, "budgets must be integers of at least 1, got [500, 0]"),
-        ({"limit": 0}, "limit must be an integer of at least 1, got 0"),
     ],
 )
 def test_bad_options(options, message) -> None:
