@@ -35,6 +35,24 @@ def test_gold_is_offsets_passages_documents_or_answers(tmp_path) -> None:
         assert question_of(tmp_path, gold) == Question("q", "What?", "d", answers=("short",))
 
 
+def test_beir_has_gold_documents(tmp_path) -> None:
+    (beir := tmp_path / "beir").mkdir()
+    (beir / "qrels").mkdir()
+    written(
+        beir,
+        corpus=[{"_id": "d", "title": "Budget", "text": TEXT}, {"_id": "e", "text": "Other."}],
+        queries=[{"_id": name, "text": "What?"} for name in ("q", "e", "none")],
+    )
+    rows = "query-id\tcorpus-id\tscore\nq\td\t2\nq\te\t0\ne\td\t1\n"
+    (beir / "qrels" / "test.tsv").write_text(rows)
+    dataset = read_dataset(beir)
+    assert dataset.questions == [
+        Question("q", "What?", "q", documents=("d",)),
+        Question("e", "What?", "e", without="e", documents=("d",)),  # its own result
+    ]
+    assert dataset.texts["d"] == f"Budget\n\n{TEXT}"
+
+
 def test_evidence_is_sought_in_its_document(tmp_path) -> None:
     assert question_of(tmp_path, {"evidence": ["bye"]}).within == "d"
     assert question_of(tmp_path, {"evidence": ["bye"], "within": None}).within is None
@@ -52,12 +70,8 @@ ASKED = {"qid": "q", "doc_id": "d", "question": "What?"}
 
 
 def test_what_is_of_a_missing_document_is_named(tmp_path) -> None:
-    for gold in (
-        {"within": "elsewhere"},
-        {"gold_titles": ["d", "elsewhere"]},
-        {"doc_id": "elsewhere", "start": 0, "end": 5},
-    ):
-        with pytest.raises(InputError, match=r"uestion 'q' .* 'elsewhere'\.$"):
+    for gold in ({"within": "elsewhere"}, {"doc_id": "elsewhere", "start": 0, "end": 5}):
+        with pytest.raises(InputError, match=r"^Question 'q' .* missing document 'elsewhere'\.$"):
             question_of(tmp_path, gold)
 
 
@@ -71,18 +85,19 @@ def asking(**gold):
 @pytest.mark.parametrize(
     ("file", "line", "reason"),
     [
-        ("documents", D[:9], "cannot be read as evaluation data: Expecting ':' delimiter"),
+        ("documents", D[:9], "cannot be read as evaluation data: Expecting ':' delimiter at col"),
         ("documents", b'{"doc_id": "\xff"}', "cannot be read as evaluation data: 'utf-8' codec"),
         ("documents", "[]", "cannot be read as evaluation data: "),
         ("documents", '{"doc_id": "e"}', "lacks the field 'text'."),
         ("documents", '{"doc_id": 5, "text": ""}', "id_ is invalid: it must be text"),
-        ("questions", Q[:-1], "cannot be read as evaluation data: Expecting ',' delimiter"),
+        ("questions", Q[:-1], "cannot be read as evaluation data: Expecting ',' delimiter at col"),
         ("questions", D, "lacks the field 'qid'."),
         ("questions", asking(start=0), "lacks the field 'end'."),
         ("questions", asking(start=1, end="7"), "'str' object cannot be interpreted as an int"),
         ("questions", asking(evidence=["no"]), "evidence is not in the document 'd': 'no'."),
         ("questions", asking(evidence="short"), "evidence must be a list of texts, got 'short'."),
         ("questions", asking(gold_titles="d"), "gold_titles must be a list of texts, got 'd'."),
+        ("questions", asking(gold_titles=["d", "e"]), "names the missing document 'e'."),
         ("questions", asking(answer=7), "answers must be a list of texts, got [7]."),
     ],
 )
@@ -97,12 +112,13 @@ def test_a_bad_line_is_named(tmp_path, file, line, reason) -> None:
     assert str(told.value).startswith(f"Line 4 of {tmp_path / file}.jsonl ")
     assert reason in str(told.value)
     assert "\n" not in str(told.value)
+    assert "line 1" not in str(told.value)
 
 
 @pytest.mark.parametrize("ends", [(0, 47), (-1, 9), (9, 9), (9, 3), (50, 60)])
 def test_gold_is_a_part_of_its_document(tmp_path, ends) -> None:
     start, end = ends
-    message = f"Gold of question 'q' of .* a part of a document, got {start} to {end} of 'd'"
+    message = f"Gold of question 'q' of .* 46 characters of 'd', got {start} to {end}\\.$"
     with pytest.raises(InputError, match=message):
         question_of(tmp_path, {"start": start, "end": end})
 
