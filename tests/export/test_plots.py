@@ -9,7 +9,7 @@ from llama_index.core.schema import Document
 from store.trees import record, tree
 
 from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy
-from hierindex.errors import IndexNotFoundError, InputError, LevelError
+from hierindex.errors import InputError, LevelError
 from hierindex.export import plot_map, plots, svg
 
 HOSTILE = (
@@ -101,15 +101,6 @@ def test_text_is_shown_as_it_is(tmp_path):
 def test_an_index_of_one_chunk(tmp_path):
     index = built(tmp_path, "A bridge was closed.")
     assert sum(len(trace.x) for trace in plot_map(index).data) == 1
-
-
-def test_there_is_nothing_to_plot(tmp_path):
-    with pytest.raises(IndexNotFoundError):
-        plot_map(HierarchicalIndex(HierarchyStore(tmp_path / "none")))
-    index = built(tmp_path / "one", "A bridge was closed.")
-    index.store.delete("0.txt")
-    with pytest.raises(InputError, match="The index is empty: there is nothing to plot"):
-        plot_map(index)
 
 
 def test_what_does_not_exist_is_named(stored, monkeypatch):
