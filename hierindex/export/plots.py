@@ -7,9 +7,8 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from hierindex.core.arguments import is_whole, require
-from hierindex.core.titles import without_shared_prefix
 from hierindex.errors import InputError
-from hierindex.export.drawing import colours, fitted
+from hierindex.export.svg import colours
 from hierindex.index import HierarchicalIndex
 from hierindex.loading import extra
 from hierindex.retrieve.levels import Level
@@ -27,13 +26,8 @@ TITLE = 60  # characters of a label
 TEXT = 240  # characters of a text
 LINE = 70  # characters of a line of it
 
-HEAD, BOTTOM = 90, 20  # pixels above and below what is drawn
-ROW = 16  # pixels of a line of a name
-LETTER = 6.5  # pixels: wider than most letters
-
 MAP = 800  # pixels
 NAMED = 8  # parents that have a colour: --map-1 to --map-8 of the explorer
-NAME = 24  # characters of a name on the map
 
 
 def label(text: str, most: int = TITLE) -> str:
@@ -62,8 +56,7 @@ def plot_map(
 ) -> "Figure":
     """Draw the chunks as points of a plane, similar ones near each other, coloured by parent.
 
-    The name of a parent is written on its points. If there is no room for all names, parents with
-    more points come first.
+    The legend has the names of the parents with the most points.
 
     Parameters
     ----------
@@ -136,11 +129,10 @@ def plot_map(
         "title": {"text": title, "subtitle": {"text": below}, "x": 0.02, "xanchor": "left"},
         "font": font,
         "hoverlabel": {"align": "left", "bgcolor": colour["raised"], "font": font},
-        "margin": {"l": 20, "r": 20, "t": HEAD, "b": BOTTOM},
+        "margin": {"l": 20, "r": 20, "t": 90, "b": 20},
         "paper_bgcolor": colour["paper"],
         "plot_bgcolor": colour["paper"],
         "height": MAP,
-        "annotations": [*_names_on_map(points, parents)],
         "xaxis": {"visible": False, "constrain": "domain"},
         "yaxis": {"visible": False, "scaleanchor": "x"},
         "legend": {"title": {"text": f"Nodes of level {level} (chunks)"}, "itemsizing": "constant"},
@@ -165,20 +157,3 @@ def _coloured(levels: Sequence[Mapping[str, int]]) -> int:
     above = [each["level"] for each in levels[1:] if each["nodes"] > 1] or [levels[-1]["level"]]
     many = (each["level"] for each in reversed(levels[1:]) if each["nodes"] >= NAMED)
     return next(many, above[0])
-
-
-def _names_on_map(
-    points: Sequence[Mapping[str, Any]], parents: Sequence[Mapping[str, Any]]
-) -> Iterator[dict[str, Any]]:
-    """Yield the names of parents at their positions, without those that would cover another."""
-    sides = ([point[side] for point in points] for side in ("x", "y"))
-    pixel = max(max(side) - min(side) for side in sides) / (MAP - HEAD - BOTTOM) or 1
-    taken = list[tuple[float, float, float]]()  # x, y and width
-    names = without_shared_prefix([parent["title"] for parent in parents])
-    for parent, name in zip(parents, names, strict=True):
-        text = "".join(fitted(name, NAME, 1))
-        x, y, width = parent["x"], parent["y"], pixel * LETTER * len(text)
-        if all(2 * abs(x - a) > width + w or abs(y - b) > pixel * ROW for a, b, w in taken):
-            taken.append((x, y, width))
-            behind = colours()["paper"] + "d9"  # 85%
-            yield {"x": x, "y": y, "text": _escaped(text), "showarrow": False, "bgcolor": behind}

@@ -204,11 +204,3 @@ def test_nodes_that_no_hierarchy_made(tmp_path) -> None:
     assert (found.node.text, found.node.ref_doc_id) == (texts[1], "ü.txt")
     assert found.node.metadata == {"shelf": "low"}
     assert {exported.get_document_summary(d) for d in exported.ref_doc_info} == {*texts}
-
-
-def test_nothing_to_export(nothing, tmp_path) -> None:
-    for export in (to_document_summary_index, persist_document_summary_index):
-        args = [tmp_path / "exported"] if export is persist_document_summary_index else []
-        with pytest.raises(InputError, match=r"holds no index|is empty"):
-            export(nothing, *args)
-    assert not (tmp_path / "exported").exists()

@@ -2,7 +2,6 @@
 
 import sys
 from html import unescape
-from itertools import combinations
 
 import pytest
 from fakes import HashingEmbedding
@@ -10,8 +9,8 @@ from llama_index.core.schema import Document
 from store.trees import record, tree
 
 from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy
-from hierindex.errors import IndexNotFoundError, InputError, LevelError
-from hierindex.export import drawing, plot_map, plots
+from hierindex.errors import InputError, LevelError
+from hierindex.export import plot_map, plots, svg
 
 HOSTILE = (
     '<img src=x onerror=alert(1)><a href="javascript:alert(1)">a</a> & $x$ \u202eabc\x00\n%{y}'
@@ -76,7 +75,7 @@ def test_parents_without_a_colour_are_counted(stored, monkeypatch):
     sizes = [len(trace.x) for trace in named]
     assert len(named) == 3
     assert sizes == sorted(sizes)  # the largest is drawn last
-    colour = drawing.colours()
+    colour = svg.colours()
     assert [trace.marker.color for trace in named] == [colour[f"map-{n}"] for n in (3, 2, 1)]
     assert others.marker.color == colour["quiet"]
     assert others.name == f"others ({len(others.x)})"
@@ -84,21 +83,6 @@ def test_parents_without_a_colour_are_counted(stored, monkeypatch):
     assert sum(len(trace.x) for trace in few.data) == 5
     assert "5 of" in few.layout.title.text
     assert "sample" in few.layout.title.text
-
-
-def test_names_stand_on_points_of_their_own_and_apart(stored):
-    index, _ = stored
-    figure = plot_map(index, 1)
-    names = figure.layout.annotations
-    first = figure.data[-1]
-    assert (names[0].x, names[0].y) in {*zip(first.x, first.y, strict=True)}
-    all_y = [y for trace in figure.data for y in trace.y]
-    all_x = [x for trace in figure.data for x in trace.x]
-    pixels = plots.MAP - plots.HEAD - plots.BOTTOM
-    line = plots.ROW * max(max(all_y) - min(all_y), max(all_x) - min(all_x)) / pixels
-    assert len(names) > 1
-    for one, other in combinations(names, 2):
-        assert one.x != other.x or abs(one.y - other.y) >= line
 
 
 def test_text_is_shown_as_it_is(tmp_path):
@@ -117,15 +101,6 @@ def test_text_is_shown_as_it_is(tmp_path):
 def test_an_index_of_one_chunk(tmp_path):
     index = built(tmp_path, "A bridge was closed.")
     assert sum(len(trace.x) for trace in plot_map(index).data) == 1
-
-
-def test_there_is_nothing_to_plot(tmp_path):
-    with pytest.raises(IndexNotFoundError):
-        plot_map(HierarchicalIndex(HierarchyStore(tmp_path / "none")))
-    index = built(tmp_path / "one", "A bridge was closed.")
-    index.store.delete("0.txt")
-    with pytest.raises(InputError, match="The index is empty: there is nothing to plot"):
-        plot_map(index)
 
 
 def test_what_does_not_exist_is_named(stored, monkeypatch):
@@ -166,27 +141,27 @@ def test_lines_are_short():
 
 def test_names_are_cut_inside():
     long = "the-attention-mechanisms--of-transformers--with-many-heads"
-    (one,) = drawing.fitted(long, 20, 1)
+    (one,) = svg.fitted(long, 20, 1)
     assert len(one) == 20
     assert one.startswith("the-attent")
     assert one.endswith("any-heads")
-    assert "".join(drawing.fitted(long, 20, 9)) == long
-    first, second = drawing.fitted("x" * 30, 10, 2)
+    assert "".join(svg.fitted(long, 20, 9)) == long
+    first, second = svg.fitted("x" * 30, 10, 2)
     assert (first, second) == ("x" * 10, "x" * 5 + "\u2026" + "x" * 4)
-    assert drawing.fitted("", 10, 1) == []
+    assert svg.fitted("", 10, 1) == []
 
 
 def test_siblings_are_called_without_their_common_beginning():
     titles = ["A book: mills", "A book: sails", "A book: sails", "Notes"]
-    assert drawing.names_of(titles, [0, 0, 1, 1]) == ["mills", "sails", "A book: sails", "Notes"]
+    assert svg.names_of(titles, [0, 0, 1, 1]) == ["mills", "sails", "A book: sails", "Notes"]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_is_legible_on_all_colours(scheme):
     """The contrast that WCAG 2.2 asks of text, in 1.4.3."""
-    colour = drawing.colours(scheme)
+    colour = svg.colours(scheme)
     for n in (1, 2, 9):
-        fills = drawing.shades(n, scheme)
+        fills = svg.shades(n, scheme)
         assert len({*fills}) == n
         for fill in [*fills, colour["paper"], colour["chosen"]]:
             light, dark = sorted((luminance(fill), luminance(colour["ink"])), reverse=True)
