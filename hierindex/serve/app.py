@@ -2,16 +2,17 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from html import escape
 from inspect import getdoc
-from itertools import chain
+from itertools import chain, starmap
 from typing import Any
 
 from pydantic import TypeAdapter
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 from typing_extensions import TypedDict  # before Python 3.12, pydantic reads no other
 
@@ -29,6 +30,24 @@ STREAMS = (
     "events `text` before the event `answer`."
 )
 TOKEN = {"type": "http", "scheme": "bearer"}
+
+
+PAGE = """\
+<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="color-scheme" content="light dark">
+<meta name="viewport" content="width=device-width">
+<title>hierindex</title>
+</head>
+<body>
+<h1>hierindex</h1>
+<p>Requests and replies are JSON; <a href="/openapi.json">openapi.json</a> describes all fields.</p>
+{}
+</body>
+</html>
+"""
 
 
 class Error(TypedDict):
@@ -60,13 +79,39 @@ def application(
 
 
 def description(names: Sequence[str], endpoints: Mapping[str, type[Endpoint]]) -> list[BaseRoute]:
-    """Return the routes of `described`: `/openapi.json`, and the root for those who look there."""
-    shown = JSONResponse(described(endpoints, names))
+    """Return the routes of `described`: `/openapi.json`, and as a page `/` and `/docs`."""
+    found = described(endpoints, names)
 
     async def openapi(request: Request) -> Response:
-        return shown
+        return JSONResponse(found)
 
-    return [Route(path, openapi) for path in ("/", "/openapi.json")]
+    async def page(request: Request) -> Response:
+        return HTMLResponse(PAGE.format("\n".join(_sections(found))))
+
+    return [Route("/openapi.json", openapi), Route("/", page), Route("/docs", page)]
+
+
+def _sections(description: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the HTML of each endpoint, with its fields."""
+    schemas = description["components"]["schemas"]
+    for path, operations in description["paths"].items():
+        for method, operation in operations.items():
+            if method == "parameters":
+                continue
+            body = operation.get("requestBody", {"content": {"": {"schema": {}}}})["content"]
+            (content,) = body.values()
+            fields = schemas.get(content["schema"].get("$ref", "").rpartition("/")[2], {})
+            rows = "\n".join(starmap(_row, fields.get("properties", {}).items()))
+            yield f"<h2><code>{method.upper()} {path}</code></h2>"
+            yield f"<p>{escape(operation['summary'])}</p>"
+            yield f"<table><tbody>\n{rows}\n</tbody></table>" if rows else ""
+
+
+def _row(name: str, field: Mapping[str, Any]) -> str:
+    kinds = [each.get("type", "") for each in field.get("anyOf", [field])]
+    kind = " or ".join(each for each in kinds if each not in ("", "null"))
+    said = escape(field.get("description", ""))
+    return f'<tr><th scope="row">{name}</th><td>{kind}</td><td>{said}</td></tr>'
 
 
 def _answering(
