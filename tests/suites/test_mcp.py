@@ -62,7 +62,9 @@ def test_a_client_that_lists_other_things_goes_on(mcp_url, kind) -> None:
     asyncio.run(use())
 
 
-@pytest.mark.parametrize("accept", ["application/json", "application/json, text/event-stream"])
+@pytest.mark.parametrize(
+    "accept", ["text/event-stream", "application/json", "application/json, text/event-stream"]
+)
 def test_a_client_may_accept_one_form_of_answer(mcp_url, accept) -> None:
     hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}
     answer = httpx.post(mcp_url, json=hello, headers={"Accept": accept})
