@@ -14,7 +14,6 @@ from hierindex import (
     HierarchicalIndex,
     HierarchyRetriever,
     Node,
-    RaptorHierarchy,
     SemanticHierarchy,
     sentence_splitter,
 )
@@ -167,13 +166,6 @@ class TestVectors:
         assert {source.citations[0].document for source in sources} == {"Aare"}
         assert index.info()["embed_model"] == "embed()"
 
-    def test_they_are_those_of_the_model(self, tmp_path):
-        ids = [
-            [node.id for node in nodes_of(built(tmp_path / name, hierarchy=RaptorHierarchy(model)))]
-            for name, model in (("function", embed), ("model", HashingEmbedding()))
-        ]
-        assert len({*ids[0]} & {*ids[1]}) >= len(RIVERS)  # the chunks
-
     def test_an_update_embeds_what_is_new(self, tmp_path):
         index = built(tmp_path)
         embedded.clear()
@@ -221,11 +213,6 @@ class TestVectors:
                 SemanticHierarchy(**{option: nameless})
         with pytest.raises(InputError, match=f"^{option} must be .* got type"):
             SemanticHierarchy(**{option: dict})
-
-    def test_what_is_no_model_is_refused_when_it_is_given(self, tmp_path):
-        index = built(tmp_path)
-        with pytest.raises(InputError, match=r"^embed_model must be .* got int"):
-            HierarchicalIndex.open(index.table.uri, 7)
 
 
 class TestAnswers:

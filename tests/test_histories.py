@@ -358,18 +358,6 @@ class TestWhatIsPaidFor:
         built(documents(some), tmp_path, hierarchy)
         assert len(llm.prompts) == n_asked
 
-    def test_what_a_killed_build_paid_for_is_not_asked_again(
-        self, tmp_path, llm, texts, monkeypatch
-    ):
-        hierarchy = hierarchy_of(DocumentHierarchy, by_llm(llm))
-        with monkeypatch.context() as patch:
-            patch.setattr(Table, "replace", lambda *_, **__: 1 / 0)
-            with pytest.raises(ZeroDivisionError):
-                built(documents(texts), tmp_path, hierarchy)
-        n_asked = len(llm.prompts)
-        assert built(documents(texts), tmp_path, hierarchy).last_build.usage.cached_summaries > 0
-        assert len(llm.prompts) == n_asked
-
     def test_an_estimate_keeps_no_text(self, tmp_path, llm, texts):
         hierarchy = hierarchy_of(SemanticHierarchy, by_llm(llm))
         options = {"hierarchy": hierarchy, "chunk_size": CHUNK_SIZE, "dry_run": True}

@@ -15,7 +15,6 @@ from loopback import LoopbackServer
 from store.trees import columns_of
 
 from hierindex import HierarchicalIndex, HierarchyStore, Node, RaptorHierarchy, SemanticHierarchy
-from hierindex.cache import Texts, open_cache
 from hierindex.errors import (
     FormatError,
     IndexNotFoundError,
@@ -24,7 +23,6 @@ from hierindex.errors import (
     SourceError,
     SummaryError,
 )
-from hierindex.summarize import ExtractiveSummarizer
 
 WORDS = "harbour sail mast anchor keel rudder tide wind deck crew flour yeast oven dough".split()
 
@@ -155,26 +153,6 @@ class TestBuildingAgain:
         chunks = [text for batch in model.batches for text in batch if "new" in text]
         assert len(chunks) == len({*chunks}) > 0
 
-    def test_what_a_killed_build_had_written_is_kept_until_a_document_is_gone(
-        self, folder, tmp_path
-    ) -> None:
-        known = []
-
-        class Killed(ExtractiveSummarizer):
-            def summarize(self, groups, budget, resources):
-                known.append(resources.completions.recall("key"))
-                resources.completions.keep("key", "written")
-                raise KeyboardInterrupt
-
-        for _ in range(2):
-            with pytest.raises(KeyboardInterrupt):
-                built(folder, tmp_path / "index", summarizer=Killed())
-        assert known == [None, "written"]
-        with open_cache(str(tmp_path / "index")) as cache:
-            assert Texts(cache).recall("key") == "written"
-            built(folder, tmp_path / "index")
-            assert Texts(cache).recall("key") is None
-
     def test_if_nothing_can_be_read_all_is_as_before(self, folder, tmp_path) -> None:
         """A first build leaves no index, and a later one changes nothing."""
         (other := tmp_path / "other").mkdir()
@@ -271,11 +249,6 @@ def test_what_was_not_read_of_a_file_is_reported(folder, tmp_path) -> None:
     index.update()
     assert index.last_build.files == []
     assert index.info()["read_in_part"] == partly
-
-
-def test_one_source_needs_no_list(folder, tmp_path) -> None:
-    index = HierarchicalIndex.build(str(folder), tmp_path / "index", hierarchy=hierarchy())
-    assert index.info()["documents"] == 3
 
 
 def test_a_hierarchys_own_progress_is_told(folder, tmp_path) -> None:
