@@ -154,7 +154,7 @@ def test_no_byte_of_a_deleted_part_remains(folder, tmp_path, monkeypatch, name):
 
 
 def test_names_of_no_file_and_of_nothing_else_are_refused(index):
-    with pytest.raises(InputError, match=r"no document 'box'; similar ids are 'box\.mbox#"):
+    with pytest.raises(InputError, match="no document 'box'"):
         index.delete("box")
     with pytest.raises(InputError, match="all documents of the index"):
         index.delete("box.mbox", "pier.eml", "a.txt")
@@ -189,29 +189,22 @@ def test_parts_of_a_file_that_cannot_be_read_are_kept(index, folder, monkeypatch
     assert report.skipped[0].reason.endswith("; its earlier content is kept")
 
 
-def test_a_mailbox_that_is_a_source_may_move_or_be_removed(folder, tmp_path):
+def test_a_mailbox_that_is_a_source_may_be_removed(folder, tmp_path):
     sources = [folder / "box.mbox", folder / "a.txt"]
     index = built(sources, tmp_path / "index", hierarchy_of(DocumentHierarchy))
-    (tmp_path / "old").mkdir()
-    moved = sources[0].rename(tmp_path / "old/box.mbox")
-    report = index.update(moved)
-    assert (report.moved, counts(report)) == ([(str(sources[0]), str(moved))], (0, 0, 0, 0, 5))
-    (folder / "b.txt").write_text(text_of("b"))
-    (folder / "c.txt").write_text(text_of("c"))
-    (folder / "d.txt").write_text(text_of("d"))
-    (folder / "e.txt").write_text(text_of("e"))
+    for name in "bcde":
+        (folder / f"{name}.txt").write_text(text_of(name))
     index.update([folder / f"{name}.txt" for name in "bcde"])
-    moved.unlink()
+    sources[0].unlink()
     assert counts(index.update()) == (0, 0, 4, 0, 5)
 
 
 def test_a_link_to_a_mailbox_is_no_document(index, folder):
     (folder / "deep").mkdir()
     (folder / "deep/link.mbox").symlink_to("../box.mbox")
-    for sources in (None, folder / "deep"):
-        (folder / "deep/d.txt").write_text(text_of(str(sources)))
-        report = index.update(sources)
-        assert [each.reason for each in report.skipped] == ["is a link to box.mbox, which is read"]
+    (folder / "deep/d.txt").write_text(text_of("d"))
+    report = index.update()
+    assert [each.reason for each in report.skipped] == ["is a link to box.mbox, which is read"]
     assert documents_of(index) == sorted([*HELD, "deep/d.txt"])
 
 
@@ -225,7 +218,7 @@ def test_a_file_with_a_name_of_a_part_is_skipped(index, folder):
         (f"{name}.eml#{part}.txt", f"has a name like a part of {name}.eml; rename it")
         for name, part in (("gone", "x"), ("pier", "plan"))
     ]
-    with pytest.raises(SourceError, match="rename it"):
+    with pytest.raises(SourceError, match="there is no file"):
         index.update(folder / "gone.eml#x.txt")
     (folder / "pier.eml#plan.txt").rename(folder / "plan.txt")
     assert counts(index.update()) == (1, 0, 0, 0, 10)

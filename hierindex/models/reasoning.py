@@ -22,8 +22,8 @@ CHANNELS = re.compile(  # of gpt-oss
 UNCERTAIN = re.compile(r"(?:\A\s*)?(?:<[/|\w]{,12})?\Z")  # may be the beginning of a tag
 # Of thoughts whose first tag a chat template has written.
 BEGINNINGS = (
-    "okay|ok,|alright|hmm|well,|let me|let's|let us|the user|the question|the passage|we |i |i'"
-    "|so,|so the|first,|now,|looking at|to answer|analysis|好|嗯|首先|用户|我们"
+    "okay|ok,|alright|hmm|let me|let's|let us|the user|we need|i need|so, the|analysis"
+    "|好|嗯|首先|用户|我们"
 ).split("|")
 
 

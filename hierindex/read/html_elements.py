@@ -166,6 +166,9 @@ def is_action(button: Element) -> bool:
     return not text.endswith(QUESTION_MARKS) and len(text.split()) < 3
 
 
+LABELS = frozenset("note tip important caution warning".split())  # of boxes, as in DocBook's pages
+
+
 class Line(NamedTuple):
     """A block of text, the kinds of its elements, and if it is a heading its level and anchor.
 
@@ -179,8 +182,13 @@ class Line(NamedTuple):
     region: int = 0
 
     def headings(self) -> list[Heading]:
-        """Return a list of the line as a heading; empty if it is not a heading."""
-        return [Heading(self.level, self.text[:MAX_TITLE], 0, self.anchor)] if self.level else []
+        """Return a list of the line as a heading; empty if it is not a heading.
+
+        The label of a box, such as "Note", heads no section.
+        """
+        if not self.level or self.text.lower() in LABELS:
+            return []
+        return [Heading(self.level, self.text[:MAX_TITLE], 0, self.anchor)]
 
 
 def main_content(lines: list[Line], n_articles: int = 0) -> list[Line]:

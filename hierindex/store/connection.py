@@ -52,7 +52,7 @@ class Connection:
     Raises
     ------
     InputError
-        If `uri` is a file.
+        If `uri` is a file, or has characters that LanceDB cannot take.
     """
 
     def __init__(self, uri: str, storage_options: dict[str, str] | None = None) -> None:
@@ -62,6 +62,8 @@ class Connection:
         self.folder: Path | None = None if "://" in uri else Path(uri).absolute()
         # LanceDB takes a bare "db1" for a cloud database.
         self._database = uri if self.folder is None else str(self.folder)
+        if not self._database.isprintable():
+            raise InputError(f"LanceDB takes no folder {self._database!r}; name another folder.")
         with self.named_refusals():
             is_file = self.folder is not None and self.folder.is_file()
         if is_file:

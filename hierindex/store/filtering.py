@@ -254,7 +254,8 @@ def with_known_keys(snapshot: "Snapshot", filters: Filters, *, strict: bool = Fa
         known.setdefault(unprefixed, DOCUMENTS)
     for key in sorted(asked - known.keys()) if snapshot.exists else ():
         if strict:
-            there = [*metadata_keys(snapshot), *OURS]
+            every = [*metadata_keys(snapshot), *OURS]
+            there = [name if name.isidentifier() else repr(name) for name in every]
             raise NotFoundError(
                 f"No chunk has the key {key!r}{nearest(key, there)}; there are "
                 f"{', '.join(there[:MOST_LISTED])}."

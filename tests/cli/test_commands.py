@@ -823,7 +823,7 @@ BAD_COMMANDS = {
     "query ' ' --index index": "question is empty",
     "query ? --index index --stream --json": "--stream and --json",
     "compare ? --index index --response-mode essay": "response_mode",
-    "compare ? --index index --where level=1": "the nearest is hierindex_level;",
+    "compare ? --index index --where level=1": "No chunk has the key 'level'",
     "show xyz --index index": "No nodes",
     "export json --index index --to letters/calm.md": "'letters/calm.md'",
     "export document-summary --index index --to letters": "'letters'",

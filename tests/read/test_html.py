@@ -144,6 +144,7 @@ def test_long_tables_with_other_rows_carry_their_header(read, table, text):
         ("<h2 id=a>A<a id=b></a></h2>", [(2, "A", "a")]),
         ("<p id=a>x<p>y<h2>A</h2>", [(2, "A", "")]),
         ("<h1></h1>x", []),
+        ("<h1>A</h1><div class=note><h3>Note</h3>Oil it.</div>", [(1, "A", "")]),
         ("<h1>never closed <p>x<h2>B", [(1, "never closed", ""), (2, "B", "")]),
         ("<nav><h2>Menu</h2></nav><h1>A</h1>", [(1, "A", "")]),
         (f"<h1>{'long ' * 1000}</h1>", [(1, ("long " * 1000)[:MAX_TITLE], "")]),

@@ -124,8 +124,8 @@ def test_an_overview_is_of_the_document_that_is_named(index, question, name):
     assert told(answer) == {*documents}
     assert answer.why.startswith(f"all levels for an outline of {', '.join(documents)}, which ")
     assert sum(source.score for source in answer.sources) == pytest.approx(1, abs=1e-4)
-    named = "" if len(documents) == 1 else ":"  # parts of one document have no name of their own
-    assert f"%){named} On day " in answer.answer
+    # Parts of one document have no name of their own.
+    assert ("%): On day " in answer.answer) == (len(documents) > 1)
     assert not answer.refused
 
 
