@@ -787,21 +787,6 @@ class TestPipelines:
         fresh = hierarchy_of()(leaves)
         assert {n.node_id for n in fresh} == {n.node_id for n in index.store.get_nodes()}
 
-    def test_what_a_pipeline_adds_is_grown_again_also_after_a_deletion(self, tmp_path):
-        index = built(documents({"x": text_of("x"), "y": text_of("y")}), tmp_path)
-        for name in "ab":
-            with pytest.warns(UserWarning, match="now has 2 roots"):
-                self.pipeline(tmp_path).run(documents=documents({name: text_of(name)}))
-            assert len(index.info()["roots"]) == 2
-            assert index.verify().ok
-            if name == "a":
-                index.update(hierarchy=hierarchy_of())
-                assert len(index.info()["roots"]) == 1
-        index.store.delete("a")
-        assert len(index.info()["roots"]) > 1
-        index.update(hierarchy=hierarchy_of())
-        assert len(index.info()["roots"]) == 1
-
     def test_a_deletion_from_the_store_is_grown_again_or_comes_back(self, index, folder):
         index.store.delete("a.txt")
         assert index.info()["stale"] > 0

@@ -3,9 +3,8 @@
 "shell" is a process of `hierindex query`; "in Python" is `ask` of an open index. Each is the median
 of 7 other questions, in turn, so that all meet the same noise.
 Then 32 clients ask, each of which keeps its connection and asks one question after the other:
-`/retrieve` by `mode="level", level=0, by="dense"`, and `/query` by the default mode. Milliseconds
-are of processor time for each reply. What is lost is no reply with status 200. The server is a
-process of its own. The times of its processor are read from /proc, so this needs Linux.
+`/retrieve` by `mode="level", level=0, by="dense"`. What is lost is no reply with status 200. The
+server is a process of its own.
 
 Usage: python tests/benchmarks/serve.py INDEX
 """
@@ -32,8 +31,7 @@ from hierindex import HierarchicalIndex
 HIERINDEX = str(Path(sys.executable).parent / "hierindex")
 RUNS = 7
 CLIENTS = 32
-N_RETRIEVALS, N_ANSWERS = 2000, 200
-TICK = os.sysconf("SC_CLK_TCK")
+N_RETRIEVALS = 2000
 BY_LEVEL = {"mode": "level", "level": 0, "by": "dense"}
 
 
@@ -46,8 +44,8 @@ def questions(index: HierarchicalIndex) -> list[str]:
 
 
 @contextmanager
-def served(at: Path) -> Iterator[tuple[str, int]]:
-    """The address and process of a server, whose peak of memory is printed at the end."""
+def served(at: Path) -> Iterator[str]:
+    """The address of a server, whose peak of memory is printed at the end."""
     process = subprocess.Popen(
         [HIERINDEX, "serve", "--index", str(at), "--port", "0"], stderr=subprocess.PIPE, text=True
     )
@@ -55,7 +53,7 @@ def served(at: Path) -> Iterator[tuple[str, int]]:
     said = process.stderr.readline()
     (address,) = re.findall(r"http://([\w.:]+)/", said)
     try:
-        yield address, process.pid
+        yield address
     finally:
         process.send_signal(signal.SIGTERM)
         _, status, usage = os.wait4(process.pid, 0)
@@ -101,39 +99,24 @@ def replies(address: str, path: str, bodies: Iterator[dict[str, Any]]) -> Iterat
     connection.close()
 
 
-def processor_time(pid: int) -> float:
-    """Seconds that a process has used."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICK
-
-
-def rate(address: str, pid: int, path: str, bodies: Sequence[dict[str, Any]]) -> None:
-    """Print the replies a second, and the processor time of the server and of the clients."""
+def rate(address: str, path: str, bodies: Sequence[dict[str, Any]]) -> None:
+    """Print the replies a second."""
     parts = [bodies[i::CLIENTS] for i in range(CLIENTS)]
-    start, before = time.perf_counter(), (processor_time(pid), time.process_time())
+    start = time.perf_counter()
     with ThreadPoolExecutor(CLIENTS) as clients:
         found = [*clients.map(lambda part: [*replies(address, path, iter(part))], parts)]
-    took, after = time.perf_counter() - start, (processor_time(pid), time.process_time())
+    took = time.perf_counter() - start
     lost, n = sum(status != 200 for each in found for status in each), len(bodies)
-    server, client = (1000 * (b - a) / n for a, b in zip(before, after, strict=True))
-    print(
-        f"{path:<12}{n / took:8.0f} a second, {server:6.2f} ms of the server, {client:.2f} ms of "
-        f"the clients, {lost} of {n} lost",
-        flush=True,
-    )
+    print(f"{path:<12}{n / took:8.0f} a second, {lost} of {n} lost", flush=True)
 
 
 def main(index: Path) -> None:
     opened = HierarchicalIndex.open(index)
     asked = iter(questions(opened))
-    with served(index) as (address, pid):
+    with served(index) as address:
         shells(opened, index, asked)
-        for path, options, n in (
-            ("/retrieve", BY_LEVEL, N_RETRIEVALS),
-            ("/query", {}, N_ANSWERS),
-        ):
-            bodies = [{"question": question, **options} for question in islice(asked, n)]
-            rate(address, pid, path, bodies)
+        asked_at_once = islice(asked, N_RETRIEVALS)
+        rate(address, "/retrieve", [{"question": each, **BY_LEVEL} for each in asked_at_once])
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ from lxml import html
 from typer.main import get_command
 
 from hierindex.cli.app import app
-from hierindex.export.drawing import colours
 
 pytestmark = pytest.mark.slow
 
@@ -73,11 +72,3 @@ def test_every_notebook_is_in_the_list_of_notebooks(site, pages) -> None:
     linked = addresses(pages[site / "examples.html"], "//article//a/@href")
     for path in NOTEBOOKS.glob("*.ipynb"):
         assert f"{path.stem}.html" in linked
-
-
-def test_its_accents_are_those_of_the_explorer(site) -> None:
-    style = (site / "_static" / "colours.css").read_text()
-    for scheme in ("light", "dark"):
-        rule = re.search(rf'data-theme="{scheme}"\]\{{([^}}]*)', style)
-        assert rule
-        assert f"--pst-color-primary:{colours(scheme)['accent']};" in rule[1]

@@ -11,7 +11,7 @@ from llama_index.core.response_synthesizers import ResponseMode
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from loopback import LoopbackServer
 from respond.asking import usage_of
-from store.trees import documents, record, tree
+from store.trees import tree
 
 from hierindex import HierarchyRetriever, HierarchyStore
 from hierindex.errors import InputError, ModelError
@@ -102,21 +102,6 @@ def ask(store, embed_model, llm=None, retriever=None, **options):
     calls = Calls()
     engine = query_engine(retriever, embed_model, llm=llm and with_retries(llm, calls), **options)
     return answered(asked(QUESTION, retriever), engine, llm, calls)
-
-
-def test_sources_are_what_was_asked(store, embed_model):
-    found = HierarchyRetriever(store, embed_model, top_k=3).retrieve(QUESTION)
-    sources = ask(store, embed_model).sources
-    assert [s.id for s in sources] == [n.node.node_id for n in found]
-    assert [s.text for s in sources] == [n.node.text for n in found]
-    assert [s.level for s in sources] == [record(n.node).level for n in found]
-    assert [s.score for s in sources] == pytest.approx([n.score for n in found], abs=1e-6)
-    text_of = {document.doc_id: document.text for document in documents()}
-    for source in sources:
-        assert source.citations
-        for cited in source.citations:
-            text = text_of[cited.document][cited.start : cited.end]
-            assert cited.quote == text in source.text
 
 
 def test_llama_indexs_global_handler_is_kept(store, embed_model, server):

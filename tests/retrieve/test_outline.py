@@ -231,15 +231,6 @@ def test_an_empty_index(tmp_path):
     assert HierarchicalIndex(store).outline() == []
 
 
-def test_plain_nodes_without_a_tree(tmp_path):
-    store = HierarchyStore(tmp_path)
-    texts = [f"The {noun} stood there." for noun in ("kettle", "falcon", "marble", "candle")]
-    store.add([TextNode(id_=t, text=t, embedding=[1.0, i]) for i, t in enumerate(texts)])
-    found = HierarchicalIndex(store).outline(20)
-    assert found
-    assert n_tokens(found) <= 20
-
-
 def test_a_tree_without_a_root_and_one_that_has_lost_rows(tmp_path):
     store = HierarchyStore(tmp_path)
     nodes = tree(max_levels=1)
