@@ -294,13 +294,6 @@ class TestRunsOneAfterTheOther:
         ingestion.index.regrow(ingestion.hierarchy())
         assert ingestion.is_one_tree()
 
-    def test_another_model_is_refused(self, tmp_path) -> None:
-        ingestion = Ingestion(tmp_path)
-        ingestion.run(BEFORE)
-        other = SemanticHierarchy(HashingEmbedding(model_name="other"), store=ingestion.store)
-        with pytest.raises(InputError, match="model 'known', not with 'other'"):
-            other(ingestion.store.get_nodes()[:1])
-
 
 def known_of(store: HierarchyStore) -> list[dict]:
     """All that is known of each node; of its vector six digits."""

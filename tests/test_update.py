@@ -650,16 +650,6 @@ def test_an_estimate_of_an_update_or_a_deletion_changes_nothing(index, folder):
     assert [(s.level, s.nodes) for s in estimate.statistics] == levels
 
 
-class EditedSplitter(TokenTextSplitter):
-    """Its chunks lack what it splits at, so that their texts are not those of the document."""
-
-    def _parse_nodes(self, nodes, show_progress=False, **kwargs):
-        chunks = super()._parse_nodes(nodes, show_progress, **kwargs)
-        for chunk in chunks:
-            chunk.text = chunk.text.replace("  ", " ").upper()[:-1]
-        return chunks
-
-
 def test_the_settings_of_clusters_are_remembered(folder, tmp_path):
     model, uri = HashingEmbedding(), tmp_path / "index"
     overlapping = RaptorHierarchy(model, mixture=Mixture(min_weight=0.1))
@@ -671,17 +661,6 @@ def test_the_settings_of_clusters_are_remembered(folder, tmp_path):
     with pytest.raises(InputError, match=r"built with mixture=.*'min_weight': 0\.1.* has .*0\.25"):
         index.update(hierarchy=RaptorHierarchy(model))
     assert index.update(hierarchy=overlapping).added == 1
-
-
-def test_chunks_of_any_splitter_are_kept_as_they_are(tmp_path):
-    kind, splitter = SemanticHierarchy, EditedSplitter
-    texts = {name: f"{text_of(name, 6)}\n\n{text_of(name, 3)}" for name in "abc"}
-    given = {"hierarchy": hierarchy_of(kind), "splitter": splitter(chunk_size=25, chunk_overlap=8)}
-    index = HierarchicalIndex.build(documents(texts), tmp_path / "index", **given)
-    texts["b"] = text_of("other")
-    index.update(documents({"b": texts["b"]}), **given)
-    fresh = HierarchicalIndex.build(documents(texts), tmp_path / "fresh", **given)
-    assert guaranteed(index, kind) == guaranteed(fresh, kind)
 
 
 class TestReplace:

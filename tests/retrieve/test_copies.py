@@ -189,9 +189,3 @@ def test_copies_without_known_places_are_one(merge):
     nodes = [node_of("One.", Quote(0, 4, None)) for _ in "ab"]
     (found,) = merge(nodes)
     assert found.node == Node.of(nodes[0])
-
-
-def test_a_text_of_which_no_record_is_known_is_one(merge):
-    (found,) = merge([TextNode(text="One.", embedding=[1.0]) for _ in "ab"])
-    assert found.node.text == "One."
-    assert not merge([], TextNode(text="One.", embedding=[1.0]))

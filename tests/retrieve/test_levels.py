@@ -227,12 +227,6 @@ def test_a_word_for_which_there_is_nothing_is_one_sentence(tmp_path) -> None:
             ask(word)
 
 
-def test_nothing_is_at_any_level_of_nothing(tmp_path) -> None:
-    index = HierarchicalIndex(HierarchyStore(tmp_path), HashingEmbedding())
-    for word in WORDS:
-        assert at(index, word) == []
-
-
 @pytest.mark.parametrize("word", WORDS)
 def test_every_place_that_takes_a_level_takes_words(index, word) -> None:
     there = set(at(index, word))
