@@ -1,32 +1,30 @@
 """Answers formatted for a terminal."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from hierindex.cli.output import wrapped
 from hierindex.cli.text import bold, found, table, usage_of
 from hierindex.text.display import answer_text, counted, notes_of
-
-ADVICE = {
-    "cut_off": "; raise --llm-completion-tokens",
-    "unknown": "; `hierindex tree` shows what it holds",
-}
 
 
 def answered(answer: dict[str, Any], *, verbose: bool = False) -> str:
     """Format an answer with its citations; if `verbose`, also the searched and found nodes."""
-    advice = dict(ADVICE)
-    if score := answer.get("score"):
-        low = f"The best answer has a score of {score:.2f}; a lower --min-score prints it."
-        advice["refused"] = f" {low}"
-    text = answer_text(answer, wrapped, bold, advice)
-    return "\n\n".join([text, *(details(answer) if verbose else [])])
+    more = [*advice(answer), *(details(answer) if verbose else [])]
+    return "\n\n".join([answer_text(answer, bold), *more])
 
 
 def noted(answer: dict[str, Any], *, verbose: bool = False) -> str:
     """Format what `answered` adds after an answer's text, to print it after a streamed answer."""
-    notes = [*map(wrapped, notes_of(answer, ADVICE)), *(details(answer) if verbose else [])]
-    return "".join(f"\n\n{note}" for note in notes)
+    more = [*advice(answer), *(details(answer) if verbose else [])]
+    return "".join(f"\n\n{note}" for note in [*notes_of(answer), *more])
+
+
+def advice(answer: dict[str, Any]) -> Iterator[str]:
+    """Yield the options that help if an answer is cut off or refused."""
+    if answer.get("cut_off"):
+        yield "A higher --llm-completion-tokens allows a longer answer."
+    if answer["refused"] and not answer["unknown"] and (score := answer.get("score")):
+        yield f"The best answer has a score of {score:.2f}; a lower --min-score prints it."
 
 
 def details(answer: dict[str, Any]) -> list[str]:

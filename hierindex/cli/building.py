@@ -15,7 +15,6 @@ from hierindex.cli.text import (
     built,
     changed,
     estimated,
-    files_read,
     not_read,
     skipped_files,
     some,
@@ -95,14 +94,8 @@ def build(
             engine=RayEngine() if engine == "ray" and not dry_run else None,
         ).last_build
     assert report is not None
-    told = report.to_json()
-    if dry_run:
-        print_result(told, as_json, estimated)
-        return
-    print_result(
-        told, as_json, lambda told: f"{built({**told, 'skipped': []})}\n\n{files_read(told)}"
-    )
-    if report.generation == 1 and not as_json:
+    _print(report, as_json)
+    if report.generation == 1 and not (as_json or dry_run):
         ask = shlex.join(["hierindex", "query", "QUESTION", "--index", index])
         print_note(f"note: Ask it: {ask}")
 
@@ -258,10 +251,7 @@ def delete(
 
 
 def _print(report: "BuildReport", as_json: bool) -> None:
-    def text(told: dict[str, Any]) -> str:
-        return "\n".join([built(told), *not_read(told["files"])])
-
-    print_result(report.to_json(), as_json, estimated if report.dry_run else text)
+    print_result(report.to_json(), as_json, estimated if report.dry_run else built)
 
 
 def _updated(report: dict[str, Any]) -> str:

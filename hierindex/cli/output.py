@@ -13,10 +13,8 @@ from typing import Any, TextIO
 import typer
 
 from hierindex.errors import without_password
-from hierindex.unsafe import visible
+from hierindex.unsafe import readable, visible
 
-WITH_LINES = {"text", "answer", "before", "after", "lead", "best"}
-"""Keys of a result whose values keep their line breaks."""
 STYLE = re.compile(r"\x1b\[[\d;]*m")  # bold type
 
 
@@ -36,7 +34,7 @@ def print_result(
         told = json.dumps(result, ensure_ascii=not is_unicode, indent=indent)
         typer.echo(visible(told, lines=True))
     else:
-        typer.echo(wrapped(text(_readable(result))))
+        typer.echo(wrapped(text(readable(result))))
 
 
 def terminal_width(stream: TextIO | None = None) -> int | None:
@@ -54,17 +52,18 @@ def wrapped(text: str, stream: TextIO | None = None) -> str:
     width = terminal_width(stream)
     if width is None:
         return text
-    return "\n".join(
-        line if len(STYLE.sub("", line)) <= width else _filled(line, width)
-        for line in text.split("\n")
-    )
-
-
-def _filled(line: str, width: int) -> str:
-    margin = " " * (len(line) - len(line.lstrip()))
-    return fill(
-        line, width, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False
-    )
+    lines = text.split("\n")
+    for i, line in enumerate(lines):
+        if len(STYLE.sub("", line)) > width:
+            margin = " " * (len(line) - len(line.lstrip()))
+            lines[i] = fill(
+                line,
+                width,
+                subsequent_indent=margin,
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+    return "\n".join(lines)
 
 
 def print_piece(text: str) -> None:
@@ -78,18 +77,6 @@ def print_note(sentence: str) -> None:
     if sys.stderr is not None:  # it is if it was closed from the start
         note = wrapped(f"hierindex: {line}", stream=sys.stderr)
         sys.stderr.write(f"{note}\n")  # `typer.echo` would write across a line of progress
-
-
-def _readable(value: Any, key: str = "") -> Any:
-    """Escape every string in a result."""
-    match value:
-        case str():
-            return visible(value, lines=key in WITH_LINES)
-        case dict():
-            return {key: _readable(each, key) for key, each in value.items()}
-        case list() | tuple():
-            return [_readable(each, key) for each in value]
-    return value
 
 
 @contextmanager

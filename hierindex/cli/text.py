@@ -8,14 +8,12 @@ from typing import Any
 import typer
 
 from hierindex.cli.output import terminal_width
-from hierindex.core.identity import file_of
 from hierindex.node import place_of
 from hierindex.text.display import counted, grounding_text
 from hierindex.text.markup import displayed, marks_of
 
 OUTCOMES = "added", "changed", "removed", "renamed", "unchanged"
 MOST_NAMED = 10  # documents, and files that are skipped for one reason
-MOST_FILES = 40  # in a table
 SIZES = "level", "nodes", "tokens"
 
 
@@ -32,26 +30,8 @@ def built(report: dict[str, Any]) -> str:
     if any(report["usage"].values()):
         lines.append(usage_of(report["usage"]))
     lines += filter(None, [grounding_text(report["grounding"])])
-    return "\n".join([*lines, *skipped_files(report["skipped"])])
-
-
-def files_read(report: Mapping[str, Any]) -> str:
-    """Return a table of the files of a build; if there are many, only what was not read."""
-    read, skipped = report["files"], report["skipped"]
-    n_partly = sum(bool(each["left_out"]) for each in read)
-    n_read, n_files = (
-        len({file_of(each["path"]) for each in of}) for of in (read, [*read, *skipped])
-    )
-    in_part = f", {counted(n_partly, 'document')} in part" if n_partly else ""
-    total = f"{n_read:,} of {counted(n_files, 'file')} read{in_part}."
-    if len(read) + len(skipped) > MOST_FILES:
-        return "\n".join([total, *not_read(read), *skipped_files(skipped)])
-    rows = [
-        (each["path"], each["kind"], each["pages"], each["words"], "; ".join(each["left_out"]))
-        for each in read
-    ]
-    rows += [(each["path"], "", None, None, each["reason"]) for each in skipped]
-    return f"{table(('file', 'kind', 'pages', 'words', 'not read'), rows)}\n{total}"
+    lines += [*not_read(report["files"]), *skipped_files(report["skipped"])]
+    return "\n".join(lines)
 
 
 def not_read(files: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -247,7 +227,7 @@ def bold(text: str) -> str:
     """Return a text in bold type, if the terminal supports it."""
     if terminal_width() is None or "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb":
         return text
-    return "\n".join(typer.style(line, bold=True) for line in text.split("\n"))
+    return typer.style(text, bold=True)
 
 
 def usage_of(usage: dict[str, int]) -> str:

@@ -188,8 +188,6 @@ class Icicle:
         self.x1: Ints1d = self.x0 + text[row]
         self.depth: Ints1d = depth[row]
         self.level: Ints1d = forest.level[row]
-        broadest = np.lexsort((self.depth, self.x0 - self.x1))
-        self._broadest = broadest[(self.x0 < self.x1)[broadest]]
 
     def position(self, row: int) -> int:
         """Return the position of a row."""
@@ -198,12 +196,6 @@ class Icicle:
     def part(self, of: int | None) -> slice:
         """Return the positions of a row and its descendants, or of all rows."""
         return slice(0, len(self.row)) if of is None else slice(of, int(self.end[of]))
-
-    def span(self, of: int | None) -> tuple[int, int]:
-        """Return the interval of a row's text, or of all text."""
-        if of is None:
-            return 0, int(self.x1.max(initial=0))
-        return int(self.x0[of]), int(self.x1[of])
 
     def children(self, of: int | None) -> Ints1d:
         """Return the positions of a row's children, or of the roots, in reading order."""
@@ -217,27 +209,6 @@ class Icicle:
         while (of := int(self.parent[of])) >= 0:
             path.append(of)
         return path[::-1]
-
-    def cells(self, of: int | None, start: float, end: float, n: int) -> Ints1d:
-        """Return the positions of the n rows that cover the most text, the broadest first.
-
-        Parameters
-        ----------
-        of : int, optional
-            Position of a row: only it and the rows under it are returned.
-        start, end : float
-            Only rows that cover some text in this interval are returned.
-        n : int
-
-        Returns
-        -------
-        (n_cells,) int64
-            A row comes after all rows above it. Rows without text under them are left out.
-        """
-        part, cells = self.part(of), self._broadest
-        inside = (cells >= part.start) & (cells < part.stop)
-        seen = inside & (self.x0[cells] < end) & (self.x1[cells] > start)
-        return np.asarray(cells[seen][:n])
 
 
 def _before(x: Ints1d, siblings: Ints1d, parent: Ints1d) -> Ints1d:

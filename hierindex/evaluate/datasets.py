@@ -3,9 +3,9 @@
 import csv
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import index
 from pathlib import Path
@@ -33,6 +33,8 @@ class Question:
         Figures are means over the questions of a kind.
     within : str, optional
         Id of a document: only this document is searched.
+    without : str, optional
+        Id of a document to exclude from the search, with all summaries of its text.
     spans : tuple of Span
         Gold: passages that answer the question.
     documents : tuple of str
@@ -46,6 +48,7 @@ class Question:
     group: str
     kind: str = ""
     within: str | None = None
+    without: str | None = None
     spans: tuple[Span, ...] = ()
     documents: tuple[str, ...] = ()
     answers: tuple[str, ...] = ()
@@ -81,15 +84,17 @@ class Dataset:
             if n > 1:
                 raise InputError(f"{self.name} has {n} {what}s with the id {repeated!r}.")
         for q in self.questions:
-            if q.within is not None and q.within not in texts:
+            named = {*(span.document for span in q.spans), q.within} - {None}
+            for missing in named - texts.keys():
                 raise InputError(
-                    f"Question {q.id!r} of {self.name} names the missing document {q.within!r}."
+                    f"Question {q.id!r} of {self.name} names the missing document {missing!r}."
                 )
-            for document, start, end, *_ in q.spans:
-                if not 0 <= start < end <= len(texts.get(document, "")):
+            for span in q.spans:
+                if not 0 <= span.start < span.end <= len(texts[span.document]):
                     raise InputError(
-                        f"Gold of question {q.id!r} of {self.name} must be a part of a document, "
-                        f"got {start} to {end} of {document!r}."
+                        f"Gold of question {q.id!r} of {self.name} must be a part of the "
+                        f"{len(texts[span.document])} characters of {span.document!r}, "
+                        f"got {span.start} to {span.end}."
                     )
 
     @property
@@ -126,7 +131,8 @@ def read_dataset(path: str | Path) -> Dataset:
     Other fields are ignored. A question with `evidence` searches only its own document, any other
     question all documents. A field `within` overrides this: a document id, or null for all.
 
-    Judgements of documents outside the corpus count as not found, as in BEIR.
+    As in BEIR, judgements of documents outside the corpus count as not found, and a document with
+    the id of a query is not a result of that query.
     """
     folder = Path(path)
     if (folder / "corpus.jsonl").is_file() and any(folder.glob("qrels/*.tsv")):
@@ -151,7 +157,7 @@ def _naming(what: str) -> Iterator[None]:
         raise InputError(f"{what} lacks the field {error}.") from error
     except (OSError, AttributeError, TypeError, ValueError) as error:
         named = InputError.of_field(error) if isinstance(error, ValidationError) else error
-        reason = str(named).rstrip(".")
+        reason = str(named).replace(": line 1 column", " at column").rstrip(".")
         raise InputError(f"{what} cannot be read as evaluation data: {reason}.") from error
 
 
@@ -169,18 +175,21 @@ def _beir(folder: Path) -> Dataset:
             if int(row["score"]) > 0:
                 gold.setdefault(row["query-id"], []).append(row["corpus-id"])
     queries = _lines(folder / "queries.jsonl", lambda row: (row["_id"], row["text"]))
-    asked = [
-        Question(name, text, group=name, documents=tuple(gold[name]))
-        for name, text in queries
-        if name in gold
-    ]
+    ids = {document.doc_id for document in documents}
+    asked = [replace(q, without=q.id if q.id in ids else None) for q in _asked(queries, gold)]
     return Dataset(folder.name, documents, asked)
+
+
+def _asked(queries: Iterable[tuple[str, str]], gold: Mapping[str, Sequence[str]]) -> list[Question]:
+    """Return the questions that have gold documents."""
+    asked = ((name, text) for name, text in queries if gold.get(name))
+    return [Question(name, text, group=name, documents=tuple(gold[name])) for name, text in asked]
 
 
 def _lines(path: Path, parse: Callable[[dict[str, Any]], T]) -> list[T]:
     """Parse the JSON object on each line of a file; errors name the line."""
     try:
-        data = path.read_bytes()
+        data = path.read_bytes()  # bytes, so that a line that is not UTF-8 is named, too
     except OSError as error:
         needed = "DATA must have documents.jsonl and questions.jsonl, or BEIR's files"
         raise InputError(f"{path} cannot be read ({error.strerror}); {needed}.") from error

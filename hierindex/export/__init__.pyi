@@ -7,6 +7,5 @@ from .langchain import to_langchain_documents as to_langchain_documents
 from .langchain import to_langchain_retriever as to_langchain_retriever
 from .markdown import to_markdown as to_markdown
 from .plots import plot_map as plot_map
-from .plots import plot_tree as plot_tree
 from .report import to_html as to_html
 from .svg import to_svg as to_svg

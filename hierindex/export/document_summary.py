@@ -8,7 +8,6 @@ from typing import NoReturn, cast
 
 from llama_index.core import (
     DocumentSummaryIndex,
-    MockEmbedding,
     StorageContext,
     load_index_from_storage,
 )
@@ -32,7 +31,7 @@ from hierindex.text_node import from_text_node, to_text_node
 
 
 def to_document_summary_index(
-    index: HierarchicalIndex, *, llm: LLMLike | None = None, embed_summaries: bool = True
+    index: HierarchicalIndex, *, llm: LLMLike | None = None
 ) -> DocumentSummaryIndex:
     """Convert the index to LlamaIndex's `DocumentSummaryIndex` of chunks and document summaries.
 
@@ -48,9 +47,6 @@ def to_document_summary_index(
         For the result's LLM retriever and for documents that are inserted later. LlamaIndex's
         `Settings.llm` is not used here, but `as_query_engine` of the result uses it unless an LLM
         is passed to it.
-    embed_summaries : bool
-        Whether to store the vectors of summaries, True by default; without them only the LLM
-        retriever works.
 
     Returns
     -------
@@ -63,29 +59,21 @@ def to_document_summary_index(
     IndexNotFoundError, InputError
         If there is no index, or it is empty.
     ModelError
-        If `embed_summaries` and the embedding model cannot be loaded by name.
+        If the embedding model cannot be loaded by name.
     """
-    embed_model = index.embed_model if embed_summaries else MockEmbedding(embed_dim=1)
     loaded = load_index_from_storage(
-        _storage(index, embed_summaries),
-        llm=as_llm(llm or no_llm),
-        embed_model=embed_model,
-        embed_summaries=embed_summaries,
+        _storage(index), llm=as_llm(llm or no_llm), embed_model=index.embed_model
     )
     return cast(DocumentSummaryIndex, loaded)
 
 
-def persist_document_summary_index(
-    index: HierarchicalIndex, folder: str | Path, *, embed_summaries: bool = True
-) -> int:
+def persist_document_summary_index(index: HierarchicalIndex, folder: str | Path) -> int:
     """Write the `DocumentSummaryIndex` to a new folder, to be loaded by `load_index_from_storage`.
 
     Parameters
     ----------
     index : HierarchicalIndex
     folder : str or Path
-    embed_summaries : bool
-        See `to_document_summary_index`.
 
     Returns
     -------
@@ -98,7 +86,7 @@ def persist_document_summary_index(
         If there is no index, it is empty, or the folder is not empty or cannot be written.
     """
     with new(folder, folder=True) as partial:
-        storage = _storage(index, embed_summaries)
+        storage = _storage(index)
         storage.persist(str(partial))
     return len(storage.docstore.docs)
 
@@ -108,7 +96,7 @@ def no_llm(prompt: str) -> NoReturn:
     raise InputError("The index has no LLM; pass llm= when exporting or loading it.")
 
 
-def _storage(index: HierarchicalIndex, embed_summaries: bool) -> StorageContext:
+def _storage(index: HierarchicalIndex) -> StorageContext:
     """Build the storage that LlamaIndex loads the index from."""
     storage, struct = StorageContext.from_defaults(), IndexDocumentSummary()
     snapshot = index.table.snapshot()
@@ -119,8 +107,7 @@ def _storage(index: HierarchicalIndex, embed_summaries: bool) -> StorageContext:
         node = _alone(summary, document)
         if node.node_id == members[0].node_id:
             node.id_ = f"{node.node_id}-summary"
-        if embed_summaries:
-            storage.vector_store.add([node.model_copy(update={"embedding": summary.embedding})])
+        storage.vector_store.add([node.model_copy(update={"embedding": summary.embedding})])
         storage.docstore.add_documents([*members, node])
         struct.add_summary_and_nodes(node, members)
         if node.source_node is not None and node.source_node.hash:  # for `refresh_ref_docs`

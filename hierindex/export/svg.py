@@ -1,16 +1,21 @@
 """Export of a tree as an SVG picture."""
 
-from collections.abc import Iterator
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from functools import cache
 from html import escape
 from pathlib import Path
+from textwrap import wrap
 
 import numpy as np
 
+from hierindex.core.titles import without_shared_prefix
 from hierindex.errors import InputError
-from hierindex.export.drawing import colours, fitted, names_of, shades
 from hierindex.export.files import NO_NODES, new
 from hierindex.index import HierarchicalIndex
 from hierindex.retrieve.contents import reading_order
+from hierindex.serve.explorer.inline import PAGE
 from hierindex.store.generations import on_newest
 from hierindex.store.snapshot import overview
 from hierindex.text.display import counted
@@ -21,6 +26,8 @@ LINE = 13  # pixels of a line of text
 HEAD = 56  # pixels above the nodes, for the heading and the names of levels
 LEAST = 1.5  # pixels; lower nodes are left out
 LETTER, PAD = 6.5, 4  # pixels: wider than most letters, and before a text
+LONGEST = 200  # characters of a name
+VARIABLE = re.compile(r"--([\w-]+):\s*(?:light-dark\((#\w+), (#\w+)\)|([^;]+));")
 
 
 def to_svg(index: HierarchicalIndex, path: str | Path) -> int:
@@ -62,7 +69,7 @@ def _drawn(index: HierarchicalIndex) -> tuple[int, list[str]]:
     shown, order = overview(snapshot), reading_order(snapshot)
     icicle, levels = order.icicle, shown["levels"]
     n_levels = 1 + levels[-1]["level"]
-    scale = (HEIGHT - HEAD) / max(1, icicle.span(None)[1])
+    scale = (HEIGHT - HEAD) / icicle.x1.max(initial=1)
     cells = np.flatnonzero((icicle.x1 - icicle.x0) * scale >= LEAST).tolist()
     rows = snapshot.rows(order.ids_at(cells), columns=("id", "title", "level_max"))
     left = [WIDTH * (1 - (level + 1) / n_levels) for level in range(n_levels)]
@@ -129,3 +136,45 @@ def _text(left: float, y: float, text: str) -> str:
 def _heads(level: int, nodes: int, tokens: int) -> tuple[str, str]:
     """Return the name of a level, and the number of its nodes."""
     return f"level {level}", counted(nodes, "node" if level else "chunk")
+
+
+@cache
+def colours(scheme: str = "light") -> dict[str, str]:
+    """Return the variables of the explorer's style sheet in its light or dark colour scheme."""
+    style = (PAGE / "page.css").read_text("utf-8")
+    found = VARIABLE.findall(style)
+    return {
+        name: (dark if scheme == "dark" else light) or same for name, light, dark, same in found
+    }
+
+
+def shades(n: int, scheme: str = "light") -> list[str]:
+    """Return a colour for each of n levels, the chunks first; text in `ink` is legible on all."""
+    first, last = ([*bytes.fromhex(colours(scheme)[end][1:])] for end in ("tint", "warm"))
+    steps = np.linspace(first, last, n).round().astype(int)  # (n, 3)
+    return ["#" + bytes(step).hex() for step in steps.tolist()]
+
+
+def names_of(titles: Sequence[str], parents: Sequence[int]) -> list[str]:
+    """Return titles without the beginning shared by all children of the same parent."""
+    siblings = defaultdict[int, list[str]](list)
+    for title, parent in zip(titles, parents, strict=True):
+        siblings[parent].append(title)
+    names = {parent: iter(without_shared_prefix(group)) for parent, group in siblings.items()}
+    return [next(names[parent]) for parent in parents]
+
+
+def fitted(text: str, width: int, most: int) -> list[str]:
+    """Wrap a text to `most` lines of `width` characters; the middle of a long last line is cut.
+
+    >>> fitted("The old mill and the names of its sails", 14, 2)
+    ['The old mill', 'and the… sails']
+    """
+    text = beginning(text, LONGEST)
+    lines, end = wrap(text, width), 0
+    if len(lines) <= most:
+        return lines
+    for line in lines[: most - 1]:
+        end = text.index(line, end) + len(line)
+    rest, kept = text[end:].strip(), width - 1
+    return [*lines[: most - 1], f"{rest[: kept - kept // 2]}…{rest[len(rest) - kept // 2 :]}"]

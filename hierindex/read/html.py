@@ -105,11 +105,17 @@ def _about(root: Element, headings: Sequence[Heading]) -> dict[str, Any]:
     title = next((title for title in said["title"] if title.lower() not in UNTITLED), "")
     top = min((heading.level for heading in headings), default=0)
     heads = [heading for heading in headings if heading.level == top]
-    if not title and len(heads) == 1 and heads[0].start <= (INTRODUCTION if top == 1 else 0):
+    is_first = len(heads) == 1 and heads[0].start <= (INTRODUCTION if top == 1 else 0)
+    if is_first and (not title or _with_site(title, heads[0].title)):
         title = heads[0].title
     authors = [name for name in dict.fromkeys(said["author"]) if name and not HANDLE.match(name)]
     date = next(filter(_is_date, said["date"]), "")
     return {TITLE: title[:MAX_TITLE], "author": ", ".join(authors)[:MAX_TITLE], "date": date}
+
+
+def _with_site(title: str, heading: str) -> bool:
+    """Return whether a title is a heading followed by the name of the site."""
+    return re.match(rf"{re.escape(heading)}\s+[|\u00b7\u2013\u2014:\u00bb-]", title) is not None
 
 
 def _is_date(text: str) -> bool:

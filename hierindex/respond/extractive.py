@@ -53,7 +53,9 @@ MOST_ABSENT = 4  # words that no node has; if there are more, none is examined
 SENTENCE = 4  # minimum words of a unit that is not shown twice
 LONG = 20  # words of a sentence that another seldom has by chance
 NEW = 0.1  # share of the words of a sentence that another with the same fact may lack
-EMPHASISED = re.compile(r"(?<![\w*_])(\*\*|\*|_)(\w[^*_]{,60})\1(?![\w*_])")  # in Markdown
+EMPHASISED = re.compile(  # in Markdown; no label such as "**Ada:**"
+    r"(?<![\w*_])(\*\*|\*|_)(\w(?:[^*_]{,60}\w)?)\1(?![\w*_:])"
+)
 NEGATIONS = frozenset("no not never nicht nie kein keine keinen".split())
 MAX_PASSAGES = 5  # passages
 FOREIGN = 0.1  # weight of words in another language than the question

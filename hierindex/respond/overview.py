@@ -1,14 +1,18 @@
 """Answers to questions about the whole: the parts of the text, with sentences of each."""
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Mapping, Sequence, Set
 from itertools import groupby
+from typing import NamedTuple
 
 from hierindex.core.titles import first_words
-from hierindex.node import Node
+from hierindex.node import TITLE, Node, Span
 from hierindex.respond.answer import Passage
 from hierindex.respond.quotable import Extract, Unit, follows, quoted
 from hierindex.retrieve.outline import name_of_part
+from hierindex.retrieve.question import of_documents
 from hierindex.retrieve.retrieval import Retrieved
+from hierindex.store.filters import Filters
 from hierindex.store.snapshot import Snapshot
 from hierindex.summarize.extractive import SalientSentences
 from hierindex.summarize.summary import Budget
@@ -18,16 +22,28 @@ from hierindex.text.sentences import Sentence, tokens
 REST = 4  # of a budget, the part that names what is left out
 MOST_WORDS = 80  # words of the text of a single node
 MOST_OF_PART = 3  # sentences
-MOST_TITLES = 90  # characters of the titles of a group
+MOST_TITLES = 70  # characters of the titles of a group
+
+
+class Part(NamedTuple):
+    """A part of an overview: its nodes, by their positions among the found ones, with one name.
+
+    The `lead` of its first sentence is the name or, for a group, the titles of some documents.
+    """
+
+    name: str
+    lead: str
+    nodes: list[int]
 
 
 def overview(retrieved: Retrieved, units: Sequence[Unit], budget: Budget) -> Extract:
-    """Return an overview: for each part its name, its share of the text, and its best sentence.
+    """Return an overview: for each part its name, its share of the text, and its best sentences.
 
-    A part is a node, or consecutive nodes of one document with the same heading. Such a part has a
-    sentence for each tenth of the text. If not all fit the budget, the parts with the largest
-    shares are kept and the others are only named. Only nodes of an outline have shares; for others,
-    the best scores are kept. A single node has more of its text, and the titles of its children.
+    A part is a node, or consecutive nodes of one document with the same heading. It has a sentence
+    for each tenth of the text, at least one and at most three. If not all fit the budget, the parts
+    with the largest shares are kept and the others are only named. Only nodes of an outline have
+    shares; for others, the best scores are kept. A single node has more of its text, and the titles
+    of its children.
     """
     found, shares = retrieved.found, retrieved.shares
     sentences = [
@@ -41,52 +57,83 @@ def overview(retrieved: Retrieved, units: Sequence[Unit], budget: Budget) -> Ext
         (k,) = best
         node, share = found[k].node, weight[k] if shares else None
         line = _line(node, name_of_part(node), share, units, best[k], MOST_WORDS)
-        return Extract([line], 1.0, _parts(node, retrieved.snapshot, budget), after_lead=" ")
-    parts = _named({k: found[k].node for k in weight})
-    share_of = [sum(weight[k] for k in run) for _, run in parts]
-    first, others = dict[int, Passage](), dict[int, Passage]()
-    for (name, run), share in zip(parts, share_of, strict=True):
-        largest = sorted(run[1:], key=weight.__getitem__, reverse=True)
-        for k in sorted([run[0], *largest[: min(MOST_OF_PART, round(10 * share)) - 1]]):
-            lead, into = ("", others) if first.keys() & {*run} else (name, first)
-            known = share if lead and shares else None
-            into[k] = _line(found[k].node, lead, known, units, best[k])
-    kept = _fitting(first, others, weight, budget)
-    left = [i for i, (_, run) in enumerate(parts) if kept.keys().isdisjoint(run)]
-    left.sort(key=lambda i: -share_of[i])
-    share = sum(share_of[i] for i in left) if shares else None
-    more = _more([parts[i][0] for i in left], share, budget)
+        return Extract([line], 1.0, _children(node, retrieved.snapshot, budget), after_lead=" ")
+    quoted_from = {k: units[best[k]].quote.source for k in weight}
+    parts = _parts({k: found[k].node for k in weight}, quoted_from, retrieved.snapshot)
+    whole = [sum(weight[k] for k in part.nodes) for part in parts]
+    order = sorted(range(len(parts)), key=lambda i: -whole[i])
+    lines, after = dict[int, Passage](), dict[int, int]()  # the first lines, then the others
+    for i in order:
+        k = parts[i].nodes[0]
+        share = whole[i] if shares and parts[i].lead else None
+        lines[k] = _line(found[k].node, parts[i].lead, share, units, best[k])
+    for i in order:
+        largest = sorted(parts[i].nodes[1:], key=lambda k: -weight[k])
+        for k in largest[: min(MOST_OF_PART, round(10 * whole[i])) - 1]:
+            lines[k], after[k] = _line(found[k].node, "", None, units, best[k]), parts[i].nodes[0]
+    costs = budget.count([f"{line.lead} {line.text}" for line in lines.values()])
+    room, kept = budget.max_tokens, dict[int, Passage]()
+    if sum(costs[: len(parts)]) > room:
+        room -= room // REST
+    for (k, line), cost in zip(lines.items(), costs.tolist(), strict=True):
+        if not kept or (cost <= room and after.get(k, k) in {k, *kept}):
+            kept[k] = line
+            room -= cost
+    left = [i for i in order if parts[i].nodes[0] not in kept]
+    share = sum(whole[i] for i in left) if shares else None
+    more = _more([parts[i].name for i in left], share, budget)
     return Extract([kept[k] for k in sorted(kept)], 1.0, more, after_lead=" ")
 
 
-def _named(nodes: Mapping[int, Node]) -> list[tuple[str, list[int]]]:
-    """Return the parts of an overview: names, and the keys of their nodes.
+def _parts(
+    nodes: Mapping[int, Node], quoted_from: Mapping[int, Span | None], snapshot: Snapshot | None
+) -> list[Part]:
+    """Return the parts of an overview, given the source of each node's sentence.
 
     Nodes of one document are joined if they have the same heading; without headings, they have no
     names.
     """
     if len({document for node in nodes.values() for document in node.documents}) > 1:
-        return [(_titles(node) or name_of_part(node), [k]) for k, node in nodes.items()]
+        documents = {span.document for span in quoted_from.values() if span}
+        title_of = _document_titles(snapshot, documents) if snapshot else {}
+        parts = []
+        for k, node in nodes.items():
+            span, name = quoted_from[k], name_of_part(node)
+            titles = _titles(node, title_of.get(span.document, "") if span else "")
+            parts.append(Part(name, titles or name, [k]))
+        return parts
     runs = [(name, [*run]) for name, run in groupby(nodes, lambda k: name_of_part(nodes[k]))]
-    return runs if len(runs) > 1 else [("", [k]) for k in nodes]
+    if len(runs) == 1:
+        return [Part("", "", [k]) for k in nodes]
+    return [Part(name, name, run) for name, run in runs]
 
 
-def _titles(node: Node) -> str:
-    """Return some titles of a group's documents, those with most words of its name first.
+def _document_titles(snapshot: Snapshot, documents: Set[str]) -> dict[str, str]:
+    """Return the titles of those documents that have one."""
+    of = Filters((of_documents([*documents]),))
+    where, columns = snapshot.of_each_document, ("id", "documents", "metadata")
+    rows = snapshot.rows(filters=of, where=where, columns=columns)
+    titles = {row["documents"][0]: json.loads(row["metadata"]).get(TITLE) for row in rows}
+    return {document: " ".join(str(title).split()) for document, title in titles.items() if title}
+
+
+def _titles(node: Node, first: str) -> str:
+    """Return some titles of a group's documents: `first`, then those with most words of its name.
 
     The result is empty for a single document, and for documents that are called by their files.
     """
-    titles = [title for title in node.titles if " " in title]
-    if len(node.documents) == 1 or not titles:
+    titles = {title: None for title in node.titles if " " in title and title != first}
+    if len(node.documents) == 1 or not (first or titles):
         return ""
     words = {*tokens(node.title.lower())}
-    titles.sort(key=lambda title: -len(words.intersection(tokens(title.lower()))))
-    shown = [first_words(titles[0], MOST_TITLES)]
-    for title in titles[1:]:
+    others = sorted(titles, key=lambda title: -len(words.intersection(tokens(title.lower()))))
+    first, *others = filter(None, [first, *others])
+    shown = [first_words(first, MOST_TITLES)]
+    for title in others:
         if len("; ".join([*shown, title])) <= MOST_TITLES:
             shown.append(title)
     n_more = len(node.documents) - len(shown)
-    return "; ".join([*shown, f"{n_more:,} more"] if n_more else shown)
+    return "; ".join(shown) + f" and {n_more:,} more" * (n_more > 0)
 
 
 def _line(
@@ -103,28 +150,7 @@ def _line(
     return quoted(node, units[first], units[last], lead, units[first].text)
 
 
-def _fitting(
-    first: Mapping[int, Passage],
-    others: Mapping[int, Passage],
-    weight: Mapping[int, float],
-    budget: Budget,
-) -> dict[int, Passage]:
-    """Return the passages of the largest weights that fit a budget, the `first` before others."""
-    lines = {
-        k: of[k] for of in (first, others) for k in sorted(of, key=weight.__getitem__, reverse=True)
-    }
-    costs = budget.count([f"{line.lead} {line.text}" for line in lines.values()])
-    room, kept = budget.max_tokens, dict[int, Passage]()
-    if sum(costs[: len(first)]) > room:
-        room -= room // REST
-    for (k, line), cost in zip(lines.items(), costs.tolist(), strict=True):
-        if cost <= room or not kept:
-            kept[k] = line
-            room -= cost
-    return kept
-
-
-def _parts(node: Node, snapshot: Snapshot | None, budget: Budget) -> str:
+def _children(node: Node, snapshot: Snapshot | None, budget: Budget) -> str:
     """Return the titles of a node's children, within half of a budget; empty if unknown."""
     if not (node.children and snapshot):
         return ""

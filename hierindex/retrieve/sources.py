@@ -1,6 +1,7 @@
 """The passages of documents that a node cites, with the text around them."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
@@ -64,6 +65,12 @@ class Stretch(NamedTuple):
         """Yield the start and text of each paragraph, including the gap after it."""
         for match in PARAGRAPH.finditer(self.text):
             yield self.start + match.start(), match[0]
+
+    def span(self, start: int, end: int) -> Span:
+        """Return a passage of the stretch, with the page, section and anchor of its start."""
+        before = (source for source in self.sources if source.start <= start)
+        place = max(before, key=lambda source: source.start, default=self.sources[0])
+        return place._replace(start=start, end=end)
 
     def part(self, start: int, end: int) -> str:
         """Return document[start:end], clipped to this stretch."""
@@ -144,28 +151,6 @@ def source_passages(snapshot: Snapshot, node: Node, context: int) -> list[Source
     return [stretch.around(span, context) for span, stretch in found]
 
 
-def passages_at(snapshot: Snapshot, spans: Sequence[Span], context: int) -> list[SourcePassage]:
-    """Return passages of documents, each with the page, section and anchor of its start.
-
-    Raises
-    ------
-    NotFoundError
-        If the index does not hold the text of a passage.
-    """
-    stretches, found = _stretches(snapshot, {span.document for span in spans}), []
-    for span in spans:
-        stretch = _around(span, stretches[span.document])
-        if stretch is None:
-            raise NotFoundError(
-                f"The index does not hold characters {span.start} to {span.end} of "
-                f"{span.document!r}."
-            )
-        before = (source for source in stretch.sources if source.start <= span.start)
-        place = max(before, key=lambda source: source.start, default=span)
-        found.append(stretch.around(place._replace(start=span.start, end=span.end), context))
-    return found
-
-
 def stretches_of(snapshot: Snapshot, document: str) -> list[Stretch]:
     """Return the stretches of a document's text that the index holds, without the gaps.
 
@@ -189,11 +174,16 @@ def _stretches(snapshot: Snapshot, documents: set[str]) -> dict[str, list[Stretc
     """Return the stretches of documents' texts, without the gaps."""
     filters = Filters((cuts([0]), of_documents([*documents])))
     rows = snapshot.rows(filters=filters, columns=COLUMNS) if documents else []
-    chunks: dict[str, list[Chunk]] = {document: [] for document in documents}
+    found = stretches_in(rows)
+    return {document: found.get(document, []) for document in documents}
+
+
+def stretches_in(rows: Iterable[dict[str, Any]]) -> dict[str, list[Stretch]]:
+    """Return the stretches of the text of each document that the rows of chunks hold."""
+    chunks = defaultdict[str, list[Chunk]](list)
     for row in rows:
         if chunk := Chunk.of(row):
-            for document in documents.intersection(row["documents"]):
-                chunks[document].append(chunk)
+            chunks[chunk.sources[0].document].append(chunk)
     return {document: _joined(sorted(of)) for document, of in chunks.items()}
 
 

@@ -3,75 +3,74 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
-from html import escape
 from inspect import getdoc
-from pathlib import Path
-from string import Template
+from itertools import chain
 from typing import Any
 
 from pydantic import TypeAdapter
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
+from typing_extensions import TypedDict  # before Python 3.12, pydantic reads no other
 
 from hierindex import __version__
 from hierindex.index import HierarchicalIndex
-from hierindex.serve.endpoint import GENERATION, Endpoint, sentence_on, showing, status_of
-from hierindex.threads import in_daemon_thread
+from hierindex.serve.endpoint import Endpoint, sentence_on, showing, status_of
+from hierindex.threads import Pool, in_daemon_thread
 
 MOST_BYTES = 2**16  # of the body of a request
+AT_ONCE = 16  # requests that are answered; more would only wait for each other
 EVENTS = "text/event-stream"
 GONE = 499  # of a client, as nginx has it
-TOKEN = {
-    "type": "http",
-    "scheme": "bearer",
-    "description": "Needed where other machines can ask; the server says it when it starts.",
-}
-ERROR = {
-    "type": "object",
-    "properties": {"error": {"type": "string", "description": "A sentence."}},
-    "required": ["error"],
-}
+STREAMS = (
+    "With the header `Accept: text/event-stream`, the text of an answer comes as it is written, in "
+    "events `text` before the event `answer`."
+)
+TOKEN = {"type": "http", "scheme": "bearer"}
+
+
+class Error(TypedDict):
+    """A request that was refused or failed."""
+
+    error: str
 
 
 def application(
     indexes: Mapping[str, HierarchicalIndex],
     endpoints: Mapping[str, type[Endpoint]],
-    pages: Sequence[BaseRoute] = (),
+    pages: Sequence[BaseRoute],
     at: str = "/",
 ) -> Starlette:
-    """Return the application: pages, endpoints by name, and the description of the endpoints.
+    """Return the application of pages, and of endpoints by name.
 
-    By default, the page at `/` and the OpenAPI 3.1 document at `/openapi.json` describe the
-    endpoints. The path of an endpoint begins with the name of its index, unless that
-    is empty, and then `at`. Each request is answered from the newest generation; the header
-    `Hierindex-Generation` has its number. A client that accepts events receives the pieces of an
-    answer's text as events `text`, then the whole answer as `answer`, or an `error`. An error is a
-    JSON object `{"error": sentence}`.
+    The path of an endpoint begins with the name of its index, unless that is empty, and then `at`.
+    Each request is answered from the newest generation; the header `Hierindex-Generation` has its
+    number. A client that accepts events receives the pieces of an answer's text as events `text`,
+    then the whole answer as `answer`, or an `error`. An error is a JSON object
+    `{"error": sentence}`.
     """
-    names = [] if "" in indexes else [*indexes]
-    by_path = {f"{'/{index}' * bool(names)}{at}{name}": each for name, each in endpoints.items()}
-    description = described(by_path, names)
-
-    async def openapi(request: Request) -> Response:
-        return JSONResponse(description)
-
-    async def page(request: Request) -> Response:
-        return HTMLResponse(_page(description, "".join([str(request.base_url), *names[:1]])))
-
+    above, pool = "" if "" in indexes else "/{index}", Pool(AT_ONCE)
     routes = [
-        Route(path, _answering(endpoint, indexes), methods=[endpoint.method])
-        for path, endpoint in by_path.items()
+        Route(f"{above}{at}{name}", _answering(each, indexes, pool), methods=[each.method])
+        for name, each in endpoints.items()
     ]
-    routes.append(Route("/openapi.json", openapi))
-    pages = pages or [Route("/", page)]
     return Starlette(routes=[*pages, *routes], exception_handlers={HTTPException: _refused})
 
 
+def description(names: Sequence[str], endpoints: Mapping[str, type[Endpoint]]) -> list[BaseRoute]:
+    """Return the routes of `described`: `/openapi.json`, and the root for those who look there."""
+    shown = JSONResponse(described(endpoints, names))
+
+    async def openapi(request: Request) -> Response:
+        return shown
+
+    return [Route(path, openapi) for path in ("/", "/openapi.json")]
+
+
 def _answering(
-    endpoint: type[Endpoint], indexes: Mapping[str, HierarchicalIndex]
+    endpoint: type[Endpoint], indexes: Mapping[str, HierarchicalIndex], pool: Pool
 ) -> Callable[[Request], Coroutine[Any, Any, Response]]:
     """Return a function that answers the requests of an endpoint."""
 
@@ -89,7 +88,7 @@ def _answering(
                 showing.set(lambda piece: loop.call_soon_threadsafe(pieces.put_nowait, piece))
             return endpoint.parsed(request.query_params, body).answer(index, headers)
 
-        answering = asyncio.ensure_future(in_daemon_thread(answered))
+        answering = asyncio.ensure_future(in_daemon_thread(answered, pool))
         answering.add_done_callback(lambda _: pieces.put_nowait(None))
         leaving = asyncio.ensure_future(_left(request, answering))
         first = await pieces.get()
@@ -146,76 +145,53 @@ async def _body(request: Request) -> bytes:
     return bytes(body)
 
 
-def _page(description: Mapping[str, Any], root: str) -> str:
-    """Return the page that lists the endpoints of a description, whose paths begin with `root`."""
-    items = [
-        f"<dt><code>{method.upper()} {path}</code></dt><dd>{escape(operation['summary'])}</dd>"
-        for path, operations in description["paths"].items()
-        for method, operation in operations.items()
-        if method != "parameters"
-    ]
-    page = Template(Path(__file__).with_name("api.html").read_text("utf-8"))
-    return page.substitute(root=escape(root.rstrip("/")), endpoints="\n".join(items))
-
-
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     said = f"{error.detail}: {request.method} {request.url.path}."
     return JSONResponse({"error": said}, error.status_code, error.headers)
 
 
-def described(
-    endpoints: Mapping[str, type[Endpoint]], indexes: Sequence[str] = ()
-) -> dict[str, Any]:
-    """Return an OpenAPI 3.1 document that describes the endpoints, given by their paths.
+def described(endpoints: Mapping[str, type[Endpoint]], names: Sequence[str] = ()) -> dict[str, Any]:
+    """Return an OpenAPI 3.1 document that describes the endpoints.
 
-    `indexes` are the possible values of `{index}` in a path.
+    Their requests are JSON objects, or empty. `names` are the possible values of `{index}`, with
+    which a path begins.
     """
-    schemas: dict[str, Any] = {"Error": ERROR}
-    names = {"enum": [*indexes], "description": "In the path."}
-    named = {"name": "index", "in": "path", "required": True, "schema": names}
+    kinds = dict.fromkeys([Error, *chain(*((each, each.reply) for each in endpoints.values()))])
+    schemas, definitions = TypeAdapter.json_schemas(
+        [(kind, "validation", TypeAdapter(kind)) for kind in kinds],
+        ref_template="#/components/schemas/{model}",
+    )
 
-    def schema_of(kind: Any) -> dict[str, Any]:
-        schema = TypeAdapter(kind).json_schema(ref_template="#/components/schemas/{model}")
-        schemas.update(schema.pop("$defs", {}))
-        return schema
+    def json_of(kind: Any) -> dict[str, Any]:
+        return {"application/json": {"schema": schemas[kind, "validation"]}}
 
     def operation(endpoint: type[Endpoint]) -> dict[str, Any]:
-        asked = schema_of(endpoint)
-        required = asked.get("required", ())
-        parameters = [
-            {"name": name, "in": "query", "required": name in required, "schema": schema}
-            for name, schema in asked["properties"].items()
-        ]
-        body = {"required": True, "content": {"application/json": {"schema": asked}}}
-        number = {"schema": {"type": "integer"}, "description": "The generation that answers."}
-        answer = {
-            "application/json": {"schema": schema_of(endpoint.reply)},
-            EVENTS: {"schema": {"type": "string"}},
-        }
-        error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
+        answer = {**json_of(endpoint.reply), EVENTS: {"schema": {"type": "string"}}}
+        body = {"requestBody": {"required": True, "content": json_of(endpoint)}}
         return {
             "operationId": endpoint.__name__.lower(),
             "summary": (getdoc(endpoint) or "").partition("\n")[0],
-            **({"requestBody": body} if endpoint.method == "POST" else {"parameters": parameters}),
+            **(body if endpoint.method == "POST" else {}),
             "responses": {
-                "200": {
-                    "description": "The answer.",
-                    "content": answer,
-                    "headers": {GENERATION: number},
-                },
-                "default": {"description": "An error.", "content": error},
+                "200": {"description": "The answer.", "content": answer},
+                "default": {"description": "An error.", "content": json_of(Error)},
             },
         }
 
+    index = {"name": "index", "in": "path", "required": True, "schema": {"enum": [*names]}}
+    above, shared = ("/{index}/", {"parameters": [index]}) if names else ("/", {})
     paths = {
-        path: {each.method.lower(): operation(each)} | ({"parameters": [named]} if indexes else {})
-        for path, each in endpoints.items()
+        f"{above}{name}": {each.method.lower(): operation(each), **shared}
+        for name, each in endpoints.items()
     }
     return {
         "openapi": "3.1.0",
-        "info": {"title": "hierindex", "version": __version__},
+        "info": {"title": "hierindex", "version": __version__, "description": STREAMS},
         "security": [{}, {"token": []}],
         "paths": paths,
-        "components": {"schemas": schemas, "securitySchemes": {"token": TOKEN}},
+        "components": {
+            "schemas": definitions.get("$defs", {}),
+            "securitySchemes": {"token": TOKEN},
+        },
     }

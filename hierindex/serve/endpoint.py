@@ -1,15 +1,12 @@
 """Requests that are answered from the newest generation of an index, and their errors."""
 
-import json
 import logging
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext, suppress
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Required, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 from pydantic import BaseModel, ConfigDict, ValidationError
-from typing_extensions import TypedDict  # before Python 3.12, pydantic reads no other
 
 from hierindex.errors import HierindexError, InputError, ModelError, NotFoundError
 from hierindex.store.generations import on_newest
@@ -20,6 +17,7 @@ if TYPE_CHECKING:
 
     from hierindex.index import HierarchicalIndex
     from hierindex.models.functions import LLMLike
+    from hierindex.store.snapshot import Snapshot
 
 logger: logging.Logger = logging.getLogger(__name__)
 
@@ -30,18 +28,6 @@ showing: ContextVar[Callable[[str], object] | None] = ContextVar("showing", defa
 
 
 STATUSES = {NotFoundError: 404, InputError: 400, ModelError: 503}
-
-
-class Place(TypedDict, total=False):
-    """Characters `start` to `end` (exclusive) of a document; page and section are the start's."""
-
-    document: Required[str]
-    start: Required[int]
-    end: Required[int]
-    page: int
-    page_label: str
-    section: list[str]
-    anchor: str
 
 
 def status_of(error: Exception) -> int:
@@ -71,8 +57,6 @@ class Endpoint(BaseModel):
     )
 
     method: ClassVar[Literal["GET", "POST"]] = "GET"
-    alone: ClassVar[AbstractContextManager[Any]] = nullcontext()
-    """Held while a request is answered; a lock prevents doing the same work twice."""
     reply: ClassVar[Any] = dict[str, Any]
     """The type of the answer, for its description."""
 
@@ -87,12 +71,14 @@ class Endpoint(BaseModel):
         """
         try:
             if cls.method == "POST":
-                return cls.model_validate(_object(body), strict=True)
+                return cls.model_validate_json(body, strict=True)
             lists = {name for name, field in cls.model_fields.items() if field.default == []}
             return cls.model_validate(
                 {name: query.getlist(name) if name in lists else query[name] for name in query}
             )
         except ValidationError as error:
+            if not error.errors()[0]["loc"]:
+                raise InputError("The body of the request must be a JSON object.") from None
             raise InputError.of_field(error) from None
 
     def answer(self, index: "HierarchicalIndex", headers: dict[str, str]) -> Mapping[str, Any]:
@@ -103,27 +89,13 @@ class Endpoint(BaseModel):
             snapshot = index.table.snapshot()
             headers[GENERATION] = str(snapshot.generation)
             snapshot.require()
-            return self.answer_from(index.at(snapshot))
+            return self.answer_from(index.at(snapshot), snapshot)
 
-        with self.alone:
-            return answered()
+        return answered()
 
     @abstractmethod
-    def answer_from(self, index: "HierarchicalIndex") -> Mapping[str, Any]:
-        """Return the answer from one generation of the index."""
-
-
-def _object(body: bytes) -> dict[str, Any]:
-    """Parse the JSON object of a body; 2.0 is an integer, as JSON Schema has it."""
-    with suppress(ValueError, RecursionError):
-        if isinstance(given := json.loads(body, parse_float=_number), dict):
-            return given
-    raise InputError("The body of the request must be a JSON object.")
-
-
-def _number(text: str) -> int | float:
-    number = float(text)
-    return int(number) if number.is_integer() else number
+    def answer_from(self, index: "HierarchicalIndex", snapshot: "Snapshot") -> Mapping[str, Any]:
+        """Return the answer from a snapshot; `index` reads this snapshot, too."""
 
 
 def written_by(llm: "LLMLike", endpoint: type[Endpoint]) -> type[Endpoint]:
@@ -131,5 +103,5 @@ def written_by(llm: "LLMLike", endpoint: type[Endpoint]) -> type[Endpoint]:
     from hierindex.models.functions import as_llm
     from hierindex.models.llm import with_retries
 
-    given = {"llm": with_retries(cast("LLM", as_llm(llm))), "alone": nullcontext()}
-    return type(endpoint.__name__, (endpoint,), given)
+    shared = with_retries(cast("LLM", as_llm(llm)))
+    return type(endpoint.__name__, (endpoint,), {"llm": shared})

@@ -1,10 +1,8 @@
 """The HTTP API of indexes: requests, responses and server."""
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
-from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from annotated_types import Ge, Le
@@ -14,14 +12,14 @@ from typing_extensions import TypedDict  # before Python 3.12, pydantic reads no
 from hierindex import __version__
 from hierindex.core.arguments import require
 from hierindex.index import HierarchicalIndex
-from hierindex.respond.answer import Answer, Source, outline_json, sources_of
+from hierindex.respond.answer import Answer, Source, outline_json
 from hierindex.respond.asking import MODES, NEED_LLM
 from hierindex.retrieve.conditions import BEGINS, known_filters
 from hierindex.retrieve.contents import outlined
 from hierindex.retrieve.levels import WITH_LEVEL
 from hierindex.retrieve.retrieval import LETTER
 from hierindex.serve import check_names
-from hierindex.serve.app import application
+from hierindex.serve.app import application, description
 from hierindex.serve.endpoint import Endpoint, showing, written_by
 from hierindex.serve.server import Server
 from hierindex.settings import (
@@ -35,13 +33,13 @@ from hierindex.settings import (
     Score,
     SearchSettings,
 )
+from hierindex.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM
 
     from hierindex.models.functions import LLMLike
 
-AT_ONCE = 4  # more threads would only wait for each other
 Tokens = Annotated[Count, Le(100_000)]
 Text = Annotated[str, Field(json_schema_extra={"pattern": f"^(?!{LETTER}$)"})]
 QUOTING = [mode for mode in MODES if mode not in NEED_LLM]
@@ -63,14 +61,8 @@ Where = Annotated[
 ]
 
 
-class Found(TypedDict):
-    """Nodes, best first, with their search scores."""
-
-    nodes: list[Source]
-
-
-class Outlined(TypedDict):
-    """Nodes in reading order, and the sum of their tokens."""
+class Nodes(TypedDict):
+    """Nodes with the scores of their search, and the sum of their tokens."""
 
     nodes: list[Source]
     tokens: int
@@ -87,7 +79,6 @@ class Question(Endpoint):
     """A question about an index."""
 
     method: ClassVar[Literal["GET", "POST"]] = "POST"
-    alone: ClassVar[AbstractContextManager[Any]] = BoundedSemaphore(AT_ONCE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,20 +93,19 @@ class Retrieve(Question, BoundedSearch):  # type: ignore[misc]  # it is frozen, 
     """The nodes retrieved for a question."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(json_schema_extra=LEVELS)
-    reply: ClassVar[Any] = Found
+    reply: ClassVar[Any] = Nodes
     question: Text
     where: Where = Field(default=[])
 
-    def answer_from(self, index: HierarchicalIndex) -> dict[str, Any]:
+    def answer_from(self, index: HierarchicalIndex, snapshot: Snapshot) -> dict[str, Any]:
         """Return the nodes like the sources of an answer, but with search scores only."""
-        retrieval = index.as_retriever(**self.options(index))
-        retrieved = retrieval.find(retrieval.embedded(self.question))
-        return {"nodes": [source.to_json() for source in sources_of(retrieved)]}
+        retrieval = index.as_retriever(**self.options(snapshot))
+        return outline_json(retrieval.find(retrieval.embedded(self.question)))
 
-    def options(self, index: HierarchicalIndex) -> dict[str, Any]:
+    def options(self, snapshot: Snapshot) -> dict[str, Any]:
         """Return the options of `HierarchyRetriever`."""
         given = self.model_dump(include={*SEARCH.split()})
-        return {**given, "filters": known_filters(self.where, index.table.snapshot())}
+        return {**given, "filters": known_filters(self.where, snapshot)}
 
 
 class Query(Retrieve):  # type: ignore[misc]
@@ -126,7 +116,7 @@ class Query(Retrieve):  # type: ignore[misc]
     response_mode: str | None = Field(default=None, json_schema_extra={"enum": [*QUOTING, None]})
     min_score: Score = AnswerSettings.min_score
 
-    def answer_from(self, index: HierarchicalIndex) -> dict[str, Any]:
+    def answer_from(self, index: HierarchicalIndex, snapshot: Snapshot) -> dict[str, Any]:
         """Return the answer."""
         return index.ask(
             self.question,
@@ -134,7 +124,7 @@ class Query(Retrieve):  # type: ignore[misc]
             response_mode=self.response_mode,
             synthesizer={"min_score": self.min_score},
             show=showing.get(),
-            **self.options(index),
+            **self.options(snapshot),
         ).to_json()
 
 
@@ -147,15 +137,15 @@ class Written(Query):  # type: ignore[misc]
 class Outline(Question):
     """The nodes that best summarise an index, or a part of it, within a token budget."""
 
-    reply: ClassVar[Any] = Outlined
+    reply: ClassVar[Any] = Nodes
     of: list[str] = Field(default=[])
     budget: Tokens = OUTLINE_TOKENS
     question: Text | None = None
     where: Where = Field(default=[])
 
-    def answer_from(self, index: HierarchicalIndex) -> dict[str, Any]:
+    def answer_from(self, index: HierarchicalIndex, snapshot: Snapshot) -> dict[str, Any]:
         """Return the nodes in reading order, and the sum of their tokens."""
-        filters = known_filters(self.where, index.table.snapshot())
+        filters = known_filters(self.where, snapshot)
         of, load = self.of or None, index.encoder
         return outline_json(outlined(index.table, load, self.budget, self.question, of, filters))
 
@@ -167,7 +157,7 @@ class Show(Question):
     source: bool = False
     context: Annotated[int, Ge(0), Le(100_000)] = CONTEXT
 
-    def answer_from(self, index: HierarchicalIndex) -> dict[str, Any]:
+    def answer_from(self, index: HierarchicalIndex, snapshot: Snapshot) -> dict[str, Any]:
         """Return the node's text, position in the tree and citations."""
         shown = index.describe(self.node)
         if self.source:
@@ -181,9 +171,9 @@ class Health(Endpoint):
 
     reply: ClassVar[Any] = Healthy
 
-    def answer_from(self, index: HierarchicalIndex) -> dict[str, Any]:
+    def answer_from(self, index: HierarchicalIndex, snapshot: Snapshot) -> dict[str, Any]:
         """Return the version of hierindex, and the number of the generation."""
-        return {"version": __version__, "generation": index.table.snapshot().generation}
+        return {"version": __version__, "generation": snapshot.generation}
 
 
 KINDS: tuple[type[Endpoint], ...] = (Query, Retrieve, Outline, Show, Health)
@@ -193,7 +183,7 @@ ENDPOINTS = {kind.__name__.lower(): kind for kind in KINDS}
 class QuestionServer(Server):
     """The HTTP API of an index or several; it runs in a thread until `close` or the end of `with`.
 
-    `/openapi.json` describes the endpoints, as does the page at `/`.
+    `/openapi.json` describes the endpoints.
 
     Parameters
     ----------
@@ -210,8 +200,6 @@ class QuestionServer(Server):
     ----------
     url : str
         Root of the endpoints, without the token.
-    page : str
-        The same with the token, to open in a browser.
     token : str or None
         If other machines can reach `host`, requests need the header `Authorization: Bearer TOKEN`.
         Otherwise None.
@@ -242,6 +230,7 @@ class QuestionServer(Server):
         warm = (
             partial(Query(question="Is all loaded?").answer, each, {}) for each in indexes.values()
         )
-        super().__init__(application(indexes, endpoints), host, ports, warm)
-        self.page: str = self.url
-        self.url = self.page.partition("?")[0]
+        names = [] if "" in indexes else [*indexes]
+        app = application(indexes, endpoints, description(names, endpoints))
+        super().__init__(app, host, ports, warm)
+        self.url = self.url.partition("?")[0]

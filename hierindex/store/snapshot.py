@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import wraps
 from pathlib import PurePath
+from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from hierindex.errors import GenerationError, IndexNotFoundError, NotFoundError, without_password
@@ -39,13 +40,18 @@ BATCH = 8192  # rows
 
 
 def once(read: Callable[[Read], T]) -> Callable[[Read], T]:
-    """Cache the result of a function or method for all snapshots of one generation."""
+    """Cache the result of a function or method for all snapshots of one generation.
+
+    Threads that need it at once wait for the first of them.
+    """
+    name = read.__name__
 
     @wraps(read)
     def cached(snapshot: Read) -> T:
-        if read.__name__ not in snapshot.known:
-            snapshot.known[read.__name__] = read(snapshot)
-        return cast(T, snapshot.known[read.__name__])
+        with snapshot.known.setdefault(f"lock of {name}", RLock()):
+            if name not in snapshot.known:
+                snapshot.known[name] = read(snapshot)
+        return cast(T, snapshot.known[name])
 
     return cached
 

@@ -46,6 +46,7 @@ DEPENDS = re.compile(  # on the sentence before it
     r"|however|instead|also|both|another|otherwise|similarly|likewise|finally|now|moreover"
     r"|furthermore|consequently|accordingly|in (?:addition|contrast|th(?:is|ese|at|ose)|such)"
     r"|for (?:example|instance)|as a (?:result|consequence)|the (?:previous|former|latter)"
+    r"|(?:first|second|third|next|last)(?:ly)?,"
     r"|dies\w*|er|es|sie|deshalb|daher|dabei|dazu|damit|dann|auch|au\u00dferdem|dadurch|danach|dort"
     r"|hier|jedoch|jetzt|nun|es[aeo]s?|est[aeo]s?|aquel\w*|ellos?|adem\u00e1s|ahora|as\u00ed|luego"
     r"|sin embargo|tambi\u00e9n|tampoco)\b"
@@ -66,6 +67,7 @@ BOILERPLATE = re.compile(
     r"|https?://|\bwww\.|\bclick here\b|\bcookies?\b|\bunsubscribe\b",
     re.IGNORECASE,
 )
+BROKEN = re.compile(r"[^(]{4,}\)")  # begins within parentheses
 CONTINUES = re.compile(r"\W*(?:and|but|so|or|because|well|okay|yeah|i mean|you know)\b", re.I)
 OPENINGS = re.compile(  # sections that tell what a document is about
     r"(?:abstract|summary|introduction|overview|about|conclusions?|discussion|highlights|purpose"
@@ -112,7 +114,7 @@ def weight_of(sentence: Sentence) -> float:
         weight *= 0.7
     if POINTS.search(text):
         weight *= 0.5
-    if BOILERPLATE.search(text):
+    if BOILERPLATE.search(text) or BROKEN.match(text):
         weight *= PART
     weight *= FALTERING ** len(FALTERS.findall(text))
     if 20 * len(FORMULA.findall(text)) > len(text):

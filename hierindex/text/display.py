@@ -17,7 +17,6 @@ MAX_REASONS = 3  # to show
 QUIET = "opacity:0.7;font-size:90%"
 
 Json = Mapping[str, Any]
-Advice = Mapping[str, str]
 Format = Callable[[str], str]
 
 
@@ -29,27 +28,21 @@ class Part(NamedTuple):
     best: str = ""
 
 
-def answer_text(
-    answer: Json, line: Format = str, strong: Format = str, advice: Advice | None = None
-) -> str:
+def answer_text(answer: Json, strong: Format = str) -> str:
     """Format an answer as text.
 
     Parameters
     ----------
     answer : mapping
         As `Answer.to_json` returns it.
-    line : callable
-        Wraps a paragraph.
     strong : callable
         Formats the words that match best.
-    advice : mapping, optional
-        Text to add if an answer is "refused" or "cut_off", or a document is "unknown".
     """
     parts = [
-        "\n".join(filter(None, (line(place), _marked(line(text), best, str, strong))))
-        for text, place, best in parts_of(answer, advice)
+        "\n".join(filter(None, (place, _marked(text, best, str, strong))))
+        for text, place, best in parts_of(answer)
     ]
-    return BETWEEN.join([*parts, *map(line, notes_of(answer, advice))])
+    return BETWEEN.join([*parts, *notes_of(answer)])
 
 
 def answer_html(answer: Json) -> str:
@@ -96,12 +89,12 @@ def percent(share: float) -> str:
     return f"{share:.0%}" if share >= 0.005 else "less than 1%"
 
 
-def parts_of(answer: Json, advice: Advice | None = None) -> list[Part]:
+def parts_of(answer: Json) -> list[Part]:
     """Split an answer into parts: its passages, and the text before, between and after them."""
     text, parts = answer["answer"], list[Part]()
     if answer["refused"]:
         first, *listing = text.partition(BETWEEN)
-        text = "".join([first, _unknown(answer, advice or {}), *listing])
+        text = "".join([first, _unknown(answer), *listing])
     is_shown = answer["answer_kind"] == "extractive" and not answer["refused"]
     shown = _shown if is_shown else str
     if quoted := _quoted(answer):
@@ -113,11 +106,11 @@ def parts_of(answer: Json, advice: Advice | None = None) -> list[Part]:
     return [part for part in parts if part.text] or [Part(NOTHING)]
 
 
-def notes_of(answer: Json, advice: Advice | None = None) -> list[str]:
+def notes_of(answer: Json) -> list[str]:
     """Return notes to show after the text: other positions, and missing words."""
-    advised, notes = (advice or {}).get("cut_off", ""), list[str]()
+    notes = list[str]()
     if answer.get("cut_off"):
-        notes.append(f"The answer is cut off at the model's limit of tokens{advised}.")
+        notes.append("The answer is cut off at the model's limit of tokens.")
     if not _quoted(answer):
         cited = [_cited(citation, title) for citation, title in _citations(answer)]
         lines, n = list[str](), 0
@@ -132,13 +125,13 @@ def notes_of(answer: Json, advice: Advice | None = None) -> list[str]:
     return [*filter(None, notes)]
 
 
-def _unknown(answer: Json, advice: Advice) -> str:
+def _unknown(answer: Json) -> str:
     """Return sentences on documents named by a question that are not in the index."""
     said = list[str]()
     for name, similar in (answer.get("unknown") or {}).items():
         near = f"; similar ids are {', '.join(map(repr, similar))}" if similar else ""
-        said.append(f" The index holds no document {name!r}{near or advice.get('unknown', '')}.")
-    return "".join(said) or advice.get("refused", "")
+        said.append(f" The index holds no document {name!r}{near}.")
+    return "".join(said)
 
 
 def counted(n: int, noun: str) -> str:

@@ -45,11 +45,11 @@ def test_positions_are_a_walk_through_the_forest(given):
 @given(icicles())
 def test_children_are_in_order_and_tile_their_parent(given):
     icicle, parent, _, _ = given
-    n_text = icicle.span(None)[1]
+    n_text = icicle.x1.max(initial=0)
     assert n_text == (icicle.level == 0).sum()
     for of in (None, *range(len(parent))):
         children = icicle.children(of)
-        start, end = icicle.span(of)
+        start, end = (0, n_text) if of is None else (icicle.x0[of], icicle.x1[of])
         assert (np.diff(children) > 0).all()
         if of is None:
             assert (icicle.parent[children] == -1).all()
@@ -65,34 +65,10 @@ def test_children_are_in_order_and_tile_their_parent(given):
         assert len(children) or start == end
 
 
-@given(icicles(), st.data())
-def test_the_broadest_cells_are_returned(given, data):
-    icicle, parent, _, _ = given
-    of = data.draw(st.sampled_from([None, *range(len(parent))]))
-    n = data.draw(st.integers(1, 25))
-    start, end = sorted(data.draw(st.tuples(st.integers(0, 20), st.integers(0, 20))))
-    cells = icicle.cells(of, start, end, n)
-    part, width = icicle.part(of), icicle.x1 - icicle.x0
-    seen = [
-        position
-        for position in range(part.start, part.stop)
-        if width[position] and icicle.x0[position] < end and icicle.x1[position] > start
-    ]
-    assert len(cells) == min(n, len(seen))
-    assert {*cells.tolist()} <= {*seen}
-    assert (np.diff(width[cells]) <= 0).all()
-    others = {*seen} - {*cells.tolist()}
-    assert not others or max(width[[*others]]) <= min(width[cells], default=0)
-    for i, cell in enumerate(cells.tolist()):
-        above = [position for position in icicle.path(cell) if position >= part.start]
-        assert {*above} <= {*cells[:i].tolist()}
-
-
 @pytest.mark.parametrize("n", [0, 1])
 def test_few_rows(n):
     icicle = Icicle(Forest(np.full(n, -1), np.zeros(n, np.int64)), np.zeros(n, np.int64))
-    assert icicle.span(None) == (0, n)
-    assert icicle.cells(None, 0, 1, 9).tolist() == icicle.children(None).tolist() == [*range(n)]
+    assert icicle.children(None).tolist() == [*range(n)]
 
 
 @pytest.fixture
@@ -110,10 +86,4 @@ def test_a_tree_is_walked_in_reading_order(six):
 
 
 def test_widths_are_the_text_below(six):
-    assert [six.span(of) for of in (None, 0, 1, 4, 5)] == [(0, 3), (0, 3), (0, 2), (2, 3), (3, 3)]
-
-
-def test_the_broadest_cells_of_a_part_come_first(six):
-    assert six.cells(None, 0, 3, 9).tolist() == [0, 1, 4, 2, 3]
-    assert six.cells(None, 0, 3, 2).tolist() == [0, 1]
-    assert six.cells(1, 1, 3, 9).tolist() == [1, 3]
+    assert [*zip(six.x0, six.x1, strict=True)] == [(0, 3), (0, 2), (0, 1), (1, 2), (2, 3), (3, 3)]

@@ -125,17 +125,15 @@ def test_llama_index_alone_loads_and_asks_it(index, tmp_path) -> None:
     assert run.returncode == 0, run.stderr
 
 
-@pytest.mark.parametrize("embed_summaries", [True, False])
-def test_a_language_model_chooses_documents(soft, tmp_path, embed_summaries) -> None:
+def test_a_language_model_chooses_documents(soft, tmp_path) -> None:
     folder = tmp_path / "exported"
-    persist_document_summary_index(soft, folder, embed_summaries=embed_summaries)
+    persist_document_summary_index(soft, folder)
     with LoopbackServer(reply=lambda prompt: "Doc: 2, Relevance: 9") as server:
         llm = OpenAILike(model="m", api_base=server.base_url, api_key="none", is_chat_model=True)
         exported = load_index_from_storage(
             StorageContext.from_defaults(persist_dir=str(folder)),
             llm=llm,
             embed_model=HashingEmbedding(),
-            embed_summaries=embed_summaries,
         )
         found = exported.as_retriever("llm").retrieve("What of the harbour?")
     assert {(node.node.ref_doc_id, node.score) for node in found} == {("b.txt", 9.0)}
@@ -145,14 +143,6 @@ def test_a_language_model_chooses_documents(soft, tmp_path, embed_summaries) -> 
     assert "author: Ada" in request.prompt
     assert "hierindex" not in request.prompt
     assert "level" not in request.prompt
-
-
-def test_without_vectors_no_embedding_model_is_needed(index) -> None:
-    unknown = HierarchicalIndex(index.store)
-    exported = to_document_summary_index(unknown, embed_summaries=False)
-    assert exported.vector_store.data.embedding_dict == {}
-    with pytest.raises(ValueError, match="embed_summaries is False"):
-        exported.as_retriever()
 
 
 def test_without_a_language_model_one_sentence_says_so(index) -> None:
@@ -214,11 +204,3 @@ def test_nodes_that_no_hierarchy_made(tmp_path) -> None:
     assert (found.node.text, found.node.ref_doc_id) == (texts[1], "ü.txt")
     assert found.node.metadata == {"shelf": "low"}
     assert {exported.get_document_summary(d) for d in exported.ref_doc_info} == {*texts}
-
-
-def test_nothing_to_export(nothing, tmp_path) -> None:
-    for export in (to_document_summary_index, persist_document_summary_index):
-        args = [tmp_path / "exported"] if export is persist_document_summary_index else []
-        with pytest.raises(InputError, match=r"holds no index|is empty"):
-            export(nothing, *args)
-    assert not (tmp_path / "exported").exists()

@@ -162,8 +162,3 @@ def test_without_langchain_one_sentence_says_what_to_install(monkeypatch) -> Non
         with pytest.raises(InputError, match=r"pip install 'hierindex\[langchain\]'"):
             getattr(hierindex.export, name)
     assert all(hasattr(hierindex, name) for name in hierindex.__all__)
-
-
-def test_nothing_to_export(nothing) -> None:
-    with pytest.raises(InputError, match=r"holds no index|is empty"):
-        to_langchain_documents(nothing)

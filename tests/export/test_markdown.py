@@ -347,12 +347,6 @@ def test_a_link_out_of_the_folder_is_not_followed(soft, tmp_path) -> None:
         to_markdown(soft, tmp_path / "in")
 
 
-def test_nothing_is_an_error(nothing, tmp_path) -> None:
-    with pytest.raises(HierindexError):
-        to_markdown(nothing, tmp_path / "to")
-    assert not (tmp_path / "to").exists()
-
-
 def test_a_folder_that_cannot_be_written_is_said_in_a_sentence(index, tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="file' cannot be written"):

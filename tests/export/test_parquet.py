@@ -15,7 +15,6 @@ from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from records import metadata_of
 
 from hierindex import HierarchicalIndex, HierarchyStore, Quote, Span
-from hierindex.errors import InputError
 from hierindex.export import to_parquet, to_tree
 from hierindex.store import snapshot as snapshots
 
@@ -124,9 +123,3 @@ def test_round_trip_is_exact(rows) -> None:
         assert row["parent_weights"] == list(shares)
         assert len(row["child_ids"]) == int(row["id"])
         assert [citation["page"] for citation in row["citations"]] == [page]
-
-
-def test_nothing_to_write(nothing, tmp_path) -> None:
-    with pytest.raises(InputError, match=r"holds no index|is empty"):
-        to_parquet(nothing, tmp_path / "nodes.parquet")
-    assert not (tmp_path / "nodes.parquet").exists()

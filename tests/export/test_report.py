@@ -15,7 +15,6 @@ from store.trees import columns_of
 from hierindex import (
     DocumentHierarchy,
     HierarchicalIndex,
-    HierindexError,
     Quote,
     Span,
 )
@@ -190,9 +189,3 @@ def test_modules_come_after_those_that_they_import() -> None:
         used = re.findall(r'^const \{[^}]*\} = modules\["([^"]+)"\];', part, re.MULTILINE)
         assert {*used} <= {*made[: made.index(name)]}
     assert not re.search(r"^(import|export) ", code, re.MULTILINE)
-
-
-def test_nothing_to_show(nothing, tmp_path) -> None:
-    with pytest.raises(HierindexError):
-        to_html(nothing, tmp_path / "report.html")
-    assert not (tmp_path / "report.html").exists()

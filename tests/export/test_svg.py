@@ -11,7 +11,6 @@ from llama_index.core.schema import Document, TextNode
 from records import replace_all
 
 from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy
-from hierindex.errors import IndexNotFoundError, InputError
 from hierindex.export import svg, to_svg
 
 BOX = re.compile(r"M([\d.]+) ([\d.]+)H([\d.]+)v([\d.]+)H[\d.]+z")
@@ -130,14 +129,3 @@ def test_another_generation_is_published_while_it_is_drawn(tmp_path, monkeypatch
 
     monkeypatch.setattr(svg, "overview", published_first)
     assert to_svg(HierarchicalIndex(store), tmp_path / "tree.svg") == 2
-
-
-def test_there_is_nothing_to_draw(tmp_path) -> None:
-    with pytest.raises(IndexNotFoundError):
-        to_svg(HierarchicalIndex(HierarchyStore(tmp_path / "none")), tmp_path / "a.svg")
-    store = HierarchyStore(tmp_path / "index")
-    store.add([TextNode(text="Text.", id_="a", embedding=[1.0])])
-    store.delete_nodes(["a"])
-    with pytest.raises(InputError, match="The index is empty"):
-        to_svg(HierarchicalIndex(store), tmp_path / "a.svg")
-    assert [*tmp_path.glob("*.svg")] == []

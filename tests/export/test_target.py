@@ -1,28 +1,56 @@
-"""What is written is there whole or not at all, and nothing is written over."""
+"""An export is there whole or not at all, and nothing is written over."""
 
 import pytest
 
 from hierindex.errors import InputError
+from hierindex.export import (
+    persist_document_summary_index,
+    plot_map,
+    to_document_summary_index,
+    to_html,
+    to_json,
+    to_langchain_documents,
+    to_markdown,
+    to_parquet,
+    to_svg,
+)
 from hierindex.export.files import new
 
-
-def test_a_file_appears_when_it_is_whole(tmp_path) -> None:
-    target = tmp_path / "deep" / "a.txt"
-    with new(target) as partial:
-        partial.write_text("whole")
-        assert not target.exists()
-    assert target.read_text() == "whole"
-    assert list(target.parent.iterdir()) == [target]
+FILES = [to_json, to_parquet, to_svg, to_html]
+FOLDERS = [persist_document_summary_index, to_markdown]
 
 
-def test_a_folder_takes_the_place_of_an_empty_one(tmp_path) -> None:
-    target = tmp_path / "folder"
-    target.mkdir()
-    with new(target, folder=True) as partial:
-        partial.mkdir()
-        (partial / "a.txt").write_text("whole")
-    assert (target / "a.txt").read_text() == "whole"
-    assert list(tmp_path.iterdir()) == [target]
+@pytest.mark.parametrize("export", [*FILES, *FOLDERS])
+def test_nothing_is_written_of_nothing(nothing, tmp_path, export) -> None:
+    with pytest.raises(InputError, match=r"holds no index|is empty"):
+        export(nothing, tmp_path / "to")
+    assert not (tmp_path / "to").exists()
+
+
+@pytest.mark.parametrize("export", [to_langchain_documents, to_document_summary_index, plot_map])
+def test_nothing_is_made_of_nothing(nothing, export) -> None:
+    with pytest.raises(InputError, match=r"holds no index|is empty"):
+        export(nothing)
+
+
+@pytest.mark.parametrize("export", FILES)
+def test_what_is_there_stays(soft, tmp_path, monkeypatch, export) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_text("mine")
+    for target in (tmp_path, ".", tmp_path / "a.txt"):
+        with pytest.raises(InputError, match="exists already; choose another path"):
+            export(soft, target)
+    with pytest.raises(InputError, match="b' cannot be written: "):
+        export(soft, tmp_path / "a.txt" / "b")
+    assert (tmp_path / "a.txt").read_text() == "mine"
+    export(soft, tmp_path / "deep" / "new")
+    assert [*(tmp_path / "deep").iterdir()] == [tmp_path / "deep" / "new"]
+
+
+def test_a_folder_takes_the_place_of_an_empty_one(soft, tmp_path) -> None:
+    (tmp_path / "to").mkdir()
+    assert persist_document_summary_index(soft, tmp_path / "to")
+    assert [*tmp_path.iterdir()] == [tmp_path / "to"]
 
 
 @pytest.mark.parametrize("folder", [False, True])
@@ -34,19 +62,3 @@ def test_nothing_is_left_of_a_failure(tmp_path, folder) -> None:
         partial.write_text("half")
         raise KeyboardInterrupt
     assert list(tmp_path.iterdir()) == []
-
-
-def test_what_is_there_stays(tmp_path, monkeypatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "a.txt").write_text("mine")
-    for target in (tmp_path, ".", tmp_path / "a.txt"):
-        with pytest.raises(InputError, match="exists already; choose another path"), new(target):
-            pytest.fail("nothing is to be made")
-    assert (tmp_path / "a.txt").read_text() == "mine"
-
-
-def test_what_cannot_be_written_is_one_sentence(tmp_path) -> None:
-    (tmp_path / "a.txt").write_text("mine")
-    target = tmp_path / "a.txt" / "b"
-    with pytest.raises(InputError, match="b' cannot be written: "), new(target) as partial:
-        partial.write_text("")

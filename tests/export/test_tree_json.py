@@ -11,7 +11,6 @@ from store.trees import columns_of
 from summarize.groups import RewriterOf
 
 from hierindex import HierarchicalIndex, HierarchyStore, Quote, SemanticHierarchy, Span
-from hierindex.errors import InputError
 from hierindex.export import to_html, to_json, to_langchain_documents, to_tree
 from hierindex.summarize import TwoStageSummarizer
 
@@ -138,9 +137,3 @@ def test_what_is_deleted_is_not_named(index) -> None:
     linked = {i for n in tree["nodes"] for i in [*n["children"], *(p["id"] for p in n["parents"])]}
     assert linked
     assert not linked & gone
-
-
-def test_nothing_to_write(nothing, tmp_path) -> None:
-    with pytest.raises(InputError, match=r"holds no index|is empty"):
-        to_json(nothing, tmp_path / "tree.json")
-    assert not (tmp_path / "tree.json").exists()

@@ -37,6 +37,6 @@ def mistakes() -> None:
     rewriter: Rewriter = WithoutBudget()  # type: ignore[assignment]
     TwoStageSummarizer(rewriter, strict="no")  # type: ignore[arg-type]
     to_html(index)  # type: ignore[call-arg]
-    evaluate("data", limit="10")  # type: ignore[arg-type]
+    evaluate("data", against=10)  # type: ignore[arg-type]
     with serve(index, "8734") as server:  # type: ignore[arg-type]
         print(server.url.port)  # type: ignore[attr-defined]

@@ -1,11 +1,8 @@
 """The requests of the explorer's page: their parameters, and their answers."""
 
-from abc import abstractmethod
 from bisect import bisect
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from itertools import chain
-from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -30,7 +27,6 @@ from hierindex.store.search import matching
 from hierindex.store.snapshot import Snapshot, once, overview
 from hierindex.text.markup import displayed, marks_of
 from hierindex.text.sentences import split_sentences
-from hierindex.threads import is_given_up
 
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM
@@ -87,33 +83,15 @@ def quotes_json(quotes: Sequence[Quote]) -> list[dict[str, Any]]:
     ]
 
 
-_ordering = Lock()
-
-
-class View(Endpoint):
-    """A request that is answered from a snapshot alone."""
-
-    def answer_from(self, index: HierarchicalIndex) -> dict[str, Any]:
-        """Return the answer from the newest snapshot of the index."""
-        snapshot = index.table.snapshot()
-        with _ordering:  # a page asks for several things at once
-            reading_order(snapshot)
-        return self.read(snapshot)
-
-    @abstractmethod
-    def read(self, snapshot: Snapshot) -> dict[str, Any]:
-        """Return the answer from a snapshot."""
-
-
-class Index(View):
+class Index(Endpoint):
     """The description and cost of the index."""
 
-    def read(self, snapshot: Snapshot) -> dict[str, Any]:
+    def answer_from(self, index: HierarchicalIndex, snapshot: Snapshot) -> dict[str, Any]:
         """See `of_index`."""
         return of_index(snapshot)
 
 
-class Nodes(View):
+class Nodes(Endpoint):
     """Children of a node, or roots: from a given number on, or around a given one."""
 
     of: str | None = None
@@ -121,7 +99,7 @@ class Nodes(View):
     around: str | None = None
     n: int = Field(default=200, ge=1, le=1000)
 
-    def read(self, snapshot: Snapshot) -> dict[str, Any]:
+    def answer_from(self, index: HierarchicalIndex, snapshot: Snapshot) -> dict[str, Any]:
         """Return n children, from number `start` or the n that contain `around`, and the total."""
         order, start = reading_order(snapshot), self.start
         children = order.icicle.children(None if self.of is None else order.position(self.of))
@@ -136,12 +114,12 @@ class Nodes(View):
         return {"of": self.of, "nodes": nodes, "start": start, "total": len(children)}
 
 
-class Node(View):
+class Node(Endpoint):
     """A node with its text, its path and its passages."""
 
     id: str
 
-    def read(self, snapshot: Snapshot) -> dict[str, Any]:
+    def answer_from(self, index: HierarchicalIndex, snapshot: Snapshot) -> dict[str, Any]:
         """Return a node, the path to it, and the passages that its text is based on.
 
         `chunks` is the number of chunks under it, and `marks` describe how its text is displayed.
@@ -163,14 +141,14 @@ class Node(View):
         }
 
 
-class Document(View):
+class Document(Endpoint):
     """A part of a document, chosen by the character `at` or by its number."""
 
     document: str
     at: int | None = Field(default=None, ge=0)
     part: int = Field(default=0, ge=0)
 
-    def read(self, snapshot: Snapshot) -> dict[str, Any]:
+    def answer_from(self, index: HierarchicalIndex, snapshot: Snapshot) -> dict[str, Any]:
         """Return the paragraphs that begin in the same 20,000 characters.
 
         `parts` is the number of parts, and `length` the number of characters of the document.
@@ -184,16 +162,15 @@ class Document(View):
         """
         document, at, part = self.document, self.at, self.part
         stretches = stretches_of(snapshot, document)
-        if not any(at is None or each.start <= at <= each.end for each in stretches):
-            raise NotFoundError(f"The index does not hold character {at} of {document!r}.")
         every = [list(stretch.paragraphs()) for stretch in stretches]
         paragraphs = [*chain(*every)]
         place = Span(document, 0, 0)
         if at is not None:
             part = max((start for start, _ in paragraphs if start <= at), default=0) // PART
-            sources = (source for stretch in stretches for source in stretch.sources)
-            before = (source for source in sources if source.start <= at)
-            place = max(before, key=lambda source: source.start, default=place)
+            around = next((each for each in stretches if each.start <= at <= each.end), None)
+            if around is None:
+                raise NotFoundError(f"The index does not hold character {at} of {document!r}.")
+            place = around.span(at, at)
         shown = [[each for each in of if each[0] // PART == part] for of in every]
         marks = [
             mark._replace(start=mark.start + of[0][0], end=mark.end + of[0][0])
@@ -213,12 +190,12 @@ class Document(View):
         }
 
 
-class Notes(View):
+class Notes(Endpoint):
     """The summaries above a document's text, with their quotes from it."""
 
     document: str
 
-    def read(self, snapshot: Snapshot) -> dict[str, Any]:
+    def answer_from(self, index: HierarchicalIndex, snapshot: Snapshot) -> dict[str, Any]:
         """Return the summaries above the chunks, by position and then from the top down.
 
         Each has `start` and `end`, the characters of the document that its chunks cover, and
@@ -248,23 +225,21 @@ class Notes(View):
         return {"notes": notes}
 
 
-class Overview(View):
+class Overview(Endpoint):
     """The overview of the index: its parts by their shares of the text, with quotes."""
 
-    alone: ClassVar[AbstractContextManager[Any]] = Lock()  # a page may ask while the server warms
-
-    def read(self, snapshot: Snapshot) -> dict[str, Any]:
+    def answer_from(self, index: HierarchicalIndex, snapshot: Snapshot) -> dict[str, Any]:
         """See `of_overview`."""
         return of_whole(snapshot)
 
 
-class Search(View):
+class Search(Endpoint):
     """Nodes that match words."""
 
     q: str
     n: int = Field(default=50, ge=1, le=500)
 
-    def read(self, snapshot: Snapshot) -> dict[str, Any]:
+    def answer_from(self, index: HierarchicalIndex, snapshot: Snapshot) -> dict[str, Any]:
         """Return n nodes: those with all words in their title, from the top, then matching chunks.
 
         Each has three more fields. `of` is the title or id of its document (None if it has
@@ -295,14 +270,13 @@ class Search(View):
         return {"nodes": shown, "total": total, "words": sorted(searched | asked.words)}
 
 
-class Map(View):
+class Map(Endpoint):
     """The map of chunks in the plane."""
 
-    alone: ClassVar[AbstractContextManager[Any]] = Lock()
     level: int = Field(default=1, ge=0)
     n: int = Field(default=2000, ge=1, le=2000)
 
-    def read(self, snapshot: Snapshot) -> dict[str, Any]:
+    def answer_from(self, index: HierarchicalIndex, snapshot: Snapshot) -> dict[str, Any]:
         """See `chunk_map`."""
         return chunk_map(snapshot, self.level, self.n)
 
@@ -310,26 +284,17 @@ class Map(View):
 class Ask(Endpoint):
     """A question; missing options have the defaults of `hierindex query`."""
 
-    alone: ClassVar[AbstractContextManager[Any]] = Lock()
     llm: ClassVar["LLM | None"] = None
     q: str
     level: list[str] = Field(default=[])
     where: list[str] = Field(default=[])
 
-    def answer_from(self, index: HierarchicalIndex) -> dict[str, Any]:
+    def answer_from(self, index: HierarchicalIndex, snapshot: Snapshot) -> dict[str, Any]:
         """Return the JSON of `hierindex query --json`, with passages prepared for display.
 
         Paths begin at the root. `is_file` of a passage tells whether its file can be opened. The
         passages of an answer by a language model are its citations.
-
-        Raises
-        ------
-        InputError
-            If the client disconnected while the question waited.
         """
-        if is_given_up():
-            raise InputError("The client has disconnected.")
-        snapshot = index.table.snapshot()
         settings = load_settings(level=self.level)
         answer = index.ask(
             self.q,

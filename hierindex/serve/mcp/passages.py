@@ -10,7 +10,7 @@ from hierindex.errors import InputError, NotFoundError
 from hierindex.node import Span
 from hierindex.retrieve.named import similar_documents
 from hierindex.retrieve.question import cuts, of_documents
-from hierindex.retrieve.sources import Chunk, SourcePassage, passages_at
+from hierindex.retrieve.sources import COLUMNS, Stretch, stretches_in, stretches_of
 from hierindex.serve.mcp.replies import MOST_CHARACTERS, SCHEME
 from hierindex.store.filters import Filters
 from hierindex.store.snapshot import Snapshot
@@ -19,7 +19,6 @@ PLACE = re.compile("(.+)#char=([0-9]{1,15}),([0-9]{1,15})", re.DOTALL)
 MOST_LIKE = 3  # ids of a message
 MOST_CHUNKS = 5000  # under a node
 MOST_PASSAGES = 50  # of a part
-COLUMNS = ("id", "level", "child_ids", "next_id", "record")
 
 
 class Named(NamedTuple):
@@ -68,8 +67,8 @@ def _is_document(snapshot: Snapshot, text: str) -> bool:
     return bool(snapshot.rows(filters=filters, columns=("id",)))
 
 
-def extents(snapshot: Snapshot, what: Named) -> list[Span]:
-    """Return the passages of documents that a name refers to; adjacent passages are joined.
+def extents(snapshot: Snapshot, what: Named) -> list[tuple[Stretch, int, int]]:
+    """Return the stretches of text that a name refers to, each with its first and last character.
 
     Raises
     ------
@@ -77,60 +76,44 @@ def extents(snapshot: Snapshot, what: Named) -> list[Span]:
         If the index does not hold them, or they span too many chunks.
     """
     if what.node:
-        rows = _under(snapshot, what.node)
+        by_document = stretches_in(_under(snapshot, what.node))
+        found = [stretch for document in sorted(by_document) for stretch in by_document[document]]
     else:
-        filters = Filters((cuts([0]), of_documents([what.document])))
-        rows = snapshot.rows(filters=filters, columns=COLUMNS)
-    spans, next_id = list[Span](), ""
-    for chunk in sorted(filter(None, map(Chunk.of, rows)), key=_place):
-        span = chunk.sources[0]._replace(end=chunk.sources[-1].end)
-        if (
-            spans
-            and spans[-1].document == span.document
-            and (chunk.start <= spans[-1].end or chunk.id == next_id)
-        ):
-            spans[-1] = spans[-1]._replace(end=max(spans[-1].end, span.end))
-        else:
-            spans.append(span)
-        next_id = chunk.next_id
-    if what.node is None:
-        parts = (
-            span._replace(start=max(span.start, what.start), end=int(min(span.end, what.end)))
-            for span in spans
-        )
-        spans = [part for part in parts if part.start < part.end]
-    if not spans:
+        found = stretches_of(snapshot, what.document)
+    parts = (
+        (stretch, max(stretch.start, what.start), int(min(stretch.end, what.end)))
+        for stretch in found
+    )
+    held = [(stretch, start, end) for stretch, start, end in parts if start < end]
+    if not held:
         raise InputError(
             "The index holds no text of a document there, or its chunks have no known position."
         )
-    return spans
+    return held
 
 
-def passages(snapshot: Snapshot, spans: Sequence[Span], start: int) -> list[SourcePassage]:
-    """Return the text of the passages from character `start` on, up to the size of one part."""
-    parts, room = list[Span](), MOST_CHARACTERS
-    for span in spans:
-        first = span.start + start
-        start = max(0, first - span.end)
-        if first < span.end and room and len(parts) < MOST_PASSAGES:
-            parts.append(span._replace(start=first, end=min(span.end, first + room)))
-            room -= parts[-1].end - first
-    return passages_at(snapshot, parts, 0)
+def passages(held: Sequence[tuple[Stretch, int, int]], skipped: int) -> list[tuple[Span, str]]:
+    """Return the passages after the first `skipped` characters, up to the size of one part."""
+    found, room = list[tuple[Span, str]](), MOST_CHARACTERS
+    for stretch, first, end in held:
+        start = first + skipped
+        skipped = max(0, start - end)
+        if start < end and room and len(found) < MOST_PASSAGES:
+            last = min(end, start + room)
+            found.append((stretch.span(start, last), stretch.part(start, last)))
+            room -= last - start
+    return found
 
 
 def _under(snapshot: Snapshot, node_id: str) -> list[dict[str, Any]]:
     """Return the rows of the chunks under a node, or of the node itself if it is a chunk."""
-    chunks, ids = list[dict[str, Any]](), [node_id]
+    chunks, ids = set[str](), [node_id]
     while ids:
-        rows = snapshot.rows(ids, columns=COLUMNS)
-        chunks += (row for row in rows if not row["level"])
+        rows = snapshot.rows(ids, columns=("id", "level", "child_ids"))
+        chunks |= {row["id"] for row in rows if not row["level"]}
         ids = [*dict.fromkeys(child for row in rows for child in row["child_ids"])]
         if len(ids) > MOST_CHUNKS:
             raise InputError(
                 f"Over {MOST_CHUNKS:,} nodes are under {node_id!r}; `expand` it and read a child."
             )
-    return [*{row["id"]: row for row in chunks}.values()]
-
-
-def _place(chunk: Chunk) -> tuple[str, int]:
-    return chunk.sources[0].document, chunk.start
+    return snapshot.rows([*chunks], columns=COLUMNS)

@@ -10,14 +10,13 @@ Spotlighting", arXiv 2403.14720).
 import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, NotRequired, TypeVar, cast
+from typing import Any, Required, TypeVar, cast
 from urllib.parse import quote
 
 from typing_extensions import TypedDict  # before Python 3.12, pydantic reads no other
 
 from hierindex.core.identity import N_HEX
 from hierindex.node import Span
-from hierindex.serve.endpoint import Place
 from hierindex.unsafe import visible
 
 T = TypeVar("T")
@@ -29,79 +28,61 @@ SHOWN_HEX = 12  # characters of an id that is a digest, as the commands show
 DIGEST = re.compile(f"[0-9a-f]{{{N_HEX}}}")
 
 
-class Passage(Place):
-    """The source of characters `at` to `to` of a text, which are verbatim."""
+class Place(TypedDict, total=False):
+    """Characters `start` to `end` (exclusive) of a document; page and section are the start's.
 
+    Of text that was read, they are characters `at` to `to` of it.
+    """
+
+    document: Required[str]
+    start: Required[int]
+    end: Required[int]
+    page: int
+    page_label: str
+    section: list[str]
+    anchor: str
     at: int
     to: int
 
 
-class Entry(TypedDict):
-    """A node. If `cut`, `text` is only its beginning."""
+class Entry(TypedDict, total=False):
+    """A node, of which an ancestor has only the level, or a document, which has not.
 
-    id: str
-    title: str
+    If `cut`, `text` is only its beginning.
+    """
+
+    id: Required[str]
+    title: Required[str]
     level: int
     text: str
-    cut: NotRequired[bool]
-    children: NotRequired[int]
+    cut: bool
+    children: int
     citations: list[Place]
-    more_citations: NotRequired[int]
-    url: NotRequired[str]
+    more_citations: int
+    url: str
 
 
-class Ancestor(TypedDict):
-    """An ancestor of a node."""
+class Reply(TypedDict, total=False):
+    """A part of a result of `total` nodes or characters; `cursor` requests the next part.
 
-    id: str
-    title: str
-    level: int
+    `results` are nodes in order: found, summaries, or the children of `node`, to which `path` leads
+    from the root. `documents` are the first of `n_documents`. `text` is read, from `start` on.
+    """
 
-
-class Reply(TypedDict):
-    """A part of a result of `total` nodes or characters; `cursor` requests the next part."""
-
-    generation: int
-    total: int
-    next_step: str
-    cursor: NotRequired[str]
-
-
-class Nodes(Reply):
-    """Nodes, in order."""
-
+    generation: Required[int]
+    total: Required[int]
+    next_step: Required[str]
+    cursor: str
     results: list[Entry]
-
-
-class Document(TypedDict):
-    """A document with its title, or its id if it has no title."""
-
-    id: str
-    title: str
-
-
-class Outlined(Nodes):
-    """Nodes that summarise; for the whole index also the first of its `n_documents` documents."""
-
-    documents: NotRequired[list[Document]]
-    n_documents: NotRequired[int]
-
-
-class Children(Nodes):
-    """The children of a node, and the path to it from the root."""
-
-    path: list[Ancestor]
+    documents: list[Entry]
+    n_documents: int
+    path: list[Entry]
     node: Entry
-
-
-class Text(Reply):
-    """Text of documents from character `start`."""
-
     id: str
     title: str
     url: str
     text: str
-    citations: list[Passage]
+    citations: list[Place]
     start: int
 
 
@@ -133,18 +114,6 @@ def url_of(place: Place) -> str:
     'hierindex:the%20plan.txt#char=3,9'
     """
     return f"{SCHEME}{quote(place['document'])}#{_characters(place)}"
-
-
-def escaped(value: Any, key: str = "") -> Any:
-    """Escape the unsafe characters in every string of a reply; texts keep their line breaks."""
-    match value:
-        case str():
-            return visible(value, lines=key == "text")
-        case dict():
-            return {key: escaped(each, key) for key, each in value.items()}
-        case list():
-            return [escaped(each) for each in value]
-    return value
 
 
 def text_of(reply: Mapping[str, Any]) -> str:

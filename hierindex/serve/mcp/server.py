@@ -25,10 +25,10 @@ from hierindex import __version__
 from hierindex.errors import InputError
 from hierindex.index import HierarchicalIndex
 from hierindex.serve.endpoint import Endpoint, sentence_on
-from hierindex.serve.mcp.replies import escaped, text_of
+from hierindex.serve.mcp.replies import Reply, text_of
 from hierindex.serve.mcp.tools import TOOLS
 from hierindex.threads import in_daemon_thread, started
-from hierindex.unsafe import visible
+from hierindex.unsafe import readable, visible
 
 INSTRUCTIONS = """\
 This server reads an index of documents: a tree whose level 0 are chunks of them and whose upper \
@@ -67,7 +67,7 @@ def server_of(indexes: Mapping[str, HierarchicalIndex]) -> Server[Any]:
         if name not in kinds:
             raise InputError(f"There is no tool {name!r}; there are {', '.join(kinds)}.")
         call = kinds[name].model_validate(arguments)
-        shown = escaped(call.answer(indexes[getattr(call, "index", first)], {}))
+        shown = readable(call.answer(indexes[getattr(call, "index", first)], {}))
         content = TextContent(type="text", text=text_of(shown))
         return CallToolResult(content=[content], structured_content=shown)
 
@@ -136,6 +136,6 @@ def _tool(name: str, kind: type[Endpoint]) -> Tool:
         name=name,
         description=getdoc(kind),
         input_schema=kind.model_json_schema(),
-        output_schema=TypeAdapter(kind.reply).json_schema(),
+        output_schema=TypeAdapter(Reply).json_schema(),
         annotations=READ_ONLY,
     )

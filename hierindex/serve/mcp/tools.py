@@ -4,29 +4,23 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from math import inf
-from typing import Annotated, Any, ClassVar, cast
+from typing import Annotated
 
 from pydantic import Field
 
 from hierindex.errors import InputError
 from hierindex.index import HierarchicalIndex
-from hierindex.node import PREFIX, TITLE, Node
+from hierindex.node import PREFIX, TITLE, Node, Span
 from hierindex.retrieve.conditions import known_filters
 from hierindex.retrieve.contents import outlined
 from hierindex.retrieve.retrieval import Retrieval, path_of
-from hierindex.retrieve.sources import SourcePassage
 from hierindex.serve.endpoint import Endpoint
 from hierindex.serve.mcp.passages import extents, named, passages
 from hierindex.serve.mcp.replies import (
     LONGEST_NAME,
-    Ancestor,
-    Children,
     Entry,
-    Nodes,
-    Outlined,
-    Passage,
+    Place,
     Reply,
-    Text,
     fitting,
     place_of,
     url_of,
@@ -58,7 +52,6 @@ Cursor = Annotated[
 class Search(Endpoint):
     """Find the chunks, or the nodes of another level, that answer a question best."""
 
-    reply: ClassVar[Any] = Nodes
     query: Annotated[str, Field(max_length=2000, description="A question, or words.")]
     level: Annotated[
         OneLevel, Field(description="A number from 0, or chunks, sections, documents or top.")
@@ -67,9 +60,8 @@ class Search(Endpoint):
     limit: Annotated[int, Field(ge=1, le=50, description="Most results in all parts.")] = 50
     cursor: Cursor = None
 
-    def answer_from(self, index: HierarchicalIndex) -> Nodes:
+    def answer_from(self, index: HierarchicalIndex, snapshot: Snapshot) -> Reply:
         """Return the nodes of a level that answer a question best."""
-        snapshot = index.table.snapshot()
         start = start_of(snapshot, self.cursor)
         retrieval = Retrieval(
             index.table,
@@ -95,7 +87,6 @@ class Search(Endpoint):
 class Outline(Endpoint):
     """List the documents, and summarise the index, a node or a document in a budget of tokens."""
 
-    reply: ClassVar[Any] = Outlined
     node: Annotated[str | None, Field(max_length=5000, description="Node or document; or all.")] = (
         None
     )
@@ -105,9 +96,8 @@ class Outline(Endpoint):
     where: Where = None
     cursor: Cursor = None
 
-    def answer_from(self, index: HierarchicalIndex) -> Outlined:
+    def answer_from(self, index: HierarchicalIndex, snapshot: Snapshot) -> Reply:
         """Return the nodes that summarise best, and for the whole index its documents."""
-        snapshot = index.table.snapshot()
         start = start_of(snapshot, self.cursor)
         of = None if self.node is None else _node_or_document(snapshot, self.node)
         filters = known_filters(self.where, snapshot)
@@ -117,19 +107,19 @@ class Outline(Endpoint):
         step = "`expand` an id for what is under it, or `read` it for its sources."
         reply = _nodes("outline", snapshot, start, shown, len(chosen), step)
         is_whole = not (self.node or self.cursor)
-        return cast(Outlined, _documents(snapshot, filters) | reply if is_whole else reply)
+        if is_whole:
+            reply["documents"], reply["n_documents"] = _documents(snapshot, filters)
+        return reply
 
 
 class Expand(Endpoint):
     """Show a node, the path to it, and its children with the beginnings of their texts."""
 
-    reply: ClassVar[Any] = Children
     node: Id
     cursor: Cursor = None
 
-    def answer_from(self, index: HierarchicalIndex) -> Children:
+    def answer_from(self, index: HierarchicalIndex, snapshot: Snapshot) -> Reply:
         """Return the node, the path to it, and its children."""
-        snapshot = index.table.snapshot()
         start = start_of(snapshot, self.cursor)
         top = _node(snapshot, _node_or_document(snapshot, self.node))
         below = snapshot.nodes(top.children[start : start + CHILDREN])
@@ -142,20 +132,19 @@ class Expand(Endpoint):
 class Read(Endpoint):
     """Read documents verbatim: those under a node, a document, or DOCUMENT#char=START,END."""
 
-    reply: ClassVar[Any] = Text
     name: Id
     cursor: Cursor = None
 
-    def answer_from(self, index: HierarchicalIndex) -> Text:
+    def answer_from(self, index: HierarchicalIndex, snapshot: Snapshot) -> Reply:
         """Return the text from the cursor on."""
-        snapshot = index.table.snapshot()
         start = start_of(snapshot, self.cursor)
         what = named(snapshot, self.name)
-        spans = extents(snapshot, what)
-        found = passages(snapshot, spans, start)
+        held = extents(snapshot, what)
+        found = passages(held, start)
         text, cited = _joined(found)
-        total = sum(span.end - span.start for span in spans)
-        end = start + sum(len(passage.text) for passage in found)
+        total = sum(last - first for _, first, last in held)
+        end = start + sum(len(text) for _, text in found)
+        stretch, *whole = held[0]
         step = "" if end < total else "That is all of it; `search` or `outline` for more."
         title = what.document
         if what.node:
@@ -164,7 +153,7 @@ class Read(Endpoint):
             **_part("read", snapshot, end, total, step),
             "id": what.node or self.name,
             "title": title[:LONGEST_NAME],
-            "url": url_of(place_of(spans[0])),
+            "url": url_of(place_of(stretch.span(*whole))),
             "text": text,
             "citations": cited,
             "start": start,
@@ -224,30 +213,30 @@ def _node(snapshot: Snapshot, name: str) -> Node:
 
 def _nodes(
     tool: str, snapshot: Snapshot, start: int, entries: Iterable[Entry], total: int, step: str
-) -> Nodes:
+) -> Reply:
     """Return the part of a reply that begins with these entries; as many as fit are returned."""
     results = fitting(entries)
     return {**_part(tool, snapshot, start + len(results), total, step), "results": results}
 
 
-def _documents(snapshot: Snapshot, filters: Filters | None) -> dict[str, Any]:
+def _documents(snapshot: Snapshot, filters: Filters | None) -> tuple[list[Entry], int]:
     """Return the first documents that pass filters, by id, and the number of all."""
     where = CHUNKS if filters else snapshot.of_each_document
     rows = snapshot.rows(filters=filters, where=where, columns=("id", "documents", "metadata"))
     titles = {row["documents"][0]: json.loads(row["metadata"]).get(TITLE) for row in rows}
     shown = (
-        {"id": name, "title": str(titles[name] or name)[:LONGEST_NAME]} for name in sorted(titles)
+        Entry(id=name, title=str(titles[name] or name)[:LONGEST_NAME]) for name in sorted(titles)
     )
-    return {"documents": fitting(shown, DOCUMENTS), "n_documents": len(titles)}
+    return fitting(shown, DOCUMENTS), len(titles)
 
 
-def _joined(found: Sequence[SourcePassage]) -> tuple[str, list[Passage]]:
+def _joined(found: Sequence[tuple[Span, str]]) -> tuple[str, list[Place]]:
     """Return the text of passages, and the position of each in it."""
-    texts, cited, at = list[str](), list[Passage](), 0
-    for passage in found:
-        texts.append(visible(passage.text, lines=True))
+    texts, cited, at = list[str](), list[Place](), 0
+    for span, text in found:
+        texts.append(visible(text, lines=True))
         to = at + len(texts[-1])
-        cited.append(cast(Any, {"at": at, "to": to, **place_of(passage.citation)}))
+        cited.append({**place_of(span), "at": at, "to": to})
         at = to + len(BETWEEN)
     return BETWEEN.join(texts), cited
 
@@ -271,7 +260,7 @@ def entry(node: Node, n_characters: int) -> Entry:
     return made
 
 
-def ancestors(snapshot: Snapshot, node: Node) -> list[Ancestor]:
+def ancestors(snapshot: Snapshot, node: Node) -> list[Entry]:
     """Return the nodes from the root down to a node's strongest parent."""
     rows = snapshot.rows(path_of(node, snapshot)[::-1], columns=("id", "title", "level"))
     return [

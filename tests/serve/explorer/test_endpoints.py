@@ -464,7 +464,8 @@ class Waiting(HashingEmbedding):
         return super()._get_query_embedding(query)
 
 
-def test_a_question_that_nobody_waits_for_is_not_answered(own) -> None:
+def test_a_question_that_nobody_waits_for_is_not_answered(own, monkeypatch) -> None:
+    monkeypatch.setattr("hierindex.serve.app.AT_ONCE", 1)
     model = Waiting()
     with explore(HierarchicalIndex(own.store, model), 0) as explorer, ThreadPoolExecutor(2) as pool:
 

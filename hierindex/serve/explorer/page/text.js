@@ -45,8 +45,8 @@ export function percent(share) {
  * that is the `title` of the whole document.
  */
 export function placeOf({ section = [], page, page_label: label }, title = null) {
-  const sections = [section].flat();
-  const titles = sections.slice(sections[0] === title ? 1 : 0).join(" › ");
+  const isShown = (each, i) => i || each.replace(/\s+/g, " ") !== title;
+  const titles = [section].flat().filter(isShown).join(" › ");
   const number = page === undefined || page === null ? label : label ? `${label} (${page})` : page;
   return [titles, number ? `page ${number}` : ""].filter(Boolean).join(", ");
 }
