@@ -125,12 +125,6 @@ def _topics(name: str, document: Mapping[str, Any]) -> Iterator[tuple[Span, ...]
         yield from ((Span(name, *ends),) for ends in pairwise([*starts, len(document["text"])]))
 
 
-def spread(questions: Sequence[Question], most: int | None) -> list[Question]:
-    """Return at most `most` questions, evenly spaced; all if it is None."""
-    n = min(most or len(questions), len(questions))
-    return [questions[i * len(questions) // n] for i in range(n)]
-
-
 def further(
     question: LabelledQuestion, passages: Sequence[Passage], budget: int | None
 ) -> dict[Measure, float]:

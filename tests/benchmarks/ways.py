@@ -36,7 +36,7 @@ from llama_index.core.schema import (
     TextNode,
 )
 from llama_index.core.vector_stores.types import MetadataFilters
-from measures import further, read_labelled, spread
+from measures import further, read_labelled
 from rows import AS_PUBLISHED
 
 from hierindex import (
@@ -329,12 +329,12 @@ def main() -> None:
             dataset = read_labelled(path)
             if args.part:
                 dataset = part_of(dataset, args.part)
-            dataset = replace(dataset, questions=spread(dataset.questions, args.limit))
             ways = ways_over(dataset)
             report = evaluate(
                 dataset,
                 ways={name: ways[name] for name in args.ways or ways},
                 budgets=args.budgets,
+                limit=args.limit,
                 index=folder,
                 embed_model=model,
                 measures=further,
