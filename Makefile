@@ -85,7 +85,6 @@ search: $(TESTABLE)  ## properties on other random examples each time; what it f
 bench: $(READY)  ## prints times and ratios: make bench CORPUS=folder
 	@test -n "$(CORPUS)" || { echo "Name a folder of documents: make bench CORPUS=folder"; exit 2; }
 	$(INSTALL) --group bench
-	$(BIN)/python tests/benchmarks/startup.py
 	$(BIN)/python tests/benchmarks/build.py $(CORPUS)
 
 bench-clustering: $(READY)  ## and how fast and how good clusters are: make bench-clustering CORPUS=folder DATA=folder
@@ -94,17 +93,16 @@ bench-clustering: $(READY)  ## and how fast and how good clusters are: make benc
 	$(BIN)/python -W ignore tests/benchmarks/clustering.py $(CORPUS)
 	$(BIN)/python -W ignore tests/benchmarks/clustering_quality.py $(DATA)
 
-bench-extractive: $(READY)  ## and extracts, beside bert-extractive-summarizer: make bench-extractive CORPUS=folder DATA=folder
-	@test -n "$(CORPUS)" -a -n "$(DATA)" || { echo "Name CORPUS=folder of documents and DATA=folder of evaluation data"; exit 2; }
+bench-extractive: $(READY)  ## and extracts, beside bert-extractive-summarizer: make bench-extractive DATA=folder
+	@test -n "$(DATA)" || { echo "Name a folder of evaluation data: make bench-extractive DATA=folder"; exit 2; }
 	$(INSTALL) -e '.[bert]' --group bench
-	$(BIN)/python -W ignore tests/benchmarks/extractive.py speed $(CORPUS)
-	$(BIN)/python -W ignore tests/benchmarks/extractive.py quality $(DATA)
+	$(BIN)/python -W ignore tests/benchmarks/extractive.py $(DATA)
 
-bench-llm: $(READY)  ## and a language model's wall clock, estimates and similarity to sources: make bench-llm CORPUS=folder DATA=folder
+bench-llm: $(READY)  ## and estimates of a language model's calls, and checked sentences: make bench-llm CORPUS=folder DATA=folder
 	@test -n "$(CORPUS)" -a -n "$(DATA)" || { echo "Name CORPUS=folder of documents and DATA=folder of evaluation data"; exit 2; }
-	$(BIN)/python -W ignore tests/benchmarks/llm.py $(CORPUS)
 	$(BIN)/python -W ignore tests/benchmarks/estimate.py $(CORPUS)
-	$(BIN)/python -W ignore tests/benchmarks/grounding.py $(DATA)
+	$(BIN)/python -W ignore tests/benchmarks/grounding.py $(DATA) first
+	$(BIN)/python -W ignore tests/benchmarks/grounding.py $(DATA) second
 
 bench-seq2seq: $(READY)  ## and rewriting in batches, by a bart-large of random weights
 	$(BIN)/python tests/benchmarks/seq2seq.py
@@ -119,14 +117,12 @@ bench-responses: $(READY)  ## and answers in response modes, beside LlamaIndex's
 	@test -n "$(CORPUS)" || { echo "Name a folder of documents: make bench-responses CORPUS=folder"; exit 2; }
 	$(BIN)/python -W ignore tests/benchmarks/responses.py $(CORPUS)
 
-bench-ray: $(READY)  ## and builds by one worker and by two on a Ray cluster, and the driver's memory
+bench-ray: $(READY)  ## and builds by one worker and by two on a Ray cluster
 	$(INSTALL) -e '.[ray]'
 	$(BIN)/python -W ignore tests/benchmarks/ray_cluster.py workers
 	$(BIN)/python -W ignore tests/benchmarks/ray_cluster.py pools
-	$(BIN)/python -W ignore tests/benchmarks/ray_cluster.py memory
 
-soak: $(TESTABLE)  ## kills writers at KILLS=500 random moments, fills disks, sets clocks back
-	$(BIN)/python -W ignore tests/benchmarks/soak.py $(KILLS)
+soak: $(TESTABLE)  ## kills writers at random moments, fills disks, sets clocks back
 	$(BIN)/pytest -q -m 'slow or not slow' tests/test_faults.py tests/test_kills.py
 
 $(READY): pyproject.toml $(wildcard constraints.txt)

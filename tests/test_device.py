@@ -14,25 +14,6 @@ def test_the_accelerator_is_the_one_that_torch_finds(monkeypatch, cuda, mps, fou
 
 
 @pytest.mark.parametrize(
-    ("platform", "machine", "driver", "may_have"),
-    [
-        ("linux", "x86_64", False, False),
-        ("linux", "x86_64", True, True),
-        ("darwin", "x86_64", False, False),
-        ("darwin", "arm64", False, True),
-        ("win32", "AMD64", False, True),
-    ],
-)
-def test_torch_is_asked_only_where_there_may_be_an_accelerator(
-    monkeypatch, tmp_path, platform, machine, driver, may_have
-):
-    monkeypatch.setattr(loading, "DRIVERS", (str(tmp_path / ("." if driver else "none")),))
-    monkeypatch.setattr(loading.sys, "platform", platform)
-    monkeypatch.setattr(loading.platform, "machine", lambda: machine)
-    assert loading._may_have_one() == may_have
-
-
-@pytest.mark.parametrize(
     ("name", "has_bfloat16", "dtype"),
     [
         ("cpu", True, torch.float32),

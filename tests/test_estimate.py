@@ -108,13 +108,6 @@ def test_what_is_known_costs_nothing(server, hierarchy_of, tmp_path):
     assert other.usage.llm_calls == n_calls
 
 
-def test_an_estimate_leaves_the_index_as_it_is(hierarchy_of, tmp_path):
-    build(tmp_path, SemanticHierarchy(HashingEmbedding()))
-    before = HierarchicalIndex.open(tmp_path, HashingEmbedding()).info()
-    estimate(tmp_path, hierarchy_of(SemanticHierarchy))
-    assert HierarchicalIndex.open(tmp_path, HashingEmbedding()).info() == before
-
-
 def test_an_extractive_build_costs_nothing(tmp_path):
     told = estimate(tmp_path, SemanticHierarchy(HashingEmbedding()))
     assert told.usage == Usage()

@@ -134,12 +134,3 @@ def test_every_group_and_every_request_is_accounted_for(tmp_path, seed):
     assert usage.llm_calls == sent
     assert (usage.prompt_tokens, usage.completion_tokens) == answered[1:]
     assert 2 <= server.most_in_flight <= CONCURRENCY
-
-
-def test_a_service_without_faults_leaves_no_extract(tmp_path):
-    with LoopbackServer(reply=quotes_sentences) as server:
-        nodes, usage = build(server, tmp_path)
-    check_whole(nodes)
-    kinds = [Node.of(node).kind for node in nodes]
-    assert kinds.count("abstractive") == usage.llm_calls == len(server.requests) > 20
-    assert usage.fallbacks == kinds.count("extractive_fallback") == 0

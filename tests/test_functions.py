@@ -9,12 +9,10 @@ from fakes import HashingEmbedding
 from llama_index.core.schema import Document
 
 from hierindex import (
-    DocumentHierarchy,
     ExtractiveSynthesizer,
     HierarchicalIndex,
     HierarchyRetriever,
     Node,
-    RaptorHierarchy,
     SemanticHierarchy,
     sentence_splitter,
 )
@@ -149,14 +147,6 @@ class TestSummaries:
         with pytest.warns(FallbackWarning, match="it wrote nothing"):
             built(tmp_path, hierarchy=hierarchy_of(summarizer=blank))
 
-    def test_a_method_is_of_any_object_and_has_no_name(self):
-        class Model:
-            def summarize(self, context, max_tokens=150):
-                return summarize(context, max_tokens)
-
-        with pytest.raises(InputError, match="must be defined with def, got <bound method"):
-            DocumentHierarchy(embed, Model().summarize)
-
 
 class TestVectors:
     def test_a_question_is_embedded_as_a_text(self, tmp_path):
@@ -166,21 +156,6 @@ class TestVectors:
         assert embedded[0] == [QUESTION]
         assert {source.citations[0].document for source in sources} == {"Aare"}
         assert index.info()["embed_model"] == "embed()"
-
-    def test_they_are_those_of_the_model(self, tmp_path):
-        ids = [
-            [node.id for node in nodes_of(built(tmp_path / name, hierarchy=RaptorHierarchy(model)))]
-            for name, model in (("function", embed), ("model", HashingEmbedding()))
-        ]
-        assert len({*ids[0]} & {*ids[1]}) >= len(RIVERS)  # the chunks
-
-    def test_an_update_embeds_what_is_new(self, tmp_path):
-        index = built(tmp_path)
-        embedded.clear()
-        index.update(Document(id_="Sihl", text="The Sihl has no bridge."), hierarchy=hierarchy_of())
-        assert embedded[0] == ["The Sihl has no bridge."]
-        chunks = {node.embedded_text for node in nodes_of(index) if not node.level}
-        assert {text for texts in embedded for text in texts} & chunks == {*embedded[0]}
 
     def test_no_vector_of_other_code_is_used(self, tmp_path):
         built(tmp_path)
@@ -221,11 +196,6 @@ class TestVectors:
                 SemanticHierarchy(**{option: nameless})
         with pytest.raises(InputError, match=f"^{option} must be .* got type"):
             SemanticHierarchy(**{option: dict})
-
-    def test_what_is_no_model_is_refused_when_it_is_given(self, tmp_path):
-        index = built(tmp_path)
-        with pytest.raises(InputError, match=r"^embed_model must be .* got int"):
-            HierarchicalIndex.open(index.table.uri, 7)
 
 
 class TestAnswers:

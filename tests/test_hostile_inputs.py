@@ -1,7 +1,6 @@
 """Files that want to stop a build: each is read, or skipped for a reason in our own words."""
 
 import codecs
-import io
 import json
 import os
 import re
@@ -20,9 +19,6 @@ from processes import started
 
 from hierindex import HierarchicalIndex, SemanticHierarchy, load_embed_model
 from hierindex.cli.app import main
-from hierindex.cli.output import print_result
-from hierindex.cli.text import MOST_NAMED
-from hierindex.cli.text import built as report_text
 from hierindex.errors import InputError
 from hierindex.read.files import valid_name
 
@@ -238,44 +234,11 @@ def test_a_source_of_any_name_is_updated(tmp_path, name):
     assert index.update().removed == 1
 
 
-def test_a_file_source_of_any_name_is_removed(tmp_path):
-    folder = tmp_path / os.fsdecode(b"\xff")
-    folder.mkdir()
-    files = [folder / os.fsdecode(b"%d\xe9.txt" % i) for i in range(2)]
-    for file in files:
-        file.write_text(f"{GOOD} It was {valid_name(file.name)}.")
-    hierarchy = SemanticHierarchy(embed_model=HashingEmbedding())
-    index = HierarchicalIndex.build(files, tmp_path / "index", hierarchy=hierarchy)
-    files[0].unlink()
-    report = index.update()
-    assert (report.removed, report.unchanged, index.update().unchanged) == (1, 1, 1)
-
-
 @pytest.mark.parametrize("name", [b"caf\xe9", b"two\nlines", b"\x7f"])
 def test_an_index_in_a_folder_that_lancedb_refuses(tmp_path, name):
     with pytest.raises(InputError, match="name another folder"):
         HierarchicalIndex.open(tmp_path / os.fsdecode(name) / "index")
     assert not [*tmp_path.iterdir()]
-
-
-@pytest.mark.parametrize("encoding", ["cp1252", "cp437", "latin-1", "utf-8"])
-def test_json_is_printed_in_any_encoding(monkeypatch, encoding):
-    out = io.TextIOWrapper(io.BytesIO(), encoding)
-    monkeypatch.setattr(sys, "stdout", out)
-    result = {"title": "zoë 雪 \U0001f600\udce9.txt"}
-    print_result(result, True, str)
-    out.seek(0)
-    assert json.loads(out.read()) == result
-
-
-def test_many_skipped_files_are_counted(folder, tmp_path):
-    (folder / "good.txt").write_text(GOOD)
-    for i in range(MOST_NAMED + 2):
-        (folder / f"{i:02}.png").write_bytes(b"\x89PNG\0")
-    hierarchy = SemanticHierarchy(embed_model=HashingEmbedding())
-    index = HierarchicalIndex.build(folder, tmp_path / "index", hierarchy=hierarchy)
-    lines = report_text(index.last_build.to_json()).splitlines()
-    assert lines[-2:] == ["Skipped 09.png: is not text.", "And 2 more files (see --json)."]
 
 
 def test_a_document_is_deleted_by_the_name_that_the_shell_gives(folder, tmp_path, monkeypatch):

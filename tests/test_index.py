@@ -1,6 +1,5 @@
 """The managed index on a real folder, with the fake embedding model."""
 
-import asyncio
 import os
 from pathlib import Path
 
@@ -10,21 +9,16 @@ from fakes import HashingEmbedding
 from llama_index.core import Document
 from llama_index.core.schema import TextNode
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
-from llama_index.llms.openai_like import OpenAILike
-from loopback import LoopbackServer
 from store.trees import columns_of
 
 from hierindex import HierarchicalIndex, HierarchyStore, Node, RaptorHierarchy, SemanticHierarchy
-from hierindex.cache import Texts, open_cache
 from hierindex.errors import (
     FormatError,
     IndexNotFoundError,
     InputError,
-    LevelError,
     SourceError,
     SummaryError,
 )
-from hierindex.summarize import ExtractiveSummarizer
 
 WORDS = "harbour sail mast anchor keel rudder tide wind deck crew flour yeast oven dough".split()
 
@@ -155,26 +149,6 @@ class TestBuildingAgain:
         chunks = [text for batch in model.batches for text in batch if "new" in text]
         assert len(chunks) == len({*chunks}) > 0
 
-    def test_what_a_killed_build_had_written_is_kept_until_a_document_is_gone(
-        self, folder, tmp_path
-    ) -> None:
-        known = []
-
-        class Killed(ExtractiveSummarizer):
-            def summarize(self, groups, budget, resources):
-                known.append(resources.completions.recall("key"))
-                resources.completions.keep("key", "written")
-                raise KeyboardInterrupt
-
-        for _ in range(2):
-            with pytest.raises(KeyboardInterrupt):
-                built(folder, tmp_path / "index", summarizer=Killed())
-        assert known == [None, "written"]
-        with open_cache(str(tmp_path / "index")) as cache:
-            assert Texts(cache).recall("key") == "written"
-            built(folder, tmp_path / "index")
-            assert Texts(cache).recall("key") is None
-
     def test_if_nothing_can_be_read_all_is_as_before(self, folder, tmp_path) -> None:
         """A first build leaves no index, and a later one changes nothing."""
         (other := tmp_path / "other").mkdir()
@@ -251,13 +225,6 @@ def test_after_a_deletion_every_leaf_is_in_every_cut(folder, tmp_path) -> None:
             assert above.level == Node.of(node).level_max + 1
 
 
-def test_what_a_store_held_is_reported(folder, tmp_path) -> None:
-    index = built(folder, tmp_path / "index")
-    index.store.delete("a.txt")
-    report = built(folder, tmp_path / "index").last_build
-    assert (report.added, report.changed, report.removed, report.unchanged) == (1, 0, 0, 2)
-
-
 def test_what_was_not_read_of_a_file_is_reported(folder, tmp_path) -> None:
     said = {"left_out": ["2 of 5 pages have no text"], "pages": 5}
     scan = Document(id_="scan.pdf", text="One page. Three words.", metadata=said)
@@ -273,11 +240,6 @@ def test_what_was_not_read_of_a_file_is_reported(folder, tmp_path) -> None:
     assert index.info()["read_in_part"] == partly
 
 
-def test_one_source_needs_no_list(folder, tmp_path) -> None:
-    index = HierarchicalIndex.build(str(folder), tmp_path / "index", hierarchy=hierarchy())
-    assert index.info()["documents"] == 3
-
-
 def test_a_hierarchys_own_progress_is_told(folder, tmp_path) -> None:
     told = []
     made = hierarchy(progress=lambda stage, done, total: told.append((stage, done, total)))
@@ -290,16 +252,6 @@ def test_a_hierarchys_own_progress_is_told(folder, tmp_path) -> None:
 
 
 class TestDocumentsFromAnyReader:
-    def test_are_indexed(self, tmp_path) -> None:
-        documents = [Document(text=text_of(name), id_=name) for name in "ab"]
-        index = HierarchicalIndex.build(documents, tmp_path / "index", hierarchy=hierarchy())
-        assert index.info()["documents"] == 2
-
-    def test_blank_ones_are_skipped(self, tmp_path) -> None:
-        documents = [Document(text=text_of("a"), id_="a"), Document(text=" \n", id_="b")]
-        index = HierarchicalIndex.build(documents, tmp_path / "index", hierarchy=hierarchy())
-        assert [s.path for s in index.last_build.skipped] == ["b"]
-
     def test_lone_surrogates_are_replaced(self, tmp_path) -> None:
         document = Document(text="\ud800 " + text_of("a"), id_="a\udcff", metadata={"k": "\ud800"})
         index = HierarchicalIndex.build([document], tmp_path / "index", hierarchy=hierarchy())
@@ -320,29 +272,6 @@ class TestDocumentsFromAnyReader:
         with pytest.raises(SourceError, match="Nothing to index"):
             HierarchicalIndex.build(documents, tmp_path / "index", hierarchy=hierarchy())
         assert not (tmp_path / "index").exists()
-
-
-def test_tree_summarize_reads_its_level_alone(held) -> None:
-    at_level = held.as_retriever(level=2, top_k=50, token_budget=None).retrieve("the anchor")
-    with LoopbackServer() as server:
-        llm = OpenAILike(
-            model="m", api_base=server.base_url, api_key="k", is_chat_model=True, max_retries=0
-        )
-        engine = held.as_query_engine(
-            level=2, response_mode="tree_summarize", llm=llm, top_k=50, token_budget=None
-        )
-        assert str(engine.query("Where did the anchor go?"))
-        prompts = "\n".join(request.prompt for request in server.requests)
-    for node in at_level:
-        assert node.text in prompts
-        prompts = prompts.replace(node.text, "")
-    assert "met the" not in prompts  # as in every sentence of the documents
-
-
-def test_async_answers_are_the_same(held) -> None:
-    engine = held.as_query_engine(level=1)
-    question = "the sail of day 3"
-    assert str(asyncio.run(engine.aquery(question))) == str(engine.query(question))
 
 
 def test_node_is_found_by_the_beginning_of_its_id(held) -> None:
@@ -372,17 +301,6 @@ def test_an_index_asks_its_own_store_with_its_own_model(held, name) -> None:
     for made in (held.as_retriever, held.as_query_engine):
         with pytest.raises(InputError, match=f"There is no option '{name}'"):
             made(**{name: None})
-
-
-def test_wrong_questions(held) -> None:
-    with pytest.raises(LevelError, match="levels 0 to"):
-        held.ask("?", level=9)
-    with pytest.raises(LevelError, match="got level -1"):
-        held.ask("?", level=-1)
-    with pytest.raises(InputError, match="No retrieved node fits token_budget=1;"):
-        held.ask("What is written?", level=0, token_budget=1)
-    with pytest.raises(InputError, match="mode must be"):
-        held.as_retriever(mode="sideways")
 
 
 @pytest.mark.parametrize("kind", ["missing", "other"])

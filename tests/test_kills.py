@@ -1,36 +1,45 @@
 """Writers in processes of their own: killed ones, two at once, and a reader beside them."""
 
+import random
+
 import pytest
 from edited_index import EditedIndex, Planned, State, Tree
-from kills import Soak
+from histories import EDITS
 from llama_index.core.schema import TextNode
 from readers_beside import read
 from records import replace_all
-from writers import Writer
+from writers import STAGES, Writer
 
 from hierindex import DocumentHierarchy, HierarchyStore, RaptorHierarchy, SemanticHierarchy
 
+A_MOMENT = 0.02  # seconds from the start of a stage to a kill, at most
 BUSY = "is being written by process"
 
 
 @pytest.mark.parametrize(
-    ("kind", "n_kills"),
+    ("kind", "n_writers"),
     [
-        (DocumentHierarchy, 2),
-        pytest.param(SemanticHierarchy, 30, marks=pytest.mark.slow),
-        pytest.param(RaptorHierarchy, 30, marks=pytest.mark.slow),
+        (DocumentHierarchy, 3),
+        pytest.param(SemanticHierarchy, 40, marks=pytest.mark.slow),
+        pytest.param(RaptorHierarchy, 40, marks=pytest.mark.slow),
     ],
 )
-def test_writers_that_are_killed(kind, n_kills):
-    soak = Soak(seed=0)
-    soak.of_one_index(Tree(kind, rewritten=True), n_kills)
-    figures = soak.figures
-    assert figures.lost == []
-    assert figures.killed.total() == n_kills
-    assert figures.repeated == 0 < figures.paid
-    (seen,) = figures.seen
+def test_writers_that_are_killed(tmp_path, kind, n_writers):
+    """Each at a random moment of a stage, beside a reader; what is left is verified."""
+    index, draw = EditedIndex(tmp_path, Tree(kind, rewritten=True), 0), random.Random(0)
+    reader, n_killed = Writer(read, index.uri), 0
+    for _ in range(n_writers):
+        index.edit(draw.choice(EDITS))
+        write, after = draw.choice([index.build, index.build, lambda: index.insert("x")])()
+        told = Writer(write).ended(draw.choice([*STAGES]), draw.uniform(0, A_MOMENT))
+        n_killed += told.killed
+        assert told.error == ""
+        index.note(after, killed=told.killed)
+        index.check()
+    (tmp_path / "stop").touch()
+    seen = reader.ended().result
+    assert n_killed > 0
     assert (seen.mixtures, seen.n_mixtures) == ([], 0)
-    assert seen.n_readings > 0
 
 
 @pytest.fixture

@@ -1,8 +1,6 @@
 """Mails that change: an index of mails, attachments and mailboxes over time."""
 
-import os
 from email.message import EmailMessage
-from errno import EIO
 from io import BytesIO
 from pathlib import Path
 
@@ -172,21 +170,6 @@ def test_a_mailbox_is_outlined_and_named_as_a_whole(index, folder, monkeypatch):
         "hierindex.retrieve.named.MAX_DOCUMENTS", 3
     )  # a part of the box is no answer
     assert named(question, snapshot) == ((), "What does it say?", (), ())
-
-
-def test_parts_of_a_file_that_cannot_be_read_are_kept(index, folder, monkeypatch):
-    usual = Path.open
-
-    def fail(path, *args, **options):
-        if path == folder / "box.mbox":
-            raise OSError(EIO, os.strerror(EIO))
-        return usual(path, *args, **options)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "open", fail)
-        report = index.update()
-    assert counts(report) == (0, 0, 0, 0, 8)
-    assert report.skipped[0].reason.endswith("; its earlier content is kept")
 
 
 def test_a_mailbox_that_is_a_source_may_be_removed(folder, tmp_path):

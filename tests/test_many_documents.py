@@ -8,7 +8,6 @@ from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter,
 
 from hierindex import HierarchicalIndex, HierarchyStore, RaptorHierarchy, sentence_splitter
 from hierindex.store.prefilter import ROOTS
-from hierindex.tree.earlier import EarlierTree
 
 MODEL = HashingEmbedding()
 MOST_DOCUMENTS, MORE = 30, 10
@@ -94,8 +93,3 @@ def test_a_description_names_the_first_documents(index):
     shown = index.describe(root)
     assert len(shown["documents"]) == MOST_DOCUMENTS
     assert shown["more_documents"] == MORE
-
-
-def test_a_node_that_an_update_changes_keeps_all_documents(index):
-    (root,) = EarlierTree(index.store.snapshot(), (), ()).nodes(index.info()["roots"])
-    assert sorted(root.documents) == [*texts()]

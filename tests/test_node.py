@@ -21,7 +21,7 @@ from llama_index.core.schema import (
 )
 
 from hierindex import Grounding, Node, Quote, Span
-from hierindex.node import EMBED_HIDDEN, LLM_HIDDEN, Maker, quotes_of, shared_section
+from hierindex.node import EMBED_HIDDEN, LLM_HIDDEN, Maker, shared_section
 from hierindex.text_node import RECORD_KEYS, record_keys, to_text_node
 
 NUMBERS = st.integers(0, 10**12)
@@ -94,16 +94,6 @@ def test_a_vector_survives_llama_index_and_json():
     again = through_json(Node.of(TextNode(text="text", embedding=vector)))
     assert again.vector.tolist() == vector
     assert through_json(Node("a", "text")).vector is None
-
-
-@given(NODES)
-def test_our_metadata_are_scalars(node):
-    metadata = to_text_node(node).metadata
-    level, level_max, details = RECORD_KEYS
-    assert metadata.keys() - node.metadata.keys() == {*RECORD_KEYS}
-    assert metadata[level] is node.level
-    assert metadata[level_max] is node.level_max
-    assert isinstance(metadata[details], str)
 
 
 @pytest.mark.parametrize("fields", [{"level": 2}, {"grounding": Grounding(1, faults=("a",))}])
@@ -221,11 +211,6 @@ def test_citations_are_the_distinct_known_sources_in_order(node):
     assert doubled.citations == node.citations
 
 
-def test_a_page_is_told_where_there_is_one():
-    assert Span("a", 1, 2).to_json() == {"document": "a", "start": 1, "end": 2}
-    assert Span("a", 1, 2, 3).to_json() == {"document": "a", "start": 1, "end": 2, "page": 3}
-
-
 @given(st.text(min_size=1), st.data())
 def test_a_part_of_a_verbatim_quote_keeps_its_exact_source(document, data):
     def stretch(most):
@@ -247,16 +232,6 @@ def test_a_part_of_any_other_quote_keeps_the_whole_source(source):
     beside = (Span("d", 40, 50),)
     quote = Quote(10, 20, source, verbatim=False, beside=beside)
     assert quote.part(12, 15) == Quote(12, 15, source, verbatim=False, beside=beside)
-
-
-def test_a_section_is_told_as_titles_and_kept_by_parts():
-    span = Span("a", 0, 7, 3, "Results › Timing")
-    assert span.to_json()["section"] == ["Results", "Timing"]
-    assert Quote(10, 17, span).part(12, 15).source == Span("a", 2, 5, 3, "Results › Timing")
-
-
-def test_spans_without_sections_are_read():
-    assert quotes_of([[0, 3, ["a", 1, 4, None], True, []]]) == (Quote(0, 3, Span("a", 1, 4)),)
 
 
 @pytest.mark.parametrize(

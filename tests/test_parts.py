@@ -16,7 +16,6 @@ from scale.models import SmallPools
 from hierindex import (
     DocumentHierarchy,
     HierarchicalIndex,
-    HierarchyStore,
     Node,
     RaptorHierarchy,
     SemanticHierarchy,
@@ -28,7 +27,6 @@ from hierindex.store.rows import row_of
 from hierindex.store.table import Table
 from hierindex.store.temporary_files import RowFile
 from hierindex.tree.growth import Sink
-from hierindex.tree.pools import parted
 
 OPTIONS = [
     *({"kind": kind} for kind in KINDS),
@@ -123,18 +121,6 @@ def test_memory_holds_a_part_of_the_nodes(tmp_path, monkeypatch):
     assert written[-1] < n_nodes / 2
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_what_is_set_aside_are_the_rows_of_the_nodes(tmp_path, options):
-    grouping = hierarchy(**options)
-    chunks = as_chunks(sentence_splitter(MODEL, 60)(given(documents(2))))
-    chunks[0].metadata |= {"section": "Part › 1", "who": ["Ada", None], "when": 1.5}
-    first = [chunk for chunk in chunks if chunk.documents[0] in ("first.md", "0.md", "1.md")]
-    parts, finished = [first, chunks[len(first) :]], []
-    with RowFile(Table.of(tmp_path).connection) as waiting:
-        grouping.grow(parts, aside=Sink(finished.extend, waiting, len(chunks)))
-    assert by_id(finished) == by_id(map(row_of, grouping.grow([chunks]).nodes))
-
-
 @pytest.mark.parametrize("most", [3, 20])
 def test_pools_wait_in_a_file_and_give_the_tree_that_is_grown_at_once(tmp_path, most):
     grouping = hierarchy(SmallPools)
@@ -173,16 +159,6 @@ def test_leaves_are_not_in_memory_when_they_are_written(tmp_path):
     assert max(alive) < len(chunks) / 3
 
 
-def test_leaves_that_no_group_holds_are_roots(tmp_path):
-    grouping = hierarchy(SmallPools, max_tokens=60)
-    words = " ".join(["bell"] * 50)
-    chunks = as_chunks(TextNode(text=f"{words} {n}.", id_=str(n)) for n in range(20))
-    finished = []
-    with RowFile(Table.of(tmp_path).connection) as waiting:
-        grouping.grow([chunks], aside=Sink(finished.extend, waiting, 5))
-    assert as_rows(finished) == as_rows(map(row_of, grouping.grow([chunks]).nodes))
-
-
 def test_what_cannot_wait_is_named(tmp_path):
     grouping = hierarchy(SmallPools)
     chunks = [TextNode(text=f"The bell rang {n} times.", id_=str(n)) for n in range(9)]
@@ -190,22 +166,3 @@ def test_what_cannot_wait_is_named(tmp_path):
     error = pytest.raises(InputError, match=r"Metadata of node .* must be JSON")
     with RowFile(Table.of(tmp_path).connection) as waiting, error:
         grouping.grow([as_chunks(chunks)], aside=Sink(list, waiting, 5))
-
-
-@pytest.mark.parametrize("kind", [SemanticHierarchy, RaptorHierarchy])
-@pytest.mark.parametrize("is_set_aside", [False, True])
-def test_vectors_of_parts_have_one_dimension(tmp_path, is_set_aside, kind):
-    chunks = as_chunks(
-        TextNode(text="The bell rang.", id_=str(n), embedding=[1.0] + [0.0] * n) for n in (2, 3)
-    )
-    store = HierarchyStore(tmp_path)
-    with RowFile(store.table.connection) as rows, RowFile(store.table.connection) as waiting:
-        aside = Sink(rows.add, waiting, 1) if is_set_aside else None
-        with pytest.raises(InputError, match=r"one dimension, got \[3, 4\]"):
-            hierarchy(kind).grow([chunks[:1], chunks[1:]], aside=aside)
-
-
-def test_a_large_document_is_a_part():
-    sizes = {"a": 2, "b": 3, "c": 9, "d": 1}
-    assert [*parted(sizes, sizes.__getitem__, 5)] == [["a", "b"], ["c"], ["d"]]
-    assert [*parted([], len, 5)] == []

@@ -27,7 +27,6 @@ from hierindex import (
 )
 from hierindex.cache import cache_file
 from hierindex.errors import InputError
-from hierindex.respond.compare import ANSWERING
 from hierindex.summarize import TwoStageSummarizer
 
 ROOT = Path(__file__).parents[1]
@@ -87,31 +86,6 @@ def test_recipe_asks_the_model_that_is_named(path, asked, capsys) -> None:
     assert "The passages tell of " in capsys.readouterr().out
     # A summary is paid for once.
     assert not any("questions that it answers" in prompt for prompt in second)
-
-
-def test_response_modes_shows_what_each_costs(asked, capsys) -> None:
-    prompts, _ = asked("response_modes")
-    shown = capsys.readouterr().out.split("All modes read these chunks:")[1]
-    rows = {row[0]: row[1:] for row in map(str.split, shown.splitlines()) if len(row) == 4}
-    calls = {mode: int(rows[mode][0]) for mode in ANSWERING}
-    assert sum(calls.values()) == len(prompts)
-    assert (calls["extractive"], calls["tree_summarize"], calls["refine"]) == (0, 1, 5)
-    assert all(int(rows[mode][1].replace(",", "")) > 0 for mode in ANSWERING if calls[mode])
-    assert shown.count(".txt  ") == 5
-
-
-def test_document_summary_searches_summaries_and_answers_from_chunks(asked, folder) -> None:
-    first, second = asked("document_summary")
-    *summaries, answer = first
-    assert len(summaries) == 3
-    assert all("questions that it answers" in prompt for prompt in summaries)
-    assert QUESTION in answer
-    assert any(all(said in answer for said in sentences(path)) for path in folder.iterdir())
-    assert second == [answer]
-
-
-def sentences(path: Path) -> list[str]:
-    return re.split(r"(?<=\.)\s+", path.read_text())
 
 
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
@@ -319,13 +293,6 @@ class TestRunsOneAfterTheOther:
         assert len(ingestion.index.info()["roots"]) > 1
         ingestion.index.regrow(ingestion.hierarchy())
         assert ingestion.is_one_tree()
-
-    def test_another_model_is_refused(self, tmp_path) -> None:
-        ingestion = Ingestion(tmp_path)
-        ingestion.run(BEFORE)
-        other = SemanticHierarchy(HashingEmbedding(model_name="other"), store=ingestion.store)
-        with pytest.raises(InputError, match="model 'known', not with 'other'"):
-            other(ingestion.store.get_nodes()[:1])
 
 
 def known_of(store: HierarchyStore) -> list[dict]:

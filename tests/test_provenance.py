@@ -11,11 +11,9 @@ from records import as_text_nodes
 from hierindex import (
     DocumentHierarchy,
     ExtractiveSynthesizer,
-    HierarchicalIndex,
     Node,
     RaptorHierarchy,
     SemanticHierarchy,
-    read_documents,
     sentence_splitter,
 )
 from hierindex.node import PAGE_BREAK, PAGE_LABEL, PAGES
@@ -130,17 +128,3 @@ def test_chunks_of_chunks_are_placed_in_the_document():
         assert chunk.ref_doc_id == "d"
         assert document.text[chunk.start_char_idx : chunk.end_char_idx] == chunk.text
     assert [c.start_char_idx for c in chunks] == sorted({c.start_char_idx for c in chunks})
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["tech-books", "meetings"])
-def test_every_citation_of_a_corpus_is_found_at_its_place(corpus, tmp_path, name):
-    files, model = sorted(corpus(name).iterdir()), HashingEmbedding()
-    index = HierarchicalIndex.build(
-        files, tmp_path / "index", hierarchy=SemanticHierarchy(embed_model=model)
-    )
-    source = {document.id_: document for document in read_documents(*files)[0]}
-    nodes = index.store.get_nodes()
-    assert max(Node.of(node).level for node in nodes) >= 3
-    for node in nodes:
-        check(node, source)

@@ -1,4 +1,4 @@
-from dataclasses import FrozenInstanceError, asdict
+from dataclasses import asdict
 
 import pytest
 
@@ -192,8 +192,3 @@ def test_every_field_can_be_set_everywhere(folder, monkeypatch):
     for name, value in values.items():
         monkeypatch.setenv(f"HIERINDEX_{name.upper()}", str(value))
     assert load_settings() == by_flags
-
-
-def test_settings_are_frozen():
-    with pytest.raises(FrozenInstanceError):
-        load_settings().seed = 1

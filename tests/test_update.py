@@ -6,7 +6,6 @@ import sqlite3
 from contextlib import closing
 from errno import EIO
 from pathlib import Path
-from unittest.mock import Mock
 from zlib import decompress, error
 
 import pytest
@@ -36,7 +35,6 @@ from hierindex import (
     SemanticHierarchy,
     Skipped,
     load_embed_model,
-    sentence_splitter,
 )
 from hierindex.cache import cache_file
 from hierindex.core.identity import hash_text
@@ -45,9 +43,7 @@ from hierindex.jobs.changes import ChangedDocuments
 from hierindex.models.client import load_llm
 from hierindex.models.model import built_precision
 from hierindex.read.readers import READERS
-from hierindex.store.table import Table
 from hierindex.summarize import LLMRewriter, TwoStageSummarizer
-from hierindex.tree.growth import Grower
 
 REWRITTEN = TwoStageSummarizer(RewriterOf(str))
 
@@ -389,15 +385,6 @@ class TestSources:
         assert counts(index.update()) == (0, 0, 0, 0, 2)
         assert documents_of(index) == ["a.txt", "deep/c.txt"]
 
-    def test_deleted_documents_stay_out_of_a_folder_that_cannot_be_read(self, index, folder):
-        index.delete("deep/c.txt")
-        (folder / "deep").rename(folder / ".deep")
-        (folder / "deep").symlink_to("nowhere")
-        assert counts(index.update()) == (0, 0, 0, 0, 2)
-        (folder / "deep").unlink()
-        (folder / ".deep").rename(folder / "deep")
-        assert counts(index.update()) == (0, 0, 0, 0, 2)
-
     @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root reads all")
     def test_one_that_cannot_be_entered_is_refused(self, index, folder):
         folder.chmod(0)
@@ -432,24 +419,6 @@ class TestDeletion:
         index.delete("b.txt")
         assert not holding("Zanzibar")
         assert not holding("b.txt")
-
-    @pytest.mark.parametrize(
-        "at",
-        [
-            "hierindex.store.table.sweep",
-            pytest.param("hierindex.store.table.keep_last", marks=pytest.mark.slow),
-        ],
-    )
-    def test_a_killed_deletion_is_ended_by_the_next_update(self, index, folder, monkeypatch, at):
-        (folder / "b.txt").write_text("Zanzibar lies by the sea. The keeper sailed there once.")
-        index.update()
-        with monkeypatch.context() as patch:
-            patch.setattr(at, Mock(side_effect=ZeroDivisionError))
-            with pytest.raises(ZeroDivisionError):
-                index.delete("b.txt")
-        assert index.update().removed == 0
-        assert len(index.store.generations()) == 1
-        assert not mentioned(index, b"Zanzibar")
 
     def test_what_an_update_drops_is_purged_if_that_is_asked(self, index, folder):
         (folder / "b.txt").write_text(text_of("other"))
@@ -508,29 +477,6 @@ class TestCaches:
         assert not known & {text for batch in index.embed_model.batches for text in batch}
         built(folder, index.store.uri, DocumentHierarchy(index.embed_model, max_children=3))
         assert n_read == 0
-
-    @pytest.mark.parametrize("dies", ["above", "revise"])
-    def test_an_update_that_is_killed_is_done_by_the_next(
-        self, index, folder, tmp_path, monkeypatch, dies
-    ):
-        def die(*args, **kwargs):
-            raise KeyboardInterrupt
-
-        before = as_plain(index)
-        where = Grower if dies == "above" else Table
-        (folder / "b.txt").write_text(text_of("other"))
-        (folder / "d.txt").write_text(text_of("d"))
-        with monkeypatch.context() as patch:
-            patch.setattr(where, dies, die)
-            with pytest.raises(KeyboardInterrupt):
-                index.update()
-        assert as_plain(index) == before
-        (folder / "d.txt").unlink()
-        index.update(purge=True)
-        check_fresh(index, folder)
-        fresh = built(folder, tmp_path / "fresh", hierarchy_of(DocumentHierarchy))
-        held = [{of for _, of in rows(each.store.uri)} for each in (index, fresh)]
-        assert held[0] == held[1]
 
     def test_what_was_read_of_a_refused_file_is_forgotten(self, index, folder):
         (folder / "a.md").write_text(f"Secret. {'x' * 1_000_001}")
@@ -704,16 +650,6 @@ def test_an_estimate_of_an_update_or_a_deletion_changes_nothing(index, folder):
     assert [(s.level, s.nodes) for s in estimate.statistics] == levels
 
 
-class EditedSplitter(TokenTextSplitter):
-    """Its chunks lack what it splits at, so that their texts are not those of the document."""
-
-    def _parse_nodes(self, nodes, show_progress=False, **kwargs):
-        chunks = super()._parse_nodes(nodes, show_progress, **kwargs)
-        for chunk in chunks:
-            chunk.text = chunk.text.replace("  ", " ").upper()[:-1]
-        return chunks
-
-
 def test_the_settings_of_clusters_are_remembered(folder, tmp_path):
     model, uri = HashingEmbedding(), tmp_path / "index"
     overlapping = RaptorHierarchy(model, mixture=Mixture(min_weight=0.1))
@@ -725,33 +661,6 @@ def test_the_settings_of_clusters_are_remembered(folder, tmp_path):
     with pytest.raises(InputError, match=r"built with mixture=.*'min_weight': 0\.1.* has .*0\.25"):
         index.update(hierarchy=RaptorHierarchy(model))
     assert index.update(hierarchy=overlapping).added == 1
-
-
-def test_a_splitter_of_other_settings_is_refused(tmp_path, folder):
-    index = HierarchicalIndex.build(
-        folder,
-        tmp_path / "index",
-        hierarchy=hierarchy_of(DocumentHierarchy),
-        splitter=SentenceSplitter(chunk_size=40, chunk_overlap=0),
-    )
-    (folder / "a.txt").write_text(text_of("other"))
-    with pytest.raises(InputError, match="of the same class and settings"):
-        index.update(splitter=SentenceSplitter(chunk_size=50, chunk_overlap=0))
-    with pytest.raises(InputError, match="SentenceSplitter, got Token"):
-        index.update(splitter=TokenTextSplitter(chunk_size=40, chunk_overlap=0))
-    same = SentenceSplitter(chunk_size=40, chunk_overlap=0)
-    assert index.update(splitter=same).changed == 1
-
-
-def test_chunks_of_any_splitter_are_kept_as_they_are(tmp_path):
-    kind, splitter = SemanticHierarchy, EditedSplitter
-    texts = {name: f"{text_of(name, 6)}\n\n{text_of(name, 3)}" for name in "abc"}
-    given = {"hierarchy": hierarchy_of(kind), "splitter": splitter(chunk_size=25, chunk_overlap=8)}
-    index = HierarchicalIndex.build(documents(texts), tmp_path / "index", **given)
-    texts["b"] = text_of("other")
-    index.update(documents({"b": texts["b"]}), **given)
-    fresh = HierarchicalIndex.build(documents(texts), tmp_path / "fresh", **given)
-    assert guaranteed(index, kind) == guaranteed(fresh, kind)
 
 
 class TestReplace:
@@ -856,29 +765,6 @@ class TestPipelines:
         leaves.sort(key=lambda n: (place[n.ref_doc_id], n.start_char_idx))
         fresh = hierarchy_of()(leaves)
         assert {n.node_id for n in fresh} == {n.node_id for n in index.store.get_nodes()}
-
-    def test_what_a_pipeline_adds_is_grown_again_also_after_a_deletion(self, tmp_path):
-        index = built(documents({"x": text_of("x"), "y": text_of("y")}), tmp_path)
-        for name in "ab":
-            with pytest.warns(UserWarning, match="now has 2 roots"):
-                self.pipeline(tmp_path).run(documents=documents({name: text_of(name)}))
-            assert len(index.info()["roots"]) == 2
-            assert index.verify().ok
-            if name == "a":
-                index.update(hierarchy=hierarchy_of())
-                assert len(index.info()["roots"]) == 1
-        index.store.delete("a")
-        assert len(index.info()["roots"]) > 1
-        index.update(hierarchy=hierarchy_of())
-        assert len(index.info()["roots"]) == 1
-
-    def test_chunks_without_a_tree_are_added_without_a_warning(self, tmp_path):
-        model, store = HashingEmbedding(), HierarchyStore(tmp_path)
-        for name in "ab":
-            IngestionPipeline(
-                transformations=[sentence_splitter(model), model], vector_store=store
-            ).run(documents=documents({name: text_of(name)}))
-        assert len(HierarchicalIndex.open(tmp_path, model).info()["roots"]) > 1
 
     def test_a_deletion_from_the_store_is_grown_again_or_comes_back(self, index, folder):
         index.store.delete("a.txt")

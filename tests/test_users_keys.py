@@ -12,7 +12,6 @@ from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
 
 from hierindex import HierarchicalIndex
 from hierindex.cli.app import main
-from hierindex.errors import InputError
 from hierindex.export import to_langchain_retriever
 from hierindex.serve import serve
 from hierindex.serve.mcp.server import server_of
@@ -91,19 +90,3 @@ def test_of_commands(index, capsys, monkeypatch) -> None:
             found = capsys.readouterr().out
             assert OPEN in found
             assert LOCKED not in found
-
-
-@pytest.mark.parametrize("condition", ["knd", "not knd"])
-def test_a_key_that_no_chunk_has_is_refused(index, condition) -> None:
-    unknown = MetadataFilters(
-        filters=[
-            MetadataFilter(key="knd", value="x", operator="==" if condition == "knd" else "!=")
-        ]
-    )
-    for ask in (
-        partial(index.as_retriever(filters=unknown).retrieve, QUESTION),
-        partial(index.as_query_engine(filters=unknown).query, QUESTION),
-        partial(index.outline, filters=unknown),
-    ):
-        with pytest.raises(InputError, match="No chunk has the key 'knd'; the nearest is kind;"):
-            ask()

@@ -22,7 +22,13 @@ from hierindex.summarize import TwoStageSummarizer
 from hierindex.threads import started
 
 PATIENCE = 20  # seconds
-QUIET = 1.5  # seconds in which nothing happens
+QUIET = 1.0  # seconds in which nothing happens
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch) -> None:
+    """What the system does not report is looked at more often."""
+    monkeypatch.setattr(watch, "TICK", 100)
 
 
 @pytest.fixture

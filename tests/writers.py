@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 from processes import process
 
-from hierindex.cache import Texts, Vectors
 from hierindex.store import table
 from hierindex.store.table import Table
 from hierindex.tree.hierarchy import Hierarchy
@@ -26,19 +25,15 @@ STAGES: dict[str, list[tuple[Any, str]]] = {
     "recover": [(Table, "_recover")],
     "sweep": [(table, "sweep")],
 }
-"""Functions that a stage lasts; "begin" is before the first of them."""
+"""Functions that a stage lasts."""
 
 
 class Told(NamedTuple):
     """What a writer has said until it ended.
 
-    `stages` are pairs of the seconds since its start and a stage that began then. `paid` are the
-    keys under which what a model made is in the cache. `error` is how it failed, "" if it did not,
-    and `result` is what the function returned.
+    `error` is how it failed, "" if it did not, and `result` is what the function returned.
     """
 
-    stages: list[tuple[float, str]]
-    paid: list[str]
     error: str
     killed: bool
     result: Any = None
@@ -60,9 +55,7 @@ class Writer:
         TimeoutError
             If it says nothing for a minute.
         """
-        stages, paid = list[tuple[float, str]](), list[str]()
-        error, result, killed, deadline = "", None, False, None
-        start = time.monotonic()
+        stages, error, result, killed, deadline = list[str](), "", None, False, None
         while True:
             left = PATIENCE if deadline is None else deadline - time.monotonic()
             if left <= 0 or not self._hears.poll(left):
@@ -77,23 +70,20 @@ class Writer:
                 break
             match kind:
                 case "stage":
-                    stages.append((time.monotonic() - start, what))
+                    stages.append(what)
                     if what == at and not killed and deadline is None:
                         deadline = time.monotonic() + then
-                case "paid":
-                    paid += what
                 case "error":
                     error = what
                 case "result":
                     result = what
         self.process.join()
-        return Told(stages, paid, error, killed and self.process.exitcode != 0, result)
+        return Told(error, killed and self.process.exitcode != 0, result)
 
 
 def _run(says: Connection, function: Callable[..., object], *arguments: Any) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     _tell_stages(says)
-    _tell_paid(says)
     says.send(("stage", "begin"))
     try:
         says.send(("result", function(*arguments)))
@@ -137,19 +127,3 @@ def _staged(function: Any, stage: str, begin: Callable[[str], None], end: Callab
         return result
 
     return awaited if iscoroutinefunction(function) else called
-
-
-def _tell_paid(says: Connection) -> None:
-    """Tell what is in the cache once it is there."""
-    for owner, name, keys in (
-        (Texts, "keep", lambda key, *_: [key]),
-        (Texts, "keep_summaries", lambda summaries: [*summaries]),
-        (Vectors, "keep", lambda texts, X: [*texts]),
-    ):
-        keep = getattr(owner, name)
-
-        def told(self: Any, *args: Any, keep: Any = keep, keys: Any = keys) -> None:
-            keep(self, *args)
-            says.send(("paid", keys(*args)))
-
-        setattr(owner, name, told)

@@ -62,7 +62,7 @@ class Mixture:
     reduction: Literal["umap", "pca"] = "umap"
     n_dims: int = 10  # as RAPTOR
     target_size: int | None = 14  # about 9 within the default caps; RAPTOR's groups have 7
-    min_weight: float = 0.25  # RAPTOR's 0.1: 22% more summaries, which find no more (overlap.py)
+    min_weight: float = 0.25  # RAPTOR's 0.1: 22% more summaries, which find no more
     max_parents: int = 3
 
     def __post_init__(self) -> None:

@@ -16,7 +16,7 @@ from hierindex.core.bounds import Caps
 from hierindex.core.rows import Rows
 
 STRETCH = 1024  # rows, some 190,000 words; the search costs their square
-WORTH_A_SEGMENT = 2.0  # cost of a heading, in tests/benchmarks/segments.py
+WORTH_A_SEGMENT = 2.0  # cost of a heading, chosen by authors' sections of documents
 
 
 def crossing_costs(heading: Ints1d) -> Floats1d:

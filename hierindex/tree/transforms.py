@@ -13,7 +13,7 @@ from hierindex.errors import InputError
 from hierindex.tree.hierarchy import Hierarchy
 
 RULES = {rule.__name__: rule for rule in (*GAP_RULES, Optimal)}
-SEGMENTS = Optimal(rows=6)  # compared with other rules in tests/benchmarks/clustering_quality.py
+SEGMENTS = Optimal(rows=6)
 
 
 class SemanticHierarchy(Hierarchy):

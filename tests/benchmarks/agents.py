@@ -1,11 +1,11 @@
-"""Bytes that an agent reads to answer questions over MCP, beside a plain search.
+"""Bytes that an agent reads to answer questions over MCP.
 
 The agent has no language model and knows nothing of the index: it asks for the outline, searches
 for each of the twenty questions on the Warren Report, and reads on by cursors, at most four parts,
 until a sentence has the gold string. It then reads the place of this sentence, which must be what
 the document says there. "text" is what a language model would read of the replies, "values" their
-structured form, of which clients use one. "plain" is the text of the ten best chunks of `by`
-"context". An answer is found if the gold string stands in what was read.
+structured form, of which clients use one. An answer is found if the gold string stands in what
+was read.
 
 The server is `hierindex mcp` in a process of its own, over standard input and output and over HTTP.
 "first" are the seconds from its start to the list of its tools, "warm" to the first search.
@@ -40,16 +40,6 @@ SET = "warren-report"
 def questions() -> list[dict[str, Any]]:
     lines = map(json.loads, QUESTIONS.read_text(encoding="utf-8").splitlines())
     return [line for line in lines if line["set"] == SET]
-
-
-def plain(index: Path) -> None:
-    retriever = HierarchicalIndex.open(index).as_retriever(level=0, mode="level", by="context")
-    sizes, found = list[int](), 0
-    for question in questions():
-        texts = [node.get_content() for node in retriever.retrieve(question["question"])]
-        sizes.append(sum(len(text.encode()) for text in texts))
-        found += any(gold in text for gold in question["answers"] for text in texts)
-    print(f"{'plain':<8}{found:>8}{median(sizes):>12,.0f}")
 
 
 @contextmanager
@@ -101,7 +91,6 @@ def main(folder: Path, index: Path) -> None:
     heads = ("answers", "text", "values", "calls", "ms", "first", "warm")
     widths = (8, 12, 12, 8, 8, 8, 8)
     print(" " * 8 + "".join(f"{head:>{width}}" for head, width in zip(heads, widths, strict=True)))
-    plain(index)
     for name, served in (("stdio", over_stdio), ("http", over_http)):
         with served(index) as server:
             path(name, server, texts)

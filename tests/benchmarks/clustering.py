@@ -1,15 +1,13 @@
-"""Clustering one level, beside LlamaIndex's RAPTOR pack: seconds, ratios, peak memory, growth.
+"""Clustering one level, beside LlamaIndex's RAPTOR pack: seconds, ratios, peak memory.
 
 Both cluster the same unit vectors on the same machine, each in a process of its own: ours a
 whole level, caps included, the pack's its clustering alone. "warm" is a call after one on 300
-rows, "fresh" a whole process, from its start to the clusters. A process that finds no functions
-compiled by an earlier one is "first ever".
+rows, "fresh" a whole process, from its start to the clusters.
 
 Usage: python tests/benchmarks/clustering.py FOLDER
 """
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -22,9 +20,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent))
 from rows import embedded, load_pack, realistic
 
-SIZES = (500, 1_000, 2_000, 5_000)
-GROWTH = (5_000, 10_000, 20_000, 50_000, 100_000)
-MILLION = 1_000_000
+SIZES = (1_000, 2_000)
 
 
 def ours(X):
@@ -58,15 +54,13 @@ def measure(method: str, file: str, warm: str) -> dict[str, float]:
     return {"seconds": seconds, "peak": peak}
 
 
-def run(method: str, X, *, warm: bool, **env: str) -> dict[str, float]:
+def run(method: str, X, *, warm: bool) -> dict[str, float]:
     """`measure` in a process of its own, with its `wall` seconds."""
     with tempfile.NamedTemporaryFile(suffix=".npy") as file:
         np.save(file.name, X)
         command = [sys.executable, __file__, method, file.name, "warm" if warm else "fresh"]
         start = time.perf_counter()
-        process = subprocess.run(
-            command, check=True, capture_output=True, text=True, env={**os.environ, **env}
-        )
+        process = subprocess.run(command, check=True, capture_output=True, text=True)
         wall = time.perf_counter() - start
     return {**json.loads(process.stdout.splitlines()[-1]), "wall": wall}
 
@@ -87,42 +81,6 @@ def against_the_pack(X) -> None:
         compare(name, one["seconds"], other["seconds"], *peaks)
     one, other = run("ours", X, warm=False), run("pack", X, warm=False)
     compare(f"{len(X):,} of the corpus, fresh", one["wall"], other["wall"])
-    with tempfile.TemporaryDirectory() as empty:
-        one = run("ours", X, warm=False, NUMBA_CACHE_DIR=empty)
-    with tempfile.TemporaryDirectory() as empty:
-        other = run("pack", X, warm=False, NUMBA_CACHE_DIR=empty)
-    compare(f"{len(X):,} of the corpus, first ever", one["wall"], other["wall"])
-
-
-def growth(X) -> None:
-    print(f"\n{'rows':<28}{'ours s':>9}{'ms a row':>10}{'peak GiB':>10}")
-    for n in GROWTH:
-        one = run("ours", realistic(X, n), warm=True)
-        per_row = 1000 * one["seconds"] / n
-        print(f"{n:<28,}{one['seconds']:9.1f}{per_row:10.2f}{one['peak']:10.2f}", flush=True)
-
-
-def segmentation(X) -> None:
-    from hierindex.core.bounds import Caps
-    from hierindex.core.optimal import Optimal
-    from hierindex.core.rows import Rows
-    from hierindex.core.segments import Percentile, TargetSize, segment
-
-    rows = realistic(X, MILLION)
-    one, many = np.zeros(MILLION, dtype=np.int64), np.arange(MILLION) // 100
-    ones = np.ones(MILLION, dtype=np.int64)
-    print(f"\n{'a million rows, cut by':<44}{'seconds':>9}")
-    for name, rule, document in [
-        ("TargetSize(6), one document", TargetSize(6), one),
-        ("TargetSize(6), 10,000 documents", TargetSize(6), many),
-        ("Percentile(15), 10,000 documents", Percentile(15), many),
-        ("TargetSize(6, window=3), 10,000 documents", TargetSize(6, window=3), many),
-        ("Optimal(rows=6), 10,000 documents", Optimal(rows=6), many),
-        ("Optimal(rows=6), one document", Optimal(rows=6), one),
-    ]:
-        start = time.perf_counter()
-        segment(Rows(rows, ones, document), rule=rule, caps=Caps(3500, 12))
-        print(f"{name:<44}{time.perf_counter() - start:9.2f}", flush=True)
 
 
 def main(folder: str) -> None:
@@ -135,8 +93,6 @@ def main(folder: str) -> None:
     X = embedded([chunk.text for chunk in chunks])
     print(folder)
     against_the_pack(X)
-    growth(X)
-    segmentation(X)
 
 
 if __name__ == "__main__":

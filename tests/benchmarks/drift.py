@@ -6,9 +6,7 @@ built anew of the same documents, and both are asked the questions of the data s
 that they hold. Prints, for each such checkpoint, the mean share of gold that is found in 2,000
 tokens by three ways (the default, the whole tree at once, and downwards from the root) in the
 fresh index, the mean paired difference of the living one with its 95% interval over documents, the
-adjusted Rand index of the two trees' groups of chunks below the top, the summaries that were
-written so far, those that building anew after each edit would have written, and the bytes of the
-folder relative to the fresh one.
+summaries that were written so far, and those that building anew after each edit would have written.
 
 Usage: python tests/benchmarks/drift.py DATA METHOD [N_EDITS] [SEED]
 DATA is an evaluation set, METHOD is semantic, raptor or document.
@@ -25,10 +23,9 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from llama_index.core.schema import Document
 from measures import read_labelled
-from sklearn.metrics import adjusted_rand_score
 from update import METHODS, Counting
 
-from hierindex import HierarchicalIndex, Node, load_embed_model
+from hierindex import HierarchicalIndex, load_embed_model
 from hierindex.cache import cache_file
 from hierindex.evaluate import Dataset, Question
 from hierindex.evaluate.measures import Passage, fill, held, interval
@@ -109,23 +106,6 @@ def found(
     return held(question, texts, passages, BUDGET)["coverage", BUDGET]
 
 
-def labels(index: HierarchicalIndex) -> dict[str, str]:
-    """The ancestor of each chunk just below the top."""
-    nodes = {node.node_id: Node.of(node) for node in index.store.get_nodes()}
-    label = {}
-    for node_id, record in nodes.items():
-        if record.level == 0:
-            path = [node_id]
-            while parents := nodes[path[-1]].parents:
-                path.append(parents[0][0])
-            label[node_id] = path[max(0, len(path) - 2)]
-    return label
-
-
-def size(folder: Path) -> int:
-    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-
-
 def main(data: str, method: str, n_edits: int = 200, seed: int = 0) -> None:
     dataset, model = read_labelled(data), load_embed_model()
     life, living = Life(dataset, seed), Counting()
@@ -153,8 +133,7 @@ def main(data: str, method: str, n_edits: int = 200, seed: int = 0) -> None:
             fresh = HierarchicalIndex.build(life.documents(), fresh_uri, hierarchy=hierarchy)
             report(number, life, dataset, index, fresh)
             print(
-                f"  summaries {living.n_written} of {n_anew} ({living.n_written / n_anew:.1%}), "
-                f"bytes {size(uri) / size(fresh_uri):.2f}",
+                f"  summaries {living.n_written} of {n_anew} ({living.n_written / n_anew:.1%})",
                 flush=True,
             )
             shutil.rmtree(fresh_uri)
@@ -163,10 +142,7 @@ def main(data: str, method: str, n_edits: int = 200, seed: int = 0) -> None:
 def report(
     number: int, life: Life, dataset: Dataset, living: HierarchicalIndex, fresh: HierarchicalIndex
 ) -> None:
-    one, other = labels(living), labels(fresh)
-    assert one.keys() == other.keys()
-    ari = adjusted_rand_score([one[i] for i in one], [other[i] for i in one])
-    print(f"{number} edits, {len(life.texts)} documents, {len(one)} chunks, ARI {ari:.3f}")
+    print(f"{number} edits, {len(life.texts)} documents")
     questions = life.questions(dataset.questions)
     figures = defaultdict[str, list[tuple[float, float]]](list)
     for question in questions:

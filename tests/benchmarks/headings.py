@@ -3,7 +3,7 @@
 The headings of an HTML page are its h1 to h6 outside navigation, as a tree of lxml has them; those
 of `x.pdf` are the list of `[level, title]` in `x.headings.json`.
 
-    python tests/benchmarks/headings.py FOLDER [--show]
+    python tests/benchmarks/headings.py FOLDER
 """
 
 import json
@@ -11,7 +11,7 @@ import re
 import sys
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from difflib import SequenceMatcher
 from pathlib import Path
 
@@ -25,7 +25,7 @@ Titles = list[str]
 NUMBER = re.compile(r"^(?:(?:part|chapter|appendix) )?(?:(?:\d+|[a-z]|[ivx]+)(?:\.\d+)*[.:]? +)+")
 
 
-def main(folder: Path, show: bool = False) -> None:
+def main(folder: Path) -> None:
     """Print a row for each kind of file."""
     totals: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for path in sorted(path for path in folder.rglob("*") if path.suffix in OWN):
@@ -46,10 +46,6 @@ def main(folder: Path, show: bool = False) -> None:
         total["found"] += len(found)
         total["common"] += common
         total["placed"] += sum(document.text.startswith(h.title, h.start) for h in headings)
-        if show and (common < len(own) or common < len(found)):
-            print(f"{path}: {common} of {len(own)}, {len(found)} found")
-            print("   missed", [title for title in own if title not in found][:5])
-            print("   beside", [title for title in found if title not in own][:5])
     print("kind    files    own  found  recall  precision  at their place")
     for kind, n in totals.items():
         recall, precision = (n["common"] / max(1, n[key]) for key in ("own", "found"))
@@ -115,10 +111,5 @@ OWN: dict[str, Callable[[Path], Titles | None]] = {
 }
 
 
-def has_flag(arguments: Iterable[str]) -> bool:
-    """Tell whether the differences are to be shown."""
-    return "--show" in arguments
-
-
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), has_flag(sys.argv))
+    main(Path(sys.argv[1]))

@@ -28,7 +28,6 @@ from hierindex.store.rows import NODE_COLUMNS
 
 NODES = (100_000, 1_000_000)
 NOISE = 0.02  # of each coordinate; those of a unit vector are about 0.05
-UPPER = 2
 TOP_K = 10
 OVERVIEW = "What is this about?"  # answered by an outline
 QUESTIONS = 100
@@ -36,11 +35,7 @@ MODES: dict[str, dict[str, Any]] = {
     "auto": {},
     "collapsed": {"mode": "collapsed"},
     "level 0": {"level": 0},
-    f"level {UPPER}": {"level": UPPER},
-    "traversal": {"mode": "traversal"},
     "document": {"mode": "document"},
-    "collapsed, hybrid": {"mode": "collapsed", "by": "hybrid"},
-    "collapsed, text": {"mode": "collapsed", "by": "text"},
 }
 Ask = Callable[[QueryBundle], Any]
 
@@ -129,17 +124,8 @@ def measured(ways: dict[str, Ask], questions: list[QueryBundle]) -> dict[str, np
 def compare(rows: pa.Table, questions: list[QueryBundle], folder: str, n: int) -> None:
     store = HierarchyStore(Path(folder) / "whole")
     table = written(store, rows, n)
-    upper = rows.filter(
-        pc.and_(pc.less_equal(rows["level"], UPPER), pc.greater_equal(rows["level_max"], UPPER))
-    )
-    alone = HierarchyStore(Path(folder) / "upper")
-    level = written(alone, upper, n * upper.num_rows // rows.num_rows)
     model = HierarchicalIndex.open(store.uri).embed_model
-    ways = {
-        "bare search": bare(table),
-        "bare hybrid": hybrid(table),
-        f"bare, level {UPPER} alone": bare(level),
-    }
+    ways = {"bare search": bare(table), "bare hybrid": hybrid(table)}
     for name, options in MODES.items():
         ways[name] = HierarchyRetriever(store, model, top_k=TOP_K, **options).retrieve
     ways["auto, overview"] = overview(ways["auto"], model.get_query_embedding(OVERVIEW))
@@ -149,7 +135,6 @@ def compare(rows: pa.Table, questions: list[QueryBundle], folder: str, n: int) -
     print(f"{'ms':<24}{'median':>9}{'by bare':>9}")
     for name, each in took.items():
         peer = "bare hybrid" if "auto" in name or "hybrid" in name else "bare search"
-        peer = f"bare, level {UPPER} alone" if str(UPPER) in name else peer
         ratio = np.median(each) / np.median(took[peer])
         print(f"{name:<24}{np.median(each):9.1f}{ratio:9.2f}")
 

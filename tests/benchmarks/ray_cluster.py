@@ -1,20 +1,16 @@
-"""Builds on a Ray cluster of this machine: two workers beside one, and the driver's memory.
+"""Builds on a Ray cluster of this machine: two workers beside one.
 
 Documents are made up: sentences of words that are drawn at random, and vectors that are the sums of
 their words' vectors. "workers" builds them with one worker and with two, of which each waits 200 ms
 for each batch of 16 texts, as for a model on a device of its own. "grow" are the seconds from the
 last file that is read until the trees of all documents have grown; "build" are all. "pools" does
-the same by `raptor`, whose chunks are in pools if they are more than 10,000. "memory" prints the
-peak of the driver's resident memory in a build by two workers: before it begins, when the trees of
-documents have grown, and after the build.
+the same by `raptor`, whose chunks are in pools if they are more than 10,000.
 
 Usage: python tests/benchmarks/ray_cluster.py workers [N_CHUNKS]   (by default 4000)
        python tests/benchmarks/ray_cluster.py pools [N_CHUNKS]   (by default 20000)
-       python tests/benchmarks/ray_cluster.py memory [N_CHUNKS...]   (by default 10000 and 100000)
 """
 
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -35,7 +31,7 @@ LATENCY, BATCH = 0.2, 16  # seconds, texts
 N_CHUNKS, N_WORDS, N_DIMS = 100, 30, 384  # of a document, a chunk and a vector
 CHUNK_TOKENS = 90  # holds one paragraph, and not two
 VOCABULARY = 5_000
-SIZES = {"workers": ["4000"], "pools": ["20000"], "memory": ["10000", "100000"]}
+SIZES = {"workers": ["4000"], "pools": ["20000"]}
 STORE = 400_000_000  # bytes, of Ray's objects
 
 
@@ -44,10 +40,9 @@ class Slow(HashingEmbedding):
 
     dim: int = N_DIMS
     embed_batch_size: int = BATCH
-    latency: float = LATENCY
 
     def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-        time.sleep(self.latency)
+        time.sleep(LATENCY)
         return [self._vector(text) for text in texts]
 
 
@@ -62,12 +57,7 @@ def write(folder: Path, n_chunks: int) -> None:
         (folder / f"{i}.txt").write_text(text)
 
 
-def peak() -> float:
-    """Peak of this process's memory, in MB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def build(folder: Path, index: Path, kind: type[Hierarchy], n_workers: int, latency: float) -> None:
+def build(folder: Path, index: Path, kind: type[Hierarchy], n_workers: int) -> None:
     """Build, and print what it took."""
     import ray
 
@@ -82,10 +72,10 @@ def build(folder: Path, index: Path, kind: type[Hierarchy], n_workers: int, late
         if stage == "read" and done == total:
             marks["first"] = time.perf_counter()
         if stage == "grow documents":
-            marks["grown"], marks["peak"] = time.perf_counter(), peak()
+            marks["grown"] = time.perf_counter()
 
-    before, start = peak(), time.perf_counter()
-    tree = kind(Slow(latency=latency), progress=timed)
+    start = time.perf_counter()
+    tree = kind(Slow(), progress=timed)
     built = HierarchicalIndex.build(
         folder,
         index,
@@ -98,8 +88,7 @@ def build(folder: Path, index: Path, kind: type[Hierarchy], n_workers: int, late
     levels = [level.nodes for level in built.last_build.statistics]
     print(
         f"{n_workers} workers, {levels[0]:7,} chunks, {sum(levels):7,} nodes:"
-        f"  grow {marks['grown'] - marks['first']:7.1f} s  build {end - start:7.1f} s"
-        f"  driver {before:5.0f} MB, {marks['peak']:5.0f} MB, {peak():5.0f} MB",
+        f"  grow {marks['grown'] - marks['first']:7.1f} s  build {end - start:7.1f} s",
         flush=True,
     )
     ray.shutdown()
@@ -107,17 +96,16 @@ def build(folder: Path, index: Path, kind: type[Hierarchy], n_workers: int, late
 
 def main(what: str, *sizes: str) -> None:
     if what == "build":
-        folder, index, kind, n_workers, latency = sizes
+        folder, index, kind, n_workers = sizes
         method = RaptorHierarchy if kind == "pools" else SemanticHierarchy
-        build(Path(folder), Path(index), method, int(n_workers), float(latency))
+        build(Path(folder), Path(index), method, int(n_workers))
         return
     for size in sizes or SIZES[what]:
         with TemporaryDirectory() as place:
             write(Path(place), int(size))
-            for n_workers in (2,) if what == "memory" else (1, 2):
+            for n_workers in (1, 2):
                 with TemporaryDirectory() as index:
-                    latency = 0.0 if what == "memory" else LATENCY
-                    given = [place, index, what, str(n_workers), str(latency)]
+                    given = [place, index, what, str(n_workers)]
                     command = [sys.executable, "-W", "ignore", __file__, "build", *given]
                     subprocess.run(command, check=True)
 

@@ -1,11 +1,8 @@
 """Calls, prompt tokens and seconds of our tree summarise and of LlamaIndex's, of the same nodes.
 
 An OpenAI-compatible server in a process of its own answers after 200 ms in a hundred words, and
-refuses a prompt that leaves no room for its answer in the window. "nearest" are the chunks most
-like the question, "in a row" those of whole documents, of which the index has summaries, too.
-
-Then a server answers in 2,000 words, nothing, or the prompt: how many calls that makes, and how
-it ends. From 200 calls on it fails, which is how a tree that does not end ends here.
+refuses a prompt that leaves no room for its answer in the window of 4,000 tokens. The nodes are
+the chunks most like the question.
 
 Usage: python tests/benchmarks/responses.py CORPUS
 """
@@ -27,10 +24,9 @@ sys.path.append(str(Path(__file__).parents[1]))  # for loopback, here and in the
 
 QUESTION = "What are the main conclusions, and what do they rest on?"
 LATENCY = 0.2  # seconds
-WINDOWS = (4_000, 16_000)
+WINDOW = 4_000
 ANSWER_TOKENS = 256  # of an answer, for which a prompt must leave room
 N_NODES = (5, 50, 300)
-MOST_CALLS = 200  # of a server that answers badly
 
 
 def words(prompt: str, n: int) -> str:
@@ -38,18 +34,6 @@ def words(prompt: str, n: int) -> str:
     said = re.findall(r"\w+", prompt)
     chosen = [said[i * len(said) // n] for i in range(n)] + [str(crc32(prompt.encode()))]
     return " ".join(" ".join(chosen[i : i + 10]) + "." for i in range(0, n + 1, 10))
-
-
-def too_long(prompt: str) -> str:
-    return words(prompt, 2_000)
-
-
-def nothing(prompt: str) -> str:
-    return ""
-
-
-def repeated(prompt: str) -> str:
-    return prompt
 
 
 class Served(NamedTuple):
@@ -60,12 +44,10 @@ class Served(NamedTuple):
     n_refused: int
 
 
-def serve(
-    connection: Connection, reply: Callable[[str], str], window: int, most_calls: int | None
-) -> None:
+def serve(connection: Connection) -> None:
     """Tell the address; whenever asked, tell what was served since, until told to end."""
     from llama_index.core.utils import get_tokenizer
-    from loopback import Fault, LoopbackServer
+    from loopback import LoopbackServer
 
     tokenizer = get_tokenizer()
 
@@ -73,12 +55,8 @@ def serve(
     def count(text: str) -> int:
         return len(tokenizer(text))
 
-    def fault(number: int) -> Fault | None:
-        return Fault(500) if most_calls and number - seen >= most_calls else None
-
-    seen = 0
-    latency = 0.0 if most_calls else LATENCY
-    with LoopbackServer(reply, fault, latency, window - ANSWER_TOKENS, count) as server:
+    seen, reply, longest = 0, partial(words, n=100), WINDOW - ANSWER_TOKENS
+    with LoopbackServer(reply, latency=LATENCY, window=longest, count=count) as server:
         connection.send(server.base_url)
         while connection.recv():
             outcomes = server.outcomes[seen:]
@@ -89,13 +67,11 @@ def serve(
 
 
 @contextmanager
-def server_apart(
-    reply: Callable[[str], str], window: int, most_calls: int | None = None
-) -> Iterator[tuple[str, Callable[[], Served]]]:
+def server_apart() -> Iterator[tuple[str, Callable[[], Served]]]:
     """A server in another process: its address, and what it served since that was last asked."""
     spawned = multiprocessing.get_context("spawn")
     here, there = spawned.Pipe()
-    process = spawned.Process(target=serve, args=(there, reply, window, most_calls))
+    process = spawned.Process(target=serve, args=(there,))
     process.start()
 
     def served() -> Served:
@@ -111,7 +87,7 @@ def server_apart(
         process.kill()  # where something failed
 
 
-def model(url: str, window: int) -> Any:
+def model(url: str) -> Any:
     from llama_index.llms.openai_like import OpenAILike
 
     return OpenAILike(
@@ -119,7 +95,7 @@ def model(url: str, window: int) -> Any:
         api_base=url,
         api_key="none",
         is_chat_model=True,
-        context_window=window,
+        context_window=WINDOW,
         max_tokens=ANSWER_TOKENS,
         max_retries=0,
     )
@@ -139,23 +115,13 @@ def ways() -> dict[str, Callable[..., Any]]:
     }
 
 
-def nodes_of(index: Any) -> dict[str, list[Any]]:
-    """As many nodes as are asked of, by how they were found."""
-    whole = {"mode": "document", "whole_documents": True, "n_documents": 300}
-    options = {"token_budget": None, "top_k": max(N_NODES)}
-    nearest = index.as_retriever(level=0, **options).retrieve(QUESTION)
-    in_a_row = index.as_retriever(**whole, **options).retrieve(QUESTION)
-    found = {f"{n} nearest": nearest[:n] for n in N_NODES if n <= len(nearest)}
-    return found | {f"{n} in a row": in_a_row[:n] for n in N_NODES[1:] if n <= len(in_a_row)}
-
-
-def compare(found: dict[str, list[Any]], window: int) -> None:
-    """A line for each set of nodes: what each way to answer from it takes."""
+def compare(nearest: list[Any]) -> None:
+    """A line for each number of nodes: what each way to answer from them takes."""
     makers = ways()
-    with server_apart(partial(words, n=100), window) as (url, served):
+    with server_apart() as (url, served):
 
         def measured(name: str, nodes: list[Any]) -> tuple[Served, float]:
-            llm = model(url, window)
+            llm = model(url)
             llm.complete("Hello.")  # makes its client, as one that was asked before has it
             served()
             synthesizer = makers[name](llm=llm)
@@ -165,43 +131,17 @@ def compare(found: dict[str, list[Any]], window: int) -> None:
             return served(), seconds
 
         for name in makers:
-            measured(name, found["5 nearest"][:1])  # imports and tokenizers
-        for what, nodes in found.items():
-            asked = [name for name in makers if name != "Refine" or "nearest" in what]
-            took = {name: measured(name, nodes) for name in asked}
+            measured(name, nearest[:1])  # imports and tokenizers
+        for n in N_NODES:
+            took = {name: measured(name, nearest[:n]) for name in makers}
             cells = [
                 f"{log.n_calls}, {log.prompt_tokens / 1000:.1f}k, {seconds:.1f}"
                 for log, seconds in took.values()
-            ] + [""] * (len(makers) - len(asked))
-            print(f"| {window:,} | {what} | {' | '.join(cells)} |", flush=True)
+            ]
+            print(f"| {len(nearest[:n])} | {' | '.join(cells)} |", flush=True)
             logs = {name: log for name, (log, _) in took.items()}
             assert not any(log.n_refused for log in logs.values()), logs
-            most = max(log.n_calls for name, log in logs.items() if name.startswith("ours"))
-            assert most <= logs["TreeSummarize"].n_calls, logs
-
-
-def ends(found: dict[str, list[Any]], window: int) -> None:
-    """How ours and LlamaIndex's end where the model does not answer as it should."""
-    from llama_index.core.response_synthesizers import TreeSummarize
-    from openai import OpenAIError
-
-    from hierindex import BoundedTreeSummarize, HierindexError
-
-    for reply in (too_long, nothing, repeated):
-        with server_apart(reply, window, MOST_CALLS) as (url, served):
-            for what, nodes in found.items():
-                told = list[str]()
-                for way in (BoundedTreeSummarize, TreeSummarize):
-                    try:
-                        answer = way(llm=model(url, window)).synthesize(QUESTION, nodes).response
-                        end = f"answers {answer[:24]!r}" if answer else "answers nothing"
-                    except HierindexError as error:
-                        end = str(error)
-                    except (OpenAIError, RecursionError):
-                        end = "does not end"
-                    told += [str(served().n_calls), end]
-                kind = reply.__name__.replace("_", " ")
-                print(f"| {kind} | {window:,} | {what} | {' | '.join(told)} |", flush=True)
+            assert logs["ours"].n_calls <= logs["TreeSummarize"].n_calls, logs
 
 
 def main(folder: str) -> None:
@@ -209,18 +149,10 @@ def main(folder: str) -> None:
 
     with tempfile.TemporaryDirectory() as uri:
         index = HierarchicalIndex.build(folder, uri)
-        found = nodes_of(index)
-        show_columns("window", "nodes", *ways(None))
-        for window in WINDOWS:
-            compare(found, window)
-        show_columns("answers", "window", "nodes", "ours, calls", "end", "stock, calls", "end")
-        several = {what: found[what] for what in found if what in ("50 nearest", "300 nearest")}
-        for window in WINDOWS:
-            ends(several, window)
-
-
-def show_columns(*names: str) -> None:
-    print(f"\n| {' | '.join(names)} |\n|{'---|' * len(names)}")
+        retriever = index.as_retriever(level=0, token_budget=None, top_k=max(N_NODES))
+        columns = ("nodes", *ways())
+        print(f"\n| {' | '.join(columns)} |\n|{'---|' * len(columns)}")
+        compare(retriever.retrieve(QUESTION))
 
 
 if __name__ == "__main__":

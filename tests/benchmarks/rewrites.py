@@ -15,11 +15,11 @@ Usage: python tests/benchmarks/rewrites.py DATA CACHE READ MODEL URL [N]
 import sys
 import time
 import warnings
+from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
-from extractive import GOLD, rows
-from outlines import references, with_interval
+from extractive import GOLD, rows, with_interval
 from rouge_score.rouge_scorer import RougeScorer
 
 from hierindex import Grounding, Quote, Span, load_embed_model
@@ -45,11 +45,10 @@ WAYS = ("keep", "extract", "drop")
 
 def documents_of(folder: Path, name: str) -> list[tuple[str, str, list[str]]]:
     """The id, the text and people's summaries of the first documents of a set."""
-    text_of = {d["doc_id"]: d["text"] for d in rows(folder / name)}
-    if name == "tech_books":
-        gold = {of[0]: [told] for of, told in GOLD[name](folder / name) if len(of) == 1}
-    else:
-        gold = references(folder, name)
+    text_of, gold = {d["doc_id"]: d["text"] for d in rows(folder / name)}, defaultdict(list)
+    for documents, told in GOLD[name](folder / name):
+        if len(documents) == 1:
+            gold[documents[0]].append(told)
     found = [(d, text_of[d], told) for d, told in gold.items()]
     return [(d, without(text, told), told) for d, text, told in found]
 

@@ -6,7 +6,7 @@ that is made up: the sum of fixed random vectors of a text's words, 384 dimensio
 no "own work" of the index. Tokens are counted by LlamaIndex's own tokenizer. Every step runs in a
 process of its own, so that its peak of memory is known. "processor" are seconds of all its threads,
 which depend less on what else the machine does; so are all seconds of a build but those that have
-"passed". The columns `x` are exponents of growth: seconds or bytes grow like n_chunks ** x.
+"passed".
 
 Usage: python tests/benchmarks/scale.py FOLDER [METHOD] [N_CHUNKS...]   (by default semantic, 10000
 and 100000)
@@ -20,7 +20,6 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
-from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -155,13 +154,7 @@ def verify(method: str, texts: Path, at: Path) -> dict[str, float]:
     return {"nodes": outcome.nodes, "total": time.perf_counter() - start}
 
 
-def info(method: str, texts: Path, at: Path) -> dict[str, float]:
-    start = time.perf_counter()
-    HierarchicalIndex.open(at).info()
-    return {"total": time.perf_counter() - start}
-
-
-STEPS = {step.__name__: step for step in (build, ask, info, edit, delete, verify)}
+STEPS = {step.__name__: step for step in (build, ask, edit, delete, verify)}
 
 
 def run(name: str, *given: str) -> dict[str, float]:
@@ -188,24 +181,10 @@ def main(folder: Path, method: str, sizes: list[int]) -> None:
     found = [measure(folder, method, size) for size in sizes]
     n_chunks = [each["build"]["chunks"] for each in found]
     for name in STEPS:
-        print(f"\n{method}, {name}\n{'':<20}" + "".join(f"{n:>12,.0f}{'x':>6}" for n in n_chunks))
+        print(f"\n{method}, {name}\n{'':<20}" + "".join(f"{n:>12,.0f}" for n in n_chunks))
         for figure in dict.fromkeys(key for each in found for key in each[name]):
             values = [each[name].get(figure, math.nan) for each in found]
-            powers = [math.nan, *exponents(n_chunks, values)]
-            cells = zip(values, powers, strict=True)
-            print(f"{figure:<20}" + "".join(f"{v:12,.3f}{_short(x):>6}" for v, x in cells))
-
-
-def exponents(sizes: list[float], values: list[float]) -> list[float]:
-    """The exponents of growth between neighbouring sizes."""
-    return [
-        math.log(after / before) / math.log(many / few) if before > 0 and after > 0 else math.nan
-        for (few, many), (before, after) in zip(pairwise(sizes), pairwise(values), strict=True)
-    ]
-
-
-def _short(exponent: float) -> str:
-    return "" if math.isnan(exponent) else f"{exponent:.2f}"
+            print(f"{figure:<20}" + "".join(f"{value:12,.3f}" for value in values))
 
 
 if __name__ == "__main__":

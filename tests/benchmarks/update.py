@@ -2,8 +2,8 @@
 
 Builds an index of a folder by each method, without a tenth of its files. Then changes one
 paragraph of a file and updates, for ten files; then adds the tenth and updates. Prints the
-summaries that were written and the seconds, each also as a share of the build, and the groups
-whose members changed; of the ten edits, the mean and the most.
+summaries that were written and the seconds, each also as a share of the build; of the ten edits,
+the mean and the most.
 
 Usage: python tests/benchmarks/update.py FOLDER [METHOD...]   (semantic, raptor and document)
 """
@@ -44,12 +44,6 @@ class Counting(ExtractiveSummarizer):
         return super().summarize(groups, budget, resources)
 
 
-def groups(index: HierarchicalIndex) -> set[tuple[str, ...]]:
-    """The members of each group."""
-    nodes = index.store.get_nodes()
-    return {tuple(c.node_id for c in node.child_nodes) for node in nodes if node.child_nodes}
-
-
 def measured(work, hierarchy: Hierarchy) -> tuple[HierarchicalIndex, int, float]:
     counting = hierarchy.summarizer
     before, start = counting.n_written, time.perf_counter()
@@ -88,14 +82,12 @@ def measure(files: list[Path], hierarchy: Hierarchy, folder: Path) -> None:
         f"{fmean(times):.1%}, at most {max(times):.1%} ({max(times) * seconds:.2f} s)",
         flush=True,
     )
-    before = groups(index)
     for file in rest:
         shutil.copy(file, texts)
     _, n_written, spent = measured(lambda: index.update(hierarchy=hierarchy), hierarchy)
-    changed = len(groups(index) - before)
     print(
-        f"  a tenth of files: {n_written} summaries ({n_written / n_built:.1%}), {changed} groups "
-        f"changed, {spent:.1f} s ({spent / seconds:.1%})",
+        f"  a tenth of files: {n_written} summaries ({n_written / n_built:.1%}), "
+        f"{spent:.1f} s ({spent / seconds:.1%})",
         flush=True,
     )
 

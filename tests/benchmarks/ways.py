@@ -15,14 +15,13 @@ import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 from hashlib import sha256
 from itertools import groupby, pairwise
 from pathlib import Path
 from statistics import fmean
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 from llama_index.core import DocumentSummaryIndex, StorageContext
@@ -37,24 +36,20 @@ from llama_index.core.schema import (
     TextNode,
 )
 from llama_index.core.vector_stores.types import MetadataFilters
-from measures import further, read_labelled, spread
+from measures import further, read_labelled
 from rows import AS_PUBLISHED
 
 from hierindex import (
     HierarchicalIndex,
     HierarchyStore,
     RaptorHierarchy,
-    SemanticHierarchy,
     load_embed_model,
 )
 from hierindex.cache import cache_file
 from hierindex.core.arguments import Floats1d, Ints1d
-from hierindex.core.bounds import Caps
-from hierindex.core.ranking import diversified, reciprocal_ranks
-from hierindex.core.rows import Rows
 from hierindex.errors import InputError
 from hierindex.evaluate import Dataset, evaluate, retrieved
-from hierindex.evaluate.measures import Passage, count_tokens, fill
+from hierindex.evaluate.measures import Passage, count_tokens
 from hierindex.evaluate.runner import WAYS, Asked, Way
 from hierindex.export import to_document_summary_index
 from hierindex.models.embedder import unit_vectors
@@ -148,45 +143,6 @@ def by(scores: Callable[[Searched], Floats1d]) -> Way:
     return way
 
 
-def random(searched: Searched) -> Floats1d:
-    """Return random scores, the same for the same question."""
-    seed = int(sha256(searched.asked.question.id.encode()).hexdigest()[:16], 16)
-    return np.random.default_rng(seed).random(len(searched.rows))
-
-
-def earliest(searched: Searched) -> Floats1d:
-    """Return the highest score for the first chunk, and so on."""
-    return -np.arange(len(searched.rows), dtype=np.float64)
-
-
-def fused(searched: Searched) -> Floats1d:
-    """Return cosine similarity and BM25 fused by reciprocal ranks."""
-    orders = [np.argsort(-x, kind="stable").tolist() for x in (searched.dense, searched.lexical)]
-    scores = reciprocal_ranks(orders, (0.5, 0.5))
-    return np.array([scores[i] for i in range(len(searched.rows))])
-
-
-def added(searched: Searched) -> Floats1d:
-    """Return cosine similarity and BM25, each scaled to [0, 1], added."""
-    return _scaled(searched.dense) + _scaled(searched.lexical)
-
-
-def smoothed(searched: Searched, width: int, decay: float) -> Floats1d:
-    """Return `added` averaged over `width` chunks of the document on either side.
-
-    A chunk weighs `decay` to the power of its distance.
-    """
-    x, document = added(searched), searched.chunks.document[searched.rows]
-    total, weight = x.copy(), np.ones(len(x))
-    for distance in range(1, min(width, len(x) - 1) + 1):
-        w = decay**distance * (document[distance:] == document[:-distance])
-        total[distance:] += w * x[:-distance]
-        total[:-distance] += w * x[distance:]
-        weight[distance:] += w
-        weight[:-distance] += w
-    return total / weight
-
-
 def evenly_spaced(asked: Asked, top_k: int, budget: int | None) -> Sequence[BaseNode]:
     """Return as many chunks as fit the budget, at equal distances."""
     searched = Searched(asked)
@@ -194,28 +150,6 @@ def evenly_spaced(asked: Asked, top_k: int, budget: int | None) -> Sequence[Base
     most = top_k if budget is None else int(budget / searched.chunks.mean_tokens)
     n_kept = min(n, max(1, most))
     return searched.nodes(((np.arange(n_kept) + 0.5) * n / n_kept).astype(np.int64))
-
-
-def document_order(asked: Asked, top_k: int, budget: int | None) -> Sequence[BaseNode]:
-    """Return the chunks of dense retrieval in the order of their documents (DOS RAG).
-
-    Where a ranking is measured, the best come first. Laitenberger, Manning and Liu, Stronger
-    Baselines for Retrieval-Augmented Generation with Long-Context Language Models (EMNLP 2025),
-    whose "vanilla RAG" is dense retrieval.
-    """
-    searched = Searched(asked)
-    order = np.argsort(-searched.dense, kind="stable")[:top_k]
-    if budget is None:
-        return searched.nodes(order)
-    kept = {passage.id for passage in fill(map(Passage.of, searched.nodes(order)), budget)}
-    return [node for node in searched.nodes(np.sort(order)) if node.node_id in kept]
-
-
-def diverse(asked: Asked, top_k: int, budget: int | None) -> Sequence[BaseNode]:
-    """Return chunks by maximal marginal relevance, relevance and novelty in equal shares."""
-    searched = Searched(asked)
-    X = searched.chunks.X[searched.rows]
-    return searched.nodes(diversified(X, searched.dense, top_k, 0.5)[0])
 
 
 def document_summary(asked: Asked, top_k: int, budget: int | None) -> Sequence[BaseNode]:
@@ -235,21 +169,9 @@ def outlined(asked: Asked, top_k: int, budget: int | None) -> Sequence[BaseNode]
     return [each.node for each in outline]
 
 
-@dataclass(frozen=True)
-class EvenRuns:
-    """A rule that cuts a document after every `rows` chunks, whatever they say."""
-
-    rows: int = 6  # children of a parent of the default tree, on average
-
-    def breakpoints(self, rows: Rows, caps: Caps) -> Ints1d:
-        """Return the gaps to cut."""
-        return np.arange(self.rows - 1, len(rows) - 1, self.rows)
-
-
 HIERARCHIES: dict[str, Callable[..., Hierarchy]] = {
     "raptor": partial(RaptorHierarchy, mixture=AS_PUBLISHED),
     "raptor-by-document": partial(RaptorHierarchy, mixture=AS_PUBLISHED, scope="document"),
-    "contiguous": partial(SemanticHierarchy, rule=EvenRuns()),
 }
 
 
@@ -319,25 +241,14 @@ def ways_over(dataset: Dataset) -> dict[str, Way]:
     """Return all ways by name."""
     trees = Trees(dataset, HIERARCHIES)
     return {
-        "random": by(random),
-        "lead": by(earliest),
         "spaced": evenly_spaced,
         "bm25": by(lambda searched: searched.lexical),
-        "fused": by(fused),
-        "added": by(added),
-        "smoothed-1": by(partial(smoothed, width=1, decay=0.5)),
-        "smoothed-5": by(partial(smoothed, width=5, decay=0.8)),
-        "document-order": document_order,
-        "mmr": diverse,
         "auto-merging": auto_merging(trees),
         "document-summary": document_summary,
-        "contiguous": trees.way("contiguous", mode="collapsed"),
         "raptor": raptor(trees),
         **WAYS,
         "context": retrieved(level=0, by="context"),
-        "every-word": with_question_words(retrieved(level=0, by="context")),
         "level-1": retrieved(mode="level", level=1),
-        "traversal": retrieved(mode="traversal"),
         "document": retrieved(mode="document"),
         "outline": outlined,
     }
@@ -351,16 +262,6 @@ def part_of(dataset: Dataset, part: str) -> Dataset:
     }
     asked = [q for q in dataset.questions if held_out[q.group] == (part == "held-out")]
     return replace(dataset, questions=asked)
-
-
-def with_question_words(way: Way) -> Way:
-    """Return a way by context that also searches for words that ask, such as "what"."""
-
-    def searched(asked: Asked, top_k: int, budget: int | None) -> Sequence[BaseNode]:
-        with patch("hierindex.retrieve.question.without_question_words", str):
-            return way(asked, top_k, budget)
-
-    return searched
 
 
 class _Given(BaseRetriever):
@@ -413,10 +314,6 @@ def _link(row: Sequence[TextNode], children: Sequence[TextNode]) -> None:
             child.relationships[NodeRelationship.PARENT] = at[node.node_id]
 
 
-def _scaled(x: Floats1d) -> Floats1d:
-    return np.asarray((x - x.min()) / max(np.ptp(x), 1e-9))
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("data", nargs="+")
@@ -432,12 +329,12 @@ def main() -> None:
             dataset = read_labelled(path)
             if args.part:
                 dataset = part_of(dataset, args.part)
-            dataset = replace(dataset, questions=spread(dataset.questions, args.limit))
             ways = ways_over(dataset)
             report = evaluate(
                 dataset,
                 ways={name: ways[name] for name in args.ways or ways},
                 budgets=args.budgets,
+                limit=args.limit,
                 index=folder,
                 embed_model=model,
                 measures=further,

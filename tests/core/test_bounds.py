@@ -193,25 +193,6 @@ def test_rows_of_equal_length_are_split_evenly(n, max_children, in_order):
     assert np.ptp(sizes(M)) <= 1
 
 
-@pytest.mark.parametrize("shape", ["identical", "duplicates", "one_outlier"])
-@pytest.mark.parametrize("d", [1, 8])
-@pytest.mark.parametrize(
-    ("n", "expected"),
-    [
-        (1, [1]),
-        (2, [2]),
-        (3, [3]),
-        (4, [4]),
-        (5, [2, 3]),
-        (13, [3, 3, 3, 4]),
-        (14, [3, 3, 4, 4]),
-    ],
-)
-def test_whatever_the_vectors_one_group_is_split_evenly(shape, d, n, expected):
-    one_group, ones = one_hot(np.zeros(n, dtype=np.int64)), np.ones(n, dtype=np.int64)
-    assert sizes(bounded_by(Caps(99, 4), one_group, unit_vectors(shape, n, d), ones)) == expected
-
-
 @pytest.mark.parametrize(
     ("n_tokens", "max_tokens", "expected"),
     [

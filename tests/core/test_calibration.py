@@ -60,10 +60,3 @@ def test_chance_is_the_nearest_source_on_another_matter():
     known = np.array([[0.9, 0.1, 0.3], [0.1, 0.9, 0.5], [0.1, 0.1, 0.9]])
     chance = (0.3 + 0.5 + 0.1) / 3
     assert Scale.of(known, nearest=True) == pytest.approx((chance, 0.9))
-
-
-@given(seeds(), st.floats(0.1, 1), st.floats(-0.5, 0.5))
-def test_a_threshold_follows_the_unit_and_the_zero_of_a_model_s_likeness(seed, unit, zero):
-    known = np.random.default_rng(seed).uniform(-0.5, 0.5, (8, 8))
-    moved = Scale.of(known * unit + zero, nearest=True).similarity(0.7)
-    assert moved == pytest.approx(Scale.of(known, nearest=True).similarity(0.7) * unit + zero)

@@ -91,15 +91,6 @@ def test_context_raises_and_depends_on_no_order(given):
     assert again == pytest.approx(found[back])
 
 
-@given(passages(), st.floats(-50, 50))
-def test_context_moves_with_the_scores(given, by):
-    scores, document, *places = given
-    scores = scores.round(3)  # so that what differs still does when all are moved
-    K = nearness(document, *places)
-    expected = in_context(scores, document, K) + by
-    assert in_context(scores + by, document, K) == pytest.approx(expected, rel=1e-6, abs=1e-6)
-
-
 @given(passages())
 def test_alone_in_its_document_a_passage_keeps_its_score(given):
     scores, document, start, end = given

@@ -63,11 +63,6 @@ def test_a_namespace_has_ids_of_its_own():
     assert ids_of([("a", "x")], namespace="one") != ids_of([("a", "x")], namespace="two")
 
 
-def test_each_chunk_has_a_document():
-    with pytest.raises(ValueError, match="zip"):
-        leaf_ids("", ["a"], ["x", "y"])
-
-
 @pytest.mark.parametrize(
     ("children", "text_key"),
     [

@@ -36,17 +36,6 @@ def test_an_edit_in_one_document_moves_no_boundary_in_another(rows, rule, data):
     assert np.array_equal(np.intersect1d(before, elsewhere), np.intersect1d(after, elsewhere))
 
 
-@given(leaves(), rules(), st.data())
-def test_a_removed_document_moves_no_boundary_in_another(rows, rule, data):
-    if len(rows):
-        removed = data.draw(st.sampled_from(rows.document.tolist()))
-        stays = rows.document != removed
-        column = strongest_parent(segment(rows, rule=rule))[stays]
-        alone = rows[np.flatnonzero(stays)]
-        again = strongest_parent(segment(alone, rule=rule))
-        assert np.array_equal(document_starts(column), document_starts(again))
-
-
 @given(st.integers(0, 60).flatmap(documents))
 def test_documents_start_where_the_number_changes(document):
     starts = document_starts(document)
@@ -81,15 +70,6 @@ def test_named_cases(shape, n, d, rule, n_segments):
 )
 def test_identical_rows(rule, expected):
     assert cuts(unit_vectors("identical", 13, 4), SAME[:13], rule).tolist() == expected
-
-
-@given(leaves(), rules())
-def test_documents_in_another_order_are_cut_as_before(rows, rule):
-    starts = document_starts(rows.document)
-    order = np.concatenate([*np.split(np.arange(len(rows)), starts[1:])[::-1]])
-    column = strongest_parent(segment(rows, rule=rule))
-    backwards = strongest_parent(segment(rows[order], rule=rule))
-    assert np.array_equal(np.diff(column[order]) != 0, np.diff(backwards) != 0)
 
 
 class Fixed:

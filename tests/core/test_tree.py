@@ -19,7 +19,7 @@ from strategies import (
 from hierindex.core.bounds import Caps
 from hierindex.core.membership import groups_of, one_hot
 from hierindex.core.rows import Rows
-from hierindex.core.segments import Rule, TargetSize, document_starts
+from hierindex.core.segments import Rule, TargetSize
 from hierindex.core.tree import ByDocument, ByMixture, BySegment, Tree
 
 HIERARCHIES = {
@@ -99,16 +99,6 @@ def test_the_tree_is_as_deep_as_the_logarithm_of_its_leaves(recipe, max_children
     assert len(tree.layers) <= np.ceil(np.log(n) / np.log(1.5)) + np.ceil(np.log2(n_documents)) + 1
 
 
-@given(recipes(["raptor", "raptor in pools"]), seeds())
-def test_permuted_leaves_permute_the_first_level(recipe, seed):
-    rows = recipe.leaves
-    assume(len(np.unique(rows.X, axis=0)) == len(rows))
-    order = np.random.default_rng(seed).permutation(len(rows))
-    (one, _), (other, _) = recipe.grown(), replace(recipe, leaves=rows[order]).grown()
-    groups, shuffled = ([g for M in t.layers[:1] for g in groups_of(M)] for t in (one, other))
-    assert {frozenset(order[group]) for group in shuffled} == {*map(frozenset, groups)}
-
-
 @given(recipes())
 def test_every_leaf_reaches_every_level(recipe):
     tree, levels = recipe.grown()
@@ -151,15 +141,6 @@ def test_a_document_s_tree_is_the_same_without_the_other_documents(recipe, data)
         shares = leaf_weights(rows, together, level).toarray()[of]
         expected = leaf_weights(mine, alone, min(level, len(alone.layers))).toarray()
         np.testing.assert_allclose(shares[:, shares.any(axis=0)], expected)
-
-
-@given(leaves(least_rows=1), rules(), caps())
-def test_a_segment_is_a_run_of_leaves(leaves, rule, caps):
-    tree, _ = Recipe("segments", leaves, rule, caps).grown()
-    for level in range(1, 1 + len(tree.layers)):
-        column = leaf_weights(leaves, tree, level).toarray().argmax(axis=1)
-        assert set(np.diff(column)) <= {0, 1}
-        assert set(document_starts(leaves.document)) <= set(document_starts(column))
 
 
 @given(leaves())

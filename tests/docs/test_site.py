@@ -12,7 +12,6 @@ from lxml import html
 from typer.main import get_command
 
 from hierindex.cli.app import app
-from hierindex.export.drawing import colours
 
 pytestmark = pytest.mark.slow
 
@@ -73,24 +72,3 @@ def test_every_notebook_is_in_the_list_of_notebooks(site, pages) -> None:
     linked = addresses(pages[site / "examples.html"], "//article//a/@href")
     for path in NOTEBOOKS.glob("*.ipynb"):
         assert f"{path.stem}.html" in linked
-
-
-def test_what_the_reference_says_to_see_is_linked(site, pages) -> None:
-    for path, page in pages.items():
-        if path.parent != site / "reference":
-            continue
-        for name in page.xpath("//code[contains(@class, 'xref') and not(ancestor::a)]"):
-            before = name.xpath("preceding::text()")[-3:]
-            said = " ".join("".join(before).split())
-            assert name.text_content().startswith("/") or not said.lower().endswith("see"), (
-                path,
-                name.text_content(),
-            )
-
-
-def test_its_accents_are_those_of_the_explorer(site) -> None:
-    style = (site / "_static" / "colours.css").read_text()
-    for scheme in ("light", "dark"):
-        rule = re.search(rf'data-theme="{scheme}"\]\{{([^}}]*)', style)
-        assert rule
-        assert f"--pst-color-primary:{colours(scheme)['accent']};" in rule[1]

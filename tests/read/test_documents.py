@@ -9,7 +9,6 @@ from shutil import rmtree
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 from llama_index.core import SimpleDirectoryReader
-from llama_index.core.schema import Document
 from pdfs import locked, pdf_of
 
 from hierindex import FileReader, Skipped, read_documents
@@ -17,7 +16,6 @@ from hierindex.errors import SourceError
 from hierindex.node import FILE_NAME, PAGES
 from hierindex.read.documents import read_files
 from hierindex.read.files import files_of
-from hierindex.read.readers import well_formed
 
 
 def test_a_document_knows_its_file(tmp_path):
@@ -307,17 +305,3 @@ def test_null_characters_are_left_out(read_one, name, data):
     text = read_one(name, data).text
     assert "bc" in text
     assert "\0" not in text
-
-
-def test_surrogates_become_characters():
-    values = {
-        "id_": "i\ud800",
-        "text": "a\ud83d\ude00b\udc00.",
-        "metadata": {"k\ud800": ["v\ud800"]},
-    }
-    document = Document(**values)
-    mended = well_formed(document)
-    assert (mended.id_, mended.text) == ("i\ufffd", "a\U0001f600b\ufffd.")
-    assert mended.metadata == {"k\ufffd": ["v\ufffd"]}
-    assert document.text == values["text"]
-    assert well_formed(mended) is mended

@@ -81,26 +81,6 @@ def test_what_is_recalled_is_what_is_read(folder, memory, read):
     assert len(read) == 2 * (len(FILES) - 1)  # .log has no reader of its own
 
 
-def test_only_what_changed_is_read_again(folder, memory, read):
-    read_documents(folder, memory=memory)
-    read.clear()
-    (folder / "b.html").write_text(HTML.replace("calm", "windy"))
-    (folder / "a.md").rename(folder / "z.md")
-    (folder / "e.csv").touch()
-    found = {document.id_: document for document in read_documents(folder, memory=memory)[0]}
-    assert read == [".html"]
-    assert "windy" in found["b.html"].text
-    assert found["z.md"].metadata["file_name"] == "z.md"
-    assert plain(found.values()) == plain(read_documents(folder)[0])
-
-
-def test_another_reader_reads_the_same_bytes_again(folder, memory):
-    for name in ("x.txt", "x.md", "x.html"):
-        (folder / name).write_text("# A <b>b</b>\n\nText.")
-    recalled = plain(read_documents(folder, memory=memory)[0])
-    assert recalled == plain(read_documents(folder)[0])
-
-
 @pytest.mark.parametrize("what", ["library", "source"])
 def test_another_version_reads_again(folder, memory, read, monkeypatch, tmp_path, what):
     read_documents(folder, memory=memory)

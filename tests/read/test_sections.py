@@ -12,9 +12,8 @@ from llama_index.core.schema import Document, MetadataMode, TextNode
 from records import as_text_nodes, leaves_of
 
 from hierindex import HierarchicalIndex, Node, SemanticHierarchy, sentence_splitter
-from hierindex.node import HEADINGS, SECTION, Heading
+from hierindex.node import HEADINGS, SECTION
 from hierindex.read.markdown import markdown_headings
-from hierindex.read.sections import MAX_PATH, Sections
 from hierindex.read.split import PlacedSentenceSplitter, split_documents
 
 SENTENCE = "The keeper of the lighthouse wrote a letter. "
@@ -168,13 +167,6 @@ def test_chunks_of_chunks_keep_their_section():
     assert not any(HEADINGS in chunk.metadata for chunk in by_words(30)(llama))
     for leaf in leaves_of(llama):
         assert HEADINGS not in {**leaf.metadata, **leaf.source["metadata"]}
-
-
-def test_a_path_is_short_and_can_be_split():
-    headings = [Heading(i, f"{i} › {'x' * 200}", i) for i in range(1, 8)]
-    (path,) = Sections("", headings).paths(7, 8)
-    assert len(path) <= MAX_PATH
-    assert path.split(" › ")[1].startswith("2 > x")
 
 
 LETTERS = f"# Letters\n\n## Storm\n{LONG}The storm broke the lamp.\n\n## Calm\n{LONG}It was calm.\n"

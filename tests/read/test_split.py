@@ -181,8 +181,3 @@ def test_a_chunk_of_two_sections_fits_with_the_title_that_they_share(embed_model
 def test_chunks_of_a_model_without_a_window(chunk_size, expected):
     splitter = sentence_splitter(HashingEmbedding(), chunk_size)
     assert (splitter.chunk_size, splitter.chunk_overlap) == (expected, 0)
-
-
-@given(st.lists(st.sampled_from([*PIECES, " " * 30, "So. ", "\n"]), max_size=30).map("".join))
-def test_stretches_lose_nothing(text):
-    assert "".join(split_stretches(text)) == text

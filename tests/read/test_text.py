@@ -1,14 +1,12 @@
 """Text files in any encoding."""
 
 import codecs
-import os
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hierindex import read_documents
-from hierindex.errors import SourceError
 from hierindex.read.readers import MAX_LINE
 from hierindex.read.text import decode
 
@@ -56,15 +54,6 @@ QUOTED = (
 )
 def test_text_is_what_the_file_says(read_one, data, text):
     assert read_one("a.txt", data).text == text
-
-
-@pytest.mark.parametrize("name", ["a.txt", "a.html", "a.pdf"])
-@pytest.mark.parametrize("begin", [b"", b"text", b"%PDF-1.7\n"])
-def test_a_file_that_does_not_begin_like_text_is_not_loaded(tmp_path, name, begin):
-    (tmp_path / name).write_bytes(begin)
-    os.truncate(tmp_path / name, 2**40)
-    with pytest.raises(SourceError, match=r"is not text|cannot be read as PDF"):
-        read_documents(tmp_path)
 
 
 WESTERN = [

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hierindex.respond.citation import Cited, CitedText, cited_end
+from hierindex.respond.citation import Cited, CitedText
 
 KNOWN = {1, 2, 3, 4, 12, 1990}
 TEXTS = {  # what is read of each: numbers in the text where there is a citation
@@ -75,28 +75,3 @@ def test_pieces_are_read_as_the_whole(text, cuts):
     pieces = [text[a:b] for a, b in pairwise(ends)]
     assert read(pieces) == read([text])
     assert read([*text]) == read([text])
-
-
-@given(st.text(alphabet="ab1[],` \n-().", max_size=40))
-def test_any_text_is_read_in_pieces_as_the_whole(text):
-    assert read([*text]) == read([text])
-
-
-@given(st.text(alphabet="ab. \n", max_size=40))
-def test_a_text_without_brackets_stays(text):
-    assert read([text]) == (text, 0)
-
-
-def test_only_the_end_is_held_back():
-    text = CitedText(KNOWN)
-    assert text.read("One two [") == ["One two"]
-    assert text.read("x" * 200) == [" [" + "x" * 200]
-    assert text.read(" " * 50) == [" " * 41]
-    assert [*text.read("So a"), *text.read("[1]")] == [" " * 9 + "So a", "[1]"]
-    assert [*text.read(" (1"), *text.read(")"), *text.read(".")] == [Cited(" ", (1,)), "."]
-
-
-def test_where_citations_end():
-    assert cited_end("One [1].", 3) == 7
-    assert cited_end("One.[1] [2, 3] Two.", 4) == 14
-    assert cited_end("One. Two.", 4) == 4

@@ -8,13 +8,12 @@ from fakes import HashingEmbedding
 from llama_index.core.callbacks import TokenCountingHandler
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.response_synthesizers import ResponseMode
-from llama_index.core.schema import MetadataMode
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from loopback import LoopbackServer
 from respond.asking import usage_of
-from store.trees import documents, record, tree
+from store.trees import tree
 
-from hierindex import HierarchyRetriever, HierarchyStore, Usage
+from hierindex import HierarchyRetriever, HierarchyStore
 from hierindex.errors import InputError, ModelError
 from hierindex.models.llm import with_retries
 from hierindex.models.record import Calls
@@ -47,16 +46,6 @@ def server():
         yield server
 
 
-@pytest.mark.parametrize("mode", NEED_LLM)
-def test_a_mode_with_a_model_answers_what_the_model_says(retriever, embed_model, server, mode):
-    engine = query_engine(retriever, embed_model, llm=llm_of(server), response_mode=mode)
-    response = engine.query(QUESTION)
-    assert reply("") in str(response)
-    assert response.source_nodes == retriever.retrieve(QUESTION)
-    assert server.requests
-    assert all(QUESTION in request.prompt for request in server.requests)
-
-
 @pytest.mark.parametrize("mode", [*sorted(WITHOUT_LLM), "extractive"])
 @pytest.mark.parametrize("with_llm", [True, False])
 def test_the_other_modes_ask_no_model(retriever, embed_model, server, mode, with_llm):
@@ -65,12 +54,6 @@ def test_the_other_modes_ask_no_model(retriever, embed_model, server, mode, with
     response = engine.query(QUESTION)
     assert response.source_nodes == retriever.retrieve(QUESTION)
     assert server.requests == []
-
-
-def test_context_only_is_the_nodes_texts(retriever, embed_model):
-    response = query_engine(retriever, embed_model, response_mode="context_only").query(QUESTION)
-    for node in retriever.retrieve(QUESTION):
-        assert node.node.get_content(MetadataMode.LLM) in str(response)
 
 
 @pytest.mark.parametrize("mode", NEED_LLM)
@@ -107,26 +90,6 @@ def test_the_default_mode_follows_from_the_model(retriever, embed_model, server)
     assert first.prompt == second.prompt
 
 
-@pytest.mark.parametrize("whole", [True, False])
-def test_tree_summarize_reads_a_documents_chunks_and_no_summary_of_them(
-    store, embed_model, server, whole
-):
-    retriever = HierarchyRetriever(
-        store,
-        embed_model,
-        mode="document",
-        n_documents=4,
-        whole_documents=whole,
-        top_k=100,
-        token_budget=None,
-    )
-    llm = llm_of(server, context_window=600, max_tokens=100)
-    response = query_engine(retriever, embed_model, llm=llm).query(QUESTION)
-    prompts = "\n".join(request.prompt for request in server.requests)
-    assert len(server.requests) > 2
-    assert all(node.node.text in prompts for node in response.source_nodes)
-
-
 def test_no_prompt_shows_what_is_hierindexes_own(retriever, embed_model, server):
     query_engine(retriever, embed_model, llm=llm_of(server)).query(QUESTION)
     assert "author: " in server.requests[0].prompt
@@ -139,35 +102,6 @@ def ask(store, embed_model, llm=None, retriever=None, **options):
     calls = Calls()
     engine = query_engine(retriever, embed_model, llm=llm and with_retries(llm, calls), **options)
     return answered(asked(QUESTION, retriever), engine, llm, calls)
-
-
-def test_an_answer_without_a_model(store, embed_model):
-    given = ask(store, embed_model)
-    assert given.answer_kind == "extractive"
-    assert given.usage == Usage()
-    text_of = {document.doc_id: document.text for document in documents()}
-    quoted = [text_of[c.document][c.start : c.end] for c in given.citations]
-    said = "\n\n".join(f"{s} [{i}]" for i, s in enumerate(quoted, start=1))
-    assert given.answer.split() == said.split()
-    assert quoted == [citation.quote for citation in given.citations] != []
-    assert {(citation.supported, citation.by) for citation in given.citations} == {
-        (True, "hierindex")
-    }
-
-
-def test_sources_are_what_was_asked(store, embed_model):
-    found = HierarchyRetriever(store, embed_model, top_k=3).retrieve(QUESTION)
-    sources = ask(store, embed_model).sources
-    assert [s.id for s in sources] == [n.node.node_id for n in found]
-    assert [s.text for s in sources] == [n.node.text for n in found]
-    assert [s.level for s in sources] == [record(n.node).level for n in found]
-    assert [s.score for s in sources] == pytest.approx([n.score for n in found], abs=1e-6)
-    text_of = {document.doc_id: document.text for document in documents()}
-    for source in sources:
-        assert source.citations
-        for cited in source.citations:
-            text = text_of[cited.document][cited.start : cited.end]
-            assert cited.quote == text in source.text
 
 
 def test_llama_indexs_global_handler_is_kept(store, embed_model, server):
@@ -196,14 +130,6 @@ def test_what_a_postprocessor_hid_comes_back_in_no_summary(store, embed_model):
         engine.query("Who met whom?")
     assert len(server.requests) > 2
     assert not any("falcon" in request.prompt for request in server.requests)
-
-
-def test_known_answers_are_embedded_once_for_a_model(store):
-    model = HashingEmbedding()
-    ask(store, model)
-    n_batches = len(model.batches)
-    ask(store, model)
-    assert len(model.batches) == n_batches + 1
 
 
 class Down(HashingEmbedding):

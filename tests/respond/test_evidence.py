@@ -4,8 +4,8 @@ from hypothesis import strategies as st
 from llama_index.core.schema import QueryBundle
 from store.trees import NOUNS
 
-from hierindex import HierarchyRetriever, Node
-from hierindex.respond.evidence import LOOKED_UP, N_BEST, Asked, text_about
+from hierindex import HierarchyRetriever
+from hierindex.respond.evidence import LOOKED_UP, N_BEST, Asked
 
 QUESTION = "Did the lantern meet a falcon?"
 WAYS = ("dense", "text", "hybrid", "context")
@@ -70,22 +70,6 @@ def test_names_of_a_question_have_capitals_quotes_or_the_form_of_code(question, 
 
 
 @pytest.mark.parametrize(
-    ("question", "words"),
-    [
-        ("What is the pump?", {"pump"}),
-        ("Wer hat die Pumpe und die Pumpen?", {"pump"}),
-        ("水泵坏了", {"水泵", "泵坏", "坏了"}),
-        ("水泵为什么坏了?", {"水泵", "泵为", "坏了"}),
-        ("What is it?", {"what", "is", "it"}),
-        ("?!", set()),
-        ("", set()),
-    ],
-)
-def test_words_of_a_question(question, words):
-    assert Asked.of(question).words == words
-
-
-@pytest.mark.parametrize(
     ("question", "is_lookup"),
     [
         ("pump", True),
@@ -99,11 +83,6 @@ def test_words_of_a_question(question, words):
 )
 def test_nothing_but_words_is_a_lookup(question, is_lookup):
     assert Asked.of(question).is_lookup == is_lookup
-
-
-@pytest.mark.parametrize("question", ["", "?!", "\N{GRINNING FACE}"])
-def test_a_question_without_words_has_no_answer(question):
-    assert score(question, "The pump failed.", likeness=2) == 0
 
 
 sentences = st.lists(st.sampled_from([*NOUNS, "12", "Ada", "why", "is"]), max_size=6).map(" ".join)
@@ -153,12 +132,6 @@ def test_what_is_looked_up_and_found_is_never_refused():
     assert score("Ticket 12", "See ticket 12 for more.", likeness=-1) >= LOOKED_UP
     assert score("Ticket 12", "See ticket 13 for more.", likeness=-1) < 0.1
     assert score("What is in ticket 12?", "See ticket 12 for more.", likeness=-1) < LOOKED_UP
-
-
-def test_titles_and_file_names_are_words_of_a_node():
-    metadata = {"title": "The Bridge", "file_name": "log-7.md", "section": "Repairs", "page": 99}
-    node = Node("n", "It was closed.", metadata, documents=("a.md",))
-    assert text_about(node).split() == "The Bridge log-7.md Repairs It was closed. a.md".split()
 
 
 @pytest.mark.parametrize(("question", "is_looked_up"), [("A Lantern", True), ("a lantern", False)])

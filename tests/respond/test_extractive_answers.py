@@ -119,23 +119,6 @@ def test_a_model_that_cannot_tell_refuses_nothing():
     assert not response.metadata["refused"]
 
 
-class Narrow(HashingEmbedding):
-    """Its cosines are between 0.9 and 1."""
-
-    def _vector(self, text):
-        return [*super()._vector(text), 3.0]
-
-
-@pytest.mark.parametrize("question", [QUESTION, "Who wrote sonnets?", "met b2 falcon"])
-def test_the_range_of_a_models_cosines_does_not_matter(question):
-    wide, narrow = (
-        ExtractiveSynthesizer(model).synthesize(question, found(*FOREST[:6]))
-        for model in (HashingEmbedding(), Narrow())
-    )
-    assert narrow.metadata["score"] == pytest.approx(wide.metadata["score"], abs=1e-5)
-    assert narrow.metadata["refused"] == wide.metadata["refused"]
-
-
 @pytest.mark.parametrize(
     "sentence",
     ["昨天下雨桥被关闭了。", "مرحبا بك هنا يا صديقي.", "\U0001f600 was all she wrote.", "Yes."],
@@ -156,19 +139,6 @@ def test_the_sentence_asked_for_is_quoted(synthesizer, node):
     sentence = re.split(r"(?<=\.)\s+", node.text)[-1]
     response = synthesizer.synthesize(sentence, found(*FOREST[:4], node))
     assert re.search(re.escape(sentence) + r" \[\d+\]", str(response))
-
-
-@pytest.mark.parametrize(
-    ("text", "quoted"),
-    [
-        pytest.param(["A lantern met one falcon.", "B lantern met one falcon."], [0, 1], id="two"),
-        pytest.param(["Lantern falcon in one.", "Lantern falcon in one."], [0], id="the same"),
-    ],
-)
-def test_a_fact_of_several_nodes_stands_once(synthesizer, text, quoted):
-    response = synthesizer.synthesize("lantern falcon", texts(*text))
-    passages = [part.rpartition(" [")[0] for part in str(response).split("\n\n")]
-    assert sorted(passages) == [text[i] for i in quoted]
 
 
 def test_the_document_of_the_best_sentence_comes_first(synthesizer):

@@ -106,6 +106,7 @@ FINAL = {
     "500": (Fault(500), RequestError, "failed to answer: .* HTTP status 500", ATTEMPTS),
     "dropped": (Fault(dropped=True), RequestError, "failed to answer: ", None),
     "pause": (Fault(429, retry_after=61), RequestError, "failed .* a pause of 61 s; try again", 1),
+    "page": (WEB_PAGE, RequestError, "failed to answer: .*; check its address", ATTEMPTS),
     "busy": (Fault(429), RequestError, "failed to answer: .* 429: .*; try again later", 12),
 }
 

@@ -1,14 +1,11 @@
 """Every response mode, asked in every way: prompts, answers and tokens are those of the server."""
 
 import json
-import re
 from collections import Counter
 
 import pytest
 from clients import llm_of
-from llama_index.core.base.llms.types import ChatMessage, ChatResponse, ToolCallBlock
 from llama_index.core.prompts import PromptTemplate
-from loopback import NO_JSON, OTHER_JSON, WEB_PAGE, Fault
 from pydantic import BaseModel
 from respond.asking import (
     NUM_OUTPUT,
@@ -23,10 +20,9 @@ from respond.asking import (
     usage_of,
 )
 
-from hierindex import HierindexError, Usage
 from hierindex.errors import InputError, ModelError
-from hierindex.models.llm import ATTEMPTS, with_retries
-from hierindex.models.record import Call, Calls
+from hierindex.models.llm import with_retries
+from hierindex.models.record import Calls
 from hierindex.respond.asking import NEED_LLM
 from hierindex.respond.engine import SYNTHESIZERS, options_of, query_engine
 
@@ -103,38 +99,10 @@ def test_an_answer_of_nothing_or_of_the_prompt_is_none(index, mode, reply):
             index.ask(QUESTION, llm=llm_of(server), response_mode=mode, top_k=2, **each)
 
 
-@pytest.mark.spread
-@pytest.mark.parametrize("fault", [NO_JSON, OTHER_JSON, WEB_PAGE], ids=["cut", "other", "page"])
-@pytest.mark.parametrize("mode", ["compact", "tree_summarize"])
-def test_what_is_no_completion_is_one_sentence(index, mode, fault):
-    with serve(faults=lambda number: fault) as server, pytest.raises(HierindexError) as caught:
-        index.ask(QUESTION, llm=llm_of(server), response_mode=mode)
-    said = r"^LLM 'm' failed to answer: [^\n]+ \(\w+: [^\n]+\); check its address\.$"
-    assert re.match(said, str(caught.value))
-    assert len(server.requests) == ATTEMPTS
-
-
 def test_a_stream_that_does_not_tell_its_usage_is_counted(index):
     with serve() as server:
         streamed = index.ask(QUESTION, llm=llm_of(server), synthesizer={"streaming": True})
         assert streamed.usage == usage_of(server)
-
-
-def test_a_failed_call_is_written_down_with_its_prompt(retriever, embed_model):
-    calls = Calls()
-    with serve(faults=lambda number: Fault(500)) as server:
-        engine = query_engine(retriever, embed_model, llm=with_retries(llm_of(server), calls))
-        with pytest.raises(HierindexError, match="HTTP status 500"):
-            engine.query(QUESTION)
-        assert [call.prompt for call in calls.made] == [server.requests[0].prompt] * ATTEMPTS
-    assert {(call.completion, call.usage) for call in calls.made} == {("", Usage(1))}
-    assert all("HTTP status 500" in call.fault for call in calls.made)
-
-
-def test_a_tool_call_is_written_down_as_its_arguments():
-    """Also of a client that has read them."""
-    message = ChatMessage(blocks=[ToolCallBlock(tool_name="form", tool_kwargs={"met": True})])
-    assert Call.of("Did it?", ChatResponse(message=message)).completion == '{"met": true}'
 
 
 def used_by(mode):

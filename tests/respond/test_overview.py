@@ -29,6 +29,10 @@ ABOUT_THE_WHOLE = (
     "What kind of text is this?",
     "Tell me what I can learn from this.",
     "tl;dr",
+    "Worum geht es hier?",
+    "Zusammenfassung bitte",
+    "¿De qué tratan los documentos?",
+    "这些文件讲的是什么?",
 )
 ABOUT_A_PART = (
     "How many items are in the costume collection of the museum?",
@@ -36,6 +40,12 @@ ABOUT_A_PART = (
     "How are documents stored?",
     "What is the main function?",
     "Why did the pump at station 12 fail?",
+    "Wo ist das Buch?",
+    "Worum geht es in Kapitel 3?",
+    "¿Quién tiene los documentos?",
+    "这个部件是什么材料?",
+    "Inhalt",  # a word alone is looked up
+    "general manual",
 )
 
 

@@ -8,9 +8,7 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from respond.asking import QUESTION, serve
 
 from hierindex import HierarchyRetriever, Node
-from hierindex.node import Found
 from hierindex.respond.engine import query_engine
-from hierindex.retrieve.question import in_reading_order
 
 
 def place(found):
@@ -42,12 +40,6 @@ def test_a_prompt_is_in_reading_order_and_sources_are_best_first(store, embed_mo
     read = sorted(found, key=lambda n: (documents.index(place(n)[0]), place(n)[1]))
     at = [prompt.index(n.text) for n in read]
     assert at == sorted(at)
-
-
-def test_nodes_without_a_place_stay_by_their_scores():
-    nodes = [Found(Node(f"{score}", ""), score) for score in (0.9, 0.0, 0.5)]
-    assert in_reading_order(nodes) == [0, 2, 1]
-    assert in_reading_order([]) == []
 
 
 class Reverse(BaseNodePostprocessor):

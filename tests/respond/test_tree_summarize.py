@@ -3,7 +3,6 @@
 import asyncio
 import math
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from clients import async_llm_of, llm_of
@@ -16,7 +15,6 @@ from llama_index.core.prompts import PromptTemplate
 from llama_index.core.response_synthesizers import TreeSummarize
 from llama_index.core.schema import NodeWithScore, TextNode
 from loopback import Fault, names_words
-from openai import AsyncOpenAI, OpenAI
 from pydantic import BaseModel
 from respond.asking import NUM_OUTPUT, QUESTION, asked_of, log_of, serve
 from store.trees import tree
@@ -206,41 +204,6 @@ class TestConcurrency:
             assert len(asyncio.run(ask(server))) == 4
             assert server.most_in_flight == self.CONCURRENCY
 
-    def test_the_same_for_many_questions_in_threads(self):
-        with self.many() as server, ThreadPoolExecutor(4) as pool:
-            made = BoundedTreeSummarize(llm_with(server, 600), concurrency=self.CONCURRENCY)
-            responses = pool.map(lambda i: made.synthesize(f"Why {i}?", self.nodes()[:4]), range(4))
-            assert len([*responses]) == 4
-            assert server.most_in_flight == self.CONCURRENCY
-
-    def test_questions_share_a_client_and_make_none_of_a_loop(self, monkeypatch):
-        """Each of its own would take longer to make than a prompt to be answered."""
-        made = Counter()
-
-        def counted(kind):
-            def make(**settings):
-                made[kind.__name__] += 1
-                return kind(**settings)
-
-            return make
-
-        for kind in (OpenAI, AsyncOpenAI):
-            name = "SyncOpenAI" if kind is OpenAI else "AsyncOpenAI"
-            monkeypatch.setattr(f"llama_index.llms.openai.base.{name}", counted(kind))
-
-        async def ask(server):
-            synthesizer = BoundedTreeSummarize(llm_with(server, 600), concurrency=1)
-            questions = (synthesizer.asynthesize(f"Why {i}?", self.nodes()) for i in range(3))
-            await asyncio.gather(*questions)
-
-        with serve() as server:
-            synthesizer = BoundedTreeSummarize(llm_with(server, 600), concurrency=1)
-            for question in ("Why?", "When?"):
-                synthesizer.synthesize(question, self.nodes())
-            assert made == {"OpenAI": 1}
-            asyncio.run(ask(server))
-        assert made == {"OpenAI": 2}
-
     def test_one_engine_in_one_loop_after_another(self):
         with self.many() as server:
             made = BoundedTreeSummarize(llm_with(server, 600))
@@ -305,15 +268,6 @@ class TestWhatGoesIn:
                 assert str(response) == "Empty Response"
                 assert response.source_nodes == []
             assert server.requests == []
-
-    @pytest.mark.parametrize("texts", [[""], [" \n ", ""]])
-    def test_blanks(self, texts):
-        with serve() as server:
-            stock = TreeSummarize(llm_of(server)).synthesize(QUESTION, found(*texts))
-            ours = BoundedTreeSummarize(llm_of(server)).synthesize(QUESTION, found(*texts))
-            first, second = prompts_of(server)
-        assert str(ours) == str(stock)
-        assert first == second
 
     @pytest.mark.parametrize("window", [8192, 700])
     def test_nodes_of_a_foreign_retriever(self, embed_model, window):

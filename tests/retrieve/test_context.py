@@ -34,43 +34,6 @@ def ids(ranked):
     return [node_id for node_id, _ in ranked]
 
 
-def test_all_rows_are_ranked_best_first(store):
-    rows = search(store, 9)
-    ranked = rank(rows)
-    assert sorted(ids(ranked)) == sorted(rows["id"].to_pylist())
-    assert [score for _, score in ranked] == sorted((score for _, score in ranked), reverse=True)
-
-
-def test_of_no_rows_nothing_is_ranked(store):
-    assert rank(search(store, 3)[:0]) == []
-
-
-def test_words_count(store):
-    rows = search(store, 8)
-    last = rows["id"].to_pylist()[-1]
-    assert ids(rank(rows, {last: 9.0})).index(last) < ids(rank(rows)).index(last)
-
-
-def test_beside_the_best_a_node_ranks_higher_than_alone():
-    nodes = [n for n in tree() if record(n).level == 0]
-    place = {n.node_id: (record(n).citations[0].document, record(n).start) for n in nodes}
-    nodes.sort(key=lambda n: place[n.node_id])
-    other = next(n for n in nodes if place[n.node_id][0] != place[nodes[0].node_id][0])
-    rows = table([nodes[0], nodes[1], other], [0.9, 0.3, 0.3])
-    assert ids(rank(rows, question=[1.0, 0.0])) == [
-        nodes[0].node_id,
-        nodes[1].node_id,
-        other.node_id,
-    ]
-
-
-def test_nodes_without_a_place_keep_the_order_of_their_own_scores():
-    nodes = [TextNode(text=f"The {i}th.") for i in range(5)]
-    ranked = rank(table(nodes, [0.3, 0.9, 0.1, 0.5, 0.4]), question=[1.0, 0.0])
-    assert ids(ranked) == [nodes[i].node_id for i in (1, 3, 4, 0, 2)]
-    assert np.std([score for _, score in ranked]) == pytest.approx(1)
-
-
 def test_a_summary_that_quotes_several_documents_is_near_none():
     nodes = tree(RaptorHierarchy)
     above = [n for n in nodes if len({span.document for span in record(n).citations}) > 1]

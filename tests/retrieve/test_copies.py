@@ -10,8 +10,7 @@ from records import metadata_of
 from hierindex import HierarchicalIndex, HierarchyStore, Node, Quote, SemanticHierarchy, Span
 from hierindex.node import Found
 from hierindex.retrieve.question import Search
-from hierindex.retrieve.selection import best_texts, without_copies
-from hierindex.store.snapshot import Snapshot
+from hierindex.retrieve.selection import without_copies
 
 QUESTION = "Which lamp of a did the keeper light?"
 WHOLE = "What is this about?"
@@ -158,19 +157,6 @@ def test_an_answer_names_all_places(index):
     assert {"a.md", "b.md", "d.md"} in [{c["document"] for c in s["citations"]} for s in sources]
 
 
-def test_where_no_text_is_copied_none_is_looked_up(alone, monkeypatch):
-    read = []
-    rows = Snapshot.rows
-
-    def noted(self, *args, where=None, **options):
-        read.append(where)
-        return rows(self, *args, where=where, **options)
-
-    monkeypatch.setattr(Snapshot, "rows", noted)
-    assert ask(alone, level=0)
-    assert not any(read)
-
-
 def node_of(text, *quotes, **record):
     record = metadata_of(quotes=quotes, **record)
     return TextNode(text=text, embedding=[1.0], metadata=record)
@@ -203,32 +189,3 @@ def test_copies_without_known_places_are_one(merge):
     nodes = [node_of("One.", Quote(0, 4, None)) for _ in "ab"]
     (found,) = merge(nodes)
     assert found.node == Node.of(nodes[0])
-
-
-def test_a_text_of_which_no_record_is_known_is_one(merge):
-    (found,) = merge([TextNode(text="One.", embedding=[1.0]) for _ in "ab"])
-    assert found.node.text == "One."
-    assert not merge([], TextNode(text="One.", embedding=[1.0]))
-
-
-@pytest.mark.parametrize(
-    ("texts", "n", "asked", "n_found"),
-    [
-        ("abcd", 2, [2], 2),
-        ("aabbcd", 2, [2, 4], 4),
-        ("aaaa", 2, [2, 4, 8], 4),
-        ("abca", 2, [2], 2),
-        ("", 1, [1], 0),
-        ("a" * 5000, 3, [3 * 2**i for i in range(10)], 1536),
-        ("abc" * 1000, 1500, [1500], 1500),
-    ],
-)
-def test_nodes_are_searched_until_there_are_enough_texts(texts, n, asked, n_found):
-    nodes, most = [Found(Node.of(node_of(text)), 0.0) for text in texts], []
-
-    def best(n):
-        most.append(n)
-        return nodes[:n]
-
-    assert len(best_texts(best, n)) == n_found
-    assert most == asked

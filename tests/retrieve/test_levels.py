@@ -23,7 +23,7 @@ from hierindex import (
 from hierindex.errors import InputError, LevelError
 from hierindex.export import to_langchain_documents
 from hierindex.node import shared_section
-from hierindex.retrieve.levels import WORDS, ids_at, levels_of
+from hierindex.retrieve.levels import WORDS, ids_at
 
 QUESTION = "the lamp of the harbour met the gate"
 ALL = {"top_k": 1000, "token_budget": None}
@@ -227,12 +227,6 @@ def test_a_word_for_which_there_is_nothing_is_one_sentence(tmp_path) -> None:
             ask(word)
 
 
-def test_nothing_is_at_any_level_of_nothing(tmp_path) -> None:
-    index = HierarchicalIndex(HierarchyStore(tmp_path), HashingEmbedding())
-    for word in WORDS:
-        assert at(index, word) == []
-
-
 @pytest.mark.parametrize("word", WORDS)
 def test_every_place_that_takes_a_level_takes_words(index, word) -> None:
     there = set(at(index, word))
@@ -273,14 +267,3 @@ def test_top_and_chunks_are_numbers(index) -> None:
 def test_what_cannot_be_a_level(tmp_path, options, message) -> None:
     with pytest.raises(InputError, match=message):
         HierarchyRetriever(HierarchyStore(tmp_path), HashingEmbedding(), **options)
-
-
-def test_levels_in_order() -> None:
-    assert levels_of(["top", 2, "chunks", 0, 1]) == (0, 1, 2, "top")
-    assert levels_of(None) == levels_of([]) == ()
-
-
-def test_sections_are_read_once_for_a_version(index, monkeypatch) -> None:
-    at(index, "sections")
-    monkeypatch.setattr("hierindex.retrieve.levels.shared_section", None)
-    at(index, "sections")

@@ -7,7 +7,7 @@ from llama_index.core.llms import MockLLM
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
 from hierindex import HierarchicalIndex, RaptorHierarchy, SemanticHierarchy, load_embed_model
-from hierindex.retrieve.named import MAX_DOCUMENTS, named_in, names_of_documents
+from hierindex.retrieve.named import named_in, names_of_documents
 
 THINGS = {"ES2009a.txt": "remote", "north/chapter-03.md": "pump", "south/chapter-03.md": "valve"}
 NAMES = {
@@ -72,11 +72,6 @@ def test_other_words_are_no_names(question):
 )
 def test_files_that_are_no_documents_are_found_in_questions(question, unknown):
     assert named_in(question, NAMES).unknown == tuple(unknown)
-
-
-def test_at_most_ten_documents_are_named():
-    many = {"notes md": [f"{i:02}/notes.md" for i in range(30)]}
-    assert named_in("Summarise notes.md", many).documents == tuple(many["notes md"][:MAX_DOCUMENTS])
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,8 @@ from records import metadata_of
 from store.oracle import Oracle
 from store.trees import HIERARCHIES, documents, record, tree
 
-from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy
+from hierindex import HierarchicalIndex, HierarchyStore
 from hierindex.errors import InputError
-from hierindex.retrieve import outline
 
 QUESTION = "the harbour met a lantern"
 PLENTY = 100_000
@@ -208,31 +207,6 @@ def test_a_budget_that_is_no_count(index, budget):
         index.outline(budget)
 
 
-def test_a_budget_beyond_64_bits_shows_all_of_the_text(index):
-    assert ids(index.outline(2**63)) == ids(index.outline(PLENTY))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"filters": {"author": "Ada"}}, "filters must be MetadataFilters, got {"),
-    ],
-)
-def test_arguments_of_another_type(index, options, message):
-    with pytest.raises(InputError, match=message):
-        index.outline(**options)
-
-
-def test_ids_may_come_from_a_generator(index):
-    named = ["b.txt", "d.txt"]
-    assert ids(index.outline(of=(each for each in named))) == ids(index.outline(of=named))
-
-
-def test_a_question_that_is_empty(index):
-    with pytest.raises(InputError, match="The question is empty"):
-        index.outline(question=" ")
-
-
 def test_what_is_like_the_question_counts_for_more(index, nodes):
     like = next(n for n in nodes if record(n).documents == ("b.txt",) and record(n).level == 0)
     asked, plain = index.outline(PLENTY, like.text), index.outline(PLENTY)
@@ -248,20 +222,6 @@ def test_without_a_question_no_model_is_loaded(store):
     assert Unloaded(store).outline()
 
 
-def test_all_rows_are_read_once_for_a_version(tmp_path, monkeypatch):
-    store = HierarchyStore(tmp_path)
-    store.add(tree(SemanticHierarchy))
-    index, read = HierarchicalIndex(store), []
-    real = outline._tree
-    monkeypatch.setattr(outline, "_tree", lambda *rows: [read.append(1), real(*rows)][1])
-    first, again = index.outline(150), index.outline(400)
-    assert len(read) == 1
-    assert ids(first) != ids(again)
-    store.delete_nodes([again[0].node_id])
-    assert again[0].node_id not in ids(index.outline(400))
-    assert len(read) == 2
-
-
 def test_an_empty_index(tmp_path):
     assert HierarchicalIndex(HierarchyStore(tmp_path)).outline() == []
     store = HierarchyStore(tmp_path / "emptied")
@@ -269,15 +229,6 @@ def test_an_empty_index(tmp_path):
     assert ids(HierarchicalIndex(store).outline()) == ["n"]
     store.delete_nodes(["n"])
     assert HierarchicalIndex(store).outline() == []
-
-
-def test_plain_nodes_without_a_tree(tmp_path):
-    store = HierarchyStore(tmp_path)
-    texts = [f"The {noun} stood there." for noun in ("kettle", "falcon", "marble", "candle")]
-    store.add([TextNode(id_=t, text=t, embedding=[1.0, i]) for i, t in enumerate(texts)])
-    found = HierarchicalIndex(store).outline(20)
-    assert found
-    assert n_tokens(found) <= 20
 
 
 def test_a_tree_without_a_root_and_one_that_has_lost_rows(tmp_path):

@@ -1,6 +1,5 @@
 """A question that is asked while trees are published is answered from one of them."""
 
-import multiprocessing
 import threading
 from itertools import cycle
 
@@ -75,24 +74,6 @@ def test_a_thread_that_reads_while_trees_are_published(tmp_path):
     publish(tmp_path, 10, [threading.Thread(target=read, args=(tmp_path, stop, seen))], stop)
     assert len(seen) > 3
     assert set(seen) <= {("old",), ("new",)}
-
-
-@pytest.mark.slow
-def test_a_thread_and_a_process_that_read_through_a_hundred_publishes(tmp_path):
-    replace_all(HierarchyStore(tmp_path), TREES["new"])
-    spawn = multiprocessing.get_context("spawn")
-    with spawn.Manager() as manager:
-        seen, stop = manager.list(), manager.Event()
-        arguments = (tmp_path, stop, seen)
-        readers = [
-            threading.Thread(target=read, args=arguments),
-            spawn.Process(target=read, args=arguments),
-        ]
-        publish(tmp_path, 100, readers, stop)
-        told = list(seen)
-    assert [reader.exitcode for reader in readers[1:]] == [0]
-    assert len(told) > 50
-    assert set(told) == {("old",), ("new",)}
 
 
 def test_a_model_is_compared_with_the_tree_that_is_asked(tmp_path):

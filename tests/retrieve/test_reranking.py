@@ -1,5 +1,3 @@
-import asyncio
-
 import numpy as np
 import pytest
 from llama_index.core.schema import MetadataMode
@@ -74,12 +72,6 @@ def test_filters_hold_and_nothing_found_asks_no_model(store, embed_model):
     nowhere = [MetadataFilter(key="documents", value="nowhere")]
     assert found(store, embed_model, reranker, filters=MetadataFilters(filters=nowhere)) == []
     assert len(reranker.asked) == 1
-
-
-def test_async_equals_sync(store, embed_model):
-    retriever = HierarchyRetriever(store, embed_model, level=0, rerank=Longest())
-    again = asyncio.run(retriever.aretrieve(QUESTION))
-    assert [n.node_id for n in again] == [n.node_id for n in retriever.retrieve(QUESTION)]
 
 
 def test_an_outline_is_not_reranked(store, embed_model, monkeypatch):

@@ -34,24 +34,10 @@ from hierindex import (
     load_embed_model,
 )
 from hierindex.errors import InputError, LevelError
-from hierindex.store.snapshot import Snapshot
 
 QUESTION = "the lantern of b3 met a falcon"
 WHOLE = "What is this about?"
 ALL = {"top_k": 1000, "token_budget": None}
-
-
-@pytest.fixture
-def counted(monkeypatch):
-    """The queries that a store is asked."""
-    queries, ask = [], Snapshot.scope
-
-    def counting(self, filters=None, node_ids=None, **options):
-        queries.append(node_ids)
-        return ask(self, filters, node_ids, **options)
-
-    monkeypatch.setattr(Snapshot, "scope", counting)
-    return queries
 
 
 def ids(found):
@@ -81,22 +67,6 @@ def test_a_level_is_its_cut(store, nodes, embed_model):
     for level in range(highest(nodes) + 1):
         found = HierarchyRetriever(store, embed_model, level=level, **ALL).retrieve(QUESTION)
         assert sorted(ids(found)) == sorted(n.node_id for n in cut(nodes, level))
-
-
-@pytest.mark.parametrize("nodes", HIERARCHIES, indirect=True)
-def test_a_cut_stands_for_every_leaf(store, nodes, embed_model):
-    by_id = {n.node_id: n for n in nodes}
-
-    def leaves(node):
-        children = node.child_nodes or ()
-        if not children:
-            return {node.node_id}
-        return set().union(*(leaves(by_id[child.node_id]) for child in children))
-
-    for level in range(highest(nodes) + 1):
-        found = HierarchyRetriever(store, embed_model, level=level, **ALL).retrieve(QUESTION)
-        under = set().union(*(leaves(by_id[node_id]) for node_id in ids(found)))
-        assert under == {n.node_id for n in nodes if record(n).level == 0}
 
 
 def test_collapsed_sees_all_levels_best_first(store, nodes, embed_model):
@@ -323,11 +293,6 @@ class TestTraversal:
         found = HierarchyRetriever(store, embed_model, **options).retrieve(QUESTION)
         assert sorted(ids(found)) == sorted({n.node_id for n in there})
 
-    def test_each_step_searches_among_the_children_alone(self, store, nodes, embed_model, counted):
-        HierarchyRetriever(store, embed_model, mode="traversal", beam=2).retrieve(QUESTION)
-        assert len(counted) <= highest(nodes) + 2
-        assert all(counted)
-
 
 class TestDocuments:
     def test_chunks_of_the_documents_whose_summaries_are_nearest(self, embed_model, tmp_path):
@@ -537,14 +502,6 @@ def test_a_traversal_in_context_stays_where_the_beam_went(tmp_path, embed_model)
     assert ids(HierarchyRetriever(store, embed_model, **options).retrieve("kettle")) == ["a"]
 
 
-@pytest.mark.spread
-@pytest.mark.parametrize("by", ["dense", "hybrid", "text"])
-@pytest.mark.parametrize("top_k", [2**31, 2**63])
-def test_as_many_as_there_are(small, embed_model, by, top_k):
-    options = {"by": by, "top_k": top_k, "token_budget": None, "level": 0}
-    assert len(HierarchyRetriever(small, embed_model, **options).retrieve("kettle")) <= 4
-
-
 @pytest.mark.filterwarnings("error")
 def test_a_zero_vector_is_similar_to_nothing(small, embed_model):
     small.add([TextNode(id_="zero", text="A kettle.", embedding=[0.0] * 64)])
@@ -571,22 +528,6 @@ def test_a_filter_on_chunks_alone_still_finds_documents(tmp_path, embed_model):
     assert ids(found.retrieve(QUESTION)) == [chunk.node_id]
     nothing = HierarchyRetriever(store, embed_model, filters=where(page=6), **options)
     assert nothing.retrieve(QUESTION) == []
-
-
-def test_what_another_store_wrote_is_seen(tmp_path, embed_model):
-    one, other = HierarchyStore(tmp_path), HierarchyStore(tmp_path)
-    chain = [
-        linked("a", "kettle", parent="b"),
-        linked("b", "kettles", parent="c", children=("a",), level=1, top=1),
-        linked("c", "pots", children=("b",), level=2, top=2),
-    ]
-    one.add(chain[:2])
-    retriever = HierarchyRetriever(one, embed_model, level=0)
-    assert retriever.retrieve("kettle")[0].path == ["b"]
-    other.clear()
-    other.add(chain)
-    assert retriever.retrieve("kettle")[0].path == ["b", "c"]
-    assert one.snapshot().highest_level() == 2
 
 
 @pytest.mark.parametrize("question", ["", " \n"])

@@ -38,29 +38,6 @@ def test_the_budget_is_kept_and_filled_best_first(sizes, budget):
         left -= fits * len(node.node.text.split())
 
 
-@given(st.lists(st.integers(0, 30), max_size=12), st.integers(1, 100))
-def test_what_is_kept_stays_in_order(sizes, budget):
-    nodes = found(*sizes)
-    assume(not sizes or min(sizes) <= budget)
-    places = [nodes.index(node) for node in selected(nodes, None, budget)]
-    assert places == sorted(places)
-
-
-@pytest.mark.parametrize(
-    ("sizes", "budget", "kept"),
-    [
-        pytest.param([], 5, [], id="nothing found"),
-        pytest.param([5], 5, [5], id="one that just fits"),
-        pytest.param([3, 4, 2], 5, [3, 2], id="one passed over"),
-        pytest.param([9, 1, 1], 2, [1, 1], id="the best too long"),
-        pytest.param([3, 4, 2], None, [3, 4, 2], id="no bound"),
-        pytest.param([5, 0], 5, [5, 0], id="an empty text is free"),
-    ],
-)
-def test_named_cases(sizes, budget, kept):
-    assert lengths(selected(found(*sizes), None, budget)) == kept
-
-
 @pytest.mark.parametrize(("hidden", "n_tokens"), [([], 5), (["author"], 3)])
 def test_metadata_that_a_model_is_shown_counts(hidden, n_tokens):
     others = {"excluded_llm_metadata_keys": hidden}

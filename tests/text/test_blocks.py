@@ -80,18 +80,6 @@ def test_text_between_rules_is_no_front_matter() -> None:
         assert "front matter" not in dict(map(reversed, kinds_of(text)))
 
 
-def test_blocks_in_order() -> None:
-    text = (
-        "# Ropes\nThere are two.\n\n- hemp\n- wire\n\n| rope | metres |\n|---|---|\n| hemp | 12 |"
-    )
-    assert [kind for _, kind in kinds_of(text)] == [
-        "heading",
-        "paragraph",
-        *["item"] * 2,
-        *["row"] * 3,
-    ]
-
-
 @given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
 def test_blocks_are_all_that_is_not_blank(text: str) -> None:
     end = 0
