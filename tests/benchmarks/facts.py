@@ -1,11 +1,11 @@
 """Answers without a language model: how often they say the fact that is asked for.
 
 Questions with a short gold string (as SQuAD's): those of four data sets, at most 200 of each,
-drawn by document, without those answered by yes or no; and `questions.jsonl`, twenty on each of two
-corpora, written for this. Gold stands in a text if its words do after SQuAD's normalisation. A
-question counts if the five best passages of `level=0, by="hybrid"` hold its gold. Which do is
-written into `facts_denominator.json` once, and read from there ever after, so that shares can be
-compared between versions.
+drawn by document, without those answered by yes or no; and `questions.jsonl`, written for this:
+twenty on each of two corpora, and 52 on one that ask for an explanation. Gold stands in a text if
+its words do after SQuAD's normalisation. A question counts if the five best passages of `level=0,
+by="hybrid"` hold its gold. Which do is written into `facts_denominator.json` once, and read from
+there ever after, so that shares can be compared between versions.
 
 Printed are the shares of these questions whose gold stands in the first 60, 120 and 250 words of
 the answer of `ask` with its defaults (a refusal holds none), and with `min_score=None` in all of
