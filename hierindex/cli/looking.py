@@ -1,7 +1,6 @@
 """Commands that describe or export an index."""
 
 from collections.abc import Callable
-from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -114,7 +113,10 @@ def report(
     max_mb: Annotated[
         float,
         typer.Option(
-            metavar="MB", help="Maximum size; texts of the lowest levels are left out first."
+            metavar="MB",
+            min=0,
+            max=10_000,
+            help="Maximum size; texts of the lowest levels are left out first.",
         ),
     ] = REPORT_MB,
     as_json: options.AsJson = False,
@@ -123,8 +125,6 @@ def report(
     from hierindex.export.report import to_html
     from hierindex.index import HierarchicalIndex
 
-    if not isfinite(max_mb * 1e6):
-        raise InputError(f"--max-mb must be a finite size, got {max_mb}.")
     max_bytes = round(max_mb * 1e6)
     written = to_html(HierarchicalIndex.open(index), out, of, ask=ask or (), max_bytes=max_bytes)
     print_result({"path": str(out), **written.to_json()}, as_json, _written)

@@ -121,15 +121,14 @@ def n_covered(gold: Iterable[Span], spans: Iterable[Span]) -> int:
     >>> n_covered([Span("a", 0, 10)], [Span("a", 4, 8), Span("a", 6, 12), Span("b", 0, 10)])
     6
     """
-    sought: dict[str, int] = {}
-    for span in (gold := list(gold)):
-        sought[span.document] = max(span.end, sought.get(span.document, 0))
-    marks = {d: np.zeros((2, n), dtype=bool) for d, n in sought.items()}  # (gold or not, character)
-    for row, each in enumerate((gold, spans)):
-        for span in each:
-            if span.document in marks:
-                marks[span.document][row, span.start : span.end] = True
-    return sum(int(np.count_nonzero(marked.all(axis=0))) for marked in marks.values())
+    covered = set[tuple[str, int]]()
+    spans = list(spans)
+    for sought in gold:
+        for span in spans:
+            if span.document == sought.document:
+                both = range(max(sought.start, span.start), min(sought.end, span.end))
+                covered |= {(span.document, character) for character in both}
+    return len(covered)
 
 
 def ranked(question: Question, passages: Sequence[Passage]) -> dict[Measure, float]:

@@ -28,18 +28,14 @@ from hierindex import HierarchicalIndex, HierarchyStore, Node
 from hierindex.cli.app import app
 from hierindex.cli.output import print_note
 from hierindex.cli.progress import ShownProgress
-from hierindex.cli.text import places
 from hierindex.demo import demo_documents
 from hierindex.errors import InputError
-from hierindex.evaluate import read_dataset
 from hierindex.export.files import new
 from hierindex.models.openvino import fastest_precision
 from hierindex.respond.compare import ANSWERING
 from hierindex.respond.extractive_synthesizer import MIN_SCORE
-from hierindex.retrieve.conditions import filters_of
 from hierindex.retrieve.retrieval import TOP_K
 from hierindex.settings import CONTEXT, NAMES
-from hierindex.store.filters import holds
 
 SOURCE = {"id", "level", "score", "text", "citations", "path", "title"}
 TEXT = "\n\n".join(
@@ -850,13 +846,6 @@ def test_key_is_in_no_message_and_no_file(hierindex, folder, monkeypatch, tmp_pa
     assert not any(b"very-secret" in data for data in stored)
 
 
-def test_help_describes_evaluation_data(hierindex) -> None:
-    _, out, _ = hierindex("evaluate", "--help")
-    for name in ("doc_id", "qid", "question", "start", "end", "evidence", "gold_titles"):
-        assert re.search(rf"\b{name}\b", out)
-        assert re.search(rf"\b{name}\b", read_dataset.__doc__)
-
-
 def test_the_precision_of_a_build_is_that_of_its_updates(
     hierindex, index, folder, monkeypatch
 ) -> None:
@@ -965,28 +954,6 @@ def test_a_citation_is_opened_in_its_document(hierindex, folder, index) -> None:
     place = f"storm.txt ({passage['start']}-{passage['end']})"
     marked = f"{passage['before']}⟦{passage['text']}⟧{passage['after']}"
     assert text.endswith(f"{shown['text']}\n\n{place}\n\n{marked}\n")
-
-
-@pytest.mark.parametrize(
-    ("place", "text"),
-    [
-        ({"anchor": "oil", "section": ["Guide", "Oil"]}, "a#oil › Guide › Oil (0-9)"),
-        ({"page": 2, "page_label": "ii"}, "a, page ii (2) (0-9)"),
-        ({"page": 2}, "a, page 2 (0-9)"),
-    ],
-)
-def test_a_place_has_its_anchor_section_and_printed_page(place, text) -> None:
-    assert places([{"document": "a", "start": 0, "end": 9, **place}]) == text
-
-
-@pytest.mark.parametrize("value", ["007", "1.0", "nan"])
-def test_a_text_that_looks_like_a_number_is_found(value) -> None:
-    (same,) = filters_of([f"code={value}"]).filters
-    assert holds(same, {"code": value})
-    assert not holds(same, {"code": "other"})
-    (other,) = filters_of([f"code!={value}"]).filters
-    assert not holds(other, {"code": value})
-    assert holds(other, {"code": "other"})
 
 
 STORM = "What did the storm break?"

@@ -10,7 +10,6 @@ from typer.main import get_command
 
 from hierindex import __version__
 from hierindex.cli.app import app
-from hierindex.settings import GROUPS, NAMES, help_of
 
 COMMANDS = get_command(app).commands
 
@@ -28,13 +27,6 @@ def test_every_page_fits_80_columns_and_has_all_options(run, monkeypatch, comman
         written = each.opts[0] if each.param_type_name == "option" else each.metavar
         assert re.search(rf"(?m)^│ [ *]*{re.escape(written)}", out), written
         assert each.help, written
-
-
-def test_every_setting_has_help_and_says_its_default() -> None:
-    said = {name: each.text for group in GROUPS.values() for name, _, each in help_of(group)}
-    assert said.keys() == NAMES.keys()
-    for name, default in NAMES.items():
-        assert ("Default: " in said[name]) == (default is not None and default is not False)
 
 
 def test_the_page_of_query_fits_two_screens(run, monkeypatch) -> None:

@@ -35,11 +35,7 @@ def test_a_report_is_written(hierindex, own, tmp_path) -> None:
     [
         (("report", "--out", "x.html", "--of", "zz"), "No nodes have an id that begins with 'zz'"),
         (("report", "--out", "x.html", "--max-mb", "0.001"), "less than the page"),
-        (("report", "--out", "x.html", "--max-mb", "-1"), "max_bytes must be an integer"),
-        *(
-            (("report", "--out", "x.html", "--max-mb", size), "--max-mb must be a finite size")
-            for size in ("nan", "1e308")
-        ),
+        (("report", "--out", "x.html", "--max-mb", "1e308"), "'--max-mb'"),
         (("explore", "--port", "99999"), "Cannot listen on 127.0.0.1:99999"),
         (("explore", "--host", "192.0.2.1", "--port", "0"), "Cannot listen on 192.0.2.1:0"),
     ],
