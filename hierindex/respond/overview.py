@@ -25,9 +25,10 @@ def overview(retrieved: Retrieved, units: Sequence[Unit], budget: Budget) -> Ext
     """Return an overview: for each part its name, its share of the text, and its best sentence.
 
     A part is a node, or consecutive nodes of one document with the same heading. Such a part has a
-    sentence for each tenth of the text. If not all fit the budget, the parts with the largest
-    shares are kept and the others are only named. Only nodes of an outline have shares; for others,
-    the best scores are kept. A single node has more of its text, and the titles of its children.
+    sentence for each tenth of the text, up to three. If not all fit the budget, the parts with the
+    largest shares are kept and the others are only named. Only nodes of an outline have shares; for
+    others, the best scores are kept. A single node has more of its text, and the titles of its
+    children.
     """
     found, shares = retrieved.found, retrieved.shares
     sentences = [
@@ -47,7 +48,8 @@ def overview(retrieved: Retrieved, units: Sequence[Unit], budget: Budget) -> Ext
     first, others = dict[int, Passage](), dict[int, Passage]()
     for (name, run), share in zip(parts, share_of, strict=True):
         largest = sorted(run[1:], key=weight.__getitem__, reverse=True)
-        for k in sorted([run[0], *largest[: min(MOST_OF_PART, round(10 * share)) - 1]]):
+        n_more = max(0, min(MOST_OF_PART, round(10 * share)) - 1)
+        for k in sorted([run[0], *largest[:n_more]]):
             lead, into = ("", others) if first.keys() & {*run} else (name, first)
             known = share if lead and shares else None
             into[k] = _line(found[k].node, lead, known, units, best[k])
