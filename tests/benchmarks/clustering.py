@@ -116,7 +116,6 @@ def segmentation(X) -> None:
         ("TargetSize(6), one document", TargetSize(6), one),
         ("TargetSize(6), 10,000 documents", TargetSize(6), many),
         ("Percentile(15), 10,000 documents", Percentile(15), many),
-        ("TargetSize(6, window=3), 10,000 documents", TargetSize(6, window=3), many),
         ("Optimal(rows=6), 10,000 documents", Optimal(rows=6), many),
         ("Optimal(rows=6), one document", Optimal(rows=6), one),
     ]:

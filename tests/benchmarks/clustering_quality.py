@@ -126,7 +126,6 @@ def segments(name: str, documents: list[tuple[np.ndarray, list[int]]]) -> None:
     rules = {
         f"Optimal(rows={ROWS})": Optimal(rows=ROWS),
         "TargetSize(6)": TargetSize(ROWS),
-        "TargetSize(6, window=3)": TargetSize(ROWS, window=3),
     }
     vectors = [X for X, _ in documents]
     zeros = [np.zeros(len(X), dtype=np.int64) for X in vectors]

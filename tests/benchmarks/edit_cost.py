@@ -26,7 +26,6 @@ from update import METHODS
 
 from hierindex import HierarchicalIndex
 from hierindex.store import rows
-from hierindex.tree import earlier
 
 N_PARAGRAPHS = 50
 N_EDITS = 5
@@ -49,7 +48,7 @@ class Counted:
 
     def __init__(self) -> None:
         self.n, self._usual = 0, rows.node_of
-        rows.node_of = earlier.node_of = self
+        rows.node_of = self
 
     def __call__(self, row):
         self.n += 1

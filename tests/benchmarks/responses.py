@@ -210,7 +210,7 @@ def main(folder: str) -> None:
     with tempfile.TemporaryDirectory() as uri:
         index = HierarchicalIndex.build(folder, uri)
         found = nodes_of(index)
-        show_columns("window", "nodes", *ways(None))
+        show_columns("window", "nodes", *ways())
         for window in WINDOWS:
             compare(found, window)
         show_columns("answers", "window", "nodes", "ours, calls", "end", "stock, calls", "end")
