@@ -112,7 +112,7 @@ def to_markdown(index: HierarchicalIndex, folder: str | Path, *, force: bool = F
     ----------
     index : HierarchicalIndex
     folder : str or Path
-        Folder to write to; missing folders are created. Its `.hierindex.json` holds the digest and
+        Folder to write to; missing folders are created. Its ``.hierindex.json`` holds the digest and
         the document of each file, so that names stay when titles change.
     force : bool
         Whether to overwrite files of the tree that were edited since; by default they are kept.
@@ -127,7 +127,7 @@ def to_markdown(index: HierarchicalIndex, folder: str | Path, *, force: bool = F
     Raises
     ------
     IndexNotFoundError, InputError
-        If there is no index, it is empty, a link in the folder leads outside, its `.hierindex.json`
+        If there is no index, it is empty, a link in the folder leads outside, its ``.hierindex.json``
         is damaged, or the folder cannot be written.
     """
     with writing(folder):

@@ -107,7 +107,7 @@ class Retrieve(Question, BoundedSearch):  # type: ignore[misc]  # it is frozen, 
     where: Where = Field(default=[])
 
     def answer_from(self, index: HierarchicalIndex) -> dict[str, Any]:
-        """Return the nodes like the sources of an answer, but with search scores only."""
+        """Return the nodes, described like the sources of an answer."""
         retrieval = index.as_retriever(**self.options(index))
         retrieved = retrieval.find(retrieval.embedded(self.question))
         return {"nodes": [source.to_json() for source in sources_of(retrieved)]}
@@ -220,7 +220,7 @@ class QuestionServer(Server):
     ------
     InputError
         If the address or port cannot be used, or a name contains other characters than letters,
-        digits, `_`, `-` and `.`.
+        digits, underscores, hyphens and dots.
     """
 
     def __init__(

@@ -116,7 +116,7 @@ def _language(text: str) -> str:
 
 
 class LLMRewriter:
-    """A rewriter that uses a language model, with retries, checks, rate limits and a cache.
+    """A rewriter that uses a language model, with retries, checks, limits and a cache.
 
     Parameters
     ----------
