@@ -109,9 +109,9 @@ class HierarchicalIndex:
     ) -> Self:
         """Build an index of documents, or replace all documents of an existing one.
 
-        The texts of unchanged files, and the chunks, vectors and summaries of unchanged texts, are
-        taken from the cache. The new tree is published in one step when it is complete; until
-        then, readers see the old one.
+        The texts of unchanged files, and the vectors and summaries of unchanged texts, are taken
+        from the cache. The new tree is published in one step when it is complete; until then,
+        readers see the old one.
 
         Parameters
         ----------
