@@ -109,9 +109,9 @@ class HierarchicalIndex:
     ) -> Self:
         """Build an index of documents, or replace all documents of an existing one.
 
-        The texts of unchanged files, and the chunks, vectors and summaries of unchanged texts, are
-        taken from the cache. The new tree is published in one step when it is complete; until
-        then, readers see the old one.
+        The texts of unchanged files, and the vectors and summaries of unchanged texts, are taken
+        from the cache. The new tree is published in one step when it is complete; until then,
+        readers see the old one.
 
         Parameters
         ----------
@@ -151,7 +151,7 @@ class HierarchicalIndex:
             more than half of the documents would be removed, or another version of hierindex wrote
             the index.
         ModelError, SummaryError, LimitError
-            If a model fails, or a limit of tokens or time is reached; the index is unchanged.
+            If a model fails, or the token limit is reached; the index is unchanged.
         """
         from hierindex.jobs.build import build_tree
         from hierindex.models.openvino_embedding import as_llama_index
@@ -588,8 +588,8 @@ class HierarchicalIndex:
         ----------
         sources : str, Path or Document, or a sequence of them, optional
             By default all files and folders that the index was built from. A path inside one of
-            them updates only that part. If a source was moved, pass its new path. A document
-            replaces the one with its id.
+            them updates only that part. If a source was moved, `build` again from its new path. A
+            document replaces the one with its id.
         hierarchy : Hierarchy, optional
             By default made from the settings of the index. A different one raises an error.
         llm : LLM or callable, optional
@@ -621,7 +621,7 @@ class HierarchicalIndex:
         IndexNotFoundError, FormatError
             If there is no index, or another version of hierindex wrote it.
         ModelError, SummaryError, LimitError
-            If a model fails, or a limit of tokens or time is reached; the index is unchanged.
+            If a model fails, or the token limit is reached; the index is unchanged.
         """
         from hierindex.jobs.revisions import updated
 
@@ -711,7 +711,7 @@ class HierarchicalIndex:
         Returns
         -------
         BuildReport
-            It is also set as `last_build`, unless `dry_run`.
+            It is also set as `last_build`.
 
         Raises
         ------
@@ -748,7 +748,7 @@ class HierarchicalIndex:
         failed : callable, optional
             Called with the `HierindexError` of a failed update, for example because a language
             model does not answer. The update is retried at the next change, or after 30 seconds
-            unless a limit of tokens or time was reached. By default the error is raised.
+            unless the token limit was reached. By default the error is raised.
         hierarchy, llm, splitter, purge, progress, **llm_options
             As in `update`.
 

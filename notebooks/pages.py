@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from hierindex.export.drawing import colours
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
@@ -14,7 +15,6 @@ from typer.main import get_command
 
 import hierindex
 from hierindex.cli.app import app as program
-from hierindex.export.drawing import colours
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -33,6 +33,7 @@ PARAMETERS = re.compile(r'<dl>\s*<dd><em class="sig-param">.*?</dl>', re.DOTALL)
 METHODS = re.compile(r"^% methods of (\w+)$", re.MULTILINE)  # a comment of Markdown
 LINK = re.compile(r"\]\(([\w./-]+)(#[\w-]*)?\)")
 LONG = re.compile(r"=(<[^>]*>|[A-Z]\w*\([^()]*\)|'[^']{30,}')")
+UNLISTED = {"class_name", "model_post_init", "of"}  # methods that the reference leaves out
 PUBLIC = re.compile(rf"({'|'.join(hierindex.__all__)})(\.\w+)?")
 
 
@@ -82,7 +83,7 @@ WRITTEN = {
 
 
 def table_of_methods(found: re.Match[str]) -> str:
-    """Return a table of the public methods of a class and what they do."""
+    """Return a table of the documented methods of a class and what they do."""
     kind = getattr(hierindex, found[1])
 
     def whole(name: re.Match[str]) -> str:
@@ -91,7 +92,7 @@ def table_of_methods(found: re.Match[str]) -> str:
     rows = [
         f"| `{kind.__name__}.{name}` | {re.sub('`([a-z_]+)`', whole, summary_of(kind, name))} |"
         for name in vars(kind)
-        if not name.startswith("_") and callable(getattr(kind, name))
+        if not name.startswith("_") and name not in UNLISTED and callable(getattr(kind, name))
     ]
     return "\n".join(["| method | what it does |", "|---|---|", *rows])
 

@@ -112,8 +112,8 @@ def to_markdown(index: HierarchicalIndex, folder: str | Path, *, force: bool = F
     ----------
     index : HierarchicalIndex
     folder : str or Path
-        Folder to write to; missing folders are created. Its `.hierindex.json` holds the digest and
-        the document of each file, so that names stay when titles change.
+        Folder to write to; missing folders are created. Its ``.hierindex.json`` holds the digest
+        and the document of each file, so that names stay when titles change.
     force : bool
         Whether to overwrite files of the tree that were edited since; by default they are kept.
         Files that were not written by an export are never touched.
@@ -127,8 +127,8 @@ def to_markdown(index: HierarchicalIndex, folder: str | Path, *, force: bool = F
     Raises
     ------
     IndexNotFoundError, InputError
-        If there is no index, it is empty, a link in the folder leads outside, its `.hierindex.json`
-        is damaged, or the folder cannot be written.
+        If there is no index, it is empty, a link in the folder leads outside, its
+        ``.hierindex.json`` is damaged, or the folder cannot be written.
     """
     with writing(folder):
         return _update(index, Path(folder).absolute(), force)

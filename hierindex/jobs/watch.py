@@ -60,8 +60,8 @@ def reports(
         Files and folders.
     failed : callable, optional
         Called with the error of a failed update; by default the error is raised. The update is
-        retried at the next change, or after half a minute unless it has reached a limit of tokens
-        or time. An error that repeats without a change is reported once.
+        retried at the next change, or after half a minute unless it has reached the token limit. An
+        error that repeats without a change is reported once.
     """
     due, said = 0.0, ""  # `due` by time.monotonic
     for changed in changes(sources):

@@ -26,15 +26,19 @@ class ExtractiveSynthesizer(BaseSynthesizer):
     long paragraph; short ones are extended by their neighbours. The author and the date in a
     document's metadata can be a passage, too. A passage is chosen by its best sentence, item or
     row, which is scored by three things: the share of the question's words in it or in the titles
-    above it (rare words weigh more), its similarity to the question, and the rank of its node.
+    above it (rare words weigh more), its similarity to the question, and the rank of its node. A
+    sentence that emphasises only words of the question, as a definition does, is preferred.
     Passages with much lower scores than the best are not shown, and no fact is shown twice. Front
     matter, references and tables of contents are quoted only if they match words of the question.
 
-    A question about the whole index ("What is this about?") is answered by an overview: a paragraph
-    for each node in reading order, with its title, its share of the text if the nodes are an
-    outline, and its best sentence, as in "Weather (50%): It rained all week. [1]". If not all nodes
-    fit, those with the smallest shares are only named. For a single node, the overview continues
-    with the following sentences and the titles of its children. An outline is always an overview.
+    A question about the whole index ("What is this about?") is answered by an overview: for each
+    part in reading order its name, its share of the text if the nodes are an outline, and its best
+    sentence, as in "Weather (50%): It rained all week. [1]". A part is a node. If all nodes are of
+    one document, consecutive ones with the same heading are one part, which has a sentence for each
+    tenth of the text, up to three. A group of documents is named by titles of its documents. If not
+    all parts fit, those with the smallest shares are only named. For a single node, the overview
+    continues with the following sentences and the titles of its children. An outline is always an
+    overview.
 
     `response.metadata` has `citations`, one per passage, as `Citation.to_json` returns it;
     `passages`, see `Answer`; `best`, the part of the first passage that answers best; `score`;

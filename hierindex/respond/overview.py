@@ -69,7 +69,8 @@ def overview(retrieved: Retrieved, units: Sequence[Unit], budget: Budget) -> Ext
         lines[k] = _line(found[k].node, parts[i].lead, share, units, best[k])
     for i in order:
         largest = sorted(parts[i].nodes[1:], key=lambda k: -weight[k])
-        for k in largest[: min(MOST_OF_PART, round(10 * whole[i])) - 1]:
+        n_more = max(0, min(MOST_OF_PART, round(10 * whole[i])) - 1)
+        for k in largest[:n_more]:
             lines[k], after[k] = _line(found[k].node, "", None, units, best[k]), parts[i].nodes[0]
     costs = budget.count([f"{line.lead} {line.text}" for line in lines.values()])
     room, kept = budget.max_tokens, dict[int, Passage]()

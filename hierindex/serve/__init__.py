@@ -82,7 +82,7 @@ def serve(
     ------
     InputError
         If the extra `serve` is not installed, or the address or port cannot be used, or a name
-        contains other characters than letters, digits, `_`, `-` and `.`.
+        contains other characters than letters, digits, underscores, hyphens and dots.
     """
     with extra("serve", "The server needs"):
         from hierindex.serve.questions import QuestionServer

@@ -208,7 +208,7 @@ class QuestionServer(Server):
     ------
     InputError
         If the address or port cannot be used, or a name contains other characters than letters,
-        digits, `_`, `-` and `.`.
+        digits, underscores, hyphens and dots.
     """
 
     def __init__(

@@ -116,7 +116,7 @@ def _language(text: str) -> str:
 
 
 class LLMRewriter:
-    """A rewriter that uses a language model, with retries, checks, rate limits and a cache.
+    """A rewriter that uses a language model, with retries, checks, limits and a cache.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ class LLMRewriter:
     prompt : str
         "summary" (the default); "questions", which asks what a text is about and which questions it
         answers; or a template with the field `{text}` and optionally `{fence}`, `{n_words}` and
-        `{language}`. Only "summary" asks for a title, but a title of another answer is one, too.
+        `{language}`. Only "summary" asks for a title; one that a model writes all the same is used.
     timeout : float
         Seconds per request, 120 by default. A thread cannot be interrupted, so `rewrite` abandons
         a request that takes longer.

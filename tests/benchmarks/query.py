@@ -81,7 +81,7 @@ def _renamed(column: pa.ChunkedArray, copy: int) -> pa.Array:
 def written(store: HierarchyStore, rows: pa.Table, n_nodes: int) -> Table:
     """A table of so many nodes, with the indices that a store makes."""
     batches = pa.RecordBatchReader.from_batches(rows.schema, copies(rows, n_nodes))
-    store._table.replace(batches, {}, {})
+    store.table.replace(batches, {})
     table = store.table.connection.open()
     assert table is not None
     return table
@@ -143,7 +143,9 @@ def main(folder: str, sizes: list[int]) -> None:
     with tempfile.TemporaryDirectory() as at:
         index = HierarchicalIndex.build(folder, Path(at) / "index")
         rows = index.store.client.open_table("nodes").to_arrow()
-        texts = rows.filter(pc.equal(rows["level"], 0))["text"].to_pylist()[:: len(rows) // 120]
+        texts = rows.filter(pc.equal(rows["level"], 0))["text"].to_pylist()[
+            :: max(1, len(rows) // 120)
+        ]
         questions = [
             QueryBundle(words, embedding=index.embed_model.get_query_embedding(words))
             for words in (" ".join(text.split()[:9]) for text in texts[:QUESTIONS])

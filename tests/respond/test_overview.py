@@ -147,9 +147,9 @@ def test_nodes_that_are_no_outline_have_no_shares(tmp_path):
     assert answer.answer.startswith(f"{answer.sources[0].title}: ")
 
 
-def ask(*texts, answer_tokens=150):
+def ask(*texts, answer_tokens=150, **fields):
     nodes = [
-        NodeWithScore(node=TextNode(text=text, metadata=metadata_of(title=title)))
+        NodeWithScore(node=TextNode(text=text, metadata=metadata_of(title=title, **fields)))
         for title, text in texts
     ]
     return str(
@@ -163,6 +163,14 @@ def test_a_part_without_a_sentence_is_told_by_what_it_has():
     told = ("Rain", "It rained all night.  The river rose.")
     said = ask(told, ("Figures", "Contents"))
     assert said == "Rain: It rained all night. [1]\n\nFigures: Contents [2]"
+
+
+def test_a_small_part_of_several_nodes_has_one_sentence():
+    rain = [
+        ("Rain", f"It rained all night in the town of {town}.") for town in ("Ost", "Bar", "Ulm")
+    ]
+    said = ask(*rain, ("Sun", "The sun shone on the river."), documents=("almanac",))
+    assert said == f"Rain: {rain[0][1]} [1]\n\nSun: The sun shone on the river. [2]"
 
 
 def test_a_line_has_a_sentence_that_tells_something():
