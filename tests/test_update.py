@@ -41,13 +41,13 @@ from hierindex import (
 from hierindex.cache import cache_file
 from hierindex.core.identity import hash_text
 from hierindex.errors import InputError, SourceError
+from hierindex.jobs import job
 from hierindex.jobs.changes import ChangedDocuments
 from hierindex.models.client import load_llm
 from hierindex.models.model import built_precision
 from hierindex.read.readers import READERS
 from hierindex.store.table import Table
 from hierindex.summarize import LLMRewriter, TwoStageSummarizer
-from hierindex.tree.growth import Grower
 
 REWRITTEN = TwoStageSummarizer(RewriterOf(str))
 
@@ -509,7 +509,7 @@ class TestCaches:
         built(folder, index.store.uri, DocumentHierarchy(index.embed_model, max_children=3))
         assert n_read == 0
 
-    @pytest.mark.parametrize("dies", ["above", "revise"])
+    @pytest.mark.parametrize("dies", ["grow_above", "revise"])
     def test_an_update_that_is_killed_is_done_by_the_next(
         self, index, folder, tmp_path, monkeypatch, dies
     ):
@@ -517,7 +517,7 @@ class TestCaches:
             raise KeyboardInterrupt
 
         before = as_plain(index)
-        where = Grower if dies == "above" else Table
+        where = job if dies == "grow_above" else Table
         (folder / "b.txt").write_text(text_of("other"))
         (folder / "d.txt").write_text(text_of("d"))
         with monkeypatch.context() as patch:

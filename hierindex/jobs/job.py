@@ -21,10 +21,11 @@ from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
 from hierindex.store.temporary_files import RowFile
 from hierindex.tree.earlier import EarlierTree
-from hierindex.tree.growth import Grower, Grown, Sink
+from hierindex.tree.growth import Grown, Sink, grow_above, grow_documents
 from hierindex.tree.hierarchy import Hierarchy
 from hierindex.tree.levels import GrownPart
 from hierindex.tree.pools import GrownPools, PoolRows, grow_pools, parted
+from hierindex.tree.recipe import Recipe
 
 if TYPE_CHECKING:
     from llama_index.core.node_parser import NodeParser
@@ -71,9 +72,9 @@ class PartGrower:
     progress: Progress
 
     @cached_property
-    def grower(self) -> Grower:
-        """The object that grows trees over chunks."""
-        return self.hierarchy.grower(self.cache, self.progress)
+    def recipe(self) -> Recipe:
+        """The settings, models and caches of the trees."""
+        return self.hierarchy.recipe(self.cache, self.progress)
 
     def chunks(self, part: Part) -> list[Node]:
         """Return the chunks of all documents of a part, in order, with their origins."""
@@ -90,12 +91,12 @@ class PartGrower:
         watch = Stopwatch()
         with watch("split"):
             chunks = self.chunks(part)
-        grown = self.grower.documents(chunks, finish=True)
+        grown = grow_documents(self.recipe, chunks, finish=True)
         return replace(grown, timings=[*watch.timings, *grown.timings])
 
     def pools(self, pools: PoolRows) -> GrownPools:
         """Group pools of leaves; see `grow_pools`."""
-        return grow_pools(self.grower.recipe, pools)
+        return grow_pools(self.recipe, pools)
 
     @cached_property
     def _splitter(self) -> "NodeParser":
@@ -256,7 +257,8 @@ class Job:
 
             grow_pools = partial(workers.map, PartGrower.pools)
             aside = Sink(rows.add, waiting, self.part)
-            return workers.grower.grower.above(grown_parts(), self.earlier(), aside, grow_pools)
+            recipe = workers.grower.recipe
+            return grow_above(recipe, grown_parts(), self.earlier(), aside, grow_pools)
 
     def _write(self, grown: Grown, rows: RowFile) -> int:
         """Write the grown nodes and return the generation."""

@@ -60,61 +60,49 @@ class Sink(NamedTuple):
     most: int
 
 
-@dataclass(frozen=True)
-class Grower:
-    """Grows trees by a recipe."""
+def grow_documents(recipe: Recipe, chunks: Sequence[Node], *, finish: bool) -> GrownPart:
+    """Grow the trees of documents over all their chunks, which are not modified.
 
-    recipe: Recipe
+    Parameters
+    ----------
+    recipe : Recipe
+    chunks : Sequence[Node]
+    finish : bool
+        Whether to finish nodes that the levels above do not change; otherwise no node is finished.
+    """
+    levels = Levels(recipe)
+    leaves, X = embedded_leaves(chunks, recipe, levels.watch)
+    levels.made += leaves
+    rows = level_rows(leaves, X, 0, headings_between(leaves))
+    top = levels.grow(Level(leaves, rows), recipe.within)
+    with levels.watch("link", None):
+        done = _of_one_root(levels.made) if finish else set()
+        whole = [node for node in levels.made if node.documents[0] in done]
+        note_documents(whole, done, chunks_of(whole))
+        below = [node for node in whole if node.parents]
+        left = [d for d in levels.made if d.documents[0] not in done or not d.parents]
+    return levels.part(top, left, below, done)
 
-    def grow(
-        self, parts: Parts, earlier: EarlierTree | None = None, aside: Sink | None = None
-    ) -> Grown:
-        """Grow a tree over chunks; see `Hierarchy.grow`."""
-        documents = (self.documents(chunks, finish=aside is not None) for chunks in parts)
-        return self.above(documents, earlier, aside)
 
-    def documents(self, chunks: Sequence[Node], *, finish: bool) -> GrownPart:
-        """Grow the trees of documents over all their chunks, which are not modified.
+def grow_above(
+    recipe: Recipe,
+    parts: Iterable[GrownPart],
+    earlier: EarlierTree | None = None,
+    aside: Sink | None = None,
+    grow: GrowPools | None = None,
+) -> Grown:
+    """Grow the levels above the trees of documents, or above leaves.
 
-        Parameters
-        ----------
-        chunks : Sequence[Node]
-        finish : bool
-            Whether to finish nodes that the levels above do not change; otherwise no node is
-            finished.
-        """
-        levels = Levels(self.recipe)
-        leaves, X = embedded_leaves(chunks, self.recipe, levels.watch)
-        levels.made += leaves
-        rows = level_rows(leaves, X, 0, headings_between(leaves))
-        top = levels.grow(Level(leaves, rows), self.recipe.within)
-        with levels.watch("link", None):
-            done = _of_one_root(levels.made) if finish else set()
-            whole = [node for node in levels.made if node.documents[0] in done]
-            note_documents(whole, done, chunks_of(whole))
-            below = [node for node in whole if node.parents]
-            left = [d for d in levels.made if d.documents[0] not in done or not d.parents]
-        return levels.part(top, left, below, done)
-
-    def above(
-        self,
-        parts: Iterable[GrownPart],
-        earlier: EarlierTree | None = None,
-        aside: Sink | None = None,
-        grow: GrowPools | None = None,
-    ) -> Grown:
-        """Grow the levels above the trees of documents, or above leaves.
-
-        By default, pools are grown in this process, one after the other.
-        """
-        pools = None
-        if aside and not (earlier or self.recipe.within):
-            pools = Pools(self.recipe, aside.waiting, aside.most)
-            parts = pools.grown(parts, grow or partial(map, partial(grow_pools, self.recipe)))
-        growth = Growth(Levels(self.recipe), earlier, aside, pools)
-        for part in parts:
-            growth.add(part)
-        return growth.finished()
+    By default, pools are grown in this process, one after the other.
+    """
+    pools = None
+    if aside and not (earlier or recipe.within):
+        pools = Pools(recipe, aside.waiting, aside.most)
+        parts = pools.grown(parts, grow or partial(map, partial(grow_pools, recipe)))
+    growth = Growth(Levels(recipe), earlier, aside, pools)
+    for part in parts:
+        growth.add(part)
+    return growth.finished()
 
 
 @dataclass

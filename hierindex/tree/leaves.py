@@ -109,8 +109,8 @@ def embedded_leaves(
     """
     embedder = recipe.embedder
     with watch("link", 0):
-        leaves = make_leaves(chunks, recipe.namespace, recipe.maker)
-    embedder.warn_of_summaries(recipe.summary_tokens)
+        leaves = make_leaves(chunks, recipe.settings.namespace, recipe.maker)
+    embedder.warn_of_summaries(recipe.settings.summary_tokens)
     if not leaves:
         return [], np.zeros((0, 1))
     with watch("embed", 0):

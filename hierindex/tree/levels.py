@@ -123,8 +123,11 @@ class Levels:
     grounding: Grounding = field(default_factory=Grounding)
     watch: Stopwatch = field(default_factory=Stopwatch)
 
-    def grow(self, level: Level, groupers: Sequence[Grouper]) -> Level:
-        """Grow levels above a level until the groupers are done, and return the highest one."""
+    def grow(self, level: Level, groupers: Sequence[Grouper], most: int | None = None) -> Level:
+        """Grow levels above a level until the groupers are done, and return the highest one.
+
+        `most` is the highest level to grow, that of the settings by default.
+        """
 
         def above(rows: Rows, M: Membership) -> Rows:
             nonlocal level
@@ -133,7 +136,7 @@ class Levels:
             self.statistics.append(LevelStatistics.of(level.rows))
             return level.rows
 
-        most = self.recipe.max_levels
+        most = most or self.recipe.settings.max_levels
         timed = [partial(self._grouped, grouper) for grouper in groupers]
         most = None if most is None else most - level.rows.level
         self.statistics.append(LevelStatistics.of(level.rows))
@@ -166,7 +169,7 @@ class Levels:
         """
         nodes, rows, kept = below.nodes, below.rows, below.kept(M)
         level, groups = rows.level + 1, groups_of(M)
-        alone = self.recipe.method == "document" and rows.level == 0
+        alone = self.recipe.settings.method == "document" and rows.level == 0
         new = [g for g, of in enumerate(groups) if g not in kept and (len(of) > 1 or alone)]
         made, X_new, usage = parents_of(
             [[nodes[row] for row in groups[g]] for g in new],

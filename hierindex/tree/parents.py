@@ -136,7 +136,7 @@ def parents_of(
         ]
     with watch("embed", level):
         X = centroids
-        if recipe.parent_embedding == "text" and parents:
+        if recipe.settings.parent_embedding == "text" and parents:
             X = recipe.embed(parents, f"embed level {level}")
             if X.shape[1] != centroids.shape[1]:
                 raise InputError(
@@ -160,7 +160,8 @@ def _parent(
     children and hidden in none.
     """
     documents = tuple(dict.fromkeys(d for child in children for d in child.documents))
-    metadata = merged_metadata([child.metadata for child in children], recipe.metadata_rules)
+    rules = recipe.settings.metadata_rules
+    metadata = merged_metadata([child.metadata for child in children], rules)
     hidden = {key for child in children for key in child.others.get(LLM_HIDDEN, ())}
     differing = {k for k in metadata for c in children if c.metadata.get(k) != metadata[k]}
     child_ids = tuple(child.id for child in children)

@@ -133,13 +133,13 @@ def grow_pools(recipe: Recipe, pools: PoolRows) -> GrownPools:
     recipe : Recipe
     pools : PoolRows
     """
-    levels = Levels(replace(recipe, max_levels=1))
+    levels = Levels(recipe)
     nodes = [[*map(node_of, pool)] for pool in pools]
     leaves = [*chain(*nodes)]
     ends = np.cumsum([len(pool) for pool in nodes])
     grouper = partial(recipe.across[0].of_pools, pools=np.split(np.arange(ends[-1]), ends[:-1]))
     rows = level_rows(leaves, vectors_of(leaves), 0)
-    top = levels.grow(Level(leaves, rows), [grouper])
+    top = levels.grow(Level(leaves, rows), [grouper], most=1)
     return GrownPools(levels.part(top, top.nodes), [leaf.parents for leaf in leaves])
 
 
