@@ -27,8 +27,7 @@ from hierindex.jobs.job import Job
 from hierindex.store.rows import row_of
 from hierindex.store.table import Table
 from hierindex.store.temporary_files import RowFile
-from hierindex.tree.growth import Sink
-from hierindex.tree.pools import parted
+from hierindex.tree.growth import Sink, parted
 
 OPTIONS = [
     *({"kind": kind} for kind in KINDS),

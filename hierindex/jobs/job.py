@@ -9,8 +9,15 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from hierindex.cache import Cache, Readings, Vectors, open_cache
-from hierindex.jobs.changes import Documents, Origin, Revision, chunks_per_document, kept_chunks
-from hierindex.jobs.reading import ReadFiles, file_reader
+from hierindex.jobs.changes import (
+    Documents,
+    Origin,
+    ReadFiles,
+    Revision,
+    chunks_per_document,
+    file_reader,
+    kept_chunks,
+)
 from hierindex.jobs.report import BuildReport, reported
 from hierindex.jobs.settings import settings_of
 from hierindex.node import Node
@@ -21,10 +28,18 @@ from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
 from hierindex.store.temporary_files import RowFile
 from hierindex.tree.earlier import EarlierTree
-from hierindex.tree.growth import Grown, Sink, grow_above, grow_documents
+from hierindex.tree.growth import (
+    Grown,
+    GrownPools,
+    PoolRows,
+    Sink,
+    grow_above,
+    grow_documents,
+    grow_pools,
+    parted,
+)
 from hierindex.tree.hierarchy import Hierarchy
 from hierindex.tree.levels import GrownPart
-from hierindex.tree.pools import GrownPools, PoolRows, grow_pools, parted
 from hierindex.tree.recipe import Recipe
 
 if TYPE_CHECKING:

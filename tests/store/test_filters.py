@@ -458,15 +458,6 @@ def test_a_query_without_filters(store, asked):
     assert len(store.get_nodes(filters=asked.get("filters"))) == len(NODES)
 
 
-def test_filters_of_a_class_of_the_users(store):
-    class Mine(MetadataFilters):
-        pass
-
-    mine = Mine(filters=[any_of(f("n", 1), f("n", 2))])
-    mine.condition = "or"
-    assert found(store, filters=mine) == found(store, filters=any_of(f("n", 1), f("n", 2)))
-
-
 @pytest.mark.parametrize("key", [*OURS, "hierindex_mine"])
 def test_a_key_under_our_prefix_is_refused_where_nodes_enter(tmp_path, key):
     store = HierarchyStore(tmp_path)
