@@ -1,6 +1,5 @@
 """A job grows the parts of a tree, in this process or by an engine, and publishes the tree."""
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
@@ -41,6 +40,7 @@ from hierindex.tree.growth import (
 from hierindex.tree.hierarchy import Hierarchy
 from hierindex.tree.levels import GrownPart
 from hierindex.tree.recipe import Recipe
+from hierindex.tree.titles import documents_alone
 
 if TYPE_CHECKING:
     from llama_index.core.node_parser import NodeParser
@@ -107,7 +107,8 @@ class PartGrower:
         with watch("split"):
             chunks = self.chunks(part)
         grown = grow_documents(self.recipe, chunks, finish=True)
-        return replace(grown, timings=[*watch.timings, *grown.timings])
+        watch.add(grown.seconds)
+        return replace(grown, seconds=watch.seconds)
 
     def pools(self, pools: PoolRows) -> GrownPools:
         """Group pools of leaves; see `grow_pools`."""
@@ -256,17 +257,11 @@ class Job:
     def _grown(self, rows: RowFile) -> Grown:
         """Grow the tree; finished nodes are added to `rows`."""
         with self.start(self.grower) as workers, RowFile(self.table.connection) as waiting:
-            n_each = deque[int]()  # documents of the parts that are being grown
-
-            def given() -> Iterator[Part]:
-                for part in self.parts(workers.n_parts):
-                    n_each.append(len(part.read))
-                    yield part
 
             def grown_parts() -> Iterator[GrownPart]:
                 n_done = 0
-                for grown in workers.map(PartGrower.documents, given()):
-                    n_done += n_each.popleft()
+                for grown in workers.map(PartGrower.documents, self.parts(workers.n_parts)):
+                    n_done += len(documents_alone([*grown.left, *grown.finished]))
                     workers.progress("grow documents", n_done, len(self.revision.read))
                     yield grown
 

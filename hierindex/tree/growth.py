@@ -20,7 +20,6 @@ from hierindex.errors import InputError
 from hierindex.models.embedder import unit_vectors
 from hierindex.models.record import Usage
 from hierindex.node import Grounding, Node
-from hierindex.progress import Timing
 from hierindex.store.rows import Row, node_of, parent_columns, row_of
 from hierindex.store.temporary_files import RowFile
 from hierindex.tree.earlier import Cut, EarlierTree
@@ -182,7 +181,7 @@ class Grown:
     usage: Usage = field(default_factory=Usage)
     grounding: Grounding = field(default_factory=Grounding)
     statistics: list[LevelStatistics] = field(default_factory=list)
-    timings: list[Timing] = field(default_factory=list)
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
 
 Parts = Iterable[Sequence[Node]]
@@ -219,7 +218,7 @@ def grow_documents(recipe: Recipe, chunks: Sequence[Node], *, finish: bool) -> G
     levels.made += leaves
     rows = level_rows(leaves, X, 0, headings_between(leaves))
     top = levels.grow(Level(leaves, rows), recipe.within)
-    with levels.watch("link", None):
+    with levels.watch("link"):
         done = _of_one_root(levels.made) if finish else set()
         whole = [node for node in levels.made if node.documents[0] in done]
         note_documents(whole, done, chunks_of(whole))
@@ -284,13 +283,13 @@ class Growth:
         levels.made += part.left
         levels.usage += part.usage
         levels.grounding += part.grounding
-        levels.watch.add(part.timings)
+        levels.watch.add(part.seconds)
         if part.tops:
             self._parts.append(replace(part, finished=()))
         if self.earlier:
             self.ids.update(node.id for node in chain(part.left, part.finished))
         if self.aside:
-            with levels.watch("write", None):
+            with levels.watch("write"):
                 self.aside.finished(map(row_of, part.finished))
 
     def finished(self) -> Grown:
@@ -301,14 +300,14 @@ class Growth:
         last = self._grow()
         # The highest nodes of the parts are among those that are grouped above them.
         below = summed([part.statistics for part in self._parts])[:-1]
-        with levels.watch("link", None):
+        with levels.watch("link"):
             if earlier:
                 self.ids.update(node.id for node in levels.made)
                 if isinstance(last, Cut):
                     earlier.finish(last, self.ids)
             nodes = self._noted()
         if self.aside:
-            with levels.watch("write", None):
+            with levels.watch("write"):
                 self.aside.finished(_rows(nodes, self.pools))
         return Grown(
             [] if self.aside else nodes,
@@ -316,13 +315,13 @@ class Growth:
             levels.usage,
             levels.grounding,
             [*below, *levels.statistics],
-            levels.watch.timings,
+            levels.watch.seconds,
         )
 
     def _grow(self) -> Level:
         """Grow the levels above the parts; return the highest, of an earlier tree its last cut."""
         levels, across = self.levels, self.levels.recipe.across
-        with levels.watch("link", None):
+        with levels.watch("link"):
             parts = self._parts
             if len(widths := {part.X.shape[1] for part in parts}) > 1:
                 raise InputError(f"Embeddings must have one dimension, got {sorted(widths)}.")

@@ -209,7 +209,7 @@ class Hierarchy(TransformComponent):
         earlier: EarlierTree | None = None,
         aside: Sink | None = None,
     ) -> Grown:
-        """Build a tree like `__call__`, and also return its usage, statistics and timings.
+        """Build a tree like `__call__`, and also return its usage, statistics and seconds.
 
         Parameters
         ----------

@@ -14,7 +14,7 @@ from hierindex.core.rows import Rows
 from hierindex.core.tree import Grouper, grow_tree
 from hierindex.models.record import Usage
 from hierindex.node import Grounding, Node
-from hierindex.progress import Stopwatch, Timing
+from hierindex.progress import Stopwatch
 from hierindex.tree.leaves import level_rows
 from hierindex.tree.parents import parents_of
 from hierindex.tree.recipe import Recipe
@@ -96,7 +96,7 @@ class GrownPart:
     statistics: Sequence[LevelStatistics]
     usage: Usage
     grounding: Grounding
-    timings: Sequence[Timing]
+    seconds: Mapping[str, float]
 
 
 @dataclass
@@ -145,7 +145,7 @@ class Levels:
 
     def _grouped(self, grouper: Grouper, rows: Rows) -> Membership | None:
         level = rows.level + 1
-        with self.watch("cluster", level):
+        with self.watch("cluster"):
             self.recipe.progress(f"cluster level {level}", 0, 1)
             M = grouper(rows)
             self.recipe.progress(f"cluster level {level}", 1, 1)
@@ -159,7 +159,7 @@ class Levels:
         done: Set[str] = frozenset(),
     ) -> GrownPart:
         """Return the levels as a part of a tree; `top` is the highest of them."""
-        spent = self.statistics, self.usage, self.grounding, self.watch.timings
+        spent = self.statistics, self.usage, self.grounding, self.watch.seconds
         return GrownPart(left, top.nodes, top.rows.X, finished, done, *spent)
 
     def _parents(self, below: Level, M: Membership) -> tuple[list[Node | str], Floats2d]:
@@ -181,7 +181,7 @@ class Levels:
         self.made += made
         self.usage += usage
         self.grounding = sum(filter(None, (node.grounding for node in made)), self.grounding)
-        with self.watch("link", level):
+        with self.watch("link"):
             first = np.array([group[0] for group in groups], dtype=np.int64)
             X = rows.X[first]
             X[new] = X_new

@@ -125,16 +125,16 @@ def parents_of(
     recipe : Recipe
     watch : Stopwatch
     """
-    with watch("summarize", level):
+    with watch("summarize"):
         names = [names_in_list(group, recipe.budget) for group in groups]
         keys = [_key(group, called, recipe) for group, called in zip(groups, names, strict=True)]
         summaries = _summaries(keys, groups, names, recipe, level)
-    with watch("link", level):
+    with watch("link"):
         parents = [
             _parent(key, group, summary, level, recipe)
             for key, group, summary in zip(keys, groups, summaries, strict=True)
         ]
-    with watch("embed", level):
+    with watch("embed"):
         X = centroids
         if recipe.settings.parent_embedding == "text" and parents:
             X = recipe.embed(parents, f"embed level {level}")
