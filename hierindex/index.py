@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from llama_index.core.schema import BaseNode, Document
     from llama_index.core.vector_stores.types import MetadataFilters
 
+    from hierindex.jobs.build import Revise, UpdateOptions
     from hierindex.jobs.job import Engine
     from hierindex.jobs.report import BuildReport
     from hierindex.jobs.revisions import Source
     from hierindex.jobs.settings import StoredSettings
-    from hierindex.jobs.update import Revise, UpdateOptions
     from hierindex.jobs.watch import Failed
     from hierindex.models.functions import LLMLike
     from hierindex.models.model import EmbedLike, EmbedModel
@@ -232,7 +232,7 @@ class HierarchicalIndex:
     @property
     def settings(self) -> "StoredSettings":
         """The settings of the build that made the index: its hierarchy, models and chunk size."""
-        from hierindex.jobs.update import settings_held
+        from hierindex.jobs.build import settings_held
 
         return settings_held(self.table.snapshot())
 
@@ -801,14 +801,14 @@ class HierarchicalIndex:
         llm_options: dict[str, Any],
         **options: Any,
     ) -> "UpdateOptions":
-        from hierindex.jobs.update import UpdateOptions
+        from hierindex.jobs.build import UpdateOptions
 
         return UpdateOptions(hierarchy, self._embed_model, llm, progress, llm_options, **options)
 
     def _revise(
         self, what: str, change: "Revise", given: "UpdateOptions", *, dry_run: bool = False
     ) -> "BuildReport":
-        from hierindex.jobs.update import revise
+        from hierindex.jobs.build import revise
 
         report = revise(self.table, what, change, given, dry_run=dry_run)
         self.last_build = self.last_build if dry_run else report

@@ -1,9 +1,9 @@
 """Progress reports of long operations, and the seconds that they take."""
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 
 @runtime_checkable
@@ -22,48 +22,35 @@ def silent(stage: str, done: int, total: int, cost: str = "", /) -> None:
     """Report nothing."""
 
 
-class Timing(NamedTuple):
-    """Seconds that a stage took; `level` is the one it made, None if it concerns all levels."""
-
-    stage: str
-    level: int | None
-    seconds: float
-
-
 class Stopwatch:
-    """Adds up seconds by stage and level.
+    """Adds up seconds by stage, in the order in which stages first ended.
 
     >>> watch = Stopwatch()
-    >>> with watch("embed", 0):
+    >>> with watch("embed"):
     ...     pass
-    >>> [(timing.stage, timing.level) for timing in watch.timings]
-    [('embed', 0)]
+    >>> [*watch.seconds]
+    ['embed']
     """
 
     def __init__(self) -> None:
-        self._seconds: dict[tuple[str, int | None], float] = {}
+        self.seconds: dict[str, float] = {}
         self._started = time.perf_counter()
 
     @contextmanager
-    def __call__(self, stage: str, level: int | None = None) -> Iterator[None]:
+    def __call__(self, stage: str) -> Iterator[None]:
         """Measure a `with` block, including the time that a generator is suspended in it."""
         start = time.perf_counter()
         try:
             yield
         finally:
-            self.add([Timing(stage, level, time.perf_counter() - start)])
+            self.add({stage: time.perf_counter() - start})
 
-    def add(self, timings: Iterable[Timing]) -> None:
-        """Add timings measured elsewhere."""
-        for stage, level, spent in timings:
-            self._seconds[stage, level] = self._seconds.get((stage, level), 0.0) + spent
+    def add(self, seconds: Mapping[str, float]) -> None:
+        """Add seconds measured elsewhere, by stage."""
+        for stage, spent in seconds.items():
+            self.seconds[stage] = self.seconds.get(stage, 0.0) + spent
 
     @property
     def elapsed(self) -> float:
         """Seconds since the stopwatch was made."""
         return time.perf_counter() - self._started
-
-    @property
-    def timings(self) -> list[Timing]:
-        """Sums by stage and level, in the order in which stages first ended."""
-        return [Timing(*key, seconds) for key, seconds in self._seconds.items()]

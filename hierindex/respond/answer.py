@@ -217,4 +217,4 @@ def outline_json(outlined: Retrieved) -> dict[str, Any]:
 
 def seconds_of(watch: Stopwatch) -> dict[str, float]:
     """Return the seconds of each stage."""
-    return {timing.stage: round(timing.seconds, 3) for timing in watch.timings}
+    return {stage: round(seconds, 3) for stage, seconds in watch.seconds.items()}

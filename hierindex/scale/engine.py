@@ -15,24 +15,26 @@ from typing import Any
 from hierindex.cache import Readings, open_cache
 from hierindex.core.arguments import is_whole, require
 from hierindex.errors import InputError
+from hierindex.jobs.changes import InFile, file_reader
 from hierindex.jobs.job import AtWork, PartGrower, Workers
-from hierindex.jobs.reading import InFile, file_reader
 from hierindex.progress import Progress
 from hierindex.read.files import File
-from hierindex.scale.cluster import cluster, in_order, result_of
-from hierindex.scale.worker import (
+from hierindex.scale.cluster import (
     LLM,
     Shared,
     SharedCache,
     SharedRewriter,
     Worker,
     asking,
+    cluster,
+    in_order,
     language_model,
     read,
+    result_of,
     sendable,
 )
 from hierindex.store.table import Table
-from hierindex.tree.pools import parted
+from hierindex.tree.growth import parted
 
 FILES = 64  # that a task reads at most
 PARTS = 4  # per worker, so that none is idle for long at the end

@@ -1,27 +1,170 @@
-"""Growing a tree, part by part and then above the parts."""
+"""Growing a tree, part by part and then above the parts.
+
+The parts are trees of documents, or pools of similar leaves. If there are too many leaves for
+memory, they are stored in a file, read pool by pool, and written when all pools are grown.
+"""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from hierindex.core.arguments import Floats2d
 from hierindex.core.revision import Revised
+from hierindex.core.rows import blocks
 from hierindex.errors import InputError
+from hierindex.models.embedder import unit_vectors
 from hierindex.models.record import Usage
 from hierindex.node import Grounding, Node
-from hierindex.progress import Timing
-from hierindex.store.rows import Row, row_of
+from hierindex.store.rows import Row, node_of, parent_columns, row_of
 from hierindex.store.temporary_files import RowFile
 from hierindex.tree.earlier import Cut, EarlierTree
-from hierindex.tree.leaves import embedded_leaves, headings_between, level_rows
+from hierindex.tree.leaves import embedded_leaves, headings_between, level_rows, vectors_of
 from hierindex.tree.levels import GrownPart, Level, Levels, LevelStatistics, summed
-from hierindex.tree.pools import GrowPools, Pools, grow_pools
 from hierindex.tree.recipe import Recipe
-from hierindex.tree.titles import chunks_of, documents_alone, note_documents, note_names
+from hierindex.tree.titles import (
+    Chunk,
+    chunks_of,
+    documents_alone,
+    note_documents,
+    note_names,
+)
+
+T = TypeVar("T")
+
+PoolRows = Sequence[Sequence[Row]]
+"""Rows of the leaves of some pools, with the titles that their documents give them."""
+
+
+class GrownPools(NamedTuple):
+    """The nodes grown over pools, and the parents of each leaf with their weights.
+
+    A leaf without parents is one of the grown nodes.
+    """
+
+    part: GrownPart
+    parents: Sequence[Sequence[tuple[str, float]]]
+
+
+GrowPools = Callable[[Iterable[PoolRows]], Iterable[GrownPools]]
+"""Grows the pools of each batch, in order."""
+
+
+class Pools:
+    """The leaves of a tree; they are stored in a file if there are more than `most`.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    waiting : RowFile
+    most : int
+        Approximate number of leaves that may be in memory.
+    """
+
+    def __init__(self, recipe: Recipe, waiting: RowFile, most: int) -> None:
+        self.chunks: dict[str, Chunk] = {}
+        """The documents and sections of the leaves in the file, by id, in order."""
+        self._recipe, self._waiting, self._most = recipe, waiting, most
+        self._parents: dict[int, Sequence[tuple[str, float]]] = {}  # by number of the leaf
+
+    def grown(self, parts: Iterable[GrownPart], grow: GrowPools) -> Iterator[GrownPart]:
+        """Yield parts of leaves unchanged if there are few leaves, otherwise the grown pools.
+
+        Parameters
+        ----------
+        parts : Iterable[GrownPart]
+            Leaves without nodes above them.
+        grow : GrowPools
+        """
+        few, n_leaves = list[GrownPart](), 0
+        for part in parts:
+            n_leaves += len(part.tops)
+            few.append(part)
+            while n_leaves > self._most and few:
+                yield self._put(few.pop(0))
+        yield from few
+        if self.chunks:
+            pools_of = self._recipe.across[0].pools(self._vectors())
+            batches = [*parted([pool.tolist() for pool in pools_of], len, self._most)]
+            grown = zip(batches, grow(map(self._rows_of, batches)), strict=True)
+            for n_done, (pools, (part, parents)) in enumerate(grown, start=1):
+                self._parents.update(zip(chain(*pools), parents, strict=True))
+                self._recipe.progress("grow pools", n_done, len(batches))
+                yield part
+
+    def order(self, tops: Sequence[Node]) -> list[int]:
+        """Return the positions of the pools' top nodes, sorted by their leaves."""
+        number = {node_id: i for i, node_id in enumerate(self.chunks)}
+        leaves = [[number[i] for i in node.children or [node.id]] for node in tops]
+        return sorted(range(len(tops)), key=leaves.__getitem__)
+
+    def rows(self, alone: Mapping[str, Node]) -> Iterator[Row]:
+        """Yield the rows of all leaves in order; `alone` has the leaves without parents.
+
+        The documents of an index are in this order.
+        """
+        for number, leaf_id in enumerate(self.chunks):
+            if parents := self._parents[number]:
+                yield self._waiting[number] | parent_columns(parents)
+            else:
+                yield row_of(alone[leaf_id])
+
+    def _put(self, part: GrownPart) -> GrownPart:
+        """Store leaves in the file, with the titles from their documents; return the others."""
+        leaves, chunks = part.tops, chunks_of(part.tops)
+        note_documents(leaves, documents_alone(leaves), chunks)
+        self._waiting.add(map(row_of, leaves))
+        self.chunks |= chunks
+        return replace(part, left=(), tops=(), X=part.X[:0], statistics=())
+
+    def _rows_of(self, pools: Sequence[Sequence[int]]) -> PoolRows:
+        return [[*map(self._waiting.__getitem__, pool)] for pool in pools]
+
+    def _vectors(self) -> Floats2d:
+        """Return the unit vectors of all leaves, (n_leaves, n_dims)."""
+        X = self._waiting.vectors()
+        for block in blocks(X):
+            block[:] = unit_vectors(block)
+        return X
+
+
+def grow_pools(recipe: Recipe, pools: PoolRows) -> GrownPools:
+    """Group pools of leaves, and write the parents of their groups.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    pools : PoolRows
+    """
+    levels = Levels(recipe)
+    nodes = [[*map(node_of, pool)] for pool in pools]
+    leaves = [*chain(*nodes)]
+    ends = np.cumsum([len(pool) for pool in nodes])
+    grouper = partial(recipe.across[0].of_pools, pools=np.split(np.arange(ends[-1]), ends[:-1]))
+    rows = level_rows(leaves, vectors_of(leaves), 0)
+    top = levels.grow(Level(leaves, rows), [grouper], most=1)
+    return GrownPools(levels.part(top, top.nodes), [leaf.parents for leaf in leaves])
+
+
+def parted(items: Iterable[T], size: Callable[[T], int], most: int) -> Iterator[list[T]]:
+    """Yield items in order, in parts of at least one item and at most a total size.
+
+    >>> [*parted(["ab", "abc", "a" * 9, "a"], len, 5)]
+    [['ab', 'abc'], ['aaaaaaaaa'], ['a']]
+    """
+    part, total = list[T](), 0
+    for item in items:
+        if part and total + size(item) > most:
+            yield part
+            part, total = [], 0
+        part.append(item)
+        total += size(item)
+    if part:
+        yield part
 
 
 @dataclass(frozen=True)
@@ -38,7 +181,7 @@ class Grown:
     usage: Usage = field(default_factory=Usage)
     grounding: Grounding = field(default_factory=Grounding)
     statistics: list[LevelStatistics] = field(default_factory=list)
-    timings: list[Timing] = field(default_factory=list)
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
 
 Parts = Iterable[Sequence[Node]]
@@ -60,61 +203,49 @@ class Sink(NamedTuple):
     most: int
 
 
-@dataclass(frozen=True)
-class Grower:
-    """Grows trees by a recipe."""
+def grow_documents(recipe: Recipe, chunks: Sequence[Node], *, finish: bool) -> GrownPart:
+    """Grow the trees of documents over all their chunks, which are not modified.
 
-    recipe: Recipe
+    Parameters
+    ----------
+    recipe : Recipe
+    chunks : Sequence[Node]
+    finish : bool
+        Whether to finish nodes that the levels above do not change; otherwise no node is finished.
+    """
+    levels = Levels(recipe)
+    leaves, X = embedded_leaves(chunks, recipe, levels.watch)
+    levels.made += leaves
+    rows = level_rows(leaves, X, 0, headings_between(leaves))
+    top = levels.grow(Level(leaves, rows), recipe.within)
+    with levels.watch("link"):
+        done = _of_one_root(levels.made) if finish else set()
+        whole = [node for node in levels.made if node.documents[0] in done]
+        note_documents(whole, done, chunks_of(whole))
+        below = [node for node in whole if node.parents]
+        left = [d for d in levels.made if d.documents[0] not in done or not d.parents]
+    return levels.part(top, left, below, done)
 
-    def grow(
-        self, parts: Parts, earlier: EarlierTree | None = None, aside: Sink | None = None
-    ) -> Grown:
-        """Grow a tree over chunks; see `Hierarchy.grow`."""
-        documents = (self.documents(chunks, finish=aside is not None) for chunks in parts)
-        return self.above(documents, earlier, aside)
 
-    def documents(self, chunks: Sequence[Node], *, finish: bool) -> GrownPart:
-        """Grow the trees of documents over all their chunks, which are not modified.
+def grow_above(
+    recipe: Recipe,
+    parts: Iterable[GrownPart],
+    earlier: EarlierTree | None = None,
+    aside: Sink | None = None,
+    grow: GrowPools | None = None,
+) -> Grown:
+    """Grow the levels above the trees of documents, or above leaves.
 
-        Parameters
-        ----------
-        chunks : Sequence[Node]
-        finish : bool
-            Whether to finish nodes that the levels above do not change; otherwise no node is
-            finished.
-        """
-        levels = Levels(self.recipe)
-        leaves, X = embedded_leaves(chunks, self.recipe, levels.watch)
-        levels.made += leaves
-        rows = level_rows(leaves, X, 0, headings_between(leaves))
-        top = levels.grow(Level(leaves, rows), self.recipe.within)
-        with levels.watch("link", None):
-            done = _of_one_root(levels.made) if finish else set()
-            whole = [node for node in levels.made if node.documents[0] in done]
-            note_documents(whole, done, chunks_of(whole))
-            below = [node for node in whole if node.parents]
-            left = [d for d in levels.made if d.documents[0] not in done or not d.parents]
-        return levels.part(top, left, below, done)
-
-    def above(
-        self,
-        parts: Iterable[GrownPart],
-        earlier: EarlierTree | None = None,
-        aside: Sink | None = None,
-        grow: GrowPools | None = None,
-    ) -> Grown:
-        """Grow the levels above the trees of documents, or above leaves.
-
-        By default, pools are grown in this process, one after the other.
-        """
-        pools = None
-        if aside and not (earlier or self.recipe.within):
-            pools = Pools(self.recipe, aside.waiting, aside.most)
-            parts = pools.grown(parts, grow or partial(map, partial(grow_pools, self.recipe)))
-        growth = Growth(Levels(self.recipe), earlier, aside, pools)
-        for part in parts:
-            growth.add(part)
-        return growth.finished()
+    By default, pools are grown in this process, one after the other.
+    """
+    pools = None
+    if aside and not (earlier or recipe.within):
+        pools = Pools(recipe, aside.waiting, aside.most)
+        parts = pools.grown(parts, grow or partial(map, partial(grow_pools, recipe)))
+    growth = Growth(Levels(recipe), earlier, aside, pools)
+    for part in parts:
+        growth.add(part)
+    return growth.finished()
 
 
 @dataclass
@@ -152,13 +283,13 @@ class Growth:
         levels.made += part.left
         levels.usage += part.usage
         levels.grounding += part.grounding
-        levels.watch.add(part.timings)
+        levels.watch.add(part.seconds)
         if part.tops:
             self._parts.append(replace(part, finished=()))
         if self.earlier:
             self.ids.update(node.id for node in chain(part.left, part.finished))
         if self.aside:
-            with levels.watch("write", None):
+            with levels.watch("write"):
                 self.aside.finished(map(row_of, part.finished))
 
     def finished(self) -> Grown:
@@ -169,14 +300,14 @@ class Growth:
         last = self._grow()
         # The highest nodes of the parts are among those that are grouped above them.
         below = summed([part.statistics for part in self._parts])[:-1]
-        with levels.watch("link", None):
+        with levels.watch("link"):
             if earlier:
                 self.ids.update(node.id for node in levels.made)
                 if isinstance(last, Cut):
                     earlier.finish(last, self.ids)
             nodes = self._noted()
         if self.aside:
-            with levels.watch("write", None):
+            with levels.watch("write"):
                 self.aside.finished(_rows(nodes, self.pools))
         return Grown(
             [] if self.aside else nodes,
@@ -184,13 +315,13 @@ class Growth:
             levels.usage,
             levels.grounding,
             [*below, *levels.statistics],
-            levels.watch.timings,
+            levels.watch.seconds,
         )
 
     def _grow(self) -> Level:
         """Grow the levels above the parts; return the highest, of an earlier tree its last cut."""
         levels, across = self.levels, self.levels.recipe.across
-        with levels.watch("link", None):
+        with levels.watch("link"):
             parts = self._parts
             if len(widths := {part.X.shape[1] for part in parts}) > 1:
                 raise InputError(f"Embeddings must have one dimension, got {sorted(widths)}.")

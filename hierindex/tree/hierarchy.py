@@ -48,7 +48,7 @@ from hierindex.summarize.summary import Resources, Summarizer
 from hierindex.text_node import chunk_of, to_text_node
 from hierindex.threads import in_daemon_thread
 from hierindex.tree.earlier import EarlierTree
-from hierindex.tree.growth import Grower, Grown, Parts, Sink
+from hierindex.tree.growth import Grown, Parts, Sink, grow_above, grow_documents
 from hierindex.tree.recipe import Merge, ParentEmbedding, Recipe
 
 SUMMARY_TOKENS = 200  # fits all-MiniLM-L6-v2's 256; RAPTOR's summaries average 131
@@ -209,7 +209,7 @@ class Hierarchy(TransformComponent):
         earlier: EarlierTree | None = None,
         aside: Sink | None = None,
     ) -> Grown:
-        """Build a tree like `__call__`, and also return its usage, statistics and timings.
+        """Build a tree like `__call__`, and also return its usage, statistics and seconds.
 
         Parameters
         ----------
@@ -226,33 +226,28 @@ class Hierarchy(TransformComponent):
         aside : Sink, optional
             Receives finished nodes, which then need not stay in memory.
         """
-        return self.grower(cache, progress).grow(parts, earlier, aside)
+        recipe = self.recipe(cache, progress)
+        documents = (grow_documents(recipe, chunks, finish=aside is not None) for chunks in parts)
+        return grow_above(recipe, documents, earlier, aside)
 
-    def grower(self, cache: Cache = NOTHING_KEPT, progress: Progress | None = None) -> Grower:
-        """Return a grower, which builds the trees of documents and then the levels above."""
+    def recipe(self, cache: Cache = NOTHING_KEPT, progress: Progress | None = None) -> Recipe:
+        """Return the recipe of a growth; its caches are in `cache`."""
         is_known = not self._compares_vectors or self.embedder.fingerprint is not None
         # The vector cache is not used for sentences: they belong to no one node.
         embed = None if self._is_rehearsal else self.embedder.embed
         within, across = self._groupers()
-        recipe = Recipe(
-            method=self.method,
+        return Recipe(
+            settings=self,
             within=within,
             across=across,
-            embedder=self.embedder,
             summarizer=self._summarizer,
             shaped_by=self._shaped_by(),
-            summary_tokens=self.summary_tokens,
-            parent_embedding=self.parent_embedding,
-            max_levels=self.max_levels,
-            namespace=self.namespace,
-            metadata_rules=self.metadata_rules,
             is_rehearsal=self._is_rehearsal,
             resources=Resources(completions=Texts(cache), embed=embed),
             vectors=Vectors(cache, self.embedder.fingerprint),
             texts=Texts(cache if is_known else NOTHING_KEPT),
             progress=progress or self.progress,
         )
-        return Grower(recipe)
 
     def in_precision(self, precision: Precision) -> Self:
         """Return the hierarchy with another precision of its embedding model, if supported."""

@@ -108,12 +108,12 @@ def embedded_leaves(
     Chunks without a vector are embedded.
     """
     embedder = recipe.embedder
-    with watch("link", 0):
-        leaves = make_leaves(chunks, recipe.namespace, recipe.maker)
-    embedder.warn_of_summaries(recipe.summary_tokens)
+    with watch("link"):
+        leaves = make_leaves(chunks, recipe.settings.namespace, recipe.maker)
+    embedder.warn_of_summaries(recipe.settings.summary_tokens)
     if not leaves:
         return [], np.zeros((0, 1))
-    with watch("embed", 0):
+    with watch("embed"):
         n_tokens = embedder.count_tokens([leaf.embedded_text for leaf in leaves])
         embedder.warn_of_cut(n_tokens)
         for leaf, n in zip(leaves, n_tokens.tolist(), strict=True):

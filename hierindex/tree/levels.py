@@ -14,7 +14,7 @@ from hierindex.core.rows import Rows
 from hierindex.core.tree import Grouper, grow_tree
 from hierindex.models.record import Usage
 from hierindex.node import Grounding, Node
-from hierindex.progress import Stopwatch, Timing
+from hierindex.progress import Stopwatch
 from hierindex.tree.leaves import level_rows
 from hierindex.tree.parents import parents_of
 from hierindex.tree.recipe import Recipe
@@ -96,7 +96,7 @@ class GrownPart:
     statistics: Sequence[LevelStatistics]
     usage: Usage
     grounding: Grounding
-    timings: Sequence[Timing]
+    seconds: Mapping[str, float]
 
 
 @dataclass
@@ -123,8 +123,11 @@ class Levels:
     grounding: Grounding = field(default_factory=Grounding)
     watch: Stopwatch = field(default_factory=Stopwatch)
 
-    def grow(self, level: Level, groupers: Sequence[Grouper]) -> Level:
-        """Grow levels above a level until the groupers are done, and return the highest one."""
+    def grow(self, level: Level, groupers: Sequence[Grouper], most: int | None = None) -> Level:
+        """Grow levels above a level until the groupers are done, and return the highest one.
+
+        `most` is the highest level to grow, that of the settings by default.
+        """
 
         def above(rows: Rows, M: Membership) -> Rows:
             nonlocal level
@@ -133,7 +136,7 @@ class Levels:
             self.statistics.append(LevelStatistics.of(level.rows))
             return level.rows
 
-        most = self.recipe.max_levels
+        most = most or self.recipe.settings.max_levels
         timed = [partial(self._grouped, grouper) for grouper in groupers]
         most = None if most is None else most - level.rows.level
         self.statistics.append(LevelStatistics.of(level.rows))
@@ -142,7 +145,7 @@ class Levels:
 
     def _grouped(self, grouper: Grouper, rows: Rows) -> Membership | None:
         level = rows.level + 1
-        with self.watch("cluster", level):
+        with self.watch("cluster"):
             self.recipe.progress(f"cluster level {level}", 0, 1)
             M = grouper(rows)
             self.recipe.progress(f"cluster level {level}", 1, 1)
@@ -156,7 +159,7 @@ class Levels:
         done: Set[str] = frozenset(),
     ) -> GrownPart:
         """Return the levels as a part of a tree; `top` is the highest of them."""
-        spent = self.statistics, self.usage, self.grounding, self.watch.timings
+        spent = self.statistics, self.usage, self.grounding, self.watch.seconds
         return GrownPart(left, top.nodes, top.rows.X, finished, done, *spent)
 
     def _parents(self, below: Level, M: Membership) -> tuple[list[Node | str], Floats2d]:
@@ -166,7 +169,7 @@ class Levels:
         """
         nodes, rows, kept = below.nodes, below.rows, below.kept(M)
         level, groups = rows.level + 1, groups_of(M)
-        alone = self.recipe.method == "document" and rows.level == 0
+        alone = self.recipe.settings.method == "document" and rows.level == 0
         new = [g for g, of in enumerate(groups) if g not in kept and (len(of) > 1 or alone)]
         made, X_new, usage = parents_of(
             [[nodes[row] for row in groups[g]] for g in new],
@@ -178,7 +181,7 @@ class Levels:
         self.made += made
         self.usage += usage
         self.grounding = sum(filter(None, (node.grounding for node in made)), self.grounding)
-        with self.watch("link", level):
+        with self.watch("link"):
             first = np.array([group[0] for group in groups], dtype=np.int64)
             X = rows.X[first]
             X[new] = X_new

@@ -125,18 +125,18 @@ def parents_of(
     recipe : Recipe
     watch : Stopwatch
     """
-    with watch("summarize", level):
+    with watch("summarize"):
         names = [names_in_list(group, recipe.budget) for group in groups]
         keys = [_key(group, called, recipe) for group, called in zip(groups, names, strict=True)]
         summaries = _summaries(keys, groups, names, recipe, level)
-    with watch("link", level):
+    with watch("link"):
         parents = [
             _parent(key, group, summary, level, recipe)
             for key, group, summary in zip(keys, groups, summaries, strict=True)
         ]
-    with watch("embed", level):
+    with watch("embed"):
         X = centroids
-        if recipe.parent_embedding == "text" and parents:
+        if recipe.settings.parent_embedding == "text" and parents:
             X = recipe.embed(parents, f"embed level {level}")
             if X.shape[1] != centroids.shape[1]:
                 raise InputError(
@@ -160,7 +160,8 @@ def _parent(
     children and hidden in none.
     """
     documents = tuple(dict.fromkeys(d for child in children for d in child.documents))
-    metadata = merged_metadata([child.metadata for child in children], recipe.metadata_rules)
+    rules = recipe.settings.metadata_rules
+    metadata = merged_metadata([child.metadata for child in children], rules)
     hidden = {key for child in children for key in child.others.get(LLM_HIDDEN, ())}
     differing = {k for k in metadata for c in children if c.metadata.get(k) != metadata[k]}
     child_ids = tuple(child.id for child in children)

@@ -1,9 +1,9 @@
 """The settings and models that determine a tree."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from hierindex.cache import Texts, Vectors
 from hierindex.core.arguments import Floats2d
@@ -13,6 +13,9 @@ from hierindex.models.model import identity
 from hierindex.node import Maker, Node
 from hierindex.progress import Progress
 from hierindex.summarize.summary import Budget, Group, Resources, Summarizer, Summary
+
+if TYPE_CHECKING:
+    from hierindex.tree.hierarchy import Hierarchy
 
 ParentEmbedding = Literal["text", "mean"]
 Merge = Callable[[list[Any]], Any]
@@ -25,6 +28,7 @@ class Recipe:
 
     Attributes
     ----------
+    settings : Hierarchy
     within, across : sequence of Grouper
         Groupers of nodes of one document, and of nodes of any documents.
     shaped_by : str
@@ -35,34 +39,33 @@ class Recipe:
         Cache of summaries.
     """
 
-    method: str
+    settings: "Hierarchy"
     within: Sequence[Grouper]
     across: Sequence[ByMixture]
-    embedder: Embedder
     summarizer: Summarizer
     shaped_by: str
-    summary_tokens: int
-    parent_embedding: ParentEmbedding
-    max_levels: int | None
-    namespace: str
-    metadata_rules: Mapping[str, Merge]
     is_rehearsal: bool
     resources: Resources
     vectors: Vectors
     texts: Texts
     progress: Progress
 
+    @property
+    def embedder(self) -> Embedder:
+        """The embedding model."""
+        return self.settings.embedder
+
     @cached_property
     def maker(self) -> Maker:
         """The `Maker` that is stored in the nodes."""
-        settings = identity(self.embedder.embed_model)
-        return Maker(self.method, self.embedder.name, settings, self.summarizer.name)
+        name, settings = self.embedder.name, identity(self.embedder.embed_model)
+        return Maker(self.settings.method, name, settings, self.summarizer.name)
 
     @property
     def budget(self) -> Budget:
         """The token budget of a summary, capped by the embedding model's window."""
-        embedder = self.embedder
-        return Budget(min(self.summary_tokens, embedder.room), embedder.count_text_tokens)
+        most = min(self.settings.summary_tokens, self.embedder.room)
+        return Budget(most, self.embedder.count_text_tokens)
 
     def embed(self, nodes: Sequence[Node], stage: str) -> Floats2d:
         """Return the unit vectors of nodes, (n_nodes, n_dims)."""

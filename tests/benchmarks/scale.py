@@ -19,7 +19,6 @@ import resource
 import subprocess
 import sys
 import time
-from collections import defaultdict
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -45,7 +44,6 @@ N_CHUNKS, N_WORDS = 50, 8_500  # of a document
 REPLACED = 0.1
 N_QUESTIONS = 50
 OWN = "own work"
-LEAST_SHARE = 0.01  # of a build, for a level's stage to be printed
 
 
 class WordSums(BaseEmbedding):
@@ -107,15 +105,11 @@ def build(method: str, texts: Path, at: Path) -> dict[str, float]:
         index = HierarchicalIndex.build(texts, at, hierarchy=METHODS[method](model))
     passed, report = time.perf_counter() - start, index.last_build
     assert report is not None
-    total, by_level = report.seconds["total"], defaultdict[str, float](float)
-    for stage, level, seconds in report.timings:
-        by_level[f"  {stage}" if level is None else f"  {stage} {level}"] += seconds
     return {
         "chunks": report.statistics[0].nodes,
         "passed": passed,
-        OWN: total - model._seconds,
+        OWN: report.seconds["total"] - model._seconds,
         **report.seconds,
-        **{name: spent for name, spent in by_level.items() if spent >= LEAST_SHARE * total},
     }
 
 

@@ -85,21 +85,6 @@ def test_vectors_without_a_direction_are_refused(row, before):
         unit_vectors([[1.0, 0.0]] * before + [row])
 
 
-@given(
-    st.lists(
-        st.lists(st.floats(0.015625, 2**20, width=32), min_size=3, max_size=3),
-        min_size=1,
-        max_size=9,
-    )
-)
-def test_unit_vectors_keep_their_direction(rows):
-    X = unit_vectors(rows)
-    assert X.dtype == np.float32
-    np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1, rtol=1e-5)
-    given = np.array(rows)
-    np.testing.assert_allclose(X, given / np.linalg.norm(given, axis=1, keepdims=True), rtol=1e-4)
-
-
 @pytest.mark.parametrize(("longest", "warned"), [(0, False), (40, False), (41, True), (99, True)])
 def test_a_warning_names_the_window(tiny, longest, warned):
     with warnings.catch_warnings(record=True) as caught:
@@ -109,12 +94,6 @@ def test_a_warning_names_the_window(tiny, longest, warned):
     for warning in caught:
         for part in "1 of 2 chunks", "the 40 tokens", f"longest: {longest}", "at most 38 ":
             assert part in str(warning.message)
-
-
-@pytest.mark.parametrize("n_tokens", [[], [10**6]])
-def test_without_a_window_or_texts_there_is_no_warning(tiny, n_tokens):
-    Embedder(HashingEmbedding()).warn_of_cut(np.array(n_tokens))
-    Embedder(tiny).warn_of_cut(np.array([], dtype=np.int64))
 
 
 @given(st.lists(st.sampled_from(SENTENCES), max_size=9), st.sets(st.sampled_from(SENTENCES)))

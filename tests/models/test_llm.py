@@ -125,13 +125,6 @@ def test_tokens_are_never_overspent_and_none_is_refused_too_soon(most, before, s
         assert None not in answers
 
 
-@pytest.mark.parametrize("before", [0, 9])
-def test_what_may_be_too_much_is_refused_with_the_numbers(before):
-    told = rf"{before} of the 10 tokens .* may take \d+$"
-    with pytest.raises(LimitError, match=told):
-        asked(model(tokens=TokenLimit(10, before, 10)), "Yes.")
-
-
 def test_what_is_not_answered_costs_nothing():
     asking = model(tokens=TokenLimit(300, completion_tokens=200))
     for _ in range(3):

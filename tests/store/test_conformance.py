@@ -5,7 +5,7 @@ from fakes import HashingEmbedding
 from llama_index.core import StorageContext, VectorStoreIndex
 from llama_index.core.ingestion import DocstoreStrategy, IngestionPipeline
 from llama_index.core.node_parser import SentenceSplitter
-from llama_index.core.retrievers import AutoMergingRetriever, RecursiveRetriever
+from llama_index.core.retrievers import AutoMergingRetriever
 from llama_index.core.schema import (
     Document,
     ImageNode,
@@ -33,10 +33,6 @@ NODES = [
 @pytest.fixture
 def empty(tmp_path):
     return HierarchyStore(tmp_path / "index")
-
-
-def ids(nodes):
-    return [node.node_id for node in nodes]
 
 
 def test_nodes_come_back_as_they_were(empty):
@@ -74,18 +70,6 @@ def test_auto_merging_retriever(empty):
     merging = AutoMergingRetriever(chunks, storage, simple_ratio_thresh=0.1)
     found = merging.retrieve("The lantern of a3")
     assert any(record(n.node).level > 0 for n in found)
-
-
-def test_recursive_retriever(empty):
-    model = HashingEmbedding()
-    vector = model.get_text_embedding("kites")
-    pointer = IndexNode(text="kites", index_id="kites", embedding=vector)
-    empty.add([pointer])
-    top = VectorStoreIndex.from_vector_store(empty, embed_model=model).as_retriever()
-    nodes = [node.model_copy() for node in NODES[:3]]
-    kites = VectorStoreIndex(nodes, embed_model=model).as_retriever()
-    recursive = RecursiveRetriever("top", retriever_dict={"top": top, "kites": kites})
-    assert set(ids(n.node for n in recursive.retrieve("kites"))) <= set(ids(nodes))
 
 
 @pytest.mark.parametrize("strategy", DocstoreStrategy)

@@ -179,12 +179,6 @@ EXACT = {
     "an item": f("tags", "x", Op.CONTAINS),
     "any item": f("hierindex_documents", ["x"], Op.ANY),
 }
-NARROW = {
-    "all items": f("tags", ["x", "y"], Op.ALL),
-    "a range": f("n", 1, Op.GT),
-    "a part": f("author", "x", Op.TEXT_MATCH),
-    "a list": f("tags", ["x"]),
-}
 
 
 @pytest.mark.parametrize("one", EXACT.values(), ids=EXACT)
@@ -193,15 +187,6 @@ def test_lancedb_alone_filters_by_values(one):
         where = prefilter(Filters.of(MetadataFilters(filters=[one], condition=condition)))
         assert where.exact
         assert where.sql
-
-
-@pytest.mark.parametrize("one", NARROW.values(), ids=NARROW)
-def test_lancedb_narrows_the_rest(one):
-    where = prefilter(Filters.of(all_of(f("hierindex_level", 1), one)))
-    assert where.sql
-    assert not where.exact
-    negated = MetadataFilters(filters=[one], condition=FilterCondition.NOT)
-    assert not prefilter(Filters.of(negated)).sql
 
 
 @pytest.mark.parametrize("key", ["level) OR (1=1", "id'", "vector", "metadata.x", "", "n\0l"])
@@ -332,31 +317,6 @@ def test_every_operator_has_a_case_of_each():
     assert {operator for _, operator, _ in FAILS.values()} == set(Op)
 
 
-yes, no = f("n", 2), f("n", 3)
-CONDITIONS = {
-    "AND": (all_of(yes, yes), True),
-    "AND of one that fails": (all_of(yes, no), False),
-    "AND of none": (all_of(), True),
-    "no condition": (MetadataFilters(filters=[yes, no], condition=None), False),
-    "OR": (any_of(no, yes), True),
-    "OR of none that passes": (any_of(no, no), False),
-    "NOT of one that passes": (not_(yes), False),
-    "NOT of one that fails": (not_(no), True),
-    "NOT of two that fail": (not_(no, no), True),
-    "NOT of one of two": (not_(yes, no), False),
-    "NOT of NOT": (not_(not_(yes)), True),
-    "AND of OR": (all_of(yes, any_of(no, yes)), True),
-    "OR of AND": (any_of(no, all_of(yes, no)), False),
-    "NOT of OR": (not_(any_of(no, yes)), False),
-    "NOT of AND": (not_(all_of(no, yes)), True),
-}
-
-
-@pytest.mark.parametrize(("filters", "passes"), CONDITIONS.values(), ids=CONDITIONS)
-def test_conditions(filters, passes):
-    assert holds(filters, LEAF) is passes
-
-
 def of_type(keys, values, *operators):
     key, operator = st.sampled_from([*keys, "missing"]), st.sampled_from(operators)
     return st.builds(MetadataFilter, key=key, value=values, operator=operator)
@@ -456,15 +416,6 @@ def test_ids_documents_and_filters_of_a_query_all_hold(store):
 def test_a_query_without_filters(store, asked):
     assert found(store, **asked) == {node.node_id for node in NODES}
     assert len(store.get_nodes(filters=asked.get("filters"))) == len(NODES)
-
-
-def test_filters_of_a_class_of_the_users(store):
-    class Mine(MetadataFilters):
-        pass
-
-    mine = Mine(filters=[any_of(f("n", 1), f("n", 2))])
-    mine.condition = "or"
-    assert found(store, filters=mine) == found(store, filters=any_of(f("n", 1), f("n", 2)))
 
 
 @pytest.mark.parametrize("key", [*OURS, "hierindex_mine"])

@@ -19,7 +19,7 @@ from store.trees import columns_of
 
 from hierindex import HierarchyStore
 from hierindex.errors import GenerationError, IndexNotFoundError, InputError
-from hierindex.store import connection, generations, search, table
+from hierindex.store import connection, search, table
 from hierindex.store.connection import HOLDER
 
 
@@ -308,18 +308,6 @@ class TestWriters:
         store.add(nodes("a"))
         assert held(store) == "a"
 
-    @pytest.mark.parametrize("holder", [None, ""])
-    def test_a_writer_that_has_not_said_who_it_is(self, tmp_path, store, holder):
-        with store.table.writing("build"):
-            (tmp_path / HOLDER).unlink()
-            if holder is not None:
-                (tmp_path / HOLDER).write_text(holder)
-            with (
-                pytest.raises(InputError, match="is being written by another process; try"),
-                HierarchyStore(tmp_path).table.writing("build"),
-            ):
-                pass
-
     @pytest.mark.parametrize("folder", [".", "new", "new/and/newer"])
     def test_a_writer_that_writes_nothing_leaves_nothing(self, tmp_path, folder):
         def write_nothing():
@@ -337,14 +325,6 @@ class TestWriters:
         store.add(nodes("a"))
         assert held(store) == "a"
 
-    def test_a_writer_that_cannot_say_who_it_is_frees_the_lock(self, tmp_path, store):
-        (tmp_path / HOLDER).mkdir()
-        with pytest.raises(InputError, match="cannot be used: Is a directory"):
-            store.add(nodes("a"))
-        (tmp_path / HOLDER).rmdir()
-        store.add(nodes("b"))
-        assert held(store) == "b"
-
     def test_a_failed_recovery_frees_the_lock(self, tmp_path, store, monkeypatch):
         def fail(*_):
             raise KilledError
@@ -357,19 +337,6 @@ class TestWriters:
                 store.add(nodes("b"))
         store.add(nodes("c"))
         assert held(store) == "ac"
-
-    def test_of_two_writers_without_a_lock_the_second_is_told(self, store, monkeypatch):
-        """As in an object store, when another machine publishes first."""
-        store.add(nodes("a"))
-
-        def another_first(opened, generation, details):
-            generations.publish(opened, generation, details)
-            generations.publish(opened, generation, details)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(table, "publish", another_first)
-            with pytest.raises(InputError, match="was written by another process at the same time"):
-                store.add(nodes("b"))
 
 
 SECRET = "the keeper buried zanzibar gold beneath the lighthouse stairs"

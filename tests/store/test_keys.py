@@ -71,14 +71,3 @@ def test_few_of_many_keys_are_listed(tmp_path) -> None:
     assert "there are common, key000, key001" in said
     assert said.count(",") == MOST_LISTED - 1
     assert "the nearest is key099" in refusal(store, "key.099")
-
-
-def test_keys_are_those_that_a_deletion_and_an_edit_left(tmp_path) -> None:
-    store = store_of(tmp_path, chunk(0, "a", author="Ada"), chunk(1, "b", year=1999))
-    check(store, "author", "year")
-    store.delete("b")
-    check(store, "author")
-    assert "'year'; there are author, hierindex_documents" in refusal(store, "year")
-    with pytest.warns(UserWarning, match="now has 2 roots"):
-        store_of(tmp_path, chunk(0, "c", year=2001))
-    check(store, "year")

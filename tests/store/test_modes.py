@@ -88,12 +88,6 @@ def test_no_words_are_syntax(store, words):
     assert len(ask(store, Mode.HYBRID, words).ids) == len(TEXTS)
 
 
-@given(st.text(max_size=20))
-def test_any_words_are_welcome(store, words):
-    result = ask(store, Mode.TEXT_SEARCH, words, vector=None)
-    assert result.similarities == sorted(result.similarities, reverse=True)
-
-
 def ranks(ids):
     return {node_id: rank for rank, node_id in enumerate(ids, 1)}
 

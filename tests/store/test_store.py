@@ -1,5 +1,4 @@
 import asyncio
-import json
 from concurrent.futures import ThreadPoolExecutor
 
 import lancedb
@@ -230,15 +229,6 @@ def test_scores_are_cosines_best_first(tmp_path_factory, seed, n_dims, scale):
     assert result.similarities == sorted(result.similarities, reverse=True)
 
 
-@pytest.mark.parametrize("top_k", [1, 2, 5, 9])
-def test_the_best_of_those_that_pass_are_found(store, top_k):
-    X = [(1.0, i / 10) for i in range(10)]
-    store.add([node(str(i), embedding=x, odd=i % 2) for i, x in enumerate(X)])
-    for filters in (where("odd", 1), where("hierindex_id", [*"13579"], FilterOperator.IN)):
-        query = VectorStoreQuery([1.0, 0.0], similarity_top_k=top_k, filters=filters)
-        assert store.query(query).ids == ["1", "3", "5", "7", "9"][:top_k]
-
-
 def test_a_query_gives_whole_nodes_without_vectors(store):
     nodes = tree()
     store.add(nodes)
@@ -333,16 +323,6 @@ def test_a_report_outlives_changes_and_a_generation_grows_with_each(store):
     assert generations == [2, 3, 4, 5]
 
 
-def test_a_described_store_is_the_same_store(tmp_path):
-    store = HierarchyStore(tmp_path / "index")
-    store.add([node()])
-    described = json.loads(json.dumps(store.to_dict()))
-    again = HierarchyStore.from_dict(described)
-    assert again.to_dict() == store.to_dict()
-    assert ids(again.get_nodes()) == ["a"]
-    assert described["class_name"] == HierarchyStore.class_name()
-
-
 @pytest.mark.parametrize("older", ["without a format", "without a column"])
 def test_a_table_of_another_version_says_so_and_can_be_replaced(tmp_path, older):
     store = HierarchyStore(tmp_path)
@@ -392,25 +372,6 @@ def test_deletions_at_once_delete_all_that_they_name(tmp_path):
     left = {n.node_id for n in store.get_nodes()}
     assert left == {n.node_id for n in nodes} - set(going)
     assert not {i for n in store.get_nodes() for i in linked(n)} & set(going)
-
-
-def test_a_cancelled_write_holds_up_no_other(tmp_path):
-    async def cancelled():
-        task = asyncio.create_task(HierarchyStore(tmp_path / "one").async_add(tree()))
-        await asyncio.sleep(0.001)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        await asyncio.wait_for(HierarchyStore(tmp_path / "two").async_add(tree()), 20)
-
-    asyncio.run(cancelled())
-
-
-def test_half_of_a_surrogate_pair_is_nowhere(store):
-    store.add([node(author="Ada")])
-    for key in ("hierindex_id", "hierindex_kind", "hierindex_whole_document", "author"):
-        assert store.get_nodes(filters=where(key, "\ud800")) == []
-    assert store.get_nodes(["\ud800"]) == []
 
 
 def test_empty_filters_delete_nothing(store):

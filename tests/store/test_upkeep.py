@@ -3,17 +3,13 @@
 import asyncio
 import json
 import logging
-import random
 
 import lancedb
 import pytest
 from fakes import HashingEmbedding
 from llama_index.core.schema import TextNode
 from llama_index.core.vector_stores.types import (
-    MetadataFilter,
-    MetadataFilters,
     VectorStoreQuery,
-    VectorStoreQueryMode,
 )
 from records import metadata_of, replace_all
 from store.trees import columns_of, record, tree
@@ -76,29 +72,6 @@ def test_a_summary_of_many_documents_goes_with_any_of_them(store, n_documents):
     assert columns_of(store, "id") == {"id": ["0001"]}
 
 
-def test_indices_follow_any_row_of_writes(store, monkeypatch):
-    monkeypatch.setattr(search, "SCALAR_ROWS", 1)
-    rng, held = random.Random(0), {}
-    for step in range(12):
-        some = [f"{i:04}" for i in rng.sample(range(12), rng.randint(1, 5))]
-        if step % 4 == 3:
-            store.delete_nodes(some)
-            held = {i: at for i, at in held.items() if i not in some}
-        else:
-            metadata = {"step": step % 3}
-            store.add([node(int(i), text=f"word{step}", metadata=metadata) for i in some])
-            held |= dict.fromkeys(some, step)
-        assert sorted(columns_of(store, "id")["id"]) == sorted(held)
-        for rest in range(3):
-            filters = MetadataFilters(filters=[MetadataFilter(key="step", value=rest)])
-            found = store.query(VectorStoreQuery([1.0, 1.0], 99, filters=filters)).ids
-            assert set(found) == {i for i, at in held.items() if at % 3 == rest}
-        words = VectorStoreQuery(
-            similarity_top_k=99, query_str=f"word{step - 1}", mode=VectorStoreQueryMode.TEXT_SEARCH
-        )
-        assert set(store.query(words).ids) == {i for i, at in held.items() if at == step - 1}
-
-
 def test_an_upkeep_that_fails_spoils_no_write(store, monkeypatch, caplog):
     def conflict(table):
         raise RuntimeError("preempted by a concurrent transaction")
@@ -130,16 +103,6 @@ def test_a_folder_of_any_name(tmp_path, monkeypatch, folder):
 
 
 class TestObjectStores:
-    def test_a_uri_is_lancedbs(self, tmp_path, monkeypatch):
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-        store = HierarchyStore("memory://")
-        assert not store.snapshot().exists
-        store.add([node(0), node(1)])
-        store.delete_nodes(["0001"])
-        assert columns_of(store, "id") == {"id": ["0000"]}
-        store.clear()
-        assert not store.snapshot().exists
-
     def test_options_reach_lancedb_and_nothing_else(self, tmp_path, monkeypatch):
         given, options = [], {"secret_access_key": "hush"}
         connect = lancedb.connect

@@ -88,24 +88,6 @@ def test_a_sentence_longer_than_the_model_s_window(model):
     check_extract(extract, group, budget_of(2 * WINDOW + 9))
 
 
-def test_groups_are_not_mixed(model):
-    extractor, groups = BertExtractor(model), [group_of(*TEN), group_of(*SENTENCES)]
-    together = extractor.extract(groups, budget_of(30))
-    assert together == [extractor.extract([group], budget_of(30))[0] for group in groups]
-    assert extractor.extract([], budget_of(30)) == []
-
-
-def test_an_embedding_model_gets_a_group_in_one_batch():
-    model = HashingEmbedding()
-    BertExtractor(model).extract([group_of(*TEN)], budget_of(30))
-    assert model.batches == [TEN]
-
-
-def test_to_dict(folder):
-    assert BertExtractor(folder).to_dict() == {"bert": folder}
-    assert BertExtractor(HashingEmbedding()).to_dict() == {"bert": "hashing"}
-
-
 def test_transformers_is_left_without_the_placeholders():
     for name in [name for name in sys.modules if name.partition(".")[0] == "summarizer"]:
         del sys.modules[name]

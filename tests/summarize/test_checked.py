@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from llama_index.core.base.llms.types import CompletionResponse
 from llama_index.core.utils import get_tokenizer
 
-from hierindex.models.record import UnusableError, finish_reason
+from hierindex.models.record import UnusableError
 from hierindex.summarize.llm import PROMPTS, summary_prompt
 from hierindex.summarize.replies import FAR_OVER, checked
 
@@ -76,23 +76,12 @@ REASONS = {
 }
 
 
-@pytest.mark.parametrize("raw", [None, {}, {"choices": []}, {"choices": [{}]}, "stop", 7])
-def test_some_services_do_not(raw):
-    assert finish_reason(CompletionResponse(text="", raw=raw)) is None
-
-
 @pytest.mark.parametrize("raw", REASONS.values(), ids=REASONS)
 @pytest.mark.parametrize("reason", ["length", "max_tokens", Finish.MAX_TOKENS])
 def test_what_was_cut_off_is_unusable(raw, reason):
     with pytest.raises(UnusableError, match="cut off") as caught:
         said(GOOD["English"], raw=raw(reason))
     assert caught.value.again
-
-
-@pytest.mark.parametrize("raw", REASONS.values(), ids=REASONS)
-@pytest.mark.parametrize("reason", ["stop", "end_turn", None])
-def test_what_ended_by_itself_is_usable(raw, reason):
-    assert said(GOOD["English"], raw=raw(reason)) == GOOD["English"]
 
 
 @pytest.mark.parametrize(

@@ -32,18 +32,12 @@ def test_the_default_is_extractive(given):
     assert summarizer.to_dict() == ExtractiveSummarizer().to_dict()
 
 
-def test_a_language_model_rewrites():
-    summarizer = as_summarizer(LLM)
-    assert isinstance(summarizer, TwoStageSummarizer)
-    assert isinstance(summarizer.rewriter, LLMRewriter)
-    assert summarizer.name == "tiny"
-
-
-def test_a_name_is_a_sequence_to_sequence_model(folder):
-    summarizer = as_summarizer(folder)
-    assert isinstance(summarizer, TwoStageSummarizer)
-    assert isinstance(summarizer.rewriter, Seq2SeqRewriter)
-    assert summarizer.name == folder
+def test_a_model_rewrites(folder):
+    for given, name, rewriter in ((LLM, "tiny", LLMRewriter), (folder, folder, Seq2SeqRewriter)):
+        summarizer = as_summarizer(given)
+        assert isinstance(summarizer, TwoStageSummarizer)
+        assert isinstance(summarizer.rewriter, rewriter)
+        assert summarizer.name == name
 
 
 class Shout:

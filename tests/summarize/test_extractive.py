@@ -1,5 +1,3 @@
-import json
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -30,7 +28,7 @@ from hierindex.summarize import (
 )
 from hierindex.summarize.extractive import beginning, tf_idf
 from hierindex.summarize.summary import names_of
-from hierindex.text.sentences import MAX_CHARS, TOKEN, tokens
+from hierindex.text.sentences import TOKEN
 
 TEXTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join), max_size=12)
 METHODS = st.sampled_from(["contrast", "lexrank"])
@@ -62,11 +60,6 @@ def test_tf_idf_is_scikit_learn_s(texts):
         expected = vectorizer.fit_transform(texts)
         found = (S @ S.T).toarray()[np.ix_(words, words)]
         assert found == pytest.approx((expected @ expected.T).toarray()[np.ix_(words, words)])
-
-
-@given(st.text() | st.text(alphabet="aB1_ .'-\n\x1c\u201c\u2014\u00e9\u96ea\u30fb"))
-def test_tokens_are_those_of_the_pattern(text):
-    assert tokens(text) == re.findall(TOKEN, text)
 
 
 @given(st.lists(children(), max_size=4), st.integers(1, 30), METHODS)
@@ -181,20 +174,6 @@ def test_a_rewritten_sentence_that_is_cut_keeps_its_support():
     assert LONG[cut.quote.at : cut.quote.to] == cut.text != LONG
 
 
-def test_groups_are_left_as_they_are():
-    group = group_of(*SENTENCES, LONG)
-    before = list(group)
-    ExtractiveSummarizer().summarize([group], budget_of(9))
-    assert group == before
-
-
-def test_to_dict_names_what_shapes_the_text():
-    data = ExtractiveSummarizer().to_dict()
-    assert json.loads(json.dumps(data)) == data
-    assert data["type"] == "extractive"
-    assert data["extractor"] == SalientSentences().to_dict()
-
-
 def test_near_duplicates_are_not_chosen_twice():
     group = group_of(SENTENCES[0], SENTENCES[1], SENTENCES[0].upper(), f"{SENTENCES[1][:-1]}!")
     (extract,) = SalientSentences().extract([group], budget_of(1000))
@@ -258,16 +237,6 @@ def test_the_best_sentence_of_each_child_is_its_own(texts, by):
     assert SalientSentences(by).best([]) == {}
 
 
-@given(children(), st.integers(1, 30), METHODS)
-def test_selected_sentences_are_whole(texts, n_words, by):
-    group, budget = group_of(*texts), budget_of(n_words)
-    selected, (extract,) = (
-        SalientSentences(by).select(group, budget),
-        SalientSentences(by).extract([group], budget),
-    )
-    assert selected == (extract if extract[0] in group else [])
-
-
 MILL, SEA, LAMP = (
     "The mill of the village grinds wheat and rye.",
     "Ships with grain and salt wait in the bay.",
@@ -317,9 +286,3 @@ def test_names_that_leave_no_room_for_sentences_are_left_out():
     assert "\n" not in summary.text
     assert summary.text in {sentence.text for sentence in group}  # the others are near duplicates
     check_summary(summary, budget_of(45))
-
-
-def test_pieces_of_an_endless_text_fit():
-    group = group_of("".join(letter * MAX_CHARS for letter in "vwxyz"))
-    (extract,) = SalientSentences().extract([group], budget_of(2))
-    assert [len(s.text) for s in extract] == [MAX_CHARS] * 2

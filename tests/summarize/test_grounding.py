@@ -5,9 +5,6 @@ from weakref import ref
 import numpy as np
 import pytest
 from fakes import HashingEmbedding
-from hypothesis import given
-from hypothesis import strategies as st
-from strategies import seeds, unit_vectors
 
 from hierindex.models.embedder import Embedder
 from hierindex.summarize.grounding import SUPPORT, judged, known_scale
@@ -111,20 +108,6 @@ def test_sources_are_the_best_first_and_those_that_are_nearly_as_good(cosines, s
     assert verdict.sources == tuple(sources)
 
 
-@given(seeds(), st.integers(1, 12), st.integers(1, 12))
-def test_each_sentence_has_its_nearest_source_and_at_most_three(seed, n, n_sources):
-    X = unit_vectors("noise", n + n_sources, 2, seed)
-    names = [f"{i}" for i in range(len(X))]
-    embed = Table(dict(zip(names, X, strict=True)))
-    similarity = X[:n] @ X[n:].T
-    (verdicts,) = judged([(names[:n], names[n:])], embed)
-    for row, verdict in zip(similarity, verdicts, strict=True):
-        assert 1 <= len(verdict.sources) == len({*verdict.sources}) <= 3
-        assert row[verdict.sources[0]] == row.max()
-        found = row[[*verdict.sources]].tolist()
-        assert found == sorted(found, reverse=True)
-
-
 def test_each_text_is_embedded_once_and_all_in_one_call():
     embed = Table({})
     judged([(["a", "b"], ["b", "c"]), (["a"], ["c", "c"])], embed)
@@ -141,12 +124,6 @@ def test_a_scale_is_known_as_long_as_its_model_and_no_longer():
     del embedder
     gc.collect()
     assert alive() is None
-
-
-def test_no_pairs():
-    embed = Table({})
-    assert judged([], embed) == []
-    assert embed.batches == []
 
 
 def test_known_sentences_are_each_on_another_matter(embed):

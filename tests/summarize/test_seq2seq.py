@@ -81,31 +81,6 @@ def test_a_rewrite_for_each_text_in_order(each_folder, batch_size):
 
 
 @pytest.mark.parametrize(
-    ("device", "num_beams", "batch_size"),
-    [("cpu", 1, 4), ("cpu", 2, 2), ("cpu", 4, 1), ("cpu", 5, 1), ("meta", 1, 64), ("meta", 4, 16)],
-)
-def test_a_cpu_gets_four_sequences_at_once_and_a_gpu_64(folder, device, num_beams, batch_size):
-    assert Seq2SeqRewriter(folder, num_beams=num_beams, device=device).batch_size == batch_size
-
-
-def test_batches_are_of_about_one_length_the_longest_first(folder, monkeypatch):
-    rewriter, shapes = Seq2SeqRewriter(folder, num_beams=1, batch_size=3, device="cpu"), []
-    generate = rewriter._model.generate
-
-    def recorded(input_ids, attention_mask, **settings):
-        shapes.append((len(input_ids), attention_mask.sum(axis=1).tolist()))
-        return generate(input_ids, attention_mask=attention_mask, **settings)
-
-    monkeypatch.setattr(rewriter._model, "generate", recorded)
-    alike = [f"salt storm {word}" for word in ("lamp", "keel", "tide", "wind")]
-    rewriter.rewrite(["salt", *SENTENCES, "Jjjj.", *alike], max_tokens=8)
-    lengths = [length for _, batch in shapes for length in batch]
-    assert lengths == sorted(lengths, reverse=True)
-    assert len(lengths) == 2 + len(SENTENCES) + 4
-    assert max(n for n, _ in shapes) == 3
-
-
-@pytest.mark.parametrize(
     "text", [LONG, ENDLESS, "salt," * 200], ids=["long", "endless", "no blank"]
 )
 def test_a_text_over_the_window_is_split_not_cut(rewriter, given, text):
@@ -114,18 +89,6 @@ def test_a_text_over_the_window_is_split_not_cut(rewriter, given, text):
     parts = rewriter._parts(text)
     assert letters("".join(parts)) == letters(text)
     assert all(rewriter._tokenizer(rewriter.prefix + part)["input_ids"] in given for part in parts)
-
-
-def test_a_text_within_the_window_is_given_whole_and_once(rewriter, given):
-    rewriter.rewrite(SENTENCES, max_tokens=12)
-    expected = [rewriter._tokenizer(rewriter.prefix + text)["input_ids"] for text in SENTENCES]
-    assert sorted(given) == sorted(expected)
-
-
-def test_a_text_twice_is_given_once(rewriter, given):
-    one, other = rewriter.rewrite([SENTENCES[0]] * 2, max_tokens=12)
-    assert one == other
-    assert len(given) == 1
 
 
 def test_the_prefix_of_a_model_is_part_of_its_window(folders):

@@ -4,7 +4,6 @@ import asyncio
 import copy
 import json
 import os
-import pickle
 import subprocess
 import sys
 from ast import literal_eval
@@ -12,7 +11,6 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
-from multiprocessing.reduction import ForkingPickler
 
 import numpy as np
 import pytest
@@ -85,18 +83,6 @@ class CountingSummarizer(ExtractiveSummarizer):
         return super().summarize(groups, budget, resources)
 
 
-class NotingSummarizer(ExtractiveSummarizer):
-    """Notes of each group which children its sentences are from."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.children: list[list[int]] = []
-
-    def summarize(self, groups, budget, resources=None):
-        self.children += [[sentence.child for sentence in group] for group in groups]
-        return super().summarize(groups, budget, resources)
-
-
 class OtherSentences(SalientSentences):
     """Describes itself as another extractor."""
 
@@ -141,14 +127,6 @@ def grown_once(kind) -> list[TextNode]:
 
 def record(node: TextNode) -> Node:
     return Node.of(node)
-
-
-def test_sentences_know_their_child() -> None:
-    summarizer = NotingSummarizer()
-    nodes = grown(summarizer=summarizer)
-    n_children = [len(node.child_nodes) for node in nodes if record(node).level]
-    assert all(children == sorted(children) for children in summarizer.children)
-    assert sorted(len(set(children)) for children in summarizer.children) == sorted(n_children)
 
 
 @pytest.mark.parametrize("kind", HIERARCHIES, ids=IDS)
@@ -388,15 +366,6 @@ def test_window_is_named() -> None:
     assert all(record(node).n_tokens <= 8 for node in nodes if record(node).level)
 
 
-def test_summaries_that_the_window_cannot_hold_are_announced() -> None:
-    class Small(HashingEmbedding):
-        max_length: int = 40
-
-    chunks = [TextNode(text="The keeper wrote of the storm."), TextNode(text="The lamp was lit.")]
-    with pytest.warns(WindowWarning, match="summary_tokens is 64, more than the window of 40"):
-        SemanticHierarchy(embed_model=Small(), summary_tokens=64)(chunks)
-
-
 @pytest.mark.parametrize(
     ("node", "message"),
     [
@@ -548,16 +517,6 @@ class TestInAPipeline:
             pipeline.run(nodes=chunks_of(documents_of("a", "b")), num_workers=2)
         with pytest.raises(InputError, match="num_workers slices them"):
             asyncio.run(pipeline.arun(nodes=chunks_of(documents_of("a", "b")), num_workers=2))
-
-    def test_a_subclass_is_refused_too_but_may_be_pickled_by_others(self) -> None:
-        class Mine(SemanticHierarchy):
-            pass
-
-        with pytest.raises(InputError, match="num_workers slices them"):
-            ForkingPickler.dumps(Mine(embed_model=HashingEmbedding()))
-        hierarchy = SemanticHierarchy(embed_model=HashingEmbedding(), max_children=4)
-        again = pickle.loads(pickle.dumps(hierarchy))  # noqa: S301
-        assert again.to_dict() == copy.deepcopy(hierarchy).to_dict() == hierarchy.to_dict()
 
 
 @pytest.mark.spread

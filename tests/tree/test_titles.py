@@ -342,13 +342,6 @@ class TestByAModel:
         assert (n_asked, usage.cached_summaries) == (0, len(first))
         assert as_plain(again) == as_plain(first)
 
-    def test_with_a_number_that_the_sources_lack_it_is_left_out(self, documents):
-        nodes, *_ = self.grown(
-            lambda _: "Title: Sails of 1999\n\nThe sails hang in the wind.", documents
-        )
-        assert {n.text for n in nodes} == {"The sails hang in the wind."}
-        assert {n.title for n in nodes if len(n.documents) > 1} == {"The sails hang in the wind."}
-
     def test_headings_and_documents_come_first(self):
         documents = [document("a", MILL, title="Mill"), document("b", HARBOUR, title="Harbour")]
         nodes, *_ = self.grown(lambda _: "Title: Written\n\nThe sails hang.", documents)
