@@ -155,13 +155,13 @@ def _words(asked: Asked, units: Sequence[Unit], titles: Sequence[Set[str]]) -> F
 
 
 def _emphasises(text: str, asked: Asked) -> bool:
-    """Return whether a text emphasises words of the question and no others.
+    """Return whether a text emphasises at least half of a question's words, and no others.
 
     >>> _emphasises("A _trait object_ points to both.", Asked.of("What is a trait object?"))
     True
     """
     emphasised = (asked.stems(words) for _, words in EMPHASISED.findall(text))
-    return any(stems and stems <= asked.words for stems in emphasised)
+    return any(stems <= asked.words and 2 * len(stems) >= len(asked.words) for stems in emphasised)
 
 
 def _windows(
