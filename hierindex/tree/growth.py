@@ -191,8 +191,8 @@ Parts = Iterable[Sequence[Node]]
 class Sink(NamedTuple):
     """Where finished nodes, and the leaves of pools, are written during a build.
 
-    `finished` receives the rows of nodes that will not change any more, `waiting` the leaves of pools if
-    there are more than `most`.
+    `finished` receives the rows of nodes that will not change any more, and `waiting` the leaves of
+    pools if there are more than `most`.
     """
 
     finished: Callable[[Iterable[Row]], None]
