@@ -207,7 +207,7 @@ def test_an_update_of_nothing_loads_no_model_and_publishes_nothing(index, folder
     def load(*args, **kwargs):
         raise AssertionError("A model is loaded.")
 
-    monkeypatch.setattr("hierindex.jobs.settings.load_embed_model", load)
+    monkeypatch.setattr("hierindex.tree.hierarchy.load_embed_model", load)
     os.utime(folder / "a.txt", (0, 0))
     before = index.store.snapshot().generation
     opened = HierarchicalIndex.open(index.store.uri)

@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from hierindex.errors import InputError
 from hierindex.models.functions import LLMLike, as_llm
-from hierindex.models.load import load_embed_model
 from hierindex.models.model import (
     APART,
     EmbedLike,
-    built_precision,
     identity,
     is_same_name,
     must_agree,
@@ -71,7 +69,7 @@ def hierarchy_of(
     settings : Mapping
         See `settings_of` and `settings_in`.
     embed_model : BaseEmbedding or callable, optional
-        By default loaded by its name, in the precision of the index.
+        By default loaded by its name; see `Hierarchy.in_precision` for the precision.
     llm : LLM or callable, optional
         The language model that wrote the summaries.
     **limits
@@ -101,9 +99,6 @@ def hierarchy_of(
         made = as_summarizer(as_llm(llm))
     else:
         made = summarizer_from_dict(summarizer, llm, **limits)
-    if embed_model is None:
-        precision = built_precision(settings.get("embed_settings", ""))
-        embed_model = load_embed_model(described["embed_model"], precision=precision)
     return kind.from_dict(described, embed_model=embed_model, summarizer=made)
 
 

@@ -32,7 +32,7 @@ class EmbedModel(Protocol):
     """An embedding model: one of LlamaIndex's, or an `OpenVinoEncoder`.
 
     A model may also have a window (`max_length`), a `fingerprint` of its vectors, and the settings
-    of `model_identity.DISTINCTIVE`.
+    in `DISTINCTIVE`.
     """
 
     @property

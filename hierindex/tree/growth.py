@@ -187,18 +187,15 @@ class Grown:
 Parts = Iterable[Sequence[Node]]
 """Chunks of all documents, those of one document in one part."""
 
-Finished = Callable[[Iterable[Row]], None]
-"""Receives rows of nodes that will not change any more."""
-
 
 class Sink(NamedTuple):
     """Where finished nodes, and the leaves of pools, are written during a build.
 
-    `finished` receives nodes that will not change any more, and `waiting` the leaves of pools if
-    there are more than `most`.
+    `finished` receives the rows of nodes that will not change any more, and `waiting` the leaves of
+    pools if there are more than `most`.
     """
 
-    finished: Finished
+    finished: Callable[[Iterable[Row]], None]
     waiting: RowFile
     most: int
 

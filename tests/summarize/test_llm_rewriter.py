@@ -239,6 +239,8 @@ def test_what_is_kept_is_not_asked_for_again():
         ({"llm": {"additional_kwargs": {"seed": 1}}}, 2),
         ({"llm": {"additional_kwargs": {"extra_headers": {"X-Key": "k"}}}}, 1),  # a secret
         ({"prompt": "In brief:\n\n{text}"}, 2),
+        ({"llm": {"api_key": "other"}}, 1),
+        ({"concurrency": 2, "timeout": 9}, 1),
     ],
     ids=str,
 )
@@ -248,15 +250,6 @@ def test_what_shapes_a_rewrite_makes_it_another(other, n):
         rewrite(server, TEXTS[:1], resources=Resources(completions=kept))
         rewrite(server, TEXTS[:1], resources=Resources(completions=kept), **other)
     assert len(server.requests) == len(kept) == n
-
-
-def test_another_address_or_key_does_not():
-    kept = Kept()
-    with LoopbackServer() as server:
-        rewrite(server, TEXTS, resources=Resources(completions=kept))
-    with LoopbackServer() as server:
-        rewrite(server, TEXTS, resources=Resources(completions=kept), concurrency=2, timeout=9)
-    assert server.requests == []
 
 
 @pytest.mark.parametrize("fault", [EMPTY, REFUSAL, CUT_OFF], ids=str)
