@@ -12,7 +12,7 @@ from lxml import html
 from typer.main import get_command
 
 from hierindex.cli.app import app
-from hierindex.export.drawing import colours
+from hierindex.export.svg import colours
 
 pytestmark = pytest.mark.slow
 
