@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
-from hierindex.export.drawing import colours
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
@@ -15,6 +14,7 @@ from typer.main import get_command
 
 import hierindex
 from hierindex.cli.app import app as program
+from hierindex.export.svg import colours
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent

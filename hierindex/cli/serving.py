@@ -162,8 +162,6 @@ def _llm_of(settings: "Settings") -> "LLM | None":
 
 def _by_name(indexes: list[str]) -> dict[str, str]:
     """Return the addresses of indexes by name; a single index may have the name ""."""
-    from hierindex.serve import check_names
-
     places = dict[str, str]()
     for given in indexes:
         found = None if Path(given).exists() else NAMED.fullmatch(given)
@@ -173,5 +171,4 @@ def _by_name(indexes: list[str]) -> dict[str, str]:
         if name in places:
             raise InputError(f"The name {name!r} is given twice; each index needs its own.")
         places[name] = options.checked_index(place)
-    check_names(filter(None, places))
     return places

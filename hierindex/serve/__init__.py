@@ -3,15 +3,13 @@
 Both need the extra `serve`. `hierindex mcp` is for agents.
 """
 
-import re
 from typing import TYPE_CHECKING
 
-from hierindex.errors import InputError
 from hierindex.loading import extra
 from hierindex.settings import HOST
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from hierindex.index import HierarchicalIndex
     from hierindex.models.functions import LLMLike
@@ -87,12 +85,3 @@ def serve(
     with extra("serve", "The server needs"):
         from hierindex.serve.questions import QuestionServer
     return QuestionServer(index, port, host, llm)
-
-
-def check_names(names: "Iterable[str]") -> None:
-    """Raise InputError unless each name can be part of a URL."""
-    for name in names:
-        if not re.fullmatch("[A-Za-z0-9_][A-Za-z0-9_.-]*", name):
-            raise InputError(
-                f"An index's name must be of letters, digits, _, - and ., got {name!r}."
-            )

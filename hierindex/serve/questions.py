@@ -1,5 +1,6 @@
 """The HTTP API of indexes: requests, responses and server."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -11,6 +12,7 @@ from typing_extensions import TypedDict  # before Python 3.12, pydantic reads no
 
 from hierindex import __version__
 from hierindex.core.arguments import require
+from hierindex.errors import InputError
 from hierindex.index import HierarchicalIndex
 from hierindex.respond.answer import Answer, Source, outline_json
 from hierindex.respond.asking import MODES, NEED_LLM
@@ -18,7 +20,6 @@ from hierindex.retrieve.conditions import BEGINS, known_filters
 from hierindex.retrieve.contents import outlined
 from hierindex.retrieve.levels import WITH_LEVEL
 from hierindex.retrieve.retrieval import LETTER
-from hierindex.serve import check_names
 from hierindex.serve.app import application, description
 from hierindex.serve.endpoint import Endpoint, showing, written_by
 from hierindex.serve.server import Server
@@ -221,8 +222,11 @@ class QuestionServer(Server):
         indexes = index if isinstance(index, Mapping) else {"": index}
         given = bool(indexes) and all(isinstance(i, HierarchicalIndex) for i in indexes.values())
         require(given, "index", "a HierarchicalIndex, or several by their names", index)
-        if [*indexes] != [""]:
-            check_names(indexes)
+        for name in indexes if [*indexes] != [""] else ():
+            if not re.fullmatch("[A-Za-z0-9_][A-Za-z0-9_.-]*", name):  # a part of a URL
+                raise InputError(
+                    f"An index's name must be of letters, digits, _, - and ., got {name!r}."
+                )
         ports = (QUESTIONS_PORT, 0) if port is None else (port,)
         endpoints = ENDPOINTS
         if llm is not None:

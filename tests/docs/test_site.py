@@ -12,6 +12,7 @@ from lxml import html
 from typer.main import get_command
 
 from hierindex.cli.app import app
+from hierindex.export.svg import colours
 
 pytestmark = pytest.mark.slow
 
