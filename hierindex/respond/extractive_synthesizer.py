@@ -27,7 +27,7 @@ class ExtractiveSynthesizer(BaseSynthesizer):
     document's metadata can be a passage, too. A passage is chosen by its best sentence, item or
     row, which is scored by three things: the share of the question's words in it or in the titles
     above it (rare words weigh more), its similarity to the question, and the rank of its node. A
-    sentence that emphasises only words of the question, as a definition does, is preferred.
+    sentence that emphasises half of the words of the question, as a definition does, is preferred.
     Passages with much lower scores than the best are not shown, and no fact is shown twice. Front
     matter, references and tables of contents are quoted only if they match words of the question.
 
