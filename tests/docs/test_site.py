@@ -12,7 +12,6 @@ from lxml import html
 from typer.main import get_command
 
 from hierindex.cli.app import app
-from hierindex.export.svg import colours
 
 pytestmark = pytest.mark.slow
 
