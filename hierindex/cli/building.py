@@ -15,6 +15,7 @@ from hierindex.cli.text import (
     built,
     changed,
     estimated,
+    files_read,
     not_read,
     skipped_files,
     some,
@@ -94,8 +95,14 @@ def build(
             engine=RayEngine() if engine == "ray" and not dry_run else None,
         ).last_build
     assert report is not None
-    _print(report, as_json)
-    if report.generation == 1 and not (as_json or dry_run):
+    told = report.to_json()
+    if dry_run:
+        print_result(told, as_json, estimated)
+        return
+    print_result(
+        told, as_json, lambda told: f"{built({**told, 'skipped': []})}\n\n{files_read(told)}"
+    )
+    if report.generation == 1 and not as_json:
         ask = shlex.join(["hierindex", "query", "QUESTION", "--index", index])
         print_note(f"note: Ask it: {ask}")
 
@@ -251,7 +258,10 @@ def delete(
 
 
 def _print(report: "BuildReport", as_json: bool) -> None:
-    print_result(report.to_json(), as_json, estimated if report.dry_run else built)
+    def text(told: dict[str, Any]) -> str:
+        return "\n".join([built(told), *not_read(told["files"])])
+
+    print_result(report.to_json(), as_json, estimated if report.dry_run else text)
 
 
 def _updated(report: dict[str, Any]) -> str:

@@ -8,12 +8,14 @@ from typing import Any
 import typer
 
 from hierindex.cli.output import terminal_width
+from hierindex.core.identity import file_of
 from hierindex.node import place_of
 from hierindex.text.display import counted, grounding_text
 from hierindex.text.markup import displayed, marks_of
 
 OUTCOMES = "added", "changed", "removed", "renamed", "unchanged"
 MOST_NAMED = 10  # documents, and files that are skipped for one reason
+MOST_FILES = 40  # in a table
 SIZES = "level", "nodes", "tokens"
 
 
@@ -30,8 +32,26 @@ def built(report: dict[str, Any]) -> str:
     if any(report["usage"].values()):
         lines.append(usage_of(report["usage"]))
     lines += filter(None, [grounding_text(report["grounding"])])
-    lines += [*not_read(report["files"]), *skipped_files(report["skipped"])]
-    return "\n".join(lines)
+    return "\n".join([*lines, *skipped_files(report["skipped"])])
+
+
+def files_read(report: Mapping[str, Any]) -> str:
+    """Return a table of the files of a build; if there are many, only what was not read."""
+    read, skipped = report["files"], report["skipped"]
+    n_partly = sum(bool(each["left_out"]) for each in read)
+    n_read, n_files = (
+        len({file_of(each["path"]) for each in of}) for of in (read, [*read, *skipped])
+    )
+    in_part = f", {counted(n_partly, 'document')} in part" if n_partly else ""
+    total = f"{n_read:,} of {counted(n_files, 'file')} read{in_part}."
+    if len(read) + len(skipped) > MOST_FILES:
+        return "\n".join([total, *not_read(read), *skipped_files(skipped)])
+    rows = [
+        (each["path"], each["kind"], each["pages"], each["words"], "; ".join(each["left_out"]))
+        for each in read
+    ]
+    rows += [(each["path"], "", None, None, each["reason"]) for each in skipped]
+    return f"{table(('file', 'kind', 'pages', 'words', 'not read'), rows)}\n{total}"
 
 
 def not_read(files: Sequence[Mapping[str, Any]]) -> list[str]:

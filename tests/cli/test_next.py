@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+from pathlib import Path
 
 import pytest
 
@@ -49,8 +50,12 @@ def test_a_first_build_names_the_command_that_asks(folder, run) -> None:
 def test_a_build_reports_what_was_read_and_the_levels_and_no_more(folder, run) -> None:
     def lines_of(*options: str) -> list[str]:
         out = run("build", "docs", "notes.txt", "--index", "new", *options)[1]
-        return re.sub(r"[\d.]+ s\b", "T", out).splitlines()
+        lines = re.sub(r"[\d.]+ s\b", "T", out).splitlines()
+        blank = len(lines) - 1 - lines[::-1].index("")
+        files.append([line.split() for line in lines[blank + 1 :]])
+        return lines[:blank]
 
+    files: list[list[list[str]]] = []
     first, head, *levels = lines_of()
     assert first == "Generation 1: 4 documents added, T."
     assert head.split() == ["level", "nodes", "tokens"]
@@ -60,6 +65,14 @@ def test_a_build_reports_what_was_read_and_the_levels_and_no_more(folder, run) -
     again, _, head, *_, usage = lines_of()
     assert again == "Generation 2: 4 documents unchanged, T."
     assert re.fullmatch(r"cached summaries: \d+", usage)
+    head, *rows, total = files[0]
+    assert " ".join(total) == "4 of 4 files read."
+    assert head == ["file", "kind", "pages", "words", "not", "read"]
+    assert files == [files[0]] * 2
+    names = sorted(path.name for path in [*Path("docs").iterdir(), Path("notes.txt")])
+    assert sorted(row[0] for row in rows) == names
+    notes = ["notes.txt", "txt", str(len(Path("notes.txt").read_text().split()))]
+    assert notes in rows
 
 
 def test_an_index_that_lost_nodes_names_the_update(folder, run) -> None:
