@@ -5,6 +5,7 @@ evaluated on chunks: a summary passes if every chunk under it passes, so that no
 excluded chunk. The merged metadata of summaries are not used, because their lists are truncated.
 """
 
+import re
 import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
@@ -255,7 +256,7 @@ def with_known_keys(snapshot: "Snapshot", filters: Filters, *, strict: bool = Fa
     for key in sorted(asked - known.keys()) if snapshot.exists else ():
         if strict:
             every = [*metadata_keys(snapshot), *OURS]
-            there = [name if name.isidentifier() else repr(name) for name in every]
+            there = [name if re.fullmatch(r"[\w.-]+", name) else repr(name) for name in every]
             raise NotFoundError(
                 f"No chunk has the key {key!r}{nearest(key, there)}; there are "
                 f"{', '.join(there[:MOST_LISTED])}."
