@@ -159,11 +159,12 @@ def _update(index: HierarchicalIndex, folder: Path, force: bool) -> Written:
         manifest.pop(path, None)
         if entry:
             manifest[path] = entry.document, digest
-    if manifest != before:
-        changes[MANIFEST] = json.dumps(manifest, indent=0, sort_keys=True)
+    if manifest != before:  # a run that is killed must not leave files that nobody owns
+        _write(folder, MANIFEST, _dumped({**manifest, **before}))
     for path, text in changes.items():
         _write(folder, path, text)
-    changes.pop(MANIFEST, None)
+    if manifest != before:
+        _write(folder, MANIFEST, _dumped(manifest))
     removed = [*changes.values()].count("")
     return {
         "nodes": len(nodes),
@@ -171,6 +172,10 @@ def _update(index: HierarchicalIndex, folder: Path, force: bool) -> Written:
         "removed": removed,
         "kept": kept,
     }
+
+
+def _dumped(manifest: Mapping[str, tuple[str, str]]) -> str:
+    return json.dumps(manifest, indent=0, sort_keys=True)
 
 
 def _manifest(file: Path) -> dict[str, tuple[str, str]]:

@@ -60,29 +60,30 @@ def overview(retrieved: Retrieved, units: Sequence[Unit], budget: Budget) -> Ext
         return Extract([line], 1.0, _children(node, retrieved.snapshot, budget), after_lead=" ")
     quoted_from = {k: units[best[k]].quote.source for k in weight}
     parts = _parts({k: found[k].node for k in weight}, quoted_from, retrieved.snapshot)
-    whole = [sum(weight[k] for k in part.nodes) for part in parts]
-    order = sorted(range(len(parts)), key=lambda i: -whole[i])
-    lines, after = dict[int, Passage](), dict[int, int]()  # the first lines, then the others
-    for i in order:
-        k = parts[i].nodes[0]
-        share = whole[i] if shares and parts[i].lead else None
-        lines[k] = _line(found[k].node, parts[i].lead, share, units, best[k])
-    for i in order:
-        largest = sorted(parts[i].nodes[1:], key=lambda k: -weight[k])
-        n_more = max(0, min(MOST_OF_PART, round(10 * whole[i])) - 1)
-        for k in largest[:n_more]:
-            lines[k], after[k] = _line(found[k].node, "", None, units, best[k]), parts[i].nodes[0]
-    costs = budget.count([f"{line.lead} {line.text}" for line in lines.values()])
+    parts.sort(key=lambda part: -sum(weight[k] for k in part.nodes))
+    passages = dict[int, Passage]()  # by node: the first of each part, then the others
+    for part in parts:
+        k, share = part.nodes[0], sum(weight[k] for k in part.nodes)
+        known = share if shares and part.lead else None
+        passages[k] = _line(found[k].node, part.lead, known, units, best[k])
+    begins = {k: k for k in passages}  # the node that begins the part of each
+    for part in parts if shares else ():
+        n_more = min(MOST_OF_PART, round(10 * sum(weight[k] for k in part.nodes))) - 1
+        largest = sorted(part.nodes[1:], key=lambda k: -weight[k])
+        for k in largest[: max(0, n_more)]:
+            passages[k], begins[k] = _line(found[k].node, "", None, units, best[k]), part.nodes[0]
+    costs = budget.count([f"{each.lead} {each.text}" for each in passages.values()])
     room, kept = budget.max_tokens, dict[int, Passage]()
     if sum(costs[: len(parts)]) > room:
         room -= room // REST
-    for (k, line), cost in zip(lines.items(), costs.tolist(), strict=True):
-        if not kept or (cost <= room and after.get(k, k) in {k, *kept}):
-            kept[k] = line
+    for (k, passage), cost in zip(passages.items(), costs.tolist(), strict=True):
+        is_allowed = begins[k] == k or begins[k] in kept
+        if not kept or (cost <= room and is_allowed):
+            kept[k] = passage
             room -= cost
-    left = [i for i in order if parts[i].nodes[0] not in kept]
-    share = sum(whole[i] for i in left) if shares else None
-    more = _more([parts[i].name for i in left], share, budget)
+    left = [part for part in parts if part.nodes[0] not in kept]
+    share = sum(weight[k] for part in left for k in part.nodes) if shares else None
+    more = _more([part.name for part in left], share, budget)
     return Extract([kept[k] for k in sorted(kept)], 1.0, more, after_lead=" ")
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from socket import gethostname
 from threading import Lock, get_ident
 from typing import TYPE_CHECKING
+from unicodedata import category
 
 from hierindex.errors import HierindexError, IndexNotFoundError, InputError
 
@@ -62,8 +63,11 @@ class Connection:
         self.folder: Path | None = None if "://" in uri else Path(uri).absolute()
         # LanceDB takes a bare "db1" for a cloud database.
         self._database = uri if self.folder is None else str(self.folder)
-        if not self._database.isprintable():
-            raise InputError(f"LanceDB takes no folder {self._database!r}; name another folder.")
+        if any(category(character) in ("Cc", "Cs") for character in self._database):
+            raise InputError(
+                f"LanceDB cannot open a folder with such a name: {self._database!r}; "
+                "name another folder."
+            )
         with self.named_refusals():
             is_file = self.folder is not None and self.folder.is_file()
         if is_file:

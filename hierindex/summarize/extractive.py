@@ -67,7 +67,6 @@ BOILERPLATE = re.compile(
     r"|https?://|\bwww\.|\bclick here\b|\bcookies?\b|\bunsubscribe\b",
     re.IGNORECASE,
 )
-BROKEN = re.compile(r"[^(]{4,}\)")  # begins within parentheses
 CONTINUES = re.compile(r"\W*(?:and|but|so|or|because|well|okay|yeah|i mean|you know)\b", re.I)
 OPENINGS = re.compile(  # sections that tell what a document is about
     r"(?:abstract|summary|introduction|overview|about|conclusions?|discussion|highlights|purpose"
@@ -114,7 +113,7 @@ def weight_of(sentence: Sentence) -> float:
         weight *= 0.7
     if POINTS.search(text):
         weight *= 0.5
-    if BOILERPLATE.search(text) or BROKEN.match(text):
+    if BOILERPLATE.search(text):
         weight *= PART
     weight *= FALTERING ** len(FALTERS.findall(text))
     if 20 * len(FORMULA.findall(text)) > len(text):
