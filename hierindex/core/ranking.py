@@ -120,18 +120,6 @@ def soft_maximum(scores: Floats1d, M: Floats2d) -> Floats1d:
         return np.asarray(np.maximum(top + np.log(M @ np.exp(scores - top)), scores))
 
 
-def shared_words(has: NDArray[np.bool_]) -> Floats1d:
-    """Return the total weight, log(1 + n_sentences / df), of the question's words in each sentence.
-
-    `has` is (n_sentences, n_words): whether a sentence has a word of the question.
-
-    >>> shared_words(np.array([[True, False], [True, True]])).round(2).tolist()
-    [0.69, 1.79]
-    """
-    df = np.maximum(has.sum(axis=0), 1)
-    return np.asarray(has @ np.log(1 + len(has) / df), dtype=np.float64)
-
-
 def reading_order(relevance: Floats1d, document: Ints1d, start: Floats1d) -> Ints1d:
     """Order sentences by document and start, the most relevant sentence's document first.
 

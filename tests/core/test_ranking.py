@@ -12,21 +12,8 @@ from hierindex.core.ranking import (
     diversified,
     reading_order,
     reciprocal_ranks,
-    shared_words,
     soft_maximum,
 )
-
-
-def test_a_rare_word_weighs_more():
-    has = np.array([[True, False], [True, False], [True, True]])
-    common, _, both = shared_words(has)
-    assert common == pytest.approx(np.log(2))
-    assert both == pytest.approx(np.log(2) + np.log(4))
-
-
-@pytest.mark.parametrize("shape", [(0, 0), (0, 3), (1, 0), (4, 0), (4, 2)])
-def test_without_shared_words_there_is_no_weight(shape):
-    assert shared_words(np.zeros(shape, dtype=bool)).tolist() == [0] * shape[0]
 
 
 @pytest.mark.parametrize(
