@@ -23,7 +23,6 @@ FILE = ".cache.sqlite"
 WAIT = 60.0  # seconds to wait for another build's write
 PREPARE = """
 PRAGMA journal_mode = WAL;  -- concurrent readers and one writer
-PRAGMA synchronous = NORMAL;
 PRAGMA secure_delete = ON;
 CREATE TABLE IF NOT EXISTS cache (key TEXT PRIMARY KEY, of INTEGER, value BLOB NOT NULL);
 CREATE INDEX IF NOT EXISTS of ON cache (of);
@@ -68,9 +67,14 @@ class Cache:
                 return dict(connection.execute(query, (json.dumps([*keys]),)).fetchall())
         return {}
 
-    def keep(self, entries: Iterable[Entry]) -> None:
-        """Store entries, replacing those with the same keys."""
-        self._write("INSERT OR REPLACE INTO cache (key, value, of) VALUES (?, ?, ?)", entries)
+    def keep(self, entries: Iterable[Entry], *, is_costly: bool = False) -> None:
+        """Store entries, replacing those with the same keys.
+
+        Costly entries are on disk when this returns. Others may be lost in a power cut, until the
+        next costly ones are stored.
+        """
+        insert = "INSERT OR REPLACE INTO cache (key, value, of) VALUES (?, ?, ?)"
+        self._write(insert, entries, synchronous="FULL" if is_costly else "NORMAL")
 
     def mark(self, keys: Iterable[str], of: int) -> None:
         """Record the hash of the text that the values under these keys were computed from."""
@@ -83,9 +87,12 @@ class Cache:
             if self._connection is not None:
                 self._connection.close()
 
-    def _write(self, statement: str, rows: Iterable[tuple[Any, ...]]) -> None:
+    def _write(
+        self, statement: str, rows: Iterable[tuple[Any, ...]], synchronous: str = "NORMAL"
+    ) -> None:
         with tolerated(), self._transaction() as connection:
             if connection is not None:
+                connection.execute(f"PRAGMA synchronous = {synchronous}")
                 connection.executemany(statement, rows)
 
     @contextmanager
@@ -244,7 +251,8 @@ class Texts:
 
     def keep(self, key: str, text: str) -> None:
         """Store a completion."""
-        self.cache.keep([Entry(key, text.encode("utf-8", "surrogatepass"))])  # lone ones occur
+        entry = Entry(key, text.encode("utf-8", "surrogatepass"))  # lone ones occur
+        self.cache.keep([entry], is_costly=True)
 
     def assign(self, keys: Sequence[str], summary: str) -> None:
         """Record which completions a summary was made of, so that they are deleted with it."""
@@ -258,8 +266,11 @@ class Texts:
     def keep_summaries(self, summaries: Mapping[str, tuple[str, str]]) -> None:
         """Store the texts and details of summaries by key, in one transaction."""
         self.cache.keep(
-            Entry(key, json.dumps(summary).encode(), hash_text(summary[0]))
-            for key, summary in summaries.items()
+            (
+                Entry(key, json.dumps(summary).encode(), hash_text(summary[0]))
+                for key, summary in summaries.items()
+            ),
+            is_costly=True,
         )
 
 
@@ -270,11 +281,14 @@ class Readings:
     cache: Cache
 
     def recall(self, key: str) -> Any:
-        """Return the value under a key, or None."""
+        """Return the value under a key; None if it is missing or damaged."""
         found = self.cache.recall([key]).get(key)
         if found is None:
             return None
-        return json.loads(zlib.decompress(found).decode("utf-8", "surrogatepass"))
+        try:
+            return json.loads(zlib.decompress(found).decode("utf-8", "surrogatepass"))
+        except (zlib.error, ValueError, TypeError):
+            return None
 
     def keep(self, key: str, value: Any) -> None:
         """Store a JSON value."""

@@ -28,6 +28,8 @@ from hierindex.read.files import (
 from hierindex.read.readers import DELETED, Documents
 from hierindex.read.text import UnreadableError
 
+ATTEMPTS = 3  # to read a file that changes
+
 
 @dataclass(frozen=True)
 class FileContent:
@@ -184,11 +186,23 @@ class FileReader(BaseReader):
 
 
 def _read(file: File, document_id: str, memory: Readings | None = None) -> list[Document | Skipped]:
-    found = file.path.stat()  # raises the reason why a path cannot be accessed
-    _check_kind(file.path, found)
-    day = strftime("%Y-%m-%d", gmtime(found.st_mtime))
-    with file.path.open("rb") as data:
-        return Documents(memory, file.left_out, {MODIFIED: day}).of(data, document_id)
+    """Read a file, and read it again if it changed meanwhile."""
+    for _ in range(ATTEMPTS):
+        found, refusal = file.path.stat(), None  # raises the reason why there is no access
+        _check_kind(file.path, found)
+        day = strftime("%Y-%m-%d", gmtime(found.st_mtime))
+        reader = Documents(memory, file.left_out, {MODIFIED: day})
+        with file.path.open("rb") as data:
+            try:
+                documents = reader.of(data, document_id)
+            except UnreadableError as error:
+                refusal = error
+        after = file.path.stat()
+        if (after.st_size, after.st_mtime_ns) == (found.st_size, found.st_mtime_ns):
+            if refusal:
+                raise refusal
+            return documents
+    raise OSError("it is being written")
 
 
 def _check_kind(path: Path, found: os.stat_result) -> None:

@@ -23,6 +23,7 @@ from hierindex.read.marks import (
     superscript,
 )
 from hierindex.read.tables import (
+    MAX_SPANNED,
     Cell,
     HtmlRow,
     set_texts,
@@ -186,6 +187,7 @@ class _Page:
         self._mark = ""  # the numbers of the list items that the next line begins
         self._rows: list[HtmlRow] = []  # of the open table
         self._row = HtmlRow(0, 0)
+        self._room = MAX_SPANNED
         self._read(root, _Around())
         self._end_line(_Around())
 
@@ -289,7 +291,7 @@ class _Page:
         self._inside(element, around)
         self._end_line(around)
         if self._rows:
-            set_texts(self._rows)
+            self._room = set_texts(self._rows, self._room)
             self.lines[self._rows[0].start :] = table_lines(self.lines, self._rows)
         self._rows, self._row = outer
 

@@ -41,7 +41,8 @@ CODE = (  # between as many backticks as it begins with, in one paragraph
     r"(?<![`\\])(?P<ticks>`+)(?!`)(?:[^\n]|\n(?![ \t]*(?:\n|<!--))){,2000}?"
     r"(?<!`)(?P=ticks)(?!`)"
 )
-HTML = re.compile(rf"{CODE}|<!--.*?-->|<table\b.*?</table>", re.DOTALL | re.IGNORECASE)
+COMMENT = re.compile(rf"{CODE}|<!--.*?-->", re.DOTALL)
+HTML_TABLE = re.compile(rf"{CODE}|<table\b.*?</table>", re.DOTALL | re.IGNORECASE)
 LITERAL = re.compile(r" *<(?:pre|script|style|textarea)\b", re.I)
 COLOURS = re.compile("\x1b\\[[0-9;]*[A-Za-z]")
 
@@ -67,7 +68,7 @@ def _without_html(text: str, start: int) -> tuple[str, int]:
     """
     from markdown_it import MarkdownIt
 
-    if not HTML.search(text, start):
+    if not re.compile("<!--|<table", re.IGNORECASE).search(text, start):
         return text, 0
     lines, parts, done, n_comments = [*_lines(text, start), len(text)], [text[:start]], start, 0
     code = [(len(text), len(text))]
@@ -76,8 +77,13 @@ def _without_html(text: str, start: int) -> tuple[str, int]:
         if token.map and (is_literal or token.type in ("code_block", "fence")):
             code.insert(-1, (lines[token.map[0]], lines[token.map[1]]))
     for at, end in code:
-        n_comments += sum(found[0].startswith("<!--") for found in HTML.finditer(text, done, at))
-        parts += HTML.sub(_as_markdown, text[done:at]), text[at:end]
+        part = text[done:at]
+        for pattern, last in (COMMENT, "-->"), (HTML_TABLE, "</table>"):
+            ends = (found.end() for found in re.finditer(f"{last}.*", part, re.IGNORECASE))
+            until = max(ends, default=0)  # nothing else is searched, for linear time
+            n_comments += sum(m[0].startswith("<!--") for m in pattern.finditer(part, 0, until))
+            part = pattern.sub(_as_markdown, part[:until]) + part[until:]
+        parts += part, text[at:end]
         done = end
     return "".join(parts), n_comments
 

@@ -24,7 +24,7 @@ from hierindex.read.pdf_lines import NUMBER, Vocabulary, with_letters, without_f
 from hierindex.read.text import HEAD, MAX_TITLE, Reading, UnreadableError, counted, joined
 
 if TYPE_CHECKING:
-    from pypdfium2 import PdfDocument, PdfTextPage
+    from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
 
 LEADERS = re.compile(
     r"(?<=[^ .·…]) *(?:(?:[.·…] ?){4,}\d+|(?:[.·…] ?){5,}[ivxlcdm]*)$", re.I
@@ -104,9 +104,10 @@ def read_pdf(file: BinaryIO) -> Reading:
 
 def _not_read(pages: list["_Page"], n_attached: int) -> list[str]:
     """Return the contents of pages that cannot be read as text."""
-    n_images = sum(page.is_image for page in pages)
+    n_images, n_comments = sum(p.is_image for p in pages), sum(p.n_comments for p in pages)
     have = "has" if n_images == 1 else "have"
     said = [f"{n_images} of {len(pages)} pages {have} no text"] if n_images else []
+    said += [counted(n_comments, "comment")] if n_comments else []
     return [*said, counted(n_attached, "attached file")] if n_attached else said
 
 
@@ -156,6 +157,7 @@ def _title(first_page: list[Line], headings: Sequence[Heading]) -> str:
 class _Page(NamedTuple):
     lines: list[Line]
     is_image: bool  # shows something but has no text
+    n_comments: int
 
 
 def _page(pdf: "PdfDocument", number: int) -> _Page:
@@ -163,6 +165,7 @@ def _page(pdf: "PdfDocument", number: int) -> _Page:
     from pypdfium2 import raw
 
     page = pdf[number]
+    n_comments = _n_comments(page)
     if page.formenv and raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY) == raw.FLATTEN_SUCCESS:
         page.close()
         page = pdf[number]
@@ -175,7 +178,22 @@ def _page(pdf: "PdfDocument", number: int) -> _Page:
     has_text = any(line.text.strip() for line in lines)
     is_image = not has_text and raw.FPDFPage_CountObjects(page) > 0
     page.close()
-    return _Page(lines, is_image)
+    return _Page(lines, is_image, n_comments)
+
+
+def _n_comments(page: "PdfPage") -> int:
+    """Return how many annotations have a text that the page does not show."""
+    from pypdfium2 import raw
+
+    shown = {raw.FPDF_ANNOT_LINK, raw.FPDF_ANNOT_POPUP, raw.FPDF_ANNOT_WIDGET}
+    shown |= {raw.FPDF_ANNOT_FREETEXT, raw.FPDF_ANNOT_STAMP} if page.formenv else set()
+    n_comments = 0
+    for i in range(raw.FPDFPage_GetAnnotCount(page)):
+        annotation = raw.FPDFPage_GetAnnot(page, i)
+        if raw.FPDFAnnot_GetSubtype(annotation) not in shown:  # a text of no characters: two bytes
+            n_comments += raw.FPDFAnnot_GetStringValue(annotation, b"Contents", None, 0) > 2
+        raw.FPDFPage_CloseAnnot(annotation)
+    return n_comments
 
 
 def _line(textpage: "PdfTextPage", text: str, at: int) -> Line:

@@ -10,8 +10,9 @@ from hierindex.read.numbering import displayed
 from hierindex.read.office import Block, as_reading, properties, unpacked, unread_parts
 from hierindex.read.records import is_header
 from hierindex.read.tables import MOST_HEADS, are_names, merge, n_heads, table_blocks, title_in
-from hierindex.read.text import Reading
+from hierindex.read.text import Reading, UnreadableError
 
+MAX_CELLS, MAX_ROWS = 10_000_000, 2**20  # small files can have billions of empty ones
 MERGED = re.compile(rb'<(?:\w+:)?mergeCell [^>]*?ref="([A-Z]{1,3}\d{1,7}:[A-Z]{1,3}\d{1,7})"')
 UNKNOWN = re.compile(rb"</(?:\w+:)?f>\s*(?:<(?:\w+:)?v(?:\s*/|></(?:\w+:)?v)>)?\s*</(?:\w+:)?c>")
 """A formula without a result."""
@@ -25,14 +26,19 @@ def read_excel(file: BinaryIO) -> Reading:
     with unpacked(file, "Excel") as parts:
         from openpyxl import load_workbook
 
-        unread, blocks = unread_parts(parts), list[Block]()
+        unread, blocks, n_cells = unread_parts(parts), list[Block](), 0
         book = load_workbook(file, read_only=True, data_only=True, keep_links=False)
         for sheet in book.worksheets:
             if sheet.sheet_state != "visible":
                 unread["hidden sheet"] += 1
                 continue
             sheet.reset_dimensions()  # of which files may say anything
-            rows = [[*map(_said, row)] for row in sheet.iter_rows()]
+            rows = list[list[str]]()
+            for row in sheet.iter_rows():
+                n_cells += len(row)
+                if n_cells > MAX_CELLS or len(rows) >= MAX_ROWS:
+                    raise UnreadableError(f"has over {MAX_CELLS:,} cells or {MAX_ROWS:,} rows")
+                rows.append([*map(_said, row)])
             source = parts.read(sheet._worksheet_path.lstrip("/"))
             unread["uncomputed formula"] += len(UNKNOWN.findall(source))
             _merge(rows, MERGED.findall(source))
@@ -92,12 +98,16 @@ def _merge(rows: list[list[str]], ranges: Iterable[bytes]) -> None:
     """Repeat the texts of merged cells in each of their positions."""
     from openpyxl.utils import range_boundaries
 
-    width = max(map(len, rows), default=0)
+    width, n_merged = max(map(len, rows), default=0), 0
     for places in ranges:
         left, top, right, bottom = range_boundaries(places.decode())
         if not 0 < top <= min(bottom, len(rows)) or not any(rows[top - 1][left - 1 : left]):
             continue
-        merge(rows, top - 1, left - 1, min(bottom, len(rows)), min(right, width))
+        bottom, right = min(bottom, len(rows)), min(right, width)
+        n_merged += right * (bottom - top + 1)  # as rows become as long
+        if n_merged > MAX_CELLS:
+            raise UnreadableError(f"has merged cells that span more than {MAX_CELLS:,} cells")
+        merge(rows, top - 1, left - 1, bottom, right)
 
 
 def _said(cell: Any) -> str:

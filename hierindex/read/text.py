@@ -49,14 +49,17 @@ CUT = re.compile(rb"[\xc2-\xf4][\x80-\xbf]{,2}\Z")  # the beginning of a charact
 BAD_BYTES = re.compile("[\udc80-\udcff]+")  # as `surrogateescape` decodes them
 SAMPLE = 2**20  # bytes
 MOST_KNOWN = 0.98  # of the letters beyond ASCII
-ALPHABETS = {  # letters beyond ASCII of languages, by encodings in the order of trial
-    # Foreign words of English; fr de es pt it nl ca et sv da is.
-    "cp1252": (
+ALPHABETS = (  # letters beyond ASCII of languages, by encodings in the order of trial
+    (
+        "cp1252",  # foreign words of English; fr de es pt it nl ca et sv da
         "áàâäåçéèêëíïñóôöü àâæçéèêëîïôœùûüÿ äöüßé áéíñóúü ãõáâàéêíóôúüç àèéìíîòóùú áéèêëíïóöúü "
-        "àçèéíïòóúü äõöüšž åäöé æøåéèêòóôäöü ðþáéíóúýæö"
+        "àçèéíïòóúü äõöüšž åäöé æøåéèêòóôäöü",
     ),
-    "cp1250": "áéíóöőúüű",  # hu, which is not detected
-}
+    ("cp1254", "çğıöşü\u0130"),  # tr
+    ("cp1252", "ðþáéíóúýæö"),  # is
+    ("cp1250", "áéíóöőúüű"),  # hu
+    ("cp1257", "ąčęėįšųūž"),  # lt
+)
 NO_LETTERS = frozenset("ªºµåÅ")  # but signs and units
 ODD_SIGN = re.compile(  # within a word or at its start, and so a letter; C1 controls
     "[^\\W\\d_][¡¢£¤¥¦§¨©¬¯°±²³\xb4¶\xb8¹º»¼½¾¿ª„†‡‰][^\\W\\d_]"
@@ -243,14 +246,17 @@ def _detected(data: bytes) -> str:
     sample = data[:HEAD]
     if len(sample) - len(sample.translate(None, CONTROLS)) > MOST_CONTROLS * len(sample):
         raise UnreadableError("is not text")
-    known = (name for name in ALPHABETS if _is_in_alphabet(data[:SAMPLE], name))
-    return next(known, "") or codec_of(detect(data))
+    for encoding, alphabets in ALPHABETS:
+        if _is_one_of(data[:SAMPLE], encoding, alphabets.split()):
+            return encoding
+    found = codec_of(detect(data))
+    return "cp850" if found == "cp1252" and not _fits(data, found) else found  # of DOS
 
 
-def _is_in_alphabet(data: bytes, encoding: str) -> bool:
+def _is_one_of(data: bytes, encoding: str, alphabets: Sequence[str]) -> bool:
     """Return whether a Latin text uses the letters of one language, and no odd signs.
 
-    >>> [_is_in_alphabet(text.encode("cp1252"), "cp1252") for text in ("£3 née", "z³oty", "ñß")]
+    >>> [_is_one_of(text.encode("cp1252"), "cp1252", ["é"]) for text in ("£3 née", "z³oty", "ñu")]
     [True, False, False]
     """
     try:
@@ -260,10 +266,7 @@ def _is_in_alphabet(data: bytes, encoding: str) -> bool:
     letters = Counter(a for a in text if a.isalpha() and a not in NO_LETTERS)
     foreign = [a for a in letters if not a.isascii()]
     n_foreign = sum(letters[a] for a in foreign)
-    n_known = max(
-        sum(letters[a] for a in foreign if a in alphabet)
-        for alphabet in ALPHABETS[encoding].split()
-    )
+    n_known = max(sum(letters[a] for a in foreign if a in alphabet) for alphabet in alphabets)
     is_latin = n_foreign <= letters.total() / 2 and not ODD_SIGN.search(text)
     return is_latin and n_known >= MOST_KNOWN * n_foreign
 

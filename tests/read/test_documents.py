@@ -14,8 +14,10 @@ from pdfs import locked, pdf_of
 from hierindex import FileReader, Skipped, read_documents
 from hierindex.errors import SourceError
 from hierindex.node import FILE_NAME, PAGES
-from hierindex.read.documents import read_files
+from hierindex.read.documents import ATTEMPTS, read_files
 from hierindex.read.files import files_of
+from hierindex.read.markdown import read_markdown
+from hierindex.read.readers import READERS
 
 
 def test_a_document_knows_its_file(tmp_path):
@@ -180,6 +182,44 @@ def test_a_large_text_is_refused_before_it_is_loaded(written, monkeypatch):
     reason = "has 2 MB of text, more than 2; split it into smaller files"
     assert {each.reason for each in skipped} == {reason}
     assert len(skipped) == len(names)
+
+
+class TestFilesThatChange:
+    @pytest.fixture
+    def reading(self, monkeypatch):
+        """Has something done each time a Markdown file is read, before its reader ends."""
+
+        def set_up(meanwhile):
+            def read(file):
+                reading = read_markdown(file)
+                meanwhile()
+                return reading
+
+            monkeypatch.setitem(READERS, ".md", read)
+
+        return set_up
+
+    def test_one_is_read_again(self, written, reading):
+        folder = written({"a.md": "One.", "b.md": "b"})
+        texts = ["Two is longer.", "Three."]
+        reading(lambda: texts and (folder / "a.md").write_text(texts.pop(0)))
+        documents, skipped = read_documents(folder)
+        assert [document.text for document in documents] == ["Three.", "b"]
+        assert not skipped
+
+    def test_one_that_is_always_written_is_skipped(self, written, reading):
+        folder, n_read = written({"a.md": "One.", "b.txt": "b"}), []
+
+        def grow():
+            n_read.append(1)
+            with (folder / "a.md").open("a") as file:
+                file.write(" More.")
+
+        reading(grow)
+        (document,), skipped = read_documents(folder)
+        assert document.id_ == "b.txt"
+        assert skipped == [Skipped("a.md", "cannot be read (it is being written)", is_unread=True)]
+        assert len(n_read) == ATTEMPTS
 
 
 def test_what_vanishes_before_it_is_read_is_skipped(written):

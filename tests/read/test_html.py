@@ -10,7 +10,7 @@ from hierindex import read_documents
 from hierindex.errors import SourceError
 from hierindex.node import FILE_NAME, HEADINGS, LEFT_OUT, Heading
 from hierindex.read.records import BETWEEN
-from hierindex.read.tables import MAX_ROW
+from hierindex.read.tables import MAX_ROW, MAX_SPANNED
 from hierindex.read.text import MAX_TITLE
 
 
@@ -390,6 +390,18 @@ PAGES = {  # HTML and the text that is read of it, by what it is about, and what
 )
 def test_a_page_is_read_as_the_text_of_its_content(read, around, html, text):
     assert read(around.format(html)).text == text
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ("<tr><td colspan=1000>x<td rowspan=60000>" + "y" * 90) * 9000,
+        f"<tr><td colspan=1000 rowspan=65000>{'x' * 2000}" + "<tr><td>y<td>z" * 900,
+        "<tr>" + "<td colspan=1000>" * 100 + "<td rowspan=1000>x" + "<tr><td>y" * 1000,
+    ],
+)
+def test_spans_do_not_multiply_a_page(read, rows):
+    assert len(read(f"<table>{rows}</table>").text) < 2 * MAX_SPANNED
 
 
 @pytest.mark.parametrize(

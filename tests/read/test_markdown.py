@@ -271,6 +271,14 @@ def test_long_tables_of_html_are_records(read_one):
     assert [part.strip() for part in document.text.split(BETWEEN)] == ["# A", *records, "# B"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["<table>\n\n" * 3000, "<table><tr><td>x\n\n# B\n", "</table>\n", "x <!-- a\n" * 30_000],
+)
+def test_tables_and_comments_without_an_end_are_text(read_one, text):
+    assert read_one("a.md", text).text == text
+
+
 def test_front_matter_may_be_toml(read_one):
     document = read_one("a.md", '+++\ntitle = "The log"\ndate = 1901-02-03\npage = 1\n+++\n# One\n')
     assert (document.metadata["title"], document.metadata["date"]) == ("The log", "1901-02-03")

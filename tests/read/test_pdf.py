@@ -389,15 +389,17 @@ def test_pages_without_text_are_told(read, pages, left_out):
     assert document.metadata[PAGES] == len(pages)
 
 
-def test_filled_fields_are_read(read):
+def test_filled_fields_are_read_and_comments_told(read):
     data = with_annotations(
         typed([Typed("Application", 700), Typed("Name:", 306, x=30)]),
         {"Type": "/Annot", "Subtype": "/Widget", "FT": "/Tx", "T": "name", "V": "Grace Hopper"},
         {"Subtype": "/FreeText", "Contents": "Received in May"},
+        {"Subtype": "/Text", "Contents": "Is this right?"},
     )
     document = read(data)
     assert "Grace Hopper" in document.text
     assert "Received in May" in document.text
+    assert document.metadata[LEFT_OUT] == ["1 comment"]
 
 
 def test_odd_outlines_and_labels_do_not_keep_files_from_being_read(tmp_path):

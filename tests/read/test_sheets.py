@@ -8,7 +8,9 @@ import pytest
 from openpyxl.chart import BarChart, Reference
 from openpyxl.comments import Comment
 
+from hierindex.errors import SourceError
 from hierindex.node import LEFT_OUT
+from hierindex.read import sheets
 
 
 def saved(book):
@@ -130,3 +132,18 @@ def test_what_is_not_read_is_told(read_one):
         "2 uncomputed formulas",
         "2 hidden sheets",
     ]
+
+
+@pytest.mark.parametrize(
+    ("limit", "n", "message"),
+    [
+        ("MAX_CELLS", 5, "has over 5 cells or "),
+        ("MAX_ROWS", 4, "cells or 4 rows"),
+        ("MAX_CELLS", 19, "has merged cells that span more than 19 cells"),
+    ],
+)
+def test_hostile_sheets_are_skipped(read_one, monkeypatch, limit, n, message):
+    book = sheet_of(*[["a"]] * 4, [*"abcde"], merged=["A1:E4"])
+    monkeypatch.setattr(sheets, limit, n)
+    with pytest.raises(SourceError, match=message):
+        read_one("a.xlsx", saved(book))

@@ -96,10 +96,13 @@ def test_western_text_is_windows_1252(read_one, text):
         ("koi8-r", "Река замёрзла в ноябре, и лодки стоят на берегу.\n"),
         ("cp1253", "Το καράβι φεύγει νωρίς το πρωί από το λιμάνι.\n"),
         ("cp1254", "Çocuğun ağacı büyüdü ve gölgesi şimdi geniş.\n"),
+        ("cp1254", "Şirket ağı"),
+        ("cp1257", "Įmonė žiūri į ateitį"),
         ("cp932", "川は十一月に凍り、舟は岸にあります。\n"),
         ("cp932", "①番の舟は髙橋さんの舟です。\n"),
         ("gb18030", "河在十一月结冰，船停在岸边。\n"),
         ("iso2022_jp", "川は凍り、舟は岸にある。\n"),
+        ("cp850", "Die Bäume für die größere Allee blühen spät.\n"),
     ],
 )
 def test_other_scripts_are_detected(read_one, encoding, text):

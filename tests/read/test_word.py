@@ -18,7 +18,9 @@ from office_files import (
     zipped,
 )
 
+from hierindex.errors import SourceError
 from hierindex.node import HEADINGS, LEFT_OUT
+from hierindex.read import word as reader
 
 SUPER = '<w:vertAlign w:val="superscript"/>'
 SUB = '<w:vertAlign w:val="subscript"/>'
@@ -421,3 +423,9 @@ def test_strict_files_are_read(read_one):
                 b"http://purl.oclc.org/ooxml/wordprocessingml/main",
             )
     assert read_one("a.docx", zipped(strict)).text == "# Rent\n\n1. Due."
+
+
+def test_many_merged_cells_are_skipped(read_one, monkeypatch):
+    monkeypatch.setattr(reader, "MAX_CELLS", 99)
+    with pytest.raises(SourceError, match="has more than 99 cells in tables"):
+        read_one("a.docx", word(grid(*[[cell("a", 50)]] * 2)))
