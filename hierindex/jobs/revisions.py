@@ -26,7 +26,9 @@ from hierindex.read.files import (
     Skipped,
     check_source,
     files_of,
+    is_link,
     nothing_to_index,
+    quoted,
     source_name,
     source_path,
 )
@@ -110,8 +112,8 @@ class Scope:
         """Return whether the file itself was named, and not only a folder around it."""
         return self.is_named and source_name(file.path) in self.parts
 
-    def files(self) -> dict[str, File]:
-        """Return the files to read by document id.
+    def files(self, held: Documents) -> tuple[dict[str, File], list[Skipped]]:
+        """Return the files to read by document id, and links to documents that are not read again.
 
         Raises
         ------
@@ -122,7 +124,15 @@ class Scope:
             if Path(root).is_dir() and not os.access(root, os.R_OK | os.X_OK):
                 raise SourceError(f"The folder {str(root)!r} cannot be read.")
         found = files_of(self.roots.values())
-        return {d: file for d, file in found.items() if self.has(d, file.source)}
+        files = {d: file for d, file in found.items() if self.has(d, file.source)}
+        others = found.keys() & set(map(file_of, held)) - files.keys()
+        kept = {os.path.realpath(found[d].path): d for d in others}
+        links = list[Skipped]()
+        for document in [d for d, file in files.items() if kept and is_link(file.path)]:
+            if of := kept.get(os.path.realpath(files[document].path)):
+                links.append(Skipped(document, f"is a link to {quoted(of)}, which is read"))
+                del files[document]
+        return files, links
 
 
 def _is_there(source: str) -> bool:
@@ -203,14 +213,14 @@ def updated(
         scope = Scope.of_all(was.sources, before)
     else:
         scope = Scope.of_named(paths, was.sources)
-    files = scope.files()
+    files, links = scope.files(before)
     for document, file in files.items():
         if file.source in was.left_out and not scope.names(file):
             files[document] = file._replace(left_out=frozenset(was.left_out[file.source]))
     documents, skipped = read(files)
     others = [*map(ReadDocument.of, given)]
     _check_ids([*documents, *others])
-    skipped += blank
+    skipped += [*blank, *links]
 
     now = _origins(documents, files) | _origins(others, {})
     _check_sources(now, before, scope)
