@@ -177,7 +177,7 @@ class HierarchyStore(BasePydanticVectorStore):
         Raises
         ------
         InputError
-            If the store does not hold this generation, or no earlier one.
+            If the store does not hold this generation, or it is the current one.
         """
         return self._table.rollback(generation)
 
