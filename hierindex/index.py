@@ -588,8 +588,8 @@ class HierarchicalIndex:
         ----------
         sources : str, Path or Document, or a sequence of them, optional
             By default all files and folders that the index was built from. A path inside one of
-            them updates only that part. If a source was moved, `build` again from its new path. A
-            document replaces the one with its id.
+            them updates only that part. If a source was moved, pass its new path. A document
+            replaces the one with its id.
         hierarchy : Hierarchy, optional
             By default made from the settings of the index. A different one raises an error.
         llm : LLM or callable, optional

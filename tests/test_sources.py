@@ -1,7 +1,8 @@
-"""Sources that are gone, files that come and go, and chunks that others delete or add."""
+"""Sources that move, files that come and go, and chunks that others delete or add."""
 
 import os
 from pathlib import Path
+from shutil import copytree
 from unittest.mock import Mock
 
 import pytest
@@ -17,6 +18,7 @@ from test_update import (
     built,
     check_fresh,
     counts,
+    documents_of,
     hierarchy_of,
     text_of,
 )
@@ -44,25 +46,114 @@ def index(folder, tmp_path) -> HierarchicalIndex:
     return built(folder, tmp_path / "index", hierarchy_of(DocumentHierarchy))
 
 
+@pytest.fixture
+def moved(index, folder, tmp_path) -> Path:
+    """Where the folder is after it was moved."""
+    (tmp_path / "archive").mkdir()
+    return folder.rename(tmp_path / "archive" / "letters")
+
+
+def fresh(sources, tmp_path) -> HierarchicalIndex:
+    return built(sources, tmp_path / "fresh", hierarchy_of(DocumentHierarchy))
+
+
 def shortening(llm) -> DocumentHierarchy:
     rewriter = LLMRewriter(llm, prompt="Shorten this:\n{fence}\n{text}\n{fence}")
     by_llm = TwoStageSummarizer(rewriter)
     return hierarchy_of(DocumentHierarchy, summarizer=by_llm)
 
 
-class TestSourcesThatAreGone:
-    def test_a_source_that_was_moved_is_built_again(self, index, folder, tmp_path):
-        moved = folder.rename(tmp_path / "moved")
-        with pytest.raises(SourceError, match="if it was moved, build the index again from its"):
+class TestMovedSources:
+    def test_it_is_read_where_it_is_named(self, index, moved, tmp_path, caplog):
+        with pytest.raises(SourceError, match="name the path to which it was moved"):
             index.update()
-        with pytest.raises(SourceError, match=r"another document 'a\.txt', of .*notes;"):
-            index.update(moved)
         index.embed_model.batches.clear()
-        hierarchy = hierarchy_of(DocumentHierarchy)
-        assert counts(built(moved, index.store.uri, hierarchy).last_build) == (0, 0, 0, 0, 3)
-        assert hierarchy.embed_model.batches == []
+        with caplog.at_level("INFO", "hierindex"):
+            assert counts(index.update(moved)) == (0, 0, 0, 0, 3)
+        assert f"notes has moved to {moved}." in caplog.text
+        assert index.embed_model.batches == []
+        assert as_plain(index) == as_plain(fresh(moved, tmp_path))
+        generation = index.store.snapshot().generation
+        for sources in (None, moved, moved / "deep"):
+            report = index.update(sources)
+            assert (counts(report), report.generation) == ((0, 0, 0, 0, 3), generation)
+        (moved / "b.txt").write_text(text_of("other"))
+        assert counts(index.update()) == (0, 1, 0, 0, 2)
         check_fresh(index, moved)
 
+    def test_nothing_is_paid_for_it(self, folder, tmp_path):
+        with LoopbackServer(reply=quotes_sentences) as server:
+            llm = load_llm("tiny", server.base_url)
+            index = built(folder, tmp_path / "index", shortening(llm))
+            n_asked = len(server.requests)
+            moved = folder.rename(tmp_path / "moved")
+            assert counts(index.update(moved, llm=llm)) == (0, 0, 0, 0, 3)
+            assert len(server.requests) == n_asked > 0
+        assert index.update().unchanged == 3
+        assert index.verify().ok
+
+    def test_another_source_may_take_its_place(self, index, folder, moved):
+        index.update(moved)
+        folder.mkdir()
+        (folder / "z.txt").write_text(text_of("z"))
+        assert counts(index.update(folder)) == (1, 0, 0, 0, 3)
+        again = moved.rename(moved.parent / "again")
+        assert counts(index.update([folder, again])) == (0, 0, 0, 0, 4)
+        assert index.store.snapshot().report()["sources"] == [str(again), str(folder)]
+
+    def test_what_changed_meanwhile_is_found(self, index, moved):
+        (moved / "a.txt").write_text(text_of("other"))
+        (moved / "d.txt").write_text(text_of("d"))
+        assert counts(index.update(moved)) == (1, 1, 0, 0, 2)
+        (moved / "b.txt").unlink()
+        again = moved.rename(moved.parent / "again")
+        assert counts(index.update(again)) == (0, 0, 1, 0, 3)
+        check_fresh(index, again)
+
+    def test_what_was_deleted_stays_out(self, index, folder, tmp_path):
+        index.delete("a.txt")
+        moved = folder.rename(tmp_path / "moved")
+        for sources in (moved, None):
+            report = index.update(sources)
+            assert counts(report) == (0, 0, 0, 0, 2)
+            assert [each.path for each in report.skipped] == ["a.txt"]
+        assert counts(index.update(moved / "a.txt")) == (1, 0, 0, 0, 2)
+        assert as_plain(index) == as_plain(fresh(moved, tmp_path))
+
+    def test_sources_keep_their_order(self, index, folder, tmp_path):
+        (more := tmp_path / "more").mkdir()
+        (more / "m.txt").write_text(text_of("m"))
+        index.update(more)
+        both = [folder.rename(tmp_path / "p"), more.rename(tmp_path / "q")]
+        assert counts(index.update(both[::-1])) == (0, 0, 0, 0, 4)
+        assert index.store.snapshot().report()["sources"] == list(map(str, both))
+        assert as_plain(index) == as_plain(fresh(both, tmp_path))
+
+    def test_a_file_among_others_may_move(self, folder, tmp_path):
+        index = built([folder / "a.txt", folder / "b.txt"], tmp_path / "index")
+        (folder / "a.txt").rename(folder / "deep" / "a.txt")
+        assert counts(index.update(folder / "deep" / "a.txt")) == (0, 0, 0, 0, 2)
+        assert counts(index.update()) == (0, 0, 0, 0, 2)
+        assert documents_of(index) == ["a.txt", "b.txt"]
+
+    def test_a_copy_of_a_source_that_exists_is_refused(self, index, folder, tmp_path):
+        copy = copytree(folder, tmp_path / "copy")
+        with pytest.raises(SourceError, match=r"another document 'a\.txt', of .*notes;"):
+            index.update(copy)
+        assert counts(index.update()) == (0, 0, 0, 0, 3)
+
+    def test_other_content_under_the_same_names_is_refused(self, index, moved, tmp_path):
+        (other := tmp_path / "other" / "deep").mkdir(parents=True)
+        for name in NAMES:
+            (other.parent / name).write_text(text_of(f"other {name}"))
+        before = as_plain(index)
+        with pytest.raises(SourceError, match=r"another document 'a\.txt', of .*notes;"):
+            index.update(other.parent)
+        assert as_plain(index) == before
+        assert counts(index.update(moved)) == (0, 0, 0, 0, 3)
+
+
+class TestPathsThatAreGone:
     def test_a_path_that_does_not_exist_is_refused(self, index, folder, tmp_path):
         (folder / "a.txt").unlink()
         for path in (folder / "a.txt", tmp_path / "never", "\ud800", "a\0b"):

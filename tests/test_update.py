@@ -276,6 +276,17 @@ class TestSources:
         index.update()
         check_fresh(index, folder)
 
+    def test_a_link_in_a_part_to_a_file_outside_of_it_is_no_document(self, index, folder):
+        for name, target in {"link.txt": "../a.txt", "other.txt": "../../m.txt"}.items():
+            (folder / "deep" / name).symlink_to(target)
+        (folder.parent / "m.txt").write_text(text_of("m"))
+        (folder / "z.txt").symlink_to("../m.txt")
+        for sources in (folder / "deep", None, folder / "deep"):
+            report = index.update(sources)
+            assert Skipped("deep/link.txt", "is a link to a.txt, which is read") in report.skipped
+            assert report.removed == 0
+        assert documents_of(index) == ["a.txt", "b.txt", "deep/c.txt", "deep/other.txt"]
+
     def test_they_keep_their_order(self, tmp_path):
         paths = [tmp_path / name for name in ("z.txt", "y.txt", "x.txt")]
         for path in paths:

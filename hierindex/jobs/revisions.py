@@ -1,5 +1,6 @@
 """Revisions: the documents that an index will hold after a build, an update or a deletion."""
 
+import logging
 import os
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -26,11 +27,15 @@ from hierindex.read.files import (
     Skipped,
     check_source,
     files_of,
+    is_link,
     nothing_to_index,
+    quoted,
     source_name,
     source_path,
 )
 from hierindex.read.readers import well_formed
+
+logger: logging.Logger = logging.getLogger(__name__)
 
 Source = str | Path | Document
 KEPT = "; its earlier content is kept"
@@ -69,9 +74,8 @@ class Scope:
             files = {file_of(d) for d, of in held.items() if of.read_from == source}
             if files != {path.name} or not _is_there(str(path.parent)):
                 raise SourceError(
-                    f"The source {source!r}, which the index was built from, cannot be found; if "
-                    "it was moved, build the index again from its new path, otherwise delete its "
-                    "documents from the index."
+                    f"The source {source!r}, which the index was built from, cannot be found; "
+                    "name the path to which it was moved, or delete its documents from the index."
                 )
         return cls({source: source for source in sources}, roots, is_named=False)
 
@@ -110,8 +114,8 @@ class Scope:
         """Return whether the file itself was named, and not only a folder around it."""
         return self.is_named and source_name(file.path) in self.parts
 
-    def files(self) -> dict[str, File]:
-        """Return the files to read by document id.
+    def files(self, held: Documents) -> tuple[dict[str, File], list[Skipped]]:
+        """Return the files to read by document id, and links to documents that are not read again.
 
         Raises
         ------
@@ -122,7 +126,15 @@ class Scope:
             if Path(root).is_dir() and not os.access(root, os.R_OK | os.X_OK):
                 raise SourceError(f"The folder {str(root)!r} cannot be read.")
         found = files_of(self.roots.values())
-        return {d: file for d, file in found.items() if self.has(d, file.source)}
+        files = {d: file for d, file in found.items() if self.has(d, file.source)}
+        others = found.keys() & set(map(file_of, held)) - files.keys()
+        kept = {os.path.realpath(found[d].path): d for d in others}
+        links = list[Skipped]()
+        for document in [d for d, file in files.items() if kept and is_link(file.path)]:
+            if of := kept.get(os.path.realpath(files[document].path)):
+                links.append(Skipped(document, f"is a link to {quoted(of)}, which is read"))
+                del files[document]
+        return files, links
 
 
 def _is_there(source: str) -> bool:
@@ -179,7 +191,8 @@ def updated(
     """Return the revision that reads sources again, or for the first time.
 
     A document is kept if it is in none of the sources to read, if its content is the same, or if
-    its file cannot be read. A LlamaIndex document without text is removed.
+    its file cannot be read. A LlamaIndex document without text is removed. A new source takes the
+    place of a missing one that had most of its documents, with the same content.
 
     Parameters
     ----------
@@ -203,34 +216,40 @@ def updated(
         scope = Scope.of_all(was.sources, before)
     else:
         scope = Scope.of_named(paths, was.sources)
-    files = scope.files()
+    files, links = scope.files(before)
+    moved = _moved(files, before, was.sources)
+    left_out = {moved.get(source, source): keys for source, keys in was.left_out.items()}
     for document, file in files.items():
-        if file.source in was.left_out and not scope.names(file):
-            files[document] = file._replace(left_out=frozenset(was.left_out[file.source]))
+        if file.source in left_out and not scope.names(file):
+            files[document] = file._replace(left_out=frozenset(left_out[file.source]))
     documents, skipped = read(files)
     others = [*map(ReadDocument.of, given)]
     _check_ids([*documents, *others])
-    skipped += blank
+    skipped += [*blank, *links]
 
     now = _origins(documents, files) | _origins(others, {})
-    _check_sources(now, before, scope)
-    unread = _unread(skipped, files, before)
+    unread = _unread(skipped, files, before)  # none of a source that moved
+    moved = {old: new for old, new in moved.items() if _is_same(old, now, before)}
+    held = {
+        d: of._replace(read_from=moved.get(of.read_from, of.read_from)) for d, of in before.items()
+    }
+    _check_sources(now, held, scope)
     skipped = [replace(s, reason=s.reason + KEPT) if s.path in unread else s for s in skipped]
     stay = now.keys() | set().union(*unread.values())
-    of_scope = before.items() if scope.parts else ()
+    of_scope = held.items() if scope.parts else ()
     gone = {d for d, of in of_scope if d not in stay and scope.has(d, of.read_from)}
     gone |= {b.path for b in blank if b.path in before and not before[b.path].read_from}
-    after = {d: of for d, of in before.items() if d not in gone} | now
+    after = {d: of for d, of in held.items() if d not in gone} | now
     if not after or (scope.is_named and not (now or gone or blank)):
         raise nothing_to_index(paths or was.sources, skipped)
-    names = list(dict.fromkeys([*was.sources, *scope.roots]))
+    names = list(dict.fromkeys([*(moved.get(each, each) for each in was.sources), *scope.roots]))
     revision = Revision(
         before=before,
         after=in_order(after, names),
         read=[d for d in (*documents, *others) if before.get(d.doc_id) != now[d.doc_id]],
         skipped=skipped,
         was=was,
-        remembered=replace(was, sources=names, left_out=_left_out(was, now)),
+        remembered=replace(was, sources=names, left_out=_left_out(left_out, now)),
     )
     check_losses(
         "update",
@@ -239,6 +258,8 @@ def updated(
         "check that its sources are complete; to remove the documents, use `hierindex delete`, or "
         "build the index again with --replace (in Python replace=True)",
     )
+    for old, new in moved.items():
+        logger.info("The source %s has moved to %s.", old, new)
     return revision
 
 
@@ -320,6 +341,27 @@ def _check_ids(documents: Sequence[Document | ReadDocument]) -> None:
         raise SourceError(f"Two documents have the id {repeated[0]!r}; ids must be unique.")
 
 
+def _moved(files: Mapping[str, File], before: Documents, sources: Sequence[str]) -> dict[str, str]:
+    """Return the new path of each missing source of which most files are in one new source."""
+    n_held = Counter(of.read_from for of in before.values())
+    n_found = Counter(
+        (of.read_from, files[file].source)
+        for d, of in before.items()
+        if (file := file_of(d)) in files and files[file].source not in sources
+    )
+    return {
+        old: new
+        for (old, new), n in n_found.items()
+        if old in sources and 2 * n > n_held[old] and not _is_there(old)
+    }
+
+
+def _is_same(source: str, now: Documents, before: Documents) -> bool:
+    """Return whether most stored documents of a source are read now with the same content."""
+    held = {d: of.document_hash for d, of in before.items() if of.read_from == source}
+    return 2 * sum(d in now and now[d].document_hash == held[d] for d in held) > len(held)
+
+
 def _check_sources(now: Documents, before: Documents, scope: Scope) -> None:
     """Raise SourceError if a document has the id of a kept document of another source."""
     for document, (_, source) in now.items():
@@ -331,11 +373,10 @@ def _check_sources(now: Documents, before: Documents, scope: Scope) -> None:
             )
 
 
-def _left_out(was: Remembered, now: Documents) -> dict[str, list[str]]:
+def _left_out(was: Mapping[str, Sequence[str]], now: Documents) -> dict[str, list[str]]:
     """Return which deleted documents stay deleted: all that are not read again."""
     back = {(of.read_from, document_key(each)) for d, of in now.items() for each in wholes(d)}
     left = {
-        source: [key for key in keys if (source, key) not in back]
-        for source, keys in was.left_out.items()
+        source: [key for key in keys if (source, key) not in back] for source, keys in was.items()
     }
     return {source: keys for source, keys in left.items() if keys}

@@ -286,13 +286,16 @@ def retriever_options(options: Mapping[str, Any]) -> dict[str, Any]:
     Raises
     ------
     InputError
-        If an option does not exist.
+        If an option is given under both names, or does not exist.
 
     Examples
     --------
     >>> retriever_options({"similarity_top_k": 3, "level": 0})
     {'top_k': 3, 'level': 0}
     """
+    for theirs, name in OURS.items():
+        if theirs in options and name in options:
+            raise InputError(f"{theirs} and {name} are the same option; pass one of them.")
     given = {OURS.get(name, name): option for name, option in options.items()}
     for name in given.keys() - KNOWN:
         raise InputError(

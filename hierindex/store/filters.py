@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from hierindex.core.arguments import require
+from hierindex.errors import InputError
 from hierindex.node import PREFIX
 
 if TYPE_CHECKING:
     from llama_index.core.vector_stores.types import MetadataFilters
 
+MOST_DEEP = 12  # LanceDB parses 48 nested expressions, and NOT needs three per level
 COLUMNS = ("id", "kind", "level", "level_max", "whole_document")
 OF_NODE = tuple(PREFIX + column for column in COLUMNS)
 """Keys that refer to the node itself; all others refer to the chunks under it."""
@@ -49,7 +51,7 @@ class Filters:
         Raises
         ------
         InputError
-            If they are of another type.
+            If they are of another type, or nested deeper than LanceDB can parse.
         """
         if not given:
             return None
@@ -59,9 +61,14 @@ class Filters:
         return given if isinstance(given, cls) else cls._of(given)
 
     @classmethod
-    def _of(cls, given: Any) -> "Filters":
+    def _of(cls, given: Any, depth: int = 1) -> "Filters":
+        if depth > MOST_DEEP:
+            raise InputError(
+                f"Filters are nested more than {MOST_DEEP} deep; put filters with the same "
+                "condition into one MetadataFilters."
+            )
         filters = tuple(
-            cls._of(each)
+            cls._of(each, depth + 1)
             if hasattr(each, "filters")
             else Filter(each.key, each.value, each.operator.value)
             for each in given.filters

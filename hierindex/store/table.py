@@ -264,6 +264,11 @@ class Table:
             if not earlier:
                 raise InputError(f"The index {uri!r} holds no generation before {newest}.")
             generation = generation or earlier[-1]
+            if generation == newest:
+                raise InputError(
+                    f"Generation {newest} of the index {uri!r} is the current one; name one of "
+                    f"{', '.join(map(str, earlier))}."
+                )
             table.checkout(held[generation])
             table.restore()
             return self._publish(table, held, {"generation": generation})

@@ -177,11 +177,11 @@ class HierarchyStore(BasePydanticVectorStore):
         Raises
         ------
         InputError
-            If the store does not hold this generation, or no earlier one.
+            If the store does not hold this generation, or it is the current one.
         """
         return self._table.rollback(generation)
 
-    def add(self, /, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
+    def add(self, /, nodes: Sequence[BaseNode]) -> list[str]:  # type: ignore[override]  # no options
         """Insert nodes, replacing those with the same id, and return their ids.
 
         If a hierarchy with this `store` made the nodes, they replace all nodes of the store. Warns
@@ -218,7 +218,7 @@ class HierarchyStore(BasePydanticVectorStore):
         """Let the next `add` of exactly these nodes replace all nodes of a generation."""
         self._awaited = generation, node_ids
 
-    def delete(self, /, ref_doc_id: str, **delete_kwargs: Any) -> None:
+    def delete(self, /, ref_doc_id: str) -> None:  # type: ignore[override]  # no options
         """Delete a document's chunks and every summary derived from them.
 
         Links to deleted nodes are removed. A node that lost a parent or a child is marked as stale
@@ -297,9 +297,9 @@ class HierarchyStore(BasePydanticVectorStore):
         Raises
         ------
         InputError
-            If the mode is not supported, fewer than one result is asked for, the embedding or text
-            that the mode needs is missing, or the embedding is not finite or has another dimension
-            than the table.
+            If the mode is not supported, a number is out of range, the embedding or text that the
+            mode needs is missing, or the embedding is not finite or has another dimension than the
+            table.
         """
         _check_query(query)
         rows = self._found(query, **kwargs)
@@ -391,7 +391,7 @@ class HierarchyStore(BasePydanticVectorStore):
 
 
 def _check_query(query: VectorStoreQuery) -> None:
-    """Raise InputError if a mode is unsupported, or a number of results is not positive."""
+    """Raise InputError if a mode is unsupported, or a number is out of range."""
     if query.mode not in MODES:
         modes = ", ".join(repr(mode.value) for mode in MODES)
         raise InputError(f"query mode must be one of {modes}, got {query.mode.value!r}.")
@@ -399,6 +399,10 @@ def _check_query(query: VectorStoreQuery) -> None:
         value = getattr(query, name)
         if value is not None and value < 1:
             raise InputError(f"{name} must be at least 1, got {value}.")
+    for name in ("alpha", "mmr_threshold"):
+        value = getattr(query, name)
+        if value is not None and not 0 <= value <= 1:
+            raise InputError(f"{name} must be in [0, 1], got {value}.")
 
 
 def _vector_of(query: VectorStoreQuery) -> list[float]:

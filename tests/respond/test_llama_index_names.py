@@ -14,6 +14,8 @@ from llama_index.core.tools import QueryEngineTool
 from pydantic import BaseModel
 from respond.asking import QUESTION, serve
 
+from hierindex.errors import InputError
+
 TEMPLATES = {
     "text_qa_template": PromptTemplate("{context_str}\n{query_str} Answer like a pirate."),
     "refine_template": PromptTemplate("{context_msg}{existing_answer}{query_str} Refine it."),
@@ -30,6 +32,23 @@ def test_the_retrievers_options(index):
     assert none.retriever.retrieve(QUESTION) == []
     compared = index.compare(QUESTION, level=0, similarity_top_k=2)
     assert len(compared.sources) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"similarity_top_k": 2, "top_k": 2}, "similarity_top_k and top_k are the same option"),
+        (
+            {"node_postprocessors": [], "postprocessors": []},
+            "node_postprocessors and postprocessors are the same option",
+        ),
+        ({"similarity_top": 2}, "There is no option 'similarity_top'"),
+    ],
+    ids=str,
+)
+def test_a_wrong_option_is_one_sentence(index, options, message):
+    with pytest.raises(InputError, match=message):
+        index.as_query_engine(**options)
 
 
 def test_what_llama_index_leaves_at_its_default_is_not_given(index):

@@ -187,6 +187,10 @@ class TestRollback:
         with pytest.raises(InputError, match=r"holds no generation before 1\.$"):
             store.rollback()
         store.add(nodes("b"))
+        with pytest.raises(
+            InputError, match=r"Generation 2 .* is the current one; name one of 1\."
+        ):
+            store.rollback(2)
         with pytest.raises(GenerationError, match=r"not hold generation 7; it holds 1, 2\.$"):
             store.rollback(7)
         assert store.snapshot().generation == 2

@@ -156,6 +156,8 @@ BAD = {
     "no words for hybrid": ({"mode": Mode.HYBRID}, "A query in mode 'hybrid' needs a query_str"),
     "no vector": ({"mode": Mode.HYBRID, "words": "x", "vector": None}, "needs an embedding"),
     "no vector for mmr": ({"mode": Mode.MMR, "vector": (0.0, 0.0)}, "needs an embedding"),
+    "alpha": ({"mode": Mode.HYBRID, "words": "x", "alpha": 1.5}, r"alpha must be in \[0, 1\]"),
+    "threshold": ({"mode": Mode.MMR, "mmr_threshold": -1.0}, r"mmr_threshold must be in \[0, 1\]"),
     "top_k": ({"mode": Mode.DEFAULT, "top_k": 0}, "similarity_top_k must be at least 1, got 0"),
     "sparse": ({"mode": Mode.DEFAULT, "sparse_top_k": 0}, "sparse_top_k must be at least 1"),
     "svm": ({"mode": Mode.SVM}, r"must be one of 'default', .*'mmr', got 'svm'\.$"),

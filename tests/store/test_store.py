@@ -205,12 +205,22 @@ def test_where_nothing_was_written_nothing_is_found_and_made(tmp_path, ask, fold
 
 
 def test_what_llama_index_passes_on_is_an_option_or_refused(store):
-    store.add(tree())
+    store.add(nodes := tree())
     index = VectorStoreIndex.from_vector_store(store, embed_model=HashingEmbedding())
     known = {"partial_summaries": True, "mmr_prefetch_k": 5}
     assert index.as_retriever(vector_store_kwargs=known).retrieve("kettle")
-    with pytest.raises(TypeError, match="'where'"):
-        index.as_retriever(vector_store_kwargs={"where": "author = 'Ada'"}).retrieve("kettle")
+    retriever = index.as_retriever(vector_store_kwargs={"where": "author = 'Ada'"})
+    for call in (
+        lambda: retriever.retrieve("kettle"),
+        lambda: store.add(nodes, where="x"),
+        lambda: asyncio.run(store.async_add(nodes, where="x")),
+        lambda: index.delete_ref_doc("a", where="x"),
+        lambda: store.delete_nodes([nodes[0].node_id], where="x"),
+        lambda: store.get_nodes(where="x"),
+    ):
+        with pytest.raises(TypeError, match="'where'"):
+            call()
+    assert len(store.get_nodes()) == len(nodes)
 
 
 @given(seeds(), st.integers(1, 8), st.sampled_from([1e-3, 1.0, 1e3]))
