@@ -147,6 +147,13 @@ class TestSummaries:
         with pytest.warns(FallbackWarning, match="it wrote nothing"):
             built(tmp_path, hierarchy=hierarchy_of(summarizer=blank))
 
+    def test_what_is_no_text_is_refused(self, tmp_path):
+        def number(text, max_tokens):
+            return 7
+
+        with pytest.raises(ModelError, match=r"^.*number\(\) must return text, got 7\.$"):
+            built(tmp_path, hierarchy=hierarchy_of(summarizer=number))
+
 
 class TestVectors:
     def test_a_question_is_embedded_as_a_text(self, tmp_path):
@@ -188,6 +195,20 @@ class TestVectors:
             hierarchy_of().to_dict(), embed_model=embed, summarizer=summarize
         )
         assert again.settings() == hierarchy_of().settings()
+
+    @pytest.mark.parametrize(
+        "vectors",
+        [None, 1.0, [], [1.0, 2.0], [[1.0, 2.0]] * 2, [[1.0, 2.0], [3.0]], [["a"]]],
+        ids=repr,
+    )
+    def test_what_is_no_vector_for_each_text_is_refused(self, tmp_path, vectors):
+        def wrong(texts):
+            return vectors
+
+        index = built(tmp_path)
+        told = r"wrong\(\) must return one vector of numbers for each of 1 texts, got"
+        with pytest.raises(InputError, match=told):
+            HierarchicalIndex(index.store, wrong).encoder().get_query_embedding(QUESTION)
 
     @pytest.mark.parametrize("option", ["embed_model", "summarizer"])
     def test_a_function_without_a_name_is_refused(self, option):
@@ -233,3 +254,7 @@ class TestAnswers:
         n = len(answered)
         assert index.update(DOCUMENTS[1], llm=write).added == 1
         assert len(answered) > n
+
+    def test_what_is_no_text_is_refused(self, tmp_path):
+        with pytest.raises(ModelError, match=r"embed\(\) must return text, got array"):
+            built(tmp_path).ask(QUESTION, llm=embed)

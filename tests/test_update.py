@@ -5,6 +5,7 @@ import re
 import sqlite3
 from contextlib import closing
 from errno import EIO
+from math import inf
 from pathlib import Path
 from zlib import decompress, error
 
@@ -23,8 +24,9 @@ from llama_index.core.schema import (
     TextNode,
 )
 from llama_index.core.storage.docstore import SimpleDocumentStore
-from loopback import LoopbackServer, quotes_sentences
+from loopback import Fault, LoopbackServer, quotes_sentences
 from summarize.groups import RewriterOf
+from tenacity import wait_none
 
 from hierindex import (
     DocumentHierarchy,
@@ -38,7 +40,7 @@ from hierindex import (
 )
 from hierindex.cache import cache_file
 from hierindex.core.identity import hash_text
-from hierindex.errors import InputError, SourceError
+from hierindex.errors import InputError, ModelError, SourceError
 from hierindex.jobs.changes import ChangedDocuments
 from hierindex.models.client import load_llm
 from hierindex.models.model import built_precision
@@ -645,6 +647,31 @@ class TestSettings:
                 == estimate.usage.llm_calls
             )
             assert 0 < report.usage.llm_calls < n_before
+
+
+@pytest.mark.filterwarnings("ignore::hierindex.errors.FallbackWarning")
+def test_an_outage_of_the_language_model_leaves_the_index(folder, tmp_path, monkeypatch):
+    """Whether it begins at once or after the first summary."""
+    monkeypatch.setattr("hierindex.models.llm.WAIT", wait_none())
+    began = inf
+    with LoopbackServer(
+        reply=quotes_sentences, faults=lambda number: Fault(500) if number >= began else None
+    ) as server:
+        by_llm = TwoStageSummarizer(LLMRewriter(load_llm("tiny", server.base_url), concurrency=1))
+        hierarchy = DocumentHierarchy(HashingEmbedding(), by_llm)
+        index = built(folder, tmp_path / "index", hierarchy)
+        before = as_plain(index)
+        (folder / "b.txt").write_text(text_of("other"))
+        began = len(server.requests)
+        with pytest.raises(ModelError, match="'tiny' failed for"):
+            index.update(hierarchy=hierarchy)
+        assert as_plain(index) == before
+        began = len(server.requests) + 1
+        with pytest.raises(ModelError, match="'tiny' failed for"):
+            built(folder, tmp_path / "other", DocumentHierarchy(HashingEmbedding(), by_llm))
+        assert not (tmp_path / "other" / "current").exists()
+        began = inf
+        assert index.update(hierarchy=hierarchy).usage.fallbacks == 0
 
 
 def test_an_estimate_of_an_update_or_a_deletion_changes_nothing(index, folder):

@@ -4,11 +4,13 @@ from collections.abc import Callable
 from inspect import ismethod
 from typing import Any, ClassVar
 
+import numpy as np
 from llama_index.core.bridge.pydantic import Field
 from llama_index.core.llms import LLM, CompletionResponse, CustomLLM, LLMMetadata
 from llama_index.core.llms.callbacks import llm_completion_callback
 
 from hierindex.core.arguments import require
+from hierindex.errors import InputError, ModelError
 from hierindex.models.model import is_function
 from hierindex.models.openvino_embedding import BatchEmbedding
 
@@ -36,6 +38,13 @@ def name_of(function: Callable[..., Any]) -> str:
     return f"{name}()"
 
 
+def checked_text(written: object, name: str) -> str:
+    """Return the text that a function returned; raise ModelError if it is not a string."""
+    if not isinstance(written, str):
+        raise ModelError(f"{name} must return text, got {written!r:.100}.")
+    return written
+
+
 class FunctionEmbedding(BatchEmbedding):
     """An embedding model that calls a function, for texts and for questions.
 
@@ -47,7 +56,15 @@ class FunctionEmbedding(BatchEmbedding):
     fingerprint: ClassVar[None] = None
 
     def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-        return [[*map(float, vector)] for vector in self.function(texts)]
+        vectors = self.function(texts)
+        try:
+            X = np.asarray(vectors, dtype=np.float64)
+        except (TypeError, ValueError):  # as of vectors of several lengths
+            X = np.zeros(0)
+        if X.ndim != 2 or len(X) != len(texts):
+            must = f"must return one vector of numbers for each of {len(texts)} texts"
+            raise InputError(f"{self.model_name} {must}, got {vectors!r:.100}.")
+        return [x.tolist() for x in X]
 
 
 class FunctionLLM(CustomLLM):
@@ -64,7 +81,8 @@ class FunctionLLM(CustomLLM):
     @llm_completion_callback()
     def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
         """Return the function's answer to a prompt."""
-        return CompletionResponse(text=self.function(prompt))
+        written = self.function(prompt)
+        return CompletionResponse(text=checked_text(written, self.metadata.model_name))
 
     def stream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Any:
         """Stream the whole answer as one piece."""

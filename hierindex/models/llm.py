@@ -123,6 +123,7 @@ class TokenLimit:
         self._most = most
         self._spent = spent
         self._completion_tokens = completion_tokens
+        self._ratio = 1.0  # largest ratio of the service's count of prompt tokens to ours
         self._reserved = 0
         self._settled = Condition()
 
@@ -135,7 +136,8 @@ class TokenLimit:
         LimitError
             If the tokens are not available even after all requests in flight have ended.
         """
-        at_most = len(get_tokenizer()(request.prompt)) + 1 + self._completion_tokens
+        counted = len(get_tokenizer()(request.prompt)) or 1
+        at_most = int(counted * self._ratio) + 1 + self._completion_tokens
         with self._settled:
             wait_until(self._settled, lambda: self._holds(at_most) or not self._reserved)
             if not self._holds(at_most):
@@ -155,6 +157,7 @@ class TokenLimit:
                 self._reserved -= at_most
                 if request.response is not None and request.call is not None:
                     cost = request.call.prompt_tokens + request.call.completion_tokens
+                    self._ratio = max(self._ratio, request.call.prompt_tokens / counted)
                 self._spent += cost
                 self._settled.notify_all()
 

@@ -22,6 +22,7 @@ from hierindex.models.failures import Failure, RequestError
 from hierindex.models.functions import LLMLike, as_llm
 from hierindex.models.llm import (
     CONCURRENCY,
+    MAX_PAUSE,
     LanguageModel,
     RequestLimit,
     TokenLimit,
@@ -143,10 +144,11 @@ class LLMRewriter:
     InputError
         If an argument is invalid, or `token_limit` is given for a model without `max_tokens`.
     ModelError
-        While rewriting, if the service cannot be reached, refuses every request or never
-        answers. Other failures (5xx, timeouts, unusable answers) are retried, for about a minute
-        if the service is busy (429). If all attempts fail, or a text is too long for the model,
-        the rewrite's text is None.
+        While rewriting, if the service cannot be reached, refuses every request, asks for a
+        pause of more than a minute, or fails for eight texts in a row or for all of a level.
+        Other failures (5xx, timeouts, unusable answers) are retried, for about a minute if the
+        service is busy (429). If all attempts fail, or a text is too long for the model, the
+        rewrite's text is None.
     LimitError
         While rewriting, if `token_limit` would be exceeded.
     """
@@ -241,7 +243,6 @@ class Requests:
     resources: Resources
     stopped: LimitError | None = None
     n_done: int = 0
-    n_failed: int = 0  # consecutive texts
     _lock: Lock = field(default_factory=Lock)
 
     def rewrites(self, texts: Sequence[str]) -> list[Rewrite]:
@@ -262,12 +263,21 @@ class Requests:
                 self.resources.progress("summarize", self.n_done, len(texts), self._cost())
             return rewritten
 
+        before = self.resources.n_unanswered
         rewrites = each([partial(rewrite, text) for text in texts], self.model.limit.most)
         if self.stopped is not None:
             raise LimitError(
                 f"LLM {self.model.name!r} stopped at its limit after {self._cost()}: "
                 f"{self.stopped}; the next build of the index continues from there."
             )
+        reasons = [rewrite.reason or "" for rewrite in rewrites if rewrite.usage.llm_calls]
+        failed = self.resources.n_unanswered
+        if (
+            reasons
+            and failed == before + len(reasons)
+            and (failed > 1 or not self.model.has_answered)
+        ):
+            raise self._given_up(reasons[-1])
         return rewrites
 
     def _rewrite(self, text: str) -> Rewrite:
@@ -299,7 +309,7 @@ class Requests:
         finally:
             with self._lock:
                 self.resources.usage += calls.usage
-        self.n_failed = 0
+        self.resources.n_unanswered = 0
         completions.keep(key, with_title(title, written))
         return Rewrite(written, calls.usage, title=title, key=key)
 
@@ -307,13 +317,17 @@ class Requests:
         """Return the reason of a failure; raise ModelError if the service seems to be down."""
         if failure.kind in ("again", "busy"):  # not caused by the text
             with self._lock:
-                self.n_failed += 1
-            if self.n_failed >= PATIENCE:
-                raise ModelError(
-                    f"LLM {self.model.name!r} failed for {self.n_failed} texts in a row, each "
-                    f"after several attempts; the last failure: {failure.reason}."
-                )
+                self.resources.n_unanswered += 1
+            if self.resources.n_unanswered >= PATIENCE or failure.pause > MAX_PAUSE:
+                raise self._given_up(failure.reason)
         return failure.reason
+
+    def _given_up(self, reason: str) -> ModelError:
+        n_texts = self.resources.n_unanswered
+        texts = "a text" if n_texts == 1 else f"{n_texts} texts in a row"
+        return ModelError(
+            f"LLM {self.model.name!r} failed for {texts}; the last failure: {reason}."
+        )
 
     def _cost(self) -> str:
         usage = self.resources.usage

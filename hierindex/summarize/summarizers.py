@@ -11,7 +11,7 @@ from llama_index.core.utils import get_tokenizer
 from hierindex.core.identity import digest
 from hierindex.errors import InputError
 from hierindex.models.failures import request_errors
-from hierindex.models.functions import LLMLike, name_of
+from hierindex.models.functions import LLMLike, checked_text, name_of
 from hierindex.models.model import is_function
 from hierindex.models.record import Usage
 from hierindex.summarize.extractive import ExtractiveSummarizer
@@ -101,7 +101,7 @@ class FunctionRewriter(_EachText):
             written = self._function(text, max_tokens)
         except failures as error:
             return Rewrite(None, reason=f"it raised {error!r:.100}")
-        if not written.strip():
+        if not checked_text(written, self.name).strip():
             return Rewrite(None, reason="it wrote nothing")
         resources.completions.keep(key, written)
         return Rewrite(written, key=key)

@@ -153,12 +153,15 @@ class Resources:
         hierarchy.
     usage : Usage
         Cost of the build so far; a summariser adds to it.
+    n_unanswered : int
+        Texts for which a model's service has failed since its last answer.
     """
 
     progress: Progress = silent
     completions: Texts = NOTHING_KEPT
     embed: Callable[[Sequence[str]], Floats2d] | None = None
     usage: Usage = field(default_factory=Usage)
+    n_unanswered: int = 0
 
 
 @dataclass(frozen=True)

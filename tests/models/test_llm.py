@@ -125,6 +125,16 @@ def test_tokens_are_never_overspent_and_none_is_refused_too_soon(most, before, s
         assert None not in answers
 
 
+def test_a_service_that_counts_more_tokens_is_not_overspent():
+    asking, calls = model(tokens=TokenLimit(100, completion_tokens=1)), Calls()
+    counts = {"prompt_tokens": 30, "completion_tokens": 1}
+    response = CompletionResponse(text="Yes.", additional_kwargs=counts)
+    for _ in range(3):
+        asking.ask("word " * 9, lambda: response, calls.add)
+    with pytest.raises(LimitError, match=r"93 of the 100 tokens .* may take \d\d$"):
+        asking.ask("word " * 9, lambda: response, calls.add)
+
+
 def test_what_is_not_answered_costs_nothing():
     asking = model(tokens=TokenLimit(300, completion_tokens=200))
     for _ in range(3):

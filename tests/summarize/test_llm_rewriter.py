@@ -159,6 +159,32 @@ def test_what_does_not_pass_is_none(fault):
     assert len(server.requests) == 1 + ATTEMPTS
 
 
+@pytest.mark.parametrize("fault", UNANSWERED, ids=str)
+def test_a_service_that_answers_nothing_is_an_error(fault):
+    server = LoopbackServer(faults=always(fault))
+    with server, pytest.raises(ModelError, match="'tiny' failed for 2 texts"):
+        rewrite(server, TEXTS[:2], timeout=0.1 if fault.delay or fault.drips else 30.0)
+
+
+@pytest.mark.parametrize("fault", [Fault(500), Fault(429)], ids=str)
+def test_a_service_that_stops_answering_is_an_error(fault):
+    """Once all texts of a level have failed; a single one, after an answer, fails alone."""
+    resources = Resources()
+    with LoopbackServer(faults=after_the_first(fault)) as server:
+        for texts in (TEXTS[:1], TEXTS[1:2]):
+            rewrites = rewrite(server, texts, resources=resources)
+        assert rewrites[0].text is None
+        with pytest.raises(ModelError, match="'tiny' failed for 2 texts in a row"):
+            rewrite(server, TEXTS[2:3], resources=resources)
+
+
+def test_a_service_that_asks_for_a_long_pause_is_an_error():
+    server = LoopbackServer(faults=after_the_first(Fault(429, retry_after=600)))
+    with server, pytest.raises(ModelError, match=r"asks for a pause of 600 s\.$"):
+        rewrite(server, TEXTS, concurrency=1)
+    assert len(server.requests) == 2
+
+
 def test_usage_is_what_the_server_counted():
     faults = {0: Fault(429), 3: Fault(500), 4: Fault(dropped=True)}
     with LoopbackServer(
