@@ -43,6 +43,7 @@ from hierindex.respond.asking import EXTRACTIVE, TREE_SUMMARIZE, WITHOUT_LLM, ch
 from hierindex.respond.bounded_tree import BoundedTreeSummarize, read_in_threads
 from hierindex.respond.citation import Citation
 from hierindex.respond.citation_check import TEMPLATES, CitationCheck, Passages
+from hierindex.respond.evidence import source_scores
 from hierindex.respond.extractive import no_answer
 from hierindex.respond.extractive_synthesizer import ExtractiveSynthesizer
 from hierindex.retrieve.listing import Listing
@@ -257,10 +258,11 @@ def options_of(mode: str) -> set[str]:
 
 @dataclass(frozen=True)
 class Asked:
-    """A question with the nodes that a retriever returned, and the seconds of each stage."""
+    """A question with the nodes that a retriever returned, their scores, and seconds by stage."""
 
     question: Question
     nodes: list[NodeWithScore]
+    scores: dict[str, float]
     seconds: dict[str, float]
 
 
@@ -280,7 +282,8 @@ def asked(question: str, retriever: HierarchyRetriever) -> Asked:
         asking = retriever.embedded(question)
     with watch("search"):
         nodes = retriever.retrieve(QueryBundle(asking.text, embedding=asking.embedding))
-    return Asked(asking, nodes, seconds_of(watch))
+        known = source_scores(retrieved_of(asking, nodes), retriever.embed_model)
+    return Asked(asking, nodes, known, seconds_of(watch))
 
 
 def answered(
@@ -330,7 +333,7 @@ def answered(
         answer=text,
         answer_kind="extractive" if llm is None else "llm",
         citations=list(map(Citation.from_json, metadata.get("citations", []))),
-        sources=sources_of(retrieved),
+        sources=sources_of(retrieved, found.scores),
         usage=calls.usage,
         seconds={**found.seconds, **seconds_of(watch)},
         why=retrieved.why,
