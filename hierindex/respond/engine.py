@@ -31,6 +31,7 @@ from llama_index.core.response_synthesizers.compact_and_accumulate import Compac
 from llama_index.core.response_synthesizers.context_only import ContextOnly
 from llama_index.core.response_synthesizers.no_text import NoText
 from llama_index.core.schema import NodeWithScore, QueryBundle
+from llama_index.core.settings import Settings
 
 from hierindex.errors import HierindexError, InputError
 from hierindex.models.functions import LLMLike, as_llm
@@ -42,7 +43,7 @@ from hierindex.respond.answer import Answer, Passage, listing_said, seconds_of, 
 from hierindex.respond.asking import EXTRACTIVE, TREE_SUMMARIZE, WITHOUT_LLM, choose_mode
 from hierindex.respond.bounded_tree import BoundedTreeSummarize, read_in_threads
 from hierindex.respond.citation import Citation
-from hierindex.respond.citation_check import TEMPLATES, CitationCheck, Passages
+from hierindex.respond.citation_check import TEMPLATES, CitationCheck, PassageHelper, Passages
 from hierindex.respond.evidence import source_scores
 from hierindex.respond.extractive import no_answer
 from hierindex.respond.extractive_synthesizer import ExtractiveSynthesizer
@@ -230,7 +231,8 @@ def query_engine(
     if llm is not None and cites and not any(map(synthesizer.get, ("output_cls", "multimodal"))):
         citations = CitationCheck(embed_model)
         given = {name: option for name, option in synthesizer.items() if option is not None}
-        synthesizer = {**TEMPLATES, **given}
+        helper = Settings._prompt_helper or PassageHelper.from_llm_metadata(llm.metadata)
+        synthesizer = {"prompt_helper": helper, **TEMPLATES, **given}
     options = {name: synthesizer[name] for name in synthesizer.keys() & options_of(mode)}
     if mode == EXTRACTIVE:
         options["embed_model"] = embed_model
