@@ -4,11 +4,12 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import CancelledError, Future, as_completed
+from concurrent.futures import CancelledError, Future, as_completed, wait
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from functools import partial
-from threading import TIMEOUT_MAX, Condition, Event, Lock, Thread
+from math import inf
+from threading import Condition, Event, Lock, Thread
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -144,27 +145,37 @@ def _check_wanted() -> None:
         raise CancelledError
 
 
-def pause(seconds: float) -> None:
-    """Sleep; raise CancelledError if the caller abandons this thread meanwhile."""
+def _moments(seconds: float = inf) -> Iterator[float]:
+    """Yield the next waiting times until the time is over; raise CancelledError if abandoned."""
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0:
         _check_wanted()
-        time.sleep(min(left, A_MOMENT))
+        yield min(left, A_MOMENT)
+
+
+def pause(seconds: float) -> None:
+    """Sleep; raise CancelledError if the caller abandons this thread meanwhile."""
+    for moment in _moments(seconds):
+        time.sleep(moment)
 
 
 def wait_until(changed: Condition, is_true: Callable[[], bool]) -> None:
     """Wait on a condition until a function returns True; see `pause`."""
-    _check_wanted()
-    while not changed.wait_for(is_true, A_MOMENT):
-        _check_wanted()
+    for moment in _moments():
+        if changed.wait_for(is_true, moment):
+            return
 
 
 def within(seconds: float, function: Callable[[], T]) -> T:
-    """Return the result of a function; abandon it in its thread after some seconds.
+    """Return the result of a function; abandon it in its thread after some seconds; see `pause`.
 
     Raises
     ------
     TimeoutError
         If the function takes longer.
     """
-    return started(function).result(min(seconds, TIMEOUT_MAX))
+    result = started(function)
+    for moment in _moments(seconds):
+        if wait([result], moment).done:
+            return result.result()
+    raise TimeoutError

@@ -1,13 +1,14 @@
 """Functions that block, several at once."""
 
 import asyncio
+import math
 import time
 from functools import partial
 from threading import Barrier, Event, Lock
 
 import pytest
 
-from hierindex.threads import each, in_daemon_thread, is_given_up, pause
+from hierindex.threads import each, in_daemon_thread, is_given_up, pause, within
 
 
 @pytest.mark.parametrize("n", [0, 1, 7])
@@ -93,3 +94,21 @@ def test_what_is_cancelled_is_told():
     with pytest.raises(TimeoutError):
         asyncio.run(run())
     assert told.wait(20)
+
+
+def test_who_waits_within_a_time_notices_that_it_is_given_up():
+    release, left = Event(), Event()
+
+    def stay():
+        try:
+            within(20, partial(release.wait, 20))
+        finally:
+            left.set()
+
+    with pytest.raises(TimeoutError):
+        each([stay], 1, seconds=0.1)
+    assert left.wait(5)
+    release.set()
+    with pytest.raises(TimeoutError):
+        within(0.1, partial(time.sleep, 0.5))
+    assert within(math.inf, lambda: 3) == 3

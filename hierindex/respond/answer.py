@@ -28,6 +28,9 @@ class Source:
     title : str
         Title of the node, not of its document.
     score : float
+        Probability in [0, 1] that the node answers the question, comparable between searches. Of
+        nodes that were retrieved without an answer, and of an outline's, it is `raw_score`.
+    raw_score : float
         Score of the search; its meaning depends on the options, see `HierarchyRetriever`.
     text : str
     citations : list of Citation
@@ -40,6 +43,7 @@ class Source:
     level: int
     title: str
     score: float
+    raw_score: float
     text: str
     citations: list[Citation]
     path: list[str]
@@ -182,14 +186,15 @@ def listing_said(listing: Listing | None, refused: bool) -> str:
     return f"\n\n{partial}{listing.text}"
 
 
-def sources_of(retrieved: Retrieved) -> list[Source]:
-    """Convert retrieved nodes to the sources of an answer."""
+def sources_of(retrieved: Retrieved, scores: Mapping[str, float]) -> list[Source]:
+    """Convert retrieved nodes to the sources of an answer, with their scores by id if known."""
     return [
         Source(
             id=node.id,
             level=node.level,
             title=node.title,
-            score=round(score, 6),
+            score=round(scores.get(node.id, score), 6),
+            raw_score=round(score, 6),
             text=node.text,
             citations=_citations(node),
             path=retrieved.path(node),
@@ -210,7 +215,7 @@ def outline_json(outlined: Retrieved) -> dict[str, Any]:
     """Return the nodes of an outline like sources of an answer, and the sum of their tokens."""
     tokens = llm_tokenizer()
     return {
-        "nodes": [source.to_json() for source in sources_of(outlined)],
+        "nodes": [source.to_json() for source in sources_of(outlined, {})],
         "tokens": sum(len(tokens(node.text)) for node, _ in outlined.found),
     }
 

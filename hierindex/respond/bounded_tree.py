@@ -18,12 +18,11 @@ from hierindex.errors import InputError, ModelError
 from hierindex.models.llm import language_model_of, with_retries
 from hierindex.models.record import Calls, check_said
 from hierindex.respond.citation import cited_end
+from hierindex.respond.citation_check import N_BETWEEN, packed
 from hierindex.text.sentences import split_sentences
 from hierindex.threads import each, in_daemon_thread
 
-BETWEEN = "\n\n"  # separator in a prompt, as in LlamaIndex
 LEAST_ROOM = 32  # tokens; fewer do not hold two answers
-N_BETWEEN = 2  # maximum tokens between two texts
 
 T = TypeVar("T")
 
@@ -125,18 +124,8 @@ class Window:
             )
 
     def prompts(self, texts: Sequence[str]) -> list[str]:
-        """Join texts until a prompt is full; a text is split only if it does not fit one prompt."""
-        joined, room = list[list[str]](), 0
-        for text in filter(None, map(str.strip, texts)):
-            fits = self.length(text) <= self.room
-            for part in [text] if fits else self._splitter.split_text(text):
-                n_tokens = self.length(part) + N_BETWEEN
-                if n_tokens > room:
-                    joined.append([])
-                    room = self.room + N_BETWEEN
-                joined[-1].append(part)
-                room -= n_tokens
-        return [BETWEEN.join(parts) for parts in joined] or [""]
+        """Join texts until a prompt is full; see `packed`."""
+        return packed(texts, self._splitter, self.length)
 
     def read_on(self, answers: Sequence[str]) -> list[str]:
         """Return the prompt texts of the next round, which summarise the given answers.

@@ -3,13 +3,16 @@
 import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count, groupby
 from operator import attrgetter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.base.response.schema import RESPONSE_TYPE, Response, StreamingResponse
+from llama_index.core.indices.prompt_helper import DEFAULT_PADDING, PromptHelper
+from llama_index.core.llms import LLM
+from llama_index.core.node_parser import TokenTextSplitter
 from llama_index.core.prompts import BasePromptTemplate, PromptTemplate
 from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, TextNode
 from llama_index.core.types import TokenGen
@@ -22,6 +25,14 @@ from hierindex.summarize.extractive import MIN_WORDS
 from hierindex.summarize.grounding import judged
 from hierindex.text.sentences import Sentence, split_sentences, tokens
 from hierindex.text_node import from_text_node
+
+if TYPE_CHECKING:
+    from llama_index.core.tools import BaseTool
+
+BETWEEN = "\n\n"  # separator in a prompt, as in LlamaIndex
+N_BETWEEN = 2  # maximum tokens between two texts
+N_LINE = 8  # maximum tokens of a line with a number
+PASSAGE = re.compile(r"(?ms)^(\[\d+\])\n(.*?)\n\1$")  # see `Passages`
 
 # Small models copy numbers of an example, and repeat a refusal that they are given.
 CITE = """\
@@ -99,6 +110,69 @@ class Passages:
         self.nodes: list[NodeWithScore] = [
             _passage(each, number) for number, each in self.by_number.items()
         ]
+
+
+class PassageHelper(PromptHelper):
+    """LlamaIndex's prompt helper for `Passages`: a part of a passage has the passage's lines."""
+
+    def repack(
+        self,
+        prompt: BasePromptTemplate,
+        text_chunks: Sequence[str],
+        padding: int = DEFAULT_PADDING,
+        llm: LLM | None = None,
+        tools: "list[BaseTool] | None" = None,
+    ) -> list[str]:
+        """Join texts until a prompt is full; see `packed`."""
+        splitter = self.get_text_splitter_given_prompt(prompt, 1, padding, llm, tools)
+        return packed(text_chunks, splitter, self._token_counter.get_string_tokens)
+
+    def truncate(
+        self,
+        prompt: BasePromptTemplate,
+        text_chunks: Sequence[str],
+        padding: int = DEFAULT_PADDING,
+        llm: LLM | None = None,
+        tools: "list[BaseTool] | None" = None,
+    ) -> list[str]:
+        """Cut off the texts that do not fit one prompt."""
+        cut = super().truncate(prompt, text_chunks, padding + N_LINE, llm, tools)
+        return list(map(_ended, cut))
+
+
+def _ended(text: str) -> str:
+    """Add the last line of a passage that is cut off."""
+    begun = re.match(r"\s*(\[\d+\])\n", PASSAGE.sub("", text))
+    return f"{text}\n{begun[1]}" if begun else text
+
+
+def packed(
+    texts: Sequence[str], splitter: TokenTextSplitter, length: Callable[[str], int]
+) -> list[str]:
+    """Join texts until a prompt is full; a text is split only if it does not fit one prompt."""
+    joined, room = list[list[str]](), 0
+    for text in filter(None, map(str.strip, texts)):
+        fits = length(text) <= splitter.chunk_size
+        for part in [text] if fits else _parts(text, splitter, length):
+            n_tokens = length(part) + N_BETWEEN
+            if n_tokens > room:
+                joined.append([])
+                room = splitter.chunk_size + N_BETWEEN
+            joined[-1].append(part)
+            room -= n_tokens
+    return [BETWEEN.join(parts) for parts in joined] or [""]
+
+
+def _parts(text: str, splitter: TokenTextSplitter, length: Callable[[str], int]) -> Iterator[str]:
+    """Yield parts of a text that fit a prompt, those of a passage between its two lines."""
+    if PASSAGE.sub("", text).strip():  # others than passages
+        yield from splitter.split_text(text)
+        return
+    room = max(1, splitter.chunk_size - 2 * N_LINE)
+    within = splitter.model_copy(update={"chunk_size": room})
+    for line, inside in PASSAGE.findall(text):
+        for part in within.split_text(inside):
+            yield f"{line}\n{part}\n{line}"
 
 
 def _passage(found: NodeWithScore, number: int) -> NodeWithScore:

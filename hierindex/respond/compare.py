@@ -122,4 +122,5 @@ def compare(
                 raise  # all modes would fail
             attempts.append(Attempt(mode, None, str(error)))
     retrieved = retrieved_of(found.question, found.nodes)
-    return Comparison(question, sources_of(retrieved), attempts, found.seconds, retrieved.why)
+    sources = sources_of(retrieved, found.scores)
+    return Comparison(question, sources, attempts, found.seconds, retrieved.why)

@@ -31,6 +31,7 @@ from llama_index.core.response_synthesizers.compact_and_accumulate import Compac
 from llama_index.core.response_synthesizers.context_only import ContextOnly
 from llama_index.core.response_synthesizers.no_text import NoText
 from llama_index.core.schema import NodeWithScore, QueryBundle
+from llama_index.core.settings import Settings
 
 from hierindex.errors import HierindexError, InputError
 from hierindex.models.functions import LLMLike, as_llm
@@ -42,7 +43,8 @@ from hierindex.respond.answer import Answer, Passage, listing_said, seconds_of, 
 from hierindex.respond.asking import EXTRACTIVE, TREE_SUMMARIZE, WITHOUT_LLM, choose_mode
 from hierindex.respond.bounded_tree import BoundedTreeSummarize, read_in_threads
 from hierindex.respond.citation import Citation
-from hierindex.respond.citation_check import TEMPLATES, CitationCheck, Passages
+from hierindex.respond.citation_check import TEMPLATES, CitationCheck, PassageHelper, Passages
+from hierindex.respond.evidence import source_scores
 from hierindex.respond.extractive import no_answer
 from hierindex.respond.extractive_synthesizer import ExtractiveSynthesizer
 from hierindex.retrieve.listing import Listing
@@ -229,7 +231,8 @@ def query_engine(
     if llm is not None and cites and not any(map(synthesizer.get, ("output_cls", "multimodal"))):
         citations = CitationCheck(embed_model)
         given = {name: option for name, option in synthesizer.items() if option is not None}
-        synthesizer = {**TEMPLATES, **given}
+        helper = Settings._prompt_helper or PassageHelper.from_llm_metadata(llm.metadata)
+        synthesizer = {"prompt_helper": helper, **TEMPLATES, **given}
     options = {name: synthesizer[name] for name in synthesizer.keys() & options_of(mode)}
     if mode == EXTRACTIVE:
         options["embed_model"] = embed_model
@@ -257,10 +260,11 @@ def options_of(mode: str) -> set[str]:
 
 @dataclass(frozen=True)
 class Asked:
-    """A question with the nodes that a retriever returned, and the seconds of each stage."""
+    """A question with the nodes that a retriever returned, their scores, and seconds by stage."""
 
     question: Question
     nodes: list[NodeWithScore]
+    scores: dict[str, float]
     seconds: dict[str, float]
 
 
@@ -280,7 +284,8 @@ def asked(question: str, retriever: HierarchyRetriever) -> Asked:
         asking = retriever.embedded(question)
     with watch("search"):
         nodes = retriever.retrieve(QueryBundle(asking.text, embedding=asking.embedding))
-    return Asked(asking, nodes, seconds_of(watch))
+        known = source_scores(retrieved_of(asking, nodes), retriever.embed_model)
+    return Asked(asking, nodes, known, seconds_of(watch))
 
 
 def answered(
@@ -330,7 +335,7 @@ def answered(
         answer=text,
         answer_kind="extractive" if llm is None else "llm",
         citations=list(map(Citation.from_json, metadata.get("citations", []))),
-        sources=sources_of(retrieved),
+        sources=sources_of(retrieved, found.scores),
         usage=calls.usage,
         seconds={**found.seconds, **seconds_of(watch)},
         why=retrieved.why,

@@ -1,4 +1,4 @@
-"""The words of a question, and the probability that texts answer it."""
+"""Scores in [0, 1] of how well texts answer a question, by meaning and by words."""
 
 import re
 from collections.abc import Collection, Set
@@ -6,10 +6,17 @@ from dataclasses import dataclass, field
 from math import exp
 from typing import Self
 
+import numpy as np
 from Stemmer import Stemmer
 
+from hierindex.core.calibration import Scale
+from hierindex.core.ranking import cosines
+from hierindex.models.embedder import unit_vectors
+from hierindex.models.model import EmbedModel
 from hierindex.node import MOST_DOCUMENTS, Node
+from hierindex.retrieve.known_questions import about_the_whole, known_vectors
 from hierindex.retrieve.question import is_name
+from hierindex.retrieve.retrieval import Retrieved
 from hierindex.store.rows import matched_words
 from hierindex.text.characters import UNSPACED, folded
 from hierindex.text.words import (
@@ -158,3 +165,32 @@ def text_about(node: Node) -> str:
     """Return a node's text with its titles, section, file names and document ids."""
     words = matched_words(node.metadata, node.text)
     return " ".join([words, *node.documents[:MOST_DOCUMENTS]])
+
+
+def source_scores(retrieved: Retrieved, model: EmbedModel) -> dict[str, float]:
+    """Return how well each node answers by itself, by id; nodes of an overview keep their shares.
+
+    Vectors are read from the snapshot in which the nodes were found. Without a snapshot, the result
+    is empty.
+    """
+    question, snapshot, found = retrieved.question, retrieved.snapshot, retrieved.found
+    if snapshot is None or not found:
+        return {}
+    if retrieved.shares or about_the_whole(question.text, question.embedding, model):
+        return {node.id: min(max(score, 0.0), 1.0) for node, score in found}
+    rows = snapshot.rows([node.id for node, _ in found], columns=("id", "vector"))
+    if not rows:
+        return {}
+    q = unit_vectors([question.embedding])[0].astype(np.float64)
+    Q, A, _ = known_vectors(model)
+    X = np.array([row["vector"] for row in rows], dtype=np.float64)  # (n_rows, n_dims)
+    shares = Scale.of(Q @ A.T).shares(cosines(X, q))
+    likeness = {row["id"]: float(share) for row, share in zip(rows, shares, strict=True)}
+    asked = Asked.of(question.text)
+    return {
+        node.id: asked.score(
+            likeness[node.id], [asked.stems(text_about(node))], across=asked.across(node)
+        )
+        for node, _ in found
+        if node.id in likeness
+    }

@@ -14,7 +14,7 @@ from hierindex.models.record import Usage
 from hierindex.node import Node
 from hierindex.progress import Stopwatch
 from hierindex.respond.answer import Answer, Passage, listing_said, seconds_of, sources_of
-from hierindex.respond.evidence import Asked, text_about, words_in
+from hierindex.respond.evidence import Asked, source_scores, text_about, words_in
 from hierindex.respond.overview import overview
 from hierindex.respond.quotable import (
     NO_CONTENT,
@@ -253,6 +253,7 @@ class Extractive:
             asked = retrieval.embedded(" ".join(words.words) if words.for_documents else question)
         with watch("search"):
             retrieved = retrieval.find(asked)
+            known = source_scores(retrieved, self.embedder.embed_model)
         with watch("respond"):
             order = in_reading_order(retrieved.found)
             read = replace(retrieved, found=[retrieved.found[i] for i in order])
@@ -265,7 +266,7 @@ class Extractive:
             answer=f"{text}{listing_said(listing, extracted.refused)}",
             answer_kind="extractive",
             citations=[passage.citation for passage in passages],
-            sources=sources_of(retrieved),
+            sources=sources_of(retrieved, known),
             usage=Usage(),
             seconds=seconds_of(watch),
             why=retrieved.why if retrieved.found else None,

@@ -22,7 +22,7 @@ from hierindex.serve.endpoint import Endpoint, sentence_on, showing, status_of
 from hierindex.threads import Pool, in_daemon_thread
 
 MOST_BYTES = 2**16  # of the body of a request
-AT_ONCE = 16  # requests that are answered; more would only wait for each other
+AT_ONCE = 16  # requests of an endpoint that are answered; more would only wait for each other
 EVENTS = "text/event-stream"
 GONE = 499  # of a client, as nginx has it
 STREAMS = (
@@ -70,9 +70,9 @@ def application(
     then the whole answer as `answer`, or an `error`. An error is a JSON object
     `{"error": sentence}`.
     """
-    above, pool = "" if "" in indexes else "/{index}", Pool(AT_ONCE)
+    above = "" if "" in indexes else "/{index}"
     routes = [
-        Route(f"{above}{at}{name}", _answering(each, indexes, pool), methods=[each.method])
+        Route(f"{above}{at}{name}", _answering(each, indexes), methods=[each.method])
         for name, each in endpoints.items()
     ]
     return Starlette(routes=[*pages, *routes], exception_handlers={HTTPException: _refused})
@@ -115,9 +115,10 @@ def _row(name: str, field: Mapping[str, Any]) -> str:
 
 
 def _answering(
-    endpoint: type[Endpoint], indexes: Mapping[str, HierarchicalIndex], pool: Pool
+    endpoint: type[Endpoint], indexes: Mapping[str, HierarchicalIndex]
 ) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-    """Return a function that answers the requests of an endpoint."""
+    """Return a function that answers the requests of an endpoint in threads of its own."""
+    pool = Pool(AT_ONCE)  # so that quick endpoints do not wait for a language model
 
     async def answer(request: Request) -> Response:
         index = indexes.get(name := request.path_params.get("index", ""))

@@ -37,7 +37,7 @@ from hierindex.respond.extractive_synthesizer import MIN_SCORE
 from hierindex.retrieve.retrieval import TOP_K
 from hierindex.settings import CONTEXT, NAMES
 
-SOURCE = {"id", "level", "score", "text", "citations", "path", "title"}
+SOURCE = {"id", "level", "score", "raw_score", "text", "citations", "path", "title"}
 TEXT = "\n\n".join(
     f"On day {i} the keeper of the lighthouse wrote to {name}. The storm had broken {what}."
     for i in range(12)

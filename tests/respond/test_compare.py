@@ -170,7 +170,7 @@ def test_json_is_of_one_shape(index, server):
     assert comparison["question"] == QUESTION
     assert {*comparison["seconds"]} == {"embed", "search"}
     for source in comparison["sources"]:
-        known = {"id", "level", "title", "score", "text", "citations", "path"}
+        known = {"id", "level", "title", "score", "raw_score", "text", "citations", "path"}
         assert {*source} == known
     extractive, failed, refine = comparison["modes"]
     common = ["mode", "answer", "answer_kind", "citations", "usage", "seconds"]

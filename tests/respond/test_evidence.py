@@ -1,11 +1,15 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from llama_index.core.schema import QueryBundle
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from store.trees import NOUNS
 
-from hierindex import HierarchyRetriever
-from hierindex.respond.evidence import LOOKED_UP, N_BEST, Asked
+from hierindex import HierarchicalIndex, HierarchyRetriever, load_embed_model
+from hierindex.respond.answer import sources_of
+from hierindex.respond.engine import answered, asked, query_engine
+from hierindex.respond.evidence import LOOKED_UP, N_BEST, Asked, source_scores
+from hierindex.retrieve.retrieval import Question
+from hierindex.retrieve.retriever import retrieved_of
 
 QUESTION = "Did the lantern meet a falcon?"
 WAYS = ("dense", "text", "hybrid", "context")
@@ -165,3 +169,52 @@ def test_the_words_of_another_language_say_nothing() -> None:
     with_it, without = {"1907"}, {"1908"}
     scores = [asked.score(1.0, [told], across=True) for told in (with_it, without)]
     assert scores[0] == scores[1] > 0.5 > asked.score(0.5, [with_it], across=True)
+
+
+def found_by(store, embed_model, by, question=QUESTION):
+    found = HierarchyRetriever(store, embed_model, level=0, by=by, top_k=100, token_budget=None)
+    return asked(question, found)
+
+
+def test_scores_do_not_depend_on_the_way_of_asking(store, embed_model):
+    first, *others = (found_by(store, embed_model, by) for by in WAYS)
+    assert len(first.scores) == len(first.nodes) > 3
+    assert len({*first.scores.values()}) > 2
+    assert all(0 <= each <= 1 for each in first.scores.values())
+    for other in others:
+        shared = first.scores.keys() & other.scores.keys()
+        assert shared
+        assert {i: other.scores[i] for i in shared} == {i: first.scores[i] for i in shared}
+
+
+@pytest.mark.parametrize("by", WAYS)
+def test_a_source_has_both_scores(store, embed_model, by):
+    options = {"level": 0, "by": by, "top_k": 100, "token_budget": None}
+    found = found_by(store, embed_model, by)
+    answers = [
+        HierarchicalIndex(store, embed_model).ask(QUESTION, **options),
+        answered(
+            found, query_engine(HierarchyRetriever(store, embed_model, **options), embed_model)
+        ),
+    ]
+    for answer in answers:
+        for node, source in zip(found.nodes, answer.sources, strict=True):
+            assert source.raw_score == round(node.score, 6)
+            assert source.score == round(found.scores[node.node_id], 6)
+
+
+def test_a_node_that_was_not_searched_for_keeps_its_score():
+    node = NodeWithScore(node=TextNode(text="The pump failed."), score=0.7)
+    retrieved = retrieved_of(Question(QUESTION, []), [node])
+    (source,) = sources_of(retrieved, source_scores(retrieved, load_embed_model()))
+    assert source.score == source.raw_score == 0.7
+
+
+def test_nodes_of_an_overview_keep_their_scores_within_0_and_1(store, embed_model):
+    model, question = load_embed_model(), "What is this about?"
+    vector = model.get_query_embedding(question)
+    nodes = found_by(store, embed_model, "dense").nodes[:3]
+    for node, each in zip(nodes, (-0.1, 0.4, 19.9), strict=True):
+        node.score = each
+    retrieved = retrieved_of(Question(question, vector), nodes)
+    assert [*source_scores(retrieved, model).values()] == [0, 0.4, 1]

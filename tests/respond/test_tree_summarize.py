@@ -329,7 +329,7 @@ def test_many_questions_at_once_are_as_one_by_one(store, embed_model, mode):
             engine = query_engine(retriever, embed_model, llm=llm, response_mode=mode)
             return await asyncio.gather(*map(engine.aquery, questions))
 
-    window = 1109 if mode == "compact" else 620  # some questions take one call
+    window = 1112 if mode == "compact" else 620  # some questions take one call
     with serve() as server:
         engine = query_engine(
             retriever, embed_model, llm=llm_with(server, window), response_mode=mode

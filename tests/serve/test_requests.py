@@ -87,7 +87,7 @@ def test_a_retrieval_is_that_of_the_index(http, index) -> None:
     retriever = index.as_retriever(mode="level", level=0, by="dense")
     nodes = retriever.retrieve(asked["question"])
     retrieved = retrieved_of(Question("", []), nodes)
-    sources = [source.to_json() for source in sources_of(retrieved)]
+    sources = [source.to_json() for source in sources_of(retrieved, {})]
     assert http.ask("/retrieve", **asked)["nodes"] == sources
     of_ada = [node.node_id for node in nodes if node.metadata["author"] == "Ada"]
     assert [each["id"] for each in found][: len(of_ada)] == of_ada

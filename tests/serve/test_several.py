@@ -178,6 +178,31 @@ def test_nothing_is_asked_for_a_client_that_is_gone(own, accepted) -> None:
         assert len(asked) == n_begun
 
 
+def test_a_model_that_is_slow_holds_up_no_other_endpoint_and_no_place_of_who_is_gone(
+    own, monkeypatch
+) -> None:
+    monkeypatch.setattr("hierindex.serve.app.AT_ONCE", 1)
+    begun, go_on = Event(), Event()
+
+    def answer(prompt: str) -> str:
+        if not begun.is_set():
+            begun.set()
+            assert go_on.wait(PATIENCE)
+        return "[1]"
+
+    with serve(own, 0, llm=answer) as server, ThreadPoolExecutor() as pool:
+        timeout = httpx.Timeout(PATIENCE, read=2)
+        leaving = pool.submit(httpx.post, f"{server.url}query", json=QUESTION, timeout=timeout)
+        assert begun.wait(PATIENCE)
+        assert httpx.get(f"{server.url}health", timeout=1).status_code == 200
+        assert not leaving.done()
+        assert isinstance(leaving.exception(), httpx.ReadTimeout)
+        later = httpx.post(f"{server.url}query", json=QUESTION, timeout=PATIENCE)
+        assert not go_on.is_set()
+        assert later.json()["answer_kind"] == "llm"
+        go_on.set()
+
+
 def test_a_request_may_ask_for_passages_instead(written, service) -> None:
     asked = {**QUESTION, "response_mode": "extractive"}
     quoted = httpx.post(f"{written}query", json=asked, timeout=PATIENCE).json()
