@@ -149,9 +149,9 @@ class Shared:
         self._opened = open_cache(uri)
         self._cache = self._opened.__enter__()
 
-    def of_cache(self, method: str, *arguments: Any) -> Any:
+    def of_cache(self, method: str, *arguments: Any, **options: Any) -> Any:
         """Call a method of the cache and return its result."""
-        return getattr(self._cache, method)(*arguments)
+        return getattr(self._cache, method)(*arguments, **options)
 
     def begin(self, rewriter: LLMRewriter) -> None:
         """Set the language model, and start counting the usage of a build."""
@@ -181,9 +181,9 @@ class SharedCache(Cache):
         """Return the values of the keys that the cache has."""
         return cast(dict[str, bytes], result_of(self._actor.of_cache.remote("recall", keys)))
 
-    def keep(self, entries: Iterable[Entry]) -> None:
+    def keep(self, entries: Iterable[Entry], *, is_costly: bool = False) -> None:
         """Store entries."""
-        result_of(self._actor.of_cache.remote("keep", [*entries]))
+        result_of(self._actor.of_cache.remote("keep", [*entries], is_costly=is_costly))
 
     def mark(self, keys: Iterable[str], of: int) -> None:
         """Record the hash of the text that the values under these keys were computed from."""
