@@ -7,6 +7,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from string import Formatter
 from threading import Lock
 from typing import Any, cast
 
@@ -71,6 +72,7 @@ PROMPTS = {"summary": SUMMARY_PROMPT, "questions": QUESTIONS_PROMPT}
 """Prompts by name; "questions" asks for what LlamaIndex's DocumentSummaryIndex does, without a
 title."""
 
+FIELDS = {"text", "fence", "n_words", "language"}
 ROOM = 4  # max_tokens of a request, relative to those of a summary
 CORRECTED = 60  # tokens of a corrected sentence
 PATIENCE = 8  # consecutive texts that fail because of the service, before it is given up
@@ -85,17 +87,21 @@ def check_prompt(template: str) -> None:
     Raises
     ------
     InputError
-        If it does not contain the text, or cannot be filled in.
+        If it has no field `{text}`, an unknown field, or a field with an attribute or a format
+        specification, which might truncate the text.
     """
-    text = "The text."
     try:
-        is_filled = text in summary_prompt(text, max_tokens=1, template=template)
-    except (AttributeError, LookupError, ValueError):
-        is_filled = False
-    if not is_filled:
+        fields = {
+            name + (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
+            for _, name, spec, conversion in Formatter().parse(template)
+            if name is not None
+        }
+    except ValueError as error:
+        raise InputError(f"The prompt is no template: {error}. Write {{{{ for a brace.") from error
+    if "text" not in fields or fields - FIELDS:
         raise InputError(
-            "The prompt must have the field {text} and may have {fence}, {n_words} and {language}; "
-            f"write {{{{ for a brace. Got {template!r:.200}."
+            "The prompt must have the field {text} and may have {fence}, {n_words} and {language}, "
+            f"without format specifications, got {sorted(fields)}. Write {{{{ for a brace."
         )
 
 

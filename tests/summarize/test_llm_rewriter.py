@@ -61,7 +61,22 @@ def test_a_prompt_that_can_be_filled_in(template):
 
 @pytest.mark.parametrize(
     "template",
-    ["", "{fence} {n_words}", "{{text}}", "{text} {title}", "{text} {}", "{text", "{text:x}"],
+    [
+        "",
+        "{fence} {n_words}",
+        "{{text}}",
+        "{text} {title}",
+        "{text} {language.__class__}",
+        "{text} {}",
+        "{text.__class__}",
+        "{text[0]}",
+        "{text!r}",
+        "{text:.50}",
+        "{text:>1000000000}",
+        "{text:{fence.__class__}}",
+        "{text",
+        "{text} }",
+    ],
 )
 def test_any_other_is_refused(template):
     with pytest.raises(InputError, match=r"prompt .*\."):
