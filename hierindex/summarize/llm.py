@@ -278,11 +278,8 @@ class Requests:
             )
         reasons = [rewrite.reason or "" for rewrite in rewrites if rewrite.usage.llm_calls]
         failed = self.resources.n_unanswered
-        if (
-            reasons
-            and failed == before + len(reasons)
-            and (failed > 1 or not self.model.has_answered)
-        ):
+        all_failed = bool(reasons) and failed == before + len(reasons)
+        if all_failed and (failed > 1 or not self.model.has_answered):
             raise self._given_up(reasons[-1])
         return rewrites
 
@@ -309,6 +306,7 @@ class Requests:
             self.stopped = error
             return Rewrite(None, calls.usage)
         except UnusableError as error:
+            self.resources.n_unanswered = 0
             return Rewrite(None, calls.usage, str(error))
         except RequestError as error:
             return Rewrite(None, calls.usage, self._failed(error.failure))
@@ -321,11 +319,11 @@ class Requests:
 
     def _failed(self, failure: Failure) -> str:
         """Return the reason of a failure; raise ModelError if the service seems to be down."""
-        if failure.kind in ("again", "busy"):  # not caused by the text
-            with self._lock:
-                self.resources.n_unanswered += 1
-            if self.resources.n_unanswered >= PATIENCE or failure.pause > MAX_PAUSE:
-                raise self._given_up(failure.reason)
+        is_answered = failure.kind in ("text", "length")
+        with self._lock:
+            self.resources.n_unanswered = 0 if is_answered else self.resources.n_unanswered + 1
+        if self.resources.n_unanswered >= PATIENCE or failure.pause > MAX_PAUSE:
+            raise self._given_up(failure.reason)
         return failure.reason
 
     def _given_up(self, reason: str) -> ModelError:

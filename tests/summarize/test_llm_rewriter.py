@@ -193,6 +193,14 @@ def test_a_service_that_stops_answering_is_an_error(fault):
             rewrite(server, TEXTS[2:3], resources=resources)
 
 
+@pytest.mark.parametrize("fault", [FILTERED, TOO_LONG, EMPTY], ids=str)
+def test_a_service_that_refuses_texts_has_answered(fault):
+    resources, faults = Resources(), [None, *[Fault(500)] * ATTEMPTS, *[fault] * 2]
+    with LoopbackServer(faults=lambda number: dict(enumerate(faults)).get(number)) as server:
+        rewrite(server, TEXTS[:3], concurrency=1, resources=resources)
+    assert resources.n_unanswered == 0
+
+
 def test_a_service_that_asks_for_a_long_pause_is_an_error():
     server = LoopbackServer(faults=after_the_first(Fault(429, retry_after=600)))
     with server, pytest.raises(ModelError, match=r"asks for a pause of 600 s\.$"):
