@@ -35,7 +35,7 @@ from hierindex.models.failures import (
     failure_of,
     request_errors,
 )
-from hierindex.models.reasoning import Stream, answer_in, with_answer
+from hierindex.models.reasoning import THINKS, Stream, answer_in, begins_within, with_answer
 from hierindex.models.record import (
     CUT,
     Call,
@@ -73,6 +73,8 @@ R = TypeVar("R", bound="Response")
 Note = Callable[[Call], None]
 """Records a call."""
 
+# By a model's name, whether a reply began within a thought; unknown before the first reply.
+_begins_within: dict[str, bool] = {}
 _cut = set[str]()  # names of models whose server seemed to cut a prompt
 
 
@@ -232,7 +234,7 @@ class LanguageModel:
             said = text_of(response)
             if (answer := answer_in(said, prompt)) != said:
                 response = with_answer(response, answer)
-            return self._checked(response, said, finish_reason(response))
+            return self._checked(response, said, prompt, finish_reason(response))
 
         return self._sent(Request(prompt), send, note, answer)
 
@@ -251,17 +253,20 @@ class LanguageModel:
             return found
 
         pieces, piece = self._sent(request, begin, note, begun)
-        stream = Stream(prompt)
+        thinks = True if THINKS.search(self.name) else None
+        stream = Stream(prompt, _begins_within.get(self.name, thinks))
         with self._watched(request, note):
             while piece is not None:
                 request.response, request.finish = piece, finish_reason(piece) or request.finish
                 yield stream.read(piece, piece.delta or "")
                 piece = within(self.timeout, partial(next, pieces, None))
             last = stream.end(request.response)
-            yield self._checked(last, stream.reply, request.finish)
+            yield self._checked(last, stream.reply, prompt, request.finish)
 
-    def _checked(self, answer: R, said: str, finish: str | None) -> R:
+    def _checked(self, answer: R, said: str, prompt: str, finish: str | None) -> R:
         """Raise RequestError if nothing is left of a reply without its thoughts."""
+        begins = _begins_within.get(self.name, False) or begins_within(said, prompt)
+        _begins_within[self.name] = begins
         if (said.strip() or finish in CUT) and not text_of(answer).strip():
             raise RequestError(f"LLM {self.name!r}", Failure("text", NO_ANSWER))
         return answer

@@ -20,10 +20,11 @@ CHANNELS = re.compile(  # of gpt-oss
     r"|\Aanalysis.*?assistantfinal"  # without the special tokens
 )
 UNCERTAIN = re.compile(r"(?:\A\s*)?(?:<[/|\w]{,12})?\Z")  # may be the beginning of a tag
+THINKS = re.compile(r"(?i)think|reason|\br1\b|qwq|magistral")  # in the names of models
 # Of thoughts whose first tag a chat template has written.
 BEGINNINGS = (
-    "okay|ok,|alright|hmm|let me|let's|let us|the user|we need|i need|so, the|analysis"
-    "|好|嗯|首先|用户|我们"
+    "okay|ok,|alright|hmm|well,|let me|let's|let us|the user|the question|we |i |i'|so,|so the"
+    "|first,|now,|looking at|to answer|analysis|好|嗯|首先|用户|我们"
 ).split("|")
 
 
@@ -48,6 +49,11 @@ def answer_in(reply: str, prompt: str = "") -> str:
     return (AT_START if TAG.search(prompt) else AT_LINES).sub("", reply)
 
 
+def begins_within(reply: str, prompt: str = "") -> bool:
+    """Return whether the reply continues a thought that the chat template began."""
+    return not CHANNELS.match(reply.lstrip()) and _bare_end(reply, prompt) is not None
+
+
 def _bare_end(reply: str, prompt: str) -> re.Match[str] | None:
     end = UNQUOTED.search(reply)
     if end is None or not end["slash"]:
@@ -60,11 +66,13 @@ def _bare_end(reply: str, prompt: str) -> re.Match[str] | None:
 class Stream:
     """A streamed reply of which only the answer is passed on.
 
-    A reply may continue a thought that the chat template began. If it begins like a thought, for
-    example with "Okay", it is held back until a tag comes or the reply ends.
+    A reply may continue a thought that the chat template began. Then it is held back until a tag
+    comes or the reply ends. This is the case if the model is known to do so (`begins_within`), or
+    if that is unknown (None) and the reply begins like a thought, for example with "Okay".
     """
 
     prompt: str
+    begins_within: bool | None
     reply: str = ""
     answer: str = ""
 
@@ -72,7 +80,7 @@ class Stream:
         """Return a chunk whose delta is the text that it adds to the answer."""
         self.reply += delta
         answer = UNCERTAIN.sub("", answer_in(self.reply, self.prompt))
-        if self.reply.startswith(answer) and _may_think(answer.lstrip()[:20].lower()):
+        if self.reply.startswith(answer) and self._may_think(answer.lstrip()[:20].lower()):
             return self._with(chunk, "")
         return self._with(chunk, answer)
 
@@ -80,16 +88,17 @@ class Stream:
         """Return the last chunk with the rest of the answer."""
         return self._with(chunk, answer_in(self.reply, self.prompt))
 
+    def _may_think(self, start: str) -> bool:
+        if self.begins_within is not None:
+            return self.begins_within or "analysis".startswith(start[:8])
+        return any(start.startswith(each) or each.startswith(start) for each in BEGINNINGS)
+
     def _with(self, chunk: R, answer: str) -> R:
         said = self.answer
         if not said.startswith(answer):
             self.answer = answer
         added = self.answer[len(said) :] if self.answer.startswith(said) else answer
         return with_answer(chunk, self.answer, added)
-
-
-def _may_think(start: str) -> bool:
-    return any(start.startswith(each) or each.startswith(start) for each in BEGINNINGS)
 
 
 def with_answer(response: R, answer: str, delta: str | None = None) -> R:

@@ -7,6 +7,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from string import Formatter
 from threading import Lock
 from typing import Any, cast
 
@@ -71,6 +72,7 @@ PROMPTS = {"summary": SUMMARY_PROMPT, "questions": QUESTIONS_PROMPT}
 """Prompts by name; "questions" asks for what LlamaIndex's DocumentSummaryIndex does, without a
 title."""
 
+FIELDS = {"text", "fence", "n_words", "language"}
 ROOM = 4  # max_tokens of a request, relative to those of a summary
 CORRECTED = 60  # tokens of a corrected sentence
 PATIENCE = 8  # consecutive texts that fail because of the service, before it is given up
@@ -85,17 +87,21 @@ def check_prompt(template: str) -> None:
     Raises
     ------
     InputError
-        If it does not contain the text, or cannot be filled in.
+        If it has no field `{text}`, an unknown field, or a field with an attribute or a format
+        specification, which might truncate the text.
     """
-    text = "The text."
     try:
-        is_filled = text in summary_prompt(text, max_tokens=1, template=template)
-    except (AttributeError, LookupError, ValueError):
-        is_filled = False
-    if not is_filled:
+        fields = {
+            name + (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
+            for _, name, spec, conversion in Formatter().parse(template)
+            if name is not None
+        }
+    except ValueError as error:
+        raise InputError(f"The prompt is no template: {error}. Write {{{{ for a brace.") from error
+    if "text" not in fields or fields - FIELDS:
         raise InputError(
-            "The prompt must have the field {text} and may have {fence}, {n_words} and {language}; "
-            f"write {{{{ for a brace. Got {template!r:.200}."
+            "The prompt must have the field {text} and may have {fence}, {n_words} and {language}, "
+            f"without format specifications, got {sorted(fields)}. Write {{{{ for a brace."
         )
 
 
@@ -272,11 +278,8 @@ class Requests:
             )
         reasons = [rewrite.reason or "" for rewrite in rewrites if rewrite.usage.llm_calls]
         failed = self.resources.n_unanswered
-        if (
-            reasons
-            and failed == before + len(reasons)
-            and (failed > 1 or not self.model.has_answered)
-        ):
+        all_failed = bool(reasons) and failed == before + len(reasons)
+        if all_failed and (failed > 1 or not self.model.has_answered):
             raise self._given_up(reasons[-1])
         return rewrites
 
@@ -303,6 +306,7 @@ class Requests:
             self.stopped = error
             return Rewrite(None, calls.usage)
         except UnusableError as error:
+            self.resources.n_unanswered = 0
             return Rewrite(None, calls.usage, str(error))
         except RequestError as error:
             return Rewrite(None, calls.usage, self._failed(error.failure))
@@ -315,11 +319,11 @@ class Requests:
 
     def _failed(self, failure: Failure) -> str:
         """Return the reason of a failure; raise ModelError if the service seems to be down."""
-        if failure.kind in ("again", "busy"):  # not caused by the text
-            with self._lock:
-                self.resources.n_unanswered += 1
-            if self.resources.n_unanswered >= PATIENCE or failure.pause > MAX_PAUSE:
-                raise self._given_up(failure.reason)
+        is_answered = failure.kind in ("text", "length")
+        with self._lock:
+            self.resources.n_unanswered = 0 if is_answered else self.resources.n_unanswered + 1
+        if self.resources.n_unanswered >= PATIENCE or failure.pause > MAX_PAUSE:
+            raise self._given_up(failure.reason)
         return failure.reason
 
     def _given_up(self, reason: str) -> ModelError:

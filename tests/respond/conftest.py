@@ -44,3 +44,9 @@ def no_default_llm(monkeypatch):
 def no_wait(monkeypatch):
     """What fails is tried again at once."""
     monkeypatch.setattr("hierindex.models.llm.WAIT", wait_none())
+
+
+@pytest.fixture(autouse=True)
+def no_model_is_known(monkeypatch):
+    """What one test learnt of the thoughts of a model is of no account for the next."""
+    monkeypatch.setattr("hierindex.models.llm._begins_within", {})

@@ -2,6 +2,7 @@
 
 import re
 from itertools import pairwise
+from uuid import uuid4
 
 import pytest
 from clients import llm_of
@@ -125,35 +126,56 @@ REPLIES = st.lists(
 @example(f"<think>Hm.</think>{SAID}", set(range(200)))
 @example(f"Okay.</think>{SAID}", set(range(200)))
 def test_a_stream_in_any_pieces_says_what_the_whole_reply_does(reply, cuts):
-    """Unless a template has begun a thought that begins as none does."""
+    """The first of a model, unless a template has begun a thought that begins as none does."""
     if "</" in reply and not re.match(r"\s*(<\w+>|<\||analysisThe|Okay)", reply):
         reply = f"Okay, {reply}"
     with serve(lambda prompt: reply, cut=lambda text: pieces_of(text, cuts)) as server:
-        llm = with_retries(llm_of(server))
-        chunks = text_or_error(lambda: list(llm.stream_complete("Hello?")))
-        whole = text_or_error(lambda: llm.complete("Hello?"))
+        names = uuid4().hex, uuid4().hex  # of which nothing is known
+        first, then = (with_retries(llm_of(server, model=name)) for name in names)
+        chunks = text_or_error(lambda: list(first.stream_complete("Hello?")))
+        whole = text_or_error(lambda: then.complete("Hello?"))
+        later = text_or_error(lambda: list(then.stream_complete("Hello?")))
     if isinstance(whole, str):
-        assert chunks == whole
+        assert chunks == later == whole
         assert "only reasoning" in whole
     else:
-        assert "".join(chunk.delta for chunk in chunks) == whole.text == chunks[-1].text
-        assert all(whole.text.startswith(chunk.text) for chunk in chunks)
+        for each in (chunks, later):
+            assert "".join(chunk.delta for chunk in each) == whole.text == each[-1].text
+            assert all(whole.text.startswith(chunk.text) for chunk in each)
 
 
 @pytest.mark.parametrize(
-    ("reply", "is_shown"),
+    ("model", "reply", "begins"),
     [
-        (SAID, True),
-        (f"<think>Is it [1]?</think>{SAID}", True),
-        (f"Okay, so the lantern. {SAID}", False),
+        ("writer", SAID, "The lantern"),
+        ("writer of <think>", f"<think>Is it [1]?</think>{SAID}", "The lantern"),
+        ("writer of plans", f"Okay, so the lantern. {SAID}", ""),
+        ("writer-R1-7b", SAID, ""),
     ],
 )
-def test_a_reply_is_shown_as_it_is_written_unless_it_may_be_a_thought(index, reply, is_shown):
+def test_a_first_reply_is_shown_as_it_is_written_unless_it_may_be_a_thought(
+    index, model, reply, begins
+):
     shown = []
     with serve(lambda prompt: reply, cut=list) as server:
-        answer = index.ask(QUESTION, llm=llm_of(server), top_k=2, show=shown.append).answer
-    assert re.sub(r" \[\d\*\]", "", answer) == "".join(shown)
-    assert (len([*filter(None, shown)]) > 10) == is_shown
+        llm = llm_of(server, model=model)
+        answer = index.ask(QUESTION, llm=llm, top_k=2, show=shown.append).answer
+        assert re.sub(r" \[\d\*\]", "", answer) == "".join(shown)
+        n_pieces = len([*filter(None, shown)])
+        assert (n_pieces > 10) == bool(begins)
+        assert answer.startswith(begins)
+        llm, shown = llm_of(server, model=model), []
+        index.ask(QUESTION, llm=llm, top_k=2, show=shown.append)
+        assert len([*filter(None, shown)]) > 10
+
+
+def test_a_model_that_once_began_within_a_thought_is_held_from_then_on(index):
+    replies, shown = iter([SAID, f"Hm.</think>{SAID}", f"The lamp?</think>{SAID}"]), []
+    with serve(lambda prompt: next(replies), cut=list) as server:
+        for show in (None, None, shown.append):
+            llm = llm_of(server, model="thinks at times")
+            index.ask(QUESTION, llm=llm, top_k=2, show=show)
+    assert "".join(shown) == SAID
 
 
 def text_or_error(ask):

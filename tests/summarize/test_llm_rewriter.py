@@ -61,7 +61,22 @@ def test_a_prompt_that_can_be_filled_in(template):
 
 @pytest.mark.parametrize(
     "template",
-    ["", "{fence} {n_words}", "{{text}}", "{text} {title}", "{text} {}", "{text", "{text:x}"],
+    [
+        "",
+        "{fence} {n_words}",
+        "{{text}}",
+        "{text} {title}",
+        "{text} {language.__class__}",
+        "{text} {}",
+        "{text.__class__}",
+        "{text[0]}",
+        "{text!r}",
+        "{text:.50}",
+        "{text:>1000000000}",
+        "{text:{fence.__class__}}",
+        "{text",
+        "{text} }",
+    ],
 )
 def test_any_other_is_refused(template):
     with pytest.raises(InputError, match=r"prompt .*\."):
@@ -176,6 +191,14 @@ def test_a_service_that_stops_answering_is_an_error(fault):
         assert rewrites[0].text is None
         with pytest.raises(ModelError, match="'tiny' failed for 2 texts in a row"):
             rewrite(server, TEXTS[2:3], resources=resources)
+
+
+@pytest.mark.parametrize("fault", [FILTERED, TOO_LONG, EMPTY], ids=str)
+def test_a_service_that_refuses_texts_has_answered(fault):
+    resources, faults = Resources(), [None, *[Fault(500)] * ATTEMPTS, *[fault] * 2]
+    with LoopbackServer(faults=lambda number: dict(enumerate(faults)).get(number)) as server:
+        rewrite(server, TEXTS[:3], concurrency=1, resources=resources)
+    assert resources.n_unanswered == 0
 
 
 def test_a_service_that_asks_for_a_long_pause_is_an_error():
