@@ -320,6 +320,15 @@ def flag_of(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
+def misnamed_variables() -> Iterator[str]:
+    """Yield a sentence for each variable that has the prefix of hierindex but is not a setting."""
+    known = ["LLM_API_KEY", *map(str.upper, NAMES)]
+    for variable in sorted(os.environ):
+        name = variable.removeprefix(PREFIX)
+        if name != variable and name not in known:
+            yield f"The variable {variable} is unknown{nearest(name, known, PREFIX)}."
+
+
 def _of_file() -> dict[str, Any]:
     """Return the values of the file in the working directory, if there is one."""
     path = Path(TOML_FILE)

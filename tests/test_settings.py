@@ -8,6 +8,7 @@ from hierindex.settings import (
     TOML_FILE,
     Settings,
     load_settings,
+    misnamed_variables,
 )
 
 
@@ -148,7 +149,12 @@ def test_a_key_in_the_file_is_refused_and_not_shown(folder, name):
 def test_other_variables_are_none_of_ours(monkeypatch):
     monkeypatch.setenv("HIERINDEX_LLM_API_KEY", "sk-secret")
     monkeypatch.setenv("HIERINDEX_HOME", "/nowhere")
+    monkeypatch.setenv("HIERINDEX_METOD", "raptor")
     monkeypatch.setenv("METHOD", "raptor")
+    assert [*misnamed_variables()] == [
+        "The variable HIERINDEX_HOME is unknown.",
+        "The variable HIERINDEX_METOD is unknown; the nearest is HIERINDEX_METHOD.",
+    ]
     settings = load_settings()
     assert settings == Settings()
     assert "sk-secret" not in repr(settings)

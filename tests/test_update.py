@@ -629,6 +629,7 @@ class TestSettings:
             rewriter = LLMRewriter(llm, prompt="Shorten this:\n{fence}\n{text}\n{fence}")
             by_llm = TwoStageSummarizer(rewriter)
             index = built(folder, tmp_path / "index", DocumentHierarchy(HashingEmbedding(), by_llm))
+            assert index.settings["llm"]["name"] == "tiny"
             assert "secret" not in str(index.store.snapshot().report())
             n_before = len(server.requests)
             index.update()

@@ -20,6 +20,7 @@ from hierindex.errors import HierindexError
 
 NO_COMMAND, INTERRUPTED = 2, 130  # exit status; the latter by typer, after Ctrl-C
 UsageError: Any = cast(Any, typer.BadParameter.__base__)  # click's, or that of typer's own copy
+CONTINUED = ("build", "update", "demo")  # commands that go on from what an interrupted one kept
 FIRST_STEPS = """\
 Build an index of a folder, describe it, and ask a question:
 
@@ -71,7 +72,10 @@ def main() -> NoReturn:
     try:
         status = app(standalone_mode=False, prog_name="hierindex") or 0
         if status == INTERRUPTED:
-            print_note("Interrupted; nothing unfinished was published.")
+            command = "".join(sys.argv[1:2])
+            kept = f", and the next {command} reuses what was read, embedded and written"
+            kept = kept if command in CONTINUED else ""
+            print_note(f"Interrupted; nothing unfinished was published{kept}.")
     except UsageError as error:
         status = error.exit_code
         command = error.ctx.command_path if error.ctx else "hierindex"

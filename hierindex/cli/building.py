@@ -171,8 +171,8 @@ def update(
 ) -> None:
     """Read files again and update the index with their changes.
 
-    The method, the models and other settings are taken from the index. If a
-    language model wrote the summaries, name it by --llm.
+    The method, the models and other settings are taken from the index. Pass
+    `--llm remembered` to use the language model that wrote the summaries.
     """
     with _changing(index, flags) as (opened, given):
         report = opened.update(sources or None, purge=purge, dry_run=dry_run, **given)

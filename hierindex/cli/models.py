@@ -18,6 +18,8 @@ from hierindex.tree.hierarchy import Hierarchy
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM
 
+REMEMBERED = "remembered"  # the language model of an index
+
 
 def llm_of(settings: Settings) -> "LLM | None":
     """Return the language model named in the settings, or None."""
@@ -64,13 +66,24 @@ def as_built(remembered: Mapping[str, Any], flags: dict[str, Any]) -> dict[str, 
     remembered : Mapping
         Settings stored in the index, see `settings_of`.
     flags : dict
-        Flags of the command line.
+        Flags of the command line. `llm` may be "remembered".
 
     Raises
     ------
     InputError
-        If `llm` is not the model that wrote the summaries.
+        If `llm` is not the model that wrote the summaries, or none is remembered.
     """
+    if flags.get("llm") == REMEMBERED:
+        if not (served := remembered.get("llm")):
+            raise InputError(
+                "--llm remembered cannot be used: the index remembers no language model with an "
+                "address."
+            )
+        address = {
+            "llm_base_url": served["base_url"],
+            "llm_completion_tokens": served["max_tokens"],
+        }
+        flags = {**address, **flags, "llm": served["name"]}
     settings, wrote = load_settings(flag_of, **flags), _writer(remembered["summarizer"])
     if "llm" in flags and settings.llm != wrote:
         raise InputError(

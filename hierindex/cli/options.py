@@ -7,7 +7,15 @@ from typing import Annotated, Any
 
 import typer
 
-from hierindex.settings import GROUPS, Help, flag_of, help_of, load_settings
+from hierindex.cli.output import print_note
+from hierindex.settings import (
+    GROUPS,
+    Help,
+    flag_of,
+    help_of,
+    load_settings,
+    misnamed_variables,
+)
 
 Function = Callable[..., None]
 
@@ -64,6 +72,8 @@ def with_settings(names: str) -> Callable[[Function], Function]:
     def decorate(command: Function) -> Function:
         @wraps(command, assigned=("__name__", "__doc__"))
         def run(**arguments: Any) -> None:
+            for sentence in misnamed_variables():
+                print_note(f"note: {sentence}")
             given = {flag.name: arguments.pop(flag.name) for flag in flags}
             given = {name: value for name, value in given.items() if value is not None}
             if "flags" in of_command:

@@ -3,8 +3,9 @@
 import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
-from hierindex.errors import InputError
+from hierindex.errors import InputError, without_password
 from hierindex.models.functions import LLMLike, as_llm
 from hierindex.models.model import (
     APART,
@@ -25,7 +26,7 @@ KINDS = {
     kind.class_name(): kind for kind in (SemanticHierarchy, RaptorHierarchy, DocumentHierarchy)
 }
 BY_METHOD = {kind.method: kind for kind in KINDS.values()}
-BESIDE = ("embed_settings", "chunk_size", "splitter")
+BESIDE = ("embed_settings", "chunk_size", "splitter", "llm")
 """Stored settings in addition to `Hierarchy.settings`."""
 
 StoredSettings = Mapping[str, Any]
@@ -34,12 +35,16 @@ StoredSettings = Mapping[str, Any]
 def settings_of(
     hierarchy: Hierarchy, splitter: "NodeParser | None", chunk_size: int | None
 ) -> dict[str, Any]:
-    """Return the settings to store in an index: all that determine its tree, without keys."""
+    """Return the settings to store in an index: all that determine its tree, without keys.
+
+    For a language model with an address, the address is stored without user name and password.
+    """
     settings = {
         **hierarchy.settings(),
         "embed_settings": identity(hierarchy.embedder.embed_model),
         "chunk_size": chunk_size,
         "splitter": _plain(splitter),
+        "llm": _served(hierarchy.summarizer),
     }
     plain: dict[str, Any] = json.loads(json.dumps(settings, default=repr))
     return plain
@@ -113,7 +118,7 @@ def check_hierarchy(
     for key in ("embed_model", "embed_settings") if may_differ else [*given]:
         was, now = settings.get(key), given[key]
         unknown = key not in settings or not was or (key == "summarizer" and "name" in was)
-        if not (unknown or _are_alike(key, was, now) or key in ("splitter", "chunk_size")):
+        if not (unknown or _are_alike(key, was, now) or key in ("splitter", "chunk_size", "llm")):
             raise InputError(
                 f"The index was built with {key}={was!r}, the hierarchy has {now!r}; leave it out, "
                 "or build the index again."
@@ -149,3 +154,17 @@ def _plain(splitter: "NodeParser | None") -> dict[str, Any] | None:
         if isinstance(value, str | int | float | None) and not APART.fullmatch(key)
     }
     return {**plain, "class_name": splitter.class_name()}
+
+
+def _served(summarizer: Any) -> dict[str, Any] | None:
+    """Return name, address and maximum tokens of a summariser's language model on a server."""
+    llm: Any = getattr(getattr(summarizer, "rewriter", None), "llm", summarizer)
+    address = getattr(llm, "api_base", None)
+    if not isinstance(address, str):
+        return None
+    url = urlsplit(address)._replace(query="", fragment="").geturl()
+    return {
+        "name": llm.metadata.model_name,
+        "base_url": without_password(url),
+        "max_tokens": getattr(llm, "max_tokens", None),
+    }

@@ -131,7 +131,7 @@ def summarizer_from_dict(
     if "llm" in rewriter and llm is None:
         raise InputError(
             f"The summaries were written by the language model {rewriter['llm']!r}; pass it as "
-            "llm= (on the command line --llm)."
+            "llm= (on the command line --llm remembered)."
         )
     made: Summarizer = ExtractiveSummarizer()
     if rewriter.keys() & {"llm", "seq2seq"}:

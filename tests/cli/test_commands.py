@@ -548,13 +548,13 @@ def test_a_language_model_is_asked_again_if_that_is_said(
     hierindex, build, server, folder, monkeypatch
 ) -> None:
     monkeypatch.setenv("HIERINDEX_LLM_API_KEY", "sk-very-secret")
-    build("--prompt", "questions")
+    build("--llm-completion-tokens", 900, "--prompt", "questions")
     (folder / "new.txt").write_text("The keeper slept. Nothing happened at all on that day.")
     n_asked, update = len(server.requests), ("update", "--index", "L")
     status, out, err = hierindex(*update)
     assert (status, out, len(server.requests)) == (2, "", n_asked)
-    assert "by the language model 'm'; pass it as llm= (on the command line --llm)" in err
-    again = ("--llm", "m", "--llm-base-url", server.base_url)
+    assert "by the language model 'm'; pass it as llm= (on the command line --llm remem" in err
+    again = ("--llm", "remembered")
     told = json.loads(hierindex(*update, *again, "--dry-run", "--json")[1])
     assert len(server.requests) == n_asked
     status, out, err = hierindex(*update, *again, "--json")
@@ -564,7 +564,8 @@ def test_a_language_model_is_asked_again_if_that_is_said(
     assert usage["llm_calls"] == len(server.requests) - n_asked > 0
     assert server.requests[-1].authorization == "Bearer sk-very-secret"
     assert "questions that it answers" in server.requests[-1].prompt
-    assert hierindex("delete", "new.txt", "--index", "L", *again)[0] == 0
+    named = ("--llm", "m", "--llm-base-url", server.base_url, "--llm-completion-tokens", 900)
+    assert hierindex("delete", "new.txt", "--index", "L", *named)[0] == 0
     status, _, err = hierindex(*update, "--llm", "other")
     assert status == 2
     assert "--llm other contradicts the index, which was built with m;" in err
@@ -806,6 +807,7 @@ BAD_COMMANDS = {
     f"{LLM} --summarizer y": "--summarizer, not both, got y",
     "mcp --index index --port 1": "--port needs --http",
     "update none --index index": "'none'",
+    "update --index index --llm remembered": "--llm remembered",
     "update --index index --llm m --llm-base-url http://x/v1": "--llm m",
     "delete calm --index index": "nearest is calm.md",
     "delete calm.md storm.txt --index index": "all documents",

@@ -129,3 +129,13 @@ def test_a_wrong_value_says_where_it_stands(
     found = re.fullmatch(rf"{sentence}\.\n", err)
     assert found, err
     assert found[1].strip("'").removesuffix(".0") == got.strip("'")
+
+
+def test_a_variable_that_sets_nothing_is_named(run, folder, monkeypatch) -> None:
+    monkeypatch.setenv("HIERINDEX_TOPK", "1")
+    status, out, err = run("query", "Why was the bridge closed?", "--index", "my-index")
+    assert status == 0
+    assert out
+    assert err == (
+        "hierindex: note: The variable HIERINDEX_TOPK is unknown; the nearest is HIERINDEX_TOP_K.\n"
+    )

@@ -32,7 +32,12 @@ def test_ctrl_c_says_what_is_kept_and_keeps_it(line, place, folder, run, monkeyp
         patch.setattr(place, interrupted)
         status, out, err = run(*shlex.split(line))
     assert (status, out) == (130, "")
-    assert err == "hierindex: Interrupted; nothing unfinished was published.\n"
+    command = line.split()[0]
+    kept = f", and the next {command} reuses what was read, embedded and written"
+    assert err == (
+        "hierindex: Interrupted; nothing unfinished was published"
+        f"{kept if command in ('build', 'update') else ''}.\n"
+    )
     assert json.loads(run(*info)[1]) == before
     assert run(*shlex.split(line))[0] == 0
 

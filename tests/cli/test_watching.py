@@ -133,7 +133,7 @@ def rewritten(folder, tmp_path) -> Iterator[LoopbackServer]:
 def test_it_can_be_stopped_in_the_middle_of_an_update(
     rewritten, folder, tmp_path, watch, number
 ) -> None:
-    watched = watch("--llm", "tiny", "--llm-base-url", rewritten.base_url)
+    watched = watch("--llm", "remembered")
     watched.line("err")
     watched.line()
     n_before, rewritten.latency = len(rewritten.requests), 30.0
@@ -151,7 +151,7 @@ def test_it_can_be_stopped_in_the_middle_of_an_update(
 
 
 def test_a_language_model_that_fails_is_named_and_asked_again(rewritten, folder, watch) -> None:
-    watched = watch("--llm", "tiny", "--llm-base-url", rewritten.base_url)
+    watched = watch("--llm", "remembered")
     watched.line()
     watched.line("err")
     rewritten.faults = lambda number: NO_QUOTA
@@ -166,6 +166,6 @@ def test_a_language_model_that_fails_is_named_and_asked_again(rewritten, folder,
 
 def test_a_model_that_is_missing_ends_the_command_at_once(rewritten, watch) -> None:
     watched = watch()
-    assert "pass it as llm= (on the command line --llm)" in watched.line("err")
+    assert "pass it as llm= (on the command line --llm remembered)" in watched.line("err")
     watched.process.join(PATIENCE)
     assert watched.process.exitcode == 2
