@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hierindex.cli import options
-from hierindex.cli.output import print_piece, print_result
+from hierindex.cli.output import print_note, print_piece, print_result
 from hierindex.errors import InputError
 from hierindex.settings import SEARCH
 
@@ -105,7 +105,7 @@ def options_of(
     opened: "HierarchicalIndex", settings: "Settings", where: list[str] | None
 ) -> dict[str, Any]:
     """Return the options of `HierarchicalIndex.ask` for these settings and filters."""
-    from hierindex.respond.asking import choose_mode
+    from hierindex.respond.asking import TREE_SUMMARIZE, choose_mode
     from hierindex.retrieve.conditions import known_filters
 
     llm = None
@@ -113,10 +113,23 @@ def options_of(
         from hierindex.cli.models import served_llm_of
 
         llm = served_llm_of(settings)
+    mode = choose_mode(settings.response_mode, llm)
+    synthesizer: dict[str, Any] = {"min_score": settings.min_score}
+    if mode == TREE_SUMMARIZE:
+        synthesizer["before"] = _note_cost
     return {
         "llm": llm,
-        "response_mode": choose_mode(settings.response_mode, llm),
-        "synthesizer": {"min_score": settings.min_score},
+        "response_mode": mode,
+        "synthesizer": synthesizer,
         "filters": known_filters(where, opened.table.snapshot()),
         **settings.chosen(f"{SEARCH} rerank"),
     }
+
+
+def _note_cost(most: int, first: int, tokens: int) -> None:
+    """Print the cost of an answer that needs several prompts, before they are sent."""
+    if most > 1:
+        print_note(
+            f"note: Sending at most {most:,} prompts; the first {first:,} have about "
+            f"{tokens:,} tokens together."
+        )

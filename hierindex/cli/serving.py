@@ -88,9 +88,9 @@ def serve(
 ) -> None:
     """Serve queries of other programs over HTTP, until Ctrl-C.
 
-    /openapi.json describes the endpoints. Each request is answered from the
-    newest generation of its index. With --llm, everyone who can connect can
-    use the model.
+    The page at the root describes the endpoints, as /openapi.json does for
+    programs. Each request is answered from the newest generation of its index.
+    With --llm, everyone who can connect can use the model.
     """
     places = _by_name(index)
     from hierindex import serve as servers
@@ -104,7 +104,7 @@ def serve(
                 "note: Other machines can connect. Requests need the header "
                 f"'Authorization: Bearer {server.token}'."
             )
-        print_note(f"Answering questions on {', '.join(index)} until Ctrl-C, at {server.url}")
+        print_note(f"Answering questions on {', '.join(index)} until Ctrl-C, at {server.page}")
         server.wait()
 
 

@@ -45,7 +45,7 @@ from hierindex.respond.bounded_tree import BoundedTreeSummarize, read_in_threads
 from hierindex.respond.citation import Citation
 from hierindex.respond.citation_check import TEMPLATES, CitationCheck, PassageHelper, Passages
 from hierindex.respond.evidence import source_scores
-from hierindex.respond.extractive import no_answer
+from hierindex.respond.extractive import from_others_said, no_answer
 from hierindex.respond.extractive_synthesizer import ExtractiveSynthesizer
 from hierindex.retrieve.listing import Listing
 from hierindex.retrieve.named import unknown_names
@@ -108,7 +108,8 @@ class ReadingOrderEngine(RetrieverQueryEngine):
     ) -> RESPONSE_TYPE:
         """Return the answer to a question from nodes, given best first.
 
-        A refusal names the searched part of the index.
+        If the documents that a question names do not answer it, other documents may. A refusal
+        names the searched part of the index.
         """
         read, passages = self._in_reading_order(nodes), None
         if self._citations and nodes:
@@ -120,7 +121,8 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         if self._citations and passages:
             self._citations.add_to(response, passages, query_bundle.query_str)
         if isinstance(response, Response) and _is_refused(response):
-            response.response = no_answer(self.retrieval, query_bundle.query_str)
+            response.response = no_answer(self.retrieval)
+            response = self._of_others(query_bundle) or response
         return response if listing is None else _with_listing(response, listing)
 
     async def asynthesize(
@@ -154,6 +156,18 @@ class ReadingOrderEngine(RetrieverQueryEngine):
             return nodes
         found = [Found(from_text_node(each.node), each.score or 0.0) for each in nodes]
         return [nodes[i] for i in in_reading_order(found)]
+
+    def _of_others(self, query: QueryBundle) -> Response | None:
+        """Answer from other documents than the question names, if possible, and say so."""
+        if not isinstance(self.retriever, HierarchyRetriever):
+            return None
+        nodes = self.with_retriever(self.retriever.others()).retrieve(query)
+        response = super().synthesize(query, self._in_reading_order(nodes))
+        if not isinstance(response, Response) or _is_refused(response):
+            return None
+        said = from_others_said(getattr(nodes[0], "why", None))
+        response.response, response.source_nodes = f"{said}{response.response}", nodes
+        return response
 
     def _listing(self, query: QueryBundle, nodes: list[NodeWithScore]) -> Listing | None:
         if self.retrieval is None:
@@ -313,8 +327,8 @@ def answered(
         try:
             query = QueryBundle(question.text, embedding=question.embedding)
             response = engine.synthesize(query, found.nodes)
-            nothing = no_answer(retrieval, question.text)
-            for piece in _pieces(response) if response.source_nodes else [nothing]:
+            pieces = _pieces(response) if response.source_nodes else [no_answer(retrieval)]
+            for piece in pieces:
                 text += piece
                 if show is not None:
                     show(piece)
@@ -330,12 +344,14 @@ def answered(
     listing = Listing(**metadata["listing"]) if "listing" in metadata else None
     if isinstance(response, StreamingResponse) and "answer" in metadata:  # with all signs
         text = f"{metadata['answer']}{listing_said(listing, refused)}"
-    retrieved = retrieved_of(question, nodes)
+    retrieved, scores = retrieved_of(question, nodes), found.scores
+    if any(node.node_id not in scores for node in nodes):  # of other documents
+        scores = source_scores(retrieved, retrieval.embed_model)
     return Answer(
         answer=text,
         answer_kind="extractive" if llm is None else "llm",
         citations=list(map(Citation.from_json, metadata.get("citations", []))),
-        sources=sources_of(retrieved, found.scores),
+        sources=sources_of(retrieved, scores),
         usage=calls.usage,
         seconds={**found.seconds, **seconds_of(watch)},
         why=retrieved.why,

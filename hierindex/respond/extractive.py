@@ -26,9 +26,9 @@ from hierindex.respond.quotable import (
 )
 from hierindex.retrieve.known_questions import about_the_whole, known_vectors
 from hierindex.retrieve.listing import asked_of
-from hierindex.retrieve.named import named, unknown_names
+from hierindex.retrieve.named import unknown_names
 from hierindex.retrieve.question import in_reading_order
-from hierindex.retrieve.retrieval import Retrieval, Retrieved
+from hierindex.retrieve.retrieval import OF_OTHERS, Retrieval, Retrieved
 from hierindex.retrieve.selection import WROTE
 from hierindex.settings import AnswerSettings
 from hierindex.store.rows import matched_words
@@ -242,25 +242,32 @@ class Extractive:
         refused = not found.passages or found.score < self._min_score
         return replace(found, passages=[], refused=True) if refused else found
 
+    def _read_in_order(self, retrieved: Retrieved) -> Extract:
+        order = in_reading_order(retrieved.found)
+        return self.extracted(replace(retrieved, found=[retrieved.found[i] for i in order]))
+
     def answer(self, retrieval: Retrieval, question: str) -> Answer:
         """Retrieve nodes for a question and answer it from them, in reading order.
 
-        A question for the documents that contain some words is answered by passages with these
-        words.
+        If the documents that a question names do not answer it, other documents may. A question for
+        the documents that contain some words is answered by passages with these words.
         """
         watch, words = Stopwatch(), asked_of(question)
         with watch("embed"):
             asked = retrieval.embedded(" ".join(words.words) if words.for_documents else question)
         with watch("search"):
             retrieved = retrieval.find(asked)
-            known = source_scores(retrieved, self.embedder.embed_model)
         with watch("respond"):
-            order = in_reading_order(retrieved.found)
-            read = replace(retrieved, found=[retrieved.found[i] for i in order])
-            extracted = self.extracted(read)
+            said, extracted = "", self._read_in_order(retrieved)
+            if extracted.refused:
+                others = retrieval.others().find(asked)
+                from_others = self._read_in_order(others)
+                if not from_others.refused:
+                    said, retrieved, extracted = from_others_said(others.why), others, from_others
+            known = source_scores(retrieved, self.embedder.embed_model)
             as_asked = replace(retrieved, question=asked._replace(text=question))
             listing = retrieval.listing(as_asked)
-            text = extracted.answer(no_answer(retrieval, question))
+            text = f"{said}{extracted.answer(no_answer(retrieval))}"
         passages, snapshot = extracted.passages, retrieved.snapshot
         return Answer(
             answer=f"{text}{listing_said(listing, extracted.refused)}",
@@ -280,20 +287,20 @@ class Extractive:
         )
 
 
-def no_answer(retrieval: Retrieval | None = None, question: str = "") -> str:
+def from_others_said(why: str | None) -> str:
+    """Return the introduction of an answer from other documents than the question names."""
+    return f"{(why or '').removeprefix(OF_OTHERS)}; other documents have:\n\n"
+
+
+def no_answer(retrieval: Retrieval | None = None) -> str:
     """Return a sentence saying that nothing in the searched part of the index answers.
 
     >>> no_answer()
     'Nothing in the index answers this.'
     """
-    where = "in the index"
-    if retrieval is None:
-        return f"Nothing {where} answers this."
-    if retrieval.levels:
-        where = f"at level {' or '.join(map(repr, retrieval.levels))}"
-    elif retrieval.mode == "auto" and (files := named(question, retrieval.store.snapshot()).files):
-        where = f"in {', '.join(files)}"
-    return f"Nothing {where}{' that passes the filters' if retrieval.filters else ''} answers this."
+    levels, filters = (retrieval.levels, retrieval.filters) if retrieval else ((), None)
+    where = f"at level {' or '.join(map(repr, levels))}" if levels else "in the index"
+    return f"Nothing {where}{' that passes the filters' if filters else ''} answers this."
 
 
 NO_ANSWER = no_answer()

@@ -37,7 +37,7 @@ from hierindex.retrieve.selection import (
 )
 from hierindex.settings import SearchSettings
 from hierindex.store.filtering import with_known_keys
-from hierindex.store.filters import Filters
+from hierindex.store.filters import Filters, Part
 from hierindex.store.generations import on_newest
 from hierindex.store.snapshot import Snapshot
 from hierindex.text.characters import without_surrogates
@@ -60,6 +60,7 @@ CANDIDATES = 25  # at least; a cross-encoder reads each together with the questi
 SHARE = 0.5  # of the cross-encoder's score; not tuned
 PARTS = 20  # of an overview
 LETTER = r"\s*[a-zA-Z]?[\s?.!]*"  # no question; also read by clients in JavaScript
+OF_OTHERS = "the chunks of other documents: "
 READS = "the question reads like one about the whole"
 OURS = {"similarity_top_k": "top_k", "node_postprocessors": "postprocessors"}
 
@@ -144,6 +145,7 @@ class Retrieval:
         self.embed_model = as_embed_model(self.embed_model)
         self.levels: tuple[Level, ...] = levels_of(self.level)
         self.filters = self._filters = Filters.of(self.filters)
+        self._others = False
         self._may_outline = self.mode in (None, "auto") and self.levels != (0,)
         mode = self.mode = self.mode or ("level" if self.levels else "auto")
         if mode not in MODES:
@@ -181,6 +183,12 @@ class Retrieval:
             narrow.filters = narrow._filters = Filters(both)
         return narrow
 
+    def others(self) -> Self:
+        """Exclude the documents that the question names; if it names none, find nothing."""
+        retrieval = copy(self)
+        retrieval._others = True
+        return retrieval
+
     def embedded(self, question: str) -> Question:
         """Return a question with its vector.
 
@@ -208,8 +216,15 @@ class Retrieval:
             shares = {node.id: share for node, share in outlined}
             return Retrieved(question, snapshot, outlined, choice.why, shares)
         why, documents = (None, None) if self.levels else (choice.why, choice.documents)
+        if self._others and not documents:
+            return Retrieved(question, snapshot, [], why)
         if documents:
-            search = replace(search, filters=search.filters_within(of_documents(documents)))
+            part: Part = of_documents(documents)
+            if self._others:
+                passes = " that passes the filters" if self._filters else ""
+                why = f"{OF_OTHERS}Nothing in {', '.join(documents)}{passes} answers this"
+                part = Filters((part,), "not")
+            search = replace(search, filters=search.filters_within(part))
         found = self._found(search)
         if self.mode == "auto":
             found = [*title_pages(search, found), *found]

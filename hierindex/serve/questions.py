@@ -184,7 +184,7 @@ ENDPOINTS = {kind.__name__.lower(): kind for kind in KINDS}
 class QuestionServer(Server):
     """The HTTP API of an index or several; it runs in a thread until `close` or the end of `with`.
 
-    `/openapi.json` describes the endpoints.
+    `/openapi.json` describes the endpoints, as does the page at `/`.
 
     Parameters
     ----------
@@ -201,6 +201,8 @@ class QuestionServer(Server):
     ----------
     url : str
         Root of the endpoints, without the token.
+    page : str
+        The same with the token, to open in a browser.
     token : str or None
         If other machines can reach `host`, requests need the header `Authorization: Bearer TOKEN`.
         Otherwise None.
@@ -237,4 +239,5 @@ class QuestionServer(Server):
         names = [] if "" in indexes else [*indexes]
         app = application(indexes, endpoints, description(names, endpoints))
         super().__init__(app, host, ports, warm)
+        self.page: str = self.url
         self.url = self.url.partition("?")[0]

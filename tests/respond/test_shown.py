@@ -72,6 +72,7 @@ def test_a_document_and_a_section_are_named_once():
     slates = {"section": ["Roof", "Slates"], "page": 3}
     copy = {"document": "copy.md", "start": 0, "end": 1, "section": ["Old roof"]}
     answer = answer_of(
+        "Only other documents have:\n\n"
         "Laid in\n1921. [1]\n\n| year | cost |\n| 1922 | 9 [2] |\n\nGutters. [2]\n\n"
         "Of Wales. [3]\n\nTin. [4]\n\nBees. [5]\n\nOf slates. [6]\n\n"
         "Of Spain. [7]\n\n2 documents have the word.",
@@ -84,6 +85,7 @@ def test_a_document_and_a_section_are_named_once():
         passage("Of Spain.", "Roof", **slates | {"page": 5}),
     )
     assert str(answer).split("\n\n") == [
+        "Only other documents have:",
         "Roof › Slates, page 3\nLaid in\n1921. [1]",
         "| year | cost |\n| 1922 | 9 [2] |",
         "Gutters. [2]",
