@@ -4,6 +4,9 @@
 
 * `breadth`: the share of topics of which at least 60 characters or half are returned;
 * `evidence`: the share of the evidence's word trigrams;
+* `answer words`: the share of the content words of a person's answer;
+* `ROUGE-1` and `ROUGE-2` (F, stemmed) of the first 150 words, at the largest budget, against a
+  person's answer of ten words or more;
 * `all@5`: whether all gold documents are among those of the first five passages, and `nDCG@10` of
   the documents of ten passages.
 """
@@ -12,7 +15,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -25,6 +28,7 @@ from hierindex.evaluate import Dataset, Question
 from hierindex.evaluate.measures import Measure, Passage, n_covered
 
 MENTION = 60  # characters of a topic that make it mentioned
+ROUGE_WORDS, LONG = 150, 10  # words that ROUGE reads, and of the shortest answer it is used for
 ALL_AT, DOCUMENTS = 5, 10
 WORD = re.compile(r"\w+")
 
@@ -33,18 +37,19 @@ WORD = re.compile(r"\w+")
 class LabelledQuestion(Question):
     """A question with more gold.
 
-    It is the passages of each of the `topics` that an overview mentions, or texts that are
-    `evidence`.
+    It is the passages of each of the `topics` that an overview mentions, texts that are
+    `evidence`, or a person's answer, the `reference`.
     """
 
     topics: tuple[tuple[Span, ...], ...] = ()
     evidence: tuple[str, ...] = ()
+    reference: str = ""
 
     @property
     def has_gold(self) -> bool:
         """Whether there is gold of any kind."""
         passages = self.spans or self.documents or self.topics or self.evidence
-        return bool(passages or self.answers)
+        return bool(passages or self.answers or self.reference)
 
 
 def read_labelled(path: str | Path) -> Dataset:
@@ -90,6 +95,7 @@ def _question(row: Mapping[str, Any], document: Mapping[str, Any]) -> LabelledQu
         topics=tuple(_topics(name, document)) if whole else (),
         evidence=tuple(row.get("evidence") or ()),
         answers=answers if verbatim else (),
+        reference="" if verbatim else "".join(answers[:1]),
     )
 
 
@@ -131,7 +137,7 @@ def further(
     """Return the further figures of passages that fill a budget, or of a ranking."""
     if budget is None:
         return _of_ranking({*question.documents}, passages) if question.documents else {}
-    figures = dict[Measure, float]()
+    text, figures = "\n".join(passage.text for passage in passages), dict[Measure, float]()
     if question.topics:
         spans = [span for passage in passages for span in passage.spans]
         mentioned = [_is_mentioned(topic, spans) for topic in question.topics]
@@ -139,6 +145,12 @@ def further(
     if evidence := set().union(*map(_trigrams, question.evidence)):
         found = set().union(*(_trigrams(passage.text) for passage in passages))
         figures["evidence", budget] = len(evidence & found) / len(evidence)
+    if words := _content_words(question.reference):
+        figures["answer words", budget] = len(words & _content_words(text)) / len(words)
+    if len(question.reference.split()) >= LONG:
+        begin = " ".join(text.split()[:ROUGE_WORDS])
+        for name, score in _rouge().score(question.reference, begin).items():
+            figures[f"ROUGE-{name[-1]}", None] = score.fmeasure
     return figures
 
 
@@ -155,6 +167,13 @@ def _is_mentioned(topic: Sequence[Span], spans: Sequence[Span]) -> bool:
     return n_covered(topic, spans) >= min(MENTION, n_covered(topic, topic) / 2)
 
 
+@cache
+def _rouge() -> Any:
+    from rouge_score.rouge_scorer import RougeScorer
+
+    return RougeScorer(["rouge1", "rouge2"], use_stemmer=True)
+
+
 def _words(text: str) -> list[str]:
     """Return the words of a text in lower case, without punctuation."""
     return WORD.findall(text.lower())
@@ -164,3 +183,9 @@ def _words(text: str) -> list[str]:
 def _trigrams(text: str) -> set[tuple[str, str, str]]:
     words = _words(text)
     return {*zip(words, words[1:], words[2:], strict=False)}
+
+
+def _content_words(text: str) -> set[str]:
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+    return {word for word in _words(text) if word not in ENGLISH_STOP_WORDS}
