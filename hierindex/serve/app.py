@@ -33,7 +33,7 @@ TOKEN = {"type": "http", "scheme": "bearer"}
 
 
 PAGE = """\
-<!doctype html>
+<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">

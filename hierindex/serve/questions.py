@@ -240,4 +240,4 @@ class QuestionServer(Server):
         app = application(indexes, endpoints, description(names, endpoints))
         super().__init__(app, host, ports, warm)
         self.page: str = self.url
-        self.url = self.url.partition("?")[0]
+        self.url: str = self.url.partition("?")[0]

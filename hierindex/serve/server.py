@@ -182,7 +182,8 @@ class Server:
         self.token: str | None = None if is_own else secrets.token_urlsafe(16)
         name = socket.gethostname() if is_every else f"[{host}]" if ":" in host else host
         names = [name, *(("localhost", "127.0.0.1", "[::1]") if is_own else ())]
-        self.url = f"http://{name}:{number}/" + (f"?token={self.token}" if self.token else "")
+        token = f"?token={self.token}" if self.token else ""
+        self.url: str = f"http://{name}:{number}/{token}"
         config = uvicorn.Config(
             Guard(app, None if is_every else hosts_of(names, number), self.token),
             limit_concurrency=MOST_AT_ONCE,
