@@ -98,7 +98,9 @@ def test_a_vector_depends_on_its_text_alone(tiny, precision, texts, batch, cores
     assert together == [alone.get_text_embedding(text) for text in texts]
 
 
-@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no affinity")
+@pytest.mark.skipif(
+    not hasattr(os, "sched_setaffinity"), reason="The system cannot bind a process to processors."
+)
 def test_other_processes_get_the_same_vectors(embed_model):
     """Whose threads may be the first to ask, and which import neither torch nor telemetry."""
     command = [sys.executable, "-W", "ignore", "-c", ELSEWHERE]
