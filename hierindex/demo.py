@@ -30,7 +30,7 @@ def demo_documents() -> "list[Document]":
     import sklearn
     from llama_index.core.schema import Document
 
-    from hierindex.read.readers import Documents
+    from hierindex.read.documents import Documents
 
     texts = {name: _module_text(f"sklearn.{name}") for name in sklearn.__all__}
     files = {

@@ -32,7 +32,7 @@ DOORS = {  # modules that import LlamaIndex with themselves, by room
     "export": "document_summary langchain",
     "jobs": "revisions",
     "models": "client functions llm openvino_embedding reasoning",
-    "read": "documents readers sections split",
+    "read": "documents split",
     "respond": "bounded_tree chat citation_check engine extractive_synthesizer",
     "retrieve": "retriever",
     "store": "vector_store",

@@ -9,8 +9,8 @@ from test_update import built, check_fresh, counts, documents_of, hierarchy_of, 
 
 from hierindex import DocumentHierarchy, HierarchicalIndex
 from hierindex.errors import InputError, SourceError
+from hierindex.read.documents import DELETED
 from hierindex.read.mail import mails
-from hierindex.read.readers import DELETED
 from hierindex.retrieve.named import named
 
 POSTED = "From ada@example.org Tue May 14 10:00:00 2024\n"

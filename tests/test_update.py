@@ -44,7 +44,7 @@ from hierindex.errors import InputError, ModelError, SourceError
 from hierindex.jobs.changes import ChangedDocuments
 from hierindex.models.client import load_llm
 from hierindex.models.model import built_precision
-from hierindex.read.readers import READERS
+from hierindex.read.documents import READERS
 from hierindex.summarize import LLMRewriter, TwoStageSummarizer
 
 REWRITTEN = TwoStageSummarizer(RewriterOf(str))

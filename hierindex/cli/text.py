@@ -10,8 +10,7 @@ import typer
 from hierindex.cli.output import terminal_width
 from hierindex.core.identity import file_of
 from hierindex.node import place_of
-from hierindex.text.display import counted, grounding_text
-from hierindex.text.markup import displayed, marks_of
+from hierindex.text.display import counted, displayed, grounding_text, marks_of
 
 OUTCOMES = "added", "changed", "removed", "renamed", "unchanged"
 MOST_NAMED = 10  # documents, and files that are skipped for one reason

@@ -21,7 +21,7 @@ from hierindex.node import Node, Span, place_of, shared_section, titles_of, to_j
 from hierindex.read.files import file_in
 from hierindex.text.blocks import quoted_blocks
 from hierindex.text.characters import folded
-from hierindex.text.markup import displayed
+from hierindex.text.display import displayed
 from hierindex.text.sentences import split_sentences
 from hierindex.unsafe import UNSAFE, visible
 

@@ -21,7 +21,7 @@ from hierindex.settings import REPORT_MB
 from hierindex.store.generations import on_newest
 from hierindex.store.rows import quotes_in
 from hierindex.store.snapshot import Snapshot
-from hierindex.text.markup import marks_of
+from hierindex.text.display import marks_of
 
 MAX_BYTES = round(REPORT_MB * 1e6)
 LEAST = 120  # bytes of a node's title and numbers

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from hierindex.errors import InputError
 from hierindex.models.record import Usage
 from hierindex.node import Node
-from hierindex.read.documents import FileContent
+from hierindex.read.documents import FileContent, content_hash
 from hierindex.read.files import File, Skipped
-from hierindex.read.remembered import content_hash
 from hierindex.store.prefilter import CHUNKS, of_documents
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table

@@ -22,6 +22,7 @@ from hierindex.jobs.changes import (
     check_losses,
     in_order,
 )
+from hierindex.read.documents import well_formed
 from hierindex.read.files import (
     File,
     Skipped,
@@ -33,7 +34,6 @@ from hierindex.read.files import (
     source_name,
     source_path,
 )
-from hierindex.read.readers import well_formed
 
 logger: logging.Logger = logging.getLogger(__name__)
 

@@ -1,21 +1,42 @@
-"""Reading of files and folders as documents."""
+"""Reading of files and folders as documents: those of files, and of their parts."""
 
+import json
 import os
+import re
 import stat
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass, field
+from functools import cache
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
+from io import BytesIO
+from itertools import accumulate, pairwise
 from pathlib import Path
 from time import gmtime, strftime
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 from llama_index.core.readers.base import BaseReader
 from llama_index.core.schema import Document
 
 from hierindex.cache import Readings
-from hierindex.core.identity import document_key, name_of
+from hierindex.core.identity import digest, document_key, file_of, name_of
 from hierindex.errors import SourceError
-from hierindex.node import LEFT_OUT, MODIFIED, PAGES
+from hierindex.node import FILE_NAME, HEADINGS, LEFT_OUT, MODIFIED, PAGES, TITLE, headings_in
 from hierindex.progress import Progress, silent
+from hierindex.read import (
+    html,
+    mail,
+    markdown,
+    office,
+    pdf,
+    plain,
+    records,
+    rtf,
+    sheets,
+    slides,
+    word,
+)
 from hierindex.read.files import (
     File,
     Skipped,
@@ -25,10 +46,62 @@ from hierindex.read.files import (
     quoted,
     valid_name,
 )
-from hierindex.read.readers import DELETED, Documents
-from hierindex.read.text import UnreadableError
+from hierindex.read.text import MAX_BYTES, Reading, UnreadableError, counted
+from hierindex.text.characters import paired, repaired
 
 ATTEMPTS = 3  # to read a file that changes
+MAX_LINE = 1_000_000  # characters; a file with a longer line is data
+MAX_DEPTH = 4  # of parts in parts, as of an attachment of an e-mail in a mailbox
+MAX_NAME = 100  # characters of the name of a part
+NO_NAME = re.compile(r"[\x00-\x1f\x7f/\\#\ud800-\udfff]")  # what names of parts have not
+DELETED = "was deleted from the index; name the file as a source to add it again"
+LIBRARIES = (
+    "hierindex chardetng-py lxml markdown-it-py openpyxl pypdfium2 python-oxmsg python-pptx pyyaml"
+).split()
+"""Packages whose versions may change how files are read."""
+SHOWN = {  # fields of a document that determine how its chunks show metadata
+    "excluded_embed_metadata_keys",
+    "excluded_llm_metadata_keys",
+    "metadata_separator",
+    "metadata_template",
+    "text_template",
+}
+
+READERS: dict[str, Callable[[BinaryIO], Reading]] = {
+    **dict.fromkeys((".html", ".htm", ".xhtml", ".xht"), html.read_html),
+    **dict.fromkeys((".md", ".markdown"), markdown.read_markdown),
+    **dict.fromkeys((".docx", ".docm"), word.read_word),
+    **dict.fromkeys((".pptx", ".pptm"), slides.read_powerpoint),
+    **dict.fromkeys((".xlsx", ".xlsm"), sheets.read_excel),
+    **dict.fromkeys((".csv", ".tsv"), records.read_csv),
+    **dict.fromkeys((".json", ".jsonl", ".ndjson"), records.read_json),
+    **dict.fromkeys(plain.PYTHON, plain.read_python),
+    **dict.fromkeys(plain.SUFFIXES, plain.read_source),
+    **dict.fromkeys((".srt", ".vtt"), plain.read_subtitles),
+    **dict.fromkeys((".mht", ".mhtml"), mail.read_web_archive),
+    ".pdf": pdf.read_pdf,
+    ".rst": plain.read_rst,
+    ".rtf": rtf.read_rtf,
+    ".txt": plain.read_plain,
+    ".epub": office.read_epub,
+    ".eml": mail.read_mail,
+    ".mbox": mail.read_mailbox,
+    ".ics": mail.read_calendar,
+    ".msg": mail.read_outlook,
+    ".ipynb": markdown.read_notebook,
+}
+"""Readers by suffix; other files are read as text."""
+
+PARTS: dict[str, Callable[[BinaryIO], Iterator[tuple[str, bytes]]]] = {
+    ".eml": mail.attachments,
+    ".mbox": mail.mails,
+    ".msg": mail.attachments,
+}
+"""Functions that yield the files in a file, with their names, by suffix."""
+
+NAMED = {*plain.PYTHON, *plain.SUFFIXES}
+NAMED |= {*".html .htm .xhtml .xht .mbox .docx .docm .xlsx .xlsm .pdf".split()}
+"""Suffixes of files whose first heading is no title of the whole."""
 
 
 @dataclass(frozen=True)
@@ -100,19 +173,14 @@ def read_documents(
     SourceError
         If a source does not exist, two files have the same id, or no file can be read.
     """
-    documents, skipped = read_files(files_of(sources), progress=progress, memory=memory)
+    files = files_of(sources)
+    found = dict(each_file(files, progress=progress, memory=memory))
+    each = [one for document_id in files for one in found[document_id]]
+    documents = [one for one in each if isinstance(one, Document)]
+    skipped = [one for one in each if isinstance(one, Skipped)]
     if not documents:
         raise nothing_to_index(sources, skipped)
     return documents, skipped
-
-
-def read_files(
-    files: Mapping[str, File], *, progress: Progress = silent, memory: Readings | None = None
-) -> tuple[list[Document], list[Skipped]]:
-    """Read files, given by document id, like `read_documents`; `files` may be empty."""
-    found = dict(each_file(files, progress=progress, memory=memory))
-    each = [one for document_id in files for one in found[document_id]]
-    return [d for d in each if isinstance(d, Document)], [s for s in each if isinstance(s, Skipped)]
 
 
 def each_file(
@@ -215,3 +283,166 @@ def _check_kind(path: Path, found: os.stat_result) -> None:
         raise UnreadableError("is a pipe, a socket or a device")
     if not found.st_size:  # also of files in /proc, which may wait for ever
         raise UnreadableError("is empty")
+
+
+@dataclass
+class Documents:
+    """Reads the documents in a file: its own and those of its parts.
+
+    Attributes
+    ----------
+    memory : Readings or None
+    left_out : Set[str]
+        Keys of documents not to read.
+    more : Mapping[str, str]
+        Metadata to add to all documents.
+    """
+
+    memory: Readings | None = None
+    left_out: Set[str] = frozenset()
+    more: Mapping[str, str] = field(default_factory=dict)
+
+    def of(self, file: BinaryIO, document_id: str, depth: int = 0) -> list[Document | Skipped]:
+        """Return the document of a file or a part, and the documents inside it."""
+        if not depth and (other := file_of(document_id)) != document_id:
+            raise UnreadableError(f"has a name like a part of {quoted(other)}; rename it")
+        suffix = Path(name_of(document_id)).suffix.lower()
+        (text, read, headings), key = self._read(file, suffix)
+        n_attached = read.pop(mail.ATTACHED, 0) if suffix in PARTS else 0
+        parts = dict[str, bytes]()
+        if suffix in PARTS and (n_attached or not text) and depth < MAX_DEPTH:
+            file.seek(0)
+            parts = _named_apart(PARTS[suffix](file))
+        inside, refused = list[Document | Skipped](), list[Skipped]()
+        for name, data in parts.items():
+            part_id = f"{document_id}#{name}"
+            try:
+                if document_key(part_id) in self.left_out:
+                    inside.append(Skipped(part_id, DELETED))
+                else:
+                    inside += self.of(BytesIO(data), part_id, depth + 1)
+            except UnreadableError as error:
+                refused.append(Skipped(part_id, str(error)))
+        if not text.strip() and (inside or refused):  # a mailbox
+            return [*inside, *refused]
+        left_out = [f"{name_of(part.path)} {part.reason}" for part in refused]
+        if n_attached and not parts:
+            left_out.append(counted(n_attached, "attachment"))
+        if left_out:
+            read[LEFT_OUT] = [*read.get(LEFT_OUT, []), *left_out]
+        document = _document(document_id, suffix, Reading(text, read, headings), **self.more)
+        if key and self.memory is not None:
+            self.memory.note(content_hash(document), key)
+        return [document, *inside]
+
+    def _read(self, file: BinaryIO, suffix: str) -> tuple[Reading, str]:
+        """Read a file, or recall the result if the same reader has read the same bytes before.
+
+        Also return the key of the reading in the cache; "" if it is not cached.
+        """
+        reader = READERS.get(suffix)
+        if reader is None:  # decoding is all, and the file may be large
+            return plain.read_unnamed(file), ""
+        if self.memory is None or file.seek(0, os.SEEK_END) > MAX_BYTES:
+            file.seek(0)
+            return reader(file), ""
+        file.seek(0)
+        data = file.read()  # once, so that what is read is what is hashed
+        key = digest("reading", _made_by(), suffix, sha256(data).hexdigest())
+        if found := self.memory.recall(key):
+            text, metadata, headings = found
+            return Reading(text, metadata, headings_in({HEADINGS: headings})), key
+        reading = reader(BytesIO(data))
+        self.memory.keep(key, reading)
+        return reading, key
+
+
+def _named_apart(parts: Iterable[tuple[str, bytes]]) -> dict[str, bytes]:
+    """Return parts by names that a path can end with; of equal names, each tells its content.
+
+    >>> [*_named_apart([("a/b.txt", b"1"), ("a_b.txt", b"2"), ("..", b"")])]
+    ['a_b (6b86b2).txt', 'a_b (d4735e).txt', '..']
+    """
+    named = list[tuple[str, str, bytes]]()
+    for name, data in parts:
+        path = Path(" ".join(NO_NAME.sub("_", name).split()))
+        suffix = path.suffix[:MAX_NAME]
+        named.append((path.stem[: MAX_NAME - len(suffix)] or "unnamed", suffix, data))
+    n_same = Counter(stem + suffix for stem, suffix, _ in named)
+    return {
+        stem + (f" ({mail.short_digest(data)})" if n_same[stem + suffix] > 1 else "") + suffix: data
+        for stem, suffix, data in named
+    }
+
+
+def _document(document_id: str, suffix: str, reading: Reading, **more: str) -> Document:
+    starts = [0, *(heading.start for heading in reading.headings), len(reading.text)]
+    parts = [repaired(reading.text[start:end]) for start, end in pairwise(starts)]
+    text, read = "".join(parts), repaired(reading.metadata)
+    headings = [
+        heading._replace(title=repaired(heading.title), start=start)
+        for heading, start in zip(reading.headings, accumulate(map(len, parts)), strict=False)
+    ]
+    if not text.strip():
+        left_out = "; ".join(map(str, read.get(LEFT_OUT, ())))
+        if left_out:
+            raise UnreadableError(f"has no text, but {left_out}")
+        raise UnreadableError("is empty" if not text else "contains only white space")
+    if (longest := max(map(len, text.splitlines()))) > MAX_LINE:
+        raise UnreadableError(
+            f"has a line of {longest:,} characters, more than {MAX_LINE:,}; divide it into lines"
+        )
+    named = _named_by(document_id)
+    metadata = {**read, **named, **more}
+    if headings:
+        title = named[FILE_NAME] if suffix in NAMED else headings[0].title
+        metadata.setdefault(TITLE, title)
+        metadata[HEADINGS] = [list(heading) for heading in headings]
+    document = Document(id_=document_id, text=text, metadata=metadata)
+    document.excluded_embed_metadata_keys = list(metadata)
+    document.excluded_llm_metadata_keys = [key for key in metadata if key != FILE_NAME]
+    return document
+
+
+@cache
+def _made_by() -> str:
+    """Return an identifier of the code that reads."""
+    # The sources tell versions of an editable install apart.
+    package = Path(__file__).parents[1]
+    files = sorted(path for room in ("read", "text") for path in (package / room).glob("*.py"))
+    return digest(*map(_version, LIBRARIES), *(path.read_text("utf-8") for path in files))
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:  # of an extra
+        return ""
+
+
+def _named_by(document_id: str) -> dict[str, str]:
+    """Return the metadata that follow from a document's id."""
+    file = file_of(document_id)
+    folder = Path(file).parent.as_posix()
+    return {FILE_NAME: name_of(document_id), "file_path": file, "folder": folder}
+
+
+def content_hash(document: Document) -> str:
+    """Return a digest of a document's text and metadata; renaming the file does not change it.
+
+    It covers everything that determines the document's chunks, except the id and the date of the
+    file's last modification.
+    """
+    named = _named_by(document.doc_id)
+    named[TITLE] = named[FILE_NAME]  # of files without a title of their own
+    metadata = document.metadata.items()
+    covered = {k: v for k, v in metadata if k != MODIFIED and named.get(k) != v}
+    shown = document.model_dump(include=SHOWN)
+    return digest("document", document.text, json.dumps([covered, shown], default=str))
+
+
+def well_formed(document: Document) -> Document:
+    """Return the document, or a copy without surrogates, which cannot be encoded in UTF-8."""
+    values = json.dumps(document.to_dict(), ensure_ascii=False, default=str)
+    whole = paired(values)
+    return document if whole == values else type(document).from_json(whole)

@@ -1,11 +1,14 @@
-"""Office files and books: opening them, and reading their properties."""
+"""Office files and books: opening them, their properties, charts and formats of numbers."""
 
+import math
 import posixpath
 import re
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from datetime import datetime, timedelta
+from decimal import ROUND_HALF_UP, Decimal, localcontext
 from io import BytesIO
 from itertools import groupby
 from typing import Any, BinaryIO, NamedTuple
@@ -14,7 +17,6 @@ from zipfile import ZipFile
 
 from hierindex.node import TITLE, Heading
 from hierindex.read.html import read_html
-from hierindex.read.numbering import displayed
 from hierindex.read.tables import markdown_table
 from hierindex.read.text import (
     MAX_TITLE,
@@ -43,7 +45,14 @@ LIBRARIES = set("python-docx,steve canny,openpyxl,xlsxwriter,apache poi,phpword"
 NO_AUTHOR = set(
     "user,admin,administrator,anonymous,author,owner,root,unknown,microsoft office user".split(",")
 )
-EPOCH = "1981"  # dates before it are zero in the clock of a file
+OLDEST = "1981"  # dates before it are zero in the clock of a file
+PART = re.compile(  # of a number format: a literal text, a space, a currency, a condition, digits
+    r'"([^"]*)"|\\(.)|[_*].|\[\$([^\]-]*)[^\]]*\]|\[[^\]]*\]|(?P<digits>[#0?][#0?,.]*)', re.DOTALL
+)
+GENERAL = re.compile("general", re.IGNORECASE)
+CONDITION = re.compile(r"\[[<>=]")
+EPOCH = datetime(1899, 12, 30)
+MOST_DAYS = 2_958_466  # to the year 10000
 DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")  # namespaces of ISO's strict form
@@ -114,7 +123,7 @@ def properties(parts: ZipFile) -> dict[str, Any]:
         return found
     if author and author.lower() not in NO_AUTHOR:
         found["author"] = ", ".join(filter(None, map(str.strip, author.split(";"))))
-    if day := next((day[:10] for day in days if DAY.match(day) and day > EPOCH), ""):
+    if day := next((day[:10] for day in days if DAY.match(day) and day > OLDEST), ""):
         found["date"] = day
     return found
 
@@ -223,3 +232,41 @@ def _said(element: Any) -> str:
     """Return the words of a part, in order."""
     said = ("".join(t.text or "" for t in p.iter(f"{A}t")) for p in element.iter(f"{A}p"))
     return " ".join(" ".join(said).split())
+
+
+def displayed(value: float, code: str) -> str:
+    """Format a number as a spreadsheet displays it, and dates in ISO 8601.
+
+    With formats for exponents, fractions or conditions, the number itself is returned. Zero is
+    always shown.
+
+    >>> displayed(0.125, "0.0%"), displayed(-1234.5, '#,##0.00 "EUR"'), displayed(7, "000")
+    ('12.5%', '-1,234.50 EUR', '007')
+    >>> displayed(45296.5, "d.m.yy h:mm"), displayed(-1e10, "d.m.yy")
+    ('2024-01-05 12:00:00', '-10000000000')
+    """
+    if GENERAL.fullmatch(code) or CONDITION.search(code) or not math.isfinite(value):
+        return f"{value:.15g}"
+    positive, _, negative = GENERAL.sub("0.##########", code).partition(";")
+    section = negative.partition(";")[0] if value < 0 and negative else positive
+    digits = [found["digits"] for found in PART.finditer(section) if found["digits"]]
+    signs = PART.sub("", section)
+    if not digits and re.search("[dhmsy]", signs, re.IGNORECASE) and 0 <= value < MOST_DAYS:
+        return (EPOCH + timedelta(days=value)).isoformat(" ", "seconds").removesuffix(" 00:00:00")
+    if len(digits) != 1:
+        return f"{value:.15g}"
+    bare = digits[0].rstrip(",")  # each comma at the end stands for a thousand
+    shape, _, decimals = bare.partition(".")
+    scale = 2 * ("%" in signs) - 3 * (len(digits[0]) - len(bare))
+    with localcontext(rounding=ROUND_HALF_UP):
+        number = Decimal(repr(abs(value))).scaleb(scale)
+        text = f"{number:{',' if ',' in shape else ''}.{len(decimals)}f}"
+    whole, _, rest = text.partition(".")
+    rest = rest[: decimals.count("0")] + rest[decimals.count("0") :].rstrip("0")
+    shown = whole.rjust(shape.count("0"), "0") + (rest and f".{rest}")
+    said = PART.sub(
+        lambda found: shown if found["digits"] else "".join(filter(None, found.groups())),
+        section,
+    )
+    sign = "-" if value < 0 and not {"-", "("} & {*said} else ""
+    return " ".join(f"{sign}{said}".split())

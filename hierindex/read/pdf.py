@@ -4,7 +4,8 @@ import ctypes
 import logging
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import date
 from threading import Lock
@@ -12,15 +13,16 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from hierindex.node import LEFT_OUT, PAGE_BREAK, PAGE_LABELS, PAGES, TITLE, Heading
 from hierindex.read.office import NO_AUTHOR, NO_TITLE
-from hierindex.read.pdf_headings import (
+from hierindex.read.pdf_layout import (
+    NUMBER,
     Line,
     Outlined,
     Placed,
     font_headings,
     letters_of,
     outline_headings,
+    without_furniture,
 )
-from hierindex.read.pdf_lines import NUMBER, Vocabulary, with_letters, without_furniture
 from hierindex.read.text import HEAD, MAX_TITLE, Reading, UnreadableError, counted, joined
 
 if TYPE_CHECKING:
@@ -40,6 +42,23 @@ HEAVY = 500  # weight of a font from which it is bold
 ONE_AT_A_TIME = Lock()  # PDFium has no threads
 Y_OF_VIEW = {1: 1, 3: 0, 5: 3, 7: 0}
 """Index of the upper edge in a destination's view, by the view's mode."""
+HYPHEN = "\ufffe"  # how PDFium reads a hyphen with the line end after it
+CONTROLS = dict(
+    enumerate(
+        [*"ff fi".split(), "", *"ffi ffl “ ” „ « » \u2013 —".split(), "", "", "\u0131", "\u0237",
+         *"ff fi fl ffi ffl".split()],
+        start=0x0B,
+    )
+)  # fmt: skip
+"""Letters of LaTeX's fonts where others have control characters: OT1 to \\x0f, then T1 (Cork)."""
+LATIN, CONTROL = r"[0-9A-Za-z\u00c0-\u024f]", r"[\x0b\x0c\x0e-\x1f]+"
+BESIDE_LATIN = re.compile(rf"(?<={LATIN}|[.,]){CONTROL}|{CONTROL}(?={LATIN})")
+LETTERS = dict(enumerate("ff fi fl ffi ffl st st".split(), start=0xFB00))
+LETTERS |= dict.fromkeys(b"\f\r\n", " ") | dict.fromkeys(b"\0\x02", "")
+WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
+AROUND = 100  # characters beside a hyphen that are looked at
+LAST, FIRST = re.compile(r"[^\W_]*$"), re.compile(r"[^\W_]*")
+ADDRESS = re.compile(r"[@/\\_]|\w[.:]\w")
 
 
 def read_pdf(file: BinaryIO) -> Reading:
@@ -86,7 +105,7 @@ def read_pdf(file: BinaryIO) -> Reading:
         metadata[PAGE_LABELS] = labels
     pages, left_out = without_furniture(pages, labels)
     first = next(page for page in pages if any(line.text.strip() for line in page))
-    words = Vocabulary(line.text for page in pages for line in page)
+    words = _Vocabulary(line.text for page in pages for line in page)
     for page in pages:
         for line in page:
             line.text = words.undivided(line.text)
@@ -203,7 +222,7 @@ def _line(textpage: "PdfTextPage", text: str, at: int) -> Line:
     letters = [i for i in (0, len(text) - 1) if text and text[i].isalnum()]
     if len(letters) < 2:
         letters = [i for i, character in enumerate(text) if character.isalnum()]
-    clean = with_letters(text)
+    clean = BESIDE_LATIN.sub(lambda found: found[0].translate(CONTROLS), text).translate(LETTERS)
     x, y, matrix = ctypes.c_double(), ctypes.c_double(), raw.FS_MATRIX()
     first = raw.FPDFText_GetCharIndexFromTextIndex(textpage, at + (letters[0] if letters else 0))
     raw.FPDFText_GetCharOrigin(textpage, first, x, y)
@@ -288,3 +307,39 @@ def _joined(pages: list[list[Line]], placed: list[Placed]) -> Reading:
             i += n_lines
         readings.append(joined(parts, between="\n"))
     return joined(readings, between=PAGE_BREAK)
+
+
+class _Vocabulary:
+    """The words of a document that are not divided at line ends."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._counts: Counter[str] = Counter()
+        for line in lines:
+            for part in line.casefold().split():
+                for word in WORD.findall(part) if HYPHEN not in part else ():
+                    self._counts.update({word, *re.split(r"[-\u2010]", word)})
+
+    def undivided(self, text: str) -> str:
+        """Join the words of a line that line ends divide.
+
+        The hyphen is kept next to digits, in addresses, before capital letters, and if the document
+        contains the two parts but not the joined word.
+        """
+        return re.sub(HYPHEN, lambda found: "-" * self._is_hyphen(text, found.start()), text)
+
+    def _is_hyphen(self, text: str, at: int) -> bool:
+        """Return whether a hyphen in a line belongs to the word."""
+        before, after = text[max(0, at - AROUND) : at], text[at + 1 : at + AROUND]
+        left, right = LAST.findall(before)[0], FIRST.findall(after)[0]
+        if not (left and right and (left + right).isalpha()):
+            return True
+        first, second = left.casefold(), right.casefold()
+        n_joined, n_kept = (self._counts[first + between + second] for between in ("", "-"))
+        if n_joined or n_kept:
+            return n_kept > n_joined
+        if right[0].isupper() or (len(left) > 1 and left.isupper()):
+            return True
+        if ADDRESS.search(before.split()[-1] + after.split()[0]):
+            return True
+        is_compound = before[: -len(left)].endswith(("-", "\u2010"))
+        return first in self._counts and (is_compound or second in self._counts)

@@ -6,8 +6,7 @@ from datetime import date, datetime, timedelta
 from itertools import groupby, takewhile
 from typing import Any, BinaryIO
 
-from hierindex.read.numbering import displayed
-from hierindex.read.office import Block, as_reading, properties, unpacked, unread_parts
+from hierindex.read.office import Block, as_reading, displayed, properties, unpacked, unread_parts
 from hierindex.read.records import is_header
 from hierindex.read.tables import MOST_HEADS, are_names, merge, n_heads, table_blocks, title_in
 from hierindex.read.text import Reading, UnreadableError

@@ -9,16 +9,21 @@ from zipfile import ZipFile
 
 from hierindex.node import TITLE
 from hierindex.read.marks import (
+    BULLET,
     MATH,
     PLAIN,
     STRUCK_WORDS,
     SUB,
     SUPER,
     UNSEEN_WORDS,
+    VAL,
+    Numbering,
+    W,
     equation,
     joined_runs,
+    value,
+    whole,
 )
-from hierindex.read.numbering import BULLET, VAL, Numbering, W, value, whole
 from hierindex.read.office import (
     DIAGRAM,
     Block,

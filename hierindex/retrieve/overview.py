@@ -18,7 +18,7 @@ from hierindex.retrieve.question import Search
 from hierindex.store.prefilter import of_documents
 from hierindex.store.snapshot import Snapshot, once
 from hierindex.summarize.extractive import SalientSentences
-from hierindex.text.markup import displayed
+from hierindex.text.display import displayed
 from hierindex.text.sentences import Sentence, split_sentences
 
 BLOCKS = 240  # in a column

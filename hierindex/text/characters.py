@@ -1,6 +1,7 @@
-"""Unicode characters: one form for texts that look the same."""
+"""Unicode characters: one form for texts that look the same, and repair of damaged ones."""
 
 import re
+from typing import Any
 from unicodedata import is_normalized, normalize
 
 SOFT_HYPHEN = "\xad"
@@ -22,6 +23,29 @@ def composed(text: str) -> str:
     if SOFT_HYPHEN in text:
         text = HYPHENATED.sub("", text)
     return text if is_normalized("NFC", text) else normalize("NFC", text)
+
+
+def repaired(value: Any) -> Any:
+    r"""Return a text, or the texts in a value, composed and without surrogates and null characters.
+
+    >>> repaired({"title": ["Mu\u0308ll", 3]})
+    {'title': ['Müll', 3]}
+    """
+    if isinstance(value, str):
+        return composed(paired(value).replace("\0", ""))
+    if isinstance(value, dict):
+        return {repaired(key): repaired(each) for key, each in value.items()}
+    return [*map(repaired, value)] if isinstance(value, list | tuple) else value
+
+
+def paired(text: str) -> str:
+    """Return a text that UTF-8 can encode.
+
+    A pair of surrogates becomes its character, a lone surrogate U+FFFD.
+    """
+    if SURROGATE.search(text) is None:
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def folded(text: str) -> str:

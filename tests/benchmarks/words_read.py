@@ -39,8 +39,8 @@ from lxml import etree, html
 from striprtf.striprtf import rtf_to_text
 from trafilatura import extract
 
-from hierindex.read.documents import read_files
-from hierindex.read.files import files_of
+from hierindex.read.documents import each_file
+from hierindex.read.files import Skipped, files_of
 
 LEAST_WORDS = 20
 EXPLAINED = 0.98
@@ -239,7 +239,9 @@ def main(folder: Path) -> None:
             if len(theirs) < LEAST_WORDS:
                 continue
             if text is None:
-                documents, skipped = read_files(files_of([str(path)]))
+                ((_, found),) = each_file(files_of([path]))
+                skipped = [each for each in found if isinstance(each, Skipped)]
+                documents = [each for each in found if not isinstance(each, Skipped)]
                 text = "\n".join(document.text for document in documents)
                 said = [each.reason for each in skipped]
                 said += [str(x) for d in documents for x in d.metadata.get("left_out") or ()]

@@ -13,7 +13,7 @@ from hierindex import FileReader, read_documents
 from hierindex.cache import Readings, open_cache
 from hierindex.errors import SourceError
 from hierindex.node import PAGES
-from hierindex.read import readers as reading
+from hierindex.read import documents as reading
 from hierindex.read.documents import FileContent
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0"

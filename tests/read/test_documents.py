@@ -14,10 +14,9 @@ from pdfs import locked, pdf_of
 from hierindex import FileReader, Skipped, read_documents
 from hierindex.errors import SourceError
 from hierindex.node import FILE_NAME, PAGES
-from hierindex.read.documents import ATTEMPTS, read_files
+from hierindex.read.documents import ATTEMPTS, READERS, each_file
 from hierindex.read.files import files_of
 from hierindex.read.markdown import read_markdown
-from hierindex.read.readers import READERS
 
 
 def test_a_document_knows_its_file(tmp_path):
@@ -227,10 +226,11 @@ def test_what_vanishes_before_it_is_read_is_skipped(written):
     files = files_of([folder])
     (folder / "a.txt").unlink()
     rmtree(folder / "b")
-    (document,), skipped = read_files(files)
-    assert document.id_ == "d.txt"
+    found = dict(each_file(files))
     gone = "cannot be read (No such file or directory)"
-    assert skipped == [Skipped(d, gone, is_unread=True) for d in ("a.txt", "b/c.txt")]
+    for name in ("a.txt", "b/c.txt"):
+        assert found[name] == [Skipped(name, gone, is_unread=True)]
+    assert [document.text for document in found["d.txt"]] == ["d"]
 
 
 def forbid(monkeypatch, folder, file):

@@ -15,7 +15,7 @@ from pptx.util import Inches
 from hierindex import Skipped, read_documents
 from hierindex.errors import SourceError
 from hierindex.node import HEADINGS
-from hierindex.read.readers import READERS
+from hierindex.read.documents import READERS
 from hierindex.read.records import BETWEEN
 
 OFFICE = (".docx", ".pptx", ".xlsx", ".epub")

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from hierindex import read_documents
 from hierindex.node import SECTION
+from hierindex.read.documents import READERS
 from hierindex.read.plain import DEEPEST, MAX_PARSED, SUFFIXES
-from hierindex.read.readers import READERS
 from hierindex.read.split import PlacedSentenceSplitter, split_documents
 
 STORE = '''\

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hierindex import read_documents
-from hierindex.read.readers import MAX_LINE
+from hierindex.read.documents import MAX_LINE
 from hierindex.read.text import decode
 
 GERMAN = "Der Schlüssel für die Tür hängt an der Wand. Über das Café läuft ein müder Kater.\n"

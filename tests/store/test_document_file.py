@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from llama_index.core.schema import Document, TextNode
 
-from hierindex import HierarchyStore
+from hierindex import HierarchyStore, read_documents
 from hierindex.errors import InputError
 from hierindex.jobs import changes
-from hierindex.read.documents import each_file, read_files
+from hierindex.read.documents import each_file
 from hierindex.read.files import files_of
 from hierindex.store.table import Table
 from hierindex.store.temporary_files import WaitingFile
@@ -36,7 +36,7 @@ def test_read_files_are_not_kept_in_memory(tmp_path, folder):
         gc.collect()
         alive = [each for each in gc.get_objects() if type(each) is Document]
         assert not [each for each in alive if "Täler" in each.text]
-        documents, _ = read_files(files)
+        documents, _ = read_documents(folder)
         assert [each.doc_id for each in found] == [*files]
         assert [each.load().to_dict() for each in found] == [d.to_dict() for d in documents]
     assert skipped == []

@@ -25,7 +25,7 @@ from hierindex.store.prefilter import of_documents
 from hierindex.store.rows import describe, quotes_in
 from hierindex.store.search import matching
 from hierindex.store.snapshot import Snapshot, once, overview
-from hierindex.text.markup import displayed, marks_of
+from hierindex.text.display import displayed, marks_of
 from hierindex.text.sentences import split_sentences
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from hierindex import (
 )
 from hierindex.serve import explore
 from hierindex.serve.explorer.endpoints import PART
-from hierindex.text.markup import Mark, displayed, marks_of
+from hierindex.text.display import Mark, displayed, marks_of
 
 TEXTS = {document.doc_id: document.text for document in documents()}
 

@@ -7,10 +7,10 @@ import pytest
 from fakes import HashingEmbedding
 from pdfs import Typed, typed
 
-import hierindex.read.remembered
+import hierindex.read.documents
 from hierindex import HierarchicalIndex, SemanticHierarchy, read_documents
 from hierindex.cache import Readings, open_cache
-from hierindex.read import readers as reading
+from hierindex.read import documents as reading
 
 SENTENCE = "The keeper of the lighthouse wrote letter {}. "
 LETTERS = "".join(f"## Day {i}\n\n{SENTENCE.format(i) * 5}\n\n" for i in range(6))
@@ -86,12 +86,12 @@ def test_another_version_reads_again(folder, memory, read, monkeypatch, tmp_path
     read_documents(folder, memory=memory)
     read.clear()
     if what == "library":
-        monkeypatch.setattr(hierindex.read.remembered, "version", lambda name: "99")
+        monkeypatch.setattr(hierindex.read.documents, "version", lambda name: "99")
     else:
-        monkeypatch.setattr(hierindex.read.remembered, "__file__", str(tmp_path / "none.py"))
-    hierindex.read.remembered._made_by.cache_clear()
+        monkeypatch.setattr(hierindex.read.documents, "__file__", str(tmp_path / "none.py"))
+    hierindex.read.documents._made_by.cache_clear()
     read_documents(folder, memory=memory)
-    hierindex.read.remembered._made_by.cache_clear()
+    hierindex.read.documents._made_by.cache_clear()
     assert len(read) == len(FILES) - 1
 
 

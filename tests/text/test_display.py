@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hierindex.text.markup import Mark, displayed, marks_of
+from hierindex.text.display import Mark, displayed, marks_of
 
 SIGNS = st.text(alphabet="ab .\n#*_`[](){}:~<>|=-!t1", max_size=200)
 
