@@ -46,8 +46,9 @@ from hierindex.read.files import (
     quoted,
     valid_name,
 )
-from hierindex.read.text import MAX_BYTES, Reading, UnreadableError, counted
+from hierindex.read.text import MAX_BYTES, Reading, UnreadableError
 from hierindex.text.characters import paired, repaired
+from hierindex.text.display import counted
 
 ATTEMPTS = 3  # to read a file that changes
 MAX_LINE = 1_000_000  # characters; a file with a longer line is data

@@ -68,6 +68,11 @@ def read_html(file: BinaryIO) -> Reading:
     with the headers if the table is long. `pre` is kept unchanged.
     """
     html, metadata, _ = read_text(file)
+    return html_reading(html, metadata)
+
+
+def html_reading(html: str, metadata: dict[str, Any]) -> Reading:
+    """Return the text and headings of decoded HTML, see `read_html`, and more metadata."""
     root = _tree(html)
     page = _Page(root)
     lines = main_content(page.lines, len([*root.iter("article")]))

@@ -9,14 +9,13 @@ from email import message_from_bytes
 from email.message import EmailMessage
 from email.utils import parsedate_to_datetime
 from hashlib import sha256
-from io import BytesIO
 from mimetypes import MimeTypes
 from os import SEEK_END
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from hierindex.node import TITLE, Heading
-from hierindex.read.html import read_html
+from hierindex.read.html import html_reading
 from hierindex.read.office import check_growth
 from hierindex.read.text import (
     MALFORMED,
@@ -182,8 +181,7 @@ def _text(part: EmailMessage, kind: str) -> Reading:
     """Return the reading of a text part in its encoding."""
     text, metadata, _ = decode(_content(part), part.get_content_charset(""))
     if kind == "text/html":
-        html = read_html(BytesIO(text.encode("utf-8", "replace")))
-        return html._replace(metadata={**html.metadata, **metadata})
+        return html_reading(text, metadata)
     return Reading(as_lines(text) if kind == "text/calendar" else text, metadata)
 
 

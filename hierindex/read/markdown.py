@@ -5,7 +5,6 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from datetime import date
-from io import BytesIO
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -20,7 +19,7 @@ from hierindex.node import (
     TITLE,
     Heading,
 )
-from hierindex.read.html import html_lines, read_html
+from hierindex.read.html import html_lines, html_reading
 from hierindex.read.records import LONG_TABLE, as_block, parse_json, read_json, records_of_table
 from hierindex.read.text import MAX_TITLE, Reading, note_left_out, read_text, without_embedded
 from hierindex.text.blocks import FRONT_MATTER
@@ -34,7 +33,7 @@ PERHAPS = re.compile(r"^ {,3}(#|=+[ \t]*$|-+[ \t]*$)", re.M)  # a heading's mark
 ATTRIBUTES = re.compile(r"\s*\{[#.:-][^{}]*\}\s*$")  # of a heading, such as {#anchor}
 TABLE = re.compile(r"^ {,3}(?=.*\|)[|:-][ \t|:-]*\n(?:.+\n)*", re.M)  # perhaps, below its header
 PIPE = re.compile(r"(?<!\\)\|")  # between cells
-WORDS = {"text", "text_special", "code_inline"}  # tokens whose content is shown
+WORDS = {"text", "code_inline"}  # tokens whose content is shown
 MAX_OUTPUT = 1000  # characters of each output
 OBJECT = re.compile(r"<[\w.]{1,99}[^<>]{,99}? (object|at 0x[\da-f]+)[^<>]{,99}>")  # its name
 CODE = (  # between as many backticks as it begins with, in one paragraph
@@ -66,17 +65,16 @@ def _without_html(text: str, start: int) -> tuple[str, int]:
 
     Code is unchanged.
     """
-    from markdown_it import MarkdownIt
-
     if not re.compile("<!--|<table", re.IGNORECASE).search(text, start):
         return text, 0
-    lines, parts, done, n_comments = [*_lines(text, start), len(text)], [text[:start]], start, 0
-    code = [(len(text), len(text))]
-    for token in MarkdownIt("commonmark").disable("inline").parse(text[start:]):
-        is_literal = token.type == "html_block" and LITERAL.match(token.content)
-        if token.map and (is_literal or token.type in ("code_block", "fence")):
-            code.insert(-1, (lines[token.map[0]], lines[token.map[1]]))
-    for at, end in code:
+    parts, done, n_comments = [text[:start]], start, 0
+    code = [
+        (at, end)
+        for token, at, end in _blocks(text, start)
+        if token.type in ("code_block", "fence")
+        or (token.type == "html_block" and LITERAL.match(token.content))
+    ]
+    for at, end in [*code, (len(text), len(text))]:
         part = text[done:at]
         for pattern, last in (COMMENT, "-->"), (HTML_TABLE, "</table>"):
             ends = (found.end() for found in re.finditer(f"{last}.*", part, re.IGNORECASE))
@@ -123,21 +121,27 @@ def markdown_reading(text: str, metadata: dict[str, Any], start: int = 0) -> Rea
 
 def _tables(text: str, start: int) -> Iterator[tuple[int, int]]:
     """Yield where tables of Markdown that may be long start and end."""
+    if any(len(found[0]) > LONG_TABLE for found in TABLE.finditer(text, start)):
+        for token, at, end in _blocks(text, start, rules=["table"]):
+            if token.type == "table_open" and not token.level:
+                yield at, end
+
+
+def _blocks(
+    text: str, start: int, context: dict[str, Any] | None = None, rules: Sequence[str] = ()
+) -> Iterator[tuple["Token", int, int]]:
+    """Yield the blocks of CommonMark after an offset, and where their lines start and end.
+
+    The text in them is not parsed. `context` gets the targets of links. `rules` are more than those
+    of CommonMark.
+    """
     from markdown_it import MarkdownIt
 
-    if not any(len(found[0]) > LONG_TABLE for found in TABLE.finditer(text, start)):
-        return
-    parser = MarkdownIt("commonmark").enable("table").disable("inline")
-    lines = [*_lines(text, start), len(text)]
-    for token in parser.parse(text[start:]):
-        if token.type == "table_open" and not token.level and token.map is not None:
-            yield lines[token.map[0]], lines[token.map[1]]
-
-
-def _lines(text: str, start: int) -> Iterator[int]:
-    """Yield the offsets of the lines of a text."""
-    yield start
-    yield from (match.end() for match in re.compile("\n").finditer(text, start))
+    lines = [start, *(match.end() for match in re.compile("\n").finditer(text, start)), len(text)]
+    parser = MarkdownIt("commonmark").enable(rules).disable("inline")
+    for token in parser.parse(text[start:], context):
+        if token.map:
+            yield token, lines[token.map[0]], lines[token.map[1]]
 
 
 def _cells(row: str) -> list[str]:
@@ -199,16 +203,13 @@ def markdown_headings(text: str, start: int = 0) -> Iterator[Heading]:
 
     if not PERHAPS.search(text, start):  # parsing takes longer than all other reading
         return
-    parser = MarkdownIt("commonmark").disable("inline")  # of all text; that of headings follows
-    lines = [*_lines(text, start)]
-    context: dict[str, Any] = {}
-    for opening, inside in pairwise(parser.parse(text[start:], context)):
-        if opening.type != "heading_open" or opening.level or opening.map is None:
+    parser, context = MarkdownIt("commonmark"), dict[str, Any]()
+    for (opening, at, _), (inside, *_) in pairwise(_blocks(text, start, context)):
+        if opening.type != "heading_open" or opening.level:
             continue
         source = ATTRIBUTES.sub("", inside.content[: 4 * MAX_TITLE])
-        parts = parser.inline.parse(source, parser, context, [])
+        parts = parser.parseInline(source, context)[0].children or ()
         if title := _shown(parts, WORDS) or _shown(parts, {"image"}):  # by its alternative text
-            at = lines[opening.map[0]]
             indent = len(text[at : at + 4]) - len(text[at : at + 4].lstrip())
             yield Heading(int(opening.tag[1:]), title, at + indent)
 
@@ -270,7 +271,7 @@ def _said(output: dict[str, Any], left_out: Counter[str]) -> str:
     text = COLOURS.sub("", _joined(output.get("text/plain", output.get("text"))))
     html = _joined(output.get("text/html"))
     if html and (not text or OBJECT.fullmatch(text.strip())):
-        text = read_html(BytesIO(html.encode("utf-8", "replace"))).text
+        text = html_reading(html.replace("\r\n", "\n"), {}).text
     elif OBJECT.fullmatch(text.strip()):
         return ""
     text = "\n".join(line.rpartition("\r")[2] for line in text.strip("\n").split("\n"))

@@ -9,14 +9,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal, localcontext
-from io import BytesIO
 from itertools import groupby
 from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import unquote
 from zipfile import ZipFile
 
 from hierindex.node import TITLE, Heading
-from hierindex.read.html import read_html
+from hierindex.read.html import html_reading
 from hierindex.read.tables import markdown_table
 from hierindex.read.text import (
     MAX_TITLE,
@@ -180,7 +179,7 @@ def read_epub(file: BinaryIO) -> Reading:
                 continue
             chapters.append(decode(parts.read(name)).text)
         html = "\n".join(["<main>", *chapters, "</main>"])
-        text, metadata, headings = read_html(BytesIO(html.encode("utf-8", "replace")))
+        text, metadata, headings = html_reading(html, {})
         authors = ", ".join(name.text or "" for name in package.iterfind(".//{*}creator"))
         title, date = (package.findtext(f".//{{*}}{name}") or "" for name in ("title", "date"))
         day = DAY.match(date.strip())

@@ -23,7 +23,8 @@ from hierindex.read.pdf_layout import (
     outline_headings,
     without_furniture,
 )
-from hierindex.read.text import HEAD, MAX_TITLE, Reading, UnreadableError, counted, joined
+from hierindex.read.text import HEAD, MAX_TITLE, Reading, UnreadableError, joined
+from hierindex.text.display import counted
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage, PdfTextPage

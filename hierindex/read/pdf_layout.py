@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from hierindex.read.text import counted
+from hierindex.text.display import counted
 
 EDGE = 4  # outermost lines of a page that may be running heads or feet
 RECURRING = 3  # pages

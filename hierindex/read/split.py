@@ -154,11 +154,9 @@ class Places:
             text, [] if SECTION in metadata else headings_of(document)
         )
         self._document, self._section = document.node_id, metadata.get(SECTION)
-        self._page, self._label = page_in(metadata)
         breaks = [match.start() for match in re.finditer(PAGE_BREAK, text)]
         self.is_paged = PAGE not in metadata and metadata.get(PAGES) == 1 + len(breaks)
-        if self.is_paged:
-            self._page, self._label = 1, ""
+        self._page, self._label = (1, "") if self.is_paged else page_in(metadata)
         labels = metadata.get(PAGE_LABELS) if self.is_paged else None
         self._labels = labels if isinstance(labels, list) else []
         self.language: str = "" if LANGUAGE in metadata else known_language(text[:BEGINNING])

@@ -13,6 +13,7 @@ from xml.parsers.expat import ExpatError
 from zipfile import BadZipFile
 
 from hierindex.node import LEFT_OUT, Heading
+from hierindex.text.display import counted
 
 OLE = b"\xd0\xcf\x11\xe0"  # begins office files of older formats, and encrypted ones
 HEAD = 65_536  # bytes; a file is loaded only if they look like text
@@ -173,16 +174,6 @@ def decode(data: bytes, declared: str = "") -> Reading:
     return Reading(text.replace("\r\n", "\n").replace("\r", "\n"), metadata)
 
 
-def counted(n: int, what: str) -> str:
-    """Format a number of things; "(s)" marks where a plural s goes, if not at the end.
-
-    >>> counted(1, "picture"), counted(2000, "picture"), counted(1, "word(s) struck out")
-    ('1 picture', '2,000 pictures', '1 word struck out')
-    """
-    what = what if "(s)" in what else f"{what}(s)"
-    return f"{n:,} {what.replace('(s)', 's' * (n > 1))}"
-
-
 def note_left_out(metadata: dict[str, Any], counts: Mapping[str, int]) -> None:
     """Record in a file's metadata how many things of each kind were not read."""
     if phrases := [counted(n, what) for what, n in counts.items() if n]:
@@ -271,11 +262,6 @@ def _is_one_of(data: bytes, encoding: str, alphabets: Sequence[str]) -> bool:
     return is_latin and n_known >= MOST_KNOWN * n_foreign
 
 
-def is_binary_head(data: bytes) -> bool:
-    """Return whether the first bytes of a file show that it is not text."""
-    return b"\0" in data and not data.startswith(WITH_ZEROS)
-
-
 def without_embedded(text: str) -> tuple[str, int]:
     """Return a text without files embedded in URIs, such as base64 pictures, and their number.
 
@@ -288,7 +274,7 @@ def without_embedded(text: str) -> tuple[str, int]:
 def read_bytes(file: BinaryIO) -> bytes:
     """Return the content of a file; raise an error if it is too large or not text."""
     data = file.read(HEAD)
-    if is_binary_head(data):
+    if b"\0" in data and not data.startswith(WITH_ZEROS):
         raise UnreadableError("is not text")
     if (size := file.seek(0, SEEK_END)) > MAX_BYTES:
         raise UnreadableError(

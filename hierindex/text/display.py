@@ -173,12 +173,14 @@ def _unknown(answer: Json) -> str:
 
 
 def counted(n: int, noun: str) -> str:
-    """Return a number with its noun, in the plural unless it is one.
+    """Return a number with its noun, in the plural unless it is one; "(s)" marks where its s goes.
 
-    >>> counted(1, "chunk"), counted(2, "chunk"), counted(1200, "summary")
-    ('1 chunk', '2 chunks', '1,200 summaries')
+    >>> counted(1, "chunk"), counted(1200, "summary"), counted(2, "word(s) struck out")
+    ('1 chunk', '1,200 summaries', '2 words struck out')
     """
-    if n != 1:
+    if "(s)" in noun:
+        noun = noun.replace("(s)", "s" * (n != 1))
+    elif n != 1:
         noun = re.sub("(?<=[^aeiou])y$", "ie", noun) + "s"
     return f"{n:,} {noun}"
 

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from Stemmer import Stemmer, algorithms
@@ -31,11 +31,18 @@ ABBREVIATIONS = {
 LAST = re.compile(r"(?:^|[\s(\"'\u00ab\u201e\u2019/])([^\W\d_][\w.]*)\.$")
 UNIT = re.compile(r"\d\s*\w+\.$")
 AROUND = 500  # characters of which the language is found
-ABBREVIATED_IN = defaultdict[str, set[str]](set)
-for _language, _words in ABBREVIATIONS.items():
-    for _word in _words.split():
-        ABBREVIATED_IN[_word].add(_language)
 
+
+def _by_word(words_of: Mapping[str, Iterable[str]]) -> dict[str, set[str]]:
+    """Return the languages of each word, given the words of each language."""
+    languages = defaultdict[str, set[str]](set)
+    for language, words in words_of.items():
+        for word in words:
+            languages[word].add(language)
+    return languages
+
+
+ABBREVIATED_IN = _by_word({language: words.split() for language, words in ABBREVIATIONS.items()})
 _names = """
     en English de German nl Dutch fr French es Spanish it Italian pt Portuguese pl Polish cs Czech
     ru Russian ja Japanese ko Korean zh Chinese th Thai el Greek ar Arabic he Hebrew hi Hindi
@@ -158,10 +165,7 @@ ENGLISH_WORDS = frozenset(  # among those of other languages, which say somethin
 TELLING = {"en": STOP_WORDS["en"]}
 TELLING |= {code: words - ENGLISH_WORDS for code, words in STOP_WORDS.items() if code != "en"}
 """Words by which a language is told."""
-LANGUAGES_OF = defaultdict[str, set[str]](set)
-for _language, _of_it in TELLING.items():
-    for _word in _of_it:
-        LANGUAGES_OF[_word].add(_language)
+LANGUAGES_OF = _by_word(TELLING)
 EVERY_STOP_WORD = frozenset[str]().union(*TELLING.values())
 FILLERS = frozenset(
     """
