@@ -3,7 +3,9 @@
 import pytest
 
 from hierindex import read_documents
+from hierindex.cache import Readings, open_cache
 from hierindex.node import FILE_NAME
+from hierindex.read import documents
 
 
 @pytest.fixture
@@ -28,3 +30,27 @@ def read_one(written):
         return document
 
     return read_one
+
+
+@pytest.fixture
+def memory(tmp_path):
+    with open_cache(str(tmp_path / "index")) as cache:
+        yield Readings(cache)
+
+
+@pytest.fixture
+def opened(monkeypatch) -> list[str]:
+    """The suffixes of what is read and looked into, as that happens."""
+    suffixes: list[str] = []
+
+    def counted(suffix, reader):
+        def count(file):
+            suffixes.append(suffix)
+            return reader(file)
+
+        return count
+
+    for name in ("READERS", "PARTS"):
+        readers = getattr(documents, name).items()
+        monkeypatch.setattr(documents, name, {s: counted(s, reader) for s, reader in readers})
+    return suffixes

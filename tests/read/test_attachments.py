@@ -10,10 +10,8 @@ from outlook import BODY, SUBJECT, outlook
 from pdfs import Typed, typed
 
 from hierindex import FileReader, read_documents
-from hierindex.cache import Readings, open_cache
 from hierindex.errors import SourceError
 from hierindex.node import PAGES
-from hierindex.read import documents as reading
 from hierindex.read.documents import FileContent
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0"
@@ -168,28 +166,6 @@ def test_a_reader_of_llama_index_reads_them(written):
 
 
 class TestRemembered:
-    @pytest.fixture
-    def memory(self, tmp_path):
-        with open_cache(str(tmp_path / "index")) as cache:
-            yield Readings(cache)
-
-    @pytest.fixture
-    def opened(self, monkeypatch) -> list[str]:
-        """The suffixes of what is read and looked into, as that happens."""
-        suffixes: list[str] = []
-
-        def counted(suffix, reader):
-            def count(file):
-                suffixes.append(suffix)
-                return reader(file)
-
-            return count
-
-        for name in ("READERS", "PARTS"):
-            readers = getattr(reading, name).items()
-            monkeypatch.setattr(reading, name, {s: counted(s, reader) for s, reader in readers})
-        return suffixes
-
     def test_the_parts_of_an_unchanged_mail_are_not_read_again(
         self, written, tmp_path, memory, opened
     ):

@@ -9,8 +9,6 @@ from pdfs import Typed, typed
 
 import hierindex.read.documents
 from hierindex import HierarchicalIndex, SemanticHierarchy, read_documents
-from hierindex.cache import Readings, open_cache
-from hierindex.read import documents as reading
 
 SENTENCE = "The keeper of the lighthouse wrote letter {}. "
 LETTERS = "".join(f"## Day {i}\n\n{SENTENCE.format(i) * 5}\n\n" for i in range(6))
@@ -46,45 +44,22 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "files"
 
 
-@pytest.fixture
-def memory(tmp_path):
-    with open_cache(str(tmp_path / "index")) as cache:
-        yield Readings(cache)
-
-
-@pytest.fixture
-def read(monkeypatch) -> list[str]:
-    """The suffixes of what is read, as it is read."""
-    suffixes: list[str] = []
-
-    def counted(suffix, reader):
-        def count(file):
-            suffixes.append(suffix)
-            return reader(file)
-
-        return count
-
-    readers = {suffix: counted(suffix, reader) for suffix, reader in reading.READERS.items()}
-    monkeypatch.setattr(reading, "READERS", readers)
-    return suffixes
-
-
 def plain(documents) -> list[dict]:
     return [document.to_dict() for document in documents]
 
 
-def test_what_is_recalled_is_what_is_read(folder, memory, read):
+def test_what_is_recalled_is_what_is_read(folder, memory, opened):
     fresh = plain(read_documents(folder)[0])
     assert len(fresh) == len(FILES)
     for _ in range(2):
         assert plain(read_documents(folder, memory=memory)[0]) == fresh
-    assert len(read) == 2 * (len(FILES) - 1)  # .log has no reader of its own
+    assert len(opened) == 2 * (len(FILES) - 1)  # .log has no reader of its own
 
 
 @pytest.mark.parametrize("what", ["library", "source"])
-def test_another_version_reads_again(folder, memory, read, monkeypatch, tmp_path, what):
+def test_another_version_reads_again(folder, memory, opened, monkeypatch, tmp_path, what):
     read_documents(folder, memory=memory)
-    read.clear()
+    opened.clear()
     if what == "library":
         monkeypatch.setattr(hierindex.read.documents, "version", lambda name: "99")
     else:
@@ -92,7 +67,7 @@ def test_another_version_reads_again(folder, memory, read, monkeypatch, tmp_path
     hierindex.read.documents._made_by.cache_clear()
     read_documents(folder, memory=memory)
     hierindex.read.documents._made_by.cache_clear()
-    assert len(read) == len(FILES) - 1
+    assert len(opened) == len(FILES) - 1
 
 
 class TestAnIndex:
@@ -107,27 +82,27 @@ class TestAnIndex:
         fresh = self.built(source, tmp_path / f"fresh {len(list(tmp_path.iterdir()))}", **options)
         assert self.built(source, tmp_path / "index", **options) == fresh
 
-    def test_equals_a_fresh_one_after_any_edit(self, folder, tmp_path, read):
+    def test_equals_a_fresh_one_after_any_edit(self, folder, tmp_path, opened):
         self.check(folder, tmp_path)
-        read.clear()
+        opened.clear()
         self.built(folder, tmp_path / "index")
-        assert read == []
+        assert opened == []
         (folder / "a.md").write_text(f"# Letters\n\n{LETTERS}The end.")
         self.built(folder, tmp_path / "index")
-        assert read == [".md"]
+        assert opened == [".md"]
         (folder / "b.html").rename(folder / "bb.html")
         (folder / "c.pdf").unlink()
         self.check(folder, tmp_path, chunk_size=60)
 
-    def test_a_dry_run_reads_for_the_build(self, folder, tmp_path, read):
+    def test_a_dry_run_reads_for_the_build(self, folder, tmp_path, opened):
         hierarchy = SemanticHierarchy(HashingEmbedding(model_name="known", dim=16))
         options = {"hierarchy": hierarchy, "chunk_size": 40}
         HierarchicalIndex.build(folder, tmp_path / "index", dry_run=True, **options)
-        read.clear()
+        opened.clear()
         self.built(folder, tmp_path / "index")
-        assert read == []
+        assert opened == []
 
-    def test_deletion_leaves_no_reading(self, folder, tmp_path, monkeypatch, read):
+    def test_deletion_leaves_no_reading(self, folder, tmp_path, monkeypatch, opened):
         monkeypatch.setattr("hierindex.cache.LEVEL", 0)  # so that bytes can be found
         self.built(folder, tmp_path / "index")
         file = tmp_path / "index" / ".cache.sqlite"

@@ -8,22 +8,15 @@ from hypothesis import strategies as st
 
 from hierindex import read_documents
 from hierindex.errors import SourceError
-from hierindex.node import FILE_NAME, HEADINGS, LEFT_OUT, Heading
+from hierindex.node import HEADINGS, LEFT_OUT, Heading
 from hierindex.read.records import BETWEEN
 from hierindex.read.tables import MAX_ROW, MAX_SPANNED
 from hierindex.read.text import MAX_TITLE
 
 
 @pytest.fixture
-def read(tmp_path):
-    def read(html, name="a.html"):
-        (tmp_path / name).write_bytes(html.encode() if isinstance(html, str) else html)
-        (document,), skipped = read_documents(tmp_path / name)
-        assert not skipped
-        assert document.metadata[FILE_NAME] == name
-        return document
-
-    return read
+def read(read_one):
+    return lambda html, name="a.html": read_one(name, html)
 
 
 def headings(document):

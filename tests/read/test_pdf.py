@@ -10,14 +10,8 @@ TEXT = "A line of the text, which is long enough to be one, and so there are man
 
 
 @pytest.fixture
-def read(tmp_path):
-    def read(data):
-        (tmp_path / "a.pdf").write_bytes(data)
-        (document,), skipped = read_documents(tmp_path / "a.pdf")
-        assert not skipped
-        return document
-
-    return read
+def read(read_one):
+    return lambda data: read_one("a.pdf", data)
 
 
 def headings(document):
@@ -416,6 +410,3 @@ def test_odd_outlines_and_labels_do_not_keep_files_from_being_read(tmp_path):
         (tmp_path / name).write_bytes(data)
     documents, skipped = read_documents(tmp_path)
     assert ([d.text for d in documents], skipped) == ([line.text] * 2, [])
-
-
-PAGES_OF_PDF = ["The first page.\nIt has two lines.", "The second page is here.", "A third one."]
