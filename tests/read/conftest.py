@@ -33,6 +33,18 @@ def read_one(written):
 
 
 @pytest.fixture
+def skipped(written):
+    """What is skipped of files beside one that is read."""
+
+    def skipped(files: dict[str, bytes | str]):
+        documents, found = read_documents(written({**files, "good.txt": "good"}))
+        assert [document.id_ for document in documents] == ["good.txt"]
+        return found
+
+    return skipped
+
+
+@pytest.fixture
 def memory(tmp_path):
     with open_cache(str(tmp_path / "index")) as cache:
         yield Readings(cache)

@@ -89,15 +89,13 @@ def test_a_link_is_read_if_its_file_is_not(tmp_path):
         ("a.html", b"<!-- <p>Only a comment.</p>", "empty"),
     ],
 )
-def test_what_is_no_document_is_skipped_with_a_reason(written, capfd, name, data, reason):
-    folder = written({name: data, "good.md": "# Good\n"})
-    (document,), skipped = read_documents(folder)
-    assert document.id_ == "good.md"
-    assert [s.path for s in skipped] == [name]
-    assert reason in skipped[0].reason
+def test_what_is_no_document_is_skipped_with_a_reason(skipped, tmp_path, capfd, name, data, reason):
+    (found,) = skipped({name: data})
+    assert found.path == name
+    assert reason in found.reason
     assert capfd.readouterr() == ("", "")
     with pytest.raises(SourceError, match=name):
-        read_documents(folder / name)
+        read_documents(tmp_path / name)
 
 
 def test_a_folder_is_read_with_its_folders_in_order(written):
@@ -172,15 +170,12 @@ def test_what_is_no_file_is_skipped_and_not_waited_for(tmp_path, monkeypatch):
         read_documents(tmp_path / "pipe.txt")
 
 
-def test_a_large_text_is_refused_before_it_is_loaded(written, monkeypatch):
+def test_a_large_text_is_refused_before_it_is_loaded(skipped, monkeypatch):
     monkeypatch.setattr("hierindex.read.text.MAX_BYTES", 2_000_000)
     names = ("a.txt", "a.md", "a.log", "a.eml", "a.html", "a.csv", "a.json", "a.py")
-    folder = written({**dict.fromkeys(names, "word\n" * 500_000), "good.txt": "good"})
-    (document,), skipped = read_documents(folder)
-    assert document.id_ == "good.txt"
+    found = skipped(dict.fromkeys(names, "word\n" * 500_000))
     reason = "has 2 MB of text, more than 2; split it into smaller files"
-    assert {each.reason for each in skipped} == {reason}
-    assert len(skipped) == len(names)
+    assert {each.path: each.reason for each in found} == dict.fromkeys(names, reason)
 
 
 class TestFilesThatChange:

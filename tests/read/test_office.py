@@ -114,16 +114,14 @@ def test_files_become_markdown(suffix, data, text, headings):
 
 
 @pytest.mark.parametrize("suffix", [".pptx", ".xlsx"])
-def test_without_the_extra_files_are_skipped(tmp_path, monkeypatch, suffix):
+def test_without_the_extra_files_are_skipped(skipped, monkeypatch, suffix):
     for module in ("openpyxl", "pptx"):
         monkeypatch.setitem(sys.modules, module, None)
-    (tmp_path / f"a{suffix}").write_bytes(SALES)
-    (tmp_path / "good.txt").write_text("good")
-    (document,), skipped = read_documents(tmp_path)
-    assert document.id_ == "good.txt"
-    assert skipped == [Skipped(f"a{suffix}", "needs `pip install 'hierindex[office]'`")]
+    reason = "needs `pip install 'hierindex[office]'`"
+    assert skipped({f"a{suffix}": SALES}) == [Skipped(f"a{suffix}", reason)]
 
 
+OLD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(5000)
 OF_KIND = {".docx": REPORT, ".pptx": powerpoint(), ".xlsx": SALES, ".epub": BOOK}
 KINDS = {".docx": "Word", ".pptx": "PowerPoint", ".xlsx": "Excel", ".epub": "EPUB"}
 
@@ -146,12 +144,9 @@ KINDS = {".docx": "Word", ".pptx": "PowerPoint", ".xlsx": "Excel", ".epub": "EPU
     ],
     ids="blank text cut overwritten other unclosed".split(),
 )
-def test_corrupt_files_are_skipped_with_a_reason(tmp_path, capfd, suffix, spoil):
-    (tmp_path / f"a{suffix}").write_bytes(spoil(OF_KIND[suffix]))
-    (tmp_path / "good.txt").write_text("good")
-    (document,), skipped = read_documents(tmp_path)
-    assert document.id_ == "good.txt"
-    assert skipped == [Skipped(f"a{suffix}", f"cannot be read as {KINDS[suffix]}")]
+def test_corrupt_files_are_skipped_with_a_reason(skipped, capfd, suffix, spoil):
+    (found,) = skipped({f"a{suffix}": spoil(OF_KIND[suffix])})
+    assert found == Skipped(f"a{suffix}", f"cannot be read as {KINDS[suffix]}")
     assert capfd.readouterr() == ("", "")
 
 
@@ -175,10 +170,9 @@ def test_damaged_files_are_read_or_skipped(tmp_path, suffix, seed):
 
 
 @pytest.mark.parametrize("suffix", OFFICE)
-def test_encrypted_files_are_skipped(tmp_path, suffix):
-    (tmp_path / f"a{suffix}").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(5000))
-    with pytest.raises(SourceError, match="is encrypted, or not in the format"):
-        read_documents(tmp_path)
+def test_encrypted_files_are_skipped(skipped, suffix):
+    (found,) = skipped({f"a{suffix}": OLD})
+    assert "is encrypted, or not in the format" in found.reason
 
 
 def test_zip_bombs_are_not_unpacked(tmp_path):
@@ -193,14 +187,12 @@ def test_zip_bombs_are_not_unpacked(tmp_path):
         (tmp_path / f"a{suffix}").replace(tmp_path / "a.docx")
 
 
-def test_slides_that_miss_a_part_are_skipped(tmp_path):
+def test_slides_that_miss_a_part_are_skipped(skipped):
     archive = ZipFile(BytesIO(OF_KIND[".pptx"]))
     parts = {name: archive.read(name) for name in archive.namelist()}
     slide = "ppt/slides/slide1.xml"
     parts[slide] = parts[slide].replace(b"p:cSld", b"p:odd")
-    (tmp_path / "a.pptx").write_bytes(zipped(parts))
-    with pytest.raises(SourceError, match="cannot be read as PowerPoint"):
-        read_documents(tmp_path)
+    assert skipped({"a.pptx": zipped(parts)})[0].reason == "cannot be read as PowerPoint"
 
 
 ROWS = [[f"r{i}", "", f"It is said of it that {i} is so."] for i in range(60)]
@@ -243,12 +235,10 @@ def test_cells_and_text_on_slides_are_no_headings():
 
 
 @pytest.mark.parametrize("suffix", [".doc", ".ppt", ".xls"])
-def test_old_files_are_skipped_with_what_to_do(tmp_path, suffix):
-    (tmp_path / f"a{suffix}").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(5000))
-    (tmp_path / f"b{suffix}").write_text("Plain text.")
-    (document,), skipped = read_documents(tmp_path)
-    assert document.text == "Plain text."
-    assert "; save it as ." in skipped[0].reason
+def test_old_files_are_skipped_with_what_to_do(written, suffix):
+    (document,), (found,) = read_documents(written({f"a{suffix}": OLD, f"b{suffix}": "Plain."}))
+    assert document.text == "Plain."
+    assert "; save it as ." in found.reason
 
 
 def test_linked_pictures_are_not_fetched():

@@ -6,25 +6,38 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hierindex.text.characters import composed, folded, without_surrogates
+from hierindex.text.characters import composed, folded, repaired, without_surrogates
 
 TEXTS = st.text(st.characters(codec="utf-8") | st.sampled_from("aÅ\u030a\xad\n\u200bﬁ\uff21"))
 ANY = st.text(st.characters() | st.sampled_from("\ud800\udfff"))
 
 
+LONE, WHOLE = "caf\ud800\0é", "\ud83d\ude00"
+
+
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("form", "text", "expected"),
     [
-        ("A plain line.", "A plain line."),
-        ("Mu\u0308ll", "Müll"),
-        ("M\u00fcll", "Müll"),
-        ("Donau\xaddampf", "Donaudampf"),
-        ("Donau\xad\ndampf", "Donaudampf"),
-        ("one\xad\n two", "one\n two"),
+        (composed, "A plain line.", "A plain line."),
+        (composed, "Mu\u0308ll", "Müll"),
+        (composed, "M\u00fcll", "Müll"),
+        (composed, "Donau\xaddampf", "Donaudampf"),
+        (composed, "Donau\xad\ndampf", "Donaudampf"),
+        (composed, "one\xad\n two", "one\n two"),
+        (repaired, LONE, "caf\ufffdé"),
+        (repaired, {"a": [WHOLE, 3, None]}, {"a": ["😀", 3, None]}),
+        (without_surrogates, "caf\ud800é", "caf?é"),
+        (folded, "plain", "plain"),
+        (folded, "ﬁnds", "finds"),
+        (folded, "\uff21\uff22", "AB"),
+        (folded, "zero\u200bwidth", "zerowidth"),
+        (folded, "e\u0301l\u00e8ve", "eleve"),
+        (folded, "\u0130stanbul, Stra\u00dfe, \u0451\u0436", "Istanbul, Strasse, \u0435\u0436"),
+        (folded, "\u30ac\uc12c", "\u30ac\uc12c"),
     ],
 )
-def test_letters_are_composed_and_soft_hyphens_left_out(text: str, expected: str) -> None:
-    assert composed(text) == expected
+def test_texts_that_look_the_same_have_one_form(form, text, expected) -> None:
+    assert form(text) == expected
 
 
 @given(TEXTS)
@@ -36,29 +49,9 @@ def test_a_composed_text_stays_as_it_is(text: str) -> None:
     assert composed(once) == once
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("plain", "plain"),
-        ("ﬁnds", "finds"),
-        ("\uff21\uff22", "AB"),
-        ("zero\u200bwidth", "zerowidth"),
-        ("e\u0301l\u00e8ve", "eleve"),
-        ("\u0130stanbul, Stra\u00dfe, \u0451\u0436", "Istanbul, Strasse, \u0435\u0436"),
-        ("\u30ac\uc12c", "\u30ac\uc12c"),
-    ],
-)
-def test_words_that_look_the_same_are_searched_alike(text: str, expected: str) -> None:
-    assert folded(text) == expected
-
-
 @given(TEXTS)
 def test_a_text_is_searched_as_its_composed_form(text: str) -> None:
     assert folded(composed(text.replace("\xad\n", ""))) == folded(text.replace("\xad\n", ""))
-
-
-def test_a_lone_surrogate_becomes_a_question_mark() -> None:
-    assert without_surrogates("caf\ud800é") == "caf?é"
 
 
 @given(ANY)

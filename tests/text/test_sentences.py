@@ -110,9 +110,8 @@ def test_sentences_of(text, expected):
     assert [s.text for s in split_sentences(text)] == expected
 
 
-@pytest.mark.parametrize(
-    "expected",
-    [
+SENTENCES = {  # by what is between them
+    " ": [
         ["Er ging usw. nach Hause.", "Es sind ca. 5 km."],
         ["¿Cómo estás?", "¡Muy bien!", "El Sr. García llegó."],
         ["M. Dupont est venu.", "Il a dit « Bonjour. »", "Puis il partit."],
@@ -148,26 +147,11 @@ def test_sentences_of(text, expected):
         ["(It is old.)", "It failed.", "(It (the pump) is closed.)", "Then it ran."],
         ["[It (the pump) is closed.]", "It failed. */", "It ran."],
     ],
-)
-def test_languages_and_technical_text(expected):
-    expected = [sentence.strip() for sentence in expected]
-    assert [s.text for s in split_sentences(" ".join(expected))] == expected
-
-
-@pytest.mark.parametrize(
-    "expected",
-    [
+    "": [
         ["雪が降った。", "「行こう。」と彼は言った。", "道は閉ざされた\uff01", "本当\uff1f"],
         ["今天下雪了。", "他說\uff1a「走吧。」", "然後離開了。"],
     ],
-)
-def test_scripts_without_blanks(expected):
-    assert [s.text for s in split_sentences("".join(expected))] == expected
-
-
-@pytest.mark.parametrize(
-    "blocks",
-    [
+    "\n": [
         ["# Title", "The keeper wrote.", "## Next"],
         ["Title\n=====", "The keeper wrote.", "Next\n----", "- one"],
         ["A title alone", "The keeper wrote a long letter to his wife.", "a) one", "b) two"],
@@ -192,33 +176,22 @@ def test_scripts_without_blanks(expected):
         ["So run:", "import pump\nfor v in valves:\n    close(v)\n    v = 1", "It closes them."],
         ["So run:", ">>> pump.state()\n'It is. Old'", "It is old."],
         ["iv. The pump", "v. The valve"],
+        ["It returns\nvalve.close() at once."],
+        ["It is closed by\nvalve.close()\nat once."],
+        ["The valve may be one of the old\nones (see there);\nit is closed."],
+        ["Each, a valve of the first kind and\na pump of the second, is old."],
+        ["```rust\nlet a = 1;\n", 'let b = "Oh. No";\n```', "Then."],
     ],
-)
-def test_no_sentence_crosses_blocks(blocks):
-    sentences = [s.text for s in split_sentences("\n".join(blocks))]
-    assert sentences == [block.strip() for block in blocks]
+}
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "It returns\nvalve.close() at once.",
-        "It is closed by\nvalve.close()\nat once.",
-        "The valve may be one of the old\nones (see there);\nit is closed.",
-        "Each, a valve of the first kind and\na pump of the second, is old.",
-    ],
+    ("between", "expected"),
+    [(between, each) for between, texts in SENTENCES.items() for each in texts],
 )
-def test_wrapped_sentences_with_code(text):
-    assert [s.text for s in split_sentences(text)] == [text]
-
-
-def test_code_goes_by_paragraphs():
-    text = '```rust\nlet a = 1;\n\nlet b = "Oh. No";\n```\nThen.'
-    assert [s.text for s in split_sentences(text)] == [
-        "```rust\nlet a = 1;",
-        'let b = "Oh. No";\n```',
-        "Then.",
-    ]
+def test_sentences_of_languages_technical_text_and_blocks(between, expected):
+    found = split_sentences(between.join(expected))
+    assert [sentence.text for sentence in found] == [each.strip() for each in expected]
 
 
 UNITS = ("a", "word ", "雪", "1,2;\n", "\U0001f600", "a.b", " ", ".", "\n", "e\u0301", "\ud800")
