@@ -1,4 +1,4 @@
-"""Reading of files and folders as documents: those of files, and of their parts."""
+"""Reading of files and folders as documents, with attachments and other parts of files."""
 
 import json
 import os
@@ -54,7 +54,7 @@ ATTEMPTS = 3  # to read a file that changes
 MAX_LINE = 1_000_000  # characters; a file with a longer line is data
 MAX_DEPTH = 4  # of parts in parts, as of an attachment of an e-mail in a mailbox
 MAX_NAME = 100  # characters of the name of a part
-NO_NAME = re.compile(r"[\x00-\x1f\x7f/\\#\ud800-\udfff]")  # what names of parts have not
+NO_NAME = re.compile(r"[\x00-\x1f\x7f/\\#\ud800-\udfff]")  # characters replaced in a part's name
 DELETED = "was deleted from the index; name the file as a source to add it again"
 LIBRARIES = (
     "hierindex chardetng-py lxml markdown-it-py openpyxl pypdfium2 python-oxmsg python-pptx pyyaml"
@@ -359,7 +359,7 @@ class Documents:
 
 
 def _named_apart(parts: Iterable[tuple[str, bytes]]) -> dict[str, bytes]:
-    """Return parts by names that a path can end with; of equal names, each tells its content.
+    """Return parts by names that can end a path; parts of the same name get digests of contents.
 
     >>> [*_named_apart([("a/b.txt", b"1"), ("a_b.txt", b"2"), ("..", b"")])]
     ['a_b (6b86b2).txt', 'a_b (d4735e).txt', '..']

@@ -78,6 +78,7 @@ SENTENCE_ENDS = tuple(".!?\u2026\u3002\uff01\uff1f")
 MARKED = re.compile(r"\[?\(?\w{1,3}[\]).] |[*†‡§]")  # as notes are
 PROSE = 40  # characters; navigation has shorter lines, or links
 LABEL = 12  # bytes; a shorter word is a label
+LABELS = frozenset("note tip important caution warning".split())  # of boxes, as in DocBook's pages
 
 
 def kind_of(tag: str, attributes: Mapping[str, str], inside: int) -> int:
@@ -164,9 +165,6 @@ def is_action(button: Element) -> bool:
         return False
     text = "".join(button.itertext()).strip()
     return not text.endswith(QUESTION_MARKS) and len(text.split()) < 3
-
-
-LABELS = frozenset("note tip important caution warning".split())  # of boxes, as in DocBook's pages
 
 
 class Line(NamedTuple):

@@ -102,15 +102,11 @@ def mail_reading(
     even without a subject.
     """
     title = metadata.get(TITLE, metadata.get("from", "Message") if inside else "")
-    names = [each.get_filename() or each.get_content_type() for each in _attached(message)]
-    found = [*_texts(message)]
-    keys = ("from", "to", "cc", "date")
-    fields = [f"{key.title()}: {metadata[key]}" for key in keys if key in metadata]
-    if inside and fields:
-        found.insert(0, Reading("\n".join(fields), {}))
-    if title:
-        found.insert(0, Reading(title, {}))
-    if names:
+    keys = ("from", "to", "cc", "date") if inside else ()
+    fields = "\n".join(f"{key.title()}: {metadata[key]}" for key in keys if key in metadata)
+    found = [Reading(text, {}) for text in (title, fields) if text]
+    found += _texts(message)
+    if names := [each.get_filename() or each.get_content_type() for each in _attached(message)]:
         found.append(Reading(f"Attachments: {', '.join(names)}", {}))
     text, more, headings = joined(found, 1 if title else 0)
     if not inside and (n_attached := len([*_attached(message, also_forwarded=True)])):
@@ -234,7 +230,7 @@ def read_mailbox(file: BinaryIO) -> Reading:
 
 
 def mails(file: BinaryIO) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and content of each e-mail in a file in mbox format; of copies, the last.
+    """Yield the name and content of each e-mail of a mailbox in mbox format, without copies.
 
     A name consists of the time in UTC, the subject and a digest. The digest does not change when
     other e-mails are added or removed, or when the e-mail is marked as read.

@@ -23,6 +23,7 @@ OFTEN = 0.2  # share of rows
 NAME = re.compile(r"\d{4}|.*[^\W\d_].*", re.DOTALL)  # a year, or with a letter
 
 Field = tuple[str, str]
+Rows = Sequence[Sequence[str]]
 
 
 def as_record(fields: Iterable[Field]) -> str:
@@ -120,9 +121,6 @@ def read_csv(file: BinaryIO) -> Reading:
         return Reading(text, metadata)
     lines = ["\n".join(f"{delimiter} ".join(filter(None, row)) for row in above)] if above else []
     return Reading(BETWEEN.join([*lines, *records_of(_distinct(header), below)]), metadata)
-
-
-Rows = Sequence[Sequence[str]]
 
 
 def _table(rows: Iterable[list[str]]) -> tuple[Rows, Sequence[str], Rows]:

@@ -32,7 +32,7 @@ WORDS |= zip(
     "•—\u2013“\u2018”\u2019",
     strict=True,
 )
-GROUPS = {  # that are no running text, beside those marked as such
+GROUPS = {  # outside the running text, besides those that begin with an asterisk
     **dict.fromkeys("colortbl fldinst filetbl info listtable revtbl rxe".split(), "skipped"),
     **dict.fromkeys("nonesttables nonshppict shprslt sp stylesheet".split(), "skipped"),
     **dict.fromkeys("tc themedata xe".split(), "skipped"),

@@ -201,11 +201,11 @@ def set_texts(rows: Sequence[HtmlRow], room: int) -> int:
     data = [row for row in rows if row.columns]
     for row in data:
         row.text = _joined(row.columns)
+    if any(row.has_blocks for row in rows):
+        return room
     head = list[HtmlRow]()
     for is_header, group in groupby(data, key=HtmlRow.is_header):
         below = [*group]
-        if any(row.has_blocks for row in rows):
-            break
         if is_header:
             head = below
         elif head:

@@ -66,8 +66,6 @@ ODD_SIGN = re.compile(  # within a word or at its start, and so a letter; C1 con
     "[^\\W\\d_][¡¢£¤¥¦§¨©¬¯°±²³\xb4¶\xb8¹º»¼½¾¿ª„†‡‰][^\\W\\d_]"
     "|[¹³¼¾¦¶±\xb8][^\\W\\d_]|(?<![\\w.])[ºª][^\\W\\d_]|[\x80-\x9f]"
 )
-
-
 MALFORMED = (
     *(BadZipFile, EOFError, ExpatError, OSError, SyntaxError, struct.error, zlib.error),
     *(ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError),
