@@ -121,15 +121,15 @@ class _Word:
 
     def read_notes(self) -> Iterator[Block]:
         """Yield the footnotes and endnotes in the order of their marks."""
-        texts = dict[tuple[str, str], str]()
-        for kind in ("footnote", "endnote"):
-            for note in self._part(f"{kind}s"):
-                key = kind, note.get(f"{W}id", "")
-                if key in self._notes:
-                    texts[key] = " ".join(block.text for block in self._blocks(note))
+        notes = {
+            (kind, note.get(f"{W}id", "")): note
+            for kind in ("footnote", "endnote")
+            for note in self._part(f"{kind}s")
+        }
         for key, number in [*self._notes.items()]:
-            if key in texts:
-                yield Block(f"[{number}] {texts[key]}")
+            if key in notes:
+                text = " ".join(block.text for block in self._blocks(notes[key]))
+                yield Block(f"[{number}] {text}")
 
     def _blocks(self, container: Any) -> Iterator[Block]:
         for child in container:

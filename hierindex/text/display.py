@@ -10,11 +10,6 @@ from hierindex.node import place_of
 from hierindex.text.blocks import split_blocks
 from hierindex.unsafe import visible
 
-BETWEEN = "\n\n"
-NOTHING = "The answer is empty."
-PLACES = ("section", "page", "page_label"), ("section",)  # a passage may share with the one above
-MAX_REASONS = 3  # to show
-QUIET = "opacity:0.7;font-size:90%"
 # The end of a line that goes on in the next, in a paragraph that has a line of 45 characters and in
 # others, but for labels such as "Guest network: ". No pattern is tried at each of many characters
 # that it would read again: a text may be a megabyte of one sign.
@@ -54,8 +49,97 @@ INLINE = re.compile(
 )
 STYLES = {"code": "code", "strong": "strong", "emphasis": "emphasis", "slanted": "emphasis"}
 
+BETWEEN = "\n\n"
+NOTHING = "The answer is empty."
+PLACES = ("section", "page", "page_label"), ("section",)  # a passage may share with the one above
+MAX_REASONS = 3  # to show
+QUIET = "opacity:0.7;font-size:90%"
+
 Json = Mapping[str, Any]
 Format = Callable[[str], str]
+
+
+class Mark(NamedTuple):
+    """How `text[start:end]` is displayed: as the text `shown`, or unchanged if that is None.
+
+    `style` is "heading", "code", "block" (of code, or of rows), "strong", "emphasis" or "".
+    """
+
+    start: int
+    end: int
+    shown: str | None = None
+    style: str = ""
+
+
+def marks_of(text: str) -> list[Mark]:
+    """Return the parts that are not displayed as stored, in order; styles come before nested parts.
+
+    The marks of Markdown and reStructuredText are hidden, links and roles show their words, and the
+    lines of a paragraph are joined. Code and table rows are unchanged.
+    """
+    marks = list[Mark]()
+    for block in split_blocks(text):
+        start, end = block.start, block.end
+        part = text[start:end]
+        if not block.prose:
+            marks += [Mark(start, end, style="block"), *_hidden(FENCE, part, start)]
+        elif block.kind == "heading":
+            hidden = _hidden(HEADING, part, start)
+            marks += [Mark(start, end, style="heading"), *hidden, *_inline(part, start)]
+        else:
+            wrapped = WRAPPED if WIDE.search(part) else CONTINUED
+            joined = (
+                Mark(start + m.start(), start + m.end(), " ")
+                for m in wrapped.finditer(part)
+                if not _is_label(part, m.end())
+            )
+            directive = DIRECTIVE if part.lstrip().startswith(".. ") else REFERENCE
+            pattern = QUOTATION if block.kind == "quotation" else directive
+            hidden = _hidden(pattern, part, start)
+            marks += [*hidden, *joined, *_inline(part, start)]
+    return sorted(marks, key=lambda mark: (mark.start, -mark.end))
+
+
+def displayed(
+    text: str, start: int = 0, end: int | None = None, marks: Sequence[Mark] | None = None
+) -> str:
+    r"""Return `text[start:end]` as it is displayed, using the `marks_of` the text.
+
+    >>> displayed("## On *mills*\n\nSee :class:`~wind.Mill` and the `key`.")
+    'On mills\n\nSee Mill and the key.'
+    """
+    end = len(text) if end is None else end
+    parts, at = list[str](), start
+    for mark in marks_of(text) if marks is None else marks:
+        if mark.shown is None or mark.end <= at or mark.start >= end:
+            continue
+        parts += [text[at : max(at, mark.start)], mark.shown if mark.start >= at else ""]
+        at = min(end, mark.end)
+    return "".join([*parts, text[at:end]])
+
+
+def _is_label(part: str, at: int) -> bool:
+    """Return whether a line begins with a label: one in a list of labels, or with a capital."""
+    before = part.rfind("\n", 0, at - 1) + 1
+    return bool(LABEL.match(part, at) and (part[at].isupper() or LABEL.match(part, before)))
+
+
+def _hidden(pattern: re.Pattern[str], part: str, start: int) -> list[Mark]:
+    return [Mark(start + m.start(), start + m.end(), "") for m in pattern.finditer(part)]
+
+
+def _inline(part: str, start: int) -> Iterator[Mark]:
+    """Yield the marks in a line: its signs are hidden, and the text between them has a style."""
+    for found in INLINE.finditer(part):
+        at, to = found.span()
+        if (name := found.lastgroup) is None:
+            yield Mark(start + at, start + to, "")
+            continue
+        inner, outer = found.span(name)
+        if style := STYLES.get(name):
+            yield Mark(start + inner, start + outer, style=style)
+        yield Mark(start + at, start + inner, "")
+        yield Mark(start + outer, start + to, "")
 
 
 class Part(NamedTuple):
@@ -101,9 +185,10 @@ def overview_html(overview: Json, note: Callable[[Json], str] | None = None) -> 
 
     It contains no styles.
     """
+    show = note or (lambda quote: f"<br>{inert(place_of(quote, quote['title'] or None))}")
     rows = [
         f'<tr><td>{percent(quote["share"])}</td><td dir="auto"><b>{inert(quote["name"])}</b><br>'
-        f"{inert(quote['text'])} {note(quote) if note else f'<br>{inert(_place(quote))}'}</td></tr>"
+        f"{inert(quote['text'])} {show(quote)}</td></tr>"
         for quote in overview["quotes"]
     ]
     left = overview["parts"] - len(rows)
@@ -251,10 +336,6 @@ def inert(text: str) -> str:
     return escape(visible(text, lines=True))
 
 
-def _place(quote: Json) -> str:
-    return place_of(quote, quote["title"] or None)
-
-
 def _block(text: str, style: str) -> str:
     return f'<div dir="auto" style="white-space:pre-line;{style}">{inert(text)}</div>'
 
@@ -273,86 +354,3 @@ def grounding_text(grounding: Json | None) -> str:
     reasons = f" ({start}{'; '.join(faults[:MAX_REASONS])})" if faults else ""
     each = ", ".join(f"{n:,} {outcome}" for outcome, n in counts.items())
     return each and f"{counted(sum(counts.values()), 'sentence')} by the model: {each}{reasons}"
-
-
-class Mark(NamedTuple):
-    """How `text[start:end]` is displayed: as the text `shown`, or unchanged if that is None.
-
-    `style` is "heading", "code", "block" (of code, or of rows), "strong", "emphasis" or "".
-    """
-
-    start: int
-    end: int
-    shown: str | None = None
-    style: str = ""
-
-
-def marks_of(text: str) -> list[Mark]:
-    """Return the parts that are not displayed as stored, in order; styles come before nested parts.
-
-    The marks of Markdown and reStructuredText are hidden, links and roles show their words, and the
-    lines of a paragraph are joined. Code and table rows are unchanged.
-    """
-    marks = list[Mark]()
-    for block in split_blocks(text):
-        start, end = block.start, block.end
-        part = text[start:end]
-        if not block.prose:
-            marks += [Mark(start, end, style="block"), *_hidden(FENCE, part, start)]
-        elif block.kind == "heading":
-            hidden = _hidden(HEADING, part, start)
-            marks += [Mark(start, end, style="heading"), *hidden, *_inline(part, start)]
-        else:
-            wrapped = WRAPPED if WIDE.search(part) else CONTINUED
-            joined = (
-                Mark(start + m.start(), start + m.end(), " ")
-                for m in wrapped.finditer(part)
-                if not _is_label(part, m.end())
-            )
-            directive = DIRECTIVE if part.lstrip().startswith(".. ") else REFERENCE
-            pattern = QUOTATION if block.kind == "quotation" else directive
-            hidden = _hidden(pattern, part, start)
-            marks += [*hidden, *joined, *_inline(part, start)]
-    return sorted(marks, key=lambda mark: (mark.start, -mark.end))
-
-
-def displayed(
-    text: str, start: int = 0, end: int | None = None, marks: Sequence[Mark] | None = None
-) -> str:
-    r"""Return `text[start:end]` as it is displayed, using the `marks_of` the text.
-
-    >>> displayed("## On *mills*\n\nSee :class:`~wind.Mill` and the `key`.")
-    'On mills\n\nSee Mill and the key.'
-    """
-    end = len(text) if end is None else end
-    parts, at = list[str](), start
-    for mark in marks_of(text) if marks is None else marks:
-        if mark.shown is None or mark.end <= at or mark.start >= end:
-            continue
-        parts += [text[at : max(at, mark.start)], mark.shown if mark.start >= at else ""]
-        at = min(end, mark.end)
-    return "".join([*parts, text[at:end]])
-
-
-def _is_label(part: str, at: int) -> bool:
-    """Return whether a line begins with a label: one in a list of labels, or with a capital."""
-    before = part.rfind("\n", 0, at - 1) + 1
-    return bool(LABEL.match(part, at) and (part[at].isupper() or LABEL.match(part, before)))
-
-
-def _hidden(pattern: re.Pattern[str], part: str, start: int) -> list[Mark]:
-    return [Mark(start + m.start(), start + m.end(), "") for m in pattern.finditer(part)]
-
-
-def _inline(part: str, start: int) -> Iterator[Mark]:
-    """Yield the marks in a line: its signs are hidden, and the text between them has a style."""
-    for found in INLINE.finditer(part):
-        at, to = found.span()
-        if (name := found.lastgroup) is None:
-            yield Mark(start + at, start + to, "")
-            continue
-        inner, outer = found.span(name)
-        if style := STYLES.get(name):
-            yield Mark(start + inner, start + outer, style=style)
-        yield Mark(start + at, start + inner, "")
-        yield Mark(start + outer, start + to, "")
