@@ -46,12 +46,11 @@ def test_a_mail_is_its_subject_and_its_plain_part():
 
 
 @pytest.mark.parametrize("cte", ["8bit", "base64"])
-def test_a_mail_that_begins_with_a_byte_order_mark_is_a_mail(cte, tmp_path):
+def test_a_mail_that_begins_with_a_byte_order_mark_is_a_mail(cte, read_one):
     message = EmailMessage()
     message["Subject"] = "Opening hours"
     message.set_content("The café opens at nine.\n", cte=cte)
-    (tmp_path / "a.eml").write_bytes(bytes(message).decode().encode("utf-8-sig"))
-    (document,), _ = read_documents(tmp_path / "a.eml")
+    document = read_one("a.eml", bytes(message).decode().encode("utf-8-sig"))
     assert document.text == "Opening hours\n\nThe café opens at nine.\n"
     assert document.metadata["title"] == "Opening hours"
 

@@ -36,21 +36,8 @@ QUOTED = (
         ("no end of line \n\n", "no end of line \n\n"),
         ("x" * MAX_LINE, "x" * MAX_LINE),
     ],
-    ids=[
-        "ascii",
-        "utf-8",
-        "bom",
-        "utf-16",
-        "utf-16-be",
-        "latin-1",
-        "cp1252",
-        "short latin-1",
-        "latin-1 crlf",
-        "line ends",
-        "odd characters",
-        "blanks at the end",
-        "longest line",
-    ],
+    ids="ascii utf-8 bom utf-16 utf-16-be latin-1 cp1252 short-latin-1 crlf line-ends odd blanks "
+    "longest".split(),
 )
 def test_text_is_what_the_file_says(read_one, data, text):
     assert read_one("a.txt", data).text == text
