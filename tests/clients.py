@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 import httpx
 from llama_index.llms.openai_like import OpenAILike
 
-from hierindex.models.client import show_error
+from hierindex.models.llm import show_error
 
 
 def llm_of(server, **settings):

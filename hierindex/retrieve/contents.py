@@ -8,7 +8,7 @@ import numpy as np
 from hierindex.core.arguments import Ints1d, is_whole, require
 from hierindex.core.forest import Icicle
 from hierindex.errors import NotFoundError
-from hierindex.models.model import EmbedModel
+from hierindex.models.embedder import EmbedModel
 from hierindex.retrieve.outline import Tree, outline, whole_tree
 from hierindex.retrieve.question import Search
 from hierindex.retrieve.retrieval import Question, Retrieval, Retrieved

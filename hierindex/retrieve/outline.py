@@ -12,7 +12,7 @@ from hierindex.core.forest import Forest, Mask, select_cut, shares
 from hierindex.core.identity import wholes
 from hierindex.core.ranking import cosines
 from hierindex.errors import NotFoundError
-from hierindex.models.tokenizer import llm_tokenizer
+from hierindex.models.record import llm_tokenizer
 from hierindex.node import TITLES_SPAN, Found, Node, shared_section, titles_of
 from hierindex.retrieve.levels import Cut
 from hierindex.retrieve.question import Search, of_documents

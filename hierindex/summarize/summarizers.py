@@ -10,9 +10,9 @@ from llama_index.core.utils import get_tokenizer
 
 from hierindex.core.identity import digest
 from hierindex.errors import InputError
+from hierindex.models.adapters import LLMLike, checked_text, name_of
+from hierindex.models.embedder import is_function
 from hierindex.models.failures import request_errors
-from hierindex.models.functions import LLMLike, checked_text, name_of
-from hierindex.models.model import is_function
 from hierindex.models.record import Usage
 from hierindex.summarize.extractive import ExtractiveSummarizer
 from hierindex.summarize.llm import LLMRewriter

@@ -10,9 +10,16 @@ from llama_index.core.utils import get_tokenizer
 from tiny_models import SENTENCES
 
 from hierindex.errors import InputError, WindowWarning
-from hierindex.models.embedder import TEXTS_PER_CALL, Embedder, unit_vectors
+from hierindex.models.embedder import (
+    TEXTS_PER_CALL,
+    Embedder,
+    check_same_model,
+    fingerprint,
+    identity,
+    model_name,
+    unit_vectors,
+)
 from hierindex.models.load import DEFAULT_EMBED_MODEL
-from hierindex.models.model import check_same_model, fingerprint, identity, model_name
 
 WINDOW = 40
 

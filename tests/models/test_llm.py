@@ -21,9 +21,9 @@ from tenacity import wait_none
 
 from hierindex import HierindexError
 from hierindex.errors import LimitError, WindowWarning
-from hierindex.models.client import load_llm
+from hierindex.models.adapters import with_retries
 from hierindex.models.failures import RequestError
-from hierindex.models.llm import LanguageModel, RequestLimit, TokenLimit, with_retries
+from hierindex.models.llm import LanguageModel, RequestLimit, TokenLimit, load_llm
 from hierindex.models.record import Calls
 from hierindex.summarize import LLMRewriter
 from hierindex.threads import each

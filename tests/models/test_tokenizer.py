@@ -7,12 +7,12 @@ import llama_index.core
 import pytest
 from llama_index.core.utils import get_tokenizer
 
-from hierindex.models.tokenizer import FOLDER, llm_tokenizer
+from hierindex.models.record import FOLDER, llm_tokenizer
 
 TEXTS = ["", "The keeper wrote.", "灯台守。 🌊", "<|endoftext|> <|im_start|>", "  Two\n\nlines "]
 COUNTING = f"""
 import json, os, sys
-from hierindex.models.tokenizer import llm_tokenizer
+from hierindex.models.record import llm_tokenizer
 tokens = [llm_tokenizer()(text) for text in json.load(sys.stdin)]
 print(json.dumps([tokens, "llama_index.core" in sys.modules, {FOLDER!r} in os.environ]))
 """

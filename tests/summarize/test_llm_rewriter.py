@@ -29,8 +29,7 @@ from tenacity import wait_none
 
 from hierindex import Usage
 from hierindex.errors import InputError, LimitError, ModelError
-from hierindex.models.client import load_llm
-from hierindex.models.llm import ATTEMPTS
+from hierindex.models.llm import ATTEMPTS, load_llm
 from hierindex.summarize import LLMRewriter, Resources
 from hierindex.summarize.llm import (
     PATIENCE,

@@ -1,4 +1,4 @@
-"""Loading of Hugging Face models and of optional libraries, and choice of torch's device."""
+"""Loading of Hugging Face models, and choice of torch's device and precision."""
 
 import logging
 import platform
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hierindex.errors import InputError, ModelError
+from hierindex.errors import ModelError
 
 if TYPE_CHECKING:
     import torch
@@ -129,25 +129,3 @@ def only_local(name: str) -> bool:
     except httpx.HTTPError:
         return True
     return False
-
-
-@contextmanager
-def extra(name: str, what: str) -> Iterator[None]:
-    """Raise an error that names the missing extra if an import in the block fails.
-
-    Parameters
-    ----------
-    name : str
-        Name of the extra.
-    what : str
-        The beginning of the error, such as "The explorer needs".
-
-    Raises
-    ------
-    InputError
-        If a library of the extra cannot be imported.
-    """
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        raise InputError(f"{what} `pip install 'hierindex[{name}]'`.") from error
