@@ -26,7 +26,7 @@ from hierindex.jobs.settings import (
 )
 from hierindex.models.embedder import built_precision, is_same_name
 from hierindex.progress import Progress, Stopwatch, silent
-from hierindex.store.prefilter import STALE
+from hierindex.store.filters import STALE
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import PURGED, Table
 from hierindex.tree.growth import Grown

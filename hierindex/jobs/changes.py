@@ -13,7 +13,7 @@ from hierindex.node import Node
 from hierindex.read.documents import FileContent
 from hierindex.read.files import File, Skipped
 from hierindex.read.remembered import content_hash
-from hierindex.store.prefilter import CHUNKS, of_documents
+from hierindex.store.filters import CHUNKS, of_documents
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
 from hierindex.store.temporary_files import WaitingFile

@@ -13,9 +13,8 @@ from hierindex.retrieve.outline import Tree, outline, whole_tree
 from hierindex.retrieve.question import Search
 from hierindex.retrieve.retrieval import Question, Retrieval, Retrieved
 from hierindex.store.filtering import with_known_keys
-from hierindex.store.filters import Filters
+from hierindex.store.filters import SUMMARIES, Filters, by_ids
 from hierindex.store.generations import on_newest
-from hierindex.store.prefilter import SUMMARIES, by_ids
 from hierindex.store.rows import quotes_in
 from hierindex.store.snapshot import Snapshot, once
 from hierindex.store.table import Table

@@ -17,8 +17,7 @@ from hierindex.node import TITLES_SPAN, Found, Node, shared_section, titles_of
 from hierindex.retrieve.levels import Cut
 from hierindex.retrieve.question import Search, of_documents
 from hierindex.retrieve.selection import without_copies
-from hierindex.store.filters import Filters
-from hierindex.store.prefilter import Prefilter, prefilter
+from hierindex.store.filters import Filters, Prefilter, prefilter
 from hierindex.store.snapshot import Snapshot, once
 from hierindex.summarize.extractive import SalientSentences, informative
 from hierindex.summarize.summary import Budget, joined

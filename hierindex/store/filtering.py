@@ -9,31 +9,39 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from hierindex.errors import NotFoundError, nearest
 from hierindex.node import PREFIX
 from hierindex.store.filters import (
+    CHUNKS,
     COLUMNS,
     DOCUMENTS,
+    EVERYTHING,
+    NOTHING,
     OURS,
+    SUMMARIES,
+    Filter,
     Filters,
     Part,
+    Prefilter,
+    by_ids,
     columns_of,
     conjuncts,
     filtered_by,
     holds,
     is_of_node,
     keys,
+    prefilter,
+    replaced,
     settled,
-    with_known,
 )
-from hierindex.store.prefilter import CHUNKS, SUMMARIES, Prefilter, by_ids, prefilter
 from hierindex.store.rows import LOST_CHILD
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from lancedb.query import MatchQuery
 
     from hierindex.store.snapshot import Snapshot
@@ -80,10 +88,8 @@ class Scope:
         search = self.snapshot.require().search(sought).with_row_id(True)
         return self.where.narrow(search)
 
-    def rows(self, rows: "pa.Table") -> "pa.Table":
+    def rows(self, rows: pa.Table) -> pa.Table:
         """Return the rows that pass."""
-        import pyarrow as pa
-
         if self.where.exact:
             return rows
         return rows.filter(
@@ -262,7 +268,13 @@ def with_known_keys(snapshot: "Snapshot", filters: Filters, *, strict: bool = Fa
                 f"{', '.join(there[:MOST_LISTED])}."
             )
         warnings.warn(f"The filter on {key!r} matches nothing: no node has this key.", stacklevel=2)
-    return with_known(filters, known)
+
+    def renamed(f: Filter, negated: bool) -> Part:
+        if f.key in known:
+            return replace(f, key=known[f.key])
+        return EVERYTHING if negated else NOTHING  # so that the NOT matches nothing, too
+
+    return replaced(filters, renamed)
 
 
 def metadata_keys(snapshot: "Snapshot") -> list[str]:

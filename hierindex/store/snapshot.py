@@ -10,27 +10,28 @@ from pathlib import PurePath
 from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+import pyarrow as pa
+
 from hierindex.errors import GenerationError, IndexNotFoundError, NotFoundError, without_password
 from hierindex.models.record import Usage
 from hierindex.node import LEFT_OUT, Maker, Node
 from hierindex.store.filtering import FILTERED, Scope, passing
-from hierindex.store.filters import Filters
-from hierindex.store.generations import ADDED, details_of, is_missing, published
-from hierindex.store.prefilter import (
+from hierindex.store.filters import (
     ANYTHING,
     CHUNKS,
     END_CHUNKS,
     ROOTS,
     STALE,
     SUMMARIES,
+    Filters,
     Prefilter,
     by_ids,
     having,
 )
+from hierindex.store.generations import ADDED, details_of, is_missing, published
 from hierindex.store.rows import NODE_COLUMNS, check_dimension, node_of, to_nodes
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from lancedb.query import LanceQueryBuilder
     from lancedb.table import Table
 
@@ -82,7 +83,7 @@ class Snapshot:
         self,
         uri: str,
         table: "Table | None" = None,
-        schema: "pa.Schema | None" = None,
+        schema: pa.Schema | None = None,
         state: tuple[bytes, int] = (b"", 0),
         known: dict[str, Any] | None = None,
     ) -> None:
@@ -163,7 +164,7 @@ class Snapshot:
         columns: dict[str, list[Any]] = self.select(*names, where=where).to_pydict()
         return columns
 
-    def batches(self, *columns: str, where: Prefilter | None = None) -> "Iterator[pa.RecordBatch]":
+    def batches(self, *columns: str, where: Prefilter | None = None) -> Iterator[pa.RecordBatch]:
         """Yield columns of the rows that meet a condition, in batches of up to 8,192.
 
         Without a condition, only one batch is in memory: LanceDB reads ahead of a query, up to 2
@@ -191,11 +192,9 @@ class Snapshot:
             for part in parts:
                 yield from part.to_batches(BATCH)
 
-    def select(self, *columns: str, where: Prefilter | None = None) -> "pa.Table":
+    def select(self, *columns: str, where: Prefilter | None = None) -> pa.Table:
         """Return columns of the rows that meet a condition; empty if the table does not exist."""
         if self._table is None:
-            import pyarrow as pa
-
             return pa.table({name: [] for name in columns})
         query = self._table.search().select(list(columns))
         return self.read(query if where is None else where.narrow(query))
@@ -207,7 +206,7 @@ class Snapshot:
         with self.reading():
             return self._table.count_rows(where.sql)
 
-    def read(self, query: "LanceQueryBuilder") -> "pa.Table":
+    def read(self, query: "LanceQueryBuilder") -> pa.Table:
         """Return the rows of a query of this generation.
 
         Raises
@@ -218,7 +217,7 @@ class Snapshot:
         with self.reading():
             return query.to_arrow()
 
-    def taken(self, row_ids: list[int], columns: Sequence[str]) -> "pa.Table":
+    def taken(self, row_ids: list[int], columns: Sequence[str]) -> pa.Table:
         """Return columns of rows that a search has found, by their row ids, in any order.
 
         This takes half the time of a search by the nodes' ids.

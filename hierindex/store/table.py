@@ -8,10 +8,13 @@ from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+import pyarrow as pa
+
 from hierindex.cache import cache_file, remove, sweep
 from hierindex.core.identity import hash_text
 from hierindex.errors import FormatError, GenerationError, InputError
 from hierindex.store.connection import TABLE, Connection, WriteLock
+from hierindex.store.filters import by_ids
 from hierindex.store.generations import (
     ADDED,
     claim,
@@ -26,13 +29,11 @@ from hierindex.store.generations import (
     renew,
     times,
 )
-from hierindex.store.prefilter import by_ids
 from hierindex.store.rows import NAME_KEY, NAMES, check_dimension, check_format, identity
 from hierindex.store.search import tend
 from hierindex.store.snapshot import Snapshot, generation_json
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from lancedb.table import Table as LanceTable
 
 logger: logging.Logger = logging.getLogger(__name__)
@@ -150,7 +151,7 @@ class Table:
             )
         return self.lock.held(what, patience)
 
-    def upsert(self, rows: "pa.Table", *, alone: bool = False) -> None:
+    def upsert(self, rows: pa.Table, *, alone: bool = False) -> None:
         """Insert rows, replacing those with the same id, and publish the table.
 
         With `alone`, they replace all rows.
@@ -189,7 +190,7 @@ class Table:
 
     def replace(
         self,
-        rows: "pa.RecordBatchReader | None",
+        rows: pa.RecordBatchReader | None,
         report: dict[str, Any],
         *,
         changes: dict[str, int] | None = None,
@@ -227,10 +228,11 @@ class Table:
 
     def revise(
         self,
-        rows: "pa.Table | None",
+        rows: pa.Table | None,
         gone: Collection[str],
         report: dict[str, Any],
         *,
+        changes: dict[str, int] | None = None,
         purge: bool = False,
     ) -> int:
         """Write rows by id, delete others, publish the table and return the generation.
@@ -240,16 +242,16 @@ class Table:
         rows : Table, optional
         gone : Collection[str]
             Ids of the rows to delete.
-        report, purge
+        report, changes, purge
             See `replace`.
         """
+        away = {*gone, *([] if rows is None else rows["id"].to_pylist())}
         if purge:
-            every = with_the_rest(rows, {*gone}, self.snapshot())
-            return self.replace(every, report, purge=purge)
+            every = _with_the_rest(rows, away, self.snapshot())
+            return self.replace(every, report, changes=changes, purge=purge)
         with self._continued("update") as (table, held):
             assert table is not None  # it was read
-            ids = [] if rows is None else rows["id"].to_pylist()
-            table.delete(by_ids({*gone, *ids}).sql)
+            table.delete(by_ids(away).sql)
             if rows is not None:  # not by a merge, which puts them in any order
                 table.add(rows)
             return self._publish(table, held, report.get("changes", {}), report)
@@ -344,10 +346,8 @@ class Table:
             claim(table)
         return (table if held else None), held
 
-    def _overwritten(self, rows: "pa.RecordBatchReader") -> "LanceTable":
+    def _overwritten(self, rows: pa.RecordBatchReader) -> "LanceTable":
         """Replace all rows in one commit, which creates the table if needed."""
-        import pyarrow as pa
-
         named = pa.RecordBatchReader.from_batches(rows.schema.with_metadata(identity()), rows)
         exists = self.connection.open() is not None
         return self.connection.connect().create_table(
@@ -390,23 +390,21 @@ class Table:
         return generation
 
 
-def with_the_rest(
-    rows: "pa.Table | None", gone: Set[str], snapshot: Snapshot
-) -> "pa.RecordBatchReader":
-    """Return the rows of a snapshot without deleted rows, with new rows replacing old ones.
+def _with_the_rest(
+    rows: pa.Table | None, away: Set[str], snapshot: Snapshot
+) -> pa.RecordBatchReader:
+    """Return the rows of a snapshot except some, by id, and new rows after them.
 
-    They are read from the snapshot in batches while they are written. New rows follow at the end.
+    They are read from the snapshot in batches while they are written.
     """
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     columns = snapshot.require().schema
 
-    def rest() -> "Iterator[pa.RecordBatch]":
-        new = columns.empty_table() if rows is None else rows.cast(columns)
-        away = pa.array(sorted({*gone, *new["id"].to_pylist()}), pa.string())
+    def every() -> Iterator[pa.RecordBatch]:
+        ids = pa.array(sorted(away), pa.string())
         for batch in snapshot.batches(*NAMES):
-            yield batch.filter(pc.invert(pc.is_in(batch["id"], value_set=away)))
-        yield from new.to_batches()
+            yield batch.filter(pc.invert(pc.is_in(batch["id"], value_set=ids)))
+        yield from [] if rows is None else rows.cast(columns).to_batches()
 
-    return pa.RecordBatchReader.from_batches(columns, rest())
+    return pa.RecordBatchReader.from_batches(columns, every())

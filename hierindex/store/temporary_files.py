@@ -7,17 +7,15 @@ from contextlib import suppress
 from itertools import chain
 from os import SEEK_END
 from tempfile import TemporaryFile
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import IO, Any, Self
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from hierindex.errors import InputError
 from hierindex.store.connection import Connection
 from hierindex.store.rows import Row, as_table, schema, vectors_of_rows
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 AT_ONCE = 1024  # rows that are a table in memory
 
@@ -106,10 +104,8 @@ class RowFile(WaitingFile):
             X[i] = self._vector(self._read(i))
         return X
 
-    def reader(self) -> "pa.RecordBatchReader | None":
+    def reader(self) -> pa.RecordBatchReader | None:
         """Return the rows in the order of their addition; None if there are none."""
-        import pyarrow as pa
-
         if not len(self):
             return None
         starts = range(0, len(self), AT_ONCE)

@@ -35,7 +35,7 @@ from hierindex.models.openvino import Precision
 from hierindex.node import Node
 from hierindex.progress import Progress, silent
 from hierindex.settings import TreeSettings
-from hierindex.store.prefilter import STALE
+from hierindex.store.filters import STALE
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.summarize.summarizers import (

@@ -21,8 +21,7 @@ from hierindex import HierarchyStore, Node
 from hierindex.errors import InputError
 from hierindex.node import PREFIX
 from hierindex.store import search
-from hierindex.store.filters import MOST_DEEP, OURS, Filters
-from hierindex.store.prefilter import TYPE_OF, prefilter
+from hierindex.store.filters import MOST_DEEP, OURS, TYPE_OF, Filters, prefilter
 
 pytestmark = pytest.mark.filterwarnings("ignore:The filter on .* matches nothing")
 
